@@ -20,7 +20,7 @@ type fuzzReader struct{ target, writer string }
 // of a shared history, or whoever hands over a file. He can aim, so each is fuzzed for ten minutes of a
 // processor. Whoever has waited equally long has its turn in this order.
 var foreign = []fuzzReader{
-	{"internal/server FuzzStranger", "whoever connects to serve"},
+	{"internal/server FuzzUnauthenticated", "whoever connects to serve"},
 	{"internal/probe FuzzReadMessage", "whoever has the key, and a server"},
 	{"internal/probe FuzzOffer", "whoever has the key"},
 	{"internal/iperf3 FuzzHello", "whoever sends a UDP datagram to serve"},

@@ -94,7 +94,7 @@ func heard(own *net.UDPConn, send func(netip.AddrPort) error) error {
 		}
 		own.SetReadDeadline(time.Now().Add(time.Second))
 		switch n, _, err := own.ReadFromUDPAddrPort(answer); {
-		case err == nil && iperf3.IsAnswer(answer[:n]):
+		case err == nil && iperf3.IsHelloReply(answer[:n]):
 			return nil
 		case err == nil || time.Now().After(end):
 			return fmt.Errorf("datagrams in our own name are answered %q, %w", answer[:n], err)

@@ -88,8 +88,8 @@ func serveIperf3Limit(t *testing.T, address string, reports chan iperf3.Report, 
 	t.Helper()
 	clients := &iperf3.Server{UDP: true, MaxTests: tests, MaxTestsPerHost: tests,
 		Report: func(r iperf3.Report) { reports <- r }}
-	config := server.Config{Address: address, Key: probe.NewKey(), Strangers: true, ShareWindows: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	config := server.Config{Address: address, Key: probe.NewKey(), AllowUnauthenticated: true, ShareWindows: true,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}}
 	var s *server.Server

@@ -87,13 +87,14 @@ func vanishProgram() error {
 		defer mu.Unlock()
 		*what++
 	}
-	clients := &iperf3.Server{UDP: true, Silence: silence, Report: func(iperf3.Report) { count(&saw.Tests) }}
+	clients := &iperf3.Server{UDP: true, UnreachableTimeout: silence, Report: func(iperf3.Report) { count(&saw.Tests) }}
 	ctx := context.Background()
-	s, err := server.New(ctx, server.Config{Address: ":5201", Key: key, Strangers: true, Silence: silence,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	s, err := server.New(ctx, server.Config{Address: ":5201", Key: key, AllowUnauthenticated: true,
+		UnreachableTimeout: silence,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}, Event: func(e server.Event) {
-			if e.What == "gone" {
+			if e.Kind == "gone" {
 				count(&saw.Gone)
 			}
 		}})

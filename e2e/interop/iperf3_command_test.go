@@ -95,7 +95,7 @@ func sameKeys(t *testing.T, theirs, mine map[string]string) {
 		}
 	}
 	for key := range mine {
-		if theirs[key] == "" && face.Later[key] == "" && !strings.HasPrefix(key, ".fullpipe") {
+		if theirs[key] == "" && face.LaterKeys[key] == "" && !strings.HasPrefix(key, ".fullpipe") {
 			t.Errorf("%s is not there", key)
 		}
 	}

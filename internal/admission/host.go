@@ -1,13 +1,12 @@
-// Package admission decides who is served when a server has fewer places than clients. A
-// Table holds what clients take, in total and per host, and chooses which entry makes room
-// for a newcomer. A Turn gives one client at a time the server for itself. Callers pass the
-// time, so that tests choose it.
+// Package admission decides which clients a busy server serves. A Table limits slots, streams and buffers, in
+// total and per host, and chooses the entries to evict. A Turn admits one client at a time. Callers pass the time,
+// so that tests control it.
 package admission
 
 import "net/netip"
 
-// Host returns the network under which a client is counted: an IPv4 address by itself, an
-// IPv6 address by its /64, which is the least that one subscriber has (RFC 6177).
+// Host returns the network under which a client is counted: an IPv4 address, or an IPv6 /64, the smallest
+// assignment to a subscriber (RFC 6177).
 func Host(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()
@@ -18,13 +17,12 @@ func Host(a netip.Addr) netip.Prefix {
 	return host
 }
 
-// Rank is the right of a client, by what it has proven. A client never makes room for one of
-// a lower rank.
+// Rank is a client's level of authentication. A client is never evicted for one of a lower rank.
 type Rank int
 
 // The ranks, lowest first.
 const (
-	Stranger  Rank = iota // has proven nothing
-	User                  // has proven a user's password
-	KeyHolder             // has proven a key of the server
+	Unauthenticated Rank = iota // nothing proven
+	User                        // proved a user's password
+	KeyHolder                   // proved a key of the server
 )

@@ -12,7 +12,7 @@ import (
 
 // The resources that a Table counts, as indices of a Load.
 const (
-	Places  = iota // entries
+	Slots   = iota // entries
 	Streams        // data connections
 	Buffers        // bytes of socket buffers
 	resources
@@ -35,8 +35,7 @@ func (a Load) minus(b Load) Load {
 	return a
 }
 
-// exceeds returns the first resource of which a has more than the limit; -1 where none. A
-// limit of 0 is no limit.
+// exceeds returns the first resource that exceeds the limit, -1 for none. A limit of 0 means unlimited.
 func (a Load) exceeds(limit Load) int {
 	for r := range a {
 		if limit[r] > 0 && a[r] > limit[r] {
@@ -46,24 +45,23 @@ func (a Load) exceeds(limit Load) int {
 	return -1
 }
 
-// Limits bound a Table; zero values do not.
+// Limits are the limits of a Table. Zero means unlimited.
 type Limits struct {
 	Total, PerHost Load
-	// Kept is how many places of one host are safe from other hosts while they are active.
-	Kept int64
+	// ProtectedPerHost is the number of a host's active slots that other hosts cannot evict.
+	ProtectedPerHost int64
 }
 
-// Entry is what one client takes.
+// Entry is a client's use of resources.
 type Entry struct {
 	Host netip.Prefix
 	Rank Rank
-	Load Load // Admit counts one place, whatever Load says
-	// ActiveUntil is when the entry becomes idle without further progress, which Extend
-	// reports; the zero time is never.
+	Load Load // Admit always counts one slot
+	// ActiveUntil is when the entry becomes idle unless Extend reports progress; zero: never.
 	ActiveUntil time.Time
-	// Pinned entries never make room.
+	// Pinned entries are never evicted.
 	Pinned bool
-	// Evict ends the client whose entry made room. It must not call the Table.
+	// Evict ends the evicted client. It must not call the Table.
 	Evict func()
 }
 
@@ -71,17 +69,14 @@ func (e *Entry) idle(now time.Time) bool {
 	return !e.ActiveUntil.IsZero() && !now.Before(e.ActiveUntil)
 }
 
-// Table holds the entries of one kind. When a newcomer does not fit, the busiest host makes
-// room: the one that has most of the missing resource. Idle entries go first, the longest idle
-// one before others, if their host has at least as much as the newcomer's host would have or is
-// the same. Active entries go, the oldest one first, if their host has more than the newcomer's
-// host would have, and more than Kept places. Entries of a lower rank go before all others, and
-// entries of a higher rank never.
+// Table has the entries of one kind. For a newcomer that does not fit, it evicts entries of the host with most of
+// the missing resource. Idle entries go first, the longest idle one before others, if their host has at least as
+// much as the newcomer's host would have, or is the same. Active entries go, the oldest first
 type Table struct {
 	Limits Limits
 
-	mu      sync.Mutex // guards what follows, and what Entry says of progress
-	entries []*Entry   // the oldest first
+	mu      sync.Mutex // guards the fields below and ActiveUntil
+	entries []*Entry   // oldest first
 	total   Load
 	hosts   map[netip.Prefix]Load
 }
@@ -92,12 +87,11 @@ var (
 	ErrFull     = errors.New("all places are taken")
 )
 
-// Admit enters e, and evicts those that make room for it. It returns ErrHostFull or ErrFull
-// where too few would.
+// Admit adds e and evicts entries to make space. It returns ErrHostFull or ErrFull if it cannot evict enough.
 func (t *Table) Admit(e *Entry, now time.Time) error {
-	e.Load[Places] = 1
+	e.Load[Slots] = 1
 	t.mu.Lock()
-	evicted, err := t.plan(e, now)
+	evicted, err := t.chooseEvictions(e, now)
 	if err == nil {
 		for _, out := range evicted {
 			t.remove(out)
@@ -118,21 +112,19 @@ func (t *Table) Admit(e *Entry, now time.Time) error {
 	return err
 }
 
-// Check returns what Admit would, and changes nothing.
+// Check returns what Admit would return and changes nothing.
 func (t *Table) Check(e *Entry, now time.Time) error {
-	e.Load[Places] = 1
+	e.Load[Slots] = 1
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.plan(e, now)
+	_, err := t.chooseEvictions(e, now)
 	return err
 }
 
-// MaxPending is how many connections a server keeps of clients that have proven nothing yet, where
-// the process may open enough files.
+// MaxPending is the number of connections that have not authenticated yet, if the process may open enough files.
 const MaxPending = 256
 
-// Pending enters a connection that has proven nothing yet, and closes the one that makes room for
-// it. done takes it out.
+// Pending adds a connection that has not authenticated yet and closes the evicted one. done removes it.
 func (t *Table) Pending(conn io.Closer, host netip.Prefix, now time.Time) (done func()) {
 	e := &Entry{Host: host, ActiveUntil: now, Evict: func() { conn.Close() }}
 	if t.Admit(e, now) != nil {
@@ -141,14 +133,14 @@ func (t *Table) Pending(conn io.Closer, host netip.Prefix, now time.Time) (done 
 	return func() { t.Release(e) }
 }
 
-// Release takes e out; one that was evicted is out already.
+// Release removes e unless it was evicted.
 func (t *Table) Release(e *Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.remove(e)
 }
 
-// Extend reports progress: e is active until a time, or with the zero time for good.
+// Extend sets until when e is active; zero: forever.
 func (t *Table) Extend(e *Entry, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,14 +154,14 @@ func (t *Table) Pin(e *Entry, pinned bool) {
 	e.Pinned = pinned
 }
 
-// Of returns what a host has.
-func (t *Table) Of(host netip.Prefix) Load {
+// LoadOf returns a host's load.
+func (t *Table) LoadOf(host netip.Prefix) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.hosts[host]
 }
 
-// remove takes e out if it is in. The caller holds mu.
+// remove removes e if present. The caller has locked mu.
 func (t *Table) remove(e *Entry) {
 	i := slices.Index(t.entries, e)
 	if i < 0 {
@@ -183,15 +175,15 @@ func (t *Table) remove(e *Entry) {
 	}
 }
 
-// plan returns the entries that make room for e. The caller holds mu.
-func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
-	s := search{newcomer: e, now: now, limits: t.Limits, hosts: t.hosts}
+// chooseEvictions returns the entries to evict for e. The caller has locked mu.
+func (t *Table) chooseEvictions(e *Entry, now time.Time) (evicted []*Entry, err error) {
+	s := evictionSearch{newcomer: e, now: now, limits: t.Limits, hosts: t.hosts}
 	total := t.total.plus(e.Load)
 	own := false
 	for {
-		s.mine = s.hosts[e.Host].plus(e.Load)
+		s.newcomerLoad = s.hosts[e.Host].plus(e.Load)
 		err = ErrHostFull
-		s.resource = s.mine.exceeds(t.Limits.PerHost)
+		s.resource = s.newcomerLoad.exceeds(t.Limits.PerHost)
 		own = true
 		if s.resource < 0 {
 			s.resource = total.exceeds(t.Limits.Total)
@@ -214,37 +206,36 @@ func (t *Table) plan(e *Entry, now time.Time) (evicted []*Entry, err error) {
 	}
 }
 
-// search is the choice of an entry that makes room.
-type search struct {
-	newcomer *Entry
-	now      time.Time
-	limits   Limits
-	hosts    map[netip.Prefix]Load // what each host has
-	mine     Load                  // what the newcomer's host would have
-	resource int                   // of which there is too little
+// evictionSearch is the choice of an entry to evict.
+type evictionSearch struct {
+	newcomer     *Entry
+	now          time.Time
+	limits       Limits
+	hosts        map[netip.Prefix]Load // load of each host
+	newcomerLoad Load                  // load of the newcomer's host with the newcomer
+	resource     int                   // the missing one
 }
 
-// The order in which entries make room.
+// Entries are evicted in this order.
 const (
 	lowerRank = iota
 	isIdle
 	isActive
-	staysIn
+	notEvictable
 )
 
-// best returns the entry that makes room, of those that were not evicted already; own admits
-// those of the newcomer's host alone. nil: there is none.
-func (s *search) best(entries, evicted []*Entry, own bool) (best *Entry) {
-	class := staysIn
+// best returns the next entry to evict, or nil. With own, only entries of the newcomer's host qualify.
+func (s *evictionSearch) best(entries, evicted []*Entry, own bool) (best *Entry) {
+	class := notEvictable
 	most := int64(0)
 	for _, e := range entries {
 		if own && e.Host != s.newcomer.Host || slices.Contains(evicted, e) {
 			continue
 		}
 		c := s.class(e)
-		has := s.has(e.Host)
+		has := s.loadOf(e.Host)
 		switch {
-		case c == staysIn || c > class, c == class && has < most:
+		case c == notEvictable || c > class, c == class && has < most:
 		case c < class, has > most, c == isIdle && e.ActiveUntil.Before(best.ActiveUntil):
 			best = e
 			class = c
@@ -254,28 +245,28 @@ func (s *search) best(entries, evicted []*Entry, own bool) (best *Entry) {
 	return best
 }
 
-// has returns what a host has of the missing resource, with what the newcomer wants.
-func (s *search) has(host netip.Prefix) int64 {
+// loadOf returns a host's load of the missing resource, with the newcomer.
+func (s *evictionSearch) loadOf(host netip.Prefix) int64 {
 	if host == s.newcomer.Host {
-		return s.mine[s.resource]
+		return s.newcomerLoad[s.resource]
 	}
 	return s.hosts[host][s.resource]
 }
 
-// class returns how readily an entry makes room for the newcomer.
-func (s *search) class(e *Entry) int {
+// class returns the eviction class of an entry for the newcomer.
+func (s *evictionSearch) class(e *Entry) int {
 	same := e.Host == s.newcomer.Host
-	has := s.has(e.Host)
-	mine := s.mine[s.resource]
+	has := s.loadOf(e.Host)
+	mine := s.newcomerLoad[s.resource]
 	switch {
 	case e.Pinned, e.Rank > s.newcomer.Rank, e.Load[s.resource] == 0:
-		return staysIn
+		return notEvictable
 	case e.Rank < s.newcomer.Rank:
 		return lowerRank
 	case e.idle(s.now) && (same || has >= mine):
 		return isIdle
-	case !same && has > mine && s.hosts[e.Host][Places] > s.limits.Kept:
+	case !same && has > mine && s.hosts[e.Host][Slots] > s.limits.ProtectedPerHost:
 		return isActive
 	}
-	return staysIn
+	return notEvictable
 }

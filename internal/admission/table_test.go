@@ -22,8 +22,8 @@ func TestHost(t *testing.T) {
 
 var epoch = time.Unix(1e9, 0)
 
-// client makes an entry of text such as "a idle=3 streams=64 user pinned": its host, how many
-// seconds ago it became idle, what it takes, its rank.
+// client parses an entry such as "a idle=3 streams=64 user pinned": host, seconds since it became idle, load and
+// rank.
 func client(t *testing.T, text string) *Entry {
 	t.Helper()
 	words := strings.Fields(text)
@@ -58,7 +58,7 @@ func client(t *testing.T, text string) *Entry {
 
 func total(places int64) Limits { return Limits{Total: Load{places}} }
 
-// TestTable_Eviction admits clients that fit, then a newcomer, and compares who made room.
+// TestTable_Eviction admits clients that fit, then a newcomer, and compares the evicted entries.
 func TestTable_Eviction(t *testing.T) {
 	perHost, streams := Limits{Total: Load{9}, PerHost: Load{2}}, Limits{Total: Load{0, 8}}
 	buffers := Limits{Total: Load{0, 0, 100}}
@@ -76,8 +76,9 @@ func TestTable_Eviction(t *testing.T) {
 		{"the oldest of the busiest host", total(4), []string{"b", "a", "a", "a"}, "c", []int{1}, nil},
 		{"equal shares stay", total(4), []string{"a", "a", "b", "b"}, "b", nil, ErrFull},
 		{"a host does not evict its own active clients", total(4), []string{"a", "a", "a", "b"}, "a", nil, ErrFull},
-		{"kept places", Limits{Total: Load{4}, Kept: 2}, []string{"a", "a", "b", "b"}, "c", nil, ErrFull},
-		{"beyond the kept places", Limits{Total: Load{4}, Kept: 2}, []string{"b", "a", "a", "a"}, "c", []int{1}, nil},
+		{"kept places", Limits{Total: Load{4}, ProtectedPerHost: 2}, []string{"a", "a", "b", "b"}, "c", nil, ErrFull},
+		{"beyond the protected slots", Limits{Total: Load{4}, ProtectedPerHost: 2},
+			[]string{"b", "a", "a", "a"}, "c", []int{1}, nil},
 		{"idle before active", total(5), []string{"a", "a", "a", "b", "b idle=1"}, "c", []int{4}, nil},
 		{"the longest idle one", total(4), []string{"a idle=2", "b", "a idle=9", "a idle=3"}, "c", []int{2}, nil},
 		{"idle clients of equal hosts", total(2), []string{"a idle=0", "b idle=0"}, "c", []int{0}, nil},
@@ -137,13 +138,13 @@ func TestTable_Release(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := table.Of(first.Host); got != (Load{2, 3}) {
+	if got := table.LoadOf(first.Host); got != (Load{2, 3}) {
 		t.Errorf("the host has %v", got)
 	}
-	for range 2 { // the second time nothing happens
+	for range 2 { // the second call has no effect
 		table.Release(first)
 	}
-	if got := table.Of(first.Host); got != (Load{1}) || len(table.entries) != 1 {
+	if got := table.LoadOf(first.Host); got != (Load{1}) || len(table.entries) != 1 {
 		t.Errorf("the host has %v", got)
 	}
 	table.Release(second)
@@ -152,7 +153,7 @@ func TestTable_Release(t *testing.T) {
 	}
 }
 
-// Progress keeps an entry, and its end makes it idle.
+// Progress keeps an entry active; without it the entry becomes idle.
 func TestTable_Extend(t *testing.T) {
 	table := Table{Limits: total(1)}
 	gone := false
@@ -184,7 +185,7 @@ type closer struct{ closed bool }
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// A crowd of one host makes room for others and for its own newcomers, the oldest first.
+// Entries of a crowded host are evicted for other hosts and for its own newcomers, oldest first.
 func TestTable_Pending(t *testing.T) {
 	table := Table{Limits: total(3)}
 	var conns []*closer
@@ -212,7 +213,7 @@ func TestTable_Pending(t *testing.T) {
 	if got := closed(); !slices.Equal(got, []int{0, 1, 2}) || len(table.entries) != 2 {
 		t.Errorf("closed: %v, %d are left", got, len(table.entries))
 	}
-	for i := range byte(2) { // as many hosts as there are places
+	for i := range byte(2) { // as many hosts as slots
 		arrive(netip.PrefixFrom(netip.AddrFrom4([4]byte{203, 0, 113, i}), 32).String())
 	}
 	if got := closed(); !slices.Equal(got, []int{0, 1, 2, 3}) {

@@ -10,59 +10,55 @@ import (
 )
 
 const (
-	// Handover is how long a client waits for its turn before the turn of a client of lower
-	// rank ends.
+	// Handover is how long a client waits before the turn of a client of lower rank ends.
 	Handover = 30 * time.Second
-	// MaxTurn is how long a client with the turn may begin tests, and how long one runs that
-	// declared no time, while others want the turn.
+	// While others wait, a client may begin tests for MaxTurn, and a test without a requested duration may run for
+	// it.
 	MaxTurn = 15 * time.Minute
-	// grace is how long a lease lasts beyond the declared time: a test also has to begin, and
-	// to exchange results.
-	grace = 40 * time.Second
+	// leaseMargin is the part of a lease beyond the requested duration, for the start and the results of a test.
+	leaseMargin = 40 * time.Second
 )
 
-// Lease returns how long a test may keep the turn while others of its rank want it. declared is
-// the time that its client asked for; 0: none.
+// Lease returns how long a test may keep the turn while others of its rank wait. declared is the requested
+// duration; 0: none.
 func Lease(declared time.Duration) time.Duration {
-	return cmp.Or(declared, MaxTurn) + grace
+	return cmp.Or(declared, MaxTurn) + leaseMargin
 }
 
-// Turn lets one client at a time use a server. Others wait, by rank and then in the order in
-// which they came. The zero value is ready.
+// Turn admits one client at a time. Others wait by rank, then in order of arrival. The zero value is ready.
 type Turn struct {
-	Handover time.Duration // 0 is the constant of that name
+	Handover time.Duration // 0: the constant
 
-	mu      sync.Mutex // guards what follows, and what Claim says of time
+	mu      sync.Mutex // guards the fields below and the times of Claims
 	holder  *Claim
 	waiting []*Claim
 }
 
-// Claim is one client's claim to the turn.
+// Claim is one client's request for the turn.
 type Claim struct {
 	Host netip.Prefix
 	Rank Rank
-	// Lease is until when the holder keeps the turn though others of its rank want it; at
-	// least for Handover.
+	// Lease is until when the holder keeps the turn against waiting clients of its rank; at least for Handover.
 	Lease time.Time
 	// End, called at most once, makes the holder release the turn. It must not call the Turn.
 	End func()
 
-	since time.Time // when it began to wait, or got the turn
+	since time.Time // when it began to wait or got the turn
 	moved chan struct{}
 	ended bool
 }
 
-// Bounds of a Turn's queue.
+// Limits of a Turn's queue.
 const (
 	maxWaiting        = 16
 	maxWaitingPerHost = 4
 )
 
-// ErrQueueFull is a client that cannot wait for its turn, since too many do.
+// ErrQueueFull reports that too many clients wait.
 var ErrQueueFull = errors.New("as many clients wait as may")
 
-// Take takes the turn if nobody has it, and says whether it did. Otherwise it ends the turn of a
-// holder of the same or a lower rank whose lease is over.
+// Take takes a free turn and reports whether it did. Otherwise it ends the turn of a holder of the same or lower
+// rank whose lease is over.
 func (t *Turn) Take(c *Claim, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,8 +72,7 @@ func (t *Turn) Take(c *Claim, now time.Time) bool {
 	return false
 }
 
-// Wait takes the turn (place 0), or enters the queue at a place. moved receives when the place
-// has changed.
+// Wait takes the turn (place 0) or enters the queue at place. moved receives when the place changes.
 func (t *Turn) Wait(c *Claim, now time.Time) (place int, moved <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,14 +99,14 @@ func (t *Turn) Wait(c *Claim, now time.Time) (place int, moved <-chan struct{}, 
 	return i + 1, c.moved, nil
 }
 
-// Place returns the place at which a claim waits; 0: it does not.
+// Place returns a claim's place in the queue, 0 if it does not wait.
 func (t *Turn) Place(c *Claim) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Index(t.waiting, c) + 1
 }
 
-// Release gives up the turn, or the place in the queue. The next in the queue gets the turn.
+// Release ends the turn or leaves the queue. The next claim in the queue gets the turn.
 func (t *Turn) Release(c *Claim, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,8 +134,8 @@ func (t *Turn) Extend(c *Claim, lease time.Time) {
 	c.Lease = lease
 }
 
-// Held returns how long a claim has had the turn while others want it; 0 where nobody waits.
-func (t *Turn) Held(c *Claim, now time.Time) time.Duration {
+// ContendedTime returns how long a claim has had the turn while others wait; 0: nobody waits.
+func (t *Turn) ContendedTime(c *Claim, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holder != c || len(t.waiting) == 0 {
@@ -149,10 +144,9 @@ func (t *Turn) Held(c *Claim, now time.Time) time.Duration {
 	return now.Sub(c.since)
 }
 
-// Enforce ends the holder's turn where a waiting client has a right to it: one of a higher rank
-// that has waited for Handover, or one of the same rank when the lease is over. It returns when
-// to ask again; the zero time where nothing but a change of the queue or the lease matters.
-func (t *Turn) Enforce(now time.Time) (next time.Time) {
+// EndExpired ends the holder's turn for a waiting client of higher rank after Handover, or of the same rank after
+// the lease. It returns when to call it again; zero: only after a change of queue or lease.
+func (t *Turn) EndExpired(now time.Time) (next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holder == nil || t.holder.ended {
@@ -181,7 +175,7 @@ func (t *Turn) Enforce(now time.Time) (next time.Time) {
 
 func (t *Turn) handover() time.Duration { return cmp.Or(t.Handover, Handover) }
 
-// grant makes c the holder. The caller holds mu.
+// grant makes c the holder. The caller has locked mu.
 func (t *Turn) grant(c *Claim, now time.Time) {
 	t.holder = c
 	c.since = now
@@ -190,7 +184,7 @@ func (t *Turn) grant(c *Claim, now time.Time) {
 	}
 }
 
-// end ends the holder's turn. The caller holds mu.
+// end ends the holder's turn. The caller has locked mu.
 func (t *Turn) end() {
 	if !t.holder.ended {
 		t.holder.ended = true
@@ -198,7 +192,7 @@ func (t *Turn) end() {
 	}
 }
 
-// notify wakes who waits from the ith place on. The caller holds mu.
+// notify wakes the claims from the ith place on. The caller has locked mu.
 func (t *Turn) notify(i int) {
 	for _, w := range t.waiting[i:] {
 		w.notify()

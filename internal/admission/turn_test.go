@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// TestTurn_Ends says at which second the holder's turn ends, for who holds it and who wants it.
+// TestTurn_Ends checks at which second the holder's turn ends, for each rank of holder and waiting client.
 func TestTurn_Ends(t *testing.T) {
 	const never = -1
 	for _, c := range []struct {
 		name   string
 		holder Rank
-		lease  int          // s from the beginning
-		wants  map[int]Rank // from which second on clients wait
+		lease  int          // s from the start
+		wants  map[int]Rank // second from which clients wait
 		end    int
 	}{
-		{"nobody waits", Stranger, 60, nil, never},
-		{"a stranger's hour, a key holder at 10 s", Stranger, 3600, map[int]Rank{10: KeyHolder}, 40},
-		{"a stranger's hour, a user at 10 s", Stranger, 3600, map[int]Rank{10: User}, 40},
+		{"nobody waits", Unauthenticated, 60, nil, never},
+		{"an unauthenticated client's hour, a key holder at 10 s", Unauthenticated, 3600, map[int]Rank{10: KeyHolder}, 40},
+		{"an unauthenticated client's hour, a user at 10 s", Unauthenticated, 3600, map[int]Rank{10: User}, 40},
 		{"a user's hour, a key holder at once", User, 3600, map[int]Rank{0: KeyHolder}, 30},
 		{"the same rank waits for the lease", KeyHolder, 100, map[int]Rank{10: KeyHolder}, 100},
 		{"the same rank comes after the lease", KeyHolder, 100, map[int]Rank{150: KeyHolder}, 150},
-		{"a lease lasts at least 30 s", Stranger, 0, map[int]Rank{1: Stranger}, 30},
-		{"a lower rank waits", KeyHolder, 60, map[int]Rank{10: Stranger, 20: User}, never},
-		{"the first of several rights", User, 100, map[int]Rank{10: User, 20: Stranger, 50: KeyHolder}, 80},
+		{"a lease lasts at least 30 s", Unauthenticated, 0, map[int]Rank{1: Unauthenticated}, 30},
+		{"a lower rank waits", KeyHolder, 60, map[int]Rank{10: Unauthenticated, 20: User}, never},
+		{"the first of several rights", User, 100, map[int]Rank{10: User, 20: Unauthenticated, 50: KeyHolder}, 80},
 	} {
 		var turn Turn
 		ended := never
@@ -47,8 +47,8 @@ func TestTurn_Ends(t *testing.T) {
 				}
 				next = now
 			}
-			if !next.IsZero() && !now.Before(next) { // as a waiting client does
-				next = turn.Enforce(now)
+			if !next.IsZero() && !now.Before(next) { // like a waiting client
+				next = turn.EndExpired(now)
 			}
 		}
 		if ended != c.end {
@@ -57,13 +57,13 @@ func TestTurn_Ends(t *testing.T) {
 	}
 }
 
-// Who does not wait ends a turn of its own rank only when the lease is over, and gets it when the
-// holder has released it.
+// A client that does not wait ends only turns of its own rank after their lease. It gets the turn after the
+// holder's release.
 func TestTurn_Take(t *testing.T) {
 	var turn Turn
 	ended := 0
-	holder := &Claim{Rank: Stranger, Lease: epoch.Add(Lease(10 * time.Second)), End: func() { ended++ }}
-	other := &Claim{Rank: Stranger}
+	holder := &Claim{Rank: Unauthenticated, Lease: epoch.Add(Lease(10 * time.Second)), End: func() { ended++ }}
+	other := &Claim{Rank: Unauthenticated}
 	if !turn.Take(holder, epoch) || turn.Take(other, epoch.Add(50*time.Second-1)) || ended != 0 {
 		t.Fatalf("within the lease: ended %d times", ended)
 	}
@@ -72,7 +72,7 @@ func TestTurn_Take(t *testing.T) {
 			t.Fatalf("after the lease: ended %d times", ended)
 		}
 	}
-	turn.Release(other, epoch) // has nothing
+	turn.Release(other, epoch) // has no claim
 	turn.Release(holder, epoch)
 	if !turn.Take(other, epoch.Add(time.Minute)) {
 		t.Error("the turn was not released")
@@ -82,8 +82,7 @@ func TestTurn_Take(t *testing.T) {
 	}
 }
 
-// The queue goes by rank and then by arrival; its places are told, and it is bounded in all and
-// per host.
+// The queue is ordered by rank, then by arrival. It reports places and is limited in total and per host.
 func TestTurn_Queue(t *testing.T) {
 	var turn Turn
 	names := map[*Claim]string{}
@@ -116,28 +115,28 @@ func TestTurn_Queue(t *testing.T) {
 	select {
 	case <-moved[1]:
 	default:
-		t.Error("who moved down is not woken")
+		t.Error("a client that moved down is not woken")
 	}
-	if held := turn.Held(holder, epoch.Add(time.Minute)); held != time.Minute {
-		t.Errorf("held for %v", held)
+	if contended := turn.ContendedTime(holder, epoch.Add(time.Minute)); contended != time.Minute {
+		t.Errorf("contended for %v", contended)
 	}
 	turn.Release(leaves, epoch)
 	turn.Release(holder, epoch)
 	if got := fmt.Sprint(queue(), " ", names[turn.holder]); got != "key2 user key" {
 		t.Errorf("after the holder: %s", got)
 	}
-	<-moved[2] // the new holder, and who is behind it
+	<-moved[2] // the new holder and the next in the queue
 	<-moved[3]
 	for n := range maxWaitingPerHost {
-		if _, _, err := wait("crowd", Stranger, 9); err != nil {
+		if _, _, err := wait("crowd", Unauthenticated, 9); err != nil {
 			t.Errorf("client %d of one host: %v", n, err)
 		}
 	}
-	if _, _, err := wait("crowd", Stranger, 9); !errors.Is(err, ErrQueueFull) {
+	if _, _, err := wait("crowd", Unauthenticated, 9); !errors.Is(err, ErrQueueFull) {
 		t.Errorf("one too many of a host: %v", err)
 	}
 	for host := byte(10); len(turn.waiting) < maxWaiting; host++ {
-		if _, _, err := wait("many", Stranger, host); err != nil {
+		if _, _, err := wait("many", Unauthenticated, host); err != nil {
 			t.Error(err)
 		}
 	}

@@ -149,9 +149,9 @@ func TestHolders_RefuseWhatIsNoKey(t *testing.T) {
 	key := probe.NewKey().String()
 	for _, tt := range []struct{ name, a, b, want string }{
 		{"two keys", key, probe.NewKey().String(), ""},
-		{"the same text", key, key, "told apart"},
-		{"the same key in capitals", key, strings.ToUpper(key), "told apart"},
-		{"the same key with space around it", key, " " + key + "\t", "told apart"},
+		{"the same text", key, key, "distinguished"},
+		{"the same key in capitals", key, strings.ToUpper(key), "distinguished"},
+		{"the same key with space around it", key, " " + key + "\t", "distinguished"},
 		{"too short", key, key[:62], "not a key"},
 		{"no digits", key, strings.Repeat("x", 64), "not a key"},
 	} {

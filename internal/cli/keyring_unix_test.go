@@ -51,7 +51,7 @@ func TestKeyring_KeepsWhatItReadLast(t *testing.T) {
 		}, "not a regular file", a},
 		{"damaged", put("[key.b", 0o600), "line 1", a},
 		{"two holders of a key", put(text("b", b)+
-			"[key.c]\nsecret = \""+strings.ToUpper(b.String())+"\"\n", 0o600), "told apart", a},
+			"[key.c]\nsecret = \""+strings.ToUpper(b.String())+"\"\n", 0o600), "distinguished", a},
 		{"open to other users", put(text("b", b), 0o644), "mode 0644", a},
 		{"open to a group", put(text("b", b), 0o640), "", b},
 		{"another key", put(text("b", b), 0o600), "", b},

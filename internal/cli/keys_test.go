@@ -79,8 +79,8 @@ func TestServeTellsKeysApart(t *testing.T) {
 	if status, errs := measure(office, "-t", "2s"); status == 0 || !strings.Contains(errs, "1s") {
 		t.Errorf("office beyond its bound: %d, %s", status, errs)
 	}
-	if status, errs := measure(office, "-u", "-t", "200ms"); status == 0 || !strings.Contains(errs, "bounds") {
-		t.Errorf("office by UDP, whose bounds nobody holds: %d, %s", status, errs)
+	if status, errs := measure(office, "-u", "-t", "200ms"); status == 0 || !strings.Contains(errs, "limits") {
+		t.Errorf("office by UDP, which has no limits: %d, %s", status, errs)
 	}
 	if status, errs := measure(elsewhere, "-t", "200ms"); status == 0 || !strings.Contains(errs, "key") {
 		t.Errorf("a key of another network: %d, %s", status, errs)

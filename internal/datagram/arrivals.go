@@ -8,37 +8,35 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Arrivals counts a flow as its receiver sees it, by iperf3's rules: a gap in the sequence
-// numbers is so many lost, a late datagram gives one back.
+// Arrivals has a flow's receive counts by iperf3's rules: a gap in the sequence numbers counts as lost, a late
+// datagram reduces the loss.
 type Arrivals struct {
 	Datagrams  int64
 	Bytes      int64
-	Highest    uint64 // the largest sequence number seen: datagrams that were sent, as far as is known
+	Highest    uint64 // highest sequence number, the sent datagrams as far as known
 	Lost       int64
 	Reordered  int64
 	Duplicates int64
 	Jitter     time.Duration // RFC 1889 A.8: the mean deviation, smoothed by 1/16
 
-	// LeastDelay and the delays are receiver's clock less sender's: only their
-	// differences mean anything.
-	LeastDelay time.Duration
-	lastDelay  time.Duration
-	seen       [seenWords]uint64 // a ring of bits below Highest, to tell late from twice
+	// MinDelay and the delays are receiver's clock less sender's. Only their differences are meaningful.
+	MinDelay  time.Duration
+	lastDelay time.Duration
+	seen      [seenWords]uint64 // a ring of bits below Highest, to detect duplicates
 }
 
-const seenWords = 64 // 4096 datagrams back
+const seenWords = 64 // 4096 datagrams
 
-// Add counts one datagram of size bytes that arrived at the receiver's time now. It
-// answers the datagram's delay above the least one so far.
+// Add counts a datagram of size bytes that arrived at now. It returns its delay above MinDelay.
 func (a *Arrivals) Add(h Header, size int, now time.Duration) time.Duration {
 	a.Datagrams++
 	a.Bytes += int64(size)
 	delay := now - h.Sent
 	if a.Datagrams == 1 {
-		a.LeastDelay = delay
+		a.MinDelay = delay
 		a.lastDelay = delay
 	}
-	a.LeastDelay = min(a.LeastDelay, delay)
+	a.MinDelay = min(a.MinDelay, delay)
 	a.Jitter += ((delay - a.lastDelay).Abs() - a.Jitter) / 16
 	a.lastDelay = delay
 
@@ -62,10 +60,10 @@ func (a *Arrivals) Add(h Header, size int, now time.Duration) time.Duration {
 		a.Lost = max(0, a.Lost-1)
 	}
 	a.seen[h.Sequence/64%seenWords] |= 1 << (h.Sequence % 64)
-	return delay - a.LeastDelay
+	return delay - a.MinDelay
 }
 
-// delaySample keeps a fair sample of a flow's delays, of bounded size.
+// delaySample is a uniform random sample of a flow's delays, with a limited size.
 type delaySample struct {
 	kept []time.Duration
 	seen int
@@ -85,12 +83,12 @@ func (d *delaySample) add(delay time.Duration) {
 	}
 }
 
-// Variation is the distribution above the least delay; nil for no flow that received.
+// Variation returns the distribution of delays above the minimum, nil without arrivals.
 func (f *Flows) Variation() *transfer.Variation {
 	var all []time.Duration
 	for _, one := range f.All {
 		for _, delay := range one.delays.kept {
-			all = append(all, delay-one.Arrivals.LeastDelay)
+			all = append(all, delay-one.Arrivals.MinDelay)
 		}
 	}
 	if len(all) == 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestHeaders(t *testing.T) {
+func TestHeader_RoundTrip(t *testing.T) {
 	want := []byte{0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 3}
 	h := Header{7*time.Second + 9*time.Microsecond, 3}
 	b := make([]byte, 12)
@@ -81,8 +81,7 @@ func BenchmarkArrivals(b *testing.B) {
 	}
 }
 
-// A sender that wakes up every so often keeps its rate, and after a break makes up for it
-// at no more than twice its rate.
+// A sender with coarse timers keeps its rate. After a pause it catches up at no more than twice its rate.
 func TestPacer(t *testing.T) {
 	const per = 700 * time.Microsecond
 	p := pacer{perDatagram: per}
@@ -106,8 +105,8 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// A sender that is asked for bursts sends them whole, and keeps its rate.
-func TestPacerOfBursts(t *testing.T) {
+// A sender with bursts sends whole bursts and keeps its rate.
+func TestPacer_Bursts(t *testing.T) {
 	const per, burst = 700 * time.Microsecond, 10
 	p := pacer{perDatagram: per, burst: burst}
 	var sent int

@@ -10,21 +10,20 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Between two fullpipes a UDP sender may search the path's capacity while it sends: the
-// receiver tells it every 50 ms how it stands, in a datagram on the same flow. iperf3
-// knows nothing of it and is not asked for it.
+// Between two fullpipes a UDP sender can search the path's capacity while it sends. Every 50 ms the receiver sends
+// a status on the same flow. iperf3 does not support this.
 
-// status is how a receiver stands: counters since the first datagram.
+// status is a receiver's state: counters since the first datagram.
 type status struct {
-	elapsed   time.Duration // on the receiver's clock, since the first datagram
+	elapsed   time.Duration // receiver's clock since the first datagram
 	bytes     int64
 	highest   int64
 	lost      int64
 	reordered int64         // reordered and duplicates
-	delay     time.Duration // above the least, on average since the last status
+	delay     time.Duration // above the minimum, mean since the last status
 }
 
-// statusMagic opens a status; statusSize is all of it.
+// statusMagic begins a status of statusSize bytes.
 var statusMagic = [4]byte{'F', 'P', 'S', '1'}
 
 const statusSize = 4 + 6*8
@@ -36,7 +35,7 @@ func (s *status) put(b []byte) {
 	}
 }
 
-// readStatus answers false for anything that is none, or that makes no sense.
+// readStatus parses a status. ok is false if it is none or invalid.
 func readStatus(b []byte) (s status, ok bool) {
 	if len(b) != statusSize || [4]byte(b) != statusMagic {
 		return s, false
@@ -51,8 +50,8 @@ func readStatus(b []byte) (s status, ok bool) {
 	return status{time.Duration(v[0]), v[1], v[2], v[3], v[4], time.Duration(v[5])}, true
 }
 
-// account turns statuses into feedback and seconds, at either end.
-type account struct {
+// statusTracker turns statuses into feedback and per-second results, at either end.
+type statusTracker struct {
 	last    status
 	second  status // at the last full second
 	delays  time.Duration
@@ -62,9 +61,8 @@ type account struct {
 	congested bool
 }
 
-// add answers what changed since the last status; ok is false for one that came late, or
-// that knows of no further datagram.
-func (a *account) add(s status) (f search.Feedback, ok bool) {
+// add returns the change since the last status. ok is false for a late status, or one without new datagrams.
+func (a *statusTracker) add(s status) (f search.Feedback, ok bool) {
 	if s.elapsed <= a.last.elapsed || s.bytes < a.last.bytes || s.highest < a.last.highest {
 		return f, false
 	}
@@ -86,22 +84,22 @@ func (a *account) add(s status) (f search.Feedback, ok bool) {
 	return f, news
 }
 
-// rateSearch is the state of one flow that searches, at either end.
+// rateSearch is the state of a flow's rate search, at either end.
 type rateSearch struct {
-	bps atomic.Int64 // what the sender sends now, at the IP layer
+	bps atomic.Int64 // current send rate, IP layer
 
-	mu      sync.Mutex // guards what follows, and a receiver's arrivals
-	account account
+	mu      sync.Mutex // guards the fields below and a receiver's arrivals
+	account statusTracker
 	load    search.Load
 	heard   time.Time     // a sender's last status
 	delays  time.Duration // a receiver's, since its last status
 	n       int
 }
 
-// feedbackTimeout is how long a sender goes on without a status.
+// feedbackTimeout is the longest time that a sender sends without a status.
 const feedbackTimeout = time.Second
 
-// follow adjusts a sender to the statuses that come until the socket's deadline.
+// follow adjusts a sender to received statuses until the socket's deadline.
 func (s *rateSearch) follow(one *Flow) {
 	buffer := make([]byte, 1<<16)
 	remote := one.Socket.Remote()
@@ -110,13 +108,13 @@ func (s *rateSearch) follow(one *Flow) {
 		if err != nil {
 			return
 		}
-		told, ok := readStatus(buffer[:n])
+		received, ok := readStatus(buffer[:n])
 		if !ok || from != remote {
 			continue
 		}
 		s.mu.Lock()
 		s.heard = time.Now()
-		if f, ok := s.account.add(told); ok {
+		if f, ok := s.account.add(received); ok {
 			s.load.Observe(f)
 			s.bps.Store(int64(s.load.Bps()))
 		}
@@ -124,7 +122,7 @@ func (s *rateSearch) follow(one *Flow) {
 	}
 }
 
-// rate is what to send at, in bit/s of payload under headers; most bounds it where it is not 0.
+// rate returns the send rate in bit/s of payload. limit, if not 0, is its maximum.
 func (s *rateSearch) rate(size, headers int, most float64) float64 {
 	s.mu.Lock()
 	if !s.heard.IsZero() && time.Since(s.heard) > feedbackTimeout {
@@ -140,7 +138,7 @@ func (s *rateSearch) rate(size, headers int, most float64) float64 {
 	return bps
 }
 
-// Headers are what IP and UDP add to a datagram's payload, bytes.
+// Headers returns the size of IP and UDP headers, bytes.
 func (f *Flow) Headers() int {
 	if f.Socket.Remote().Addr().Is4() {
 		return 20 + 8
@@ -175,7 +173,7 @@ func (s *rateSearch) sendFeedback(f *Flows, one *Flow, done <-chan struct{}) {
 		s.mu.Unlock()
 		if begun {
 			now.put(datagram[:])
-			one.Socket.Send(datagram[:], statusSize) // one that is lost is followed by the next
+			one.Socket.Send(datagram[:], statusSize) // a lost one is followed by the next
 		}
 	}
 }

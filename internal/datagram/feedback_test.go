@@ -25,14 +25,14 @@ func FuzzReadStatus(f *testing.F) {
 		if s.put(again[:]); string(again[:]) != string(datagram) {
 			t.Fatalf("%x was read as %+v", datagram, s)
 		}
-		var a account
+		var a statusTracker
 		a.add(s)
 		a.add(status{})
 	})
 }
 
-func TestAccountOfStatuses(t *testing.T) {
-	var a account
+func TestStatusTracker(t *testing.T) {
+	var a statusTracker
 	for i := range 41 {
 		n := int64(i)
 		f, news := a.add(status{elapsed: time.Duration(i+1) * 50 * time.Millisecond, bytes: n * 1000, highest: n * 2,
@@ -51,8 +51,8 @@ func TestAccountOfStatuses(t *testing.T) {
 	}
 }
 
-// TestFollow checks that a sender's rate follows the statuses of its receiver, and of nobody else.
-func TestFollow(t *testing.T) {
+// TestFollow_IgnoresOtherSenders checks that a sender's rate follows only its receiver's statuses.
+func TestFollow_IgnoresOtherSenders(t *testing.T) {
 	listen := func() *net.UDPConn {
 		c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
@@ -61,7 +61,7 @@ func TestFollow(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	receiver, stranger := listen(), listen()
+	receiver, otherSender := listen(), listen()
 	f, err := socket.DialFlow(t.Context(), receiver.LocalAddr().String(), socket.FlowOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestFollow(t *testing.T) {
 	var following sync.WaitGroup
 	following.Go(func() { s.follow(&Flow{Socket: f}) })
 	now := status{elapsed: time.Millisecond, bytes: 1, highest: 1}
-	tell := func(from *net.UDPConn) {
+	send := func(from *net.UDPConn) {
 		now.elapsed += 10 * time.Millisecond
 		now.bytes += 1000
 		now.highest++
@@ -89,16 +89,16 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	for range 10 {
-		tell(stranger)
+		send(otherSender)
 	}
 	before := start
 	for range 10 { // one at a time: each raises the rate
-		tell(receiver)
+		send(receiver)
 		until(func(bps int64) bool { return bps > before })
 		before = s.bps.Load()
 	}
 	now.lost += 1000
-	tell(receiver)
+	send(receiver)
 	until(func(bps int64) bool { return bps < before })
 	f.SetDeadline(time.Unix(1, 0))
 	following.Wait()

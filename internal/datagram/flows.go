@@ -1,7 +1,6 @@
-// Package datagram moves the datagrams of a measured UDP transfer at one end, counts what
-// arrives of them (loss, reordering, duplicates, jitter, the variation of delay), and lets a
-// sender search the path's capacity by its receiver's feedback (RFC 9097). Protocols open the
-// flows and say when a transfer begins and what it is; they are elsewhere.
+// Package datagram moves the datagrams of a UDP transfer at one end. It counts arrivals: loss, reordering,
+// duplicates, jitter and delay variation. A sender can search the path's capacity by its receiver's feedback (RFC
+// 9097). Packages with a protocol, such as iperf3, open the flows.
 package datagram
 
 import (
@@ -19,26 +18,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Flows is one direction's UDP flows at this end. What is exported is set before Run.
+// Flows are one direction's UDP flows at this end. Exported fields are set before Run.
 type Flows struct {
 	Send bool // this end sends
-	Wide bool // sequence numbers of 64 bits
+	Wide bool // 64-bit sequence numbers
 	Size int  // payload of a datagram, bytes
-	// Bps is the payload's rate on each flow, in bit/s; 0 is as fast as the socket takes it.
+	// Bps is the payload rate of each flow, bit/s; 0: as fast as the socket accepts.
 	Bps float64
-	// Burst is how many datagrams a sender sends in a row where it is held to a rate; 0: as they
-	// are due.
+	// Burst is the number of datagrams that a paced sender sends in a row; 0: each when due.
 	Burst int
-	// Bytes and Time end a sender, whichever comes first; Bytes counts payload over all
-	// flows, of which each sends as many whole datagrams as it takes to reach its part, as
-	// iperf3's do. 0 is no bound. A receiver ends when Bytes have come, and with its context.
+	// Bytes and Time end a sender, whichever comes first. Bytes counts payload over all flows. Like iperf3, each
+	// flow sends whole datagrams up to its part. 0: unlimited. A receiver ends after Bytes or with its context.
 	Bytes int64
 	Time  time.Duration
-	Omit  time.Duration // at the start, counted apart
-	// Every has Run's each told at its multiples besides, counted again from Omit's end.
+	Omit  time.Duration // at the start, counted separately
+	// Every is the time between additional calls of Run's callback, counted from the end of Omit.
 	Every time.Duration
-	// Search has the sender search the path's capacity by the receiver's feedback, with Bps
-	// as its bound; it takes one flow, whose far end does so too.
+	// Search makes the sender search the path's capacity by feedback, with Bps as the maximum. It needs one flow
+	// and a far end that does the same.
 	Search bool
 	All    []*Flow // at least one
 
@@ -47,43 +44,41 @@ type Flows struct {
 	started time.Time
 }
 
-// Flow is one UDP flow. One goroutine moves its data: while Run lasts it owns what is not
-// set before, Socket and Stray.
+// Flow is one UDP flow. One goroutine moves its data. While Run runs, it owns all fields but Socket and Stray.
 type Flow struct {
 	Socket *socket.Flow
-	// Stray takes what came from others before Socket was connected; nil drops it.
+	// Stray receives datagrams of other hosts that arrived before connect(); nil drops them.
 	Stray func(from netip.AddrPort, datagram []byte)
 
 	Arrivals    Arrivals
-	Omitted     *Arrivals     // as it was when the omitted time ended; nil: not yet, or none
+	Omitted     *Arrivals     // at the end of the omitted time; nil: none or not yet
 	Sent        uint64        // datagrams
-	OmittedSent uint64        // datagrams, when the omitted time ended
-	First       time.Duration // the first arrival's time since Run began
-	Last        time.Duration // the last arrival's or sending's time since Run began
+	OmittedSent uint64        // datagrams, at the end of the omitted time
+	First       time.Duration // first arrival since Run began
+	Last        time.Duration // last arrival or send since Run began
 
 	delays delaySample
 	err    error
-	tally  tally
+	tally  progress
 }
 
-// tally is what a flow has moved so far, for who reports while it runs.
-type tally struct{ bytes, packets, lost, jitter atomic.Int64 }
+// progress is a flow's moved data, for reports while it runs.
+type progress struct{ bytes, packets, lost, jitter atomic.Int64 }
 
-func (t *tally) now() transfer.FlowInterval {
+func (t *progress) now() transfer.FlowInterval {
 	return transfer.FlowInterval{Bytes: t.bytes.Load(), Packets: t.packets.Load(), Lost: t.lost.Load(),
 		Jitter: time.Duration(t.jitter.Load())}
 }
 
-// Close releases the sockets.
+// Close closes the sockets.
 func (f *Flows) Close() {
 	for _, one := range f.All {
 		one.Socket.Close()
 	}
 }
 
-// Run moves datagrams until the time or the bytes are used up, or ctx ends, and calls each
-// (when not nil) every 100 ms, at Every's multiples and at the end, with what moved. The error
-// is ctx's cause, or what a socket answered.
+// Run moves datagrams until the time or bytes are used up, or ctx ends. It calls onInterval, if not nil, with the
+// moved data every 100 ms, at multiples of Every and at the end. The error is ctx's cause or a socket's.
 func (f *Flows) Run(ctx context.Context, each func(transfer.Interval)) error {
 	f.started = time.Now()
 	stop := context.AfterFunc(ctx, func() {
@@ -132,7 +127,7 @@ func (f *Flows) Run(ctx context.Context, each func(transfer.Interval)) error {
 	return errors.Join(all...)
 }
 
-// report calls each with what moved since the last time.
+// report calls onInterval with the data moved since the last call.
 func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	if each == nil {
 		return
@@ -166,7 +161,7 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	}
 }
 
-// reportWait is how long after a moment the next report is due.
+// reportWait returns the time until the next report.
 func reportWait(cut transfer.Cut, now time.Duration) time.Duration {
 	const usual = 100 * time.Millisecond
 	if next := cut.Next(now); next > 0 {
@@ -175,8 +170,8 @@ func reportWait(cut transfer.Cut, now time.Duration) time.Duration {
 	return usual
 }
 
-// longestPause lets a sender see that its rate has changed.
-const longestPause = 50 * time.Millisecond
+// maxPause lets a sender notice a changed rate.
+const maxPause = 50 * time.Millisecond
 
 func (f *Flows) send(ctx context.Context, one *Flow) error {
 	most := one.Socket.Batch(f.Size)
@@ -187,7 +182,7 @@ func (f *Flows) send(ctx context.Context, one *Flow) error {
 	headers := one.Headers()
 	batch := make([]byte, most*f.Size)
 	crand.Read(batch)
-	round := int64(len(f.All)) * int64(f.Size) // one datagram of each flow
+	round := int64(len(f.All)) * int64(f.Size) // one datagram per flow
 	limit := (f.Bytes + round - 1) / round
 	for ctx.Err() == nil {
 		now := time.Since(f.started)
@@ -205,7 +200,7 @@ func (f *Flows) send(ctx context.Context, one *Flow) error {
 		case f.Time > 0 && now >= f.Time, f.Bytes > 0 && int64(one.Sent) >= limit:
 			return nil
 		case wait > 0:
-			pause(ctx, min(wait, longestPause))
+			pause(ctx, min(wait, maxPause))
 			continue
 		}
 		if one.Omitted == nil && f.Omit > 0 && now >= f.Omit {
@@ -223,7 +218,7 @@ func (f *Flows) send(ctx context.Context, one *Flow) error {
 			one.tally.packets.Store(int64(one.Sent))
 			one.Last = time.Since(f.started)
 		case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ECONNREFUSED):
-			pause(ctx, tick) // the way out is full, or the far end not there yet
+			pause(ctx, pacerTick) // the queue is full, or the far end not ready
 		default:
 			return err
 		}
@@ -273,7 +268,7 @@ func (f *Flows) receive(one *Flow) error {
 			rest = rest[len(datagram):]
 			if h, ok := ReadHeader(datagram, f.Wide); ok {
 				above := one.Arrivals.Add(h, len(datagram), now)
-				one.delays.add(above + one.Arrivals.LeastDelay)
+				one.delays.add(above + one.Arrivals.MinDelay)
 				if f.Search {
 					f.search.delays += above
 					f.search.n++
@@ -290,14 +285,14 @@ func (f *Flows) receive(one *Flow) error {
 		one.tally.jitter.Store(int64(one.Arrivals.Jitter))
 		if moved := f.moved.Add(int64(n)); f.Bytes > 0 && moved >= f.Bytes {
 			for _, other := range f.All {
-				other.Socket.SetDeadline(time.Unix(1, 0)) // all flows' receiving ends
+				other.Socket.SetDeadline(time.Unix(1, 0)) // stops receiving on all flows
 			}
 			return nil
 		}
 	}
 }
 
-// Result is what this end knows of the flows, after Run.
+// Result returns this end's measurement after Run.
 func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResult {
 	r := &transfer.DatagramResult{Started: started, Complete: complete,
 		Spec: transfer.DatagramSpec{Direction: transfer.Down, Bps: f.Bps * float64(len(f.All)), Size: f.Size,

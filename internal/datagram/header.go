@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Header opens every datagram of a flow, laid out as iperf3 does.
+// Header begins each datagram of a flow, in iperf3's layout.
 type Header struct {
-	Sent     time.Duration // the sender's clock, since an epoch of its own
+	Sent     time.Duration // sender's clock, since an arbitrary epoch
 	Sequence uint64        // from 1
 }
 
-// HeaderSize is 12 bytes, or 16 where sequence numbers are wide: of 64 bits instead of 32.
+// HeaderSize returns 12 bytes, or 16 with 64-bit sequence numbers.
 func HeaderSize(wide bool) int {
 	if wide {
 		return 16
@@ -19,7 +19,7 @@ func HeaderSize(wide bool) int {
 	return 12
 }
 
-// Put writes the header to the start of b, which holds at least its size.
+// Put writes the header to the start of b.
 func (h Header) Put(b []byte, wide bool) {
 	binary.BigEndian.PutUint32(b, uint32(h.Sent/time.Second))
 	binary.BigEndian.PutUint32(b[4:], uint32(h.Sent%time.Second/time.Microsecond))
@@ -30,7 +30,7 @@ func (h Header) Put(b []byte, wide bool) {
 	}
 }
 
-// ReadHeader reads a datagram's header; ok is false where it is too short.
+// ReadHeader parses a datagram's header. ok is false if it is too short.
 func ReadHeader(b []byte, wide bool) (h Header, ok bool) {
 	if len(b) < HeaderSize(wide) {
 		return h, false

@@ -1,5 +1,5 @@
-// Package httpserver is how fullpipe serves HTTP: one constructor with the bounds that every
-// server needs against clients that are slow, silent or many.
+// Package httpserver is the only constructor of HTTP servers, with limits and timeouts against slow, silent and
+// numerous clients.
 package httpserver
 
 import (
@@ -12,40 +12,40 @@ import (
 	"time"
 )
 
-// Config says what a server serves. Only Handler and ErrorLog have no default.
+// Config configures a Server. Only Handler and ErrorLog are required.
 type Config struct {
 	Handler http.Handler
-	// ErrorLog takes what net/http reports of requests and handshakes, one call for each.
+	// ErrorLog receives net/http's errors of requests and handshakes, one call for each.
 	ErrorLog *log.Logger
-	// TLS is served when it is not nil. HTTP/2 is not.
+	// TLS, if not nil, is used. HTTP/2 is not served.
 	TLS *tls.Config
-	// BaseContext is that of all requests; nil is context.Background.
+	// BaseContext is the context of all requests; nil: context.Background.
 	BaseContext context.Context
-	// ConnContext is http.Server's; nil adds nothing.
+	// ConnContext is http.Server's; nil: none.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
-	// Wrap makes another connection of an accepted one, below TLS; it must have a method
-	// NetConn that returns the accepted one. nil wraps nothing.
+	// Wrap wraps an accepted connection below TLS. The result must have a method NetConn that returns the accepted
+	// one. nil: no wrapper.
 	Wrap func(*Conn) net.Conn
 }
 
-// Bounds on what one client may take. TLS handshakes end after headerTime too.
+// Timeouts for one client. TLS handshakes have headerTime too.
 const (
-	headerTime     = 10 * time.Second // from accept or the previous answer to the end of a request's header
+	headerTime     = 10 * time.Second // from accept or the previous response to the end of a request's header
 	readTime       = 15 * time.Second // of a whole request
-	writeTime      = 30 * time.Second // of an answer, from the end of the request's header
+	writeTime      = 30 * time.Second // of a response, from the end of the request's header
 	idleTime       = time.Minute
 	maxHeaderBytes = 16 << 10
 )
 
-// Server is a server that runs.
+// Server is a running server.
 type Server struct {
 	http   *http.Server
 	ended  chan struct{} // closed when serving has ended
-	failed error         // why, before ended is closed
+	failed error         // the cause, before ended is closed
 	close  sync.Once
 }
 
-// Start serves a listener until Close, which also closes the listener.
+// Start serves a listener until Close, which closes the listener too.
 func Start(l *net.TCPListener, c Config) *Server { return start(Listen(l, c.Wrap), c) }
 
 func start(l *Listener, c Config) *Server {
@@ -66,15 +66,15 @@ func start(l *Listener, c Config) *Server {
 	return s
 }
 
-// Ended is closed when the server has stopped accepting connections.
+// Ended is closed when the server no longer accepts connections.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Err returns why serving ended, once Ended is closed; http.ErrServerClosed is Close.
+// Err returns why serving ended, after Ended is closed. After Close it is http.ErrServerClosed.
 func (s *Server) Err() error { return s.failed }
 
-// Close ends the server and its connections and waits until it accepts no more. Connections
-// that a handler has hijacked are the handler's.
+// Close closes the server and its connections and waits until it accepts no more. Handlers own the connections
+// that they hijacked.
 func (s *Server) Close() {
-	s.close.Do(func() { _ = s.http.Close() }) // its error is the listener's, which has been closed
+	s.close.Do(func() { _ = s.http.Close() }) // its error is the closed listener's
 	<-s.ended
 }

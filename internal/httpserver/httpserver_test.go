@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is when a test gives up waiting for what has to happen.
-const patience = 20 * time.Second
+// testTimeout is when a test gives up waiting.
+const testTimeout = 20 * time.Second
 
 // certificate returns a TLS configuration for both ends.
 func certificate() (server, client *tls.Config) {
@@ -32,19 +32,19 @@ func certificate() (server, client *tls.Config) {
 	return &tls.Config{Certificates: site.TLS.Certificates}, site.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
-// site is a server with few places on loopback.
+// site is a server with few slots on loopback.
 type site struct {
 	*Server
 	listener *Listener
 	address  string
 	client   *http.Client
 	url      string
-	said     chan string // what it reports
+	said     chan string // its error log
 }
 
-// open returns how many connections from loopback have a place.
+// open returns the number of connections from loopback with a slot.
 func (s *site) open() int64 {
-	return s.listener.Places.Of(admission.Host(netip.MustParseAddr("127.0.0.1")))[admission.Places]
+	return s.listener.Places.LoadOf(admission.Host(netip.MustParseAddr("127.0.0.1")))[admission.Slots]
 }
 
 type reports chan string
@@ -59,7 +59,7 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 	}
 	said := make(reports, 1000)
 	s := &site{listener: Listen(tcp, nil), address: tcp.Addr().String(), said: said,
-		client: &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}}
+		client: &http.Client{Timeout: testTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
 	bound := admission.Load{int64(places)}
 	s.listener.Places.Limits = admission.Limits{Total: bound, PerHost: bound}
 	c := Config{Handler: handler, ErrorLog: log.New(said, "", 0),
@@ -76,7 +76,7 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 
 type connKey struct{}
 
-// connect opens a connection that sends something, and reports on ended when it is closed.
+// connect opens a connection that sends text and reports on ended when the connection is closed.
 func (s *site) connect(t *testing.T, sends string, ended chan<- bool) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.address)
@@ -93,13 +93,13 @@ func (s *site) connect(t *testing.T, sends string, ended chan<- bool) {
 	}()
 }
 
-func await(t *testing.T, what string, ended <-chan bool, n int) {
+func await(t *testing.T, text string, ended <-chan bool, n int) {
 	t.Helper()
 	for i := range n {
 		select {
 		case <-ended:
-		case <-time.After(patience):
-			t.Fatalf("%s: %d of %d", what, i, n)
+		case <-time.After(testTimeout):
+			t.Fatalf("%s: %d of %d", text, i, n)
 		}
 	}
 }
@@ -115,8 +115,8 @@ func clientHello() string {
 	return string(hello[:n])
 }
 
-// TestServer_HostileClients fills a server of 8 places with 40 connections that never get as far
-// as a request. It holds 8 connections, and a proper client from the same address is answered.
+// TestServer_HostileClients fills a server of 8 slots with 40 connections that never send a whole request. It
+// keeps 8 connections, and a normal client from the same address is served.
 func TestServer_HostileClients(t *testing.T) {
 	const places, hostile = 8, 40
 	for name, c := range map[string]struct {
@@ -164,13 +164,13 @@ func TestServer_HostileClients(t *testing.T) {
 	}
 }
 
-// TestServer_RequestsGoOn checks which requests that are being served survive a flood of silent
-// connections: all, unless others are served and the newcomer is one more of them.
-func TestServer_RequestsGoOn(t *testing.T) {
+// TestServer_ActiveRequestsSurvive checks which active requests survive a flood of silent connections: all, unless
+// others are served and the newcomer is one more of them.
+func TestServer_ActiveRequestsSurvive(t *testing.T) {
 	const places, hostile = 4, 40
 	for name, c := range map[string]struct {
-		kept, silent int // requests that are kept, and silent connections after the requests
-		requests     int // in all
+		kept, silent int // surviving requests, and silent connections after the requests
+		requests     int // in total
 		survive      int
 	}{
 		"one among silent ones":                {0, hostile, 1, 1},
@@ -188,7 +188,7 @@ func TestServer_RequestsGoOn(t *testing.T) {
 				conn.Keep(false)
 				fmt.Fprint(w, r.URL.Path)
 			}))
-			answers := make(chan string, c.requests)
+			responses := make(chan string, c.requests)
 			var asking sync.WaitGroup
 			for n := range c.requests {
 				path := "/other"
@@ -198,12 +198,12 @@ func TestServer_RequestsGoOn(t *testing.T) {
 				asking.Go(func() {
 					answer, err := s.client.Get(s.url + path)
 					if err != nil {
-						answers <- ""
+						responses <- ""
 						return
 					}
 					page, _ := io.ReadAll(answer.Body)
 					answer.Body.Close()
-					answers <- string(page)
+					responses <- string(page)
 				})
 				await(t, "served", served, 1)
 			}
@@ -216,7 +216,7 @@ func TestServer_RequestsGoOn(t *testing.T) {
 			asking.Wait()
 			survived, kept := 0, 0
 			for range c.requests {
-				switch <-answers {
+				switch <-responses {
 				case "/kept":
 					kept++
 					fallthrough
@@ -231,7 +231,7 @@ func TestServer_RequestsGoOn(t *testing.T) {
 	}
 }
 
-// TestServer_ErrorsGoToTheLog has a handshake fail, and a handler panic.
+// TestServer_ErrorsGoToTheLog causes a failed handshake and a handler's panic.
 func TestServer_ErrorsGoToTheLog(t *testing.T) {
 	for secure, want := range map[bool]string{true: "http: TLS handshake error from 127.0.0.1",
 		false: "http: panic serving"} {
@@ -245,13 +245,13 @@ func TestServer_ErrorsGoToTheLog(t *testing.T) {
 	}
 }
 
-// TestServer_Close ends connections, may be called more than once, and says why it ended.
+// TestServer_Close checks that Close ends connections and is idempotent.
 func TestServer_Close(t *testing.T) {
 	s := serve(t, false, 1, http.NotFoundHandler())
 	ended := make(chan bool, 2)
 	s.connect(t, "", ended)
 	s.connect(t, "GET / HT", ended)
-	await(t, "evicted", ended, 1) // so that both were accepted
+	await(t, "evicted", ended, 1) // so that both are accepted
 	s.Close()
 	s.Close()
 	await(t, "closed", ended, 1)

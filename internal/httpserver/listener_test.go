@@ -10,10 +10,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
-// TestListener_Places: each step is a connection that enters ("a1"), is used while busy ("a1 busy") or idle
-// ("a1 idle"), is kept ("a1 kept"), or leaves ("-a1"). The letter is its host. "a1>b2" says that a1 evicts b2,
-// "a1!" that a1 gets no place. A second passes with each step.
-func TestListener_Places(t *testing.T) {
+// In TestListener_Eviction each step is a connection that enters ("a1"), is used while busy ("a1 busy") or idle
+// ("a1 idle"), is kept ("a1 kept"), or leaves ("-a1"). The letter is its host. "a1>b2": a1 evicts b2. "a1!": a1
+// gets no slot. Each step takes one second.
+func TestListener_Eviction(t *testing.T) {
 	for name, c := range map[string]struct {
 		max, perHost int64
 		steps        string
@@ -54,7 +54,7 @@ func TestListener_Places(t *testing.T) {
 				delete(open, conn)
 			default:
 				evicted = ""
-				place := newPlace(netip.AddrFrom4([4]byte{192, 0, 2, conn[0]}), now)
+				place := newEntry(netip.AddrFrom4([4]byte{192, 0, 2, conn[0]}), now)
 				place.Evict = func() { evicted = conn; delete(open, conn) }
 				places[conn], open[conn] = place, true
 				err := table.Admit(place, now)

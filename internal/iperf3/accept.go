@@ -14,37 +14,38 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// arrival is one stream's connection; order tells which was accepted first.
-type arrival struct {
+// acceptedConn is the connection of one stream with the order in which it was accepted.
+type acceptedConn struct {
 	conn  *net.TCPConn
 	order int64
 }
 
-// deliver hands a stream to the test that waits for it, if its cookie and its host are
-// that test's.
-func (s *Server) deliver(a arrival, cookie Cookie) bool {
+// deliverStream passes a stream to the test with the same cookie and client host. It reports whether a test took
+// it.
+func (s *Server) deliverStream(a acceptedConn, cookie Cookie) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tests[cookie]
-	if !ok || t.arrived == nil || t.from.Addr() != socket.AddrPort(a.conn.RemoteAddr()).Addr() {
+	if !ok || t.streamQueue == nil || t.from.Addr() != socket.AddrPort(a.conn.RemoteAddr()).Addr() {
 		return false
 	}
 	select {
-	case t.arrived <- a:
+	case t.streamQueue <- a:
 		return true
 	default:
 		return false
 	}
 }
 
-// accept takes the streams in and prepares each direction.
-func (t *test) accept(ctx context.Context) ([]half, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, beginTime, fmt.Errorf("%v did not begin within %v", t.from, beginTime))
+// acceptStreams accepts all streams of the test and prepares each direction.
+func (t *test) acceptStreams(ctx context.Context) ([]direction, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, beginTimeout,
+		fmt.Errorf("%v did not begin within %v", t.from, beginTimeout))
 	defer cancel()
-	ctx, unwatch := t.whileThere(ctx)
+	ctx, unwatch := t.untilClientLeaves(ctx)
 	defer unwatch()
 	shaped := t.params.Window > 0 && t.server.Window != nil
-	release, err := t.server.turn(ctx, t, shaped || t.params.UDP)
+	release, err := t.server.waitToOpen(ctx, t, shaped || t.params.UDP)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +55,23 @@ func (t *test) accept(ctx context.Context) ([]half, error) {
 		n *= 2
 	}
 	if t.params.UDP {
-		return t.greet(ctx, n)
+		return t.acceptUDP(ctx, n)
 	}
 	if shaped {
 		if close, err := t.server.Window(t.from.Addr(), t.params.Window); err == nil {
 			defer close()
 		}
 	}
-	conns, err := t.gather(ctx, n)
+	conns, err := t.acceptTCP(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	return t.loads(conns)
+	return t.splitTCP(conns)
 }
 
-// whileThere makes a context that ends when the client leaves: until its test begins it
-// has nothing to say on its control connection.
-func (t *test) whileThere(ctx context.Context) (context.Context, func()) {
+// untilClientLeaves returns a context that ends when the client closes the control connection. Clients send
+// nothing on it until their test begins.
+func (t *test) untilClientLeaves(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -88,17 +89,17 @@ func (t *test) whileThere(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// gather waits for n streams and answers them in the order in which they were accepted.
-func (t *test) gather(ctx context.Context, n int) ([]*net.TCPConn, error) {
-	arrived := make(chan arrival, n)
-	t.waitFor(arrived)
-	all, err := t.take(ctx, arrived, n)
-	t.waitFor(nil)
+// acceptTCP waits for n streams and returns them in the order in which they were accepted.
+func (t *test) acceptTCP(ctx context.Context, n int) ([]*net.TCPConn, error) {
+	arrived := make(chan acceptedConn, n)
+	t.setStreamQueue(arrived)
+	all, err := t.collectStreams(ctx, arrived, n)
+	t.setStreamQueue(nil)
 	close(arrived)
-	for surplus := range arrived { // came between the last that was waited for and now
+	for surplus := range arrived { // connected after the last expected stream
 		surplus.conn.Close()
 	}
-	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(all, func(a, b acceptedConn) int { return cmp.Compare(a.order, b.order) })
 	var conns []*net.TCPConn
 	for _, a := range all {
 		conns = append(conns, a.conn)
@@ -110,19 +111,19 @@ func (t *test) gather(ctx context.Context, n int) ([]*net.TCPConn, error) {
 	return conns, nil
 }
 
-// take lets the client open its streams and takes n of them.
-func (t *test) take(ctx context.Context, arrived <-chan arrival, n int) (all []arrival, err error) {
+// collectStreams asks the client to open its streams and collects n of them.
+func (t *test) collectStreams(ctx context.Context, arrived <-chan acceptedConn, n int) (all []acceptedConn, err error) {
 	if err := t.send(ctx, CreateStreams); err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(t.server.patience())
-	defer patience.Stop()
+	timeout := time.NewTimer(t.server.stepTimeout())
+	defer timeout.Stop()
 	for len(all) < n {
 		select {
 		case a := <-arrived:
 			all = append(all, a)
-			patience.Reset(t.server.patience())
-		case <-patience.C:
+			timeout.Reset(t.server.stepTimeout())
+		case <-timeout.C:
 			return all, fmt.Errorf("%v opened %d of its %d streams", t.from, len(all), n)
 		case <-ctx.Done():
 			return all, context.Cause(ctx)
@@ -131,41 +132,40 @@ func (t *test) take(ctx context.Context, arrived <-chan arrival, n int) (all []a
 	return all, nil
 }
 
-func (t *test) waitFor(arrived chan arrival) {
+func (t *test) setStreamQueue(arrived chan acceptedConn) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	t.arrived = arrived
+	t.streamQueue = arrived
 }
 
-// turn is who of one host opens streams now.
-type turn struct {
-	holders map[*test]bool
-	alone   bool
-	over    chan struct{} // closed when the last holder leaves
+// openingGroup is the set of one host's tests that are opening streams.
+type openingGroup struct {
+	tests     map[*test]bool
+	exclusive bool
+	done      chan struct{} // closed when the last test leaves the group
 }
 
-// turn waits for a test's turn to open its streams. A listener that is told windows by
-// host, and UDP, which has no cookies, must know whose streams they are: such tests open
-// theirs alone, the others of a host together. Strangers behind the address of a client
-// with the key make room for it.
-func (s *Server) turn(ctx context.Context, t *test, alone bool) (release func(), err error) {
+// waitToOpen waits until the test may open its streams. Exclusive tests open streams one at a time per host: UDP
+// hellos have no cookie, and the listener sets windows by host. A key holder's test closes unauthenticated tests
+// that it waits for.
+func (s *Server) waitToOpen(ctx context.Context, t *test, exclusive bool) (release func(), err error) {
 	host := t.from.Addr()
 	for {
 		s.mu.Lock()
 		now := s.opening[host]
-		if now == nil || !alone && !now.alone {
+		if now == nil || !exclusive && !now.exclusive {
 			if now == nil {
-				now = &turn{over: make(chan struct{}), holders: map[*test]bool{}}
+				now = &openingGroup{done: make(chan struct{}), tests: map[*test]bool{}}
 				s.opening[host] = now
 			}
-			now.holders[t] = true
-			now.alone = alone
+			now.tests[t] = true
+			now.exclusive = exclusive
 			s.mu.Unlock()
-			return func() { s.leave(host, now, t) }, nil
+			return func() { s.leaveOpening(host, now, t) }, nil
 		}
-		over := now.over
-		for holder := range now.holders {
-			if t.keyed && !holder.keyed {
+		over := now.done
+		for holder := range now.tests {
+			if t.hasKey && !holder.hasKey {
 				holder.conn.Close()
 			}
 		}
@@ -178,11 +178,11 @@ func (s *Server) turn(ctx context.Context, t *test, alone bool) (release func(),
 	}
 }
 
-func (s *Server) leave(host netip.Addr, now *turn, t *test) {
+func (s *Server) leaveOpening(host netip.Addr, now *openingGroup, t *test) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(now.holders, t); len(now.holders) == 0 {
+	if delete(now.tests, t); len(now.tests) == 0 {
 		delete(s.opening, host)
-		close(now.over)
+		close(now.done)
 	}
 }

@@ -14,71 +14,67 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// busyPatience is how long a busy server is asked again: it takes one test at a time
-// and needs a moment between two.
+// A busy server is retried: it runs one test at a time and needs a moment between two.
 const (
-	busyPatience = 3 * time.Second
-	busyPause    = 200 * time.Millisecond
+	busyTimeout       = 3 * time.Second
+	busyRetryInterval = 200 * time.Millisecond
 )
 
-// Peer measures with an iperf3 server at the far end. Its system cannot be seen beyond
-// what it counts: a Result's Far is nil when it received, and holds only its congestion
-// control and buffer when it sent.
+// Peer measures with an iperf3 server at the far end. Result.Far is nil when the server received. When it sent,
+// Far has only its congestion control and buffer.
 type Peer struct {
 	// Address is the server's HOST:PORT.
 	Address string
-	// Ticket, when not zero, is the cookie that opens a test there; a server that is not
-	// open to everybody gave it out.
+	// Ticket, when not zero, is the cookie for each test. Servers that require authentication issue it.
 	Ticket Cookie
-	// Route is the way that everything to the server takes.
+	// Route is the route of all connections to the server.
 	Route socket.Route
 
 	helloTimeout time.Duration // the wait for the first UDP reply; 0: 5 s
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
-	// reached is set once the server was there: then its port may be closed for a moment
-	// between two tests.
-	reached atomic.Bool
+	// wasReached is set after the first connection. From then on a closed port counts as busy.
+	wasReached atomic.Bool
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// begun is a control connection on which the server already waits for parameters.
-	begun  net.Conn
-	cookie Cookie
-	// learned are refusals of the far end, by what was asked.
-	learned map[request]*transfer.Unsupported
+	// adopted is a control connection on which the server waits for parameters.
+	adopted       net.Conn
+	adoptedCookie Cookie
+	// refusals are the far end's earlier refusals.
+	refusals map[refusalKey]*transfer.Unsupported
 }
 
-// request is a part of a Spec that far ends are known to refuse.
-type request struct {
+// refusalKey has the fields of a Spec that servers are known to refuse.
+type refusalKey struct {
 	window, mss int
 	congestion  string
 }
 
-func requestOf(spec transfer.Spec) request {
-	return request{max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer), spec.Far.MSS, spec.Far.Congestion}
+func refusalKeyOf(spec transfer.Spec) refusalKey {
+	return refusalKey{max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer), spec.Far.MSS, spec.Far.Congestion}
 }
 
-// NewPeer describes the server at address; it connects when a transfer runs.
+// NewPeer returns a Peer for the server at address. It connects when a transfer runs.
 func NewPeer(address string) *Peer {
-	p := &Peer{Address: address, learned: map[request]*transfer.Unsupported{}}
+	p := &Peer{Address: address, refusals: map[refusalKey]*transfer.Unsupported{}}
 	p.ctx, p.close = context.WithCancel(context.Background())
 	return p
 }
 
-// Adopt gives the peer a control connection on which the server has taken cookie and
-// answered PARAM_EXCHANGE; the next transfer uses it.
+// Adopt gives the peer a control connection on which the server accepted cookie and sent PARAM_EXCHANGE. The next
+// transfer uses it.
 func (p *Peer) Adopt(conn net.Conn, cookie Cookie) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begun = conn
-	p.cookie = cookie
-	p.reached.Store(true)
+	p.adopted = conn
+	p.adoptedCookie = cookie
+	p.wasReached.Store(true)
 }
 
-// Check answers *transfer.Unsupported for what the protocol cannot say and for what
-// this far end has already refused.
+// Check returns *transfer.Unsupported for tests that the protocol does not support and for tests that this server
+// refused earlier.
 func (p *Peer) Check(t transfer.Test) error {
 	tcp, udp, err := t.Specs()
 	if err != nil {
@@ -88,68 +84,68 @@ func (p *Peer) Check(t transfer.Test) error {
 		return CheckDatagrams(p.Ticket != Cookie{}, udp...)
 	}
 	for _, spec := range tcp {
-		if err := check(spec); err != nil {
+		if err := checkSpec(spec); err != nil {
 			return err
 		}
 		p.mu.Lock()
-		refused, ok := p.learned[requestOf(spec)]
+		refused, ok := p.refusals[refusalKeyOf(spec)]
 		p.mu.Unlock()
 		if ok {
 			return refused
 		}
 	}
 	if len(tcp) == 2 {
-		return together(tcp[0], tcp[1])
+		return checkBidir(tcp[0], tcp[1])
 	}
 	return nil
 }
 
-// Run implements transfer.Peer; two legs are iperf3's --bidir, which servers know since
-// 3.7. A refusal by the far end that concerns one field of a Spec comes back as
-// *transfer.Unsupported.
-func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+// Run implements transfer.Peer. Two legs use --bidir, which servers support since 3.7. It returns
+// *transfer.Unsupported if the server refuses one field of a Spec.
+func (p *Peer) Run(ctx context.Context, t transfer.Test,
+	onInterval func(transfer.Interval)) ([]transfer.Outcome, error) {
 	if err := p.Check(t); err != nil {
 		return nil, err
 	}
-	ctx, cancel := p.bound(ctx)
+	ctx, cancel := p.untilClosed(ctx)
 	defer cancel()
-	outcomes, err := p.run(ctx, t, each)
+	outcomes, err := p.run(ctx, t, onInterval)
 	tcp := t.Legs[0].TCP
 	if tcp == nil {
 		return outcomes, err
 	}
 	var refused *transfer.Unsupported
-	// A server that does not know --bidir hangs up too: that says nothing of one leg.
-	if err = explain(*tcp, err); errors.As(err, &refused) && len(t.Legs) == 1 {
+	// Servers without --bidir hang up too, so such a failure blames no single leg.
+	if err = refusedField(*tcp, err); errors.As(err, &refused) && len(t.Legs) == 1 {
 		p.mu.Lock()
-		p.learned[requestOf(*tcp)] = refused
+		p.refusals[refusalKeyOf(*tcp)] = refused
 		p.mu.Unlock()
 	}
 	return outcomes, err
 }
 
-// bound makes a context that also ends with Close.
-func (p *Peer) bound(ctx context.Context) (context.Context, func()) {
+// untilClosed returns a context that also ends with Close.
+func (p *Peer) untilClosed(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
 func (p *Peer) run(ctx context.Context, t transfer.Test,
-	each func(transfer.Interval)) (outcomes []transfer.Outcome, err error) {
-	c, cookie, err := p.begin(ctx)
+	onInterval func(transfer.Interval)) (outcomes []transfer.Outcome, err error) {
+	c, cookie, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.conn.Close()
 	if t.Legs[0].TCP == nil || !t.Legs[0].TCP.Latency {
-		return p.test(ctx, c, cookie, t, each)
+		return p.runTest(ctx, c, cookie, t, onInterval)
 	}
-	// A server takes a connection for another test, so ICMP is all that can be tried.
+	// The server would take a TCP probe for another test, so only ICMP measures latency.
 	to := socket.AddrPort(c.conn.RemoteAddr())
 	latency, why, err := path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true},
 		func() (err error) {
-			outcomes, err = p.test(ctx, c, cookie, t, each)
+			outcomes, err = p.runTest(ctx, c, cookie, t, onInterval)
 			return err
 		})
 	for _, o := range outcomes {
@@ -162,38 +158,38 @@ func (p *Peer) run(ctx context.Context, t transfer.Test,
 	return outcomes, err
 }
 
-// test carries out one test on a control connection whose cookie was taken.
-func (p *Peer) test(ctx context.Context, c *control, cookie Cookie, t transfer.Test,
-	each func(transfer.Interval)) ([]transfer.Outcome, error) {
+// runTest runs one test on a control connection whose cookie the server accepted.
+func (p *Peer) runTest(ctx context.Context, c *control, cookie Cookie, t transfer.Test,
+	onInterval func(transfer.Interval)) ([]transfer.Outcome, error) {
 	tcp, udp, err := t.Specs()
 	if err != nil {
 		return nil, err
 	}
 	wire := paramsOf(tcp, udp)
-	wire.Marked = wire.UDP && p.Ticket != Cookie{} // a fullpipe gave it out
-	var halves []half
+	wire.Marked = wire.UDP && p.Ticket != Cookie{} // only fullpipe servers issue tickets
+	var directions []direction
 	if len(udp) > 0 {
-		halves, _, err = p.openFlows(ctx, c, wire, udp, 0)
+		directions, _, err = p.openUDP(ctx, c, wire, udp, 0)
 	} else {
 		near := tcp[0].Near
 		if len(tcp) == 2 {
 			near.ReceiveBuffer = tcp[1].Near.ReceiveBuffer
 			near.Clamp = tcp[1].Near.Clamp
 		}
-		halves, _, err = p.openLoads(ctx, c, cookie, wire, near, tcp, 0)
+		directions, _, err = p.openTCP(ctx, c, cookie, wire, near, tcp, 0)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer closeHalves(halves)
-	done, err := c.carry(ctx, halves, wire.Streams, each)
+	defer closeDirections(directions)
+	done, err := c.runData(ctx, directions, wire.Streams, onInterval)
 	if err == nil && len(tcp) > 0 {
-		err = kept(tcp[len(tcp)-1], done.far)
+		err = checkCongestion(tcp[len(tcp)-1], done.far)
 	}
 	return done.outcomes, err
 }
 
-// paramsOf asks for one leg or, with --bidir, for two.
+// paramsOf returns the parameters for one leg or, with --bidir, for two.
 func paramsOf(tcp []transfer.Spec, udp []transfer.DatagramSpec) (p Params) {
 	if len(udp) > 0 {
 		p = datagramParams(udp[0])
@@ -207,8 +203,8 @@ func paramsOf(tcp []transfer.Spec, udp []transfer.DatagramSpec) (p Params) {
 	return p
 }
 
-// kept finds out whether a server that says nothing did as it was asked.
-func kept(spec transfer.Spec, far Results) error {
+// checkCongestion returns an error if the server used another congestion control than requested.
+func checkCongestion(spec transfer.Spec, far Results) error {
 	if asked := spec.Far.Congestion; asked != "" && far.Congestion != "" && far.Congestion != asked {
 		return &transfer.Unsupported{Field: "Far.Congestion", Why: "the far end used " + far.Congestion + " instead of " +
 			asked}
@@ -216,47 +212,46 @@ func kept(spec transfer.Spec, far Results) error {
 	return nil
 }
 
-// begin opens the control connection and sends the cookie; a busy server is asked again
-// for a while.
-func (p *Peer) begin(ctx context.Context) (*control, Cookie, error) {
+// connect opens the control connection and sends the cookie. It retries while the server is busy.
+func (p *Peer) connect(ctx context.Context) (*control, Cookie, error) {
 	p.mu.Lock()
-	begun := p.begun
-	cookie := p.cookie
-	p.begun = nil
+	begun := p.adopted
+	cookie := p.adoptedCookie
+	p.adopted = nil
 	p.mu.Unlock()
 	if begun != nil {
 		return &control{conn: begun}, cookie, nil
 	}
 	for started := time.Now(); ; {
-		c, cookie, err := p.greet(ctx)
-		busy := errors.Is(err, ErrBusy) || errors.Is(err, syscall.ECONNRESET) || p.reached.Load() &&
+		c, cookie, err := p.connectOnce(ctx)
+		busy := errors.Is(err, ErrBusy) || errors.Is(err, syscall.ECONNRESET) || p.wasReached.Load() &&
 			errors.Is(err, syscall.ECONNREFUSED)
-		if err == nil || !busy || time.Since(started) > busyPatience {
+		if err == nil || !busy || time.Since(started) > busyTimeout {
 			return c, cookie, err
 		}
 		select {
-		case <-time.After(busyPause):
+		case <-time.After(busyRetryInterval):
 		case <-ctx.Done():
 			return nil, cookie, context.Cause(ctx)
 		}
 	}
 }
 
-func (p *Peer) greet(ctx context.Context) (*control, Cookie, error) {
+func (p *Peer) connectOnce(ctx context.Context) (*control, Cookie, error) {
 	cookie := p.Ticket
 	if cookie == (Cookie{}) {
 		cookie = NewCookie()
 	}
 	conn, err := dial(ctx, p.Address, socket.Options{Route: p.Route})
 	if err != nil {
-		return nil, cookie, &unreachable{p.Address, err}
+		return nil, cookie, &unreachableError{p.Address, err}
 	}
-	p.reached.Store(true)
+	p.wasReached.Store(true)
 	c := &control{conn: conn}
 	if _, err = conn.Write(cookie[:]); err == nil {
 		_, err = c.expect(ctx, answerTimeout, ParamExchange)
 	} else {
-		err = c.because(ctx, err, "sending the cookie")
+		err = c.explainError(ctx, err, "sending the cookie")
 	}
 	if err != nil {
 		conn.Close()
@@ -265,22 +260,22 @@ func (p *Peer) greet(ctx context.Context) (*control, Cookie, error) {
 	return c, cookie, nil
 }
 
-// dial gives the first connection of a test, and each other one, a bounded time.
+// dial connects within answerTimeout.
 func dial(ctx context.Context, address string, o socket.Options) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	return socket.Dial(ctx, address, o)
 }
 
-// Close ends a running transfer and what was begun.
+// Close ends a running transfer and closes an adopted connection.
 func (p *Peer) Close() error {
 	p.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.begun != nil {
-		(&control{conn: p.begun}).hangUp()
-		p.begun.Close()
-		p.begun = nil
+	if p.adopted != nil {
+		(&control{conn: p.adopted}).hangUp()
+		p.adopted.Close()
+		p.adopted = nil
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// open sends the parameters and opens the streams, one after the other, because the
-// server numbers them as it accepts them.
+// open sends the parameters and opens the streams one by one, because the server numbers them in the order in
+// which it accepts them.
 func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.Options) (conns []*net.TCPConn,
 	err error) {
 	defer func() {
@@ -19,7 +19,7 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.
 			conns = nil
 		}
 	}()
-	if err = c.ask(ctx, wire); err != nil {
+	if err = c.requestStreams(ctx, wire); err != nil {
 		return
 	}
 	n := wire.Streams
@@ -42,8 +42,8 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.
 	return conns, c.awaitStart(ctx, wire)
 }
 
-// ask sends the parameters and waits until streams may be opened.
-func (c *control) ask(ctx context.Context, wire Params) error {
+// requestStreams sends the parameters and waits for CREATE_STREAMS.
+func (c *control) requestStreams(ctx context.Context, wire Params) error {
 	if err := c.sendFrame(ctx, wire, "the parameters"); err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func (c *control) ask(ctx context.Context, wire Params) error {
 	return err
 }
 
-// awaitStart waits until the server has all streams and says go.
+// awaitStart waits for TEST_START and TEST_RUNNING.
 func (c *control) awaitStart(ctx context.Context, wire Params) error {
 	if _, err := c.expect(ctx, answerTimeout, TestStart); err != nil {
 		if wire.Both {
-			err = fmt.Errorf("both directions at once, which iperf3 knows since 3.7: %w", err)
+			err = fmt.Errorf("both directions at once need iperf3 3.7 or newer: %w", err)
 		}
 		return err
 	}
@@ -69,9 +69,9 @@ func closeAll(conns []*net.TCPConn) {
 	}
 }
 
-// during runs a test's data while it listens to what the server says meanwhile: nothing,
-// unless something went wrong there.
-func (c *control) during(ctx context.Context, run func(context.Context) error) error {
+// runMonitored calls run and reads the control connection meanwhile. The server sends nothing on it unless the
+// test failed.
+func (c *control) runMonitored(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	heard := make(chan struct{})
@@ -91,9 +91,8 @@ func (c *control) during(ctx context.Context, run func(context.Context) error) e
 	return err
 }
 
-// finish ends a test: results are exchanged and the far end's come back.
-// The test lasted at most wall.
-func (c *control) finish(ctx context.Context, mine Results, wall time.Duration) (far Results, err error) {
+// finishTest exchanges results with the server and returns the server's. The test lasted at most wall.
+func (c *control) finishTest(ctx context.Context, mine Results, wall time.Duration) (far Results, err error) {
 	if err = c.send(ctx, TestEnd); err != nil {
 		return
 	}
@@ -110,7 +109,7 @@ func (c *control) finish(ctx context.Context, mine Results, wall time.Duration) 
 	if far, err = ParseResults(text); err != nil {
 		return far, fmt.Errorf("the far end's results: %w", err)
 	}
-	if err = far.believe(len(mine.Streams), wall); err != nil {
+	if err = far.validate(len(mine.Streams), wall); err != nil {
 		return
 	}
 	if _, err = c.expect(ctx, resultTimeout, DisplayResults); err != nil {
@@ -119,7 +118,7 @@ func (c *control) finish(ctx context.Context, mine Results, wall time.Duration) 
 	return far, c.send(ctx, Done)
 }
 
-// hangUp tells the server that this client stops; nobody waits for an answer.
+// hangUp sends CLIENT_TERMINATE and does not wait for an answer.
 func (c *control) hangUp() {
 	c.conn.SetDeadline(time.Now().Add(goodbyeTime))
 	WriteState(c.conn, ClientTerminate)

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// helloEvery is the time between two copies of a UDP stream's first datagram.
-	helloEvery = 500 * time.Millisecond
+	// helloInterval is the time between two copies of a UDP stream's first datagram.
+	helloInterval = 500 * time.Millisecond
 	// helloTimeout is the longest wait for the reply.
 	helloTimeout = 5 * time.Second
-	// refusedPause is the time before the next copy after an error, such as a refusal by the server's host.
-	refusedPause = 50 * time.Millisecond
+	// refusedRetryInterval is the time before the next copy after an error, such as a refusal by the server's host.
+	refusedRetryInterval = 50 * time.Millisecond
 )
 
-// CheckDatagrams says which field of one leg's DatagramSpec, or of two legs', iperf3's
-// protocol has no words for. Only a fullpipe gives feedback, to clients with its key.
+// CheckDatagrams returns *transfer.Unsupported for the DatagramSpecs of one or two legs that iperf3's protocol
+// cannot express. Only fullpipe gives feedback for a rate search, to clients with its key.
 func CheckDatagrams(keyed bool, legs ...transfer.DatagramSpec) error {
 	spec := legs[0]
 	switch {
@@ -37,7 +37,7 @@ func CheckDatagrams(keyed bool, legs ...transfer.DatagramSpec) error {
 	case spec.Time <= 0 || spec.Time > MaxTime*time.Second:
 		return &transfer.Unsupported{Field: "Time", Why: "iperf3 runs for at most a day"}
 	case spec.Search && (!keyed || spec.Streams > 1):
-		return &transfer.Unsupported{Field: "Search", Why: "it takes a fullpipe there, a key and one stream"}
+		return &transfer.Unsupported{Field: "Search", Why: "needs fullpipe at the far end, a key and one stream"}
 	}
 	if len(legs) == 2 {
 		other := legs[1]
@@ -59,16 +59,16 @@ func datagramParams(spec transfer.DatagramSpec) Params {
 		Counters64: true, Search: spec.Search, DontFragment: spec.DontFragment, ClientVersion: "fullpipe"}
 }
 
-// greetAll opens the streams; where one of them fails, none is left. A server that knows
-// marks takes the greeting that has one, older ones the other.
-func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec transfer.DatagramSpec,
+// openFlows opens n UDP streams, or none on error. Servers that support marks answer the hello with a mark, older
+// ones the hello without.
+func (p *Peer) openFlows(ctx context.Context, c *control, wire Params, spec transfer.DatagramSpec,
 	n int, port uint16) (all []*datagram.Flow, err error) {
-	greetings := [][]byte{udpHello[:]}
+	greetings := [][]byte{helloBytes[:]}
 	if wire.Marked {
-		greetings = [][]byte{append(udpHello[:], mark(p.Ticket)...), udpHello[:]}
+		greetings = [][]byte{append(helloBytes[:], mark(p.Ticket)...), helloBytes[:]}
 	}
 	for range n {
-		one, err := p.greetServer(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
+		one, err := p.openFlow(ctx, c.conn.RemoteAddr().String(), greetings, socket.FlowOptions{Route: p.Route,
 			Buffer: spec.Buffer, TOS: spec.TOS, DontFragment: spec.DontFragment, LocalPort: port})
 		if err != nil {
 			c.hangUp()
@@ -83,8 +83,8 @@ func (p *Peer) greetAll(ctx context.Context, c *control, wire Params, spec trans
 	return all, nil
 }
 
-// greetServer opens one UDP stream and waits for the server's answer.
-func (p *Peer) greetServer(ctx context.Context, address string, greetings [][]byte,
+// openFlow opens one UDP stream and waits for the server's reply.
+func (p *Peer) openFlow(ctx context.Context, address string, greetings [][]byte,
 	o socket.FlowOptions) (*datagram.Flow, error) {
 	s, err := socket.DialFlow(ctx, address, o)
 	if err != nil {
@@ -100,11 +100,11 @@ func (p *Peer) greetServer(ctx context.Context, address string, greetings [][]by
 			}
 		}
 		if err == nil {
-			s.SetDeadline(time.Now().Add(helloEvery))
+			s.SetDeadline(time.Now().Add(helloInterval))
 			var n int
 			var from netip.AddrPort
 			n, _, from, err = s.Receive(buffer)
-			if err == nil && from == s.Remote() && IsAnswer(buffer[:n]) {
+			if err == nil && from == s.Remote() && IsHelloReply(buffer[:n]) {
 				s.SetDeadline(time.Time{})
 				return &datagram.Flow{Socket: s}, nil
 			}
@@ -115,22 +115,24 @@ func (p *Peer) greetServer(ctx context.Context, address string, greetings [][]by
 		// Between two streams the server's port may be closed for a moment.
 		select {
 		case <-ctx.Done():
-		case <-time.After(refusedPause):
+		case <-time.After(refusedRetryInterval):
 		}
 	}
 	s.Close()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &unanswered{address}
+	return nil, &noUDPReplyError{address}
 }
 
-// unanswered is a UDP port from which nothing came back.
-type unanswered struct{ address string }
+// noUDPReplyError reports that no hello was answered.
+type noUDPReplyError struct{ address string }
 
-func (e *unanswered) Error() string {
-	return "no answer over UDP from " + e.address + ", though TCP gets there"
+func (e *noUDPReplyError) Error() string {
+	return "no answer over UDP from " + e.address + ", although TCP connects"
 }
 
-// Try names the way out.
-func (e *unanswered) Try() string { return "open UDP port as well as TCP on the way to " + e.address }
+// Try returns the suggested action.
+func (e *noUDPReplyError) Try() string {
+	return "open UDP port as well as TCP on the way to " + e.address
+}

@@ -14,56 +14,52 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Command is a test asked for in iperf3's own words, as its command line does. What
-// concerns sockets is asked of both ends alike.
+// Command is a test with iperf3's own options. Socket options apply to both ends.
 type Command struct {
 	Params Params
-	// Port is the first stream's here, each further one's is the next; 0: the system's choice.
+	// Port is the local port of the first stream. Each further stream uses the next port. 0: any.
 	Port uint16
-	// Opened is called when the streams are open, with their addresses in the order of
-	// their numbers; Each with what moved. Either may be nil.
-	Opened func(Account)
-	Each   func(transfer.Interval)
-	// Every has Each told at its multiples, which count from the omitted time's end.
-	Every time.Duration
-	// Quiet is how long no data may come where this end only receives; 0: as long as it likes.
-	Quiet time.Duration
+	// OnOpen is called when all streams are open. OnInterval is called with the bytes moved. Either may be nil.
+	OnOpen     func(TestResult)
+	OnInterval func(transfer.Interval)
+	// Interval is the time between two calls of OnInterval, counted from the end of the omitted time.
+	Interval time.Duration
+	// IdleTimeout ends a test that only receives when no data arrives for this long. 0: never.
+	IdleTimeout time.Duration
 }
 
-// Account is what both ends say of a Command's test.
-type Account struct {
+// TestResult is one test as both ends measured it.
+type TestResult struct {
 	Cookie  Cookie
 	Params  Params
 	Started time.Time
 	Streams []Endpoints
-	Legs    []transfer.Outcome // one, or with --bidir two: what this end sends first
-	// Mine and Far are the two ends' results; Far has no streams where the test was cut
-	// short.
-	Mine, Far Results
-	User      time.Duration // of this process, over the test's data
+	Legs    []transfer.Outcome // one, or with --bidir two: first what this end sends
+	// Near and Far are the results of both ends. Far has no streams if the test was aborted.
+	Near, Far Results
+	User      time.Duration // CPU time of this process during the data transfer
 	System    time.Duration
-	// SendBuffer and ReceiveBuffer are what the first stream was granted here when it was
-	// opened, bytes; 0: not known.
+	// SendBuffer and ReceiveBuffer are the sizes granted to the first stream when it opened, bytes. 0: unknown.
 	SendBuffer, ReceiveBuffer int
-	// Handshakes are what TCP's streams settled; nil of those that do not tell.
+	// Handshakes are the TCP options negotiated by each stream, nil where unknown.
 	Handshakes []*transfer.Handshake
-	// ControlMSS is the control connection's at a client, bytes; 0: not known. Chosen says that
-	// the size of datagrams was chosen by it.
-	ControlMSS int
-	Chosen     bool
+	// ControlMSS is the MSS of a client's control connection, bytes. 0: unknown. ChosenByMSS is set if it
+	// determined the datagram size.
+	ControlMSS  int
+	ChosenByMSS bool
 }
 
-// describe adds what is known of the streams when they are open.
-func (a *Account) describe(halves []half) {
+// describe adds the handshakes and buffers of the open streams.
+func (a *TestResult) describe(directions []direction) {
 	a.Started = time.Now()
-	for i, h := range halves {
-		switch h := h.(type) {
-		case *flows:
+	for i, dir := range directions {
+		switch dir := dir.(type) {
+		case *udpFlows:
 			if i == 0 {
-				a.SendBuffer, a.ReceiveBuffer, _ = h.All[0].Socket.Buffers()
+				a.SendBuffer, a.ReceiveBuffer, _ = dir.All[0].Socket.Buffers()
 			}
-		case *load:
-			for k, s := range h.streams {
+		case *tcpStreams:
+			for k, s := range dir.streams {
 				d := s.Describe()
 				a.Handshakes = append(a.Handshakes, d.Handshake)
 				if i+k == 0 {
@@ -78,30 +74,30 @@ func (a *Account) describe(halves []half) {
 // Endpoints are a stream's addresses.
 type Endpoints struct{ Local, Remote netip.AddrPort }
 
-// Carry carries out one test. An account that was begun comes with the error.
-func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
-	ctx, cancel := p.bound(ctx)
+// RunCommand runs one test. If the test began, it returns the result along with an error.
+func (p *Peer) RunCommand(ctx context.Context, command Command) (*TestResult, error) {
+	ctx, cancel := p.untilClosed(ctx)
 	defer cancel()
-	c, cookie, err := p.begin(ctx)
+	c, cookie, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.conn.Close()
 	wire := command.Params
 	wire.Streams = max(wire.Streams, 1)
-	mss := segmentSize(c.conn)
+	mss := mssOf(c.conn)
 	chosen := wire.UDP && wire.Len == 0
 	if chosen {
-		wire.Len = fittingDatagram(mss)
+		wire.Len = datagramSizeFor(mss)
 	}
-	a := &Account{Cookie: cookie, Params: wire, ControlMSS: mss, Chosen: chosen}
-	var halves []half
+	a := &TestResult{Cookie: cookie, Params: wire, ControlMSS: mss, ChosenByMSS: chosen}
+	var directions []direction
 	if wire.UDP {
 		var specs []transfer.DatagramSpec
 		for _, sends := range wire.directions() {
 			specs = append(specs, wire.datagrams(sends))
 		}
-		halves, a.Streams, err = p.openFlows(ctx, c, wire, specs, command.Port)
+		directions, a.Streams, err = p.openUDP(ctx, c, wire, specs, command.Port)
 	} else {
 		near := transfer.Socket{SendBuffer: wire.Window, ReceiveBuffer: wire.Window, MSS: wire.MSS,
 			NoDelay: wire.NoDelay, Congestion: wire.Congestion, PacingBps: float64(wire.FQRate), TOS: wire.TOS}
@@ -109,30 +105,30 @@ func (p *Peer) Carry(ctx context.Context, command Command) (*Account, error) {
 		for _, sends := range wire.directions() {
 			specs = append(specs, wire.spec(near, sends))
 		}
-		halves, a.Streams, err = p.openLoads(ctx, c, cookie, wire, near, specs, command.Port)
+		directions, a.Streams, err = p.openTCP(ctx, c, cookie, wire, near, specs, command.Port)
 	}
 	if err != nil {
 		return a, err
 	}
-	defer closeHalves(halves)
-	a.describe(halves)
-	if command.Opened != nil {
-		command.Opened(*a)
+	defer closeDirections(directions)
+	a.describe(directions)
+	if command.OnOpen != nil {
+		command.OnOpen(*a)
 	}
-	every(halves, command.Every)
-	ctx, each, over := untilQuiet(ctx, command)
+	setInterval(directions, command.Interval)
+	ctx, onInterval, over := withIdleTimeout(ctx, command)
 	defer over()
-	done, err := c.carry(ctx, halves, wire.Streams, each)
+	done, err := c.runData(ctx, directions, wire.Streams, onInterval)
 	a.Legs = done.outcomes
-	a.Mine = done.mine
+	a.Near = done.near
 	a.Far = done.far
 	a.User = done.user
 	a.System = done.system
 	return a, err
 }
 
-// segmentSize is a connection's maximum segment size, bytes; 0: not known.
-func segmentSize(conn net.Conn) int {
+// mssOf returns the maximum segment size of a connection in bytes, 0 if unknown.
+func mssOf(conn net.Conn) int {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return 0
@@ -147,36 +143,36 @@ func segmentSize(conn net.Conn) int {
 	return 0
 }
 
-// fittingDatagram is the size of datagrams where none was asked for: as iperf3 has it, what
-// a segment of the control connection carries, so that nothing is fragmented.
-func fittingDatagram(mss int) int {
+// datagramSizeFor returns the default datagram size: like iperf3, the MSS of the control connection, which avoids
+// fragmentation.
+func datagramSizeFor(mss int) int {
 	if mss < datagram.HeaderSize(true) || mss > MaxUDPLen {
-		return defaultDatagram
+		return defaultDatagramSize
 	}
 	return mss
 }
 
-// untilQuiet makes a context that ends when nothing has come for too long.
-func untilQuiet(ctx context.Context, command Command) (context.Context, func(transfer.Interval), func()) {
-	if command.Quiet == 0 || !command.Params.Reverse {
-		return ctx, command.Each, func() {}
+// withIdleTimeout returns a context that ends when no data has arrived for command.IdleTimeout.
+func withIdleTimeout(ctx context.Context, command Command) (context.Context, func(transfer.Interval), func()) {
+	if command.IdleTimeout == 0 || !command.Params.Reverse {
+		return ctx, command.OnInterval, func() {}
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	var alive atomic.Int64
 	started := time.Now()
-	done := watch(ctx, stop, &alive, started, command.Quiet)
-	each := func(i transfer.Interval) {
+	done := watchIdle(ctx, stop, &alive, started, command.IdleTimeout)
+	onInterval := func(i transfer.Interval) {
 		if i.Bytes > 0 {
 			alive.Store(int64(time.Since(started)))
 		}
-		if command.Each != nil {
-			command.Each(i)
+		if command.OnInterval != nil {
+			command.OnInterval(i)
 		}
 	}
-	return ctx, each, func() { stop(nil); <-done }
+	return ctx, onInterval, func() { stop(nil); <-done }
 }
 
-// directions say for each leg whether this end sends.
+// directions returns for each leg whether this end sends.
 func (p Params) directions() []bool {
 	if p.Both {
 		return []bool{true, false}
@@ -184,13 +180,13 @@ func (p Params) directions() []bool {
 	return []bool{!p.Reverse}
 }
 
-// spec is one direction of a TCP test as its client sees it.
+// spec returns one direction of a TCP test from the client's view.
 func (p Params) spec(near transfer.Socket, sends bool) transfer.Spec {
 	s := transfer.Spec{Direction: transfer.Down, Near: near, Streams: max(p.Streams, 1),
 		Time:  time.Duration(p.Omit+p.Time) * time.Second,
-		Bytes: p.total()}
+		Bytes: p.requestedBytes()}
 	if sends {
-		s.Bytes = p.written()
+		s.Bytes = p.wholeWriteBytes()
 		s.Direction = transfer.Up
 		s.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}
@@ -200,7 +196,7 @@ func (p Params) spec(near transfer.Socket, sends bool) transfer.Spec {
 	return s
 }
 
-// datagrams is one direction of a UDP test as its client sees it.
+// datagrams returns one direction of a UDP test from the client's view.
 func (p Params) datagrams(sends bool) transfer.DatagramSpec {
 	s := transfer.DatagramSpec{Direction: transfer.Down, Bps: float64(p.Bandwidth) * float64(max(p.Streams, 1)),
 		Size: p.Len, Streams: max(p.Streams, 1),
@@ -208,14 +204,13 @@ func (p Params) datagrams(sends bool) transfer.DatagramSpec {
 	if sends {
 		s.Direction = transfer.Up
 	}
-	if p.total() > 0 {
-		s.Time = MaxTime * time.Second // the bytes end it
+	if p.requestedBytes() > 0 {
+		s.Time = MaxTime * time.Second // the byte count ends the test
 	}
 	return s
 }
 
-// CheckParams holds what a client is about to ask to the ranges that servers enforce, and
-// says so in iperf3's words.
+// CheckParams checks a client's parameters against the ranges that servers enforce. Its errors use iperf3's text.
 func CheckParams(p Params) error {
 	switch {
 	case p.Time < 0 || p.Time > MaxTime:

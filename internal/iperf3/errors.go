@@ -8,21 +8,21 @@ import (
 	"net/netip"
 )
 
-// Code is what an iperf3 server says when it refuses or gives up.
+// Code is the error code that an iperf3 server sends with SERVER_ERROR.
 type Code int32
 
 const (
 	CodeRate         Code = 27  // rate above the server's limit
 	CodeDuration     Code = 37  // duration above the server's maximum
-	CodeParams       Code = 114 // parameters could not be read
+	CodeParams       Code = 114 // parameters not readable
 	CodeAccessDenied Code = 121 // busy
 	CodeMSS          Code = 123 // the maximum segment size could not be set
 	CodeBuffer       Code = 124 // the socket buffer could not be set
 	CodeCongestion   Code = 134 // the congestion control could not be set
-	CodeClipped      Code = 141 // the socket buffer came out smaller than asked
-	CodeAuth         Code = 142 // a name and password are wanted, or were wrong
+	CodeClipped      Code = 141 // the system granted a smaller socket buffer than requested
+	CodeAuth         Code = 142 // authentication missing or failed
 	CodeNoData       Code = 144 // no data arrived
-	CodeTimeout      Code = 160 // the server's time for a test ran out
+	CodeTimeout      Code = 160 // the time limit of a test expired
 )
 
 var codeTexts = map[Code]string{
@@ -34,15 +34,15 @@ var codeTexts = map[Code]string{
 	CodeBuffer:       "it could not set the socket buffer",
 	CodeCongestion:   "it does not have that congestion control",
 	CodeClipped:      "its system gives a smaller socket buffer than asked",
-	CodeAuth:         "it wants a user and a password",
+	CodeAuth:         "it requires a user and a password",
 	CodeNoData:       "no data reached it",
 	CodeTimeout:      "its time for a test ran out",
 }
 
-// RemoteError is a far end's refusal.
+// RemoteError is an error that the far end sent.
 type RemoteError struct {
 	Code  Code
-	Errno int32 // in the far system's numbers; 0: none came
+	Errno int32 // in the far system's numbering; 0: none
 }
 
 func (e *RemoteError) Error() string {
@@ -56,7 +56,7 @@ func (e *RemoteError) Error() string {
 	return "the iperf3 server refused: " + text
 }
 
-// Try names the way out.
+// Try returns the suggested action.
 func (e *RemoteError) Try() string {
 	switch e.Code {
 	case CodeAccessDenied:
@@ -73,7 +73,7 @@ func (e *RemoteError) Try() string {
 	return ""
 }
 
-// RefusedError is a test that this end's server refused or ended, and what it told the client.
+// RefusedError is a test that this server refused or ended, with the code that it sent.
 type RefusedError struct {
 	Code Code
 	From netip.AddrPort
@@ -83,22 +83,22 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return fmt.Sprintf("refused %v: %v", e.From, e.Err) }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// ErrBusy is a server that answers ACCESS_DENIED.
+// ErrBusy is a server's ACCESS_DENIED.
 var ErrBusy = &RemoteError{Code: CodeAccessDenied}
 
-// unreachable is a server that no connection could be made to.
-type unreachable struct {
+// unreachableError is a failed connection to a server.
+type unreachableError struct {
 	address string
 	err     error
 }
 
-func (e *unreachable) Error() string {
+func (e *unreachableError) Error() string {
 	return fmt.Sprintf("no iperf3 server at %s: %v", e.address, e.err)
 }
-func (e *unreachable) Unwrap() error { return e.err }
+func (e *unreachableError) Unwrap() error { return e.err }
 
-// Try names the way out.
-func (e *unreachable) Try() string {
+// Try returns the suggested action.
+func (e *unreachableError) Try() string {
 	var closer interface{ Try() string }
 	if errors.As(e.err, &closer) {
 		return closer.Try()
@@ -106,13 +106,12 @@ func (e *unreachable) Try() string {
 	return "start iperf3 -s there, or give its port as iperf3://HOST:PORT"
 }
 
-// readRemoteError reads what follows SERVER_ERROR: a code and an errno, or from old
-// servers the code alone.
+// readRemoteError reads the code and errno after SERVER_ERROR. Old servers send only the code.
 func readRemoteError(r io.Reader) error {
 	var b [8]byte
 	n, err := io.ReadFull(r, b[:])
 	if n < 4 {
-		return fmt.Errorf("the iperf3 server gave up and did not say why: %w", errors.Join(err))
+		return fmt.Errorf("the iperf3 server failed without an error code: %w", errors.Join(err))
 	}
 	e := &RemoteError{Code: Code(binary.BigEndian.Uint32(b[:]))}
 	if n == 8 {
@@ -121,7 +120,7 @@ func readRemoteError(r io.Reader) error {
 	return e
 }
 
-// writeRemoteError sends SERVER_ERROR with its two numbers.
+// writeRemoteError sends SERVER_ERROR with a code and an errno.
 func writeRemoteError(w io.Writer, code Code, errno int32) error {
 	minusTwo := ServerError
 	b := []byte{byte(minusTwo)}

@@ -10,64 +10,64 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// flows is one direction's UDP streams at this end.
-type flows struct {
+// udpFlows are the UDP streams of one direction at this end.
+type udpFlows struct {
 	*datagram.Flows
-	spec transfer.DatagramSpec // as a client was asked; a server has none
-	ran  time.Duration         // how long run took
+	spec    transfer.DatagramSpec // as a client requested it; zero at a server
+	runTime time.Duration         // duration of run
 }
 
-func (f *flows) sends() bool { return f.Send }
+func (f *udpFlows) sends() bool { return f.Send }
 
-func (f *flows) run(ctx context.Context, each func(transfer.Interval)) error {
+func (f *udpFlows) run(ctx context.Context, onInterval func(transfer.Interval)) error {
 	started := time.Now()
-	err := f.Run(ctx, each)
-	f.ran = time.Since(started)
+	err := f.Run(ctx, onInterval)
+	f.runTime = time.Since(started)
 	return err
 }
 
-// end has nothing to do: datagrams have no end.
-func (f *flows) end() {}
+// end does nothing: datagrams have no end.
+func (f *udpFlows) end() {}
 
-func (f *flows) close() { f.Close() }
+func (f *udpFlows) close() { f.Close() }
 
-// settle is how long the last datagrams may be on their way before the test is ended.
-const settle = 250 * time.Millisecond
+// udpDrainTime is how long a sender waits for its last datagrams to arrive before it ends the test.
+const udpDrainTime = 250 * time.Millisecond
 
-// carry moves one direction's datagrams for its time: a receiver ends by its own clock,
-// and what was sent last gets the time to arrive.
-func (f *flows) carry(ctx context.Context, each func(transfer.Interval)) error {
+// runTimed moves one direction's datagrams. A receiver stops by its own clock. A sender waits udpDrainTime at the
+// end.
+func (f *udpFlows) runTimed(ctx context.Context, onInterval func(transfer.Interval)) error {
 	if !f.Send {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, f.Time, errOver)
+		ctx, cancel = context.WithTimeoutCause(ctx, f.Time, errTestOver)
 		defer cancel()
 	}
-	err := f.run(ctx, each)
+	err := f.run(ctx, onInterval)
 	if f.Send && err == nil {
 		select {
-		case <-time.After(settle):
+		case <-time.After(udpDrainTime):
 		case <-ctx.Done():
 		}
 	}
-	if errors.Is(err, errOver) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, errTestOver) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
 	}
 	return err
 }
 
-// newFlows takes over one direction's streams.
-func newFlows(spec transfer.DatagramSpec, all []*datagram.Flow) *flows {
-	return &flows{&datagram.Flows{Send: spec.Direction == transfer.Up, Wide: true, Size: datagramSize(spec.Size),
+// newUDPFlows returns the client's side of one direction.
+func newUDPFlows(spec transfer.DatagramSpec, all []*datagram.Flow) *udpFlows {
+	return &udpFlows{&datagram.Flows{Send: spec.Direction == transfer.Up, Wide: true, Size: datagramSize(spec.Size),
 		Bps: spec.Bps / float64(len(all)), Time: spec.Time, Search: spec.Search, All: all}, spec, 0}
 }
 
-// results are the flows in iperf3's words, numbered from the nth stream on.
-func (f *flows) results(n int) (all []StreamResult) {
+// results returns the flows as iperf3's results, numbered from n.
+func (f *udpFlows) results(n int) (all []StreamResult) {
 	for i, one := range f.All {
 		r := StreamResult{ID: StreamID(n + i), Retransmits: -1, End: max(one.Last-f.Omit, 0).Seconds()}
 		var errors, packets int64
 		if f.Send {
-			r.End = max(lasted(one.Last, f.ran, f.Time, f.Bytes)-f.Omit, 0).Seconds()
+			r.End = max(streamDuration(one.Last, f.runTime, f.Time, f.Bytes)-f.Omit, 0).Seconds()
 			r.Packets = int64(one.Sent)
 			packets = int64(one.OmittedSent)
 			r.Bytes = int64(one.Sent-one.OmittedSent) * int64(f.Size)
@@ -86,7 +86,7 @@ func (f *flows) results(n int) (all []StreamResult) {
 			if f.Omit == 0 {
 				r.Start = one.First.Seconds()
 			}
-			r.More = &More{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates,
+			r.Extended = &ExtendedCounts{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates,
 				Variation: f.Variation()}
 		}
 		r.OmittedErrors = &errors
@@ -96,8 +96,8 @@ func (f *flows) results(n int) (all []StreamResult) {
 	return all
 }
 
-// outcome is what the client saw of one direction.
-func (f *flows) outcome(started time.Time) transfer.Outcome {
+// outcome returns the client's measurement of one direction.
+func (f *udpFlows) outcome(started time.Time) transfer.Outcome {
 	r := f.Result(started, false)
 	r.Spec = f.spec
 	return transfer.Outcome{Datagrams: r}

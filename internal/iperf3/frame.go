@@ -10,17 +10,15 @@ import (
 	"math"
 )
 
-// Limits on JSON that the other side sends, in bytes. Servers since 3.18 take at most
-// 8 KiB of parameters; results may hold 256 streams, and a server's text where it is asked
-// for, which this project's clients never do.
+// Limits on received JSON, in bytes. Servers since 3.18 accept 8 KiB of parameters. Results hold up to 256 streams
+// and, if requested, the server's output.
 const (
 	MaxParams        = 8 << 10
 	MaxClientResults = 256 << 10
 	MaxServerResults = 1 << 20
 )
 
-// ReadFrame reads one length and that many bytes, at most limit. Memory is taken as the
-// bytes arrive, so a length alone costs nothing.
+// ReadFrame reads a length and that many bytes, at most limit. It allocates memory only as bytes arrive.
 func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -40,7 +38,7 @@ func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// WriteFrame sends v as JSON with its length in one write.
+// WriteFrame sends the length of v's JSON and the JSON in one write.
 func WriteFrame(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -51,8 +49,7 @@ func WriteFrame(w io.Writer, v any) error {
 	return err
 }
 
-// object is a decoded JSON object whose members keep their types until they are asked
-// for: a value of the wrong type is an error and never taken for another one.
+// object is a decoded JSON object. Its methods return an error for members of the wrong type.
 type object map[string]json.RawMessage
 
 func parseObject(text []byte) (object, error) {
@@ -68,7 +65,7 @@ func parseObject(text []byte) (object, error) {
 
 func (o object) has(key string) bool { _, ok := o[key]; return ok }
 
-// number answers 0 for an absent key.
+// number returns 0 for an absent key.
 func (o object) number(key string) (float64, error) {
 	raw, ok := o[key]
 	if !ok {
@@ -81,20 +78,19 @@ func (o object) number(key string) (float64, error) {
 	return *v, nil
 }
 
-// integer answers a whole number from least to most, and 0 for an absent key.
-func (o object) integer(key string, least, most int64) (int64, error) {
+// integer returns a whole number from lowest to highest, or 0 for an absent key.
+func (o object) integer(key string, lowest, highest int64) (int64, error) {
 	v, err := o.number(key)
 	if err != nil || !o.has(key) {
 		return 0, err
 	}
-	if v != math.Trunc(v) || v < float64(least) || v > float64(most) {
-		return 0, fmt.Errorf("%s: %v is not a whole number from %d to %d", key, v, least, most)
+	if v != math.Trunc(v) || v < float64(lowest) || v > float64(highest) {
+		return 0, fmt.Errorf("%s: %v is not a whole number from %d to %d", key, v, lowest, highest)
 	}
 	return int64(v), nil
 }
 
-// counter answers a count of bytes or packets. iperf3 prints its -1 ("not known") as
-// 2^64-1, which comes out as -1 again.
+// counter returns a count of bytes or packets. It returns -1 for iperf3's "unknown", which is sent as 2^64-1.
 func (o object) counter(key string) (int64, error) {
 	v, err := o.number(key)
 	switch {
@@ -106,7 +102,7 @@ func (o object) counter(key string) (int64, error) {
 	return int64(v), nil
 }
 
-// seconds answers a time from 0 to a year.
+// seconds returns a duration of up to a year.
 func (o object) seconds(key string) (float64, error) {
 	v, err := o.number(key)
 	if err != nil {
@@ -118,7 +114,7 @@ func (o object) seconds(key string) (float64, error) {
 	return v, nil
 }
 
-// flag reads what iperf3 sends as literal true or not at all.
+// flag reads a literal true. iperf3 omits the key for false.
 func (o object) flag(key string) (bool, error) {
 	raw, ok := o[key]
 	if !ok {
@@ -131,13 +127,13 @@ func (o object) flag(key string) (bool, error) {
 	return *v, nil
 }
 
-// bit reads what iperf3 sends as the number 0 or 1.
+// bit reads a boolean that iperf3 sends as 0 or 1.
 func (o object) bit(key string) (bool, error) {
 	v, err := o.integer(key, 0, 1)
 	return v == 1, err
 }
 
-func (o object) text(key string, most int) (string, error) {
+func (o object) text(key string, maxLen int) (string, error) {
 	raw, ok := o[key]
 	if !ok {
 		return "", nil
@@ -146,8 +142,8 @@ func (o object) text(key string, most int) (string, error) {
 	if err := json.Unmarshal(raw, &v); err != nil || v == nil {
 		return "", fmt.Errorf("%s: want a string, not %.20s", key, raw)
 	}
-	if len(*v) > most {
-		return "", fmt.Errorf("%s: %d characters where at most %d are allowed", key, len(*v), most)
+	if len(*v) > maxLen {
+		return "", fmt.Errorf("%s: %d characters where at most %d are allowed", key, len(*v), maxLen)
 	}
 	return *v, nil
 }

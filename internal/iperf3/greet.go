@@ -13,15 +13,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// greeting is a UDP stream's first datagram.
-type greeting struct {
-	from   netip.AddrPort
-	answer [4]byte
+// udpHelloFrom is a UDP stream's first datagram, with the reply in its dialect.
+type udpHelloFrom struct {
+	from  netip.AddrPort
+	reply [4]byte
 }
 
-// ServeDatagrams takes UDP streams' first datagrams from conn, which socket.ListenFlows
-// opened on the server's port, until conn is closed. Only a host whose test waits for
-// streams is answered, with fewer bytes than it sent or as many.
+// ServeDatagrams reads the first datagrams of UDP streams from conn until it is closed. socket.ListenFlows opened
+// conn on the server's port. Replies go only to hosts whose test waits for streams, and are never longer than the
+// hello.
 func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
 	buffer := make([]byte, 64)
 	for {
@@ -29,23 +29,23 @@ func (s *Server) ServeDatagrams(conn *net.UDPConn) error {
 		if err != nil {
 			return err
 		}
-		s.greeted(socket.Unmap(from), buffer[:n])
+		s.handleHello(socket.Unmap(from), buffer[:n])
 	}
 }
 
-// greeted hands a greeting to the test that waits for one from that host.
-func (s *Server) greeted(from netip.AddrPort, datagram []byte) {
-	magic := min(len(datagram), len(udpHello))
-	answer, ok := AnswerHello(datagram[:magic])
+// handleHello passes a hello to the test that waits for it.
+func (s *Server) handleHello(from netip.AddrPort, datagram []byte) {
+	magic := min(len(datagram), len(helloBytes))
+	answer, ok := HelloReply(datagram[:magic])
 	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tests {
-		if t.greeted != nil && t.from.Addr() == from.Addr() && bytes.Equal(t.mark(), datagram[magic:]) {
+		if t.helloQueue != nil && t.from.Addr() == from.Addr() && bytes.Equal(t.mark(), datagram[magic:]) {
 			select {
-			case t.greeted <- greeting{from, answer}:
+			case t.helloQueue <- udpHelloFrom{from, answer}:
 			default:
 			}
 			return
@@ -53,7 +53,7 @@ func (s *Server) greeted(from netip.AddrPort, datagram []byte) {
 	}
 }
 
-// mark is what the test's greetings end with; nothing unless the client said so.
+// mark returns the mark that the test's hellos end with, nil if the client did not announce marks.
 func (t *test) mark() []byte {
 	if !t.params.Marked {
 		return nil
@@ -61,12 +61,11 @@ func (t *test) mark() []byte {
 	return mark(t.cookie)
 }
 
-// greet waits for n UDP streams and answers each from a socket of its own on the
-// server's port.
-func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
-	greeted := make(chan greeting, n)
-	t.awaitGreetings(greeted)
-	defer t.awaitGreetings(nil)
+// acceptUDP waits for n UDP streams and replies to each from a socket of its own on the server's port.
+func (t *test) acceptUDP(ctx context.Context, n int) (directions []direction, err error) {
+	greeted := make(chan udpHelloFrom, n)
+	t.setHelloQueue(greeted)
+	defer t.setHelloQueue(nil)
 	var all []*datagram.Flow
 	defer func() {
 		if err != nil {
@@ -78,41 +77,41 @@ func (t *test) greet(ctx context.Context, n int) (halves []half, err error) {
 	if err = t.send(ctx, CreateStreams); err != nil {
 		return nil, err
 	}
-	patience := time.NewTimer(t.server.patience())
-	defer patience.Stop()
+	timeout := time.NewTimer(t.server.stepTimeout())
+	defer timeout.Stop()
 	for len(all) < n {
 		select {
 		case g := <-greeted:
 			if slices.ContainsFunc(all, func(f *datagram.Flow) bool { return f.Socket.Remote() == g.from }) {
-				continue // a network delivered it twice, or it was repeated before the answer came
+				continue // a duplicate, or repeated before our reply arrived
 			}
-			f, err := t.answer(ctx, g)
+			f, err := t.answerHello(ctx, g)
 			if err != nil {
 				return nil, t.refuse(codeOf(err), errnoOf(err), err)
 			}
 			all = append(all, f)
-			patience.Reset(t.server.patience())
-		case <-patience.C:
+			timeout.Reset(t.server.stepTimeout())
+		case <-timeout.C:
 			return nil, fmt.Errorf("%v opened %d of its %d UDP streams", t.from, len(all), n)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 	for i := 0; i < n; i += t.params.Streams {
-		halves = append(halves, t.flows(all[i:i+t.params.Streams], t.params.Reverse || i > 0))
+		directions = append(directions, t.newUDPFlows(all[i:i+t.params.Streams], t.params.Reverse || i > 0))
 	}
-	return halves, nil
+	return directions, nil
 }
 
-func (t *test) awaitGreetings(to chan greeting) {
+func (t *test) setHelloQueue(to chan udpHelloFrom) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	t.greeted = to
+	t.helloQueue = to
 }
 
-// answer connects a socket to a stream and greets back. What other hosts sent to the
-// port before it was connected is passed on.
-func (t *test) answer(ctx context.Context, g greeting) (*datagram.Flow, error) {
+// answerHello connects a socket to the stream and replies. Datagrams of other hosts that arrive before connect()
+// are handled as hellos.
+func (t *test) answerHello(ctx context.Context, g udpHelloFrom) (*datagram.Flow, error) {
 	flow := &datagram.Flow{}
 	var err error
 	flow.Socket, err = socket.DialFlow(ctx, g.from.String(), socket.FlowOptions{
@@ -122,28 +121,28 @@ func (t *test) answer(ctx context.Context, g greeting) (*datagram.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	flow.Stray = t.server.greeted
-	if err := flow.Socket.Send(g.answer[:], len(g.answer)); err != nil {
+	flow.Stray = t.server.handleHello
+	if err := flow.Socket.Send(g.reply[:], len(g.reply)); err != nil {
 		flow.Socket.Close()
 		return nil, err
 	}
 	return flow, nil
 }
 
-// flows is one direction of a UDP test. The client ends it, also where it is of so many
-// bytes: of those that were sent some may be lost.
-func (t *test) flows(all []*datagram.Flow, sending bool) *flows {
+// newUDPFlows returns the server's side of one direction. The client ends it even with a byte count, because
+// datagrams may be lost.
+func (t *test) newUDPFlows(all []*datagram.Flow, sending bool) *udpFlows {
 	p := t.params
-	return &flows{Flows: &datagram.Flows{Send: sending, Wide: p.Counters64, Size: datagramSize(p.Len),
+	return &udpFlows{Flows: &datagram.Flows{Send: sending, Wide: p.Counters64, Size: datagramSize(p.Len),
 		Bps: float64(p.Bandwidth), Burst: p.Burst, Omit: t.omit(), Search: p.Search, All: all}}
 }
 
-// defaultDatagram fits into 1500 bytes of IPv6.
-const defaultDatagram = 1448
+// defaultDatagramSize fits into 1500 bytes of IPv6.
+const defaultDatagramSize = 1448
 
 func datagramSize(asked int) int {
 	if asked == 0 {
-		return defaultDatagram
+		return defaultDatagramSize
 	}
 	return asked
 }

@@ -13,18 +13,17 @@ import (
 	"time"
 )
 
-// Login is who asks for a test, and when: a token is good for seconds.
+// Login is a user, a password and the time of the request. A token is valid for seconds.
 type Login struct {
 	User, Password string
 	At             time.Time
 }
 
-// Token encrypts a login for the server that holds the private key of a public one in
-// PEM: with OAEP and SHA-1 as iperf3 does since 3.17, or with PKCS#1 v1.5 as before.
-// Gate decrypts it.
+// Token encrypts a login with a public key in PEM: with OAEP and SHA-1 as iperf3 since 3.17, or with PKCS#1 v1.5
+// as before. Authenticator decrypts it.
 func Token(publicKey []byte, l Login, pkcs1 bool) (string, error) {
 	if strings.ContainsAny(l.User+l.Password, " \t\r\n") {
-		return "", errors.New("iperf3 has no words for white space in a user or password")
+		return "", errors.New("iperf3 does not support white space in a user or password")
 	}
 	block, _ := pem.Decode(publicKey)
 	if block == nil {
@@ -41,7 +40,7 @@ func Token(publicKey []byte, l Login, pkcs1 bool) (string, error) {
 	text := fmt.Appendf(nil, "user: %s\npwd:  %s\nts:   %d", l.User, l.Password, l.At.Unix())
 	var sealed []byte
 	if pkcs1 {
-		//lint:ignore SA1019 servers before iperf3 3.17 take nothing else, and encrypting tells nobody anything
+		//lint:ignore SA1019 servers before iperf3 3.17 accept nothing else; encryption has no padding oracle
 		sealed, err = rsa.EncryptPKCS1v15(rand.Reader, key, text)
 	} else {
 		sealed, err = rsa.EncryptOAEP(sha1.New(), rand.Reader, key, text, nil)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestTokenIsWhatServersDecrypt(t *testing.T) {
+func TestToken_HasIperf3Format(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestTokenIsWhatServersDecrypt(t *testing.T) {
 		}
 		var text []byte
 		if pkcs1 {
-			//lint:ignore SA1019 iperf3 before 3.17 pads so and nothing else
+			//lint:ignore SA1019 iperf3 before 3.17 uses only this padding
 			text, err = rsa.DecryptPKCS1v15(nil, key, sealed)
 		} else {
 			text, err = rsa.DecryptOAEP(sha1.New(), nil, key, sealed, nil)

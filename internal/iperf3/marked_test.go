@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Who knows only the address of a client with the key, or sends in its name, takes no
-// stream of its test; and a mark is no way into a test that asked for none.
-func TestMarkedGreetings(t *testing.T) {
+// Clients that know a key holder's address, but not its cookie, cannot open a stream of its test. A mark does not
+// open a test without marks.
+func TestServer_MatchesHellosByMark(t *testing.T) {
 	address := serve(t, &Server{UDP: true})
 	for name, c := range map[string]struct {
 		params Params
@@ -20,14 +20,14 @@ func TestMarkedGreetings(t *testing.T) {
 	}{
 		"marked": {Params{UDP: true, Time: 1, Marked: true},
 			func(c Cookie) [][]byte {
-				cut := append(udpHello[:], mark(c)...)
-				return [][]byte{udpHello[:], udpHelloBefore[0][:], append(udpHello[:], mark(NewCookie())...), cut[:len(cut)-1],
+				cut := append(helloBytes[:], mark(c)...)
+				return [][]byte{helloBytes[:], oldHellos[0][:], append(helloBytes[:], mark(NewCookie())...), cut[:len(cut)-1],
 					append(slices.Clone(cut), 0), mark(c), {}}
 			},
-			func(c Cookie) []byte { return append(udpHello[:], mark(c)...) }},
+			func(c Cookie) []byte { return append(helloBytes[:], mark(c)...) }},
 		"unmarked": {Params{UDP: true, Time: 1},
-			func(c Cookie) [][]byte { return [][]byte{append(udpHello[:], mark(c)...)} },
-			func(Cookie) []byte { return udpHello[:] }},
+			func(c Cookie) [][]byte { return [][]byte{append(helloBytes[:], mark(c)...)} },
+			func(Cookie) []byte { return helloBytes[:] }},
 	} {
 		control, err := net.Dial("tcp", address)
 		if err != nil {
@@ -56,7 +56,7 @@ func TestMarkedGreetings(t *testing.T) {
 		client.SetDeadline(time.Now().Add(20 * time.Second))
 		client.Write(c.client(cookie))
 		answer := make([]byte, 100)
-		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], udpAnswer[:]) {
+		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], helloReplyBytes[:]) {
 			t.Fatalf("%s: the client is answered %q, %v", name, answer[:n], err)
 		}
 		expectState(t, control, TestStart)
@@ -67,8 +67,7 @@ func TestMarkedGreetings(t *testing.T) {
 	}
 }
 
-// A greeting that a network delivers twice is one stream's: the others are still waited for.
-func TestGreetingsThatCameTwice(t *testing.T) {
+func TestServer_IgnoresDuplicateHellos(t *testing.T) {
 	server := &Server{UDP: true}
 	address := serve(t, server)
 	control, err := net.Dial("tcp", address)
@@ -90,10 +89,10 @@ func TestGreetingsThatCameTwice(t *testing.T) {
 		defer client.Close()
 		client.SetDeadline(time.Now().Add(20 * time.Second))
 		for range 2 {
-			server.greeted(client.LocalAddr().(*net.UDPAddr).AddrPort(), udpHello[:])
+			server.handleHello(client.LocalAddr().(*net.UDPAddr).AddrPort(), helloBytes[:])
 		}
 		answer := make([]byte, 100)
-		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], udpAnswer[:]) {
+		if n, err := client.Read(answer); err != nil || !bytes.Equal(answer[:n], helloReplyBytes[:]) {
 			t.Fatalf("a client is answered %q, %v", answer[:n], err)
 		}
 	}

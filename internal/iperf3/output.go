@@ -12,38 +12,37 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// outcome is what the server tells of one direction.
-func (t *test) outcome(h half, started time.Time, complete bool) transfer.Outcome {
-	switch h := h.(type) {
-	case *load:
-		return transfer.Outcome{TCP: &transfer.Result{Spec: h.spec, Started: started, Near: h.saw, Complete: complete}}
-	case *flows:
-		return transfer.Outcome{Datagrams: h.Result(started, complete)}
+// outcome returns the server's measurement of one direction.
+func (t *test) outcome(dir direction, started time.Time, complete bool) transfer.Outcome {
+	switch dir := dir.(type) {
+	case *tcpStreams:
+		return transfer.Outcome{TCP: &transfer.Result{Spec: dir.spec, Started: started, Near: dir.measured,
+			Complete: complete}}
+	case *udpFlows:
+		return transfer.Outcome{Datagrams: dir.Result(started, complete)}
 	}
 	return transfer.Outcome{}
 }
 
-// mostOutput is how much of a server's output is sent; with all else in the results it has
-// to stay within MaxServerResults.
-const mostOutput = MaxServerResults / 2
+// maxOutput limits the server's output so that the results stay within MaxServerResults.
+const maxOutput = MaxServerResults / 2
 
-// putOutput adds the server's output to the results, unless it is too long.
-func (t *test) putOutput(mine *Results, outcomes []transfer.Outcome) {
+// addOutput adds the server's output to the results, unless it is too long.
+func (t *test) addOutput(mine *Results, outcomes []transfer.Outcome) {
 	text := ""
 	object := json.RawMessage(nil)
-	if tell := t.server.Output; tell != nil {
-		text, object = tell(t.from, *t.account)
+	if custom := t.server.Output; custom != nil {
+		text, object = custom(t.from, *t.result)
 	} else {
 		text = output(outcomes, t.server.Sentence)
 	}
-	if len(text)+len(object) <= mostOutput {
+	if len(text)+len(object) <= maxOutput {
 		mine.OutputText = text
 		mine.OutputJSON = object
 	}
 }
 
-// output is the text that a client with --get-server-output prints: what this server
-// saw of the test and what limited it.
+// output returns the text for --get-server-output: this server's measurement and verdict.
 func output(outcomes []transfer.Outcome, sentence func(verdict.Evidence) string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "fullpipe at the server:")
@@ -57,7 +56,7 @@ func output(outcomes []transfer.Outcome, sentence func(verdict.Evidence) string)
 	return b.String()
 }
 
-func sender(d transfer.Direction) string {
+func senderLabel(d transfer.Direction) string {
 	if d == transfer.Up {
 		return "server sends"
 	}
@@ -67,7 +66,7 @@ func sender(d transfer.Direction) string {
 func writeTCP(b *strings.Builder, r *transfer.Result, sentence func(verdict.Evidence) string) {
 	span, _ := r.Received()
 	v := live.Judge(r)
-	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", sender(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes),
+	fmt.Fprintf(b, "  %s  %s (%s in %s)\n", senderLabel(r.Spec.Direction), units.Rate(span.Bps()), units.Size(span.Bytes),
 		units.Time(span.Duration()))
 	limited := string(v.Limiter) + verdict.Suffix(v.Subtype)
 	if len(v.Candidates) > 0 {
@@ -85,16 +84,16 @@ func writeTCP(b *strings.Builder, r *transfer.Result, sentence func(verdict.Evid
 
 func writeDatagrams(b *strings.Builder, r *transfer.DatagramResult) {
 	if r.Spec.Direction == transfer.Up {
-		fmt.Fprintf(b, "  %s  %d datagrams of %d bytes\n", sender(r.Spec.Direction), r.Sent, r.Spec.Size)
+		fmt.Fprintf(b, "  %s  %d datagrams of %d bytes\n", senderLabel(r.Spec.Direction), r.Sent, r.Spec.Size)
 		return
 	}
-	fmt.Fprintf(b, "  %s  %s, %d of %d datagrams lost (%.2g %%), jitter %s", sender(r.Spec.Direction), units.Rate(r.Bps()),
-		r.Lost, r.Sent, 100*r.LossRatio(), units.Time(r.Jitter))
+	fmt.Fprintf(b, "  %s  %s, %d of %d datagrams lost (%.2g %%), jitter %s", senderLabel(r.Spec.Direction),
+		units.Rate(r.Bps()), r.Lost, r.Sent, 100*r.LossRatio(), units.Time(r.Jitter))
 	if r.Variation != nil {
 		fmt.Fprintf(b, ", delay variation %s at the 95th percentile", units.Time(r.Variation.P95))
 	}
 	fmt.Fprintln(b)
 	if r.Reordered != nil && r.Duplicates != nil && *r.Reordered+*r.Duplicates > 0 {
-		fmt.Fprintf(b, "                %d came out of order, %d twice\n", *r.Reordered, *r.Duplicates)
+		fmt.Fprintf(b, "                %d out of order, %d duplicates\n", *r.Reordered, *r.Duplicates)
 	}
 }

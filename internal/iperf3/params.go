@@ -7,22 +7,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/datagram"
 )
 
-// Ranges that servers of today hold parameters to.
+// Ranges that current iperf3 servers enforce.
 const (
 	MaxTime    = 86400 // s
 	MaxOmit    = 600   // s
 	MaxStreams = 128
 	MaxWindow  = 512 << 20 // bytes
 	MaxLen     = 1 << 20   // bytes
-	MaxUDPLen  = 65507     // bytes, headers of IPv4 and UDP deducted
+	MaxUDPLen  = 65507     // bytes without IPv4 and UDP headers
 	MaxMSS     = 32767
 	MaxBurst   = 1000 // writes
 )
 
-// Params is what a client asks of a server. Every field's zero value is "not sent".
+// Params are a client's parameters. The zero value of a field is not sent.
 type Params struct {
 	UDP         bool
-	Omit        int   // s at the start that do not count
+	Omit        int   // s at the start, not counted
 	Time        int   // s
 	Num         int64 // payload bytes
 	Blocks      int64 // writes of Len bytes
@@ -36,29 +36,28 @@ type Params struct {
 	Bandwidth   int64 // bit/s a stream, paced by the program
 	FQRate      int64 // bit/s a stream, paced by the kernel
 	PacingTimer int   // µs
-	Burst       int   // writes between two looks at the clock
+	Burst       int   // writes between two reads of the clock
 	TOS         int
 	FlowLabel   int
 	Title       string
 	Extra       string
 	Congestion  string
-	// ServerOutput asks for the server's own report with its results.
+	// ServerOutput requests the server's output with its results.
 	ServerOutput  bool
-	Counters64    bool // datagrams count in 64 bits
+	Counters64    bool // 64-bit datagram counters
 	Repeating     bool
 	ZeroCopy      bool
 	DontFragment  bool
 	SkipRxCopy    bool
 	Auth          string
 	ClientVersion string
-	// Search is of fullpipes alone: the receiver tells the sender how it stands.
+	// Search, between two fullpipes only: the receiver sends feedback to the sender.
 	Search bool
-	// Marked is of fullpipes alone: the first datagrams carry the mark of the cookie.
+	// Marked, between two fullpipes only: the hellos carry a mark of the cookie.
 	Marked bool
 }
 
-// MarshalJSON writes the keys and types that iperf3 itself sends: the five numbers
-// always, flags as literal true, switches as 1.
+// MarshalJSON writes the keys and types of iperf3: five numbers always, flags as true, switches as 1.
 func (p Params) MarshalJSON() ([]byte, error) {
 	bit := func(b bool) int {
 		if b {
@@ -108,8 +107,7 @@ func (p Params) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// ParseParams reads a client's parameters: types and ranges are enforced, keys that it
-// does not know are left alone.
+// ParseParams parses a client's parameters. It checks types and ranges and ignores unknown keys.
 func ParseParams(text []byte) (Params, error) {
 	o, err := parseObject(text)
 	if err != nil {
@@ -127,8 +125,8 @@ func ParseParams(text []byte) (Params, error) {
 		*to = v
 		all = append(all, err)
 	}
-	small := func(to *int, key string, least, most int64) {
-		v, err := o.integer(key, least, most)
+	small := func(to *int, key string, lowest, highest int64) {
+		v, err := o.integer(key, lowest, highest)
 		*to = int(v)
 		all = append(all, err)
 	}
@@ -137,8 +135,8 @@ func ParseParams(text []byte) (Params, error) {
 		*to = v
 		all = append(all, err)
 	}
-	text2 := func(to *string, key string, most int) {
-		v, err := o.text(key, most)
+	text2 := func(to *string, key string, maxLen int) {
+		v, err := o.text(key, maxLen)
 		*to = v
 		all = append(all, err)
 	}
@@ -187,28 +185,28 @@ func ParseParams(text []byte) (Params, error) {
 	case mptcp:
 		return p, errors.New("MPTCP is not measured here")
 	case tcp && p.UDP:
-		return p, errors.New("both tcp and udp are asked for")
+		return p, errors.New("both tcp and udp are requested")
 	case p.Reverse && p.Both:
-		return p, errors.New("both reverse and bidirectional are asked for")
+		return p, errors.New("both reverse and bidirectional are requested")
 	case p.Search && (!p.UDP || p.Streams > 1 || p.Both || p.Omit > 0):
 		return p, errors.New("a search takes one UDP stream and all of its time")
 	case p.UDP && p.Len > MaxUDPLen:
-		return p, errors.New("len is more than a datagram holds")
+		return p, errors.New("len exceeds the maximum datagram")
 	case p.UDP && p.Len != 0 && p.Len < datagram.HeaderSize(p.Counters64):
 		return p, errors.New("len is less than a datagram's header")
 	}
 	return p, nil
 }
 
-// written is total in whole writes, which is what iperf3 sends.
-func (p *Params) written() int64 {
+// wholeWriteBytes returns requestedBytes rounded up to whole writes, as iperf3 sends them.
+func (p *Params) wholeWriteBytes() int64 {
 	size := int64(max(p.Len, 1))
-	return (min(p.total(), 1<<62) + size - 1) / size * size
+	return (min(p.requestedBytes(), 1<<62) + size - 1) / size * size
 }
 
-// total is how many bytes a test moves in each direction, 0 if that is not said. With an
-// omitted time nobody can tell beforehand.
-func (p *Params) total() int64 {
+// requestedBytes returns the bytes of each direction, 0 if unknown. With an omitted time they cannot be known in
+// advance.
+func (p *Params) requestedBytes() int64 {
 	switch {
 	case p.Omit > 0:
 		return 0

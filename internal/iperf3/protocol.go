@@ -1,14 +1,20 @@
-// Package iperf3 speaks iperf3's protocol in both roles, so that any host with iperf3
-// can be the far end of a measurement and any iperf3 client can use our server.
+// Package iperf3 implements both roles of iperf3's protocol. Any host with iperf3 can be the far end of a
+// measurement, and any iperf3 client can use our server.
 //
-// A test has one control connection, on which both sides exchange states of one byte
-// and two rounds of JSON framed by a big-endian length, and one connection (or UDP
-// flow) for each stream, which the client opens to the same port:
+// A test has one control connection. Both ends exchange one-byte states on it, and JSON messages framed by a
+// 32-bit big-endian length. The client opens a connection or UDP flow for each stream to the same port.
 //
-//	client cookie → 9 → client's parameters → 10 → streams open → 1, 2 → data
-//	→ client 4 → 13 → client's results, server's results → 14 → client 16
+// Flow (states in parentheses):
 //
-// The server's version is never sent, so what a server can do is found out by asking.
+// 1. The client sends a cookie of 37 bytes; the server replies ParamExchange (9).
+// 2. The client sends its parameters; the server replies CreateStreams (10).
+// 3. The client opens the streams, each with the cookie or a UDP hello.
+// 4. The server sends TestStart (1) and TestRunning (2). Both ends move data.
+// 5. The client sends TestEnd (4); the server replies ExchangeResults (13).
+// 6. The client sends its results, the server its own and DisplayResults (14).
+// 7. The client sends Done (16).
+//
+// Servers do not send their version. A client learns what a server supports by requesting it.
 package iperf3
 
 import (
@@ -17,7 +23,7 @@ import (
 	"io"
 )
 
-// DefaultPort is where iperf3 listens.
+// DefaultPort is iperf3's port.
 const DefaultPort = 5201
 
 // State is one byte on the control connection.
@@ -34,8 +40,8 @@ const (
 	ExchangeResults State = 13
 	DisplayResults  State = 14
 	Done            State = 16
-	AccessDenied    State = -1 // busy, or not for you
-	ServerError     State = -2 // two big-endian int32 follow: iperf3's code and an errno
+	AccessDenied    State = -1 // busy or not authorized
+	ServerError     State = -2 // followed by iperf3's code and an errno, int32 big-endian
 )
 
 var stateNames = map[State]string{
@@ -52,8 +58,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", int8(s))
 }
 
-// ReadState reads one state. It takes one byte and no more, because two states can
-// arrive together and JSON or an error code may follow.
+// ReadState reads one state. It reads exactly one byte, because another state, JSON or an error code may follow.
 func ReadState(r io.Reader) (State, error) {
 	var b [1]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -68,14 +73,13 @@ func WriteState(w io.Writer, s State) error {
 	return err
 }
 
-// CookieSize is the length of what opens every connection of a test.
+// CookieSize is the length of a cookie in bytes.
 const CookieSize = 37
 
-// Cookie names a test: 36 characters and a NUL. Other implementations' cookies are
-// opaque bytes.
+// Cookie identifies a test. iperf3's cookies have 36 characters and a NUL, others are opaque.
 type Cookie [CookieSize]byte
 
-// NewCookie draws a cookie as iperf3 does.
+// NewCookie returns a random cookie with iperf3's alphabet.
 func NewCookie() Cookie {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	var c Cookie
@@ -86,7 +90,7 @@ func NewCookie() Cookie {
 	return c
 }
 
-// StreamID is the number of the nth stream, from 0: 1, 3, 4, 5, … (2 is skipped).
+// StreamID returns the id of the nth stream, counted from 0: 1, 3, 4, 5, … (iperf3 skips 2).
 func StreamID(n int) int {
 	if n == 0 {
 		return 1

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// frame puts a length before text, as the wire has it.
+// frame prefixes text with its length.
 func frame(text string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
-// What iperf3 3.12 sent for -t 1 -b 10M --bidir -w 64K -N -M 1000 -C reno -Z
-// --get-server-output --dscp 8 -O 1.
+// Parameters of iperf3 3.12 with -t 1 -b 10M --bidir -w 64K -N -M 1000 -C reno -Z --get-server-output --dscp 8 -O
+// 1.
 const params312 = `{"tcp":true,"omit":1,"time":1,"num":0,"blockcount":0,"MSS":1000,"nodelay":true,"parallel":1,` +
 	`"bidirectional":true,"window":65536,"len":131072,"bandwidth":10000000,"pacing_timer":1000,"TOS":32,` +
 	`"congestion":"reno","get_server_output":1,"zerocopy":1,"client_version":"3.12"}`
 
-func TestParamsOfVersions(t *testing.T) {
+func TestParseParams_AllVersions(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		want       Params
@@ -46,9 +46,8 @@ func TestParamsOfVersions(t *testing.T) {
 	}
 }
 
-// The JSON type confusion of CVE-2024-53580 and lengths and ranges of the later ones:
-// each is an error, none is taken for something else.
-func TestParamsRefused(t *testing.T) {
+// CVE-2024-53580 (type confusion) and the invalid lengths and ranges of later CVEs.
+func TestParseParams_RejectsInvalid(t *testing.T) {
 	for _, text := range []string{
 		``, `null`, `[]`, `"tcp"`, `{"tcp":true`, `{"tcp":true}{}`, `{"tcp":1}`, `{"tcp":"yes"}`, `{"tcp":null}`,
 		`{"time":"10"}`, `{"time":[10]}`, `{"time":{}}`, `{"time":null}`, `{"time":true}`, `{"time":-1}`, `{"time":86401}`,
@@ -66,7 +65,7 @@ func TestParamsRefused(t *testing.T) {
 	}
 }
 
-func TestParamsOnTheWire(t *testing.T) {
+func TestParams_MarshalJSON(t *testing.T) {
 	got, err := json.Marshal(Params{Time: 2, Streams: 1, Len: 131072, PacingTimer: 1000, ClientVersion: "3.12"})
 	want := `{"tcp":true,"omit":0,"time":2,"num":0,"blockcount":0,"parallel":1,"len":131072,"pacing_timer":1000,"client_version":"3.12"}`
 	if err != nil || string(got) != want {
@@ -81,13 +80,13 @@ func TestParamsOnTheWire(t *testing.T) {
 	}
 }
 
-// What 3.12's two ends told each other after that test: -1 comes as 2^64-1.
+// Results of both ends of 3.12 for that test: -1 is sent as 2^64-1.
 const results312 = `{"cpu_util_total":3.4539883353047989,"cpu_util_user":0.29806412163633927,"cpu_util_system":3.1557288578620453,` +
 	`"sender_has_retransmits":1,"congestion_used":"reno","streams":[{"id":1,"bytes":1310720,"retransmits":0,"jitter":0,` +
 	`"errors":0,"packets":0,"start_time":0,"end_time":0.999972},{"id":3,"bytes":1310720,"retransmits":18446744073709551615,` +
 	`"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":0.999979}]}`
 
-func TestResultsOfVersions(t *testing.T) {
+func TestParseResults_AllVersions(t *testing.T) {
 	r, err := ParseResults([]byte(results312))
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +112,7 @@ func TestResultsOfVersions(t *testing.T) {
 	}
 }
 
-func TestResultsRefused(t *testing.T) {
+func TestParseResults_RejectsInvalid(t *testing.T) {
 	const head = `"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1`
 	for _, text := range []string{
 		`{}`, `{` + head + `}`, `{` + head + `,"streams":{}}`, `{` + head + `,"streams":[5]}`, `{` + head + `,"streams":"x"}`,
@@ -133,7 +132,7 @@ func TestResultsRefused(t *testing.T) {
 	}
 }
 
-func TestFrames(t *testing.T) {
+func TestReadFrame(t *testing.T) {
 	got, err := ReadFrame(bytes.NewReader(frame("{}")), 10)
 	if err != nil || string(got) != "{}" {
 		t.Errorf("%q, %v", got, err)
@@ -152,7 +151,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestStates(t *testing.T) {
+func TestReadState(t *testing.T) {
 	r := bytes.NewReader([]byte{1, 2, 0xff, 0xfe})
 	for _, want := range []State{TestStart, TestRunning, AccessDenied, ServerError} {
 		if got, err := ReadState(r); got != want || err != nil {
@@ -167,7 +166,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestCookiesDiffer(t *testing.T) {
+func TestNewCookie_IsUnique(t *testing.T) {
 	a, b := NewCookie(), NewCookie()
 	if a == b || a[36] != 0 || strings.Trim(string(a[:36]), "abcdefghijklmnopqrstuvwxyz234567") != "" {
 		t.Errorf("%q, %q", a, b)
@@ -205,17 +204,17 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-func TestUDPGreetings(t *testing.T) {
+func TestHelloReply(t *testing.T) {
 	for _, c := range []struct{ hello, answer string }{
 		{"9876", "6789"}, {"\x15\xCD\x5B\x07", "\xB1\x68\xDE\x3A"}, {"\x07\x5B\xCD\x15", "\x3A\xDE\x68\xB1"},
 	} {
-		answer, ok := AnswerHello([]byte(c.hello))
-		if !ok || string(answer[:]) != c.answer || !IsAnswer(answer[:]) {
+		answer, ok := HelloReply([]byte(c.hello))
+		if !ok || string(answer[:]) != c.answer || !IsHelloReply(answer[:]) {
 			t.Errorf("%q is answered %q, %v", c.hello, answer, ok)
 		}
 	}
 	for _, noise := range []string{"", "9", "98765", "6789", "GET "} {
-		if _, ok := AnswerHello([]byte(noise)); ok {
+		if _, ok := HelloReply([]byte(noise)); ok {
 			t.Errorf("%q passed for a greeting", noise)
 		}
 	}
@@ -266,7 +265,7 @@ func FuzzFrame(f *testing.F) {
 func FuzzHello(f *testing.F) {
 	f.Add([]byte("9876"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if answer, ok := AnswerHello(b); ok != (len(b) == 4 && IsAnswer(answer[:])) {
+		if answer, ok := HelloReply(b); ok != (len(b) == 4 && IsHelloReply(answer[:])) {
 			t.Errorf("%q is answered %q, %v", b, answer, ok)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// ask opens a test with parameters of any kind and answers what the server says to them.
+// ask opens a test with the given parameters and returns the server's reply.
 func ask(t *testing.T, address, params string) (*control, Cookie, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -31,7 +31,7 @@ func ask(t *testing.T, address, params string) (*control, Cookie, error) {
 	return c, cookie, err
 }
 
-// alive says whether a server still carries out a test.
+// alive checks that a server still serves a test.
 func alive(t *testing.T, address string) {
 	t.Helper()
 	peer := NewPeer(address)
@@ -43,9 +43,8 @@ func alive(t *testing.T, address string) {
 	}
 }
 
-// CVE-2024-53580: a JSON value of another type than expected ended the server, in the
-// parameters and in the results.
-func TestCVE202453580(t *testing.T) {
+// CVE-2024-53580: a JSON value of an unexpected type crashed the server, in parameters and results.
+func TestServer_SurvivesCVE202453580(t *testing.T) {
 	address := serve(t, &Server{})
 	for _, params := range []string{`{"tcp":true,"time":"1"}`, `{"tcp":true,"time":{},"parallel":[]}`,
 		`{"tcp":true,"title":7}`, `{"tcp":true,"congestion":{}}`, `[]`} {
@@ -81,10 +80,9 @@ func TestCVE202453580(t *testing.T) {
 	alive(t, address)
 }
 
-// CVE-2025-54349 and CVE-2025-54350: an authentication token of a certain length wrote
-// beyond a buffer, one that is no base64 ended the server. Here it is bounded and left
-// alone.
-func TestCVE202554349And54350(t *testing.T) {
+// CVE-2025-54349 and CVE-2025-54350: a token of a certain length wrote beyond a buffer; one that was not base64
+// crashed the server. Here its length is limited, and servers without users ignore it.
+func TestServer_SurvivesCVE202554349And54350(t *testing.T) {
 	address := serve(t, &Server{})
 	for length, taken := range map[int]bool{1: true, 255: true, 256: true, 257: true, 1023: true, 1024: true, 4095: true,
 		4096: true, 4097: false} {
@@ -102,9 +100,9 @@ func TestCVE202554349And54350(t *testing.T) {
 	alive(t, address)
 }
 
-// CVE-2025-54351: with skip_rx_copy (MSG_TRUNC), lengths beyond a buffer. Whatever size a
-// client announces, what arrives is counted and touches no memory.
-func TestCVE202554351(t *testing.T) {
+// CVE-2025-54351: skip_rx_copy (MSG_TRUNC) with a length beyond the buffer. Received bytes are counted without
+// being copied; the announced size is ignored.
+func TestServer_SurvivesCVE202554351(t *testing.T) {
 	for _, size := range []int{1, 1000, 128 << 10, MaxLen} {
 		reports := make(chan Report, 1)
 		address := serve(t, &Server{Report: func(r Report) { reports <- r }})
@@ -123,7 +121,7 @@ func TestCVE202554351(t *testing.T) {
 		}
 		stream.Write(make([]byte, 3000000))
 		mine := Results{Streams: []StreamResult{{ID: 1, Bytes: 3000000}}}
-		if _, err := c.finish(t.Context(), mine, time.Second); err != nil {
+		if _, err := c.finishTest(t.Context(), mine, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		stream.Close()

@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Results is what each side tells the other after a test.
+// Results are the results that each end sends after a test.
 type Results struct {
-	// CPUTotal, CPUUser and CPUSystem are percent of one processor.
+	// CPUTotal, CPUUser and CPUSystem are percent of one core.
 	CPUTotal  float64 `json:"cpu_util_total"`
 	CPUUser   float64 `json:"cpu_util_user"`
 	CPUSystem float64 `json:"cpu_util_system"`
@@ -22,42 +22,39 @@ type Results struct {
 	Streams              []StreamResult  `json:"streams"`
 }
 
-// StreamResult is one stream as one side counted it. A receiver's Bytes are those that
-// arrived, a sender's those it handed to its kernel.
+// StreamResult is one stream as one end counted it. A receiver counts bytes that arrived, a sender bytes written
+// to its kernel.
 type StreamResult struct {
 	ID          int     `json:"id"`
 	Bytes       int64   `json:"bytes"`
-	Retransmits int64   `json:"retransmits"` // -1: not known
+	Retransmits int64   `json:"retransmits"` // -1: unknown
 	Jitter      float64 `json:"jitter"`      // s
 	Errors      int64   `json:"errors"`      // datagrams lost
-	Packets     int64   `json:"packets"`     // datagrams, lost ones included
-	// The omitted counts are those at the end of the omitted time; both keys are sent or
-	// neither.
+	Packets     int64   `json:"packets"`     // datagrams, including lost ones
+	// The omitted counts cover the omitted time. Either both keys are sent or none.
 	OmittedErrors  *int64  `json:"omitted_errors,omitempty"`
 	OmittedPackets *int64  `json:"omitted_packets,omitempty"`
 	Start          float64 `json:"start_time"` // s
 	End            float64 `json:"end_time"`   // s
-	// More is what a fullpipe tells beyond iperf3, which ignores it.
-	More *More `json:"fullpipe,omitempty"`
+	// Extended is fullpipe's addition, which iperf3 ignores.
+	Extended *ExtendedCounts `json:"fullpipe,omitempty"`
 }
 
-// More is what a fullpipe counts of a UDP stream beyond iperf3. Variation is of all
-// streams of its direction together.
-type More struct {
-	Received   int64               `json:"received"` // duplicates included
+// ExtendedCounts are fullpipe's additional counts of a UDP stream. Variation covers all streams of the direction.
+type ExtendedCounts struct {
+	Received   int64               `json:"received"` // including duplicates
 	Reordered  int64               `json:"reordered"`
 	Duplicates int64               `json:"duplicates"`
 	Variation  *transfer.Variation `json:"variation_ns,omitempty"`
 }
 
-// ParseResults reads the other side's results: the keys that every version sends must
-// be there and be numbers.
+// ParseResults parses the far end's results. It requires the keys that every version sends.
 func ParseResults(text []byte) (Results, error) {
 	o, err := parseObject(text)
 	if err != nil {
 		return Results{}, err
 	}
-	if err := o.want("cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits",
+	if err := o.require("cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits",
 		"streams"); err != nil {
 		return Results{}, err
 	}
@@ -105,7 +102,7 @@ func ParseResults(text []byte) (Results, error) {
 	return r, nil
 }
 
-func (o object) want(keys ...string) error {
+func (o object) require(keys ...string) error {
 	for _, key := range keys {
 		if !o.has(key) {
 			return fmt.Errorf("no %q in it", key)
@@ -115,7 +112,7 @@ func (o object) want(keys ...string) error {
 }
 
 func (o object) stream() (StreamResult, error) {
-	if err := o.want("id", "bytes", "retransmits", "jitter", "errors", "packets"); err != nil {
+	if err := o.require("id", "bytes", "retransmits", "jitter", "errors", "packets"); err != nil {
 		return StreamResult{}, err
 	}
 	if o.has("omitted_errors") != o.has("omitted_packets") {
@@ -142,7 +139,7 @@ func (o object) stream() (StreamResult, error) {
 		count(s.OmittedPackets, "omitted_packets")
 	}
 	if raw, ok := o["fullpipe"]; ok {
-		if err := json.Unmarshal(raw, &s.More); err != nil {
+		if err := json.Unmarshal(raw, &s.Extended); err != nil {
 			all = append(all, fmt.Errorf("fullpipe: %w", err))
 		}
 	}
@@ -155,7 +152,7 @@ func (o object) stream() (StreamResult, error) {
 	return s, errors.Join(all...)
 }
 
-// Stream finds a stream's result by its id.
+// Stream returns the result with the given stream id.
 func (r *Results) Stream(id int) (StreamResult, bool) {
 	for _, s := range r.Streams {
 		if s.ID == id {

@@ -15,15 +15,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// errOver ends a test's loads because the test is over.
-var errOver = errors.New("over")
+// errTestOver stops the streams at the end of a test.
+var errTestOver = errors.New("over")
 
-// arriving is how long a server waits for the rest of a test that is bounded by bytes
-// after the client has said that it sent all.
-const arriving = 2 * time.Second
+// tcpDrainTimeout is how long a server waits for the remaining bytes of a byte-limited test after the client's
+// TestEnd.
+const tcpDrainTimeout = 2 * time.Second
 
-// run moves the test's data until the client ends it, and exchanges results.
-func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interval)) ([]transfer.Outcome, error) {
+// runData moves the test's data until the client ends it, then exchanges results.
+func (t *test) runData(ctx context.Context, directions []direction,
+	onInterval func(transfer.Interval)) ([]transfer.Outcome, error) {
 	allowed := time.Duration(t.params.Time+t.params.Omit) * time.Second
 	if t.params.Time == 0 {
 		allowed = t.server.maxTime()
@@ -33,81 +34,81 @@ func (t *test) run(ctx context.Context, halves []half, each func(transfer.Interv
 	user, system := socket.ProcessTimes()
 	data, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	errs := make([]error, len(halves))
+	errs := make([]error, len(directions))
 	var moving sync.WaitGroup
-	var rate average
-	var alive, moved atomic.Int64 // when data last moved, in ns since started; bytes of all halves
-	for i, h := range halves {
+	var rate rateAverage
+	var alive, moved atomic.Int64 // time of the last data in ns since startedAt; bytes of all directions
+	for i, dir := range directions {
 		moving.Go(func() {
 			var bytes int64
-			tell := transfer.Toward(direction(h), each)
-			errs[i] = h.run(data, func(i transfer.Interval) {
+			report := transfer.Toward(directionOf(dir), onInterval)
+			errs[i] = dir.run(data, func(i transfer.Interval) {
 				if moved.Add(i.Bytes); i.Bytes > 0 {
 					alive.Store(int64(time.Since(started)))
 				}
 				bytes += i.Bytes
-				if tell != nil {
-					tell(i)
+				if report != nil {
+					report(i)
 				}
-				if err := t.server.excess(bytes, i.End); err != nil {
+				if err := t.server.checkMoved(bytes, i.End); err != nil {
 					stop(err)
 				}
-				if err := rate.excess(t.server, moved.Load(), time.Since(started)); err != nil {
+				if err := rate.check(t.server, moved.Load(), time.Since(started)); err != nil {
 					stop(err)
 				}
 			})
 		})
 	}
-	quiet := watch(data, stop, &alive, started, cmp.Or(t.server.Quiet, dataPatience))
-	ended, err := t.expect(data, allowed+overtime, TestEnd, ClientTerminate)
+	quiet := watchIdle(data, stop, &alive, started, cmp.Or(t.server.IdleTimeout, defaultIdleTimeout))
+	ended, err := t.expect(data, allowed+maxOvertime, TestEnd, ClientTerminate)
 	if err == nil && ended == TestEnd && !t.params.UDP && !t.params.Reverse {
-		await(data, &moved, t.params.total())
+		waitDrained(data, &moved, t.params.requestedBytes())
 	}
 	if cause := context.Cause(data); cause != nil {
 		err = cause
 	}
-	stop(errOver)
+	stop(errTestOver)
 	moving.Wait()
 	<-quiet
-	outcomes := make([]transfer.Outcome, len(halves))
-	for i, h := range halves {
-		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errOver))
-		outcomes[i] = t.outcome(h, started, complete)
+	outcomes := make([]transfer.Outcome, len(directions))
+	for i, dir := range directions {
+		complete := err == nil && ended == TestEnd && (errs[i] == nil || errors.Is(errs[i], errTestOver))
+		outcomes[i] = t.outcome(dir, started, complete)
 	}
 	userNow, systemNow := socket.ProcessTimes()
-	a := t.account
+	a := t.result
 	a.Legs = outcomes
 	a.User = userNow - user
 	a.System = systemNow - system
-	if begun(halves) {
-		a.Mine = resultsOf(usage, halves...)
+	if allStarted(directions) {
+		a.Near = resultsOf(usage, directions...)
 	}
-	var excess *excessError
+	var excess *limitError
 	switch {
 	case errors.As(err, &excess):
 		return outcomes, t.refuse(excess.code, 0, err)
-	case errors.Is(err, ErrQuiet):
+	case errors.Is(err, ErrIdle):
 		return outcomes, t.refuse(CodeNoData, 0, err)
 	case err != nil:
 		return outcomes, err
 	case ended == ClientTerminate:
 		return outcomes, fmt.Errorf("%v stopped the test", t.from)
 	}
-	for _, h := range halves {
-		h.end()
+	for _, dir := range directions {
+		dir.end()
 	}
-	return outcomes, t.exchange(ctx, a.Mine, outcomes)
+	return outcomes, t.exchangeResults(ctx, a.Near, outcomes)
 }
 
-// await waits until a client that has said that it sent all has nothing more on its way:
-// total bytes came and then none for a while. iperf3 rounds total up to whole writes.
-func await(ctx context.Context, moved *atomic.Int64, total int64) {
+// waitDrained waits after a client's TestEnd until total bytes have arrived and no more follow. iperf3 rounds
+// total up to whole writes.
+func waitDrained(ctx context.Context, moved *atomic.Int64, total int64) {
 	if total == 0 {
 		return
 	}
-	tick := time.NewTicker(2 * reportEvery)
+	tick := time.NewTicker(2 * reportInterval)
 	defer tick.Stop()
-	limit := time.After(arriving)
+	limit := time.After(tcpDrainTimeout)
 	for before := int64(-1); ; before = moved.Load() {
 		select {
 		case <-tick.C:
@@ -122,24 +123,24 @@ func await(ctx context.Context, moved *atomic.Int64, total int64) {
 	}
 }
 
-// ErrQuiet is a test whose data stood still.
-var ErrQuiet = errors.New("no data moved for too long")
+// ErrIdle ends a test that moved no data for IdleTimeout.
+var ErrIdle = errors.New("no data moved for too long")
 
-// watch ends a test whose data stands still. The channel closes when it has stopped.
-func watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64, started time.Time,
-	patience time.Duration) <-chan struct{} {
+// watchIdle ends a test that moves no data for idleTimeout. The channel closes when watchIdle has stopped.
+func watchIdle(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int64, started time.Time,
+	idleTimeout time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(patience / 10)
+		tick := time.NewTicker(idleTimeout / 10)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if time.Since(started)-time.Duration(alive.Load()) > patience {
-					stop(ErrQuiet)
+				if time.Since(started)-time.Duration(alive.Load()) > idleTimeout {
+					stop(ErrIdle)
 				}
 			}
 		}
@@ -147,12 +148,12 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, alive *atomic.Int6
 	return done
 }
 
-// exchange carries a test from its end to its last state.
-func (t *test) exchange(ctx context.Context, mine Results, outcomes []transfer.Outcome) error {
+// exchangeResults runs a test from its end to its last state.
+func (t *test) exchangeResults(ctx context.Context, mine Results, outcomes []transfer.Outcome) error {
 	if err := t.send(ctx, ExchangeResults); err != nil {
 		return err
 	}
-	// A client may first read a whole block of what was on its way.
+	// A client may first read a whole block of data in flight.
 	text, err := t.readFrame(ctx, resultTimeout, MaxClientResults, "the client's results")
 	if err != nil {
 		return err
@@ -161,11 +162,11 @@ func (t *test) exchange(ctx context.Context, mine Results, outcomes []transfer.O
 	if err != nil {
 		return fmt.Errorf("results of %v: %w", t.from, err)
 	}
-	if err := theirs.believe(len(t.account.Streams), time.Since(t.account.Started)); err == nil {
-		t.account.Far = theirs
+	if err := theirs.validate(len(t.result.Streams), time.Since(t.result.Started)); err == nil {
+		t.result.Far = theirs
 	}
 	if t.params.ServerOutput {
-		t.putOutput(&mine, outcomes)
+		t.addOutput(&mine, outcomes)
 	}
 	if err := t.sendFrame(ctx, mine, "the results"); err != nil {
 		return err

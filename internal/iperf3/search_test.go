@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestSearchByFeedback checks that the sender hears of the receiver, whichever of the two it is. What it makes of
-// that is tested in internal/datagram.
-func TestSearchByFeedback(t *testing.T) {
+// TestRun_RateSearchWithFeedback checks that the sender, in either role, gets the receiver's feedback. The search
+// itself is tested in internal/datagram.
+func TestRun_RateSearchWithFeedback(t *testing.T) {
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
 		t.Run(string(d), func(t *testing.T) {
 			t.Parallel()
@@ -22,7 +22,7 @@ func TestSearchByFeedback(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.Complete || len(r.Seconds) == 0 { // seconds are made of what the receiver told
+			if !r.Complete || len(r.Seconds) == 0 { // the receiver's feedback determines the seconds
 				t.Errorf("%.3g Mbit/s; %+v", r.Bps()/1e6, r.Seconds)
 			}
 			peer.Ticket = Cookie{}

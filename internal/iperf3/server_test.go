@@ -16,8 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// serve runs a Server on a loopback port until the test ends. Cookies that begin with
-// "keyed" count as granted.
+// serve runs a Server on a loopback port until the test ends. Cookies that begin with "keyed" count as granted.
 func serve(t *testing.T, s *Server) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testenv.FreePort(t, 1))))
@@ -61,7 +60,7 @@ func serve(t *testing.T, s *Server) (address string) {
 	return l.Addr().String()
 }
 
-func TestOwnClientAgainstOwnServer(t *testing.T) {
+func TestRun_OwnClientAndServer(t *testing.T) {
 	for name, spec := range map[string]transfer.Spec{
 		"up":                 {Direction: transfer.Up, Bytes: 1 << 20},
 		"down":               {Direction: transfer.Down, Bytes: 1 << 20},
@@ -98,7 +97,7 @@ func TestOwnClientAgainstOwnServer(t *testing.T) {
 	}
 }
 
-func TestBusyIsSaid(t *testing.T) {
+func TestServer_ReportsBusy(t *testing.T) {
 	address := serve(t, &Server{MaxTests: 1})
 	first, err := net.Dial("tcp", address)
 	if err != nil {
@@ -125,10 +124,9 @@ func TestBusyIsSaid(t *testing.T) {
 	}
 }
 
-// A client that leaves before its test begins gives its place back at once.
-func TestWhoLeavesMakesRoom(t *testing.T) {
+func TestServer_FreesSlotOfLeavingClient(t *testing.T) {
 	reports := make(chan Report, 1)
-	address := serve(t, &Server{MaxTests: 1, UDP: true, Patience: time.Minute, Report: func(r Report) { reports <- r }})
+	address := serve(t, &Server{MaxTests: 1, UDP: true, StepTimeout: time.Minute, Report: func(r Report) { reports <- r }})
 	for _, params := range []string{`{"tcp":true,"time":1}`, `{"tcp":true,"time":1,"window":4096}`,
 		`{"udp":true,"time":1}`} {
 		c, _, err := ask(t, address, params)
@@ -142,19 +140,17 @@ func TestWhoLeavesMakesRoom(t *testing.T) {
 	}
 }
 
-// A client that opens more streams than it asked for gets those that it asked for, and
-// leaves the server alone.
-func TestSurplusStreams(t *testing.T) {
+func TestServer_ClosesSurplusStreams(t *testing.T) {
 	const rounds = 30
 	reports := make(chan Report, 21*rounds)
-	address := serve(t, &Server{Patience: 5 * time.Second, Report: func(r Report) { reports <- r }})
+	address := serve(t, &Server{StepTimeout: 5 * time.Second, Report: func(r Report) { reports <- r }})
 	for range rounds {
 		peer := NewPeer(address)
-		control, cookie, err := peer.begin(t.Context())
+		control, cookie, err := peer.connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := control.ask(t.Context(), Params{Time: 1, Streams: 4}); err != nil {
+		if err := control.requestStreams(t.Context(), Params{Time: 1, Streams: 4}); err != nil {
 			t.Fatal(err)
 		}
 		var opening sync.WaitGroup
@@ -168,7 +164,7 @@ func TestSurplusStreams(t *testing.T) {
 			})
 		}
 		if err := control.awaitStart(t.Context(), Params{}); err != nil {
-			t.Fatal(err) // no outcome will come
+			t.Fatal(err) // no outcome follows
 		}
 		control.hangUp()
 		control.conn.Close()
@@ -180,7 +176,7 @@ func TestSurplusStreams(t *testing.T) {
 		}
 		r := <-reports
 		for len(r.Outcomes) == 0 {
-			r = <-reports // of a surplus one that came when the test was over
+			r = <-reports // surplus stream that arrived after the test
 		}
 		if n := len(r.Outcomes[0].TCP.Near.Streams); n != 4 {
 			t.Errorf("%d streams", n)
@@ -189,8 +185,7 @@ func TestSurplusStreams(t *testing.T) {
 	}
 }
 
-// A client that asks for little and sends much is stopped.
-func TestExcessIsStopped(t *testing.T) {
+func TestServer_StopsClientsAboveLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *Server
 		want   Code
@@ -199,7 +194,7 @@ func TestExcessIsStopped(t *testing.T) {
 			t.Parallel()
 			peer := NewPeer(serve(t, c.server))
 			defer peer.Close()
-			control, cookie, err := peer.begin(t.Context())
+			control, cookie, err := peer.connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +217,7 @@ func TestExcessIsStopped(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestServer_RefusesTestsAboveLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *Server
 		params string
@@ -260,7 +255,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestOwnDatagrams(t *testing.T) {
+func TestRun_OwnDatagrams(t *testing.T) {
 	for name, spec := range map[string]transfer.DatagramSpec{
 		"up":          {Direction: transfer.Up, Bps: 8e6, Size: 1000, Time: 100 * time.Millisecond},
 		"down":        {Direction: transfer.Down, Bps: 8e6, Size: 1000, Time: 100 * time.Millisecond},
@@ -283,13 +278,13 @@ func TestOwnDatagrams(t *testing.T) {
 				t.Errorf("%d of %d lost on loopback", r.Lost, r.Sent)
 			}
 			if r.Variation == nil || r.Reordered == nil || r.Duplicates == nil {
-				t.Errorf("%+v: order and delays are not told", r)
+				t.Errorf("%+v: order and delays are missing", r)
 			}
 		})
 	}
 }
 
-func TestOwnDatagramsBothWays(t *testing.T) {
+func TestRun_OwnDatagramsBothDirections(t *testing.T) {
 	for _, streams := range []int{1, 2} {
 		peer := NewPeer(serve(t, &Server{UDP: true}))
 		defer peer.Close()

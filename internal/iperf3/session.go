@@ -11,35 +11,34 @@ import (
 	"time"
 )
 
-// Waits on the other side, each for one message.
+// Timeouts for one message of the far end.
 const (
 	answerTimeout = 10 * time.Second // a state, parameters, a stream's connection
-	resultTimeout = 30 * time.Second // results: the far end may have to stop many streams first
-	goodbyeTime   = 2 * time.Second  // the last state, which nobody needs any more
+	resultTimeout = 30 * time.Second // results; the far end may first stop many streams
+	goodbyeTime   = 2 * time.Second  // the last state, which nothing depends on
 )
 
-// control is a test's control connection, of either role.
+// control is the control connection of a test, in either role.
 type control struct {
 	conn net.Conn
 }
 
-// expect waits for one of the states. Anything else that a server may say is an error
-// that tells what happened.
+// expect waits for one of the wanted states. Other states return an error.
 func (c *control) expect(ctx context.Context, timeout time.Duration, wanted ...State) (State, error) {
-	defer c.until(ctx, timeout)()
+	defer c.withTimeout(ctx, timeout)()
 	s, err := ReadState(c.conn)
 	if err != nil {
-		return 0, c.because(ctx, err, fmt.Sprintf("waiting for %v", wanted[0]))
+		return 0, c.explainError(ctx, err, fmt.Sprintf("waiting for %v", wanted[0]))
 	}
 	for _, w := range wanted {
 		if s == w {
 			return s, nil
 		}
 	}
-	return s, c.refusal(s, wanted[0])
+	return s, c.stateError(s, wanted[0])
 }
 
-func (c *control) refusal(s, wanted State) error {
+func (c *control) stateError(s, wanted State) error {
 	switch s {
 	case AccessDenied:
 		return ErrBusy
@@ -51,37 +50,36 @@ func (c *control) refusal(s, wanted State) error {
 	case ClientTerminate:
 		return errors.New("the iperf3 client was stopped")
 	}
-	return fmt.Errorf("%v where %v belongs: the far end does not speak iperf3's protocol", s, wanted)
+	return fmt.Errorf("got %v instead of %v: the far end does not speak iperf3's protocol", s, wanted)
 }
 
-func (c *control) readFrame(ctx context.Context, timeout time.Duration, limit int, what string) ([]byte, error) {
-	defer c.until(ctx, timeout)()
+func (c *control) readFrame(ctx context.Context, timeout time.Duration, limit int, object string) ([]byte, error) {
+	defer c.withTimeout(ctx, timeout)()
 	text, err := ReadFrame(c.conn, limit)
 	if err != nil {
-		return nil, c.because(ctx, err, "reading "+what)
+		return nil, c.explainError(ctx, err, "reading "+object)
 	}
 	return text, nil
 }
 
 func (c *control) send(ctx context.Context, s State) error {
-	defer c.until(ctx, answerTimeout)()
+	defer c.withTimeout(ctx, answerTimeout)()
 	if err := WriteState(c.conn, s); err != nil {
-		return c.because(ctx, err, fmt.Sprintf("sending %v", s))
+		return c.explainError(ctx, err, fmt.Sprintf("sending %v", s))
 	}
 	return nil
 }
 
-func (c *control) sendFrame(ctx context.Context, v any, what string) error {
-	defer c.until(ctx, answerTimeout)()
+func (c *control) sendFrame(ctx context.Context, v any, object string) error {
+	defer c.withTimeout(ctx, answerTimeout)()
 	if err := WriteFrame(c.conn, v); err != nil {
-		return c.because(ctx, err, "sending "+what)
+		return c.explainError(ctx, err, "sending "+object)
 	}
 	return nil
 }
 
-// until bounds the next reads and writes by a time and by ctx; the returned function
-// lifts the bound.
-func (c *control) until(ctx context.Context, timeout time.Duration) (lift func()) {
+// withTimeout sets a deadline for the next reads and writes and applies ctx. lift removes both.
+func (c *control) withTimeout(ctx context.Context, timeout time.Duration) (lift func()) {
 	c.conn.SetDeadline(time.Now().Add(timeout))
 	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
 	return func() {
@@ -92,8 +90,8 @@ func (c *control) until(ctx context.Context, timeout time.Duration) (lift func()
 	}
 }
 
-// because says what went wrong on the control connection in words.
-func (c *control) because(ctx context.Context, err error, doing string) error {
+// explainError describes an error on the control connection.
+func (c *control) explainError(ctx context.Context, err error, doing string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -107,7 +105,7 @@ func (c *control) because(ctx context.Context, err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// closedError is a far end that hung up without a word.
+// closedError reports that the far end closed or reset the connection.
 type closedError struct {
 	text string
 	err  error

@@ -21,49 +21,49 @@ type test struct {
 	from   netip.AddrPort
 	cookie Cookie
 	params Params
-	// arrived and greeted take the streams while the test waits for them; nil before and
-	// after (guarded by Server.mu).
-	arrived chan arrival
-	greeted chan greeting
-	keyed   bool // it was granted to a holder of the key
-	proven  bool // the client has proven what the server demands
-	entry   *admission.Entry
-	account *Account
+	// streamQueue and helloQueue receive streams while the test waits for them, otherwise nil. Server.mu guards
+	// them.
+	streamQueue   chan acceptedConn
+	helloQueue    chan udpHelloFrom
+	hasKey        bool // granted to a key holder
+	authenticated bool // passed the server's authentication
+	entry         *admission.Entry
+	result        *TestResult
 
-	leavePending func() // ends its time among those that have proven nothing
+	leavePending func() // removes the client from the pending ones
 }
 
-// serve carries a test through its states. leave ends it.
+// serve runs the test. leave ends it.
 func (t *test) serve(ctx context.Context, leave func(error)) ([]transfer.Outcome, error) {
 	if err := t.send(ctx, ParamExchange); err != nil {
 		return nil, err
 	}
-	text, err := t.readFrame(ctx, t.server.patience(), MaxParams, "the parameters")
+	text, err := t.readFrame(ctx, t.server.stepTimeout(), MaxParams, "the parameters")
 	if err != nil {
 		return nil, err
 	}
 	if t.params, err = ParseParams(text); err != nil {
 		return nil, t.refuse(CodeParams, syscall.EINVAL, err)
 	}
-	if g := t.server.Gate; g != nil && !t.keyed {
-		if err := g.passes(ctx, t.params.Auth); err != nil {
+	if g := t.server.Auth; g != nil && !t.hasKey {
+		if err := g.authenticate(ctx, t.params.Auth); err != nil {
 			return nil, t.refuse(CodeAuth, 0, err)
 		}
-		t.proven = true
+		t.authenticated = true
 	}
-	if code, err := t.server.allows(t.params); err != nil {
+	if code, err := t.server.checkLimits(t.params); err != nil {
 		return nil, t.refuse(code, 0, err)
 	}
-	release, err := t.takePlace(leave)
+	release, err := t.takeSlot(leave)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	halves, err := t.accept(ctx)
+	directions, err := t.acceptStreams(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeHalves(halves)
+	defer closeDirections(directions)
 	t.table().Extend(t.entry, time.Time{})
 	if err := t.send(ctx, TestStart); err != nil {
 		return nil, err
@@ -71,38 +71,38 @@ func (t *test) serve(ctx context.Context, leave func(error)) ([]transfer.Outcome
 	if err := t.send(ctx, TestRunning); err != nil {
 		return nil, err
 	}
-	t.account = &Account{Cookie: t.cookie, Params: t.params, Streams: endpoints(halves)}
-	t.account.describe(halves)
-	every(halves, t.server.Every)
-	var each func(transfer.Interval)
-	if t.server.Begun != nil {
-		each = t.server.Begun(t.from, *t.account)
+	t.result = &TestResult{Cookie: t.cookie, Params: t.params, Streams: endpoints(directions)}
+	t.result.describe(directions)
+	setInterval(directions, t.server.Interval)
+	var onInterval func(transfer.Interval)
+	if t.server.OnStart != nil {
+		onInterval = t.server.OnStart(t.from, *t.result)
 	}
-	if t.server.Running == nil {
-		return t.run(ctx, halves, each)
+	if t.server.TrackConcurrent == nil {
+		return t.runData(ctx, directions, onInterval)
 	}
-	over := t.server.Running("iperf3 " + string(t.cookie[:]))
-	outcomes, err := t.run(ctx, halves, each)
-	beside := over()
+	over := t.server.TrackConcurrent("iperf3 " + string(t.cookie[:]))
+	outcomes, err := t.runData(ctx, directions, onInterval)
+	concurrent := over()
 	for _, o := range outcomes {
 		if o.TCP != nil && o.TCP.Near != nil {
-			o.TCP.Near.Beside = beside
+			o.TCP.Near.Beside = concurrent
 		}
 	}
 	return outcomes, err
 }
 
-// endpoints are the addresses of all streams in the order of their numbers.
-func endpoints(halves []half) (all []Endpoints) {
-	for _, h := range halves {
-		switch h := h.(type) {
-		case *load:
-			for _, s := range h.streams {
+// endpoints returns the addresses of all streams in the order of their ids.
+func endpoints(directions []direction) (all []Endpoints) {
+	for _, dir := range directions {
+		switch dir := dir.(type) {
+		case *tcpStreams:
+			for _, s := range dir.streams {
 				d := s.Describe()
 				all = append(all, Endpoints{d.Local, d.Remote})
 			}
-		case *flows:
-			for _, one := range h.All {
+		case *udpFlows:
+			for _, one := range dir.All {
 				all = append(all, Endpoints{one.Socket.Local(), one.Socket.Remote()})
 			}
 		}
@@ -110,53 +110,53 @@ func endpoints(halves []half) (all []Endpoints) {
 	return all
 }
 
-// turnAway tells the client that the server is busy.
-func (t *test) turnAway() {
+// denyAccess sends ACCESS_DENIED.
+func (t *test) denyAccess() {
 	t.conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
 	WriteState(t.conn, AccessDenied)
 }
 
-// refuse tells the client a code and answers why.
+// refuse sends an error code and returns a RefusedError.
 func (t *test) refuse(code Code, errno syscall.Errno, why error) error {
 	t.conn.SetWriteDeadline(time.Now().Add(goodbyeTime))
 	writeRemoteError(t.conn, code, int32(errno))
 	return &RefusedError{code, t.from, why}
 }
 
-func closeHalves(halves []half) {
-	for _, h := range halves {
-		h.close()
+func closeDirections(directions []direction) {
+	for _, dir := range directions {
+		dir.close()
 	}
 }
 
-// loads divides the streams into directions: with --bidir the client's first half sends.
-func (t *test) loads(conns []*net.TCPConn) (halves []half, err error) {
+// splitTCP assigns the streams to directions. With --bidir the client sends on the first half.
+func (t *test) splitTCP(conns []*net.TCPConn) (directions []direction, err error) {
 	for i := 0; len(conns) > 0; i++ {
 		some := conns[:t.params.Streams]
 		conns = conns[len(some):]
-		l, err := newLoad(some, t.spec(t.params.Reverse || i == 1))
+		l, err := newTCPStreams(some, t.spec(t.params.Reverse || i == 1))
 		if err != nil {
-			closeHalves(halves)
+			closeDirections(directions)
 			closeAll(conns)
 			return nil, t.refuse(codeOf(err), errnoOf(err), err)
 		}
 		l.cut.Omit = t.omit()
 		l.burst = t.params.Burst
-		halves = append(halves, l)
+		directions = append(directions, l)
 	}
-	return halves, nil
+	return directions, nil
 }
 
 func (t *test) omit() time.Duration { return time.Duration(t.params.Omit) * time.Second }
 
-// spec is one direction of the test as the server sees it: it is the near end.
+// spec returns one direction of the test. The server is the near end.
 func (t *test) spec(sending bool) transfer.Spec {
 	p := t.params
 	spec := transfer.Spec{Direction: transfer.Down, Streams: p.Streams,
 		Near: transfer.Socket{SendBuffer: p.Window, ReceiveBuffer: p.Window, Congestion: p.Congestion, NoDelay: p.NoDelay,
 			PacingBps: float64(p.FQRate), TOS: p.TOS}}
 	if sending {
-		spec.Bytes = p.written()
+		spec.Bytes = p.wholeWriteBytes()
 		spec.Direction = transfer.Up
 		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
 	}

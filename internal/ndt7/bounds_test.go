@@ -17,24 +17,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestBounds(t *testing.T) {
+func TestServer_EnforcesLimits(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	g := newGuard(Bounds{Tests: 3, OfOne: 2, BytesADay: 1000})
+	g := newQuotas(Limits{Tests: 3, TestsPerAddress: 2, BytesPerDay: 1000})
 	one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/64")
-	tests := map[netip.Prefix]*admission.Entry{} // the last of each address
-	admit := func(who netip.Prefix) bool {
-		test := &admission.Entry{Host: who}
+	tests := map[netip.Prefix]*admission.Entry{} // the last test of each address
+	admit := func(host netip.Prefix) bool {
+		test := &admission.Entry{Host: host}
 		if g.admit(test, now) != nil {
 			return false
 		}
-		tests[who] = test
+		tests[host] = test
 		return true
 	}
 	for i, c := range []struct {
-		who  netip.Prefix
+		host netip.Prefix
 		want bool
 	}{{one, true}, {one, true}, {one, false}, {other, true}, {other, false}} {
-		if got := admit(c.who); got != c.want {
+		if got := admit(c.host); got != c.want {
 			t.Errorf("place %d: %v", i, got)
 		}
 	}
@@ -44,16 +44,16 @@ func TestBounds(t *testing.T) {
 	}
 	last := tests[one]
 	g.tests.Release(last)
-	for range 2 { // asking takes no place
-		if err := g.may(one, now); err != nil {
+	for range 2 { // check takes no slot
+		if err := g.check(one, now); err != nil {
 			t.Error(err)
 		}
 	}
-	if !g.spend(last, 999, now) || g.spend(last, 1, now) || admit(one) {
+	if !g.addBytes(last, 999, now) || g.addBytes(last, 1, now) || admit(one) {
 		t.Error("bytes of a day")
 	}
 	var no *Refusal
-	if err := g.may(one, now.Add(23*time.Hour)); !errors.As(err, &no) || no.After != time.Hour ||
+	if err := g.check(one, now.Add(23*time.Hour)); !errors.As(err, &no) || no.After != time.Hour ||
 		no.Status() != http.StatusTooManyRequests || no.Try() != "again in 60 minutes" {
 		t.Errorf("%v", err)
 	}
@@ -62,32 +62,32 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestManyAddresses(t *testing.T) {
+func TestQuotas_ManyAddresses(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	g := newGuard(Bounds{Tests: 3, OfOne: 2, BytesADay: 2 * little})
+	g := newQuotas(Limits{Tests: 3, TestsPerAddress: 2, BytesPerDay: 2 * forgettableBytes})
 	at := func(i int) netip.Prefix {
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32)
 	}
-	for i := range mostKnown + 10 {
+	for i := range maxAccounts + 10 {
 		test := &admission.Entry{Host: at(i)}
 		if err := g.admit(test, now); err != nil {
 			t.Fatal(i, err)
 		}
 		if i == 5 {
-			g.spend(test, 2*little, now)
+			g.addBytes(test, 2*forgettableBytes, now)
 		}
 		g.tests.Release(test)
 	}
-	if g.may(at(5), now) == nil || len(g.known) > mostKnown {
-		t.Errorf("%d are known", len(g.known))
+	if g.check(at(5), now) == nil || len(g.accounts) > maxAccounts {
+		t.Errorf("%d are known", len(g.accounts))
 	}
 }
 
-func TestBytesOfADayEndATest(t *testing.T) {
-	s := serve(t, false, Config{Bounds: Bounds{BytesADay: 1 << 20}})
+func TestServer_EnforcesDailyQuota(t *testing.T) {
+	s := serve(t, false, Config{Bounds: Limits{BytesPerDay: 1 << 20}})
 	p := s.peer(t)
 	spec := transfer.Spec{Direction: transfer.Down, Time: 10 * time.Second}
-	transfer.Run(t.Context(), p, spec, nil) // however it ends
+	transfer.Run(t.Context(), p, spec, nil) // in any case
 	if one := <-s.done; !errors.Is(one.Err, errDayUsed) {
 		t.Errorf("%v", one.Err)
 	}
@@ -97,26 +97,26 @@ func TestBytesOfADayEndATest(t *testing.T) {
 	}
 }
 
-func TestAFoulClientIsBarred(t *testing.T) {
+func TestServer_BarsMisbehavingClient(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	g := newGuard(Bounds{Tests: 3, OfOne: 2, BytesADay: 1000})
+	g := newQuotas(Limits{Tests: 3, TestsPerAddress: 2, BytesPerDay: 1000})
 	one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/64")
 	g.bar(one, now)
 	var no *Refusal
-	if err := g.may(one, now.Add(barTime/2)); !errors.As(err, &no) || no.After != barTime/2 ||
+	if err := g.check(one, now.Add(barTime/2)); !errors.As(err, &no) || no.After != barTime/2 ||
 		no.Status() != http.StatusServiceUnavailable {
 		t.Errorf("%v", err)
 	}
-	if g.may(other, now) != nil || g.may(one, now.Add(barTime)) != nil {
+	if g.check(other, now) != nil || g.check(one, now.Add(barTime)) != nil {
 		t.Error("another address, or the same one later")
 	}
 }
 
-// TestGuard_StalledTestsMakeRoom has four addresses take all places. A fifth one gets the place of a
-// test that has moved nothing for a while, of those that stopped first.
-func TestGuard_StalledTestsMakeRoom(t *testing.T) {
+// TestQuotas_EvictsStalledTests fills all slots from four addresses. A fifth one gets the slot of the test that
+// stalled first.
+func TestQuotas_EvictsStalledTests(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	g := newGuard(Bounds{BytesADay: 1000})
+	g := newQuotas(Limits{BytesPerDay: 1000})
 	var tests []*admission.Entry
 	evicted := -1
 	for i := range 16 {
@@ -127,36 +127,36 @@ func TestGuard_StalledTestsMakeRoom(t *testing.T) {
 		}
 		tests = append(tests, test)
 	}
-	now = now.Add(g.bounds.IdleTimeout - 1)
+	now = now.Add(g.limits.IdleTimeout - 1)
 	for i, test := range tests {
 		if i != 7 && i != 9 {
-			g.spend(test, 1, now)
+			g.addBytes(test, 1, now)
 		}
 	}
-	g.spend(tests[9], 1, now.Add(-1))
+	g.addBytes(tests[9], 1, now.Add(-1))
 	newcomer := admission.Host(netip.MustParseAddr("198.51.100.1"))
-	if err := g.may(newcomer, now); err == nil {
+	if err := g.check(newcomer, now); err == nil {
 		t.Error("a test that moved something makes room")
 	}
-	now = now.Add(g.bounds.IdleTimeout)
+	now = now.Add(g.limits.IdleTimeout)
 	if err := g.admit(&admission.Entry{Host: newcomer}, now.Add(-1)); err != nil || evicted != 7 {
 		t.Errorf("%v, evicted %d; want 7", err, evicted)
 	}
 }
 
-// TestServer_IdleTestsKeepNobodyOut has two addresses take all places with tests that move nothing,
-// and take each place again that they lose. A dozen others are served meanwhile, four at a time.
-func TestServer_IdleTestsKeepNobodyOut(t *testing.T) {
-	// A test of a busy machine may move nothing for 3 s: here the address with most tests makes room.
-	s := serve(t, false, Config{Bounds: Bounds{IdleTimeout: time.Minute}})
+// TestServer_EvictsIdleTests fills all slots from two addresses with tests that move nothing and refill each freed
+// slot. A dozen other clients are served meanwhile, four at a time.
+func TestServer_EvictsIdleTests(t *testing.T) {
+	// A test on a busy machine may move nothing for 3 s, so only tests of the busiest address are evicted here.
+	s := serve(t, false, Config{Bounds: Limits{IdleTimeout: time.Minute}})
 	go func() {
 		for {
 			select {
 			case <-t.Context().Done():
 				return
 			case test := <-s.done:
-				if errors.Is(test.Err, errRoom) && test.Client.Addr().As4()[2] == 1 {
-					t.Errorf("a test of %v made room for another", test.Client)
+				if errors.Is(test.Err, errEvicted) && test.Client.Addr().As4()[2] == 1 {
+					t.Errorf("a test of %v was evicted", test.Client)
 				}
 			}
 		}
@@ -200,7 +200,7 @@ func TestServer_IdleTestsKeepNobodyOut(t *testing.T) {
 					t.Errorf("test %d of address %d: %v", n+1, host+1, err)
 					return
 				}
-				ws.SetReadLimit(mostMessage)
+				ws.SetReadLimit(maxMessage)
 				for err == nil {
 					_, _, err = ws.Read(t.Context())
 				}

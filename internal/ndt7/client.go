@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// client is one test of a Peer's.
+// client is one test of a Peer.
 type client struct {
 	spec    transfer.Spec
 	options socket.Options
@@ -27,31 +27,30 @@ type client struct {
 
 	started     time.Time
 	stream      transfer.Stream
-	share       float64 // of what was written that is payload of messages
-	bytes       int64   // payload of messages: received, or handed over
-	opening     int64   // of a download's: the first read's, which had arrived when the clock began
+	share       float64 // message payload among the written bytes
+	bytes       int64   // message payload: received, or written to the kernel
+	opening     int64   // of a download: the first read, which arrived before the clock started
 	first, last time.Duration
-	told        []transfer.Sample // by the far kernel
-	counted     AppInfo           // by the far program, the last
-	texts       int               // that the server said
+	reported    []transfer.Sample // by the far kernel
+	counted     AppInfo           // the far program's last count
+	texts       int               // sent by the server
 	warnings    []string
 }
 
-// What a server may do is bounded whatever it sends: so long it may say nothing when a test
-// begins, and so long a test may go on beyond its time.
+// Timeouts of a server: its silence at the start of a test, and a test's overtime.
 const (
-	firstPatience = 5 * time.Second
-	overtime      = hardEnd - longest
+	firstMessageTimeout = 5 * time.Second
+	overtime            = hardEnd - longest
 )
 
 var (
-	errNothing   = fmt.Errorf("the ndt7 server took the test, and nothing came for %v", firstPatience)
-	errNoEnd     = errors.New("the ndt7 server stopped sending before the test's time was over")
-	errTalks     = errors.New("the ndt7 server says more than a test has measurements")
-	errLongWords = errors.New("the ndt7 server says more than a measurement holds")
+	errSilent              = fmt.Errorf("the ndt7 server accepted the test but sent nothing for %v", firstMessageTimeout)
+	errNoEnd               = errors.New("the ndt7 server stopped sending before the test's time was over")
+	errTooManyMeasurements = errors.New("the ndt7 server sent too many measurements")
+	errTextTooLong         = errors.New("the ndt7 server sent a text that exceeds a measurement")
 )
 
-// brokenError is a connection that did not go on as WebSocket settles.
+// brokenError reports a connection that ended against WebSocket's rules.
 type brokenError struct{ err error }
 
 func (e *brokenError) Error() string {
@@ -62,14 +61,14 @@ func (e *brokenError) Error() string {
 	text := e.err.Error()
 	for _, step := range []string{"failed to get reader: ", "failed to write msg: ", "failed to read: ",
 		"failed to write frame: ", "failed to read frame header: ", "failed to read frame payload: "} {
-		text = strings.TrimPrefix(text, step) // the library's, of its own way there
+		text = strings.TrimPrefix(text, step) // the library's part of the message
 	}
 	return "the ndt7 server does not keep to WebSocket: " + text
 }
 
 func (e *brokenError) Unwrap() error { return e.err }
 
-// close leaves nothing open, whatever the connection had come to.
+// close closes the connection in any state.
 func (c *client) close() {
 	if c.ws != nil {
 		c.ws.CloseNow()
@@ -77,7 +76,7 @@ func (c *client) close() {
 	c.conn.Close()
 }
 
-// run moves the load until time, bytes or the server end it.
+// run moves data until the time, the bytes or the server end it.
 func (c *client) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,7 +87,7 @@ func (c *client) run(ctx context.Context) error {
 	up := c.spec.Direction == transfer.Up
 	var each func(*transfer.Sample)
 	if up && c.spec.Near.SendBuffer == 0 {
-		each = keepShort(c.conn) // nothing of this test is left to be sent in the next one's time
+		each = limitUnsent(c.conn) // later tests must not send this test's remaining data
 	}
 	account := follow(c.conn, up, each)
 	var err error
@@ -108,40 +107,40 @@ func (c *client) run(ctx context.Context) error {
 	return err
 }
 
-// over says whether what was asked for has moved.
-func (c *client) over(at time.Duration) bool {
+// isDone reports whether the requested bytes have moved.
+func (c *client) isDone(at time.Duration) bool {
 	return at-c.first >= c.length() || c.spec.Bytes > 0 && c.bytes >= c.spec.Bytes
 }
 
-// intervalLeast is how often intervals are told at the most.
-const intervalLeast = 100 * time.Millisecond
+// minInterval is the shortest interval between reports.
+const minInterval = 100 * time.Millisecond
 
 func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) error {
-	silence := time.AfterFunc(firstPatience, func() { giveUp(errNothing) })
+	silence := time.AfterFunc(firstMessageTimeout, func() { giveUp(errSilent) })
 	defer func() { silence.Stop() }()
 	buffer := make([]byte, 128<<10)
-	var at, shown time.Duration // shown: until when intervals were told
-	var told int64
-	tell := func(least time.Duration) {
-		if c.each == nil || at-shown < least || c.bytes <= told {
+	var at, shown time.Duration // end of the last reported interval
+	var reportedUntil int64
+	report := func(least time.Duration) {
+		if c.each == nil || at-shown < least || c.bytes <= reportedUntil {
 			return
 		}
-		c.each(transfer.Interval{Start: shown - c.first, End: at - c.first, Bytes: c.bytes - told})
+		c.each(transfer.Interval{Start: shown - c.first, End: at - c.first, Bytes: c.bytes - reportedUntil})
 		shown = at
-		told = c.bytes
+		reportedUntil = c.bytes
 	}
-	defer func() { tell(0) }()
+	defer func() { report(0) }()
 	for {
 		kind, message, err := c.ws.Reader(ctx)
-		if ended(err) {
-			c.warnEarly()
+		if isClosed(err) {
+			c.warnIfEndedEarly()
 			return nil
 		}
 		if err != nil {
 			return &brokenError{err}
 		}
 		if kind == websocket.MessageText {
-			if err := c.hear(message); err != nil {
+			if err := c.readMeasurement(message); err != nil {
 				return err
 			}
 			continue
@@ -159,8 +158,8 @@ func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) e
 			if n > 0 {
 				c.last = at
 			}
-			tell(intervalLeast)
-			return c.bytes > 0 && c.over(at)
+			report(minInterval)
+			return c.bytes > 0 && c.isDone(at)
 		})
 		switch {
 		case over:
@@ -171,19 +170,18 @@ func (c *client) download(ctx context.Context, giveUp context.CancelCauseFunc) e
 	}
 }
 
-// hear takes one measurement of the server's. What is none is left out: the specification lets
-// servers say anything.
-func (c *client) hear(message io.Reader) error {
+// readMeasurement reads one measurement of the server. Other text is ignored: the specification allows it.
+func (c *client) readMeasurement(message io.Reader) error {
 	c.texts++
-	if c.texts > mostTexts {
-		return errTalks
+	if c.texts > maxTexts {
+		return errTooManyMeasurements
 	}
-	text, err := io.ReadAll(io.LimitReader(message, mostText+1))
+	text, err := io.ReadAll(io.LimitReader(message, maxText+1))
 	if err != nil {
 		return &brokenError{err}
 	}
-	if len(text) > mostText {
-		return errLongWords
+	if len(text) > maxText {
+		return errTextTooLong
 	}
 	m, err := decode(text)
 	if err != nil {
@@ -191,14 +189,14 @@ func (c *client) hear(message io.Reader) error {
 	}
 	if i := m.TCPInfo; i != nil {
 		s := i.sample()
-		if n := len(c.told); n == 0 || s.At > c.told[n-1].At {
-			c.told = append(c.told, s)
+		if n := len(c.reported); n == 0 || s.At > c.reported[n-1].At {
+			c.reported = append(c.reported, s)
 		}
-		if len(c.told) >= engine.MaxSamples {
-			c.told = transfer.Thin(c.told, engine.MaxSamples/2)
+		if len(c.reported) >= engine.MaxSamples {
+			c.reported = transfer.Thin(c.reported, engine.MaxSamples/2)
 		}
 	}
-	if a := m.AppInfo; a != nil && c.spec.Direction == transfer.Up && c.credible(a) {
+	if a := m.AppInfo; a != nil && c.spec.Direction == transfer.Up && c.isPlausible(a) {
 		if c.each != nil {
 			c.each(transfer.Interval{Start: time.Duration(c.counted.ElapsedTime) * time.Microsecond,
 				End: time.Duration(a.ElapsedTime) * time.Microsecond, Bytes: a.NumBytes - c.counted.NumBytes})
@@ -208,62 +206,62 @@ func (c *client) hear(message io.Reader) error {
 	return nil
 }
 
-// credible says whether a server can have counted so: no more than was sent, on a clock that
-// goes forward and began when the test did, and not so often that it floods who is told.
-func (c *client) credible(a *AppInfo) bool {
-	const slack = time.Second // of the server's clock, which began a little earlier
-	// The write that is under way has not been counted yet.
-	return a.ElapsedTime >= c.counted.ElapsedTime+intervalLeast.Microseconds() &&
+// isPlausible reports whether the server's counts are possible: at most the sent bytes, by a monotonic clock that
+// started with the test, and no flood of messages.
+func (c *client) isPlausible(a *AppInfo) bool {
+	const slack = time.Second // the server's clock, which started a little earlier
+	// A write in progress is not counted yet.
+	return a.ElapsedTime >= c.counted.ElapsedTime+minInterval.Microseconds() &&
 		a.ElapsedTime <= (time.Since(c.started)+slack).Microseconds() &&
 		a.NumBytes >= c.counted.NumBytes && a.NumBytes <= c.conn.written()+largestSize
 }
 
-// upload sends until the end, while what the server says is heard.
+// upload sends until the end and reads the server's measurements.
 func (c *client) upload(ctx context.Context) error {
 	heard := make(chan error, 1)
 	go func() {
 		for {
 			kind, message, err := c.ws.Reader(ctx)
 			switch {
-			case err != nil && !ended(err):
+			case err != nil && !isClosed(err):
 				err = &brokenError{err}
 			case err == nil && kind == websocket.MessageBinary:
 				err = errors.New("the ndt7 server sends a load in an upload")
 			case err == nil:
-				err = c.hear(message)
+				err = c.readMeasurement(message)
 			}
 			if err != nil {
 				heard <- err
-				c.ws.CloseNow() // what is still written goes nowhere
+				c.ws.CloseNow() // later writes are discarded
 				return
 			}
 		}
 	}()
-	// A write that waits does so until the connection ends: then the time is up, too.
+	// A blocked write lasts until the connection ends; then the time is up too.
 	end := time.AfterFunc(c.length(), func() { c.ws.CloseNow() })
 	defer end.Stop()
 	var messages sizes
 	var err error
-	for err == nil && !c.over(time.Since(c.started)) {
+	for err == nil && !c.isDone(time.Since(c.started)) {
 		n := messages.next()
 		if c.spec.Bytes > 0 {
 			n = int(min(int64(n), max(c.spec.Bytes-c.bytes, 1<<10)))
 		}
 		if err = c.ws.Write(ctx, websocket.MessageBinary, payload()[:n]); err == nil {
 			c.bytes += int64(n)
-			c.share = c.conn.share(c.bytes)
+			c.share = c.conn.payloadShare(c.bytes)
 		}
 	}
 	c.last = min(time.Since(c.started), c.length())
 	if c.spec.Bytes > 0 && err == nil {
-		c.drain(ctx)
+		c.awaitAcknowledged(ctx)
 	}
 	c.ws.CloseNow()
 	said := <-heard
 	switch {
-	case c.over(time.Since(c.started)) || ended(said):
+	case c.isDone(time.Since(c.started)) || isClosed(said):
 		return nil
-	case errors.Is(err, net.ErrClosed): // what was heard had ended it
+	case errors.Is(err, net.ErrClosed): // the reader ended the test
 		return said
 	case err != nil:
 		return &brokenError{err}
@@ -271,8 +269,8 @@ func (c *client) upload(ctx context.Context) error {
 	return said
 }
 
-// warnEarly tells that the server ended a download well before it was asked to.
-func (c *client) warnEarly() {
+// warnIfEndedEarly adds a warning if the server ended a download well before the requested time.
+func (c *client) warnIfEndedEarly() {
 	if got := c.last - c.first; c.spec.Bytes == 0 && got < c.length()*9/10 {
 		c.warnings = append(c.warnings, "the ndt7 server ended the test after "+got.Round(100*time.Millisecond).String())
 	}
@@ -285,8 +283,8 @@ func (c *client) length() time.Duration {
 	return c.spec.Time
 }
 
-// drain waits until all was acknowledged.
-func (c *client) drain(ctx context.Context) {
+// awaitAcknowledged waits until all data is acknowledged.
+func (c *client) awaitAcknowledged(ctx context.Context) {
 	for ctx.Err() == nil && time.Since(c.started) < longest {
 		s, ok := c.conn.sample(true)
 		if !ok || s.Have&transfer.HaveQueue == 0 || s.Queued == 0 {
@@ -299,7 +297,7 @@ func (c *client) drain(ctx context.Context) {
 	}
 }
 
-// result describes what moved; nil where nothing did.
+// result returns the measurement, nil if nothing moved.
 func (c *client) result(complete bool) *transfer.Result {
 	if c.bytes == 0 || c.started.IsZero() {
 		return nil
@@ -314,13 +312,13 @@ func (c *client) result(complete bool) *transfer.Result {
 		acknowledged(&r.Near.Streams[0], c.share)
 		return r
 	}
-	if len(c.told) == 0 {
-		r.Warnings = append(r.Warnings, "this ndt7 server says nothing of its kernel's account")
+	if len(c.reported) == 0 {
+		r.Warnings = append(r.Warnings, "this ndt7 server sends no TCP_INFO")
 		return r
 	}
-	far := transfer.Stream{Samples: c.told, Last: c.told[len(c.told)-1].At}
+	far := transfer.Stream{Samples: c.reported, Last: c.reported[len(c.reported)-1].At}
 	far.Local, far.Remote = reversed(c.stream)
-	far.Bytes = c.told[len(c.told)-1].Acked
+	far.Bytes = c.reported[len(c.reported)-1].Acked
 	r.Far = &transfer.End{Streams: []transfer.Stream{far}}
 	if err := r.Far.Believe(c.spec, time.Since(c.started)); err != nil {
 		r.Far = nil

@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestNobodyIsSentElsewhere: where a server sends its clients they do not go.
-func TestNobodyIsSentElsewhere(t *testing.T) {
+// A server's redirects are not followed.
+func TestClient_IgnoresRedirects(t *testing.T) {
 	var asked atomic.Int64
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer inside.Close()
@@ -31,8 +31,8 @@ func TestNobodyIsSentElsewhere(t *testing.T) {
 	}
 }
 
-// TestCountsThatCannotBe are left out of what is told of an upload.
-func TestCountsThatCannotBe(t *testing.T) {
+// Impossible counts are left out of an upload's result.
+func TestClient_IgnoresImpossibleCounts(t *testing.T) {
 	const sent, ago = 10 << 20, 5 * time.Second
 	at := func(d time.Duration) int64 { return d.Microseconds() }
 	for _, tt := range []struct {
@@ -40,17 +40,17 @@ func TestCountsThatCannotBe(t *testing.T) {
 		a    AppInfo
 		want bool
 	}{
-		{"what came", AppInfo{at(3 * time.Second), 9 << 20}, true},
-		{"a write that is under way", AppInfo{at(3 * time.Second), sent + 1<<19}, true},
+		{"received bytes", AppInfo{at(3 * time.Second), 9 << 20}, true},
+		{"a write in progress", AppInfo{at(3 * time.Second), sent + 1<<19}, true},
 		{"more than was sent", AppInfo{at(3 * time.Second), 3 * sent}, false},
 		{"less than before", AppInfo{at(3 * time.Second), 1 << 10}, false},
 		{"the far future", AppInfo{at(time.Hour), 9 << 20}, false},
 		{"the past", AppInfo{-1, 9 << 20}, false},
 		{"a moment after the last", AppInfo{at(2*time.Second) + 1, 9 << 20}, false},
 	} {
-		c := &client{conn: &Conn{out: side{bytes: sent}}, started: time.Now().Add(-ago),
+		c := &client{conn: &Conn{out: ioCounts{bytes: sent}}, started: time.Now().Add(-ago),
 			counted: AppInfo{at(2 * time.Second), 1 << 20}}
-		if got := c.credible(&tt.a); got != tt.want {
+		if got := c.isPlausible(&tt.a); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}

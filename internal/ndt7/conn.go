@@ -15,44 +15,43 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Conn is a TCP connection that counts, below TLS and WebSocket, what is read and written
-// while a test runs, and that reads the kernel's account.
+// Conn is a TCP connection that counts, below TLS and WebSocket, the bytes of a running test and reads TCP_INFO.
 type Conn struct {
 	*net.TCPConn
-	accepted *httpserver.Conn // nil: it was dialled
+	accepted *httpserver.Conn // nil: a client's
 
-	mu        sync.Mutex // guards what follows
-	clock     time.Time  // when the test began; zero: none runs
-	in, out   side
-	kernel    *socket.Stream // nil: no test runs
-	handshake *transfer.Handshake
-	bounded   bool
-	spare     int64 // bytes that may be read before the next load, where bounded
+	mu          sync.Mutex // guards the fields below
+	clock       time.Time  // start of the test; zero: none
+	in, out     ioCounts
+	kernel      *socket.Stream // nil: no test
+	handshake   *transfer.Handshake
+	readLimited bool
+	readBudget  int64 // bytes that may be read before the next payload, if limited
 }
 
-// Accepted returns a Conn of one that a server accepted, for httpserver.Config.Wrap.
+// Accepted returns a Conn of an accepted connection, for httpserver.Config.Wrap.
 func Accepted(c *httpserver.Conn) net.Conn { return &Conn{TCPConn: c.TCPConn, accepted: c} }
 
-// NetConn returns the connection as it was accepted.
+// NetConn returns the accepted connection.
 func (c *Conn) NetConn() net.Conn { return c.accepted }
 
-// side is what one direction did since the test began.
-type side struct {
-	bytes   int64
-	under   bool // a call is under way, since that time
-	since   time.Duration
-	blocked time.Duration
+// ioCounts are one direction's counts since the test began.
+type ioCounts struct {
+	bytes        int64
+	isBlocked    bool // a call has been in progress since blockedSince
+	blockedSince time.Duration
+	blocked      time.Duration
 }
 
-// errNoLoad is what a connection ends with on which too much came beside the load.
-var errNoLoad = fmt.Errorf("%w: more comes than load, messages about it and what frames them", errFoul)
+// errTooMuchOverhead ends a connection with too many bytes besides payload.
+var errTooMuchOverhead = fmt.Errorf("%w: too many bytes besides payload, measurements and framing", errProtocol)
 
-// Read counts. The kernel is waited for in here, and nowhere else.
+// Read counts bytes and blocked time. Only this method waits for the kernel.
 func (c *Conn) Read(b []byte) (int, error) {
 	c.enter(&c.in)
 	n, err := c.read(b)
-	if c.exit(&c.in, n); !c.mayHave(n) {
-		return 0, errNoLoad
+	if c.exit(&c.in, n); !c.countRead(n) {
+		return 0, errTooMuchOverhead
 	}
 	return n, err
 }
@@ -64,44 +63,44 @@ func (c *Conn) read(b []byte) (int, error) {
 	return c.TCPConn.Read(b)
 }
 
-// mayHave books bytes that were read, and says whether so many may be.
-func (c *Conn) mayHave(n int) bool {
+// countRead counts read bytes and reports whether they are within the limit.
+func (c *Conn) countRead(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.bounded {
+	if !c.readLimited {
 		return true
 	}
-	c.spare -= int64(n)
-	return c.spare >= 0
+	c.readBudget -= int64(n)
+	return c.readBudget >= 0
 }
 
-// mostBeside may come of a client in one test beside its load, bytes: some hundred measurements,
-// and what a read takes before it is known to be load.
-const mostBeside = 256 << 10
+// maxOverhead limits a client's bytes besides payload in one test: about a hundred measurements, and one read
+// before it is known to be payload.
+const maxOverhead = 256 << 10
 
-// bound has the connection end once so many bytes were read that are no load.
-func (c *Conn) bound(bytes int64) {
+// limitOverhead ends the connection after the given number of bytes besides payload.
+func (c *Conn) limitOverhead(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bounded = true
-	c.spare = bytes
+	c.readLimited = true
+	c.readBudget = bytes
 }
 
-// loaded makes up for load that came, and for TLS's and WebSocket's share of it.
-func (c *Conn) loaded(n int) {
+// creditPayload raises the limit by received payload with TLS's and WebSocket's overhead.
+func (c *Conn) creditPayload(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.spare = min(c.spare+int64(n)+int64(n)/8, mostBeside)
+	c.readBudget = min(c.readBudget+int64(n)+int64(n)/8, maxOverhead)
 }
 
-// Bound has the connection behind a request's context end once so many more bytes were read.
-func Bound(ctx context.Context, bytes int64) {
+// LimitRead ends the connection of a request's context after the given number of read bytes.
+func LimitRead(ctx context.Context, bytes int64) {
 	if c := connOf(ctx); c != nil {
-		c.bound(bytes)
+		c.limitOverhead(bytes)
 	}
 }
 
-// Write counts.
+// Write counts bytes and blocked time.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.enter(&c.out)
 	n, err := c.TCPConn.Write(b)
@@ -109,26 +108,26 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (c *Conn) enter(s *side) {
+func (c *Conn) enter(s *ioCounts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.under = true
+	s.isBlocked = true
 	if !c.clock.IsZero() {
-		s.since = time.Since(c.clock)
+		s.blockedSince = time.Since(c.clock)
 	}
 }
 
-func (c *Conn) exit(s *side, n int) {
+func (c *Conn) exit(s *ioCounts, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.under = false
+	s.isBlocked = false
 	if !c.clock.IsZero() {
 		s.bytes += int64(n)
-		s.blocked += max(time.Since(c.clock)-s.since, 0)
+		s.blocked += max(time.Since(c.clock)-s.blockedSince, 0)
 	}
 }
 
-// Close may be called more than once.
+// Close is idempotent.
 func (c *Conn) Close() error {
 	if c.accepted != nil {
 		return c.accepted.Close()
@@ -136,8 +135,7 @@ func (c *Conn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// begin starts the count of a test on a clock that starts now. Until end the connection keeps its
-// place at the listener.
+// begin starts a test's counts and clock. Until end the listener does not evict the connection.
 func (c *Conn) begin(o socket.Options) error {
 	kernel, err := socket.Watch(c.TCPConn, o)
 	if err != nil {
@@ -152,12 +150,12 @@ func (c *Conn) begin(o socket.Options) error {
 	c.clock = time.Now()
 	c.kernel = kernel
 	c.handshake = handshake
-	c.in = side{under: c.in.under}
-	c.out = side{under: c.out.under}
+	c.in = ioCounts{isBlocked: c.in.isBlocked}
+	c.out = ioCounts{isBlocked: c.out.isBlocked}
 	return nil
 }
 
-// end ends the count and describes the connection.
+// end stops the counts and describes the connection.
 func (c *Conn) end() transfer.Stream {
 	if c.accepted != nil {
 		c.accepted.Keep(false)
@@ -165,12 +163,12 @@ func (c *Conn) end() transfer.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.kernel.Describe()
-	_ = c.kernel.Close() // a descriptor of our own, beside the connection's
+	_ = c.kernel.Close() // a duplicate of the connection's descriptor
 	c.kernel = nil
 	return s
 }
 
-// sample reads the account; ok is false where there is none any more.
+// sample reads TCP_INFO. ok is false if the connection is gone.
 func (c *Conn) sample(sender bool) (s transfer.Sample, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,21 +183,21 @@ func (c *Conn) sample(sender bool) (s transfer.Sample, ok bool) {
 	s.Have |= transfer.HaveProgram
 	s.Program = mine.bytes
 	s.Blocked = mine.blocked
-	if mine.under {
-		s.Blocked += max(s.At-mine.since, 0)
+	if mine.isBlocked {
+		s.Blocked += max(s.At-mine.blockedSince, 0)
 	}
 	return s, true
 }
 
-// written is all that was handed to the kernel since the test began, bytes.
+// written returns the bytes written to the kernel since the test began.
 func (c *Conn) written() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out.bytes
 }
 
-// share is what part so much payload is of all that was written.
-func (c *Conn) share(payload int64) float64 {
+// payloadShare returns the payload's share of all written bytes.
+func (c *Conn) payloadShare(payload int64) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return min(float64(payload)/float64(max(c.out.bytes, 1)), 1)
@@ -214,12 +212,12 @@ func (c *Conn) mss() int {
 	return c.handshake.MSS
 }
 
-// remote is where the far end is.
+// remote returns the far end's address.
 func (c *Conn) remote() netip.AddrPort { return socket.AddrPort(c.RemoteAddr()) }
 
 type connKey struct{}
 
-// WithConn is http.Server's ConnContext: requests find their connection by it, also under TLS.
+// WithConn is http.Server's ConnContext. It stores the connection, also under TLS.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -235,5 +233,5 @@ func connOf(ctx context.Context) *Conn {
 	return c
 }
 
-// subscriber returns whose tests are counted together: an IPv4 address or an IPv6 /64.
+// subscriber returns the network whose tests are counted together: an IPv4 address or an IPv6 /64.
 func subscriber(c *Conn) netip.Prefix { return admission.Host(c.remote().Addr()) }

@@ -20,17 +20,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// taken is when a test ends whose far end has gone: far less than a test's own time.
+// taken is the longest time of a test after its far end has left, much less than a test's duration.
 const taken = 3 * time.Second
 
-// frames are what a far end may send: texts, a load, a ping, a goodbye, and what is none of them.
+// frames are what a far end may send: text, payload, ping, close, and invalid bytes.
 var frames = []string{
 	"\x81\x80\x00\x00\x00\x00",
 	"\x81\x82\x00\x00\x00\x00{}", "\x82\x83\x01\x02\x03\x04abc", "\x89\x80\x00\x00\x00\x00",
 	"\x88\x82\x00\x00\x00\x00\x03\xe8", "\x81\x02{}", "\x82\x03abc", "\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff",
 	"\x88\x00", "\x01\x01{", "\xff\xff"}
 
-// FuzzClient: whatever a client asks for and sends, its test ends soon after it has gone.
+// FuzzClient checks that a test ends soon after its client has left.
 func FuzzClient(f *testing.F) {
 	for _, text := range frames {
 		f.Add(UploadPath, "fullpipe_ms=600", text)
@@ -42,7 +42,7 @@ func FuzzClient(f *testing.F) {
 		f.Fatal(err)
 	}
 	ended := make(chan struct{}, 64)
-	server := NewServer(Config{Bounds: Bounds{Tests: 1000, BytesADay: math.MaxInt64}})
+	server := NewServer(Config{Bounds: Limits{Tests: 1000, BytesPerDay: math.MaxInt64}})
 	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.ServeHTTP(w, r)
 		select {
@@ -55,7 +55,7 @@ func FuzzClient(f *testing.F) {
 	site.Config.ConnContext = WithConn
 	site.Start()
 	f.Cleanup(site.Close)
-	var from uint32 // a client that misbehaved has no test for a while, so each has an address of its own
+	var from uint32 // a misbehaving client is barred for a while, so each has its own address
 	f.Fuzz(func(t *testing.T, path, query, said string) {
 		from++
 		near := &net.TCPAddr{IP: net.IPv4(127, byte(1+from>>16), byte(from>>8), byte(from))}
@@ -64,7 +64,7 @@ func FuzzClient(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetLinger(0) // or there are no ports left after a while
+		conn.SetLinger(0) // otherwise ports run out
 		conn.SetDeadline(time.Now().Add(taken))
 		fmt.Fprintf(conn, "GET %s?%s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==\r\n"+
@@ -72,14 +72,14 @@ func FuzzClient(f *testing.F) {
 		in := bufio.NewReader(conn)
 		answer, err := http.ReadResponse(in, nil)
 		if err != nil {
-			return // no request for this handler
+			return // not a request for this handler
 		}
 		if answer.StatusCode == http.StatusSwitchingProtocols {
 			in.Discard(1)
 		}
 		conn.Close()
 		if answer.Close {
-			return // net/http's own answer
+			return // net/http's own response
 		}
 		select {
 		case <-ended:
@@ -89,8 +89,7 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// FuzzServer: whatever a server sends, the client's test ends soon after the server has gone, and what is told of it
-// can be true.
+// FuzzServer checks that the client's test ends soon after its server has left, and that its counts are possible.
 func FuzzServer(f *testing.F) {
 	for _, text := range frames {
 		f.Add(text, true)

@@ -11,35 +11,35 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Bounds say what clients may take of a Server. Each zero value is the usual.
-type Bounds struct {
-	// Tests run at a time, and of one address (an IPv4 address, an IPv6 /64) OfOne; a test is
-	// one connection. Where all run, a test that moves nothing makes room for another one, and
-	// so does the oldest one of the address that has most and more than four.
-	Tests, OfOne int
-	// BytesADay is what one address may move in 24 hours, both directions together.
-	BytesADay int64
-	// IdleTimeout is the time without a byte after which a test counts as idle. Zero: 3 s.
+// Limits are a Server's limits for clients. Zero means the default.
+type Limits struct {
+	// Tests limits all concurrent tests, TestsPerAddress those of one IPv4 address or IPv6 /64. A test is one
+	// connection. A full server evicts an idle test, or the oldest test of the address with the most tests if
+	// that has more than four.
+	Tests, TestsPerAddress int
+	// BytesPerDay limits the bytes of one address in 24 hours, both directions together.
+	BytesPerDay int64
+	// IdleTimeout is the time without a byte after which a test is idle. Zero: 3 s.
 	IdleTimeout time.Duration
 }
 
-func (b Bounds) orUsual() Bounds {
+func (b Limits) withDefaults() Limits {
 	if b.IdleTimeout == 0 {
 		b.IdleTimeout = 3 * time.Second
 	}
 	if b.Tests == 0 {
 		b.Tests = 16
 	}
-	if b.OfOne == 0 {
-		b.OfOne = 8
+	if b.TestsPerAddress == 0 {
+		b.TestsPerAddress = 8
 	}
-	if b.BytesADay == 0 {
-		b.BytesADay = 100 << 30
+	if b.BytesPerDay == 0 {
+		b.BytesPerDay = 100 << 30
 	}
 	return b
 }
 
-// Refusal is why a test is not carried out, and when to try again.
+// Refusal is the reason why a test is refused, and when to try again.
 type Refusal struct {
 	Why   string
 	After time.Duration
@@ -47,7 +47,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Why }
 
-// Try says when to try again.
+// Try returns when to try again.
 func (r *Refusal) Try() string {
 	switch {
 	case r.After >= 2*time.Hour:
@@ -58,7 +58,7 @@ func (r *Refusal) Try() string {
 	return fmt.Sprintf("again in %.0f seconds", r.After.Seconds())
 }
 
-// Status is HTTP's for it.
+// Status returns the HTTP status.
 func (r *Refusal) Status() int {
 	if r.After >= time.Minute {
 		return http.StatusTooManyRequests
@@ -66,56 +66,57 @@ func (r *Refusal) Status() int {
 	return http.StatusServiceUnavailable
 }
 
-// mostKnown is of how many addresses what they took is kept.
-const mostKnown = 1 << 16
+// maxAccounts limits the addresses with stored usage.
+const maxAccounts = 1 << 16
 
-// little is what an address may have taken to be forgotten where room is needed.
-const little = 1 << 20
+// forgettableBytes is the usage below which an address may be forgotten.
+const forgettableBytes = 1 << 20
 
-// keptTests is how many active tests of one address do not make room for another one's: as
-// many connections as the page of package web opens.
-const keptTests = 4
+// protectedTests is the number of an address's active tests that other addresses cannot evict: the number of
+// connections of package web's page.
+const protectedTests = 4
 
-// guard holds clients to the bounds.
-type guard struct {
-	bounds Bounds
+// quotas enforces the limits.
+type quotas struct {
+	limits Limits
 	tests  admission.Table
 
-	mu    sync.Mutex // guards what follows
-	known map[netip.Prefix]*account
+	mu       sync.Mutex // guards the fields below
+	accounts map[netip.Prefix]*usage
 }
 
-func newGuard(b Bounds) *guard {
-	b = b.orUsual()
-	return &guard{bounds: b, tests: admission.Table{Limits: admission.Limits{Total: admission.Load{int64(b.Tests)},
-		PerHost: admission.Load{int64(b.OfOne)}, Kept: keptTests}}}
+func newQuotas(b Limits) *quotas {
+	b = b.withDefaults()
+	return &quotas{limits: b, tests: admission.Table{Limits: admission.Limits{Total: admission.Load{int64(b.Tests)},
+		PerHost:          admission.Load{int64(b.TestsPerAddress)},
+		ProtectedPerHost: protectedTests}}}
 }
 
-// account is what one address took.
-type account struct {
-	barred time.Time // until when it has no test
-	since  time.Time // when its day began
-	bytes  int64
+// usage is one address's usage.
+type usage struct {
+	barredUntil time.Time // no tests until then
+	since       time.Time // start of its day
+	bytes       int64
 }
 
-// admit gives a test a place, or returns *Refusal.
-func (g *guard) admit(test *admission.Entry, now time.Time) error {
-	if err := g.allows(test.Host, now); err != nil {
+// admit reserves a slot for a test, or returns *Refusal.
+func (g *quotas) admit(test *admission.Entry, now time.Time) error {
+	if err := g.checkAccount(test.Host, now); err != nil {
 		return err
 	}
-	test.ActiveUntil = now.Add(g.bounds.IdleTimeout)
+	test.ActiveUntil = now.Add(g.limits.IdleTimeout)
 	return refused(g.tests.Admit(test, now))
 }
 
-// may returns what admit would, and gives no place.
-func (g *guard) may(who netip.Prefix, now time.Time) error {
-	if err := g.allows(who, now); err != nil {
+// check returns what admit would return, without a reservation.
+func (g *quotas) check(host netip.Prefix, now time.Time) error {
+	if err := g.checkAccount(host, now); err != nil {
 		return err
 	}
-	return refused(g.tests.Check(&admission.Entry{Host: who}, now))
+	return refused(g.tests.Check(&admission.Entry{Host: host}, now))
 }
 
-// refused returns what the client is told where there is no place.
+// refused turns an error of the table into a *Refusal.
 func refused(err error) error {
 	switch err {
 	case nil:
@@ -126,38 +127,38 @@ func refused(err error) error {
 	return &Refusal{"as many tests run here as may at a time", 15 * time.Second}
 }
 
-// allows returns *Refusal where an address may not test today, or not yet.
-func (g *guard) allows(who netip.Prefix, now time.Time) error {
+// checkAccount returns *Refusal if an address may not test now.
+func (g *quotas) checkAccount(host netip.Prefix, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	a := g.account(who, now)
+	a := g.account(host, now)
 	switch {
 	case a == nil:
-		return &Refusal{"too many hosts were tested with today", time.Hour}
-	case now.Before(a.barred):
-		return &Refusal{"a client at your address did not keep to ndt7", a.barred.Sub(now)}
-	case a.bytes >= g.bounds.BytesADay:
-		return &Refusal{"your address has moved the " + units.Size(g.bounds.BytesADay).String() +
+		return &Refusal{"too many hosts were tested today", time.Hour}
+	case now.Before(a.barredUntil):
+		return &Refusal{"a client at your address violated the ndt7 protocol", a.barredUntil.Sub(now)}
+	case a.bytes >= g.limits.BytesPerDay:
+		return &Refusal{"your address has moved the " + units.Size(g.limits.BytesPerDay).String() +
 			" that it may in a day", max(a.since.Add(24*time.Hour).Sub(now), time.Minute)}
 	}
 	return nil
 }
 
-// account finds or opens one, nil where there is no room. The lock is held.
-func (g *guard) account(who netip.Prefix, now time.Time) *account {
-	a := g.known[who]
+// account returns the usage of an address, nil if the table is full. The caller has locked mu.
+func (g *quotas) account(host netip.Prefix, now time.Time) *usage {
+	a := g.accounts[host]
 	if a == nil {
-		if len(g.known) >= mostKnown {
+		if len(g.accounts) >= maxAccounts {
 			g.forget(now)
 		}
-		if len(g.known) >= mostKnown {
+		if len(g.accounts) >= maxAccounts {
 			return nil
 		}
-		if g.known == nil {
-			g.known = map[netip.Prefix]*account{}
+		if g.accounts == nil {
+			g.accounts = map[netip.Prefix]*usage{}
 		}
-		a = &account{since: now}
-		g.known[who] = a
+		a = &usage{since: now}
+		g.accounts[host] = a
 	}
 	if now.Sub(a.since) >= 24*time.Hour {
 		a.since = now
@@ -166,30 +167,30 @@ func (g *guard) account(who netip.Prefix, now time.Time) *account {
 	return a
 }
 
-// forget makes room: of those whose day is over, or who took little. The lock is held.
-func (g *guard) forget(now time.Time) {
-	for who, a := range g.known {
-		if g.tests.Of(who) == (admission.Load{}) && (a.bytes < little || now.Sub(a.since) >= 24*time.Hour) {
-			delete(g.known, who)
+// forget removes addresses whose day is over or whose usage is low. The caller has locked mu.
+func (g *quotas) forget(now time.Time) {
+	for host, a := range g.accounts {
+		if g.tests.LoadOf(host) == (admission.Load{}) && (a.bytes < forgettableBytes || now.Sub(a.since) >= 24*time.Hour) {
+			delete(g.accounts, host)
 		}
 	}
 }
 
-// barTime is for how long an address has no test after a client there did not keep to the protocol.
+// barTime is how long an address gets no test after a protocol violation.
 const barTime = 10 * time.Second
 
-// bar keeps an address out for a while.
-func (g *guard) bar(who netip.Prefix, now time.Time) {
+// bar refuses an address's tests for barTime.
+func (g *quotas) bar(host netip.Prefix, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a := g.account(who, now); a != nil {
-		a.barred = now.Add(barTime)
+	if a := g.account(host, now); a != nil {
+		a.barredUntil = now.Add(barTime)
 	}
 }
 
-// spend books bytes that a test moved, which keep it active, and says whether there may be more.
-func (g *guard) spend(test *admission.Entry, bytes int64, now time.Time) bool {
-	g.tests.Extend(test, now.Add(g.bounds.IdleTimeout))
+// addBytes adds a test's bytes, keeps it active, and reports whether more are allowed.
+func (g *quotas) addBytes(test *admission.Entry, bytes int64, now time.Time) bool {
+	g.tests.Extend(test, now.Add(g.limits.IdleTimeout))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a := g.account(test.Host, now)
@@ -197,5 +198,5 @@ func (g *guard) spend(test *admission.Entry, bytes int64, now time.Time) bool {
 		return true
 	}
 	a.bytes += bytes
-	return a.bytes < g.bounds.BytesADay
+	return a.bytes < g.limits.BytesPerDay
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// payload is what messages carry: random, so that nothing on the way makes it smaller.
+// payload is random, so that the path cannot compress it.
 var payload = sync.OnceValue(func() []byte {
 	var seed [32]byte
 	for i := range seed {
@@ -26,10 +26,10 @@ var payload = sync.OnceValue(func() []byte {
 	return b
 })
 
-// sizes are those of the messages, by how much was sent.
+// sizes are the sizes of messages by the bytes sent.
 type sizes struct{ size, sent int }
 
-// next is the next message's.
+// next returns the size of the next message.
 func (s *sizes) next() int {
 	if s.size == 0 {
 		s.size = firstSize
@@ -41,32 +41,32 @@ func (s *sizes) next() int {
 	return s.size
 }
 
-// pause until the next measurement is told.
+// pause returns the time until the next measurement.
 func pause(mean, least time.Duration) time.Duration {
-	return min(max(time.Duration(rand.ExpFloat64()*float64(mean)), least), mostEvery)
+	return min(max(time.Duration(rand.ExpFloat64()*float64(mean)), least), maxEvery)
 }
 
-// ended says that the far end closed the connection, as it may at any time.
-func ended(err error) bool { return websocket.CloseStatus(err) != -1 || errors.Is(err, io.EOF) }
+// isClosed reports whether the far end closed the connection, which is allowed at any time.
+func isClosed(err error) bool { return websocket.CloseStatus(err) != -1 || errors.Is(err, io.EOF) }
 
-// send sends messages until the test's end, and answers when the last one was handed over.
+// send sends messages until the test's end and returns when the last one was written.
 func (t *session) send(ctx context.Context) (last time.Duration, err error) {
 	gone := make(chan struct{})
-	t.reading.Go(func() {
+	t.clientReader.Go(func() {
 		defer close(gone)
-		t.listen(ctx)
+		t.readMeasurements(ctx)
 	})
 	var messages sizes
-	tell := t.conn.clock
+	send := t.conn.clock
 	for at := time.Duration(0); at < t.length; at = time.Since(t.conn.clock) {
 		select {
 		case <-gone:
 			return at, errGone
 		default:
 		}
-		if !time.Now().Before(tell) {
-			tell = time.Now().Add(pause(meanEvery, leastEvery))
-			if err := t.tell(ctx); err != nil {
+		if !time.Now().Before(send) {
+			send = time.Now().Add(pause(meanEvery, minEvery))
+			if err := t.sendMeasurement(ctx); err != nil {
 				return at, err
 			}
 		}
@@ -75,45 +75,45 @@ func (t *session) send(ctx context.Context) (last time.Duration, err error) {
 			return time.Since(t.conn.clock), err
 		}
 		moved := t.moved.Add(int64(n))
-		t.share = t.conn.share(moved)
+		t.share = t.conn.payloadShare(moved)
 		if t.most > 0 && moved >= t.most {
 			break
 		}
 	}
 	last = time.Since(t.conn.clock)
-	return last, t.tell(ctx)
+	return last, t.sendMeasurement(ctx)
 }
 
 var errGone = errors.New("the client left before the end")
 
-// listen reads what a client says during a download: measurements, and in the end goodbye. The
-// load is not its to send.
-func (t *session) listen(ctx context.Context) {
+// readMeasurements reads a client's messages during a download: measurements and the final close. Payload is an
+// error.
+func (t *session) readMeasurements(ctx context.Context) {
 	for texts := 0; ; texts++ {
 		kind, message, err := t.ws.Reader(ctx)
 		switch {
 		case err != nil:
-		case kind == websocket.MessageBinary || texts >= mostTexts:
-			err = errFoul
+		case kind == websocket.MessageBinary || texts >= maxTexts:
+			err = errProtocol
 		default:
-			err = t.hear(message)
+			err = t.readMeasurement(message)
 		}
 		if err != nil {
-			t.foul.Store(errors.Is(err, errFoul))
+			t.foul.Store(errors.Is(err, errProtocol))
 			t.ws.CloseNow()
 			return
 		}
 	}
 }
 
-// hear reads one measurement of the client's; one that is none is no reason to end.
-func (t *session) hear(message io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(message, mostText+1))
+// readMeasurement reads a client's measurement. Invalid ones are ignored.
+func (t *session) readMeasurement(message io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(message, maxText+1))
 	if err != nil {
 		return err
 	}
-	if len(text) > mostText {
-		return fmt.Errorf("%w: a measurement of more than %d bytes", errFoul, mostText)
+	if len(text) > maxText {
+		return fmt.Errorf("%w: a measurement of more than %d bytes", errProtocol, maxText)
 	}
 	m, err := decode(text)
 	if err == nil {
@@ -122,37 +122,37 @@ func (t *session) hear(message io.Reader) error {
 	return nil
 }
 
-// receive takes messages until the test's end, and answers when payload came.
+// receive reads messages until the test's end and returns when payload arrived.
 func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
-	t.ws.SetReadLimit(mostMessage)
+	t.ws.SetReadLimit(maxMessage)
 	telling, stop := context.WithCancel(ctx)
-	var told sync.WaitGroup
-	told.Go(func() { t.tellAll(telling) })
-	defer told.Wait()
+	var report sync.WaitGroup
+	report.Go(func() { t.sendMeasurements(telling) })
+	defer report.Wait()
 	defer stop()
 	buffer := make([]byte, 128<<10)
 	texts := 0
 	for {
 		kind, message, err := t.ws.Reader(ctx)
 		if err != nil {
-			if ended(err) {
+			if isClosed(err) {
 				err = nil
 			}
 			return came, err
 		}
 		if kind == websocket.MessageText {
 			texts++
-			if texts > mostTexts {
-				return came, fmt.Errorf("%w: it says too much", errFoul)
+			if texts > maxTexts {
+				return came, fmt.Errorf("%w: it sent too many texts", errProtocol)
 			}
-			if err := t.hear(message); err != nil {
+			if err := t.readMeasurement(message); err != nil {
 				return came, err
 			}
 			continue
 		}
 		over, err := parts(message, buffer, func(n int) bool {
 			at := time.Since(t.conn.clock)
-			t.conn.loaded(n)
+			t.conn.creditPayload(n)
 			if n > 0 && at <= t.length {
 				if came.First == 0 {
 					came.First = at
@@ -165,8 +165,8 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 		})
 		if over {
 			stop()
-			told.Wait()
-			return came, t.tell(ctx)
+			report.Wait()
+			return came, t.sendMeasurement(ctx)
 		}
 		if err != nil {
 			return came, err
@@ -174,8 +174,7 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 	}
 }
 
-// parts reads a message and calls each with the length of what came, until that says that it is
-// over.
+// parts reads a message and calls each with the length of each part, until each returns false.
 func parts(message io.Reader, buffer []byte, each func(n int) (over bool)) (over bool, err error) {
 	for {
 		n, err := message.Read(buffer)
@@ -191,8 +190,8 @@ func parts(message io.Reader, buffer []byte, each func(n int) (over bool)) (over
 	}
 }
 
-// tellAll tells measurements until the context ends.
-func (t *session) tellAll(ctx context.Context) {
+// sendMeasurements sends measurements until the context ends.
+func (t *session) sendMeasurements(ctx context.Context) {
 	for {
 		timer := time.NewTimer(pause(uploadEvery, uploadLeast))
 		select {
@@ -201,17 +200,17 @@ func (t *session) tellAll(ctx context.Context) {
 			timer.Stop()
 			return
 		}
-		if t.tell(context.WithoutCancel(ctx)) != nil { // a context that ends would end the connection
+		if t.sendMeasurement(context.WithoutCancel(ctx)) != nil { // a cancelled write would close the connection
 			return
 		}
 	}
 }
 
-// tellTime bounds one measurement's way into the socket.
-const tellTime = 5 * time.Second
+// measurementTimeout limits the write of one measurement.
+const measurementTimeout = 5 * time.Second
 
-// tell tells the client how its connection stands.
-func (t *session) tell(ctx context.Context) error {
+// sendMeasurement sends the client the state of its connection.
+func (t *session) sendMeasurement(ctx context.Context) error {
 	m := Measurement{Origin: "server", Test: "upload",
 		AppInfo:        &AppInfo{ElapsedTime: time.Since(t.conn.clock).Microseconds(), NumBytes: t.moved.Load()},
 		ConnectionInfo: &ConnectionInfo{Client: t.Client.String(), Server: t.conn.LocalAddr().String()}}
@@ -225,7 +224,7 @@ func (t *session) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, tellTime)
+	ctx, cancel := context.WithTimeout(ctx, measurementTimeout)
 	defer cancel()
 	return t.ws.Write(ctx, websocket.MessageText, text)
 }

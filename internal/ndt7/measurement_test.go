@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestAccountsSurviveTheWire(t *testing.T) {
+func TestTCPInfo_RoundTrip(t *testing.T) {
 	s := transfer.Sample{At: time.Second, Have: transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveLimits |
 		transfer.HaveAcked | transfer.HaveReceived | transfer.HaveRetrans | transfer.HaveNotSent | transfer.HaveSendWnd |
 		transfer.HaveCwnd | transfer.HaveInFlight, RTT: 40 * time.Millisecond, RTTVar: time.Millisecond,
@@ -38,6 +38,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		s := m.TCPInfo.sample()
 		end := transfer.End{Streams: []transfer.Stream{{Samples: []transfer.Sample{s}}}}
-		_ = end.Believe(transfer.Spec{}, time.Second) // only does not panic
+		_ = end.Believe(transfer.Spec{}, time.Second) // only must not panic
 	})
 }

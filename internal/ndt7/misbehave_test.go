@@ -19,14 +19,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestClientsThatMisbehave(t *testing.T) {
+func TestServer_SurvivesMisbehavingClients(t *testing.T) {
 	var s *serving
 	dial := func(path string) *websocket.Conn {
 		c, _, err := websocket.Dial(t.Context(), s.URL+path, &websocket.DialOptions{Subprotocols: []string{Protocol}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.SetReadLimit(mostMessage)
+		c.SetReadLimit(maxMessage)
 		return c
 	}
 	toTheEnd := func(c *websocket.Conn) {
@@ -36,7 +36,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 			}
 		}
 	}
-	// flood has frames of its own sent, over and over, until the server has enough.
+	// flood sends its frames repeatedly until the server ends the connection.
 	flood := func(path, first, frame string) func() {
 		return func() {
 			c := raw(t, s.address, path)
@@ -68,7 +68,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 		"a huge frame": func() {
 			c := dial(UploadPath)
 			w, _ := c.Writer(t.Context(), websocket.MessageBinary)
-			for range mostMessage>>20 + 1 {
+			for range maxMessage>>20 + 1 {
 				if _, err := w.Write(payload()); err != nil {
 					break
 				}
@@ -77,7 +77,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 		},
 		"endless texts": func() {
 			c := dial(UploadPath)
-			for range 10 * mostTexts {
+			for range 10 * maxTexts {
 				if c.Write(t.Context(), websocket.MessageText, []byte(`{}`)) != nil {
 					break
 				}
@@ -86,7 +86,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 		},
 		"a large text": func() {
 			c := dial(UploadPath)
-			c.Write(t.Context(), websocket.MessageText, make([]byte, 2*mostText))
+			c.Write(t.Context(), websocket.MessageText, make([]byte, 2*maxText))
 			toTheEnd(c)
 		},
 		"gone at once": func() { dial(DownloadPath).CloseNow() },
@@ -113,7 +113,7 @@ func TestClientsThatMisbehave(t *testing.T) {
 	}
 }
 
-// raw begins a test on a connection whose frames are the caller's.
+// raw begins a test on a connection where the caller writes the frames.
 func raw(t *testing.T, address, path string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -136,9 +136,9 @@ func raw(t *testing.T, address, path string) net.Conn {
 	return c
 }
 
-// TestSilentInTheMiddleOfAMessage stops when the server says goodbye, in a frame of which more is to
-// come: the test ends all the same, and gives its place back.
-func TestSilentInTheMiddleOfAMessage(t *testing.T) {
+// TestServer_EndsTestStalledInsideMessage stops inside a frame when the server closes. The test ends and frees its
+// slot.
+func TestServer_EndsTestStalledInsideMessage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, false, Config{})
 	c := raw(t, s.address, UploadPath+"?"+LengthKey+"=500")
@@ -171,8 +171,8 @@ func TestSilentInTheMiddleOfAMessage(t *testing.T) {
 	}
 }
 
-// TestALoadInAnUploadEndsIt has a server that takes the upload send a load as well.
-func TestALoadInAnUploadEndsIt(t *testing.T) {
+// The server receives the upload and also sends payload.
+func TestPeer_RejectsPayloadInUpload(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Protocol}})
@@ -181,7 +181,7 @@ func TestALoadInAnUploadEndsIt(t *testing.T) {
 		}
 		defer c.CloseNow()
 		c.Write(r.Context(), websocket.MessageBinary, payload()[:1])
-		for c.SetReadLimit(mostMessage); ; {
+		for c.SetReadLimit(maxMessage); ; {
 			if _, _, err := c.Read(r.Context()); err != nil {
 				return
 			}
@@ -196,7 +196,7 @@ func TestALoadInAnUploadEndsIt(t *testing.T) {
 	}
 }
 
-func TestServersThatMisbehave(t *testing.T) {
+func TestPeer_SurvivesMisbehavingServers(t *testing.T) {
 	for name, act := range map[string]func(ctx context.Context, c *websocket.Conn){
 		"nothing": func(context.Context, *websocket.Conn) {},
 		"a load in an upload": func(ctx context.Context, c *websocket.Conn) {

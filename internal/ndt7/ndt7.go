@@ -1,8 +1,12 @@
-// Package ndt7 measures by M-Lab's ndt7 protocol (m-lab/ndt-server, spec/ndt7-protocol.md,
-// v0.11.0), both roles of it: one direction of one connection at a time, WebSocket messages
-// over TLS, up to ten seconds, with what the server's kernel knows of the connection told
-// along the way. A browser speaks it too, which is how somebody who has nothing installed can
-// be measured with.
+// Package ndt7 implements both roles of M-Lab's ndt7 protocol (m-lab/ndt-server, spec/ndt7-protocol.md, v0.11.0).
+// Browsers support it too, so a host without this program can be measured.
+//
+// Flow of a test:
+//
+// 1. The client connects by TLS and requests the download or upload path as a WebSocket.
+// 2. The sender writes binary messages for up to ten seconds.
+// 3. Both ends send measurements as text: the server its TCP_INFO, the client its received bytes.
+// 4. The server closes the WebSocket; the client confirms.
 package ndt7
 
 import (
@@ -14,32 +18,32 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// What the specification settles.
+// Constants of the specification.
 const (
 	Protocol     = "net.measurementlab.ndt.v7" // the WebSocket subprotocol
 	DownloadPath = "/ndt/v7/download"
 	UploadPath   = "/ndt/v7/upload"
 
 	longest     = 10 * time.Second // a test
-	hardEnd     = 13 * time.Second // from where on a connection may be cut
-	mostQuery   = 4096             // bytes
-	mostMessage = 1 << 24          // bytes, which a receiver has to take
+	hardEnd     = 13 * time.Second // when a connection may be closed
+	maxQuery    = 4096             // bytes
+	maxMessage  = 1 << 24          // bytes that a receiver must accept
 	firstSize   = 1 << 13          // bytes of the first message
-	largestSize = 1 << 20          // bytes, as M-Lab's server; larger ones are hardly faster
-	scaling     = 16               // a message is doubled while it is less than this part of what was sent
-	mostText    = 16 << 10         // bytes of a measurement, ours to bound
+	largestSize = 1 << 20          // bytes, like M-Lab's server; larger ones gain little
+	scaling     = 16               // a message is doubled while it is below this share of the sent bytes
+	maxText     = 16 << 10         // bytes of a measurement, our limit
 
-	// Measurements are told at Poisson intervals, so that they lock on to nothing.
-	meanEvery  = 250 * time.Millisecond
-	leastEvery = 25 * time.Millisecond
-	mostEvery  = 625 * time.Millisecond
-	// In uploads they are all that this end sends, and so what its kernel times round trips by:
-	// never more than the ten a second that the specification allows, and near them.
+	// Measurements follow a Poisson process, so that they synchronize with nothing.
+	meanEvery = 250 * time.Millisecond
+	minEvery  = 25 * time.Millisecond
+	maxEvery  = 625 * time.Millisecond
+	// An upload's receiver sends nothing else, so its kernel measures RTT by them: close to, and at most, the
+	// specified ten per second.
 	uploadEvery = 90 * time.Millisecond
 	uploadLeast = 100 * time.Millisecond
 )
 
-// Measurement is what one end tells the other. Times are microseconds.
+// Measurement is what each end sends to the other. Times are in µs.
 type Measurement struct {
 	AppInfo        *AppInfo        `json:",omitempty"`
 	ConnectionInfo *ConnectionInfo `json:",omitempty"`
@@ -48,21 +52,20 @@ type Measurement struct {
 	TCPInfo        *TCPInfo        `json:",omitempty"`
 }
 
-// AppInfo is what the program moved: payload of messages, without any protocol's share.
+// AppInfo is the payload moved by the program, without protocol overhead.
 type AppInfo struct {
 	ElapsedTime int64
 	NumBytes    int64
 }
 
-// ConnectionInfo are the two ends' addresses, as the server sees them.
+// ConnectionInfo has both addresses as the server sees them.
 type ConnectionInfo struct {
 	Client, Server string
 	UUID           string `json:",omitempty"`
 }
 
-// TCPInfo is the kernel's account, in TCP's bytes. An absent value is not known. The second
-// half is not in the specification, which allows more: M-Lab's server tells most of it by the
-// same names, and it is what tells a limiter from another.
+// TCPInfo is the kernel's TCP_INFO. Absent values are unknown. The fields from SndMSS on go beyond the
+// specification. M-Lab's server sends most of them under the same names, and the verdict needs them.
 type TCPInfo struct {
 	BusyTime      *int64 `json:",omitempty"`
 	BytesAcked    *int64 `json:",omitempty"`
@@ -81,13 +84,12 @@ type TCPInfo struct {
 	SndSsThresh  *int64 `json:",omitempty"` // segments
 	Unacked      *int64 `json:",omitempty"` // segments
 	NotsentBytes *int64 `json:",omitempty"`
-	DeliveryRate *int64 `json:",omitempty"` // bytes a second
+	DeliveryRate *int64 `json:",omitempty"` // bytes/s
 	TotalRetrans *int64 `json:",omitempty"` // segments
 	SndWnd       *int64 `json:",omitempty"` // bytes
 }
 
-// unsetSsthresh is TCP_INFINITE_SSTHRESH, and unsetRTT what Linux tells where it knows no
-// least round trip.
+// unsetSsthresh is TCP_INFINITE_SSTHRESH. unsetRTT is Linux's min RTT before the first sample.
 const (
 	unsetSsthresh = math.MaxInt32
 	unsetRTT      = math.MaxUint32
@@ -95,7 +97,7 @@ const (
 
 func micros(d time.Duration) *int64 { v := d.Microseconds(); return &v }
 
-// newTCPInfo tells a sample; mss is in bytes, 0 where it is not known.
+// newTCPInfo converts a sample. mss is in bytes, 0 if unknown.
 func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
 	i := &TCPInfo{ElapsedTime: s.At.Microseconds()}
 	if s.Have&transfer.HaveRTT != 0 {
@@ -147,10 +149,10 @@ func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
 	return i
 }
 
-// usualMSS is assumed of a far end that does not tell its own: Ethernet's, with timestamps.
-const usualMSS = 1448
+// assumedMSS is used for far ends that do not send their MSS: Ethernet's, with timestamps.
+const assumedMSS = 1448
 
-// sample is the account as a sample of the far end's.
+// sample converts the counts into a sample of the far end.
 func (i *TCPInfo) sample() transfer.Sample {
 	s := transfer.Sample{At: time.Duration(i.ElapsedTime) * time.Microsecond}
 	span := func(v *int64) time.Duration { return time.Duration(value(v)) * time.Microsecond }
@@ -165,7 +167,7 @@ func (i *TCPInfo) sample() transfer.Sample {
 	}
 	mss := value(i.SndMSS)
 	if mss <= 0 {
-		mss = usualMSS
+		mss = assumedMSS
 	}
 	if value(i.RTT) > 0 && have(transfer.HaveRTT, i.RTT) {
 		s.RTT = span(i.RTT)
@@ -218,11 +220,11 @@ func value(v *int64) int64 {
 	return *v
 }
 
-// decode reads a measurement. Keys that it does not know are nobody's error.
+// decode parses a measurement and ignores unknown keys.
 func decode(text []byte) (*Measurement, error) {
 	m := &Measurement{}
-	if len(text) > mostText {
-		return nil, fmt.Errorf("a measurement of %d bytes, more than %d", len(text), mostText)
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a measurement of %d bytes, more than %d", len(text), maxText)
 	}
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("a measurement that is no JSON: %w", err)

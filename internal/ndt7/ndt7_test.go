@@ -35,7 +35,7 @@ func serve(t *testing.T, secure bool, cfg Config) *serving {
 	return serveWithin(t, secure, cfg, admission.Limits{})
 }
 
-// serveWithin bounds the connections of the listener, unless places is zero.
+// serveWithin limits the listener's connections unless places is zero.
 func serveWithin(t *testing.T, secure bool, cfg Config, places admission.Limits) *serving {
 	t.Helper()
 	s := &serving{done: make(chan *Test, 64)}
@@ -74,7 +74,7 @@ func (s *serving) peer(t *testing.T) *Peer {
 	return p
 }
 
-func TestBothRoles(t *testing.T) {
+func TestRun_BothRoles(t *testing.T) {
 	for name, secure := range map[string]bool{"TLS": true, "plain": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,8 +83,8 @@ func TestBothRoles(t *testing.T) {
 			for _, spec := range []transfer.Spec{{Direction: transfer.Down, Time: 600 * time.Millisecond},
 				{Direction: transfer.Up, Time: 600 * time.Millisecond}, {Direction: transfer.Down, Bytes: 3 << 20},
 				{Direction: transfer.Up, Bytes: 3 << 20}} {
-				var told int64
-				r, err := transfer.Run(t.Context(), p, spec, func(i transfer.Interval) { told += i.Bytes })
+				var reported int64
+				r, err := transfer.Run(t.Context(), p, spec, func(i transfer.Interval) { reported += i.Bytes })
 				if err != nil {
 					t.Fatalf("%+v: %v", spec, err)
 				}
@@ -97,8 +97,8 @@ func TestBothRoles(t *testing.T) {
 					t.Errorf("%+v: the server saw %+v", spec, server)
 				}
 				if spec.Direction == transfer.Down {
-					if r.Far == nil || r.Far.LeastRTT() <= 0 || told != span.Bytes {
-						t.Errorf("%+v: far end %+v, told of %d of %d bytes", spec, r.Far, told, span.Bytes)
+					if r.Far == nil || r.Far.LeastRTT() <= 0 || reported != span.Bytes {
+						t.Errorf("%+v: far end %+v, reported %d of %d bytes", spec, r.Far, reported, span.Bytes)
 					}
 				} else if off := math.Abs(float64(server.Stream.Bytes)/float64(span.Bytes) - 1); spec.Bytes > 0 && off > 0.01 {
 					t.Errorf("%+v: the server counted %d bytes, we %d", spec, server.Stream.Bytes, span.Bytes)
@@ -131,7 +131,7 @@ func (s *serving) request(t *testing.T, path string, change func(*http.Request))
 	return answer
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestServer_Refusals(t *testing.T) {
 	s := serve(t, false, Config{Origins: []string{"friend.example"}})
 	origin := func(o string) func(*http.Request) { return func(r *http.Request) { r.Header.Set("Origin", o) } }
 	for name, c := range map[string]struct {
@@ -174,9 +174,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestServer_RunningTestsKeepTheirPlace fills the listener with requests that are served: a
-// running test's connection is not among those that have to go.
-func TestServer_RunningTestsKeepTheirPlace(t *testing.T) {
+// TestServer_RunningTestsKeepTheirSlot fills the listener with active requests. A running test's connection is not
+// evicted.
+func TestServer_RunningTestsKeepTheirSlot(t *testing.T) {
 	s := serveWithin(t, false, Config{}, admission.Limits{Total: admission.Load{2}, PerHost: admission.Load{2}})
 	served := make(chan bool)
 	s.Config.Handler.(*http.ServeMux).HandleFunc("/busy", func(_ http.ResponseWriter, r *http.Request) {
@@ -192,7 +192,7 @@ func TestServer_RunningTestsKeepTheirPlace(t *testing.T) {
 		ended <- err
 	}()
 	<-begun
-	for range 5 { // each in the place of the one before
+	for range 5 { // each evicts the one before
 		c, err := net.Dial("tcp", s.address)
 		if err != nil {
 			t.Fatal(err)

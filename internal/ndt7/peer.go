@@ -21,34 +21,33 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// DefaultPort is where ndt7 servers listen: that of HTTPS.
+// DefaultPort is the port of HTTPS.
 const DefaultPort = 443
 
-// dialTime bounds TCP's, TLS's and WebSocket's handshakes together.
+// dialTime limits TCP's, TLS's and WebSocket's handshakes together.
 const dialTime = 10 * time.Second
 
-// Peer is an ndt7 server. What its kernel tells is a Result's Far for downloads; of an upload
-// it tells too rarely what arrived, and what was acknowledged counts.
+// Peer is an ndt7 server. For downloads its kernel's counts become Result.Far. For uploads they are too sparse, so
+// acknowledged bytes count.
 type Peer struct {
-	// Address is the server's HOST:PORT, Query what its address carries beside, as an access
-	// token.
+	// Address is the server's HOST:PORT, Query the query of its URL, such as an access token.
 	Address string
 	Query   url.Values
-	// TLS holds roots beyond the system's; nil is the system's.
+	// TLS has additional roots; nil: the system's.
 	TLS *tls.Config
-	// Route is the way that everything to the server takes.
+	// Route is the route of all connections to the server.
 	Route socket.Route
-	// Agent is sent as User-Agent.
+	// Agent is the User-Agent.
 	Agent string
-	// Note, when not nil, is told what the user should know.
+	// Note, if not nil, receives notes for the user.
 	Note func(string)
 
-	plain atomic.Bool // the server speaks no TLS
+	plain atomic.Bool // the server does not support TLS
 	ctx   context.Context
 	close context.CancelFunc
 }
 
-// NewPeer describes the server at address; it connects when a transfer runs.
+// NewPeer returns a Peer for the server at address. It connects when a transfer runs.
 func NewPeer(address string) *Peer {
 	p := &Peer{Address: address}
 	p.ctx, p.close = context.WithCancel(context.Background())
@@ -58,7 +57,7 @@ func NewPeer(address string) *Peer {
 // Close ends a running transfer.
 func (p *Peer) Close() error { p.close(); return nil }
 
-// Check answers *transfer.Unsupported for what the protocol has no words for.
+// Check returns *transfer.Unsupported for tests that the protocol does not support.
 func (p *Peer) Check(t transfer.Test) error {
 	spec, err := t.OneWay("ndt7 measures TCP", "ndt7 measures one direction at a time")
 	if err != nil {
@@ -95,7 +94,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 		return nil, err
 	}
 	defer func() { c.close() }()
-	// A server loads the path as soon as it has taken the test, and before that it is idle.
+	// A server sends payload right after the upgrade, so the path is idle only before.
 	load := func() error {
 		var err error
 		if c, err = p.ask(ctx, c); err != nil {
@@ -128,7 +127,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	return []transfer.Outcome{{TCP: r}}, err
 }
 
-// connect makes the connection that the test will use.
+// connect opens the connection of a test.
 func (p *Peer) connect(ctx context.Context, spec transfer.Spec) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -141,15 +140,15 @@ func (p *Peer) connect(ctx context.Context, spec transfer.Spec) (*client, error)
 	return c, nil
 }
 
-// ask asks for the test on a connection; a server that speaks no TLS is asked again without, on
-// another one, once it has shown that. It answers the client whose connection it is, also with an error.
+// ask requests the test on a connection. If the server does not support TLS, it retries without on a new
+// connection. It returns the client of the used connection, also on error.
 func (p *Peer) ask(ctx context.Context, c *client) (*client, error) {
 	err := p.upgrade(ctx, c)
 	var header tls.RecordHeaderError
 	if !p.plain.Load() && (errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch)) {
 		p.plain.Store(true)
 		if p.Note != nil {
-			p.Note(p.Address + " speaks no TLS: it is measured without")
+			p.Note(p.Address + " does not support TLS: measuring without it")
 		}
 		c.close()
 		again, err := p.connect(ctx, c.spec)
@@ -168,8 +167,8 @@ func (p *Peer) upgrade(ctx context.Context, c *client) error {
 		Protocols: &http.Protocols{}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return c.conn, nil }}
 	transport.Protocols.SetHTTP1(true)
-	// Where a server sends its clients is not followed: a public one could have them measure what
-	// only they can reach, and browsers do not follow it for a WebSocket either.
+	// Redirects are not followed: a public server could redirect clients to internal hosts, and browsers do not
+	// follow them for WebSocket either.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	options := &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport, CheckRedirect: stay},
 		Subprotocols: []string{Protocol}, HTTPHeader: http.Header{}}
@@ -182,9 +181,9 @@ func (p *Peer) upgrade(ctx context.Context, c *client) error {
 	}
 	c.ws = ws
 	if ws.Subprotocol() != Protocol {
-		return &NoServer{p.Address, 0, errors.New("what answers there is no ndt7")}
+		return &NoServer{p.Address, 0, errors.New("the server there does not support ndt7")}
 	}
-	ws.SetReadLimit(mostMessage)
+	ws.SetReadLimit(maxMessage)
 	return nil
 }
 
@@ -200,7 +199,7 @@ func (p *Peer) url(spec transfer.Spec) string {
 	for key, values := range p.Query {
 		q[key] = values
 	}
-	if length := spec.Time + leastLength; spec.Time > 0 && length < longest { // we end it, and it ends if we do not
+	if length := spec.Time + minLength; spec.Time > 0 && length < longest { // we close it, or it ends itself
 		q.Set(LengthKey, strconv.FormatInt(length.Milliseconds(), 10))
 	}
 	u.RawQuery = q.Encode()
@@ -214,10 +213,10 @@ func status(answer *http.Response) int {
 	return answer.StatusCode
 }
 
-// NoServer is an address at which no test could begin.
+// NoServer reports that no test could begin at an address.
 type NoServer struct {
 	Address string
-	Status  int // that HTTP answered; 0: none
+	Status  int // HTTP status; 0: none
 	Err     error
 }
 
@@ -229,7 +228,7 @@ func (e *NoServer) Error() string {
 		return fmt.Sprintf("no ndt7 server at %s: it did not answer within %v", e.Address, dialTime)
 	}
 	err := e.Err
-	if asked := (*url.Error)(nil); errors.As(err, &asked) { // what was asked for is named already
+	if asked := (*url.Error)(nil); errors.As(err, &asked) { // the URL is already in the text
 		err = asked.Err
 	}
 	why := strings.TrimPrefix(err.Error(), "failed to WebSocket dial: ")
@@ -238,7 +237,7 @@ func (e *NoServer) Error() string {
 
 func (e *NoServer) Unwrap() error { return e.Err }
 
-// Try names the way out.
+// Try returns the suggested action.
 func (e *NoServer) Try() string {
 	var unknown *tls.CertificateVerificationError
 	var closer interface{ Try() string }
@@ -257,5 +256,5 @@ func (e *NoServer) Try() string {
 	return "fullpipe serve --web there, or the address of an ndt7 server"
 }
 
-// reversed is the connection as the far end names it.
+// reversed returns the connection from the far end's view.
 func reversed(s transfer.Stream) (local, remote netip.AddrPort) { return s.Remote, s.Local }

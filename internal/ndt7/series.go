@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// series are the samples of one connection while a test runs.
+// series are the samples of one connection during a test.
 type series struct {
 	conn    *Conn
 	sender  bool
@@ -17,8 +17,7 @@ type series struct {
 	ended   chan struct{}
 }
 
-// follow samples a connection, at the cadence of all measured transfers, until finish. each,
-// when not nil, is told of each sample.
+// follow samples a connection at the usual interval until finish. each, if not nil, receives each sample.
 func follow(conn *Conn, sender bool, each func(*transfer.Sample)) *series {
 	s := &series{conn: conn, sender: sender, stop: make(chan struct{}), ended: make(chan struct{})}
 	s.read(each)
@@ -54,7 +53,7 @@ func (s *series) read(each func(*transfer.Sample)) {
 	}
 }
 
-// finish ends the sampling and describes the connection; times and bytes are the caller's.
+// finish stops the sampling and describes the connection with the caller's times and bytes.
 func (s *series) finish() transfer.Stream {
 	close(s.stop)
 	<-s.ended
@@ -68,24 +67,23 @@ func (s *series) finish() transfer.Stream {
 	return d
 }
 
-// Bounds of what may wait unsent in a sender's socket, bytes: enough for a moment in which this
-// host does not run, and so little that a test ends when it says.
+// Limits of unsent bytes in a sender's socket: enough for short scheduling delays, but little enough that a test
+// ends on time.
 const (
-	leastUnsent = 64 << 10
-	mostUnsent  = 4 << 20
-	unsentTime  = 100 * time.Millisecond // at the rate of delivery
+	minUnsent  = 64 << 10
+	maxUnsent  = 4 << 20
+	unsentTime = 100 * time.Millisecond // at the delivery rate
 )
 
-// keepShort bounds what waits unsent (TCP_NOTSENT_LOWAT), by the rate that the connection has.
-// Where the system has no such bound, a test only ends later.
-func keepShort(conn *Conn) func(*transfer.Sample) {
+// limitUnsent sets TCP_NOTSENT_LOWAT by the connection's rate. Without it a test only ends later.
+func limitUnsent(conn *Conn) func(*transfer.Sample) {
 	set := 0
 	raw, err := conn.SyscallConn()
 	return func(s *transfer.Sample) {
 		if err != nil {
 			return
 		}
-		want := min(max(int(s.DeliveryBps/8*unsentTime.Seconds()), leastUnsent), mostUnsent)
+		want := min(max(int(s.DeliveryBps/8*unsentTime.Seconds()), minUnsent), maxUnsent)
 		if want > set || want < set/4 {
 			set = 2 * want
 			err = socket.SetNotSentLowWater(raw, set)

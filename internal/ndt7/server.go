@@ -21,42 +21,41 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Config says how a Server serves. The zero value works.
+// Config configures a Server. The zero value works.
 type Config struct {
-	Bounds Bounds
-	// Origins are the hosts whose pages may test here beside this server's own, as patterns of
-	// path.Match; "*" is every page.
+	Bounds Limits
+	// Origins are the hosts whose pages may test here in addition to this server's own, as patterns of path.Match;
+	// "*": all.
 	Origins []string
-	// Done, when not nil, is told of each test that began.
+	// Done, if not nil, receives each test that began.
 	Done func(*Test)
 }
 
-// Server answers ndt7's two paths. The httpserver.Config that it is served with has Accepted as
-// Wrap and WithConn as ConnContext.
+// Server serves ndt7's two paths. Its httpserver.Config needs Accepted as Wrap and WithConn as ConnContext.
 type Server struct {
 	cfg   Config
-	guard *guard
+	guard *quotas
 }
 
-// NewServer makes a server.
+// NewServer returns a Server.
 func NewServer(cfg Config) *Server {
-	return &Server{cfg: cfg, guard: newGuard(cfg.Bounds)}
+	return &Server{cfg: cfg, guard: newQuotas(cfg.Bounds)}
 }
 
-// Test is a test that was carried out, as this end saw it: of a download it sent.
+// Test is a finished test as this end measured it. In a download this end sends.
 type Test struct {
 	Download bool
-	Query    url.Values // what the client said of itself
+	Query    url.Values // the client's self-description
 	Client   netip.AddrPort
 	Started  time.Time // when the connection was ready
-	// Stream is this end's, with samples on a clock that began at Started. Its Bytes are
-	// payload of messages: received, or of a download acknowledged.
+	// Stream is this end's stream, with samples on a clock that started at Started. Its Bytes are message payload:
+	// received, or for downloads acknowledged.
 	Stream transfer.Stream
-	Said   *Measurement // the client's last; nil: nothing
+	Said   *Measurement // the client's last measurement; nil: none
 	Err    error        // why it ended early; nil: it did not
 }
 
-// session is a test that runs.
+// session is a running test.
 type session struct {
 	*Test
 	server *Server
@@ -64,32 +63,32 @@ type session struct {
 	conn   *Conn
 	ws     *websocket.Conn
 	length time.Duration
-	most   int64 // bytes of messages that end it; 0: no bound
+	most   int64 // message bytes that end it; 0: unlimited
 	moved  atomic.Int64
 	stop   context.CancelCauseFunc
 	latest atomic.Pointer[transfer.Sample]
-	spent  int64   // bytes that are booked
-	share  float64 // of what was written that is payload of messages
-	// reading is what a client says during a download; it ends with the connection.
-	reading sync.WaitGroup
-	foul    atomic.Bool // the client did not keep to the protocol
+	spent  int64   // counted bytes
+	share  float64 // message payload among the written bytes
+	// clientReader reads a client's messages during a download. It ends with the connection.
+	clientReader sync.WaitGroup
+	foul         atomic.Bool // the client violated the protocol
 }
 
-// LengthKey is the parameter by which a client asks for a shorter test, in milliseconds.
+// LengthKey is the query parameter for a shorter test, milliseconds.
 const LengthKey = "fullpipe_ms"
 
 const (
-	leastLength = 500 * time.Millisecond
-	earlyKey    = "early_exit" // of M-Lab's server: it ends after so many MB
+	minLength = 500 * time.Millisecond
+	earlyKey  = "early_exit" // of M-Lab's server: MB after which it ends
 )
 
 var (
-	errDayUsed = errors.New("the address has moved what it may in a day")
-	errFoul    = errors.New("the client does not keep to ndt7")
-	errRoom    = errors.New("it made room for another address")
+	errDayUsed  = errors.New("the address has moved what it may in a day")
+	errProtocol = errors.New("the client violated the ndt7 protocol")
+	errEvicted  = errors.New("it was evicted for another address")
 )
 
-// ServeHTTP carries out one test.
+// ServeHTTP runs one test.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := &session{server: s, Test: &Test{Download: strings.HasSuffix(r.URL.Path, DownloadPath)}, conn: connOf(r.Context())}
 	if t.conn == nil {
@@ -104,7 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
 	t.stop = stop
-	t.place = &admission.Entry{Host: subscriber(t.conn), Evict: func() { stop(errRoom) }}
+	t.place = &admission.Entry{Host: subscriber(t.conn), Evict: func() { stop(errEvicted) }}
 	if err := s.guard.admit(t.place, time.Now()); err != nil {
 		refuse(w, err)
 		return
@@ -113,15 +112,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pings := 0
 	options := &websocket.AcceptOptions{Subprotocols: []string{Protocol}, OriginPatterns: s.cfg.Origins,
 		InsecureSkipVerify: slices.Contains(s.cfg.Origins, "*"),
-		OnPingReceived:     func(context.Context, []byte) bool { pings++; return pings <= mostPings }}
+		OnPingReceived:     func(context.Context, []byte) bool { pings++; return pings <= maxPings }}
 	ws, err := websocket.Accept(w, r, options)
 	if err != nil {
-		return // it has answered
+		return // it has sent a response
 	}
 	t.ws = ws
 	defer ws.CloseNow()
 	t.run(ctx)
-	if t.foul.Load() || errors.Is(t.Err, errFoul) || errors.Is(t.Err, websocket.ErrMessageTooBig) {
+	if t.foul.Load() || errors.Is(t.Err, errProtocol) || errors.Is(t.Err, websocket.ErrMessageTooBig) {
 		s.guard.bar(t.place.Host, time.Now())
 	}
 	if s.cfg.Done != nil {
@@ -129,33 +128,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// May says whether one more test of the client behind a request's context would begin now; else
-// it answers *Refusal.
-func (s *Server) May(ctx context.Context) error {
+// Check returns *Refusal if a test of a request's client would be refused now.
+func (s *Server) Check(ctx context.Context) error {
 	conn := connOf(ctx)
 	if conn == nil {
 		return nil
 	}
-	return s.guard.may(subscriber(conn), time.Now())
+	return s.guard.check(subscriber(conn), time.Now())
 }
 
-// MostOfOne is how many tests of one address run at a time.
-func (s *Server) MostOfOne() int { return s.guard.bounds.OfOne }
+// MaxTestsPerAddress returns the limit of concurrent tests of one address.
+func (s *Server) MaxTestsPerAddress() int { return s.guard.limits.TestsPerAddress }
 
-// mostPings of a client are answered in one test: more often than measurements come.
-const mostPings = 200
+// maxPings limits a client's pings in one test. It exceeds the number of measurements.
+const maxPings = 200
 
-// mostTexts of a client are read in one test; the specification asks for ten a second.
-const mostTexts = 2000
+// maxTexts limits a client's texts in one test; the specification asks for ten per second.
+const maxTexts = 2000
 
-// read takes what the request asks for.
+// read parses the request.
 func (t *session) read(r *http.Request) (err error) {
 	protocols := strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",")
 	if !slices.ContainsFunc(protocols, func(p string) bool { return strings.TrimSpace(p) == Protocol }) {
 		return fmt.Errorf("not ndt7: the WebSocket subprotocol %s is missing", Protocol)
 	}
-	if len(r.URL.RawQuery) > mostQuery {
-		return fmt.Errorf("a query of %d bytes, more than %d", len(r.URL.RawQuery), mostQuery)
+	if len(r.URL.RawQuery) > maxQuery {
+		return fmt.Errorf("a query of %d bytes, more than %d", len(r.URL.RawQuery), maxQuery)
 	}
 	if t.Query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return fmt.Errorf("the query is malformed: %w", err)
@@ -164,8 +162,8 @@ func (t *session) read(r *http.Request) (err error) {
 	if text := t.Query.Get(LengthKey); text != "" {
 		ms, err := strconv.ParseUint(text, 10, 16)
 		t.length = time.Duration(ms) * time.Millisecond
-		if err != nil || t.length < leastLength || t.length > longest {
-			return fmt.Errorf("%s: %q is not between %d and %d", LengthKey, text, leastLength.Milliseconds(),
+		if err != nil || t.length < minLength || t.length > longest {
+			return fmt.Errorf("%s: %q is not between %d and %d", LengthKey, text, minLength.Milliseconds(),
 				longest.Milliseconds())
 		}
 	}
@@ -189,21 +187,21 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// run moves the load and ends the connection.
+// run moves data and closes the connection.
 func (t *session) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, t.length+hardEnd-longest)
 	defer cancel()
-	// Who stops in the middle of a message, or never answers the goodbye, is waited for until then.
+	// Deadline for clients that stall inside a message or do not answer the close.
 	defer context.AfterFunc(ctx, func() { t.conn.Close() })()
 	t.Err = t.conn.begin(socket.Options{})
 	if t.Err != nil {
 		return
 	}
-	t.conn.bound(mostBeside)
+	t.conn.limitOverhead(maxOverhead)
 	t.Started = t.conn.clock
 	shorten := func(*transfer.Sample) {}
 	if t.Download {
-		shorten = keepShort(t.conn)
+		shorten = limitUnsent(t.conn)
 	}
 	account := follow(t.conn, t.Download, func(s *transfer.Sample) {
 		t.latest.Store(s)
@@ -216,14 +214,14 @@ func (t *session) run(ctx context.Context) {
 	} else {
 		came, t.Err = t.receive(ctx)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errDayUsed) || errors.Is(cause, errRoom) {
+	if cause := context.Cause(ctx); errors.Is(cause, errDayUsed) || errors.Is(cause, errEvicted) {
 		t.Err = cause
 	}
 	if t.Err == nil {
-		_ = t.ws.Close(websocket.StatusNormalClosure, "") // the load has moved, however the client takes leave
+		_ = t.ws.Close(websocket.StatusNormalClosure, "") // data has moved, however the client closed
 	}
 	t.ws.CloseNow()
-	t.reading.Wait()
+	t.clientReader.Wait()
 	t.Stream = account.finish()
 	t.Stream.First = came.First
 	t.Stream.Last = came.Last
@@ -234,18 +232,17 @@ func (t *session) run(ctx context.Context) {
 	}
 }
 
-// spend books what moved since the last sample.
+// spend counts the bytes since the last sample.
 func (t *session) spend(bytes int64) {
 	if moved := bytes - t.spent; moved > 0 {
 		t.spent = bytes
-		if !t.server.guard.spend(t.place, moved, time.Now()) {
+		if !t.server.guard.addBytes(t.place, moved, time.Now()) {
 			t.stop(errDayUsed)
 		}
 	}
 }
 
-// acknowledged makes a sender's bytes and times those of what the far kernel acknowledged, of
-// which the messages' payload is the share.
+// acknowledged sets a sender's bytes and times to those acknowledged by the far kernel, scaled to the payload.
 func acknowledged(s *transfer.Stream, share float64) {
 	if len(s.Samples) == 0 {
 		return

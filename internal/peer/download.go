@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// DownOnly says whether the peer that text names can only be downloaded from.
+// DownOnly reports whether the peer only supports downloads.
 func DownOnly(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }

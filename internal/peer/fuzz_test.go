@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// FuzzAwaitReady: whatever a far end says that was reached by ssh, it is ready only with a key and a port.
+// FuzzAwaitReady checks that an ssh far end is ready only with a key and a port.
 func FuzzAwaitReady(f *testing.F) {
 	f.Add([]byte("Welcome\nfullpipe-arrived\n{\"event\":\"ready\",\"listen\":\"127.0.0.1:5201\",\"key\":\"" +
 		probe.NewKey().String() + "\"}\n"))

@@ -11,13 +11,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// meetTime bounds the first words with a host of which nothing is known.
-const meetTime = 10 * time.Second
+// iperf3ProbeTimeout limits the first exchange with an unknown server.
+const iperf3ProbeTimeout = 10 * time.Second
 
-// meetIperf3 shows the marker of our own protocol, which an iperf3 server takes for a
-// cookie: if one answers, the first test goes on over that connection.
-func meetIperf3(ctx context.Context, address string, by socket.Route) (transfer.Peer, bool) {
-	ctx, cancel := context.WithTimeout(ctx, meetTime)
+// probeIperf3 sends our protocol's marker, which an iperf3 server takes for a cookie. If one answers, the first
+// test uses that connection.
+func probeIperf3(ctx context.Context, address string, by socket.Route) (transfer.Peer, bool) {
+	ctx, cancel := context.WithTimeout(ctx, iperf3ProbeTimeout)
 	defer cancel()
 	conn, err := socket.Dial(ctx, address, socket.Options{Route: by})
 	if err != nil {

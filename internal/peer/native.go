@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// native is a fullpipe server. What its own protocol has no words for goes over
-// iperf3's, on the same port, with a cookie that the key's holder was granted.
+// native is a fullpipe server. Tests that its protocol does not support use iperf3's protocol on the same port,
+// with a cookie granted for the key.
 type native struct{ *probe.Client }
 
 // Check implements transfer.Peer.
@@ -34,7 +34,7 @@ func (n *native) Run(ctx context.Context, t transfer.Test, each func(transfer.In
 	if t.Legs[0].TCP != nil {
 		return n.Client.Run(ctx, t, each)
 	}
-	far, err := n.granted(ctx)
+	far, err := n.openIperf3(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func (n *native) Run(ctx context.Context, t transfer.Test, each func(transfer.In
 	return far.Run(ctx, t, each)
 }
 
-// granted is the server as iperf3's clients see it, with a cookie that it admits.
-func (n *native) granted(ctx context.Context) (*iperf3.Peer, error) {
+// openIperf3 returns the server as an iperf3 peer with a granted cookie.
+func (n *native) openIperf3(ctx context.Context) (*iperf3.Peer, error) {
 	cookie, address, err := n.Grant(ctx)
 	if err != nil {
 		return nil, err

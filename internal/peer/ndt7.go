@@ -10,16 +10,15 @@ import (
 
 const ndt7Scheme = "ndt7://"
 
-// OnceOnly says whether the peer that text names is for single measurements: an ndt7 server,
-// which programs are to test with no more often than every few hours (its specification,
-// "Requirements for non-interactive clients").
+// OnceOnly reports whether the peer is for single measurements: an ndt7 server, which programs may test only every
+// few hours (ndt7 specification, "Requirements for non-interactive clients").
 func OnceOnly(text string) bool { return strings.HasPrefix(text, ndt7Scheme) }
 
-// openNDT7 describes an ndt7 server: HOST[:PORT], and ?access_token=… where it asks for one.
+// openNDT7 parses an ndt7 server: HOST[:PORT], with ?access_token=… if it requires one.
 func openNDT7(text string, o Options) (transfer.Peer, error) {
 	const form = "ndt7://HOST[:PORT], or ndt7://HOST?access_token=TOKEN"
 	host, query, _ := strings.Cut(strings.TrimPrefix(text, ndt7Scheme), "?")
-	address, err := hostAt(strings.TrimSuffix(host, "/"), ndt7.DefaultPort)
+	address, err := hostPortOr(strings.TrimSuffix(host, "/"), ndt7.DefaultPort)
 	if err != nil {
 		return nil, &BadPeer{text, err.Error(), form}
 	}

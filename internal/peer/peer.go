@@ -1,4 +1,4 @@
-// Package peer turns what users write for PEER into a far end to measure with.
+// Package peer opens the far end that a user's PEER names.
 package peer
 
 import (
@@ -20,41 +20,38 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Options say how to reach a peer.
+// Options are the options of a peer.
 type Options struct {
-	Key *probe.Key // nil: none at hand
-	// Await is how long a refused connection is tried again: a far end that was
-	// started together with us may not listen yet.
+	Key *probe.Key // nil: none
+	// Await is how long a refused connection is retried, for far ends that start at the same time.
 	Await time.Duration
-	// Copy brings this program to an ssh far end for the while; Tunnel measures through
-	// the ssh connection.
+	// Copy copies this binary to an ssh far end for the test. Tunnel measures through the ssh connection.
 	Copy, Tunnel bool
-	// Route is the way that everything to the peer takes.
+	// Route is the route of all connections to the peer.
 	Route socket.Route
-	// MaxBytes bounds what is fetched from a web server, in all; 0 is download's default.
+	// MaxBytes limits the total bytes of downloads; 0: download's default.
 	MaxBytes int64
-	// Agent is how web servers are told who asks.
+	// Agent is the User-Agent for web servers.
 	Agent string
-	// TestID names what is measured in both ends' records, a UUID; "" is none.
+	// TestID is a UUID that identifies the test in both ends' records; "": none.
 	TestID string
-	// Clock, when not nil, is told how the far end's clock stands to this host's, where the
-	// far end tells its time.
+	// Clock, if not nil, receives the offset of the far end's clock, if known.
 	Clock func(transfer.Clock)
-	// Note, when not nil, is told what the user should know before anything is measured.
+	// Note, if not nil, receives notes for the user before the measurement.
 	Note func(string)
 
-	sshTimes *sshTimes // nil: usualSSH
+	sshTimes *sshTimeouts // nil: defaultSSHTimeouts
 }
 
-// DefaultPort is where fullpipe serve listens.
+// DefaultPort is the port of fullpipe serve.
 const DefaultPort = 5201
 
-// BadPeer is a PEER text that names no peer.
+// BadPeer reports an invalid PEER.
 type BadPeer struct{ Text, Why, Hint string }
 
 func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.Why) }
 
-// Try is what would be right.
+// Try returns a valid form.
 func (b *BadPeer) Try() string { return b.Hint }
 
 const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], " +
@@ -77,7 +74,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 			far.Route = o.Route
 			return far, nil
 		case "iperf2":
-			address, err := hostAt(after, iperf2.DefaultPort)
+			address, err := hostPortOr(after, iperf2.DefaultPort)
 			if err != nil {
 				return nil, &BadPeer{text, err.Error(), forms}
 			}
@@ -99,7 +96,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		return nil, &BadPeer{text, err.Error(), forms}
 	}
 	if o.Key == nil {
-		if far, ok := meetIperf3(ctx, address, o.Route); ok {
+		if far, ok := probeIperf3(ctx, address, o.Route); ok {
 			return far, nil
 		}
 		return nil, identify(ctx, address, o.Route)
@@ -125,7 +122,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 func (o *Options) connect(ctx context.Context, far probe.Far) (*probe.Client, error) {
 	far.TestID = o.TestID
 	if o.Note != nil {
-		far.Waiting = func(place int) {
+		far.OnQueued = func(place int) {
 			o.Note(fmt.Sprintf("%s takes one client at a time: place %d in its queue", far.Address, place))
 		}
 	}
@@ -139,21 +136,21 @@ func (o *Options) connect(ctx context.Context, far probe.Far) (*probe.Client, er
 	return client, nil
 }
 
-// identify says why an address cannot be measured with without a key.
+// identify returns the error for a server that needs a key, with the kind of server that listens there.
 func identify(ctx context.Context, address string, by socket.Route) error {
-	what, err := probe.Identify(ctx, address, by)
+	server, err := probe.Identify(ctx, address, by)
 	if err != nil {
 		return err
 	}
-	return &probe.Error{Address: address, Err: errors.New(what + " answers there, and no key is at hand"),
+	return &probe.Error{Address: address, Err: errors.New(server + " listens there, and no key was given"),
 		Hint: "the key that it printed when it started, with --key, --key-file or FULLPIPE_KEY"}
 }
 
-// hostPort reads HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT.
-func hostPort(text string) (string, error) { return hostAt(text, DefaultPort) }
+// hostPort parses HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT.
+func hostPort(text string) (string, error) { return hostPortOr(text, DefaultPort) }
 
-// hostAt is hostPort with another port where none is written.
-func hostAt(text string, usual int) (string, error) {
+// hostPortOr is hostPort with a given default port.
+func hostPortOr(text string, usual int) (string, error) {
 	host := text
 	port := strconv.Itoa(usual)
 	switch colons := strings.Count(text, ":"); {
@@ -175,13 +172,13 @@ func hostAt(text string, usual int) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// KeyVariable is where a key may stand in the environment.
+// KeyVariable is the environment variable of the key.
 const KeyVariable = "FULLPIPE_KEY"
 
-// historyVariable is the URL of the history, which may hold a password.
+// historyVariable is the environment variable of the history's URL, which may include a password.
 const historyVariable = "FULLPIPE_STORE"
 
-// WithoutSecrets removes the far end's key and the history's URL from the environment of a program that is not ours.
+// WithoutSecrets removes the key and the history's URL from the environment of other programs.
 func WithoutSecrets(env []string) []string {
 	return slices.DeleteFunc(env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -24,7 +24,7 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-func TestPeersThatCannotBe(t *testing.T) {
+func TestOpen_RejectsInvalidPeers(t *testing.T) {
 	for text, want := range map[string]string{
 		"ssh://": "no host", "ssh://-oProxyCommand=x": "no host", "ssh://u:p@h": "password", "ssh://h/x": "nothing follows",
 		"gopher://host": "no kind of peer", "host:99999": "port",
@@ -35,7 +35,7 @@ func TestPeersThatCannotBe(t *testing.T) {
 		_, err := Open(context.Background(), text, Options{Key: &probe.Key{}})
 		var bad *BadPeer
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Try() == "" {
-			t.Errorf("%q: %v; want %q and what to try", text, err, want)
+			t.Errorf("%q: %v; want %q and a hint", text, err, want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// sshPeer is a native far end that lives as long as an ssh connection.
+// sshPeer is a native far end that exists as long as its ssh connection.
 type sshPeer struct {
 	transfer.Peer
 	session *sshSession
@@ -29,7 +29,7 @@ type sshPeer struct {
 
 func (p *sshPeer) Close() error { return errors.Join(p.Peer.Close(), p.session.close()) }
 
-// openSSH has the system's ssh start a server at the far end and connects to it.
+// openSSH runs the system's ssh, which starts a server at the far end, and connects to the server.
 func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 	target, err := parseSSH(text)
 	if err != nil {
@@ -52,45 +52,45 @@ func openSSH(ctx context.Context, text string, o Options) (transfer.Peer, error)
 	return &sshPeer{far, session}, nil
 }
 
-// sshSession is a running ssh whose remote command is a server. The server ends with
-// its standard input, and so with ssh, however that ends.
+// sshSession is a running ssh whose remote command is a server. The server exits when its standard input closes,
+// so it always exits with ssh.
 type sshSession struct {
 	target    sshTarget
-	times     sshTimes
-	dir       string // holds the socket by which a tunnel is added
+	times     sshTimeouts
+	dir       string // has the control socket that adds tunnels
 	removeDir func()
 	cmd       *exec.Cmd
 	stdin     io.Closer
 	stderr    tail
 	closed    sync.Once
-	signs     chan struct{} // of life there
-	exited    chan struct{} // closed when ssh has ended
-	err       error         // how it ended; read after exited
+	signs     chan struct{} // of output from ssh or the far end
+	exited    chan struct{} // closed when ssh has exited
+	err       error         // exit error; read after exited
 
-	login atomic.Bool // the far end has said its first word
+	login atomic.Bool // the far end has written its first bytes
 	port  string
 	key   probe.Key
 }
 
-// arrived is what the far end says first: it has logged us in and runs our command.
+// arrived is the far end's first output: ssh has logged in and runs our command.
 const arrived = "fullpipe-arrived"
 
-// sshTimes bound how long ssh may take.
-type sshTimes struct {
-	login   time.Duration // where nobody can be asked for a password
-	typing  time.Duration // to log in where a person may have to type it
-	silence time.Duration // from one sign of life to the next
-	goodbye time.Duration // to end when it was told to
+// sshTimeouts are the timeouts of ssh.
+type sshTimeouts struct {
+	login   time.Duration // login without a password prompt
+	typing  time.Duration // login with a possible password prompt
+	silence time.Duration // between two outputs of the far end
+	goodbye time.Duration // exit after a request
 }
 
-var usualSSH = sshTimes{login: 15 * time.Second, typing: 60 * time.Second, silence: 15 * time.Second,
+var defaultSSHTimeouts = sshTimeouts{login: 15 * time.Second, typing: 60 * time.Second, silence: 15 * time.Second,
 	goodbye: 3 * time.Second}
 
-// leftBehind is how long something that ssh left behind may hold its output open.
-const leftBehind = 500 * time.Millisecond
+// outputWaitDelay limits the wait for background processes of ssh that keep its output open.
+const outputWaitDelay = 500 * time.Millisecond
 
-// toLogIn is how long logging in may take here.
-func (t *sshTimes) toLogIn() time.Duration {
+// loginTimeout returns the timeout of the login on this terminal.
+func (t *sshTimeouts) loginTimeout() time.Duration {
 	if tty, err := os.Open("/dev/tty"); err == nil {
 		tty.Close()
 		return t.typing
@@ -101,13 +101,13 @@ func (t *sshTimes) toLogIn() time.Duration {
 	return t.login
 }
 
-// silentSSH is a far end that did nothing for a time.
-type silentSSH struct {
+// silentSSHError reports a far end that was silent until its timeout.
+type silentSSHError struct {
 	within time.Duration
-	login  bool // it had logged us in
+	login  bool // after the login
 }
 
-func (e *silentSSH) Error() string {
+func (e *silentSSHError) Error() string {
 	if e.login {
 		return fmt.Sprintf("the far end logged in and then said nothing for %v", e.within)
 	}
@@ -115,7 +115,7 @@ func (e *silentSSH) Error() string {
 }
 
 func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, error) {
-	s := &sshSession{target: target, times: usualSSH, signs: make(chan struct{}, 1), exited: make(chan struct{})}
+	s := &sshSession{target: target, times: defaultSSHTimeouts, signs: make(chan struct{}, 1), exited: make(chan struct{})}
 	if o.sshTimes != nil {
 		s.times = *o.sshTimes
 	}
@@ -143,7 +143,7 @@ func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, er
 
 func (s *sshSession) controlPath() string { return s.dir + "/c" }
 
-// start runs ssh, feeds it the program to copy, if any, and waits for the server.
+// start runs ssh, sends it the program to copy, if any, and waits for the server.
 func (s *sshSession) start(ctx context.Context, program string) error {
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	stdout, lines := io.Pipe()
 	s.cmd.Stdout = lines
 	s.cmd.Stderr = &s.stderr
-	s.cmd.WaitDelay = min(leftBehind, s.times.goodbye)
+	s.cmd.WaitDelay = min(outputWaitDelay, s.times.goodbye)
 	if err := s.cmd.Start(); err != nil {
 		return &SSHError{s.target.host, err, "install an ssh client"}
 	}
@@ -168,13 +168,13 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 		io.Copy(io.Discard, stdout)
 	}()
 	if program != "" {
-		go s.send(stdin, program) // where it fails, no server comes up either
+		go s.send(stdin, program) // if it fails, no server starts
 	}
 	if err = s.awaitSigns(ctx, ready, program != ""); err == nil {
 		return nil
 	}
 	s.stdin.Close()
-	var silent *silentSSH
+	var silent *silentSSHError
 	if errors.As(err, &silent) || ctx.Err() != nil {
 		s.cmd.Process.Kill()
 		return &SSHError{s.target.host, err, "ssh " + s.target.host + " by hand, until it works"}
@@ -187,14 +187,14 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	}
 }
 
-// awaitSigns waits until the server is ready, as long as there are signs of life. A copy
-// of the program may still be on its way when ssh has taken all of it.
+// awaitSigns waits for the server while the far end sends output. A copy may still be in flight when ssh has read
+// all of it.
 func (s *sshSession) awaitSigns(ctx context.Context, ready <-chan error, copies bool) error {
 	patience := s.times.silence
 	if copies {
 		patience *= 4
 	}
-	silent := &silentSSH{within: s.times.toLogIn()}
+	silent := &silentSSHError{within: s.times.loginTimeout()}
 	late := time.NewTimer(silent.within)
 	defer late.Stop()
 	for {
@@ -202,7 +202,7 @@ func (s *sshSession) awaitSigns(ctx context.Context, ready <-chan error, copies 
 		case err := <-ready:
 			return err
 		case <-s.signs:
-			silent = &silentSSH{patience, true}
+			silent = &silentSSHError{patience, true}
 			late.Reset(silent.within)
 		case <-late.C:
 			return silent
@@ -212,7 +212,7 @@ func (s *sshSession) awaitSigns(ctx context.Context, ready <-chan error, copies 
 	}
 }
 
-// alive is a sign of life.
+// alive records output of the far end.
 func (s *sshSession) alive() {
 	select {
 	case s.signs <- struct{}{}:
@@ -220,8 +220,8 @@ func (s *sshSession) alive() {
 	}
 }
 
-// send copies the program. Each part that ssh takes is a sign of life once the far end
-// has said its first word: before, ssh only fills its own buffers.
+// send copies the program. After the far end's first output, each part that ssh reads restarts the timeout. Before
+// that, ssh only fills its own buffers.
 func (s *sshSession) send(to io.Writer, program string) error {
 	f, err := os.Open(program)
 	if err != nil {
@@ -239,11 +239,11 @@ func (s *sshSession) send(to io.Writer, program string) error {
 	}
 }
 
-// awaitReady reads until the server's first line; before it, a login may print others.
+// awaitReady reads up to the server's first line. A login may print others before.
 func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == arrived {
-			if !s.login.Swap(true) { // said again it is no sign of life
+			if !s.login.Swap(true) { // a repeated line is no progress
 				s.alive()
 			}
 			continue
@@ -277,7 +277,7 @@ func (s *sshSession) awaitReady(lines *bufio.Scanner) error {
 
 var errNotReady = errors.New("no server came up there")
 
-// explain says why ssh ended without a server.
+// explain returns why ssh exited without a server.
 func (s *sshSession) explain(err error) error {
 	e := &SSHError{Host: s.target.host, Err: err}
 	var exit *exec.ExitError
@@ -306,7 +306,7 @@ func (s *sshSession) explain(err error) error {
 	return e
 }
 
-// close ends the server there and ssh.
+// close ends the server and ssh.
 func (s *sshSession) close() error {
 	s.closed.Do(func() {
 		if s.stdin != nil {

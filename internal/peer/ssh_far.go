@@ -18,14 +18,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// serveFlags make a server that lives as long as its standard input and tells where it
-// listens.
+// serveFlags start a server that exits when its standard input closes and prints its address.
 const serveFlags = "serve --json --until-eof"
 
-// serveThere is the remote command that starts a server, and the file to send it on its
-// standard input, empty for none.
+// serveThere returns the remote command that starts a server, and the file to send on its standard input, "" for
+// none.
 func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program string, err error) {
-	// "&&" is understood by every shell that an sshd starts: sh, csh, fish, cmd.exe.
+	// Every shell that an sshd starts supports "&&": sh, csh, fish, cmd.exe.
 	const hello = "echo " + arrived + " && "
 	if !o.Copy {
 		return hello + "fullpipe " + serveFlags, "", nil
@@ -37,23 +36,23 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	if err != nil {
 		return "", "", err
 	}
-	if err := t.sameSystem(ctx); err != nil {
+	if err := t.checkSameSystem(ctx); err != nil {
 		return "", "", err
 	}
 	return hello + copied(info.Size(), " "+serveFlags), program, nil
 }
 
-// copied is the remote command that takes a program of so many bytes from its standard input,
-// runs it with the arguments and the rest of that input, and removes it.
+// copied returns the remote command that reads a program of the given size from standard input, runs it with args
+// and the rest of the input, and deletes it.
 func copied(bytes int64, arguments string) string {
 	return fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
 		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe"%s`, bytes, arguments)
 }
 
-// sameSystem says whether this program can run at the far end.
-func (t sshTarget) sameSystem(ctx context.Context) error {
-	const mostName = 4 << 10 // bytes
-	out, says, err := runBounded(ctx, t.command(nil, "uname -sm"), usualSSH.toLogIn(), mostName)
+// checkSameSystem returns an error if this binary cannot run at the far end.
+func (t sshTarget) checkSameSystem(ctx context.Context) error {
+	const maxName = 4 << 10 // bytes
+	out, says, err := runBounded(ctx, t.command(nil, "uname -sm"), defaultSSHTimeouts.loginTimeout(), maxName)
 	if err != nil {
 		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, says.last()), "ssh " + t.host +
 			" by hand, until it works"}
@@ -69,14 +68,14 @@ func (t sshTarget) sameSystem(ctx context.Context) error {
 	return nil
 }
 
-// runBounded runs a command for so long, and takes no more than most bytes of what it says.
+// runBounded runs a command with a timeout and reads at most maxOutput bytes of its output.
 func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most int) (stdout []byte, says *tail,
 	err error) {
-	out := &capped{most: most}
+	out := &limitedBuffer{most: most}
 	says = &tail{}
 	cmd.Stdout = out
 	cmd.Stderr = says
-	cmd.WaitDelay = leftBehind
+	cmd.WaitDelay = outputWaitDelay
 	if err := cmd.Start(); err != nil {
 		return nil, says, err
 	}
@@ -93,14 +92,14 @@ func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most in
 	return out.kept, says, err
 }
 
-// capped keeps what is written up to a size, and takes nothing beyond.
-type capped struct {
+// limitedBuffer keeps output up to a limit and then returns an error.
+type limitedBuffer struct {
 	kept []byte
 	most int
 	over bool
 }
 
-func (c *capped) Write(b []byte) (int, error) {
+func (c *limitedBuffer) Write(b []byte) (int, error) {
 	c.over = c.over || len(c.kept)+len(b) > c.most
 	if c.over {
 		return 0, io.ErrShortWrite
@@ -125,10 +124,10 @@ func (s *sshSession) direct(ctx context.Context, o *Options) (transfer.Peer, err
 	return &native{far}, nil
 }
 
-// hostName is what ssh's configuration makes of the target's host.
+// hostName returns the host name in ssh's configuration for the target.
 func (t sshTarget) hostName(ctx context.Context) (string, error) {
-	const mostConfiguration = 1 << 20 // bytes
-	out, _, err := runBounded(ctx, t.command([]string{"-G"}), 10*time.Second, mostConfiguration)
+	const maxConfiguration = 1 << 20 // bytes
+	out, _, err := runBounded(ctx, t.command([]string{"-G"}), 10*time.Second, maxConfiguration)
 	if err != nil {
 		return "", &SSHError{t.host, fmt.Errorf("ask ssh for its configuration (ssh -G): %w", err), ""}
 	}
@@ -159,15 +158,14 @@ func (s *sshSession) tunnel(ctx context.Context, o *Options) (transfer.Peer, err
 		return nil, &SSHError{s.target.host, fmt.Errorf("through the tunnel: %w", err),
 			"a server that allows forwarding (AllowTcpForwarding)"}
 	}
-	return &tunnelled{far}, nil
+	return &tunnelPeer{far}, nil
 }
 
-// tunnelled is a far end behind ssh's own connection.
-type tunnelled struct{ transfer.Peer }
+// tunnelPeer is a far end behind ssh's own connection.
+type tunnelPeer struct{ transfer.Peer }
 
-// Check refuses UDP, two directions at once, and what would only change the two short
-// connections to ssh's ends.
-func (p *tunnelled) Check(t transfer.Test) error {
+// Check refuses UDP, two directions at once, and options that only affect the two local connections of ssh.
+func (p *tunnelPeer) Check(t transfer.Test) error {
 	spec, err := t.OneWay("a tunnel through ssh carries TCP only", "a tunnel through ssh is measured one way at a time")
 	switch {
 	case err != nil:
@@ -179,8 +177,8 @@ func (p *tunnelled) Check(t transfer.Test) error {
 	return p.Peer.Check(t)
 }
 
-// Run leaves out the samples: they are of the connections between us and ssh.
-func (p *tunnelled) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome,
+// Run removes the samples: they describe the connections to ssh.
+func (p *tunnelPeer) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome,
 	error) {
 	if err := p.Check(t); err != nil {
 		return nil, err

@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// plainArgument is what every shell that an sshd starts takes as one word between double
-// quotes: flags, sysctls' and routes' names.
+// plainArgument matches arguments that every sshd shell takes as one word in double quotes: flags, sysctl and
+// route names.
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9._:/ -]+$`)
 
 const (
-	// copying is how long a command there may take after logging in, a copy of the program included.
-	copying = time.Minute
-	// mostDocument bounds what a command there prints, bytes: a host's settings are some 50 kB.
-	mostDocument = 1 << 20
+	// maxCommandTime limits a command after login, with a copy of the program.
+	maxCommandTime = time.Minute
+	// maxDocument limits a command's output, bytes. A host's settings have about 50 kB.
+	maxDocument = 1 << 20
 )
 
-// RunThere has the fullpipe at an ssh far end, or with o.Copy this one, run with arguments and
-// standard input, through the user's own ssh. The error says that it could not be run; an
-// exit status above 0 is one only where nothing came on standard output.
+// RunThere runs fullpipe at an ssh far end, or with o.Copy a copy of this binary, through the user's ssh. The
+// error means that it could not run. A status above 0 is an error only without standard output.
 func RunThere(ctx context.Context, text string, o Options, args []string, stdin []byte) (stdout []byte, err error) {
 	target, err := parseSSH(text)
 	if err != nil {
@@ -46,7 +45,7 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		if err != nil {
 			return nil, err
 		}
-		if err := target.sameSystem(ctx); err != nil {
+		if err := target.checkSameSystem(ctx); err != nil {
 			return nil, err
 		}
 		f, err := os.Open(program)
@@ -63,7 +62,7 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 	}
 	cmd := target.command(nil, remote)
 	cmd.Stdin = input
-	stdout, says, err := runBounded(ctx, cmd, usualSSH.toLogIn()+copying, mostDocument)
+	stdout, says, err := runBounded(ctx, cmd, defaultSSHTimeouts.loginTimeout()+maxCommandTime, maxDocument)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(stdout) > 0 {
 		return stdout, nil

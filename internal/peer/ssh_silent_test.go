@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeSSH puts a shell script in ssh's place.
+// fakeSSH replaces ssh by a shell script.
 func fakeSSH(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +24,8 @@ func fakeSSH(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// TestSSH_GetsNoSecrets: ssh and what it starts are given the environment without the key and the history's URL.
+// TestSSH_GetsNoSecrets checks that the environment of ssh and its children has neither the key nor the history's
+// URL.
 func TestSSH_GetsNoSecrets(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "environment")
 	t.Setenv(KeyVariable, "secret")
@@ -40,10 +41,10 @@ func TestSSH_GetsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestSilentSSH checks that an ssh far end that falls silent is given up, whatever it leaves behind. Only the
-// timeout that is to end a case is short.
-func TestSilentSSH(t *testing.T) {
-	// hang waits until the test is over: nobody writes to the pipe.
+// TestSSH_EndsSilentFarEnds checks that a silent ssh far end times out and leaves no wait. Only the
+// tested timeout of each case is short.
+func TestSSH_EndsSilentFarEnds(t *testing.T) {
+	// hang blocks until the test is over: nothing writes to the pipe.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -55,12 +56,12 @@ func TestSilentSSH(t *testing.T) {
 		}
 	}()
 	const brief = 300 * time.Millisecond
-	neverLogsIn := sshTimes{login: brief, typing: brief, silence: time.Hour, goodbye: brief}
-	logsIn := sshTimes{login: time.Hour, typing: time.Hour, silence: brief, goodbye: brief}
-	ends := sshTimes{login: time.Hour, typing: time.Hour, silence: time.Hour, goodbye: brief}
+	neverLogsIn := sshTimeouts{login: brief, typing: brief, silence: time.Hour, goodbye: brief}
+	logsIn := sshTimeouts{login: time.Hour, typing: time.Hour, silence: brief, goodbye: brief}
+	ends := sshTimeouts{login: time.Hour, typing: time.Hour, silence: time.Hour, goodbye: brief}
 	for name, c := range map[string]struct {
 		script, want string
-		times        sshTimes
+		times        sshTimeouts
 	}{
 		"says nothing":                  {"exec " + hang, "nothing was heard", neverLogsIn},
 		"ignores its end":               {"trap '' HUP INT TERM PIPE; " + hang + " & wait", "nothing was heard", neverLogsIn},
@@ -83,9 +84,9 @@ func TestSilentSSH(t *testing.T) {
 	}
 }
 
-// What a far end says to a command that is run there is bounded, on both streams and while its
-// system is asked for: a flood ends at once, and takes no memory.
-func TestFloodingSSH(t *testing.T) {
+// The output of a remote command is limited, on both streams and while the far system is detected. A flood ends at
+// once and takes no memory.
+func TestSSH_LimitsOutput(t *testing.T) {
 	const flood = "while echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; do :; done"
 	for name, c := range map[string]struct {
 		script, want string
@@ -110,7 +111,7 @@ func TestFloodingSSH(t *testing.T) {
 		}
 	})
 	t.Run("an answer", func(t *testing.T) {
-		fakeSSH(t, "cat; exit 3") // a status above 0 beside an answer is one of its answers
+		fakeSSH(t, "cat; exit 3") // a status above 0 with output is a valid answer
 		out, err := RunThere(t.Context(), "ssh://nowhere.invalid", Options{}, []string{"audit"}, []byte("{}"))
 		if err != nil || !bytes.Equal(out, []byte("{}")) {
 			t.Errorf("%q, %v", out, err)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// tail keeps the end of what is written.
+// tail is a writer that keeps the last bytes.
 type tail struct {
 	mu   sync.Mutex // guards kept
 	kept []byte
@@ -21,7 +21,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the last line that says something.
+// last returns the last line that is not empty.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

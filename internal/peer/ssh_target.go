@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// SSHError is a far end that could not be started or reached over ssh.
+// SSHError reports that a far end could not be started or reached over ssh.
 type SSHError struct {
 	Host string
 	Err  error
@@ -19,13 +19,13 @@ func (e *SSHError) Error() string { return "ssh " + e.Host + ": " + e.Err.Error(
 
 func (e *SSHError) Unwrap() error { return e.Err }
 
-// Try names the way out.
+// Try returns the suggested action.
 func (e *SSHError) Try() string { return e.Hint }
 
-// sshTarget is where the system's ssh is told to go.
+// sshTarget is the target of the system's ssh.
 type sshTarget struct {
-	host string // [USER@]HOST, as ssh takes it
-	port string // empty: ssh's configuration decides
+	host string // [USER@]HOST, as an ssh argument
+	port string // "": from ssh's configuration
 }
 
 func parseSSH(text string) (sshTarget, error) {
@@ -51,7 +51,7 @@ func parseSSH(text string) (sshTarget, error) {
 	return t, nil
 }
 
-// command is the system's ssh with the target and a remote command.
+// command returns the system's ssh with the target and a remote command.
 func (t sshTarget) command(options []string, remote ...string) *exec.Cmd {
 	args := append([]string{"-T", "-o", "ConnectTimeout=10"}, options...)
 	if t.port != "" {

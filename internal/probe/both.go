@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// runBoth carries out two legs, with a second session for the way down, which begins when
-// latency on the idle path is known, if it was asked for up.
+// runBoth runs two legs at once. The down leg has a second session and begins once idle latency is measured, if
+// the up leg measures it.
 func (c *Client) runBoth(ctx context.Context, up, down transfer.Spec,
 	each func(transfer.Interval)) ([]transfer.Outcome, error) {
 	second, err := c.Far.Connect(ctx)
@@ -42,7 +42,7 @@ func (c *Client) runBoth(ctx context.Context, up, down transfer.Spec,
 	})
 	running.Wait()
 	if results[0] != nil && results[1] != nil {
-		results[1].Latency = results[0].Latency // beside both
+		results[1].Latency = results[0].Latency // the concurrent tests of both legs
 	}
 	return []transfer.Outcome{{TCP: results[0]}, {TCP: results[1]}}, errors.Join(errs[:]...)
 }

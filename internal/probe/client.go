@@ -1,5 +1,15 @@
-// Package probe measures a transfer between two fullpipes: the protocol they speak
-// (docs/protocol.md). What each end then does with its connections is engine's.
+// Package probe implements the native protocol of two fullpipes (docs/protocol.md). Package engine moves the data.
+//
+// Flow of a transfer (client: run.go, server: session.go):
+//
+// 1. The client opens a control connection and sends Marker; the server replies with one byte.
+// 2. Both ends do a TLS handshake and prove the key, the server first.
+// 3. The server sends Hello. A busy one sends the client's place until its turn.
+// 4. The client may send echoes for idle latency, then an offer with its Spec.
+// 5. The server replies with a token for each data connection.
+// 6. The client opens the data connections and sends each token.
+// 7. Data moves. The server sends progress, the client echoes or Stop.
+// 8. The server sends its result. The client may offer the next transfer.
 package probe
 
 import (
@@ -22,32 +32,32 @@ type Client struct {
 
 	running sync.Mutex // one transfer at a time
 	mu      sync.Mutex // guards control and closed
-	control *control   // nil: connect again
+	control *control   // nil: connect first
 	closed  bool
 }
 
-// Far is a server to measure with.
+// Far is the server of a Client.
 type Far struct {
 	Address string // HOST:PORT
 	Key     Key
-	// Route is the way that all connections to it take.
+	// Route is the route of all connections to the server.
 	Route socket.Route
-	// TestID names in both ends' records the transfers whose Spec names none; "" is none.
+	// TestID identifies, in the records of both ends, transfers whose Spec has no TestID. "": none.
 	TestID string
-	// Waiting, when not nil, is told the place at which a server that takes one client at a
-	// time lets this one wait, 1 being the next; nil does not wait.
-	Waiting func(place int)
-	Times   Times
+	// OnQueued, if not nil, receives the client's place in the queue of an exclusive server; 1 is next. nil: do
+	// not wait.
+	OnQueued func(place int)
+	Timeouts Timeouts
 }
 
-// Connect opens and proves a control connection to the server at HOST:PORT.
+// Connect opens a control connection to the server at HOST:PORT and proves the key.
 func Connect(ctx context.Context, address string, key Key) (*Client, error) {
 	return Far{Address: address, Key: key}.Connect(ctx)
 }
 
-// Connect opens and proves a control connection.
+// Connect opens a control connection and proves the key.
 func (f Far) Connect(ctx context.Context) (*Client, error) {
-	f.Times = f.Times.complete()
+	f.Timeouts = f.Timeouts.withDefaults()
 	c := &Client{Far: f}
 	ctl, err := c.connect(ctx)
 	if err != nil {
@@ -58,11 +68,11 @@ func (f Far) Connect(ctx context.Context) (*Client, error) {
 	return c, nil
 }
 
-// Clock says how the server's clock stood to this host's when the client connected; false:
-// the server does not tell its time.
+// Clock returns the offset of the server's clock at connection time. ok is false if the server does not send its
+// time.
 func (c *Client) Clock() (clock transfer.Clock, ok bool) { return c.clock, c.hello.TimeNs != 0 }
 
-// Hello is what the server told of itself.
+// Hello returns the server's hello.
 func (c *Client) Hello() Hello { return c.hello }
 
 // Check implements transfer.Peer. The native protocol carries TCP only.
@@ -87,7 +97,7 @@ func (c *Client) Close() error {
 		c.control.close(net.ErrClosed)
 	}
 	c.mu.Unlock()
-	c.running.Lock() // a running transfer has ended when Close returns
+	c.running.Lock() // Close returns after a running transfer has ended
 	defer c.running.Unlock()
 	return nil
 }
@@ -121,8 +131,7 @@ func (c *Client) Run(ctx context.Context, t transfer.Test, each func(transfer.In
 	return []transfer.Outcome{{TCP: r}}, err
 }
 
-// run carries out one transfer; begin, when not nil, is called when the path will no
-// longer be idle.
+// run runs one transfer. onIdleKnown, if not nil, is called when the idle path is measured.
 func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval),
 	begin func()) (*transfer.Result, error) {
 	each = transfer.Toward(spec.Direction, each)
@@ -136,20 +145,20 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if err != nil {
 		return nil, err
 	}
-	r := run{ctl: ctl, route: c.Route, begin: begin, spec: spec, each: each,
+	r := run{ctl: ctl, route: c.Route, onIdleKnown: begin, spec: spec, onInterval: each,
 		result: &transfer.Result{Spec: spec, Started: time.Now().UTC()}}
 	if spec.Latency && !ctl.hello.Echo {
-		err = r.besideICMP(ctx)
+		err = r.transferWithICMP(ctx)
 	} else {
 		err = r.transfer(ctx)
 	}
-	if err != nil && !r.answered {
-		ctl.close(err) // whatever it still says belongs to this transfer: begin anew
+	if err != nil && !r.farDone {
+		ctl.close(err) // later messages belong to this transfer, so reconnect
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if err != nil {
-		err = &Error{Address: c.Address, Err: err, Hint: hint(plain(err, c.Times.Answer))}
+		err = &Error{Address: c.Address, Err: err, Hint: hint(simplify(err, c.Timeouts.Answer))}
 	}
 	if r.result.Near == nil && r.result.Far == nil {
 		return nil, err
@@ -158,8 +167,8 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	return r.result, err
 }
 
-// Grant asks the server to admit an iperf3 test: the cookie that opens it, good until
-// the next one or Close, and the server's address.
+// Grant asks the server to admit an iperf3 test. It returns the server's address and the cookie, which is valid
+// until the next Grant or Close.
 func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err error) {
 	c.running.Lock()
 	defer c.running.Unlock()
@@ -170,7 +179,7 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	var a accept
 	if err = ctl.send(kindGrant, struct{}{}); err == nil {
 		var m message
-		if m, err = ctl.next(ctx, c.Times.Answer); err == nil {
+		if m, err = ctl.readNext(ctx, c.Timeouts.Answer); err == nil {
 			err = m.decode(kindAccept, &a)
 		}
 	}
@@ -184,5 +193,5 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	default:
 		return Preface([]byte(a.Tokens[0])), ctl.remote, nil
 	}
-	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(plain(err, c.Times.Answer))}
+	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(simplify(err, c.Timeouts.Answer))}
 }

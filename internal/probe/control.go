@@ -15,28 +15,27 @@ import (
 
 // control is the client's end of a control connection.
 type control struct {
-	conn   net.Conn
-	times  Times
-	remote string // the address it is connected to, where data connections go too
-	hello  Hello
-	// version is the highest that both ends speak.
+	conn     net.Conn
+	timeouts Timeouts
+	remote   string // remote address, also for data connections
+	hello    Hello
+	// version is the highest common version.
 	version int
-	clock   transfer.Clock // the server's, if hello tells its time
+	clock   transfer.Clock // the server's, if its hello has the time
 
-	// stale is how many answers to echoes are still to come that nobody waits for. Only
-	// the transfer under way touches it.
-	stale int
+	// staleEchoes is the number of expected echo replies to skip. Only the running transfer uses it.
+	staleEchoes int
 
 	mu  sync.Mutex // guards err
-	err error      // why it can no longer be used
+	err error      // why the connection is unusable
 }
 
-// controlMSS is what every path carries (RFC 9293 section 3.7.1), in both directions of a
-// control connection: it still works where an MTU black hole is to be found.
+// controlMSS is supported by every path (RFC 9293 section 3.7.1), so the control connection works across an MTU
+// black hole.
 const controlMSS = 536
 
 func openControl(ctx context.Context, f Far) (*control, error) {
-	dialing, cancel := context.WithTimeout(ctx, f.Times.Answer)
+	dialing, cancel := context.WithTimeout(ctx, f.Timeouts.Answer)
 	defer cancel()
 	tcp, err := socket.Dial(dialing, f.Address, socket.Options{Route: f.Route, Socket: transfer.Socket{MSS: controlMSS}})
 	if errors.Is(err, socket.ErrNotSupported) {
@@ -44,7 +43,7 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	}
 	var c *control
 	if err == nil {
-		c, err = greet(ctx, f, tcp)
+		c, err = handshake(ctx, f, tcp)
 	}
 	if err == nil {
 		return c, nil
@@ -52,16 +51,16 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	err = plain(err, f.Times.Answer)
+	err = simplify(err, f.Timeouts.Answer)
 	return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
 }
 
-// greet makes a control connection of a connection to a server: both ends prove the key, and the server says hello.
-// It closes the connection on an error.
-func greet(ctx context.Context, f Far, conn net.Conn) (*control, error) {
-	conn.SetDeadline(time.Now().Add(f.Times.Answer))
+// handshake turns a connection to a server into a control connection: both ends prove the key, and the server
+// sends its hello. It closes the connection on error.
+func handshake(ctx context.Context, f Far, conn net.Conn) (*control, error) {
+	conn.SetDeadline(time.Now().Add(f.Timeouts.Answer))
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
-	answered := &answeredConn{Conn: conn}
+	answered := &markerConn{Conn: conn}
 	_, err := conn.Write(Marker[:])
 	var secured *tls.Conn
 	if err == nil {
@@ -71,7 +70,7 @@ func greet(ctx context.Context, f Far, conn net.Conn) (*control, error) {
 		conn.Close()
 		return nil, err
 	}
-	c := &control{conn: secured, times: f.Times, remote: conn.RemoteAddr().String()}
+	c := &control{conn: secured, timeouts: f.Timeouts, remote: conn.RemoteAddr().String()}
 	if err := c.awaitHello(ctx, f, answered); err != nil {
 		secured.Close()
 		return nil, err
@@ -81,8 +80,8 @@ func greet(ctx context.Context, f Far, conn net.Conn) (*control, error) {
 }
 
 // awaitHello reads the server's hello and waits for the client's turn.
-func (c *control) awaitHello(ctx context.Context, f Far, answered *answeredConn) error {
-	m, err := readMessage(c.conn, mostAnswer)
+func (c *control) awaitHello(ctx context.Context, f Far, answered *markerConn) error {
+	m, err := readMessage(c.conn, maxAnswer)
 	read := time.Now()
 	if err == nil {
 		err = m.decode(kindHello, &c.hello)
@@ -95,96 +94,93 @@ func (c *control) awaitHello(ctx context.Context, f Far, answered *answeredConn)
 	}
 	theirs := c.hello.versions()
 	var ok bool
-	if c.version, ok = speaks.with(theirs); !ok {
+	if c.version, ok = supportedVersions.common(theirs); !ok {
 		return &versionError{theirs, c.hello.Software}
 	}
-	c.clock = clockOf(&c.hello, answered.wrote, read)
+	c.clock = clockFrom(&c.hello, answered.wroteAt, read)
 	return c.awaitTurn(ctx, f)
 }
 
-// clockOf is how the server's clock stands to ours: it was read after we wrote our proof,
-// without which there is no hello, and before hello came. wrote and read carry the
-// monotonic clock, so that ours may be set in between.
-func clockOf(h *Hello, wrote, read time.Time) transfer.Clock {
+// clockFrom returns the offset of the server's clock. The server read it after we sent our proof and before its
+// hello arrived. wroteAt and readAt have monotonic clocks, so our clock may be set meanwhile.
+func clockFrom(h *Hello, wrote, read time.Time) transfer.Clock {
 	half := read.Sub(wrote) / 2
 	return transfer.Clock{Offset: time.Duration(h.TimeNs - wrote.UnixNano() - int64(half)), Bound: half}
 }
 
 func (c *control) send(k kind, body any) error {
-	c.conn.SetWriteDeadline(time.Now().Add(c.times.Answer))
+	c.conn.SetWriteDeadline(time.Now().Add(c.timeouts.Answer))
 	return writeMessage(c.conn, k, body)
 }
 
-// next reads one message within the time and the context.
-func (c *control) next(ctx context.Context, within time.Duration) (message, error) {
+// readNext reads one message within the timeout.
+func (c *control) readNext(ctx context.Context, within time.Duration) (message, error) {
 	c.conn.SetReadDeadline(time.Now().Add(within))
 	defer context.AfterFunc(ctx, func() { c.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
-		m, err := readMessage(c.conn, mostResult)
+		m, err := readMessage(c.conn, maxResult)
 		switch {
 		case err != nil:
-			return m, plain(err, within)
-		case m.kind == kindEcho && c.stale > 0:
-			c.stale--
+			return m, simplify(err, within)
+		case m.kind == kindEcho && c.staleEchoes > 0:
+			c.staleEchoes--
 		default:
 			return m, nil
 		}
 	}
 }
 
-// farEnd is how a transfer ended at the far end, or why that is not known.
-type farEnd struct {
+// farOutcome is the far end's result, or the error that prevented it.
+type farOutcome struct {
 	result result
 	err    error
 }
 
-// Bounds on how often a far end may say something during a transfer. An honest one does
-// so five times a second and for each of our echoes, of which there are ten a second at
-// most.
+// Limits on the far end's messages during a transfer. An honest one sends five per second and a reply to each of
+// our echoes, at most ten per second.
 const (
-	mostAtOnce    = 100 // messages
-	mostPerSecond = 50
-	// tellEvery is how far apart intervals are passed on; those between are added up.
-	tellEvery = 50 * time.Millisecond
+	maxBurstMessages     = 100 // messages
+	maxMessagesPerSecond = 50
+	// progressInterval is the minimum time between reported intervals. Shorter ones are merged.
+	progressInterval = 50 * time.Millisecond
 )
 
-// await reads until the far end's result; each sees the progress it reports of what it
-// receives, and echoes, when not nil, the answers to its questions. A server shows every
-// second that it lives.
-func (c *control) await(spec transfer.Spec, each func(transfer.Interval), echoes *echoes) farEnd {
-	begun := time.Now()
+// readUntilResult reads messages until the far end's result. onInterval receives its progress, and echoes, if not
+// nil, the echo replies. Servers send at least one message each second.
+func (c *control) readUntilResult(spec transfer.Spec, each func(transfer.Interval), echoes *echoProbe) farOutcome {
+	startedAt := time.Now()
 	receiving := spec.Direction == transfer.Up
-	progress := progressTold{each: each}
+	progress := progressMerger{onInterval: each}
 	for said := 0; ; said++ {
-		m, err := c.next(context.Background(), c.times.Stall)
+		m, err := c.readNext(context.Background(), c.timeouts.Stall)
 		if err != nil {
-			return farEnd{err: fmt.Errorf("control connection: %w", err)}
+			return farOutcome{err: fmt.Errorf("control connection: %w", err)}
 		}
-		wall := time.Since(begun)
+		wall := time.Since(startedAt)
 		if m.kind == kindResult {
 			progress.flush()
-			var f farEnd
+			var f farOutcome
 			f.result, f.err = m.decodeResult(spec, wall)
 			return f
 		}
-		if float64(said) > mostAtOnce+mostPerSecond*wall.Seconds() {
-			return farEnd{err: errFlood}
+		if float64(said) > maxBurstMessages+maxMessagesPerSecond*wall.Seconds() {
+			return farOutcome{err: errFlood}
 		}
 		if m.kind == kindEcho && echoes != nil {
-			if err := echoes.answered(m); err != nil {
-				return farEnd{err: err}
+			if err := echoes.receive(m); err != nil {
+				return farOutcome{err: err}
 			}
 			continue
 		}
 		var p progressMessage
 		if err := m.decode(kindProgress, &p); err != nil {
-			return farEnd{err: err}
+			return farOutcome{err: err}
 		}
 		if !receiving || each == nil || p.Interval == nil {
 			continue
 		}
 		if err := p.Interval.Believe(wall); err != nil {
-			return farEnd{err: err}
+			return farOutcome{err: err}
 		}
 		progress.add(*p.Interval, wall)
 	}
@@ -192,31 +188,31 @@ func (c *control) await(spec transfer.Spec, each func(transfer.Interval), echoes
 
 var errFlood = errors.New("the far end floods its control connection")
 
-// progressTold passes a far end's intervals on, no closer together than tellEvery.
-type progressTold struct {
-	each    func(transfer.Interval)
-	untold  transfer.Interval
-	pending bool
-	told    time.Duration // when, on this end's clock
+// progressMerger merges a far end's intervals that are shorter than progressInterval.
+type progressMerger struct {
+	onInterval func(transfer.Interval)
+	pending    transfer.Interval
+	hasPending bool
+	reportedAt time.Duration // by this end's clock
 }
 
-func (p *progressTold) add(i transfer.Interval, now time.Duration) {
-	if p.pending {
-		i.Start = p.untold.Start
-		i.Bytes = i.Bytes + p.untold.Bytes
+func (p *progressMerger) add(i transfer.Interval, now time.Duration) {
+	if p.hasPending {
+		i.Start = p.pending.Start
+		i.Bytes = i.Bytes + p.pending.Bytes
 	}
-	p.untold = i
-	p.pending = true
-	if p.told == 0 || now-p.told >= tellEvery {
-		p.told = now
+	p.pending = i
+	p.hasPending = true
+	if p.reportedAt == 0 || now-p.reportedAt >= progressInterval {
+		p.reportedAt = now
 		p.flush()
 	}
 }
 
-func (p *progressTold) flush() {
-	if p.pending {
-		p.pending = false
-		p.each(p.untold)
+func (p *progressMerger) flush() {
+	if p.hasPending {
+		p.hasPending = false
+		p.onInterval(p.pending)
 	}
 }
 
@@ -235,33 +231,31 @@ func (c *control) close(why error) {
 	}
 }
 
-// answeredConn takes the server's one-byte answer to Marker off the front, so that the
-// TLS handshake need not wait for it.
-type answeredConn struct {
+// markerConn removes the server's one-byte reply to Marker, so that the TLS handshake does not wait for it.
+type markerConn struct {
 	net.Conn
-	answered bool
-	wrote    time.Time // when the last write began
+	replyRead bool
+	wroteAt   time.Time // start of the last write
 }
 
-func (a *answeredConn) Write(b []byte) (int, error) {
-	a.wrote = time.Now()
+func (a *markerConn) Write(b []byte) (int, error) {
+	a.wroteAt = time.Now()
 	return a.Conn.Write(b)
 }
 
-func (a *answeredConn) Read(b []byte) (int, error) {
-	if !a.answered {
-		if err := readAnswer(a.Conn); err != nil {
+func (a *markerConn) Read(b []byte) (int, error) {
+	if !a.replyRead {
+		if err := readMarkerReply(a.Conn); err != nil {
 			return 0, err
 		}
-		a.answered = true
+		a.replyRead = true
 	}
 	return a.Conn.Read(b)
 }
 
-// Identify asks what listens at an address without a key: "a fullpipe server", or the
-// error that names something else.
+// Identify returns "a fullpipe server", or an error that names another kind of server. It needs no key.
 func Identify(ctx context.Context, address string, by socket.Route) (string, error) {
-	within := DefaultTimes().Answer
+	within := DefaultTimeouts().Answer
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tcp, err := socket.Dial(ctx, address, socket.Options{Route: by})
@@ -269,23 +263,23 @@ func Identify(ctx context.Context, address string, by socket.Route) (string, err
 		defer tcp.Close()
 		defer context.AfterFunc(ctx, func() { tcp.SetDeadline(time.Unix(1, 0)) })()
 		tcp.Write(Marker[:])
-		err = readAnswer(tcp)
+		err = readMarkerReply(tcp)
 	}
 	if err != nil {
-		err = plain(err, within)
+		err = simplify(err, within)
 		return "", &Error{Address: address, Err: err, Hint: hint(err)}
 	}
 	return "a fullpipe server", nil
 }
 
-// readAnswer reads the server's first byte.
-func readAnswer(conn net.Conn) error {
+// readMarkerReply reads the server's first byte.
+func readMarkerReply(conn net.Conn) error {
 	var first [1]byte
 	if _, err := conn.Read(first[:]); err != nil {
 		return err
 	}
 	if first[0] != AnswerFullpipe {
-		return readStranger(conn, first[0])
+		return readOtherServer(conn, first[0])
 	}
 	return nil
 }

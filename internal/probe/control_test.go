@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-func TestIdleClientIsLeftInTime(t *testing.T) {
+func TestSession_EndsIdleClients(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
+		startedAt := time.Now()
 		secured, ended := served(t, &Session{Certificate: cert, Key: NewKey()})
 		go io.Copy(io.Discard, secured)
-		if err := <-ended; err == nil || err.Error() != "idle for 5m0s" || time.Since(begun) != 5*time.Minute {
-			t.Errorf("%v after %v", err, time.Since(begun))
+		if err := <-ended; err == nil || err.Error() != "idle for 5m0s" || time.Since(startedAt) != 5*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(startedAt))
 		}
 	})
 }
 
-// Whatever the network and the server took of the time between, the offset is within the
-// bound; setting our clock in between changes nothing.
-func TestClockIsWithinItsBound(t *testing.T) {
+// The offset is within the bound for any delays of network and server. Setting our clock meanwhile changes
+// nothing.
+func TestClockFrom_OffsetWithinBound(t *testing.T) {
 	wrote := time.Now()
 	read := wrote.Add(80 * time.Millisecond)
 	for _, ahead := range []time.Duration{-time.Hour, 0, 3 * time.Second} {
 		for _, after := range []time.Duration{0, 10 * time.Millisecond, 80 * time.Millisecond} {
-			c := clockOf(&Hello{TimeNs: wrote.Add(ahead + after).UnixNano()}, wrote, read)
+			c := clockFrom(&Hello{TimeNs: wrote.Add(ahead + after).UnixNano()}, wrote, read)
 			if c.Bound != 40*time.Millisecond || (c.Offset-ahead).Abs() > c.Bound {
 				t.Errorf("%v ahead, read after %v: %+v", ahead, after, c)
 			}
@@ -38,29 +38,29 @@ func TestClockIsWithinItsBound(t *testing.T) {
 	}
 }
 
-func TestLateEchoesArePassedOver(t *testing.T) {
+func TestControl_SkipsLateEchoes(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	c := &control{conn: near, times: DefaultTimes()}
-	e := &echoes{ctl: c}
+	c := &control{conn: near, timeouts: DefaultTimeouts()}
+	e := &echoProbe{ctl: c}
 	go func() {
-		readMessage(far, mostAnswer)
+		readMessage(far, maxAnswer)
 		writeMessage(far, kindEcho, echo{Number: 1})
 		writeMessage(far, kindAccept, accept{Port: 7})
 		writeMessage(far, kindEcho, echo{Number: 2})
 	}()
-	if err := e.ask(); err != nil {
+	if err := e.send(); err != nil {
 		t.Fatal(err)
 	}
 	if l, _ := e.result(); l.Lost != 1 {
 		t.Errorf("%+v", l)
 	}
-	m, err := c.next(t.Context(), time.Minute)
+	m, err := c.readNext(t.Context(), time.Minute)
 	if err != nil || m.kind != kindAccept {
 		t.Fatalf("%q, %v", m.kind, err)
 	}
-	if m, err = c.next(t.Context(), time.Minute); err != nil || e.answered(m) == nil {
+	if m, err = c.readNext(t.Context(), time.Minute); err != nil || e.receive(m) == nil {
 		t.Errorf("an answer to nothing was taken: %v", err)
 	}
 }

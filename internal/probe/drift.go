@@ -2,47 +2,46 @@ package probe
 
 import "time"
 
-// drift compares the far end's clock with ours by questions and answers. Each says within
-// what bounds theirs was ahead: it was read between our question and its answer. Bounds that
-// no constant offset fits prove that one clock runs faster; a path's delays cannot.
+// drift detects a difference between the speeds of both clocks from echoes. Each echo limits the offset, because
+// the far end read its clock between our request and its reply. If no constant offset fits all limits, one clock
+// runs faster. Path delays cannot cause that.
 type drift struct {
-	all   []offset
-	shown float64 // by what share of the time theirs surely runs faster; negative: slower
+	offsets []offset
+	ratio   float64 // minimum relative speed difference; negative: the far clock is slower
 }
 
-// offset is how far their clock was ahead of ours about a time: at least least, at most most.
-type offset struct{ at, least, most time.Duration }
+// offset is the range of the far clock's offset at a time.
+type offset struct{ at, min, max time.Duration }
 
-// mostOffsets bounds what is kept: every other one is dropped beyond it.
-const mostOffsets = 512
+// maxOffsets limits the kept offsets. Beyond it every other one is dropped.
+const maxOffsets = 512
 
-// add takes one question and its answer, by our clock, and their clock's reading.
+// add adds an echo: request and reply by our clock, and the far clock's time.
 func (d *drift) add(asked, answered, theirs time.Duration) {
-	now := offset{at: (asked + answered) / 2, least: theirs - answered, most: theirs - asked}
-	for _, then := range d.all {
+	now := offset{at: (asked + answered) / 2, min: theirs - answered, max: theirs - asked}
+	for _, then := range d.offsets {
 		span := (now.at - then.at).Seconds()
-		if span < driftSpan.Seconds() {
+		if span < minDriftSpan.Seconds() {
 			continue
 		}
-		faster := (now.least - then.most).Seconds() / span
-		slower := (now.most - then.least).Seconds() / span
+		faster := (now.min - then.max).Seconds() / span
+		slower := (now.max - then.min).Seconds() / span
 		switch {
-		case faster > max(d.shown, 0):
-			d.shown = faster
-		case slower < min(d.shown, 0):
-			d.shown = slower
+		case faster > max(d.ratio, 0):
+			d.ratio = faster
+		case slower < min(d.ratio, 0):
+			d.ratio = slower
 		}
 	}
-	d.all = append(d.all, now)
-	if len(d.all) > mostOffsets {
-		kept := d.all[:0]
-		for i := 0; i < len(d.all); i += 2 {
-			kept = append(kept, d.all[i])
+	d.offsets = append(d.offsets, now)
+	if len(d.offsets) > maxOffsets {
+		kept := d.offsets[:0]
+		for i := 0; i < len(d.offsets); i += 2 {
+			kept = append(kept, d.offsets[i])
 		}
-		d.all = kept
+		d.offsets = kept
 	}
 }
 
-// driftSpan is how far apart two answers must lie: in less, what a timer or a scheduler
-// does to one of them is a large share.
-const driftSpan = time.Second
+// minDriftSpan is the minimum time between two echoes. In a shorter one, timer and scheduling delays dominate.
+const minDriftSpan = time.Second

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Whatever the path's delays, clocks of one speed show no drift; what is shown is never
-// more than there is, and most of it where it is much more than the delays.
+// Clocks of equal speed show no drift for any path delays. The reported drift never exceeds the real one, and is
+// close to it if it is much larger than the delays.
 func TestDrift(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 0))
 	for _, rate := range []float64{0, 200e-6, 0.01, -0.01, 0.2, -0.2} {
@@ -25,47 +25,47 @@ func TestDrift(t *testing.T) {
 				read := at + there
 				d.add(at, read+back, offset+time.Duration(float64(read)*(1+rate)))
 			}
-			// The span between two answers is known to a round trip.
-			if most := math.Abs(rate) * 1.06; math.Abs(d.shown) > most || rate*d.shown < 0 {
-				t.Fatalf("clocks that differ by %v: %v shown", rate, d.shown)
+			// The span between two replies is known to within an RTT.
+			if most := math.Abs(rate) * 1.06; math.Abs(d.ratio) > most || rate*d.ratio < 0 {
+				t.Fatalf("clocks that differ by %v: %v shown", rate, d.ratio)
 			}
-			if math.Abs(rate) >= 0.01 && math.Abs(d.shown) < math.Abs(rate)/2 {
-				t.Errorf("clocks that differ by %v: only %v shown", rate, d.shown)
+			if math.Abs(rate) >= 0.01 && math.Abs(d.ratio) < math.Abs(rate)/2 {
+				t.Errorf("clocks that differ by %v: only %v shown", rate, d.ratio)
 			}
 		}
 	}
 }
 
-func TestDriftKeepsABound(t *testing.T) {
+func TestDrift_LimitsOffsets(t *testing.T) {
 	var d drift
-	for i := range 10 * mostOffsets {
+	for i := range 10 * maxOffsets {
 		at := time.Duration(i) * 100 * time.Millisecond
 		d.add(at, at+time.Millisecond, at)
 	}
-	if len(d.all) > mostOffsets || d.shown != 0 {
-		t.Errorf("%d kept, %v shown", len(d.all), d.shown)
+	if len(d.offsets) > maxOffsets || d.ratio != 0 {
+		t.Errorf("%d kept, %v shown", len(d.offsets), d.ratio)
 	}
 }
 
-// A clock that goes back, or has run for centuries, is no drift that is told of as a fact.
-func TestClocksThatLie(t *testing.T) {
+// Clocks that go back or exceed a year are rejected.
+func TestEcho_RejectsImpossibleClocks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		clock []int64
 		lies  bool
 	}{
 		{"an honest one", []int64{5e9, 5e9 + 1, 6e9}, false},
-		{"one that does not tell", []int64{0, 0}, false},
+		{"unknown clock", []int64{0, 0}, false},
 		{"negative", []int64{-1}, true},
 		{"back", []int64{5e9, 5e9 - 1}, true},
 		{"centuries", []int64{5e9, 9e18}, true},
 	} {
-		e := &echoes{begun: time.Now().Add(-time.Hour)}
+		e := &echoProbe{startedAt: time.Now().Add(-time.Hour)}
 		var err error
 		for i, clock := range c.clock {
-			e.number, e.asked, e.waiting = uint32(i), time.Now(), true
+			e.number, e.sentAt, e.pending = uint32(i), time.Now(), true
 			text, _ := json.Marshal(echo{Number: e.number, ClockNs: clock})
-			err = e.answered(message{kindEcho, text})
+			err = e.receive(message{kindEcho, text})
 			if last := i == len(c.clock)-1; err != nil && !last {
 				t.Errorf("%s: %v at %d", c.name, err, i)
 			}

@@ -12,81 +12,78 @@ import (
 )
 
 const (
-	// idleEchoes are asked before a transfer, as many as fit into idleTimeSpent and at
-	// least leastEchoes.
-	idleEchoes    = 10
-	leastEchoes   = 3
-	idleTimeSpent = 300 * time.Millisecond
-	// echoEvery is how often one is asked beside a transfer, but not before payloadEach
-	// more bytes have arrived: with its headers an echo is up to some 250 bytes, and shall not
-	// show in what a slow link carries.
-	echoEvery   = 100 * time.Millisecond
-	payloadEach = 32 << 10
+	// Before a transfer the client sends up to maxIdleEchoes within idleEchoTime, and at least minIdleEchoes.
+	maxIdleEchoes = 10
+	minIdleEchoes = 3
+	idleEchoTime  = 300 * time.Millisecond
+	// During a transfer it sends an echo at most each echoInterval and after minPayloadPerEcho bytes. An echo has
+	// up to 250 bytes with headers, which must not slow down a slow link.
+	echoInterval      = 100 * time.Millisecond
+	minPayloadPerEcho = 32 << 10
 )
 
-// echo is a question and its answer.
+// echo is a request and its reply.
 type echo struct {
 	Number uint32 `json:"n"`
-	// Sending is added by a server that sends payload meanwhile.
+	// Sending is set by a server that sends payload.
 	Sending *transfer.Sending `json:"sending,omitempty"`
-	// ClockNs is the server's clock when it answered: nanoseconds since the session began, by
-	// a clock that is never set. 0: it does not tell.
+	// ClockNs is the server's monotonic clock, ns since the start of the session. 0: unknown.
 	ClockNs int64 `json:"clock_ns,omitempty"`
 }
 
-// echoes asks the far end beside a transfer. One question is under way at a time.
-type echoes struct {
-	ctl   *control
-	spec  transfer.Spec
-	begun time.Time
-	moved atomic.Int64   // payload that has arrived
-	far   *engine.Latest // how the far end stands, if it sends
+// echoProbe sends echoes during a transfer. One echo is outstanding at a time.
+type echoProbe struct {
+	ctl          *control
+	spec         transfer.Spec
+	startedAt    time.Time
+	payloadBytes atomic.Int64   // received
+	farSending   *engine.Latest // the far sender's state
 
-	mu      sync.Mutex // guards what follows
-	latency transfer.Latency
-	number  uint32
-	asked   time.Time
-	waiting bool
-	clock   int64 // the last ClockNs
-	drift   drift
+	mu          sync.Mutex // guards the fields below
+	latency     transfer.Latency
+	number      uint32
+	sentAt      time.Time
+	pending     bool
+	lastClockNs int64
+	drift       drift
 }
 
-// longestSession bounds the far end's clock, which counts from the session's beginning.
-const longestSession = 366 * 24 * time.Hour
+// maxSession limits the far end's clock, which counts from the session's start.
+const maxSession = 366 * 24 * time.Hour
 
-// idle asks before the transfer, while nobody else reads the control connection.
-func (e *echoes) idle(ctx context.Context) error {
+// probeIdle sends echoes before the transfer and reads the replies itself.
+func (e *echoProbe) probeIdle(ctx context.Context) error {
 	e.latency.Method = transfer.ByEcho
-	for start := time.Now(); len(e.latency.Idle) < idleEchoes; {
-		if len(e.latency.Idle) >= leastEchoes && time.Since(start) > idleTimeSpent {
+	for start := time.Now(); len(e.latency.Idle) < maxIdleEchoes; {
+		if len(e.latency.Idle) >= minIdleEchoes && time.Since(start) > idleEchoTime {
 			break
 		}
-		if err := e.ask(); err != nil {
+		if err := e.send(); err != nil {
 			return err
 		}
-		m, err := e.ctl.next(ctx, e.ctl.times.Answer)
+		m, err := e.ctl.readNext(ctx, e.ctl.timeouts.Answer)
 		if err != nil {
 			return err
 		}
-		if err := e.answered(m); err != nil {
+		if err := e.receive(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *echoes) ask() error {
+func (e *echoProbe) send() error {
 	e.mu.Lock()
 	e.number++
 	question := echo{Number: e.number}
-	e.asked = time.Now()
-	e.waiting = true
+	e.sentAt = time.Now()
+	e.pending = true
 	e.mu.Unlock()
 	return e.ctl.send(kindEcho, question)
 }
 
-// answered books an answer: as one under load once the transfer's bytes arrive.
-func (e *echoes) answered(m message) error {
+// receive records a reply: as loaded latency once payload has arrived.
+func (e *echoProbe) receive(m message) error {
 	now := time.Now()
 	var answer echo
 	if err := m.decode(kindEcho, &answer); err != nil {
@@ -94,26 +91,26 @@ func (e *echoes) answered(m message) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.waiting || answer.Number != e.number {
-		return fmt.Errorf("an answer to question %d that was not asked", answer.Number)
+	if !e.pending || answer.Number != e.number {
+		return fmt.Errorf("an answer to echo %d that was not sent", answer.Number)
 	}
-	e.waiting = false
-	if answer.Sending != nil && e.far != nil {
-		if err := answer.Sending.Believe(e.spec, now.Sub(e.begun)); err != nil {
+	e.pending = false
+	if answer.Sending != nil && e.farSending != nil {
+		if err := answer.Sending.Believe(e.spec, now.Sub(e.startedAt)); err != nil {
 			return err
 		}
-		e.far.Set(*answer.Sending)
+		e.farSending.Set(*answer.Sending)
 	}
-	took := now.Sub(e.asked)
+	took := now.Sub(e.sentAt)
 	if answer.ClockNs != 0 {
-		if answer.ClockNs < e.clock || answer.ClockNs > int64(longestSession) {
+		if answer.ClockNs < e.lastClockNs || answer.ClockNs > int64(maxSession) {
 			return &transfer.UnbelievableError{Field: "clock_ns", Value: answer.ClockNs,
-				Why: fmt.Sprintf("is not between %d, which it said before, and a year", e.clock)}
+				Why: fmt.Sprintf("is not between the last value %d and a year", e.lastClockNs)}
 		}
-		e.clock = answer.ClockNs
-		e.drift.add(e.asked.Sub(e.begun), now.Sub(e.begun), time.Duration(answer.ClockNs))
+		e.lastClockNs = answer.ClockNs
+		e.drift.add(e.sentAt.Sub(e.startedAt), now.Sub(e.startedAt), time.Duration(answer.ClockNs))
 	}
-	if e.moved.Load() > 0 {
+	if e.payloadBytes.Load() > 0 {
 		e.latency.Loaded = append(e.latency.Loaded, took)
 	} else {
 		e.latency.Idle = append(e.latency.Idle, took)
@@ -121,9 +118,9 @@ func (e *echoes) answered(m message) error {
 	return nil
 }
 
-// run asks until ctx ends.
-func (e *echoes) run(ctx context.Context) {
-	tick := time.NewTicker(echoEvery)
+// run sends echoes until ctx ends.
+func (e *echoProbe) run(ctx context.Context) {
+	tick := time.NewTicker(echoInterval)
 	defer tick.Stop()
 	for paid := int64(0); ; {
 		select {
@@ -132,28 +129,27 @@ func (e *echoes) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		e.mu.Lock()
-		waiting := e.waiting
+		waiting := e.pending
 		e.mu.Unlock()
-		moved := e.moved.Load()
-		if waiting || moved-paid < payloadEach {
+		moved := e.payloadBytes.Load()
+		if waiting || moved-paid < minPayloadPerEcho {
 			continue
 		}
 		paid = moved
-		if e.ask() != nil {
-			return // whoever reads the connection says why
+		if e.send() != nil {
+			return // the connection's reader reports the error
 		}
 	}
 }
 
-// result is what was learned, when nobody reads the connection for it any more. An
-// unanswered question counts as lost.
-func (e *echoes) result() (latency *transfer.Latency, drift float64) {
+// result returns the latency after the last read of the connection. A missing reply counts as lost.
+func (e *echoProbe) result() (latency *transfer.Latency, drift float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.waiting {
+	if e.pending {
 		e.latency.Lost++
-		e.waiting = false
-		e.ctl.stale++
+		e.pending = false
+		e.ctl.staleEchoes++
 	}
-	return &e.latency, e.drift.shown
+	return &e.latency, e.drift.ratio
 }

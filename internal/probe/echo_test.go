@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestLatencyBesideATransfer(t *testing.T) {
+func TestTransfer_MeasuresLatencyByEcho(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 		r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: direction, Time: 450 * time.Millisecond,
@@ -23,8 +23,7 @@ func TestLatencyBesideATransfer(t *testing.T) {
 			t.Errorf("%s: %+v", direction, l)
 		}
 	}
-	// Transfers that are over before an answer comes leave nothing behind that the next
-	// one could stumble over.
+	// Transfers that end before an echo's reply do not disturb the next one.
 	for i := range 20 {
 		if _, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 300_000,
 			Latency: i%2 == 0}, nil); err != nil {
@@ -33,8 +32,8 @@ func TestLatencyBesideATransfer(t *testing.T) {
 	}
 }
 
-// A server of before there were echoes is asked by ICMP, or the latency is not known.
-func TestLatencyWithAnOlderServer(t *testing.T) {
+// With servers that do not support echoes, latency is measured by ICMP or unknown.
+func TestTransfer_MeasuresLatencyWithoutEcho(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	c.ForgetEcho()
 	r, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Down, Time: 300 * time.Millisecond,

@@ -1,6 +1,6 @@
 package probe
 
-// What tests need to play either end.
+// Exports for tests that simulate either end.
 var (
 	WriteMessage = writeMessage
 	ReadMessage  = readMessage
@@ -18,7 +18,7 @@ type (
 	Answer = result
 )
 
-// ForgetEcho makes the server one that knows no echoes.
+// ForgetEcho simulates a server without echoes.
 func (c *Client) ForgetEcho() { c.control.hello.Echo = false }
 
 func (m message) Decode(k kind, into any) error { return m.decode(k, into) }

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/server"
 )
 
-// answering accepts connections and lets each be answered.
+// answering accepts connections and calls answer for each.
 func answering(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func answering(t *testing.T, answer func(net.Conn)) string {
 
 func untilClosed(conn net.Conn) { io.Copy(io.Discard, conn) }
 
-func TestFarEndsThatAreNoPeers(t *testing.T) {
+func TestConnect_NamesOtherServers(t *testing.T) {
 	t.Parallel()
 	says := func(text string) func(net.Conn) {
 		return func(conn net.Conn) {
@@ -62,7 +62,7 @@ func TestFarEndsThatAreNoPeers(t *testing.T) {
 		{"busy", answering(t, says("B")), "as many clients", "later"},
 		{"ssh", answering(t, says("SSH-2.0-OpenSSH_9.9\r\n")), "an SSH server", "port"},
 		{"web", answering(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "a web server", "port"},
-		{"something", answering(t, says("\x00\x01garbage")), `says "\x00\x01garbage"`, "port"},
+		{"something", answering(t, says("\x00\x01garbage")), `sent "\x00\x01garbage"`, "port"},
 		{"closes within TLS", answering(t, func(conn net.Conn) { io.WriteString(conn, "F") }), "closed the connection",
 			"fullpipe serve"},
 		{"garbage for TLS", answering(t, says("F"+strings.Repeat("\x16garbage", 100))), "TLS", ""},
@@ -85,7 +85,7 @@ func TestFarEndsThatAreNoPeers(t *testing.T) {
 	}
 }
 
-func TestNoKeyAtHand(t *testing.T) {
+func TestIdentify(t *testing.T) {
 	_, err := peer.Open(context.Background(), serve(t, server.Config{Key: key}), peer.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no key") {
 		t.Error(err)

@@ -33,12 +33,12 @@ func FuzzReadMessage(f *testing.F) {
 		if m.kind != kindResult && len(m.text) > limit {
 			t.Fatalf("%d bytes read, %d allowed", len(m.text), limit)
 		}
-		// Whatever it is, reading it as each message must not panic.
+		// Decoding any bytes as any message must not panic.
 		for k, into := range map[kind]any{kindHello: &Hello{}, kindOffer: &offer{}, kindAccept: &accept{},
 			kindProgress: &progressMessage{}, kindResult: &result{}, kindEcho: &echo{}} {
 			if m.decode(k, into) == nil {
 				if r, ok := into.(*result); ok && r.End != nil && len(r.End.Streams) > 0 {
-					thin(r.End)
+					downsample(r.End)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestSession_EndsWhenItsKeyExpires waits in a session that asks for nothing.
+// TestSession_EndsWhenItsKeyExpires keeps a session idle.
 func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
@@ -20,7 +20,7 @@ func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		valid time.Duration // 0: for ever
+		valid time.Duration // 0: never
 		want  time.Duration
 		ended bool
 	}{
@@ -44,8 +44,8 @@ func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
 	}
 }
 
-// TestSession_AsksForItsKeyAtEachRequest changes the keys of a server under a session.
-func TestSession_AsksForItsKeyAtEachRequest(t *testing.T) {
+// TestSession_ChecksItsKeyAtEachRequest changes the server's keys during a session.
+func TestSession_ChecksItsKeyAtEachRequest(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSession_AsksForItsKeyAtEachRequest(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		now   []Holder
-		wants string // of the answer to an offer of one minute
+		wants string // to an offer of 1 min
 		ended bool
 	}{
 		{"another name", []Holder{{Name: "a-before", Key: key, Time: time.Second}}, "more than the far end's 1s", false},
@@ -66,7 +66,7 @@ func TestSession_AsksForItsKeyAtEachRequest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			limits := DefaultLimits()
-			limits.Time = 30 * time.Second // the server's own
+			limits.Time = 30 * time.Second // the server's key
 			var now atomic.Pointer[[]Holder]
 			now.Store(&[]Holder{{Name: "a", Key: key, Time: 10 * time.Second}})
 			s := &Session{Certificate: cert, Key: NewKey(), Hello: Hello{Limits: limits},
@@ -75,7 +75,7 @@ func TestSession_AsksForItsKeyAtEachRequest(t *testing.T) {
 			answer := func() string {
 				go writeMessage(secured, kindOffer, minute)
 				for {
-					m, err := readMessage(secured, mostAnswer)
+					m, err := readMessage(secured, maxAnswer)
 					if err != nil {
 						return err.Error()
 					}

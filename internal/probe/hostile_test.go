@@ -17,14 +17,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// A server that knows the key and goes wrong at one step.
-func TestServersThatGoWrong(t *testing.T) {
+// Each server knows the key and misbehaves at one step.
+func TestClient_SurvivesMisbehavingServers(t *testing.T) {
 	cert, err := probe.NewCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
 	hello := probe.Hello{Version: probe.Version, Limits: probe.DefaultLimits()}
-	// after plays a server that sends hello and then does something.
+	// after simulates a server that sends hello and then calls then.
 	after := func(hello probe.Hello, then func(conn net.Conn)) func(net.Conn) {
 		return func(tcp net.Conn) {
 			io.ReadFull(tcp, make([]byte, probe.PrefaceSize))
@@ -35,7 +35,7 @@ func TestServersThatGoWrong(t *testing.T) {
 			}
 		}
 	}
-	answers := func(kindOf byte, body any, then func(net.Conn)) func(net.Conn) {
+	replies := func(kindOf byte, body any, then func(net.Conn)) func(net.Conn) {
 		return after(hello, func(conn net.Conn) {
 			probe.ReadMessage(conn, 1<<16)
 			if kindOf == 'A' {
@@ -52,16 +52,16 @@ func TestServersThatGoWrong(t *testing.T) {
 	l, _ := net.Listen("tcp", "127.0.0.1:0")
 	refusing := l.Addr().(*net.TCPAddr).Port
 	l.Close()
-	// A data port that takes connections and reads or does nothing with them.
-	reading := answering(t, untilClosed)
+	readForever := answering(t, untilClosed)
 	resetting := answering(t, func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0) })
 	port := func(address string) int { a, _ := net.ResolveTCPAddr("tcp", address); return a.Port }
 
 	progress := func(then func(net.Conn)) func(net.Conn) {
-		return answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, then)
+		return replies('A',
+			probe.Accept{Tokens: tokens, Port: port(readForever)}, then)
 	}
 	result := func(text string) func(net.Conn) {
-		var wire bytes.Buffer // compressing takes longer than a client waits in these tests
+		var wire bytes.Buffer // compression takes longer than the clients' timeout in these tests
 		probe.WriteMessage(&wire, probe.KindResult, json.RawMessage(text))
 		return progress(func(conn net.Conn) {
 			conn.Write(wire.Bytes())
@@ -90,24 +90,25 @@ func TestServersThatGoWrong(t *testing.T) {
 			untilClosed), transfer.Up},
 		{"leaves on an offer", "closed the connection", after(hello, func(conn net.Conn) { probe.ReadMessage(conn, 1<<16) }),
 			transfer.Up},
-		{"answers an offer with a result", "expected", answers('R', probe.Answer{}, nothing), transfer.Up},
-		{"no tokens", "0 stream tokens", answers('A', probe.Accept{}, untilClosed), transfer.Up},
-		{"refuses", "not today", answers('A', probe.Accept{Error: "not today"}, untilClosed), transfer.Up},
-		{"refuses a field", "Far.MSS", answers('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed),
+		{"sends a result instead of accept", "expected", replies('R', probe.Answer{}, nothing), transfer.Up},
+		{"no tokens", "0 stream tokens", replies('A', probe.Accept{}, untilClosed), transfer.Up},
+		{"refuses", "not today", replies('A', probe.Accept{Error: "not today"}, untilClosed), transfer.Up},
+		{"refuses a field", "Far.MSS", replies('A', probe.Accept{Field: "Far.MSS", Error: "too small"}, untilClosed),
 			transfer.Up},
-		{"data port not there", "refused", answers('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed),
+		{"data port not there", "refused", replies('A', probe.Accept{Tokens: tokens, Port: refusing}, untilClosed),
 			transfer.Up},
-		{"gone during a transfer", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)},
+		{"gone during a transfer", "closed the connection", replies('A',
+			probe.Accept{Tokens: tokens, Port: port(readForever)},
 			nothing), transfer.Up},
-		{"data connection reset", "closed the connection", answers('A', probe.Accept{Tokens: tokens, Port: port(resetting)},
+		{"data connection reset", "closed the connection", replies('A', probe.Accept{Tokens: tokens, Port: port(resetting)},
 			untilClosed), transfer.Up},
-		{"a token of another length", "token of 3 bytes", answers('A', probe.Accept{Tokens: []string{"xyz"}}, untilClosed),
+		{"a token of another length", "token of 3 bytes", replies('A', probe.Accept{Tokens: []string{"xyz"}}, untilClosed),
 			transfer.Up},
-		{"floods an answer with warnings", "warnings is not believable", answers('A', probe.Accept{Tokens: tokens,
+		{"floods an answer with warnings", "warnings is not believable", replies('A', probe.Accept{Tokens: tokens,
 			Warnings: make([]string, 100)}, untilClosed), transfer.Up},
 		{"a warning of 5000 bytes", "warnings is not believable", result(`{"warnings":["` + strings.Repeat("x", 5000) + `"]}`),
 			transfer.Up},
-		{"a port that cannot be", "port 99999", answers('A', probe.Accept{Tokens: tokens, Port: 99999}, untilClosed),
+		{"a port that cannot be", "port 99999", replies('A', probe.Accept{Tokens: tokens, Port: 99999}, untilClosed),
 			transfer.Up},
 		{"more streams than asked", "streams is not believable", result(`{"end":{"streams":[{},{}]}}`), transfer.Up},
 		{"half a million streams", "a result of 999999", result(`{"end":{"streams":[` + strings.Repeat("{},", 999_998) +
@@ -128,19 +129,21 @@ func TestServersThatGoWrong(t *testing.T) {
 			for probe.WriteMessage(conn, probe.KindProgress, json.RawMessage(`{"interval":{"end_ns":1,"bytes":1}}`)) == nil {
 			}
 		}), transfer.Up},
-		{"sends nothing", "no answer", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)}, untilClosed),
+		{"sends nothing", "no answer", replies('A',
+			probe.Accept{Tokens: tokens, Port: port(readForever)}, untilClosed),
 			transfer.Down},
-		{"sends nothing but says it lives", "stalled", answers('A', probe.Accept{Tokens: tokens, Port: port(reading)},
+		{"sends nothing but says it lives", "stalled", replies('A',
+			probe.Accept{Tokens: tokens, Port: port(readForever)},
 			func(conn net.Conn) {
 				for probe.WriteMessage(conn, probe.KindProgress, struct{}{}) == nil {
-					time.Sleep(100 * time.Millisecond) // as a living server does
+					time.Sleep(100 * time.Millisecond) // like a healthy server
 				}
 			}), transfer.Down},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			address := answering(t, tt.server)
-			begun := time.Now()
+			startedAt := time.Now()
 			c, err := far(address).Connect(context.Background())
 			if err == nil {
 				defer c.Close()
@@ -153,19 +156,19 @@ func TestServersThatGoWrong(t *testing.T) {
 			if err != nil && !errors.As(err, &u) && !strings.Contains(err.Error(), address) {
 				t.Errorf("%v does not name %s", err, address)
 			}
-			if took := time.Since(begun); took > time.Minute {
+			if took := time.Since(startedAt); took > time.Minute {
 				t.Errorf("it took %v to say so", took)
 			}
 		})
 	}
 }
 
-// Clients that mean no good, or do not know better; an honest one is served beside them.
-func TestClientsThatGoWrong(t *testing.T) {
+// Misbehaving clients. An honest client is served concurrently.
+func TestSession_SurvivesMisbehavingClients(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 100)
 	address := serve(t, server.Config{Key: key, Clients: 20, Event: func(e server.Event) {
-		if e.What == "gone" || e.Err != nil && strings.HasPrefix(e.Err.Error(), "no proof") {
+		if e.Kind == "gone" || e.Err != nil && strings.HasPrefix(e.Err.Error(), "no proof") {
 			gone <- struct{}{}
 		}
 	}})
@@ -239,7 +242,7 @@ func TestClientsThatGoWrong(t *testing.T) {
 		t.Log(tt.name)
 		wait()
 	}
-	// What a server refuses it refuses politely.
+	// The server refuses these offers and continues the session.
 	conn, err := secured(key)
 	if err != nil {
 		t.Fatal(err)
@@ -272,14 +275,14 @@ func TestClientsThatGoWrong(t *testing.T) {
 	checkResult(t, r, 100_000)
 }
 
-func TestMoreStreamsThanAllowed(t *testing.T) {
+func TestSession_RefusesTooManyStreams(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key, Streams: 4}), key)
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1000, Streams: 5}
 	if _, err := transfer.Run(context.Background(), c, spec, nil); err == nil || !strings.Contains(err.Error(),
 		"carries at most 4") {
 		t.Error(err)
 	}
-	for range 3 { // what was promised is free again after each
+	for range 3 { // reservations are freed after each
 		spec.Streams = 4
 		if _, err := transfer.Run(context.Background(), c, spec, nil); err != nil {
 			t.Error(err)
@@ -287,7 +290,7 @@ func TestMoreStreamsThanAllowed(t *testing.T) {
 	}
 }
 
-func TestMoreClientsThanAllowed(t *testing.T) {
+func TestServer_RefusesTooManyClients(t *testing.T) {
 	address := serve(t, server.Config{Key: key, Clients: 1})
 	connect(t, address, key)
 	_, err := far(address).Connect(context.Background())
@@ -296,9 +299,9 @@ func TestMoreClientsThanAllowed(t *testing.T) {
 	}
 }
 
-// A server that lets its client wait for a turn may not push it back, name a place that no
-// queue has, or tell of places without end; and an interrupt ends the waiting whatever comes.
-func TestQueuesThatLie(t *testing.T) {
+// A queueing server must not move the client back, send an impossible place, or send places without end. An
+// interrupt ends the wait in each case.
+func TestClient_RejectsImpossibleQueues(t *testing.T) {
 	t.Parallel()
 	cert, err := probe.NewCertificate()
 	if err != nil {
@@ -316,12 +319,12 @@ func TestQueuesThatLie(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		hello func(n int) probe.Hello
-		want  string
-		told  int // at most
+		hello  func(n int) probe.Hello
+		want   string
+		places int // at most
 	}{
-		"back and forth": {func(n int) probe.Hello { return at(1 + n%2) }, "at place 2, where 1 can be the last", 1},
-		"an endless one": {func(n int) probe.Hello { return at(1 << 40) }, "where 1000 can be the last", 0},
+		"back and forth": {func(n int) probe.Hello { return at(1 + n%2) }, "at place 2; the last possible place is 1", 1},
+		"an endless one": {func(n int) probe.Hello { return at(1 << 40) }, "the last possible place is 1000", 0},
 		"a flood":        {func(n int) probe.Hello { return at(1) }, "floods", 1},
 		"a long one":     {func(n int) probe.Hello { return at(max(1000-n, 1)) }, "floods", 1000},
 		"a time before 1970": {func(n int) probe.Hello {
@@ -332,15 +335,15 @@ func TestQueuesThatLie(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			told := 0
+			places := 0
 			f := far(queue(c.hello))
-			f.Waiting = func(int) { told++ }
+			f.OnQueued = func(int) { places++ }
 			client, err := f.Connect(t.Context())
 			if err == nil {
 				client.Close()
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || told > c.told {
-				t.Errorf("told %d places, %v; want %q", told, err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || places > c.places {
+				t.Errorf("%d places, %v; want %q", places, err, c.want)
 			}
 		})
 	}
@@ -349,12 +352,12 @@ func TestQueuesThatLie(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		interrupted := errors.New("interrupted")
 		f := far(queue(func(n int) probe.Hello {
-			if n > 50 { // while it goes on
+			if n > 50 { // during the wait
 				cancel(interrupted)
 			}
 			return at(1)
 		}))
-		f.Waiting = func(int) {}
+		f.OnQueued = func(int) {}
 		if _, err := f.Connect(ctx); !errors.Is(err, interrupted) {
 			t.Error(err)
 		}

@@ -10,13 +10,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// DefaultLimits are what a server grants one client unless it is told otherwise.
+// DefaultLimits are a server's default limits for one client.
 func DefaultLimits() Limits {
 	return Limits{Time: time.Hour, Bytes: 1 << 42, Streams: 128, Buffer: 1 << 30, Options: systemOptions}
 }
 
-// Check says whether a Spec makes sense and whether a server with these limits would
-// carry it out: nil or *transfer.Unsupported.
+// Check returns *transfer.Unsupported if the Spec is invalid or exceeds the limits.
 func (h Hello) Check(s transfer.Spec) error {
 	no := func(field, why string, args ...any) error {
 		return &transfer.Unsupported{Field: field, Why: fmt.Sprintf(why, args...)}
@@ -33,8 +32,8 @@ func (h Hello) Check(s transfer.Spec) error {
 	case s.Streams > l.Streams:
 		return no("Streams", "%d is more than the far end's %d", s.Streams, l.Streams)
 	case l.Bps > 0 && rate(s) > l.Bps:
-		return no("Program.WriteBps", "the far end carries at most %v in a test and wants to be asked for a rate "+
-			"(--write-rate)", units.Rate(l.Bps))
+		return no("Program.WriteBps", "the far end allows at most %v per test and requires a rate (--write-rate)",
+			units.Rate(l.Bps))
 	}
 	for _, size := range []struct {
 		name  string
@@ -55,7 +54,7 @@ func (h Hello) Check(s transfer.Spec) error {
 	return nil
 }
 
-// rate is what all streams of a Spec may send together, in bit/s.
+// rate returns the maximum send rate of all streams of a Spec, bit/s.
 func rate(s transfer.Spec) float64 {
 	one := math.Inf(1)
 	if s.Program.WriteBps > 0 {
@@ -71,9 +70,8 @@ func rate(s transfer.Spec) float64 {
 	return one * float64(max(s.Streams, 1))
 }
 
-// Excess says that a transfer, or one direction of a test, has moved more than the
-// limits allow so long after its first byte. The rate is an average, with a second and a
-// tenth to spare: what stood in queues may come at once.
+// Excess returns an error if a transfer or direction has moved more than allowed since its first byte. The rate is
+// an average with 1.1 s of tolerance for queued data.
 func (l Limits) Excess(bytes int64, elapsed time.Duration) error {
 	switch {
 	case l.Bytes > 0 && bytes > l.Bytes:

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestTrafficClassIsChecked(t *testing.T) {
+func TestLimits_CheckTrafficClass(t *testing.T) {
 	hello := Hello{Limits: DefaultLimits()}
 	check := func(near, far int) error {
 		return hello.Check(transfer.Spec{Direction: transfer.Up, Time: time.Second, Near: transfer.Socket{TOS: near},

@@ -23,11 +23,11 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// However a far end packs its lies, reading a result takes a bounded memory.
-func TestResultsTakeBoundedMemory(t *testing.T) {
+// Decoding any result uses limited memory.
+func TestDecodeResult_LimitsMemory(t *testing.T) {
 	const most = 64 << 20
 	fill := func(head, body, tail string) string {
-		return head + strings.Repeat(body, (mostUnpacked-len(head)-len(tail))/len(body)-1) + tail
+		return head + strings.Repeat(body, (maxUnpacked-len(head)-len(tail))/len(body)-1) + tail
 	}
 	for name, text := range map[string]string{
 		"streams":    fill(`{"end":{"streams":[`, `{},`, `{}]}}`),
@@ -46,7 +46,7 @@ func TestResultsTakeBoundedMemory(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if m, err := readMessage(&wire, mostResult); err == nil {
+		if m, err := readMessage(&wire, maxResult); err == nil {
 			m.decodeResult(transfer.Spec{Streams: 1}, time.Second)
 		}
 		runtime.ReadMemStats(&after)

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a server on loopback and answers its address.
+// serve starts a server on loopback and returns its address.
 func serve(t testing.TB, c server.Config) (address string) {
 	t.Helper()
-	c.Address, c.Times = "127.0.0.1:0", brief
+	c.Address, c.Timeouts = "127.0.0.1:0", brief
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := server.New(ctx, c)
 	if err != nil {
@@ -40,11 +40,11 @@ func serve(t testing.TB, c server.Config) (address string) {
 	return s.Addr().String()
 }
 
-// brief is how long ends that may be silent are waited for here.
-var brief = probe.Times{Answer: 3 * time.Second, Result: 3 * time.Second, Stop: 500 * time.Millisecond,
+// brief are short timeouts for silent far ends.
+var brief = probe.Timeouts{Answer: 3 * time.Second, Result: 3 * time.Second, Stop: 500 * time.Millisecond,
 	Stall: 1500 * time.Millisecond}
 
-func far(address string) probe.Far { return probe.Far{Address: address, Key: key, Times: brief} }
+func far(address string) probe.Far { return probe.Far{Address: address, Key: key, Timeouts: brief} }
 
 func connect(t testing.TB, address string, key probe.Key) *probe.Client {
 	t.Helper()
@@ -58,7 +58,7 @@ func connect(t testing.TB, address string, key probe.Key) *probe.Client {
 
 var key = probe.NewKey()
 
-func TestTransfers(t *testing.T) {
+func TestClient_Transfers(t *testing.T) {
 	for name, shared := range map[string]bool{"a port of its own": false, "the server's port": true} {
 		t.Run(name, func(t *testing.T) {
 			testTransfers(t, connect(t, serve(t, server.Config{Key: key, ShareWindows: shared}), key), shared)
@@ -71,7 +71,7 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 	for _, tt := range []struct {
 		name  string
 		spec  transfer.Spec
-		bytes int64 // exactly; 0: some
+		bytes int64 // exactly; 0: any
 	}{
 		{"time", transfer.Spec{Time: 60 * time.Millisecond}, 0},
 		{"bytes", transfer.Spec{Bytes: 3_000_001}, 3_000_001},
@@ -87,36 +87,37 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			t.Run(tt.name+" "+string(direction), func(t *testing.T) {
 				tt.spec.Direction = direction
-				r, told := untilSomeMoves(t, c, tt.spec)
+				r, reported := untilSomeMoves(t, c, tt.spec)
 				checkResult(t, r, tt.bytes)
 				_, port, _ := net.SplitHostPort(c.Address)
 				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared ||
 					tt.spec.Far.ReceiveBuffer == 0) {
 					t.Errorf("data connections on the server's port: %v", on)
 				}
-				if received, _ := r.Received(); told > received.Bytes || direction == transfer.Down && told != received.Bytes {
-					t.Errorf("intervals tell of %d bytes, the result of %d", told, received.Bytes)
+				if received, _ := r.Received(); reported > received.Bytes ||
+					direction == transfer.Down && reported != received.Bytes {
+					t.Errorf("intervals have %d bytes, the result %d", reported, received.Bytes)
 				}
 			})
 		}
 	}
 }
 
-// longest is how long a transfer may become that a busy machine gives no time.
+// longest limits the transfer time on a busy machine.
 const longest = 30 * time.Second
 
-// untilSomeMoves runs a transfer, and one that is bounded by time for longer until something came. Told
-// is what its intervals told of.
-func untilSomeMoves(t *testing.T, c *probe.Client, spec transfer.Spec) (r *transfer.Result, told int64) {
+// untilSomeMoves runs a transfer, and repeats a timed one with more time until data arrived. reported is the sum
+// of its intervals.
+func untilSomeMoves(t *testing.T, c *probe.Client, spec transfer.Spec) (r *transfer.Result, reported int64) {
 	t.Helper()
 	for {
-		told = 0
-		r, err := transfer.Run(context.Background(), c, spec, func(i transfer.Interval) { told += i.Bytes })
+		reported = 0
+		r, err := transfer.Run(context.Background(), c, spec, func(i transfer.Interval) { reported += i.Bytes })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if received, ok := r.Received(); ok && received.Bytes > 0 || spec.Bytes > 0 || spec.Time > longest {
-			return r, told
+			return r, reported
 		}
 		spec.Time *= 4
 	}
@@ -158,9 +159,9 @@ func checkResult(t *testing.T, r *transfer.Result, bytes int64) {
 	}
 }
 
-// TestWhatTheProgramsKnow: what held a program up for most of a transfer is seen for half of it
-// at least, on a busy machine in a longer one.
-func TestWhatTheProgramsKnow(t *testing.T) {
+// TestTransfer_MeasuresProgramWaits checks that at least half of a program's waits are attributed to it. Transfers
+// run longer on a busy machine.
+func TestTransfer_MeasuresProgramWaits(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	last := func(e *transfer.End) transfer.Sample { s := e.Streams[0].Samples; return s[len(s)-1] }
 	for _, tt := range []struct {
@@ -193,7 +194,7 @@ func TestWhatTheProgramsKnow(t *testing.T) {
 	}
 }
 
-func TestClientGoesOnAfterAFailure(t *testing.T) {
+func TestClient_WorksAfterFailedTransfer(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := transfer.Run(ctx, c, transfer.Spec{Direction: transfer.Down, Time: time.Minute},
@@ -202,7 +203,7 @@ func TestClientGoesOnAfterAFailure(t *testing.T) {
 		t.Fatalf("interrupted: %v, %+v", err, r)
 	}
 	if received, ok := r.Received(); !ok || received.Bytes == 0 || r.Far == nil {
-		t.Errorf("what was measured until then is lost: %+v, far %v", received, r.Far)
+		t.Errorf("the measurement until then is lost: %+v, far %v", received, r.Far)
 	}
 	if _, err := transfer.Run(ctx, c, transfer.Spec{Direction: transfer.Up, Bytes: 1}, nil); !errors.Is(err,
 		context.Canceled) {
@@ -219,7 +220,7 @@ func TestClientGoesOnAfterAFailure(t *testing.T) {
 	checkResult(t, r, 1000)
 }
 
-func TestCloseEndsARunningTransfer(t *testing.T) {
+func TestClient_CloseEndsTransfer(t *testing.T) {
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	started := make(chan struct{})
 	done := make(chan error)
@@ -245,8 +246,8 @@ func TestCloseEndsARunningTransfer(t *testing.T) {
 	}
 }
 
-func TestNothingStaysOpen(t *testing.T) {
-	testenv.Need(t, testenv.Linux) // it counts descriptors in /proc
+func TestClient_LeaksNoDescriptors(t *testing.T) {
+	testenv.Need(t, testenv.Linux) // counts descriptors in /proc
 	address := serve(t, server.Config{Key: key})
 	open := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
@@ -281,13 +282,13 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 }
 
-// Both ends' records join by the test's name, and the client learns the server's clock.
-func TestBothEndsKnowTheTest(t *testing.T) {
+// Both ends record the same test id, and the client knows the offset of the server's clock.
+func TestTransfer_SharesTestIDAndClock(t *testing.T) {
 	key := probe.NewKey()
-	told := make(chan *transfer.Result, 1)
+	clock := make(chan *transfer.Result, 1)
 	address := serve(t, server.Config{Key: key, Event: func(e server.Event) {
 		if e.Result != nil {
-			told <- e.Result
+			clock <- e.Result
 		}
 	}})
 	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -300,7 +301,7 @@ func TestBothEndsKnowTheTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there := <-told; r.Spec.TestID != id || there.Spec.TestID != id {
+	if there := <-clock; r.Spec.TestID != id || there.Spec.TestID != id {
 		t.Errorf("%q here, %q there", r.Spec.TestID, there.Spec.TestID)
 	}
 	if clock, ok := c.Clock(); !ok || clock.Bound <= 0 || clock.Offset.Abs() > clock.Bound {
@@ -308,8 +309,8 @@ func TestBothEndsKnowTheTest(t *testing.T) {
 	}
 }
 
-// TestTransfer_EndsWhenItsKeyExpires: once the client is in, its key is valid for a moment from each
-// request on, so that it expires during the transfer.
+// TestTransfer_EndsWhenItsKeyExpires sets the key's expiry shortly after each request, so that it expires during
+// the transfer.
 func TestTransfer_EndsWhenItsKeyExpires(t *testing.T) {
 	holder := probe.Holder{Name: "a", Key: probe.NewKey()}
 	var expires atomic.Bool

@@ -8,20 +8,17 @@ import (
 	"strings"
 )
 
-// PrefaceSize is how many bytes open every connection to a server, in this protocol
-// and in iperf3's.
+// PrefaceSize is the length of the preface of each connection, as in iperf3's protocol.
 const PrefaceSize = 37
 
-// Preface is what a connection begins with: Marker, a stream's Token or an iperf3
-// cookie.
+// Preface is the beginning of a connection: Marker, a stream's token or an iperf3 cookie.
 type Preface [PrefaceSize]byte
 
-// Marker opens a control connection. An iperf3 server takes it for a cookie and
-// answers its PARAM_EXCHANGE; no iperf3 client sends it, whose cookies are of a-z2-7
-// and end with NUL.
+// Marker opens a control connection. An iperf3 server takes it for a cookie and sends PARAM_EXCHANGE. No iperf3
+// client sends it: iperf3's cookies have a-z2-7 and end with NUL.
 var Marker = Preface([]byte("FULLPIPE/1 CONTROL ------------------"))
 
-// What a server's first byte after Marker says.
+// The server's first byte after Marker.
 const (
 	AnswerFullpipe = 'F'
 	AnswerBusy     = 'B'
@@ -30,8 +27,8 @@ const (
 	answerIperf3Busy = 0xff
 )
 
-// NewToken makes the preface of one data stream: 27 random bytes, a base64url text of
-// 36, ended by a newline where a cookie has NUL.
+// NewToken returns a token for one data stream: 27 random bytes as 36 characters of base64url, and a newline where
+// a cookie has NUL.
 func NewToken() Preface {
 	var random [27]byte
 	rand.Read(random[:])
@@ -41,20 +38,20 @@ func NewToken() Preface {
 	return t
 }
 
-// Key is the secret that a server and its clients share.
+// Key is the shared secret of a server and its clients.
 type Key [32]byte
 
-// NewKey makes a random key.
+// NewKey returns a random key.
 func NewKey() Key {
 	var k Key
 	rand.Read(k[:])
 	return k
 }
 
-// String is the key as users pass it on: 64 hexadecimal digits.
+// String returns the key as 64 hexadecimal digits.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// ParseKey reads what String wrote; white space around it does not matter.
+// ParseKey parses the text of String. It ignores surrounding white space.
 func ParseKey(text string) (Key, error) {
 	b, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(b) != len(Key{}) {

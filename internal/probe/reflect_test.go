@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// said is a proof as the protocol has it, for any role and session.
+// said returns a proof for any role and session.
 func said(t *testing.T, c *tls.Conn, key Key, role string) []byte {
 	t.Helper()
 	state := c.ConnectionState()
@@ -25,10 +25,11 @@ func said(t *testing.T, c *tls.Conn, key Key, role string) []byte {
 	return mac.Sum(nil)
 }
 
-// plainTLS is the client's half of the TLS session without any proof.
+// plainTLS is the client's TLS handshake without proofs.
 func plainTLS(t *testing.T, conn net.Conn) *tls.Conn {
 	t.Helper()
-	c := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: curves})
+	c := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+		CurvePreferences: keyExchanges})
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +40,14 @@ func pair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	a, b = net.Pipe()
 	for _, c := range []net.Conn{a, b} {
-		c.SetDeadline(time.Now().Add(20 * time.Second)) // ends what stands still
+		c.SetDeadline(time.Now().Add(20 * time.Second)) // ends a stalled test
 		t.Cleanup(func() { c.Close() })
 	}
 	return a, b
 }
 
-// A server that does not know the key, or knows the client's proof only, gets nothing: a
-// client shows its proof after it has seen the server's.
-func TestReflectedProofsDeceiveNoClient(t *testing.T) {
+// The client sends its proof only after a valid server's proof. A server without the key gets nothing.
+func TestClient_RejectsReflectedProofs(t *testing.T) {
 	key := NewKey()
 	cert, err := NewCertificate()
 	if err != nil {
@@ -69,7 +69,7 @@ func TestReflectedProofsDeceiveNoClient(t *testing.T) {
 			}
 			if first != nil {
 				c.Write(first(c))
-			} else { // as a client of the honest server, whose proof it passes on
+			} else { // a man in the middle that forwards the honest server's proof
 				out, honest := pair(t)
 				go SecureServer(t.Context(), honest, cert, key)
 				proof := make([]byte, sha256.Size)
@@ -88,8 +88,8 @@ func TestReflectedProofsDeceiveNoClient(t *testing.T) {
 	}
 }
 
-// A client that sends the server's proof back, of this session or of another, is none.
-func TestReflectedProofsDeceiveNoServer(t *testing.T) {
+// The server rejects its own proof, of this session or another.
+func TestServer_RejectsReflectedProofs(t *testing.T) {
 	key := NewKey()
 	cert, err := NewCertificate()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestReflectedProofsDeceiveNoServer(t *testing.T) {
 		"the server's role":  func(c *tls.Conn, _ []byte) []byte { return said(t, c, key, serverRole) },
 		"another key's":      func(c *tls.Conn, _ []byte) []byte { return said(t, c, NewKey(), clientRole) },
 		"zeros":              func(*tls.Conn, []byte) []byte { return make([]byte, sha256.Size) },
-		"the client's proof": func(c *tls.Conn, _ []byte) []byte { return said(t, c, key, clientRole) }, // the control
+		"the client's proof": func(c *tls.Conn, _ []byte) []byte { return said(t, c, key, clientRole) }, // control case
 	} {
 		c, proof, admitted := session()
 		if _, err := c.Write(answer(c, proof)); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestSendersRule needs the unacknowledged bytes of a socket, which only Linux reports.
-func TestSendersRule(t *testing.T) {
+// TestSender_UnacknowledgedBytes needs the unacknowledged bytes of a socket, which only Linux reports.
+func TestSender_UnacknowledgedBytes(t *testing.T) {
 	t.Setenv(engine.RuleVariable, "afd:8192")
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	for _, tt := range []struct {
@@ -34,7 +34,7 @@ func TestSendersRule(t *testing.T) {
 			t.Errorf("rule %q, want %q", r.Near.BufferRule, tt.rule)
 		}
 		for _, s := range r.Near.Streams[0].Samples {
-			if s.Queued > tt.most+1 { // the stream's end counts as one byte
+			if s.Queued > tt.most+1 { // FIN counts as one byte
 				t.Errorf("%s, writes of %d: %d bytes outstanding", tt.rule, tt.write, s.Queued)
 				break
 			}

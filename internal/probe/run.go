@@ -17,8 +17,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// besideICMP measures latency with a server that does not know echoes yet.
-func (r *run) besideICMP(ctx context.Context) error {
+// transferWithICMP measures latency by ICMP, for servers without echoes.
+func (r *run) transferWithICMP(ctx context.Context) error {
 	to, err := netip.ParseAddrPort(r.ctl.remote)
 	if err != nil {
 		return r.transfer(ctx)
@@ -34,34 +34,34 @@ func (r *run) besideICMP(ctx context.Context) error {
 
 // run is one transfer of a Client.
 type run struct {
-	ctl      *control
-	route    socket.Route
-	spec     transfer.Spec
-	each     func(transfer.Interval)
-	result   *transfer.Result
-	answered bool // the far end's part is over
-	ports    []uint16
-	echoes   *echoes // nil: none are asked
-	begin    func()  // called when the idle path is known; may be nil
+	ctl         *control
+	route       socket.Route
+	spec        transfer.Spec
+	onInterval  func(transfer.Interval)
+	result      *transfer.Result
+	farDone     bool // the far end has sent its result
+	ports       []uint16
+	echoes      *echoProbe // nil: none are sent
+	onIdleKnown func()     // called when the idle path is measured; may be nil
 }
 
 func (r *run) transfer(ctx context.Context) error {
 	if r.spec.Latency && r.ctl.hello.Echo {
-		r.echoes = &echoes{ctl: r.ctl, spec: r.spec, begun: time.Now()}
-		if err := r.echoes.idle(ctx); err != nil {
+		r.echoes = &echoProbe{ctl: r.ctl, spec: r.spec, startedAt: time.Now()}
+		if err := r.echoes.probeIdle(ctx); err != nil {
 			return fmt.Errorf("ask for an echo: %w", err)
 		}
 		defer func() { r.result.Latency, r.result.ClockDrift = r.echoes.result() }()
 	}
-	if r.begin != nil {
-		r.begin()
+	if r.onIdleKnown != nil {
+		r.onIdleKnown()
 	}
 	answer, err := r.offer(ctx)
 	if err != nil {
 		return err
 	}
 	r.forgetPath()
-	streams, err := r.connect(ctx, answer)
+	streams, err := r.openStreams(ctx, answer)
 	defer func() { closeAll(streams) }()
 	if err != nil {
 		return err
@@ -69,20 +69,20 @@ func (r *run) transfer(ctx context.Context) error {
 
 	moving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	far := make(chan farEnd, 1)
+	far := make(chan farOutcome, 1)
 	up := r.spec.Direction == transfer.Up
 	var sending engine.Latest
 	each := func(i transfer.Interval) {
 		i.Sender = sending.Get()
-		if r.each != nil {
-			r.each(i)
+		if r.onInterval != nil {
+			r.onInterval(i)
 		}
 		if r.echoes != nil {
-			r.echoes.moved.Add(i.Bytes)
+			r.echoes.payloadBytes.Add(i.Bytes)
 		}
 	}
 	if r.echoes != nil {
-		r.echoes.far = &sending
+		r.echoes.farSending = &sending
 		asking, stop := context.WithCancel(moving)
 		asked := make(chan struct{})
 		go func() {
@@ -92,17 +92,17 @@ func (r *run) transfer(ctx context.Context) error {
 		defer func() { stop(); <-asked }()
 	}
 	go func() {
-		f := r.ctl.await(r.spec, each, r.echoes)
+		f := r.ctl.readUntilResult(r.spec, each, r.echoes)
 		if f.err != nil {
 			cancel(f.err)
 		}
 		far <- f
 	}()
 	if r.spec.Time > 0 {
-		late := time.AfterFunc(r.spec.Time+r.ctl.times.Answer, func() { cancel(engine.ErrStalled) })
+		late := time.AfterFunc(r.spec.Time+r.ctl.timeouts.Answer, func() { cancel(engine.ErrStalled) })
 		defer late.Stop()
 	}
-	p := engine.Endpoint{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.times.Stall}
+	p := engine.Endpoint{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.timeouts.Stall}
 	if up {
 		p.Latest = &sending
 	}
@@ -112,26 +112,26 @@ func (r *run) transfer(ctx context.Context) error {
 	var nearErr error
 	r.result.Near, nearErr = p.Run(moving)
 	if !up || nearErr != nil {
-		closeAll(streams) // the sender learns that nobody reads any more
+		closeAll(streams) // shows the sender that this end stopped reading
 		streams = nil
 	}
-	return r.conclude(ctx, nearErr, far)
+	return r.awaitResult(ctx, nearErr, far)
 }
 
-// conclude waits for the far end's result, which a failure or an interruption here
-// hurries.
-func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) error {
-	wait := r.ctl.times.Result
+// awaitResult waits for the far end's result. After an error or interruption it sends Stop and waits for less
+// time.
+func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutcome) error {
+	wait := r.ctl.timeouts.Result
 	hurried := false
 	if nearErr != nil {
 		r.ctl.send(kindStop, struct{}{})
-		wait = r.ctl.times.Stop
+		wait = r.ctl.timeouts.Stop
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
-	var overdue <-chan time.Time // nothing may ever have reached the far end
+	var overdue <-chan time.Time // the far end may have received no data at all
 	if nearErr == nil && r.spec.Time > 0 {
-		t := time.NewTimer(r.ctl.times.Stop + 2*r.roundTrip())
+		t := time.NewTimer(r.ctl.timeouts.Stop + 2*r.lastRTT())
 		defer t.Stop()
 		overdue = t.C
 	}
@@ -139,29 +139,29 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 	for {
 		select {
 		case f := <-far:
-			r.answered = f.err == nil
+			r.farDone = f.err == nil
 			r.result.Far = f.result.End
 			r.result.Warnings = append(r.result.Warnings, f.result.Warnings...)
-			r.result.Warnings = append(r.result.Warnings, clippings("near", r.result.Near)...)
-			r.result.Warnings = append(r.result.Warnings, clippings("far", r.result.Far)...)
+			r.result.Warnings = append(r.result.Warnings, clippedBuffers("near", r.result.Near)...)
+			r.result.Warnings = append(r.result.Warnings, clippedBuffers("far", r.result.Far)...)
 			var farErr error
-			// Servers from before Versions do not tell why they stopped.
+			// Servers without Versions do not say why they stopped.
 			obeyed := hurried && (f.result.Stopped || r.ctl.hello.Versions == nil)
 			if f.result.Error != "" && !obeyed {
 				farErr = errors.New("the far end: " + f.result.Error)
 			}
-			if errors.Is(nearErr, f.err) { // the same failure seen twice
+			if errors.Is(nearErr, f.err) { // both ends report the same failure
 				f.err = nil
 			}
 			return errors.Join(nearErr, f.err, farErr)
 		case <-overdue:
 			hurried = true
 			r.ctl.send(kindStop, struct{}{})
-			late.Reset(r.ctl.times.Result)
+			late.Reset(r.ctl.timeouts.Result)
 		case <-interrupted:
 			interrupted = nil
 			r.ctl.send(kindStop, struct{}{})
-			late.Reset(r.ctl.times.Stop)
+			late.Reset(r.ctl.timeouts.Stop)
 		case <-late.C:
 			if nearErr == nil {
 				nearErr = fmt.Errorf("no result from the far end within %v of the transfer", wait)
@@ -173,8 +173,8 @@ func (r *run) conclude(ctx context.Context, nearErr error, far <-chan farEnd) er
 	}
 }
 
-// roundTrip is the last one that this end's kernel told of, 0 if none.
-func (r *run) roundTrip() (rtt time.Duration) {
+// lastRTT returns the last RTT of this end's kernel, 0 if unknown.
+func (r *run) lastRTT() (rtt time.Duration) {
 	if r.result.Near == nil {
 		return 0
 	}
@@ -186,7 +186,7 @@ func (r *run) roundTrip() (rtt time.Duration) {
 	return rtt
 }
 
-func clippings(which string, e *transfer.End) []string {
+func clippedBuffers(which string, e *transfer.End) []string {
 	if e == nil || len(e.Streams) == 0 {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	if err := r.ctl.send(kindOffer, o); err != nil {
 		return a, err
 	}
-	m, err := r.ctl.next(ctx, r.ctl.times.Answer)
+	m, err := r.ctl.readNext(ctx, r.ctl.timeouts.Answer)
 	if err != nil {
 		return a, fmt.Errorf("offer a transfer: %w", err)
 	}
@@ -238,22 +238,24 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	return a, a.check(max(r.spec.Streams, 1))
 }
 
-// forgetPath lets the transfer begin as if it were the first one to this host.
+// forgetPath deletes this host's cached metrics of the path, so that earlier transfers do not influence this one.
 func (r *run) forgetPath() {
 	to, err := netip.ParseAddrPort(r.ctl.remote)
 	if err == nil {
 		err = socket.ForgetPath(to.Addr())
 	}
 	if err != nil && socket.RemembersPaths() {
-		r.result.Warnings = append(r.result.Warnings, "this host remembers earlier transfers to the far end, which changes "+
+		r.result.Warnings = append(r.result.Warnings, "this host has cached metrics of earlier transfers "+
+			"to the far end, which change "+
 			"how this one began: "+err.Error())
 	}
 }
 
-// connect opens all streams before it shows any token, so that they start together.
-func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.ctl.times.Answer, errors.New("a data connection was not set up within "+
-		r.ctl.times.Answer.String()))
+// openStreams opens all streams before it sends tokens, so that they start together.
+func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.ctl.timeouts.Answer,
+		errors.New("a data connection was not set up within "+
+			r.ctl.timeouts.Answer.String()))
 	defer cancel()
 	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near)
 	options.Route = r.route
@@ -301,7 +303,7 @@ func (r *run) connect(ctx context.Context, a accept) ([]*socket.Stream, error) {
 		if errors.As(err, &option) {
 			return streams, option
 		}
-		return streams, fmt.Errorf("data connection to %s: %w", address, plain(err, r.ctl.times.Answer))
+		return streams, fmt.Errorf("data connection to %s: %w", address, simplify(err, r.ctl.timeouts.Answer))
 	}
 	return streams, nil
 }

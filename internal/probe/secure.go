@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// ErrWrongKey says that the two ends do not share a key.
+// ErrWrongKey reports that the two ends have different keys.
 var ErrWrongKey = errors.New("the other end has another key")
 
-// roles of the two proofs; a proof of one role is none of the other.
+// Roles of the two proofs. A proof is valid for one role only.
 const (
 	serverRole = "fullpipe server"
 	clientRole = "fullpipe client"
 	exporter   = "EXPORTER-fullpipe-1"
 )
 
-// curves leaves the post-quantum exchanges out, whose kilobytes cost seconds on a modem:
-// nothing that TLS carries here is worth reading later.
-var curves = []tls.CurveID{tls.X25519}
+// keyExchanges excludes post-quantum key exchanges: their kilobytes take seconds on a modem, and nothing here
+// needs long-term secrecy.
+var keyExchanges = []tls.CurveID{tls.X25519}
 
-// NewCertificate makes the throw-away certificate of one server. It proves nothing: the
-// key does, bound to the TLS session by its exporter (RFC 5705, RFC 8446 section 7.5).
+// NewCertificate returns a self-signed certificate for one server. It proves nothing: the proofs of the key are
+// bound to the TLS session by its exporter (RFC 5705, RFC 8446 section 7.5).
 func NewCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -48,25 +48,24 @@ func NewCertificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// SecureServer is the server's half of the handshake: TLS, then the proofs, the
-// server's first.
+// SecureServer is the server's handshake: TLS, then both proofs, the server's first.
 func SecureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, key Key) (*tls.Conn, error) {
 	return secureServer(ctx, conn, cert, func(string) Key { return key })
 }
 
-// secureServer lets the name that the client shows in TLS, the ID of its key, choose among
-// several.
+// secureServer chooses the key by the ID that the client sends as TLS server name.
 func secureServer(ctx context.Context, conn net.Conn, cert tls.Certificate, choose func(id string) Key) (*tls.Conn,
 	error) {
 	t := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13,
 		SessionTicketsDisabled: true,
-		CurvePreferences:       curves})
+		CurvePreferences:       keyExchanges})
 	return prove(ctx, t, choose, serverRole, clientRole)
 }
 
 func secureClient(ctx context.Context, conn net.Conn, key Key) (*tls.Conn, error) {
-	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: curves,
-		ServerName: key.ID().String()})
+	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+		CurvePreferences: keyExchanges,
+		ServerName:       key.ID().String()})
 	return prove(ctx, t, func(string) Key { return key }, clientRole, serverRole)
 }
 
@@ -86,8 +85,7 @@ func prove(ctx context.Context, t *tls.Conn, choose func(id string) Key, own, ot
 		mac.Write(bound)
 		return mac.Sum(nil)
 	}
-	// The server shows its proof first: who asks a stranger learns that he is one
-	// before giving anything away.
+	// The server sends its proof first, so a client learns of a wrong server before it reveals anything.
 	if own == serverRole {
 		if _, err := t.Write(proof(own)); err != nil {
 			return nil, err
@@ -96,7 +94,7 @@ func prove(ctx context.Context, t *tls.Conn, choose func(id string) Key, own, ot
 	theirs := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(t, theirs); err != nil {
 		if own == serverRole && errors.Is(err, io.EOF) {
-			return nil, ErrWrongKey // the client left on seeing our proof
+			return nil, ErrWrongKey // the client closed the connection on our proof
 		}
 		return nil, err
 	}

@@ -15,17 +15,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Host is what a session needs of the server around it.
+// Host is the server that a Session runs in.
 type Host interface {
-	// Expect makes the connections that show the tokens arrive on the channel. They
-	// connect to the port it answers (0: the server's own), where a listener was given
-	// the options before listen(). Forget undoes it.
+	// Expect passes the connections with the tokens to the channel. They connect to port (0: the server's own),
+	// where a listener has had the options since before listen(). forget ends it.
 	Expect(ctx context.Context, e Expected) (streams <-chan *net.TCPConn, port int, forget func(), err error)
-	// Grant makes a cookie with which an iperf3 test is admitted until revoke is called. The test ends at a time;
-	// zero: whenever it wants.
+	// Grant returns a cookie that admits iperf3 tests until revoke is called. The tests end at until; zero: no
+	// limit.
 	Grant(until time.Time) (cookie Preface, revoke func(), err error)
-	// Begin says that a transfer of the named test begins to move data, until over, which
-	// answers what other tests ran beside it; nil: none.
+	// Begin registers a running transfer of the named test. over returns the concurrent tests or nil.
 	Begin(test string) (over func() *transfer.Beside)
 }
 
@@ -33,8 +31,7 @@ type Host interface {
 type Expected struct {
 	Tokens  []Preface
 	Options socket.Options
-	// Client and Local are the two ends' addresses, Ports those that the client will
-	// connect from; none: not known.
+	// Client and Local are the addresses of the two ends. Ports are the client's ports, nil if unknown.
 	Client, Local netip.Addr
 	Ports         []uint16
 }
@@ -44,32 +41,30 @@ type Session struct {
 	Host        Host
 	Certificate tls.Certificate
 	Key         Key
-	// Holders, when not nil, returns who has a key of their own beside Key, each with its bounds. It is
-	// asked at each request, so that a key that is gone ends its sessions. Holder is the one that
-	// Admit let in, nil for who has Key.
+	// Holders, if not nil, returns the clients with keys of their own. It is called at each request, so that
+	// removing a key ends its sessions. Admit sets Holder, nil for a client with Key.
 	Holders func() []Holder
 	Holder  *Holder
-	// Local is where the client connected to, Remote where from.
+	// Local and Remote are the connection's addresses.
 	Local, Remote netip.AddrPort
 	Hello         Hello
-	Times         Times
-	// Turn is how the client's turn is waited for; nil: clients need not wait.
+	Timeouts      Timeouts
+	// Turn, if not nil, is the queue of an exclusive server.
 	Turn *Turn
-	// Event is told of each transfer; nil: nobody.
+	// Event, if not nil, receives each transfer.
 	Event func(*transfer.Result)
 
-	begun  time.Time // when Serve did
-	unheld *Limits   // the server's own, before a holder's narrowed them; nil: no holder did
+	startedAt    time.Time // start of Serve
+	serverLimits *Limits   // before a holder lowered them; nil: not lowered
 }
 
-// Admit answers Marker, which has been read, and has the client prove the key. Until
-// then it is a stranger and gets nothing else. After an error the caller closes conn; secured
-// is for Serve or Refuse.
+// Admit replies to Marker, which the caller has read, and lets the client prove the key. Until then the client is
+// unauthenticated and gets nothing else. On error the caller closes conn. secured is for Serve or Refuse.
 func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	conn.SetDeadline(time.Now().Add(s.times().Answer))
+	conn.SetDeadline(time.Now().Add(s.timeouts().Answer))
 	if _, err = conn.Write([]byte{AnswerFullpipe}); err == nil {
-		secured, err = secureServer(ctx, conn, s.Certificate, s.choose)
+		secured, err = secureServer(ctx, conn, s.Certificate, s.keyFor)
 	}
 	if err != nil {
 		return nil, err
@@ -77,54 +72,53 @@ func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, 
 	return secured, nil
 }
 
-// Refuse tells a client that has proven the key that there is no place for it, and
-// closes the connection. A client that does not know Hello.Busy is told by the answer to
-// its first message.
+// Refuse reports to an authenticated client that the server is busy and closes the connection. Clients without
+// Hello.Busy get the answer to their first message.
 func (s *Session) Refuse(secured *tls.Conn) {
 	defer secured.Close()
-	secured.SetDeadline(time.Now().Add(s.times().Stop))
+	secured.SetDeadline(time.Now().Add(s.timeouts().Stop))
 	if writeMessage(secured, kindHello, s.hello(true)) != nil {
 		return
 	}
-	if _, err := readMessage(secured, mostRequest); err == nil {
+	if _, err := readMessage(secured, maxRequest); err == nil {
 		writeMessage(secured, kindAccept, accept{Error: errBusy.Error()})
 	}
 }
 
-// hello is what this server tells of itself; busy says that it has no place.
+// hello returns the server's hello.
 func (s *Session) hello(busy bool) Hello {
 	h := s.Hello
 	h.KeyID = s.Key.ID().String()
-	h.Version = leastVersion
-	h.Versions = &speaks
+	h.Version = minVersion
+	h.Versions = &supportedVersions
 	h.Busy = busy
 	h.TimeNs = time.Now().UnixNano()
 	return h
 }
 
-// Serve carries out what an admitted client offers until it leaves. It closes secured.
+// Serve handles the requests of an admitted client until it leaves, then closes secured.
 func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 	defer secured.Close()
-	s.begun = time.Now()
+	s.startedAt = time.Now()
 	defer context.AfterFunc(ctx, func() { secured.NetConn().Close() })()
-	secured.SetDeadline(time.Time{}) // Admit's
+	secured.SetDeadline(time.Time{}) // clears Admit's deadline
 	over := make(chan struct{})
 	defer close(over)
-	messages, gone := requests(secured, over)
+	messages, gone := readRequests(secured, over)
 	if s.Turn != nil {
-		if err := s.await(ctx, secured, messages); err != nil {
+		if err := s.awaitTurn(ctx, secured, messages); err != nil {
 			return err
 		}
 		defer s.Turn.Release()
 	}
-	if err := s.greet(secured, s.hello(false)); err != nil {
+	if err := s.sendHello(secured, s.hello(false)); err != nil {
 		return err
 	}
-	c := serving{Session: s, conn: secured, messages: messages, revoke: func() {}}
+	c := clientSession{Session: s, conn: secured, messages: messages, revoke: func() {}}
 	defer func() { c.revoke() }()
-	idle := time.NewTimer(s.times().Idle)
+	idle := time.NewTimer(s.timeouts().Idle)
 	defer idle.Stop()
-	s.extendTurn(idleTurn)
+	s.extendTurn(idleTurnTimeout)
 	for {
 		select {
 		case m, open := <-messages:
@@ -134,45 +128,45 @@ func (s *Session) Serve(ctx context.Context, secured *tls.Conn) error {
 			if m.kind == kindStop { // crossed our result on the way
 				continue
 			}
-			if err := s.mayAsk(); err != nil {
+			if err := s.checkRequest(); err != nil {
 				s.refuseRequest(secured, err)
 				return err
 			}
-			if err := c.answer(ctx, m); err != nil {
+			if err := c.handle(ctx, m); err != nil {
 				return err
 			}
-			s.extendTurn(idleTurn)
-			if m.kind == kindGrant { // the test that it was granted is not heard of here
-				s.extendTurn(max(idleTurn, s.Hello.Limits.Time))
+			s.extendTurn(idleTurnTimeout)
+			if m.kind == kindGrant { // the granted test is not visible here
+				s.extendTurn(max(idleTurnTimeout, s.Hello.Limits.Time))
 			}
-		case <-s.ended():
+		case <-s.keyExpired():
 			return ErrKeyEnded
 		case <-idle.C:
-			return fmt.Errorf("idle for %v", s.times().Idle)
+			return fmt.Errorf("idle for %v", s.timeouts().Idle)
 		}
-		idle.Reset(s.times().Idle)
+		idle.Reset(s.timeouts().Idle)
 	}
 }
 
-// mayAsk returns why a request is refused and the session ends: nil, ErrTurnOver or ErrKeyEnded.
-func (s *Session) mayAsk() error {
+// checkRequest returns ErrTurnOver or ErrKeyEnded if the session must end.
+func (s *Session) checkRequest() error {
 	switch {
 	case s.turnIsOver():
 		return ErrTurnOver
-	case !s.stillHeld():
+	case !s.keyIsValid():
 		return ErrKeyEnded
 	}
 	return nil
 }
 
-// requests are a client's messages, closed when there are no more; gone then says why.
-func requests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan error) {
+// readRequests returns a client's messages. The channel closes after the last one; gone then receives the error.
+func readRequests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan error) {
 	messages := make(chan message)
 	gone := make(chan error, 1)
 	go func() {
 		defer close(messages)
 		for {
-			m, err := readMessage(secured, mostRequest)
+			m, err := readMessage(secured, maxRequest)
 			if err != nil {
 				gone <- err
 				return
@@ -187,19 +181,19 @@ func requests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan e
 	return messages, gone
 }
 
-// serving is a session with an admitted client.
-type serving struct {
+// clientSession is a Session with an admitted client.
+type clientSession struct {
 	*Session
 	conn     *tls.Conn
 	messages <-chan message
-	revoke   func() // takes the cookie back that was granted last
+	revoke   func() // revokes the last granted cookie
 }
 
-// answer does what one message asks for.
-func (s *serving) answer(ctx context.Context, m message) (err error) {
+// handle executes one message.
+func (s *clientSession) handle(ctx context.Context, m message) (err error) {
 	switch m.kind {
 	case kindEcho:
-		return answerEcho(s.conn, m, nil, time.Since(s.begun), s.times().Answer)
+		return answerEcho(s.conn, m, nil, time.Since(s.startedAt), s.timeouts().Answer)
 	case kindGrant:
 		s.revoke()
 		s.revoke, err = s.grant(s.conn)
@@ -212,10 +206,9 @@ func (s *serving) answer(ctx context.Context, m message) (err error) {
 	return s.serveOffer(ctx, s.conn, o, s.messages)
 }
 
-func (s *Session) times() Times { return s.Times.complete() }
+func (s *Session) timeouts() Timeouts { return s.Timeouts.withDefaults() }
 
-// answerEcho sends a client's question back, with how this end stands if it sends and how
-// long ago the session began.
+// answerEcho returns a client's echo with this end's sending state and the session's clock.
 func answerEcho(conn net.Conn, m message, sending *transfer.Sending, since, within time.Duration) error {
 	var question echo
 	if err := m.decode(kindEcho, &question); err != nil {
@@ -227,29 +220,28 @@ func answerEcho(conn net.Conn, m message, sending *transfer.Sending, since, with
 	return writeMessage(conn, kindEcho, question)
 }
 
-// grant lets the client run iperf3 tests for what this protocol has no words for: UDP.
+// grant admits iperf3 tests of the client, for UDP.
 func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	var cookie Preface
 	revoke = func() {}
-	if err = errBoundedGrant; s.Holder == nil || !s.Holder.bounded() {
-		cookie, revoke, err = s.Host.Grant(s.until())
+	if err = errLimitedGrant; s.Holder == nil || !s.Holder.hasLimits() {
+		cookie, revoke, err = s.Host.Grant(s.expiresAt())
 	}
 	answer := accept{Tokens: []string{string(cookie[:])}}
 	if err != nil {
 		answer = refusal(err)
 		revoke = func() {}
 	}
-	conn.SetWriteDeadline(time.Now().Add(s.times().Answer))
+	conn.SetWriteDeadline(time.Now().Add(s.timeouts().Answer))
 	return revoke, writeMessage(conn, kindAccept, answer)
 }
 
-// serveOffer answers one offer: the transfer's result, or a refusal. An error ends the
-// session.
+// serveOffer replies to one offer with a transfer's result or a refusal. An error ends the session.
 func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
 	spec := o.Spec
 	spec.TestID = o.TestID
 	send := func(k kind, body any) error {
-		conn.SetWriteDeadline(time.Now().Add(s.times().Answer))
+		conn.SetWriteDeadline(time.Now().Add(s.timeouts().Answer))
 		return writeMessage(conn, k, body)
 	}
 	err := o.check()
@@ -260,7 +252,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		return send(kindAccept, refusal(err))
 	}
 	s.extendTurn(admission.Lease(spec.Time))
-	ctx, expire := Until(ctx, s.until())
+	ctx, expire := Until(ctx, s.expiresAt())
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -272,7 +264,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
 	}
 	expected := Expected{Tokens: tokens, Options: options, Client: s.Remote.Addr(), Local: s.Local.Addr()}
-	// Without an address translator that changes ports, and as many as there are streams.
+	// Ports are usable if no NAT changes them and each stream has one.
 	if o.From == s.Remote.Port() && len(o.Ports) == len(tokens) {
 		expected.Ports = o.Ports
 	}
@@ -283,15 +275,15 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	defer forget()
 	answer.Port = port
 	if spec.Direction == transfer.Down && socket.RemembersPaths() {
-		answer.Warnings = append(answer.Warnings, "the far end remembers earlier transfers to this host "+
+		answer.Warnings = append(answer.Warnings, "the far end has cached metrics of earlier transfers to this host "+
 			"(net.ipv4.tcp_no_metrics_save is 0), "+
-			"which changes how this one began")
+			"which change how this one began")
 	}
 	if err := send(kindAccept, answer); err != nil {
 		return err
 	}
 
-	// From here on the client may stop us, or be gone.
+	// From here on the client may send Stop or leave.
 	watched := make(chan struct{})
 	finished := make(chan struct{})
 	var left error
@@ -305,7 +297,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 				case !open:
 					left = errLeft
 				case m.kind == kindEcho:
-					left = answerEcho(conn, m, sending.Get(), time.Since(s.begun), s.times().Answer)
+					left = answerEcho(conn, m, sending.Get(), time.Since(s.startedAt), s.timeouts().Answer)
 					if left == nil {
 						continue
 					}
@@ -319,7 +311,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		}
 	}()
 	if port != 0 {
-		expected.Ports = nil // any will do
+		expected.Ports = nil // any port
 	}
 	end, err := s.transfer(ctx, spec, expected, arriving, sending, send)
 	close(finished)
@@ -335,7 +327,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 		s.Event(&transfer.Result{Spec: spec, Far: end, Complete: err == nil})
 	}
 	if end != nil {
-		thin(end)
+		downsample(end)
 	}
 	return send(kindResult, r)
 }

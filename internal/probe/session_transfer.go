@@ -22,7 +22,7 @@ func refusal(err error) accept {
 	return accept{Error: err.Error()}
 }
 
-// transfer carries out the server's part over the streams that arrive.
+// transfer runs the server's part of a transfer over the arriving streams.
 func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
 	sending *engine.Latest,
 	send func(kind, any) error) (*transfer.End, error) {
@@ -30,14 +30,14 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	ports := expected.Ports
 	var streams []*socket.Stream
 	defer func() { closeAll(streams) }()
-	late := time.NewTimer(s.times().Answer)
+	late := time.NewTimer(s.timeouts().Answer)
 	defer late.Stop()
 	for len(streams) < n {
 		select {
 		case conn := <-arriving:
 			if from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port(); len(ports) > 0 && !slices.Contains(ports, from) {
 				conn.Close()
-				return nil, fmt.Errorf("an address translator moved a data connection to port %d, so its window could not be set",
+				return nil, fmt.Errorf("a NAT moved a data connection to port %d, so its window could not be set",
 					from)
 			}
 			st, err := socket.NewStream(conn, expected.Options)
@@ -46,7 +46,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			}
 			streams = append(streams, st)
 		case <-late.C:
-			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, s.times().Answer)
+			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, s.timeouts().Answer)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -57,13 +57,13 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	p := engine.Endpoint{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams,
 		Every:  200 * time.Millisecond,
 		Latest: sending,
-		Stall:  s.times().Stall}
-	// Progress also says that this end lives, so silence is reported too. On a slow path
-	// its acknowledgements would show in what is measured: it waits for some bytes.
-	const worthTelling = 32 << 10
-	alive := time.NewTicker(s.times().Stall / 4)
+		Stall:  s.timeouts().Stall}
+	// Progress also serves as keepalive, so it is sent without data too. On a slow path its traffic would disturb
+	// the measurement, so it waits for minProgressBytes.
+	const minProgressBytes = 32 << 10
+	alive := time.NewTicker(s.timeouts().Stall / 4)
 	defer alive.Stop()
-	var untold transfer.Interval
+	var unreported transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
 	p.Each = func(i transfer.Interval) {
 		moved += i.Bytes
@@ -75,7 +75,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		}
 		select {
 		case intervals <- i:
-		default: // a client that does not listen misses intervals, never the result
+		default: // a client that does not read misses intervals, never the result
 		}
 	}
 	type outcome struct {
@@ -86,8 +86,8 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	over := s.Host.Begin(cmp.Or(spec.TestID, s.Remote.Addr().String()))
 	go func() {
 		end, err := p.Run(ctx)
-		if beside := over(); end != nil {
-			end.Beside = beside
+		if concurrent := over(); end != nil {
+			end.Beside = concurrent
 		}
 		done <- outcome{end, err}
 	}()
@@ -96,32 +96,32 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		case o := <-done:
 			return o.end, o.err
 		case i := <-intervals:
-			if untold.Bytes == 0 {
-				untold.Start = i.Start
+			if unreported.Bytes == 0 {
+				unreported.Start = i.Start
 			}
-			untold.End = i.End
-			untold.Bytes = untold.Bytes + i.Bytes
-			if untold.Bytes < worthTelling {
+			unreported.End = i.End
+			unreported.Bytes = unreported.Bytes + i.Bytes
+			if unreported.Bytes < minProgressBytes {
 				continue
 			}
-			told := untold
-			send(kindProgress, progressMessage{&told})
-			untold = transfer.Interval{}
-			alive.Reset(s.times().Stall / 4)
+			merged := unreported
+			send(kindProgress, progressMessage{&merged})
+			unreported = transfer.Interval{}
+			alive.Reset(s.timeouts().Stall / 4)
 		case <-alive.C:
 			var m progressMessage
-			if told := untold; told.Bytes > 0 {
-				m.Interval = &told
-				untold = transfer.Interval{}
+			if merged := unreported; merged.Bytes > 0 {
+				m.Interval = &merged
+				unreported = transfer.Interval{}
 			}
 			send(kindProgress, m)
 		}
 	}
 }
 
-// thin bounds what the samples of a result weigh by what the transfer itself moved, so
-// that a slow path does not spend its time on them: one sample for each 4 kB, at least 24.
-func thin(end *transfer.End) {
+// downsample limits the samples of a result by the bytes moved: one per 4 kB, at least 24. A slow path must not
+// spend its time on them.
+func downsample(end *transfer.End) {
 	var bytes int64
 	for _, s := range end.Streams {
 		bytes += s.Bytes

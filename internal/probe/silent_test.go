@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// silent are two ends of a pipe of which the far one never says anything.
+// silent are the two ends of a pipe. The far one never sends.
 func silent(t *testing.T) (near, far net.Conn) {
 	near, far = net.Pipe()
 	t.Cleanup(func() {
@@ -22,23 +22,23 @@ func silent(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// TestClient_LeavesSilentServers has a server stop at each step, and the client wait for as long as DefaultTimes says.
+// TestClient_LeavesSilentServers stops a server at each step. The client waits for DefaultTimeouts.
 func TestClient_LeavesSilentServers(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	times, key := DefaultTimes(), NewKey()
+	times, key := DefaultTimeouts(), NewKey()
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1}
-	// answers answers a client's marker. A pipe holds nothing, and the client writes before it reads.
-	answers := func(conn net.Conn) {
+	// sendReply replies to a client's Marker. A pipe has no buffer, and the client writes before it reads.
+	sendReply := func(conn net.Conn) {
 		io.ReadFull(conn, make([]byte, PrefaceSize))
 		go conn.Write([]byte{AnswerFullpipe})
-		synctest.Wait() // before what TLS writes
+		synctest.Wait() // before TLS writes
 	}
-	// proves proves the key as well.
+	// proves also proves the key.
 	proves := func(conn net.Conn) net.Conn {
-		answers(conn)
+		sendReply(conn)
 		secured, err := SecureServer(context.Background(), conn, cert, key)
 		if err != nil {
 			t.Error(err)
@@ -54,7 +54,7 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 		_, err := (&run{ctl: c, spec: spec, result: &transfer.Result{}}).offer(context.Background())
 		return err
 	}
-	// concludes has the transfer end on our side: with an error, or with an interruption after it.
+	// concludes ends the transfer on our side: with an error, or by an interruption after it.
 	concludes := func(spec transfer.Spec, nearErr error, interrupted bool) func(*control) error {
 		return func(c *control) error {
 			ctx, interrupt := context.WithCancel(context.Background())
@@ -62,28 +62,30 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 			if interrupted {
 				time.AfterFunc(time.Second, interrupt)
 			}
-			far := make(chan farEnd, 1)
+			far := make(chan farOutcome, 1)
 			go func() {
 				_, err := c.conn.Read(make([]byte, 1))
-				far <- farEnd{err: err}
+				far <- farOutcome{err: err}
 			}()
-			return (&run{ctl: c, spec: spec, result: &transfer.Result{}}).conclude(ctx, nearErr, far)
+			return (&run{ctl: c, spec: spec, result: &transfer.Result{}}).awaitResult(ctx, nearErr, far)
 		}
 	}
 	timed := transfer.Spec{Direction: transfer.Up, Time: time.Second}
 	for name, tt := range map[string]struct {
 		server func(net.Conn)
-		client func(*control) error // once it is connected
+		client func(*control) error // after connecting
 		took   time.Duration
 		want   string
 	}{
 		"on the marker": {func(conn net.Conn) { io.Copy(io.Discard, conn) }, nil, times.Answer, "no answer within 10s"},
-		"within TLS": {func(conn net.Conn) { answers(conn); io.Copy(io.Discard, conn) }, nil, times.Answer,
+		"within TLS": {func(conn net.Conn) { sendReply(conn); io.Copy(io.Discard, conn) }, nil, times.Answer,
 			"no answer within 10s"},
 		"instead of hello": {func(conn net.Conn) { io.Copy(io.Discard, proves(conn)) }, nil, times.Answer,
 			"no answer within 10s"},
 		"on an offer": {saysHello, offers, times.Answer, "no answer within 10s"},
-		"during a transfer": {saysHello, func(c *control) error { return c.await(spec, func(transfer.Interval) {}, nil).err },
+		"during a transfer": {saysHello, func(c *control) error {
+			return c.readUntilResult(spec, func(transfer.Interval) {}, nil).err
+		},
 			times.Stall, "no answer within 20s"},
 		"after a transfer": {saysHello, concludes(spec, nil, false), times.Result, "no result from the far end within 20s"},
 		"after a transfer of a time": {saysHello, concludes(timed, nil, false), times.Stop + times.Result,
@@ -97,13 +99,13 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 				near, far := silent(t)
 				go tt.server(far)
 				began := time.Now()
-				c, err := greet(context.Background(), Far{Key: key, Times: times}, near)
+				c, err := handshake(context.Background(), Far{Key: key, Timeouts: times}, near)
 				if err == nil {
 					defer near.Close()
 					err = tt.client(c)
 				}
 				if err != nil {
-					err = plain(err, times.Answer)
+					err = simplify(err, times.Answer)
 				}
 				if took := time.Since(began); took != tt.took || err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v after %v; want %q after %v", err, took, tt.want, tt.took)

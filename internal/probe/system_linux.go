@@ -1,4 +1,4 @@
 package probe
 
-// systemOptions: this system sets every field of transfer.Socket.
+// Linux supports every field of transfer.Socket.
 const systemOptions = true

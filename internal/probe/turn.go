@@ -10,30 +10,29 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
-// Turn is the turn of a session's client with a server that takes one client at a time.
+// Turn is a client's turn at an exclusive server, which serves one client at a time.
 type Turn struct {
-	// Await answers nil when the turn has come; tell tells the client its place until then.
-	Await func(ctx context.Context, tell func(place int) error) error
-	// Release gives the turn back.
+	// Await returns nil when the turn has come. Until then report sends the client its place.
+	Await func(ctx context.Context, report func(place int) error) error
+	// Release ends the turn.
 	Release func()
-	// Extend sets how long from now the turn lasts though others wait.
+	// Extend sets how long the turn lasts from now if others wait.
 	Extend func(time.Duration)
-	// Held returns how long the client has had the turn while others wait; 0: nobody does.
-	Held func() time.Duration
+	// ContendedTime returns how long the client has had the turn while others wait; 0: nobody waits.
+	ContendedTime func() time.Duration
 }
 
-// idleTurn is how long a client with the turn may ask for nothing while others wait. It is
-// more than any command of fullpipe thinks between two transfers.
-const idleTurn = 30 * time.Second
+// idleTurnTimeout is how long a client with the turn may be idle while others wait. It exceeds fullpipe's pauses
+// between two transfers.
+const idleTurnTimeout = 30 * time.Second
 
 // ErrTurnOver ends the session of a client whose turn is over.
-var ErrTurnOver = errors.New("its turn is over: others wait")
+var ErrTurnOver = errors.New("its turn is over: other clients wait")
 
-var errSpokeFirst = errors.New("it left, or spoke before its turn")
+var errSpokeFirst = errors.New("it left or sent a message before its turn")
 
-// await tells the client its place until its turn has come. One that leaves meanwhile, or
-// says anything, has no place any more.
-func (s *Session) await(ctx context.Context, secured *tls.Conn, messages <-chan message) error {
+// awaitTurn sends the client its place until its turn. A client that leaves or sends a message loses its place.
+func (s *Session) awaitTurn(ctx context.Context, secured *tls.Conn, messages <-chan message) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := make(chan struct{})
@@ -49,12 +48,12 @@ func (s *Session) await(ctx context.Context, secured *tls.Conn, messages <-chan 
 	err := s.Turn.Await(ctx, func(place int) error {
 		h := s.hello(true)
 		h.Place = place
-		return s.greet(secured, h)
+		return s.sendHello(secured, h)
 	})
 	close(stop)
 	<-stopped
 	if err != nil {
-		s.greet(secured, s.hello(true)) // there is no place for it; one that left hears nothing
+		s.sendHello(secured, s.hello(true)) // refused; has no effect on a closed connection
 		return err
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -64,54 +63,55 @@ func (s *Session) await(ctx context.Context, secured *tls.Conn, messages <-chan 
 	return nil
 }
 
-// greet writes hello within the time for an answer.
-func (s *Session) greet(secured *tls.Conn, h Hello) error {
-	secured.SetWriteDeadline(time.Now().Add(s.times().Answer))
+// sendHello writes hello within the answer timeout.
+func (s *Session) sendHello(secured *tls.Conn, h Hello) error {
+	secured.SetWriteDeadline(time.Now().Add(s.timeouts().Answer))
 	defer secured.SetWriteDeadline(time.Time{})
 	return writeMessage(secured, kindHello, h)
 }
 
-// extendTurn lets the client keep its turn for so long.
+// extendTurn extends the client's turn.
 func (s *Session) extendTurn(d time.Duration) {
 	if s.Turn != nil {
 		s.Turn.Extend(d)
 	}
 }
 
-func (s *Session) turnIsOver() bool { return s.Turn != nil && s.Turn.Held() > admission.MaxTurn }
+func (s *Session) turnIsOver() bool {
+	return s.Turn != nil && s.Turn.ContendedTime() > admission.MaxTurn
+}
 
-// refuseRequest answers a request that came too late.
+// refuseRequest refuses a request after the end of the turn.
 func (s *Session) refuseRequest(secured *tls.Conn, why error) {
-	secured.SetWriteDeadline(time.Now().Add(s.times().Stop))
+	secured.SetWriteDeadline(time.Now().Add(s.timeouts().Stop))
 	writeMessage(secured, kindAccept, accept{Error: why.Error()})
 }
 
 const (
-	// mostWait is how long a client waits for its turn.
-	mostWait = time.Hour
-	// mostPlace is a longer queue than any server has.
-	mostPlace = 1000
+	// maxWait is the longest wait of a client for its turn.
+	maxWait = time.Hour
+	// maxPlace exceeds the queue length of any server.
+	maxPlace = 1000
 )
 
-// awaitTurn reads the places that a busy server lets the client wait at, until it is none.
-// Only a client that shows them waits.
+// awaitTurn reads the client's places in a busy server's queue until its turn. Only clients with OnQueued wait.
 func (c *control) awaitTurn(ctx context.Context, f Far) error {
-	begun := time.Now()
-	for said, last := 0, mostPlace; c.hello.Busy && c.hello.Place > 0; said++ {
-		waited := time.Since(begun)
+	startedAt := time.Now()
+	for said, last := 0, maxPlace; c.hello.Busy && c.hello.Place > 0; said++ {
+		waited := time.Since(startedAt)
 		switch {
-		case f.Waiting == nil || waited > mostWait:
+		case f.OnQueued == nil || waited > maxWait:
 			return errBusy
 		case c.hello.Place > last:
-			return fmt.Errorf("it lets this client wait at place %d, where %d can be the last", c.hello.Place, last)
-		case float64(said) > mostAtOnce+mostPerSecond*waited.Seconds():
+			return fmt.Errorf("it queues this client at place %d; the last possible place is %d", c.hello.Place, last)
+		case float64(said) > maxBurstMessages+maxMessagesPerSecond*waited.Seconds():
 			return errFlood
 		}
 		if said == 0 || c.hello.Place < last {
 			last = c.hello.Place
-			f.Waiting(last)
+			f.OnQueued(last)
 		}
-		m, err := c.next(ctx, f.Times.Stall)
+		m, err := c.readNext(ctx, f.Timeouts.Stall)
 		if err != nil {
 			return err
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// served admits a client of a session and answers its connection, and how the session ends.
-// It runs in a synctest bubble.
+// served admits a client to a session. It returns the client's connection and the session's error. It runs in a
+// synctest bubble.
 func served(t *testing.T, s *Session) (secured *tls.Conn, ended chan error) {
 	t.Helper()
 	return servedTo(t, s, s.Key)
 }
 
-// servedTo is served for a client that proves another key.
+// servedTo is served with another key.
 func servedTo(t *testing.T, s *Session, key Key) (secured *tls.Conn, ended chan error) {
 	t.Helper()
 	near, far := silent(t)
@@ -34,7 +34,7 @@ func servedTo(t *testing.T, s *Session, key Key) (secured *tls.Conn, ended chan 
 		}
 		ended <- err
 	}()
-	if err := readAnswer(near); err != nil { // a pipe holds nothing: first the answer, then the handshake
+	if err := readMarkerReply(near); err != nil { // a pipe has no buffer: reply before the handshake
 		t.Fatal(err)
 	}
 	secured, err := secureClient(t.Context(), near, key)
@@ -44,7 +44,7 @@ func servedTo(t *testing.T, s *Session, key Key) (secured *tls.Conn, ended chan 
 	return secured, ended
 }
 
-// noStreams is a server without room for data connections, which grants iperf3 tests.
+// noStreams is a server that has no data connections but grants iperf3 tests.
 type noStreams struct{ Host }
 
 func (noStreams) Expect(context.Context, Expected) (<-chan *net.TCPConn, int, func(), error) {
@@ -53,9 +53,8 @@ func (noStreams) Expect(context.Context, Expected) (<-chan *net.TCPConn, int, fu
 
 func (noStreams) Grant(time.Time) (Preface, func(), error) { return NewToken(), func() {}, nil }
 
-// The turn of a client lasts as long as the test that it asked for, and for idleTurn where it asks
-// for nothing, if others wait.
-func TestTurn_IsExtendedByWhatTheClientAsksFor(t *testing.T) {
+// If others wait, a turn lasts as long as the requested test, or idleTurnTimeout for an idle client.
+func TestTurn_ExtendedByRequestedTest(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +63,12 @@ func TestTurn_IsExtendedByWhatTheClientAsksFor(t *testing.T) {
 		var extended []time.Duration
 		released := 0
 		s := &Session{Certificate: cert, Key: NewKey(), Host: noStreams{}, Hello: Hello{Limits: DefaultLimits()}, Turn: &Turn{
-			Await:   func(context.Context, func(int) error) error { return nil },
-			Release: func() { released++ },
-			Extend:  func(d time.Duration) { extended = append(extended, d) },
-			Held:    func() time.Duration { return time.Minute }}}
+			Await:         func(context.Context, func(int) error) error { return nil },
+			Release:       func() { released++ },
+			Extend:        func(d time.Duration) { extended = append(extended, d) },
+			ContendedTime: func() time.Duration { return time.Minute }}}
 		secured, ended := served(t, s)
-		if m, err := readMessage(secured, mostAnswer); err != nil || m.kind != kindHello {
+		if m, err := readMessage(secured, maxAnswer); err != nil || m.kind != kindHello {
 			t.Fatalf("%q, %v", m.kind, err)
 		}
 		for _, asked := range []struct {
@@ -77,15 +76,15 @@ func TestTurn_IsExtendedByWhatTheClientAsksFor(t *testing.T) {
 			body any
 			want []time.Duration
 		}{
-			{kindEcho, echo{Number: 1}, []time.Duration{idleTurn, idleTurn}}, // the first one is hello's
+			{kindEcho, echo{Number: 1}, []time.Duration{idleTurnTimeout, idleTurnTimeout}}, // the first one is hello's
 			{kindOffer, offer{Spec: transfer.Spec{Direction: transfer.Up, Time: time.Minute}},
-				[]time.Duration{admission.Lease(time.Minute), idleTurn}},
+				[]time.Duration{admission.Lease(time.Minute), idleTurnTimeout}},
 			{kindOffer, offer{Spec: transfer.Spec{Direction: transfer.Up, Bytes: 1000}},
-				[]time.Duration{admission.Lease(0), idleTurn}},
-			{kindGrant, struct{}{}, []time.Duration{idleTurn, DefaultLimits().Time}},
+				[]time.Duration{admission.Lease(0), idleTurnTimeout}},
+			{kindGrant, struct{}{}, []time.Duration{idleTurnTimeout, DefaultLimits().Time}},
 		} {
 			go writeMessage(secured, asked.kind, asked.body)
-			if _, err := readMessage(secured, mostAnswer); err != nil {
+			if _, err := readMessage(secured, maxAnswer); err != nil {
 				t.Fatal(err)
 			}
 			if synctest.Wait(); !slices.Equal(extended, asked.want) {
@@ -100,38 +99,37 @@ func TestTurn_IsExtendedByWhatTheClientAsksFor(t *testing.T) {
 	})
 }
 
-// A client whose turn is over is told so when it asks for another test.
-func TestTurnThatIsOver(t *testing.T) {
+func TestTurn_RefusesRequestsAfterItsEnd(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		held := admission.MaxTurn
+		contended := admission.MaxTurn
 		s := &Session{Certificate: cert, Key: NewKey(), Turn: &Turn{
-			Await:   func(context.Context, func(int) error) error { return nil },
-			Release: func() {},
-			Extend:  func(time.Duration) {},
-			Held:    func() time.Duration { return held }}}
+			Await:         func(context.Context, func(int) error) error { return nil },
+			Release:       func() {},
+			Extend:        func(time.Duration) {},
+			ContendedTime: func() time.Duration { return contended }}}
 		secured, ended := served(t, s)
 		ask := func() message {
 			go writeMessage(secured, kindEcho, echo{Number: 1})
-			m, err := readMessage(secured, mostAnswer)
+			m, err := readMessage(secured, maxAnswer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return m
 		}
-		if m, err := readMessage(secured, mostAnswer); err != nil || m.kind != kindHello {
+		if m, err := readMessage(secured, maxAnswer); err != nil || m.kind != kindHello {
 			t.Fatalf("%q, %v", m.kind, err)
 		}
 		if m := ask(); m.kind != kindEcho {
 			t.Errorf("with the turn: %q", m.kind)
 		}
-		held++
-		var told accept
-		if m := ask(); m.decode(kindAccept, &told) != nil || told.Error != ErrTurnOver.Error() {
-			t.Errorf("after it: %q, %+v", m.kind, told)
+		contended++
+		var reply accept
+		if m := ask(); m.decode(kindAccept, &reply) != nil || reply.Error != ErrTurnOver.Error() {
+			t.Errorf("after it: %q, %+v", m.kind, reply)
 		}
 		go io.Copy(io.Discard, secured)
 		if err := <-ended; !errors.Is(err, ErrTurnOver) {

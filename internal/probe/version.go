@@ -7,25 +7,24 @@ import (
 	"fmt"
 )
 
-// Version of the protocol that this program speaks, and the least that it still speaks;
-// docs/protocol.md describes it. What is added without a new version is announced in
-// Hello, and keys that an end does not know are ignored.
+// Versions of the protocol (docs/protocol.md) that this program supports. Additions without a new version are
+// announced in Hello. Unknown keys are ignored.
 const (
-	Version      = 1
-	leastVersion = 1
+	Version    = 1
+	minVersion = 1
 )
 
-// Versions are those that an end speaks.
+// Versions is the range of versions that an end supports.
 type Versions struct {
 	Least int `json:"least"`
 	Most  int `json:"most"`
 }
 
-// speaks are this program's.
-var speaks = Versions{leastVersion, Version}
+// supportedVersions are this program's versions.
+var supportedVersions = Versions{minVersion, Version}
 
-// with is the highest version that both ends speak.
-func (v Versions) with(other Versions) (version int, ok bool) {
+// common returns the highest common version.
+func (v Versions) common(other Versions) (version int, ok bool) {
 	version = min(v.Most, other.Most)
 	return version, version >= max(v.Least, other.Least)
 }
@@ -37,7 +36,7 @@ func (v Versions) String() string {
 	return fmt.Sprintf("versions %d to %d", v.Least, v.Most)
 }
 
-// versions are those of a hello; ends from before there were several name one.
+// versions returns the versions of a hello. Old servers announce a single one.
 func (h *Hello) versions() Versions {
 	if h.Versions == nil {
 		return Versions{h.Version, h.Version}
@@ -45,19 +44,20 @@ func (h *Hello) versions() Versions {
 	return *h.Versions
 }
 
-// versionError says that two ends have no version in common.
+// versionError reports that two ends have no common version.
 type versionError struct {
 	theirs   Versions
 	software string
 }
 
 func (v *versionError) Error() string {
-	return fmt.Sprintf("the server speaks %v of the protocol (fullpipe %.60s), this one %v", v.theirs, v.software, speaks)
+	return fmt.Sprintf("the server supports %v of the protocol (fullpipe %.60s), this client %v", v.theirs,
+		v.software, supportedVersions)
 }
 
-// try says which end to bring up to date.
+// try names the end to update.
 func (v *versionError) try() string {
-	if v.theirs.Most < speaks.Least {
+	if v.theirs.Most < supportedVersions.Least {
 		return "a newer fullpipe there"
 	}
 	return "a newer fullpipe here"
@@ -65,15 +65,15 @@ func (v *versionError) try() string {
 
 var errBadVersion = errors.New("an offer in a version that this server does not speak")
 
-// KeyID names a key without giving it away: a server with several tells by it which one
-// a client will prove.
+// KeyID identifies a key without revealing it. A server with several keys learns from it which one the client will
+// prove.
 type KeyID [8]byte
 
-// ID is the first eight bytes of SHA-256 over a label and the key.
+// ID returns the first eight bytes of the SHA-256 of a label and the key.
 func (k Key) ID() KeyID {
 	sum := sha256.Sum256(append([]byte("fullpipe key id"), k[:]...))
 	return KeyID(sum[:8])
 }
 
-// String is the ID as it travels in TLS's server name and in hello: 16 hexadecimal digits.
+// String returns the ID as 16 hexadecimal digits, as in TLS's server name and hello.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestVersionsInCommon(t *testing.T) {
+func TestVersions_Common(t *testing.T) {
 	for _, c := range []struct {
 		a, b    Versions
 		version int
@@ -15,7 +15,7 @@ func TestVersionsInCommon(t *testing.T) {
 			3, true},
 		{Versions{1, 1}, Versions{2, 3}, 0, false}, {Versions{4, 5}, Versions{1, 3}, 0, false},
 	} {
-		if v, ok := c.a.with(c.b); ok != c.ok || ok && v != c.version {
+		if v, ok := c.a.common(c.b); ok != c.ok || ok && v != c.version {
 			t.Errorf("%v with %v: %d, %v", c.a, c.b, v, ok)
 		}
 	}
@@ -31,7 +31,7 @@ func TestVersionsInCommon(t *testing.T) {
 	}
 }
 
-// An ID is the same everywhere and for ever, and differs between keys.
+// An ID is stable and differs between keys.
 func TestKeyID(t *testing.T) {
 	k, err := ParseKey(strings.Repeat("01", 32))
 	if err != nil {

@@ -14,22 +14,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Bounds on what is read from the other end, in bytes.
+// Limits on messages of the other end, in bytes.
 const (
-	mostRequest  = 64 << 10 // of a client's message
-	mostAnswer   = 64 << 10 // of a server's message that is no result
-	mostResult   = 2 << 20  // of a result as it travels
-	mostUnpacked = 6 << 20  // of a result unpacked: 4000 samples of at most 1 kB and some
+	maxRequest  = 64 << 10 // a client's message
+	maxAnswer   = 64 << 10 // a server's message except results
+	maxResult   = 2 << 20  // a compressed result
+	maxUnpacked = 6 << 20  // a decompressed result: 4000 samples of up to 1 kB, and more
 )
 
-// mostElements bounds what a result's arrays hold in all: streams, samples and warnings.
-// They are counted before any of them takes memory: three bytes of text may stand for a
-// Sample of hundreds.
-func mostElements(streams int) int { return 8192 + 4*streams + 64 }
+// maxElements limits the elements of a result's arrays: streams, samples and warnings. They are counted before
+// decoding, because three bytes of text may become a Sample of hundreds of bytes.
+func maxElements(streams int) int { return 8192 + 4*streams + 64 }
 
-// elements counts the elements of all arrays of a JSON text, at least.
+// elements returns a lower bound of the elements in all arrays of a JSON text.
 func elements(text []byte) (n int) {
-	var inArray []bool // for each level that is open
+	var inArray []bool // one per open level
 	var quoted, fresh bool
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -66,76 +65,74 @@ func elements(text []byte) (n int) {
 	return n
 }
 
-// kind is a message's first byte.
+// kind is the first byte of a message.
 type kind byte
 
 const (
-	kindHello    kind = 'H' // server: who I am
-	kindOffer    kind = 'O' // client: carry this out with me
-	kindAccept   kind = 'A' // server: this is how, or why not
-	kindProgress kind = 'P' // server: what arrived; also shows that it lives
-	kindStop     kind = 'S' // client: end the transfer under way
-	kindResult   kind = 'R' // server: what I saw, compressed
-	kindEcho     kind = 'E' // client: answer this with the same; sent to servers whose hello knows it
-	kindGrant    kind = 'G' // client: admit an iperf3 test of mine; answered by accept
+	kindHello    kind = 'H' // server: its properties
+	kindOffer    kind = 'O' // client: request a transfer
+	kindAccept   kind = 'A' // server: accept or refuse an offer
+	kindProgress kind = 'P' // server: received data; also keepalive
+	kindStop     kind = 'S' // client: stop the running transfer
+	kindResult   kind = 'R' // server: its measurement, compressed
+	kindEcho     kind = 'E' // client: echo request; the server replies with the same kind. Requires Hello.Echo
+	kindGrant    kind = 'G' // client: request an iperf3 test; answered by accept
 )
 
-// Hello is what a server tells of itself.
+// Hello announces a server's properties.
 type Hello struct {
-	// Version is what ends from before Versions go by: the least that the server speaks.
+	// Version is for old clients without Versions: the lowest that the server supports.
 	Version int `json:"version"`
-	// Versions are those that the server speaks; nil: Version alone.
+	// Versions are the supported versions; nil: only Version.
 	Versions *Versions `json:"versions,omitempty"`
-	// KeyID is the ID of the key that the client has proven.
+	// KeyID is the ID of the key that the client proved.
 	KeyID      string   `json:"key_id,omitempty"`
 	Software   string   `json:"software"`
 	Kernel     string   `json:"kernel"`
-	Congestion []string `json:"congestion,omitempty"` // what Spec.Far may choose from, the default first
+	Congestion []string `json:"congestion,omitempty"` // available to Spec.Far, the default first
 	Limits     Limits   `json:"limits"`
-	// Echo says that the server answers echoes, also during a transfer.
+	// Echo: the server replies to echoes, also during a transfer.
 	Echo bool `json:"echo,omitempty"`
-	// Search says that its UDP receivers and senders give and follow feedback.
+	// Search: its UDP ends support rate search with feedback.
 	Search bool `json:"search,omitempty"`
-	// TimeNs is the server's clock when it wrote this, nanoseconds of UTC since 1970.
+	// TimeNs is the server's clock when it wrote this, ns of UTC since 1970.
 	TimeNs int64 `json:"time_ns,omitempty"`
-	// Busy says that the server has as many clients as it takes.
+	// Busy: the server has its maximum number of clients.
 	Busy bool `json:"busy,omitempty"`
-	// Place says of a busy server that it lets the client wait, as the nth from now: hello
-	// comes again when that changes, and without Busy when its turn has come.
+	// Place is the client's place in a busy server's queue. Each change is sent in a new hello. Without Busy the
+	// client's turn has come.
 	Place int `json:"place,omitempty"`
 }
 
-// Limits are the most that a server does for one client. Zero fields are features that
-// it does not have.
+// Limits are a server's limits for one client. Zero means that the feature is not supported.
 type Limits struct {
 	Time    time.Duration `json:"time_ns"`
 	Bytes   int64         `json:"bytes"`
 	Streams int           `json:"streams"`
 	Buffer  int           `json:"buffer"` // SendBuffer, ReceiveBuffer and Clamp
-	// Bps bounds one transfer's payload over all its streams, in bit/s; 0: no bound.
+	// Bps limits the payload of one transfer over all streams, bit/s; 0: unlimited.
 	Bps float64 `json:"bps,omitempty"`
-	// Options says that this server's system can set windows before listen(), clamps,
-	// congestion control, MSS and pacing of one socket.
+	// Options: the server's system can set windows before listen(), clamps, and per-socket congestion control, MSS
+	// and pacing.
 	Options bool `json:"options"`
 }
 
 type offer struct {
-	// Version is the highest that both ends speak; 0, from ends before Versions, is 1.
+	// Version is the highest common version; 0, from old clients: 1.
 	Version int           `json:"version,omitempty"`
 	Spec    transfer.Spec `json:"spec"`
-	// TestID names the test in both ends' records; empty: it has none.
+	// TestID identifies the test in both ends' records; "": none.
 	TestID string `json:"test_id,omitempty"`
-	// Ports are those that the data connections will come from, which lets the server
-	// tell them apart before it sees more than their SYN; From is the control
-	// connection's, which tells whether ports arrive as they left.
+	// Ports are the local ports of the data connections, so that the server can identify them by their SYN. From
+	// is the port of the control connection, which shows whether a NAT changes ports.
 	Ports []uint16 `json:"ports,omitempty"`
 	From  uint16   `json:"from,omitempty"`
 }
 
-// accept answers an offer: tokens, or a refusal in Field and Error.
+// accept is the reply to an offer: tokens, or a refusal in Field and Error.
 type accept struct {
 	Tokens   []string `json:"tokens,omitempty"`
-	Port     int      `json:"port,omitempty"` // where the streams connect to; 0: the control connection's
+	Port     int      `json:"port,omitempty"` // of the data connections; 0: the control connection's
 	Field    string   `json:"field,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -146,15 +143,15 @@ type progressMessage struct {
 }
 
 type result struct {
-	// Stopped says that Error is only that the client had it stopped.
+	// Stopped: the only error is that the client sent Stop.
 	Stopped  bool          `json:"stopped,omitempty"`
 	End      *transfer.End `json:"end,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
 }
 
-// writeMessage frames one message: a 4-byte big-endian length of what follows, the
-// kind, and JSON (a result's is compressed by deflate, RFC 1951).
+// writeMessage writes one message: a 4-byte big-endian length, the kind and JSON. Results are compressed by
+// deflate (RFC 1951).
 func writeMessage(w io.Writer, k kind, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -168,7 +165,7 @@ func writeMessage(w io.Writer, k kind, body any) error {
 	} else {
 		frame.Write(text)
 	}
-	if frame.Len()-4 > mostResult {
+	if frame.Len()-4 > maxResult {
 		return fmt.Errorf("a message of %d bytes is too long to send", frame.Len()-4)
 	}
 	b := frame.Bytes()
@@ -178,14 +175,13 @@ func writeMessage(w io.Writer, k kind, body any) error {
 	return err
 }
 
-// message is one frame as it was read.
+// message is one received frame.
 type message struct {
 	kind kind
-	text []byte // JSON, unpacked
+	text []byte // decompressed JSON
 }
 
-// readMessage reads one frame; limit bounds its length, and mostAnswer that of a message
-// which is no result.
+// readMessage reads one frame of at most limit bytes, or maxAnswer if it is no result.
 func readMessage(r io.Reader, limit int) (message, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -196,10 +192,10 @@ func readMessage(r io.Reader, limit int) (message, error) {
 		return message{}, fmt.Errorf("a message of %d bytes (at most %d are allowed)", length, limit)
 	}
 	m := message{kind: kind(head[4])}
-	if m.kind != kindResult && length > mostAnswer {
-		return message{}, fmt.Errorf("message %q of %d bytes (at most %d are allowed)", m.kind, length, mostAnswer)
+	if m.kind != kindResult && length > maxAnswer {
+		return message{}, fmt.Errorf("message %q of %d bytes (at most %d are allowed)", m.kind, length, maxAnswer)
 	}
-	// The buffer grows with what really comes, not with what was announced.
+	// The buffer grows with received bytes, not with the announced length.
 	var b bytes.Buffer
 	if n, err := io.CopyN(&b, r, int64(length-1)); err != nil {
 		if n > 0 && err == io.EOF {
@@ -211,22 +207,22 @@ func readMessage(r io.Reader, limit int) (message, error) {
 	if m.kind != kindResult {
 		return m, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(&b), mostUnpacked+1))
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(&b), maxUnpacked+1))
 	if err != nil {
 		return message{}, fmt.Errorf("unpack a result: %w", err)
 	}
-	if len(text) > mostUnpacked {
-		return message{}, fmt.Errorf("a result of more than %d bytes", mostUnpacked)
+	if len(text) > maxUnpacked {
+		return message{}, fmt.Errorf("a result of more than %d bytes", maxUnpacked)
 	}
 	m.text = text
 	return m, nil
 }
 
-// decodeResult reads a result of a transfer by a Spec that was offered wall ago. What
-// cannot be true, or is more than an honest end sends, is an error.
+// decodeResult decodes the result of a transfer that was offered wall ago. Impossible or excessive values are an
+// error.
 func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result, err error) {
 	streams := max(spec.Streams, 1)
-	if n := elements(m.text); n > mostElements(streams) {
+	if n := elements(m.text); n > maxElements(streams) {
 		return r, fmt.Errorf("a result of %d streams, samples and warnings for %d streams", n, streams)
 	}
 	if err := m.decode(kindResult, &r); err != nil {
@@ -235,8 +231,8 @@ func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result,
 	if err := transfer.BelieveNotes(r.Warnings); err != nil {
 		return result{}, err
 	}
-	const mostError = 4 << 10 // bytes; honest ends join one for each stream
-	r.Error = r.Error[:min(len(r.Error), mostError)]
+	const maxError = 4 << 10 // bytes; honest ends join one per stream
+	r.Error = r.Error[:min(len(r.Error), maxError)]
 	if r.End != nil {
 		if err := r.End.Believe(spec, wall); err != nil {
 			return result{}, err
@@ -245,13 +241,13 @@ func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result,
 	return r, nil
 }
 
-// check holds a hello to what an honest server says of itself.
+// check validates a server's hello.
 func (h *Hello) check() error {
-	const mostNames = 64
+	const maxNames = 64
 	if h.TimeNs < 0 {
 		return errors.New("a hello from before 1970")
 	}
-	if len(h.Software) > 256 || len(h.Kernel) > 256 || len(h.Congestion) > mostNames {
+	if len(h.Software) > 256 || len(h.Kernel) > 256 || len(h.Congestion) > maxNames {
 		return errors.New("a hello longer than any server's")
 	}
 	if !transfer.Printable(h.Software) || !transfer.Printable(h.Kernel) {
@@ -265,9 +261,9 @@ func (h *Hello) check() error {
 	return nil
 }
 
-// check holds an offer's own fields to what they may be.
+// check validates the fields of an offer.
 func (o *offer) check() error {
-	if o.Version < 0 || o.Version != 0 && (o.Version < leastVersion || o.Version > Version) {
+	if o.Version < 0 || o.Version != 0 && (o.Version < minVersion || o.Version > Version) {
 		return errBadVersion
 	}
 	if !validTestID(o.TestID) {
@@ -276,7 +272,7 @@ func (o *offer) check() error {
 	return nil
 }
 
-// validTestID says whether a text is empty or has the form of a UUID (RFC 9562).
+// validTestID reports whether a text is empty or a UUID (RFC 9562).
 func validTestID(id string) bool {
 	if id == "" {
 		return true
@@ -293,7 +289,7 @@ func validTestID(id string) bool {
 	return true
 }
 
-// check holds an accept to what was offered.
+// check validates an accept against the offer.
 func (a *accept) check(streams int) error {
 	if len(a.Tokens) != streams {
 		return fmt.Errorf("%d stream tokens for %d streams", len(a.Tokens), streams)

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestMessages_AreChecked changes one field of a valid message at a time.
-func TestMessages_AreChecked(t *testing.T) {
+// TestMessages_RejectInvalidFields changes one field of a valid message at a time.
+func TestMessages_RejectInvalidFields(t *testing.T) {
 	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
 	token := strings.Repeat("t", PrefaceSize)
 	hello := func(change func(*Hello)) error {
@@ -66,8 +66,8 @@ func TestMessages_AreChecked(t *testing.T) {
 	}
 }
 
-// TestSession_RefusesOffers: a server that would take a transfer refuses what its offer says besides.
-func TestSession_RefusesOffers(t *testing.T) {
+// TestSession_RefusesInvalidOffers checks a server without exceeded limits.
+func TestSession_RefusesInvalidOffers(t *testing.T) {
 	cert, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestSession_RefusesOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Session{Certificate: cert, Key: NewKey(), Host: noStreams{}, Hello: Hello{Limits: DefaultLimits()}}
 		secured, ended := served(t, s)
-		if m, err := readMessage(secured, mostAnswer); err != nil || m.kind != kindHello {
+		if m, err := readMessage(secured, maxAnswer); err != nil || m.kind != kindHello {
 			t.Fatalf("%q, %v", m.kind, err)
 		}
 		for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestSession_RefusesOffers(t *testing.T) {
 			{offer{Spec: spec, TestID: "x"}, "TestID", "it is no UUID"},
 		} {
 			go writeMessage(secured, kindOffer, tt.offer)
-			m, err := readMessage(secured, mostAnswer)
+			m, err := readMessage(secured, maxAnswer)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestSession_RefusesOffers(t *testing.T) {
 	})
 }
 
-// TestResult_ErrorIsBounded: of what a far end says went wrong 4 KiB are kept.
+// TestResult_ErrorIsBounded keeps 4 KiB of a far end's error.
 func TestResult_ErrorIsBounded(t *testing.T) {
 	m := message{kindResult, []byte(`{"error":"` + strings.Repeat("x", 5000) + `"}`)}
 	if r, err := m.decodeResult(transfer.Spec{}, 0); err != nil || len(r.Error) != 4096 {
@@ -110,18 +110,18 @@ func TestResult_ErrorIsBounded(t *testing.T) {
 	}
 }
 
-// TestReadMessage_LengthIsBounded: only a result may be longer than mostAnswer.
+// TestReadMessage_LengthIsBounded: only results may exceed maxAnswer.
 func TestReadMessage_LengthIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		k      kind
 		length uint32
 		want   string
 	}{
-		{kindHello, mostAnswer, "EOF"}, {kindHello, mostAnswer + 1, "bytes (at most"},
-		{kindResult, mostAnswer + 1, "EOF"}, {kindResult, mostResult + 1, "bytes (at most"}, {kindHello, 0, "0 bytes"},
+		{kindHello, maxAnswer, "EOF"}, {kindHello, maxAnswer + 1, "bytes (at most"},
+		{kindResult, maxAnswer + 1, "EOF"}, {kindResult, maxResult + 1, "bytes (at most"}, {kindHello, 0, "0 bytes"},
 	} {
 		frame := append(binary.BigEndian.AppendUint32(nil, tt.length), byte(tt.k))
-		if _, err := readMessage(bytes.NewReader(frame), mostResult); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := readMessage(bytes.NewReader(frame), maxResult); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q of %d bytes: %v; want %q", tt.k, tt.length, err, tt.want)
 		}
 	}

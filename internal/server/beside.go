@@ -7,30 +7,27 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// running are the transfers that move data now, of all clients, so that each can be told
-// what ran beside it.
-type running struct {
-	mu  sync.Mutex // guards what follows
+// concurrentTests are the transfers that move data now, so that each can report the concurrent ones.
+type concurrentTests struct {
+	mu  sync.Mutex // guards the fields below
 	all map[*runningTransfer]bool
 }
 
 type runningTransfer struct {
 	test string
-	// others are the transfers of other tests that run now, since when there has been one
-	// without a break.
+	// concurrency counts other tests' transfers, and since when there has been at least one.
 	others   int
 	since    time.Time
-	together time.Duration // the breaks and what came before them
+	together time.Duration // total time before since
 	tests    int64
 }
 
-// Begin implements probe.Host. Transfers of one test, as both directions at once are, do not
-// count as beside each other.
+// Begin implements probe.Host. Transfers of one test, such as both directions at once, do not count as concurrent.
 func (s *Server) Begin(test string) (over func() *transfer.Beside) {
 	return s.running.begin(test, time.Now)
 }
 
-func (r *running) begin(test string, now func() time.Time) (over func() *transfer.Beside) {
+func (r *concurrentTests) begin(test string, now func() time.Time) (over func() *transfer.Beside) {
 	t := &runningTransfer{test: test}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +43,8 @@ func (r *running) begin(test string, now func() time.Time) (over func() *transfe
 		if o.test == test {
 			continue
 		}
-		t.meets(at)
-		o.meets(at)
+		t.add(at)
+		o.add(at)
 		if !known {
 			o.tests++
 		}
@@ -57,25 +54,25 @@ func (r *running) begin(test string, now func() time.Time) (over func() *transfe
 	}
 	r.all[t] = true
 	var once sync.Once
-	var beside *transfer.Beside
+	var other *transfer.Beside
 	return func() *transfer.Beside {
-		once.Do(func() { beside = r.end(t, now()) })
-		return beside
+		once.Do(func() { other = r.end(t, now()) })
+		return other
 	}
 }
 
-func (r *running) end(t *runningTransfer, at time.Time) *transfer.Beside {
+func (r *concurrentTests) end(t *runningTransfer, at time.Time) *transfer.Beside {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, t)
 	for o := range r.all {
 		if o.test != t.test {
-			o.parts(at)
+			o.remove(at)
 		}
 	}
 	if t.others > 0 {
 		t.others = 1
-		t.parts(at)
+		t.remove(at)
 	}
 	if t.tests == 0 {
 		return nil
@@ -83,15 +80,15 @@ func (r *running) end(t *runningTransfer, at time.Time) *transfer.Beside {
 	return &transfer.Beside{Tests: t.tests, Time: t.together}
 }
 
-// meets counts one more transfer beside this one, parts one less.
-func (t *runningTransfer) meets(at time.Time) {
+// add adds a concurrent transfer, remove removes one.
+func (t *runningTransfer) add(at time.Time) {
 	if t.others == 0 {
 		t.since = at
 	}
 	t.others++
 }
 
-func (t *runningTransfer) parts(at time.Time) {
+func (t *runningTransfer) remove(at time.Time) {
 	t.others--
 	if t.others == 0 {
 		t.together += at.Sub(t.since)

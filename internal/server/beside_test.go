@@ -7,21 +7,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestBeside(t *testing.T) {
-	var r running
+func TestConcurrentTests(t *testing.T) {
+	var r concurrentTests
 	start := time.Now()
 	at := func(s int) func() time.Time {
 		return func() time.Time { return start.Add(time.Duration(s) * time.Second) }
 	}
 	now := at(0)
 	clock := func() time.Time { return now() }
-	check := func(who string, got *transfer.Beside, tests int64, seconds int) {
+	check := func(test string, got *transfer.Beside, tests int64, seconds int) {
 		t.Helper()
 		switch {
 		case tests == 0 && got != nil:
-			t.Errorf("%s: %+v, want none", who, got)
+			t.Errorf("%s: %+v, want none", test, got)
 		case tests > 0 && (got == nil || got.Tests != tests || got.Time != time.Duration(seconds)*time.Second):
-			t.Errorf("%s: %+v, want %d tests, %d s", who, got, tests, seconds)
+			t.Errorf("%s: %+v, want %d tests, %d s", test, got, tests, seconds)
 		}
 	}
 	alone := r.begin("alone", clock)

@@ -12,18 +12,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// FuzzStranger: whatever somebody without the key says, the server ends the connection soon after he has said all,
-// and takes him for nobody who has the key.
-func FuzzStranger(f *testing.F) {
+// FuzzUnauthenticated checks that the server closes the connection soon after the client's last byte, and never
+// treats it as authenticated.
+func FuzzUnauthenticated(f *testing.F) {
 	cookie := iperf3.NewCookie()
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n"))
 	f.Add(probe.Marker[:])
 	f.Add(append(probe.Marker[:], "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03"...))
 	f.Add(append(cookie[:], "\x00\x00\x00\x1d{\"tcp\":true,\"num\":1,\"len\":1}"...))
-	clients := &iperf3.Server{UDP: true, Patience: 100 * time.Millisecond}
+	clients := &iperf3.Server{UDP: true, StepTimeout: 100 * time.Millisecond}
 	admitted := make(chan Event, 1)
-	s, err := New(f.Context(), Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Strangers: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	s, err := New(f.Context(), Config{Address: "127.0.0.1:0", Key: probe.NewKey(), AllowUnauthenticated: true,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		},
 		Event: func(e Event) {
@@ -49,7 +49,7 @@ func FuzzStranger(f *testing.F) {
 		}
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(10 * time.Second))
-		conn.SetLinger(0) // or there are no ports left after a while
+		conn.SetLinger(0) // otherwise ports run out
 		go func() {
 			conn.Write(said)
 			conn.CloseWrite()

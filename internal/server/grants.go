@@ -9,7 +9,7 @@ import (
 
 // Grant implements probe.Host.
 func (s *Server) Grant(until time.Time) (cookie probe.Preface, revoke func(), err error) {
-	if s.config.Legacy == nil {
+	if s.config.Iperf3 == nil {
 		return cookie, nil, errors.New("this server carries TCP only")
 	}
 	cookie = probe.NewToken()
@@ -23,7 +23,7 @@ func (s *Server) Grant(until time.Time) (cookie probe.Preface, revoke func(), er
 	}, nil
 }
 
-// isGranted reports whether a client holds a cookie, and until when.
+// isGranted reports whether a cookie was granted, and until when.
 func (s *Server) isGranted(cookie probe.Preface) (until time.Time, granted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// TestGrant_EndsWithTheKey: a granted test has the end of its holder's key as its deadline.
+// TestGrant_EndsWithTheKey checks that a granted test ends when its holder's key expires.
 func TestGrant_EndsWithTheKey(t *testing.T) {
 	for name, until := range map[string]time.Time{"never": {}, "in an hour": time.Now().Add(time.Hour).Round(0)} {
 		t.Run(name, func(t *testing.T) {
@@ -17,7 +17,7 @@ func TestGrant_EndsWithTheKey(t *testing.T) {
 			deadline := make(chan time.Time, 1)
 			s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: probe.NewKey(),
 				Holders: func() []probe.Holder { return []probe.Holder{holder} },
-				Legacy: func(ctx context.Context, conn *net.TCPConn, _ probe.Preface, _ int64, _ bool) {
+				Iperf3: func(ctx context.Context, conn *net.TCPConn, _ probe.Preface, _ int64, _ bool) {
 					conn.Close()
 					end, _ := ctx.Deadline()
 					deadline <- end

@@ -19,13 +19,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// open runs a server that admits iperf3 clients as well, until the test ends.
+// open runs a server that also admits iperf3 clients, until the test ends.
 func open(t *testing.T) (address string, key probe.Key) {
 	t.Helper()
-	clients := &iperf3.Server{UDP: true, Patience: 300 * time.Millisecond}
+	clients := &iperf3.Server{UDP: true, StepTimeout: 300 * time.Millisecond}
 	key = probe.NewKey()
-	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, Strangers: true, ShareWindows: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, AllowUnauthenticated: true, ShareWindows: true,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}})
 	if err != nil {
@@ -45,7 +45,7 @@ func open(t *testing.T) (address string, key probe.Key) {
 	return s.Addr().String(), key
 }
 
-// What strangers send: each is one way to be slow, silent, half open or senseless.
+// Unauthenticated clients: slow, silent, half open or invalid.
 func hostilities() []func(net.Conn) {
 	cookie := func() []byte { c := iperf3.NewCookie(); return c[:] }
 	frame := func(text string) []byte {
@@ -69,9 +69,8 @@ func hostilities() []func(net.Conn) {
 	}
 }
 
-// A running test and a new one get through while a thousand strangers come and go, and
-// nothing of them stays behind.
-func TestStrangersDoNotHurt(t *testing.T) {
+// A running test and a new one succeed during a thousand unauthenticated connections, and no resources leak.
+func TestServe_SurvivesUnauthenticatedClients(t *testing.T) {
 	address, key := open(t)
 	far, err := probe.Connect(t.Context(), address, key)
 	if err != nil {
@@ -79,7 +78,7 @@ func TestStrangersDoNotHurt(t *testing.T) {
 	}
 	defer far.Close()
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Program: transfer.Program{WriteBps: 8e6}}
-	spec.Bytes = 1 << 20 // about a second at the rate
+	spec.Bytes = 1 << 20 // about 1 s at this rate
 
 	before := runtime.NumGoroutine()
 	var coming sync.WaitGroup
@@ -126,12 +125,12 @@ func TestStrangersDoNotHurt(t *testing.T) {
 	}
 }
 
-// UDP is answered to hosts whose test waits for it only, and with no more than came: who
-// writes a victim's address as the sender has the server send it nothing.
-func TestUDPReflectsNothing(t *testing.T) {
+// The server replies by UDP only to hosts whose test waits for it, with at most the received bytes. It cannot
+// amplify traffic with forged source addresses.
+func TestServe_SendsNoUDPAmplification(t *testing.T) {
 	address, _ := open(t)
 	datagrams := []string{"9876", "", "6789", "\x15\xCD\x5B\x07", "a long datagram that wants an answer"}
-	// greet sends all of them from a host and answers how much came back.
+	// greet sends all hellos from a host and returns the size of the replies.
 	greet := func(from string) (bytes int) {
 		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
 		conn, err := dialer.Dial("udp", address)
@@ -153,7 +152,7 @@ func TestUDPReflectsNothing(t *testing.T) {
 	if n := greet("127.0.0.1"); n > 0 {
 		t.Errorf("%d bytes came back to somebody who has no test", n)
 	}
-	// Now 127.0.0.1 has a test that waits for one stream; 127.0.0.2 is anybody else.
+	// 127.0.0.1 has a test that waits for one stream; 127.0.0.2 has none.
 	control, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -171,13 +170,12 @@ func TestUDPReflectsNothing(t *testing.T) {
 	}
 }
 
-// Strangers who know the marker take nobody's place, however many they are and however
-// often they come again, and are not taken for clients.
-func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {
+// Clients that send the marker without a key take no slot, however often they return.
+func TestServe_ClientsWithoutKeyTakeNoSlot(t *testing.T) {
 	key := probe.NewKey()
 	var known atomic.Int64
 	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Key: key, Clients: 2, Event: func(e Event) {
-		if e.What == "client" {
+		if e.Kind == "client" {
 			known.Add(1)
 		}
 	}})
@@ -194,7 +192,7 @@ func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	stranger := func(then []byte) {
+	unauthenticated := func(then []byte) {
 		conn, err := net.Dial("tcp", s.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -204,20 +202,20 @@ func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {
 		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 		if answer := make([]byte, 1); then == nil {
 			if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != probe.AnswerFullpipe {
-				t.Fatalf("a stranger is told %q, %v", answer, err)
+				t.Fatalf("an unauthenticated client got %q, %v", answer, err)
 			}
 		}
 	}
-	clientHello := []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") // of a ClientHello that never ends
+	clientHello := []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") // of an endless ClientHello
 	for range 40 {
-		stranger(nil)
-		stranger(clientHello)
+		unauthenticated(nil)
+		unauthenticated(clientHello)
 	}
 	var clients []*probe.Client
 	for n := range 2 {
 		client, err := probe.Connect(t.Context(), s.Addr().String(), key)
 		if err != nil {
-			t.Fatalf("client %d among 80 strangers: %v", n+1, err)
+			t.Fatalf("client %d among 80 unauthenticated ones: %v", n+1, err)
 		}
 		defer client.Close()
 		clients = append(clients, client)
@@ -231,6 +229,6 @@ func TestMarkersWithoutAKeyTakeNoPlace(t *testing.T) {
 		t.Error("a third client was admitted where two are")
 	}
 	if n := known.Load(); n != 2 {
-		t.Errorf("the log tells of %d clients", n)
+		t.Errorf("the log has %d clients", n)
 	}
 }

@@ -32,8 +32,8 @@ func limited(t *testing.T, c Config) *probe.Client {
 	return client
 }
 
-// What is beyond a bound is refused by the name of its field.
-func TestLimitsAreNamed(t *testing.T) {
+// A refusal names the field that exceeds a limit.
+func TestServe_RefusalsNameTheField(t *testing.T) {
 	limits := probe.DefaultLimits()
 	limits.Time, limits.Bytes, limits.Bps = 5*time.Second, 1e6, 8e6
 	client := limited(t, Config{Limits: limits, Streams: 2, Buffers: 1 << 20})
@@ -63,8 +63,8 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// A client that keeps silent about how much it moves is stopped all the same.
-func TestExcessIsStopped(t *testing.T) {
+// Clients that exceed a limit without announcing it are stopped.
+func TestServe_StopsTransfersAboveLimits(t *testing.T) {
 	for direction, want := range map[transfer.Direction]string{transfer.Up: "more than", transfer.Down: "more than"} {
 		limits := probe.DefaultLimits()
 		limits.Bytes = 1e6
@@ -76,8 +76,8 @@ func TestExcessIsStopped(t *testing.T) {
 	}
 }
 
-// Streams and buffers are shared, and what is full is said to be busy.
-func TestStreamsAreShared(t *testing.T) {
+// Streams and buffers are shared; without enough left the server is busy.
+func TestServe_SharesStreamsAndBuffers(t *testing.T) {
 	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Streams: 3, Buffers: 1000})
 	if err != nil {
 		t.Fatal(err)

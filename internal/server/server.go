@@ -1,5 +1,14 @@
-// Package server is the far end: one port on which native clients prove the key and
-// measure, and what everybody else is refused.
+// Package server is the far end: one port for native clients with the key, and optionally for iperf3 clients.
+//
+// Flow of a connection:
+//
+// 1. accept counts it in newConns and reads its first 37 bytes (admit).
+// 2. Marker: the client proves the key (session) while it is counted in handshakes.
+// 3. The client takes a slot in clients, and on an exclusive server waits for its turn.
+// 4. probe.Session serves its requests. Expect announces the tokens of data connections.
+// 5. An expected token: deliver passes the connection to its transfer.
+// 6. An iperf3 cookie: Config.Iperf3 takes the connection.
+// 7. Anything else is closed.
 package server
 
 import (
@@ -21,59 +30,56 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Config says whom a server serves, and how much. Its zero value needs a Key only.
+// Config configures a Server. The zero value only lacks a Key.
 type Config struct {
-	// Address is ADDR:PORT to listen on; "" is :5201 at every address.
+	// Address is ADDR:PORT to listen on; "": port 5201 of all addresses.
 	Address string
 	Key     probe.Key
-	// Holders, when not nil, is asked at each client, and at each request of a client with such a key,
-	// for those with keys of their own.
+	// Holders, if not nil, returns the clients with keys of their own. It is called for each client and each of
+	// its requests.
 	Holders func() []probe.Holder
-	// Software is what clients are told that runs here.
+	// Software is this program's name and version for clients.
 	Software string
-	// Clients bounds the sessions at a time; 0 is 64.
+	// Clients limits the concurrent sessions; 0: 64.
 	Clients int
-	// Streams bounds the data connections of all clients together, each of which has a
-	// thread; 0 is 512. Buffers bounds the bytes of socket buffers that they asked for; 0
-	// is 1 GiB. What does not fit is told so.
+	// Streams limits the data connections of all clients; 0: 512. Each has a thread. Buffers limits their
+	// requested socket buffers in bytes; 0: 1 GiB. Clients above a limit are refused.
 	Streams int
 	Buffers int64
-	// Exclusive has one client measure at a time; the others wait their turn.
+	// Exclusive serves one client at a time; others wait.
 	Exclusive bool
-	// Limits bounds what one client may ask for; zero is probe.DefaultLimits.
+	// Limits are the limits of one client; zero: probe.DefaultLimits.
 	Limits probe.Limits
-	// Legacy, when not nil, is handed connections whose 37 bytes are a cookie that was
-	// granted to a client, and with Strangers everybody's whose are neither a control
-	// connection's nor a known stream's. It closes them. Order counts connections as they
-	// were accepted; keyed says that the cookie was granted.
-	Legacy    func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool)
-	Strangers bool
-	// ShareWindows lets Window be called, where the system can share a port.
+	// Iperf3, if not nil, receives connections that begin with a cookie granted to a client. With
+	// AllowUnauthenticated it also receives those with unknown cookies. It closes them. order counts connections
+	// as accepted; keyed is set for granted cookies.
+	Iperf3               func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool)
+	AllowUnauthenticated bool
+	// ShareWindows enables Window, if the system can share a port.
 	ShareWindows bool
-	// Silence is how long a client's host may not answer at all; 0 is socket.GoneTime.
-	Silence time.Duration
-	// Event, when not nil, is told of clients and transfers, by many goroutines, and must
-	// not make them wait.
+	// UnreachableTimeout is how long a client's host may be unreachable; 0: socket.GoneTime.
+	UnreachableTimeout time.Duration
+	// Event, if not nil, receives client and transfer events from many goroutines. It must not block.
 	Event func(Event)
-	// Times bound the waits for clients that have proven the key; zero fields are probe's.
-	Times probe.Times
+	// Timeouts are the timeouts for authenticated clients; zero fields have probe's defaults.
+	Timeouts probe.Timeouts
 }
 
-// Event is something that happened at a server.
+// Event is an event of a server.
 type Event struct {
-	What   string // "client" (has proven the key), "gone", "refused", "transfer"
+	Kind   string // "client" (authenticated), "gone", "refused", "transfer"
 	Client netip.AddrPort
-	Keyed  bool   // by a holder of the key
-	Holder string // the name of a key of its own; "": the server's
+	Keyed  bool   // by a key holder
+	Holder string // name of the holder's key; "": the server's key
 	Err    error
-	Result *transfer.Result // of "transfer"; Far is this server
+	Result *transfer.Result // of "transfer"; this server is the far end
 }
 
-// DefaultAddress is the port that fullpipe and iperf3 share.
+// DefaultAddress is the port of fullpipe and iperf3.
 const DefaultAddress = ":5201"
 
-// prefaceTime is how long a connection may take over its first 37 bytes.
-const prefaceTime = 10 * time.Second
+// prefaceTimeout limits the time for a connection's first 37 bytes.
+const prefaceTimeout = 10 * time.Second
 
 // Server listens on one port. Serve runs it, Close ends it.
 type Server struct {
@@ -81,22 +87,22 @@ type Server struct {
 	listener *net.TCPListener
 	cert     tls.Certificate
 
-	strangers  admission.Table // connections before their first 37 bytes
+	newConns   admission.Table // connections before their first 37 bytes
 	handshakes admission.Table // connections before the proof of the key
-	sessions   chan struct{}   // one for each client that has proven the key
+	sessions   chan struct{}   // one per authenticated client
 	turn       admission.Turn  // of an exclusive server
 	windows    windows
-	running    running
+	running    concurrentTests
 	accepted   atomic.Int64 // connections so far
 
-	mu       sync.Mutex // guards what follows
-	streams  int        // promised to clients
-	buffers  int64      // bytes, the same
+	mu       sync.Mutex // guards the fields below
+	streams  int        // reserved by clients
+	buffers  int64      // reserved bytes
 	expected map[probe.Preface]chan<- *net.TCPConn
 	granted  map[probe.Preface]time.Time // when the test's key expires
 }
 
-// New starts to listen.
+// New listens.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Address == "" {
 		c.Address = DefaultAddress
@@ -125,15 +131,15 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{config: c, listener: l, cert: cert, sessions: make(chan struct{}, c.Clients),
 		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]time.Time{}}
-	s.strangers.Limits.Total[admission.Places] = int64(socket.BoundByFiles(admission.MaxPending))
-	s.handshakes.Limits = s.strangers.Limits
+	s.newConns.Limits.Total[admission.Slots] = int64(socket.BoundByFiles(admission.MaxPending))
+	s.handshakes.Limits = s.newConns.Limits
 	return s, nil
 }
 
-// Addr is where the server listens.
+// Addr returns the server's address.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// Serve admits clients until ctx ends, and returns when all of them have left.
+// Serve serves clients until ctx ends and returns when all have left.
 func (s *Server) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup
@@ -148,7 +154,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return s.accept(ctx, s.listener, &serving)
 }
 
-// accept admits what comes to one listener until ctx ends.
+// accept accepts one listener's connections until ctx ends.
 func (s *Server) accept(ctx context.Context, l *net.TCPListener, serving *sync.WaitGroup) error {
 	for {
 		conn, err := l.AcceptTCP()
@@ -159,7 +165,7 @@ func (s *Server) accept(ctx context.Context, l *net.TCPListener, serving *sync.W
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Out of descriptors, or the client left already: others may still come.
+			// No descriptors left, or the client has left: continue.
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-ctx.Done():
@@ -174,7 +180,7 @@ func (s *Server) accept(ctx context.Context, l *net.TCPListener, serving *sync.W
 // Close stops listening. Sessions end with Serve's context.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// admit finds out what a connection is and sees to it that it gets there.
+// admit reads a connection's preface and passes the connection on.
 func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	preface, err := s.readPreface(ctx, conn)
 	if err != nil {
@@ -188,47 +194,47 @@ func (s *Server) admit(ctx context.Context, conn *net.TCPConn, order int64) {
 	if s.deliver(preface, conn) {
 		return
 	}
-	if until, keyed := s.isGranted(preface); s.config.Legacy != nil && (s.config.Strangers || keyed) {
+	if until, keyed := s.isGranted(preface); s.config.Iperf3 != nil && (s.config.AllowUnauthenticated || keyed) {
 		ctx, expire := probe.Until(ctx, until)
 		defer expire()
-		s.config.Legacy(ctx, conn, preface, order, keyed)
+		s.config.Iperf3(ctx, conn, preface, order, keyed)
 		return
 	}
-	s.tell(Event{What: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})
+	s.report(Event{Kind: "refused", Client: remote(conn), Err: errors.New("not a fullpipe client")})
 	conn.Close()
 }
 
 func (s *Server) readPreface(ctx context.Context, conn *net.TCPConn) (probe.Preface, error) {
-	defer pending(&s.strangers, conn)()
+	defer pending(&s.newConns, conn)()
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })()
-	conn.SetReadDeadline(time.Now().Add(prefaceTime))
+	conn.SetReadDeadline(time.Now().Add(prefaceTimeout))
 	var p probe.Preface
 	_, err := io.ReadFull(conn, p[:])
 	conn.SetReadDeadline(time.Time{})
 	return p, err
 }
 
-// pending counts a connection among those that have proven nothing yet, until done is called.
+// pending counts an unauthenticated connection until done is called.
 func pending(t *admission.Table, conn *net.TCPConn) (done func()) {
 	return t.Pending(conn, admission.Host(remote(conn).Addr()), time.Now())
 }
 
-// session has the client prove the key and serves it if there is a place.
+// session authenticates the client and serves it if a slot is free.
 func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	client := remote(conn)
 	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Holders: s.config.Holders,
 		Local: local(conn), Remote: client,
 		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
-		Times: s.config.Times,
-		Event: func(r *transfer.Result) { s.tell(Event{What: "transfer", Client: client, Keyed: true, Result: r}) },
+		Timeouts: s.config.Timeouts,
+		Event:    func(r *transfer.Result) { s.report(Event{Kind: "transfer", Client: client, Keyed: true, Result: r}) },
 	}
 	done := pending(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)
 	done()
 	if err != nil {
-		if ctx.Err() == nil { // before the client sees the end, so that no refusal is missed
-			s.tell(Event{What: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
+		if ctx.Err() == nil { // before the client sees the end, so that no refusal is lost
+			s.report(Event{Kind: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
 		}
 		conn.Close()
 		return
@@ -238,10 +244,10 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		defer func() { <-s.sessions }()
 	default:
 		session.Refuse(secured)
-		s.tell(Event{What: "refused", Client: client, Keyed: true, Err: errors.New("as many clients as this server takes")})
+		s.report(Event{Kind: "refused", Client: client, Keyed: true, Err: errors.New("as many clients as this server takes")})
 		return
 	}
-	socket.EndWhenGone(conn, s.config.Silence)
+	socket.EndWhenGone(conn, s.config.UnreachableTimeout)
 	own, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	if s.config.Exclusive {
@@ -251,7 +257,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	if session.Holder != nil {
 		holder = session.Holder.Name
 	}
-	s.tell(Event{What: "client", Client: client, Keyed: true, Holder: holder})
+	s.report(Event{Kind: "client", Client: client, Keyed: true, Holder: holder})
 	err = session.Serve(own, secured)
 	switch {
 	case errors.Is(err, io.EOF), ctx.Err() != nil:
@@ -259,10 +265,10 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	case own.Err() != nil:
 		err = context.Cause(own)
 	}
-	s.tell(Event{What: "gone", Client: client, Keyed: true, Err: err})
+	s.report(Event{Kind: "gone", Client: client, Keyed: true, Err: err})
 }
 
-func (s *Server) tell(e Event) {
+func (s *Server) report(e Event) {
 	if s.config.Event != nil {
 		s.config.Event(e)
 	}

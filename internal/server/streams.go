@@ -17,9 +17,9 @@ import (
 var errBusy = errors.New("as many data connections, or as large buffers, as this server carries at a time; try again " +
 	"later, or with fewer")
 
-// Expect implements probe.Host. A receive buffer that must hold before listen() gets a
-// listener on the server's own port where the client's ports tell its connections apart;
-// else, and with a clamp or an MSS, there is a port for this transfer alone.
+// Expect implements probe.Host. A receive buffer that must be set before listen() gets a listener on the server's
+// own port if the client's ports identify its connections. Otherwise, and with a clamp or an MSS, the transfer
+// gets its own port.
 func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
 	tokens := e.Tokens
 	o := e.Options
@@ -30,7 +30,7 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Why: fmt.Sprintf("the far end carries at most %d",
 			s.config.Streams)}
 	case buffers > s.config.Buffers:
-		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, of which the far end "+
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, the far end "+
 			"gives at most %v",
 			units.Size(buffers), units.Size(s.config.Buffers))}
 	}
@@ -89,17 +89,16 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	}, nil
 }
 
-// acceptStreams admits known streams only; a connection that says nothing holds no other
-// one up.
+// acceptStreams accepts known streams only. Silent connections do not delay others.
 func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
-	var reading sync.WaitGroup
-	defer reading.Wait()
+	var readers sync.WaitGroup
+	defer readers.Wait()
 	for {
 		conn, err := l.AcceptTCP()
 		if err != nil {
 			return
 		}
-		reading.Go(func() {
+		readers.Go(func() {
 			preface, err := s.readPreface(ctx, conn)
 			if err != nil || !s.deliver(preface, conn) {
 				conn.Close()
@@ -108,14 +107,14 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 	}
 }
 
-// deliver hands a connection to whoever expects its token, which is used up by that.
+// deliver passes a connection to the transfer that expects its token. Each token is valid once.
 func (s *Server) deliver(token probe.Preface, conn *net.TCPConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to, known := s.expected[token]
 	if known {
 		delete(s.expected, token)
-		to <- conn // has room for every token
+		to <- conn // has capacity for every token
 	}
 	return known
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// exclusive runs a server that takes one client at a time.
+// exclusive runs a server for one client at a time.
 func exclusive(t *testing.T) probe.Far {
 	t.Helper()
 	c := Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Exclusive: true}
@@ -31,11 +31,10 @@ func exclusive(t *testing.T) probe.Far {
 	return probe.Far{Address: s.Addr().String(), Key: c.Key}
 }
 
-// waits connects a client and tells of its places; the channel closes when it has the turn
-// or has given up.
+// waits connects a client and returns its places. The channel closes when it has the turn or has left.
 func waits(ctx context.Context, far probe.Far) (places chan int, done chan error) {
 	places, done = make(chan int, 100), make(chan error, 1)
-	far.Waiting = func(place int) { places <- place }
+	far.OnQueued = func(place int) { places <- place }
 	go func() {
 		client, err := far.Connect(ctx)
 		if err == nil {
@@ -48,9 +47,9 @@ func waits(ctx context.Context, far probe.Far) (places chan int, done chan error
 	return places, done
 }
 
-// Clients have the turn one after the other, in the order in which they came; one that
-// vanishes gives its place to those behind it, and one too many of a host is told.
-func TestTurns(t *testing.T) {
+// Clients get the turn in order of arrival. A client that vanishes leaves the queue, and one too many of a host is
+// refused.
+func TestServe_TurnsInOrder(t *testing.T) {
 	far := exclusive(t)
 	first, err := far.Connect(t.Context())
 	if err != nil {
@@ -72,13 +71,13 @@ func TestTurns(t *testing.T) {
 	fifth, fifthDone := waits(t.Context(), far)
 	<-fifth
 	crowd := far
-	crowd.Waiting = func(place int) { t.Errorf("one too many of a host waits at %d", place) }
+	crowd.OnQueued = func(place int) { t.Errorf("one too many of a host waits at %d", place) }
 	if _, err := crowd.Connect(t.Context()); err == nil || codeOf(err) != "busy" {
 		t.Errorf("one too many of a host: %v", err)
 	}
 	vanish()
 	if err := <-thirdDone; !errors.Is(err, context.Canceled) {
-		t.Errorf("who vanished: %v", err)
+		t.Errorf("a vanished client: %v", err)
 	}
 	if place := <-fourth; place != 2 {
 		t.Errorf("behind it: place %d", place)
@@ -99,13 +98,12 @@ func codeOf(err error) string {
 	return ""
 }
 
-// TestAwait_ReportsPlacesAndEndsLeases has a client wait for the turn of another one of its rank on
-// a clock of its own: it is told its place every reportEvery, and gets the turn when the holder's
-// lease is over.
+// TestAwait_ReportsPlacesAndEndsLeases uses a virtual clock: a waiting client gets its place each placeInterval,
+// and the turn after the holder's lease.
 func TestAwait_ReportsPlacesAndEndsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{}
-		lease := 10*reportEvery + time.Second
+		lease := 10*placeInterval + time.Second
 		holder := &admission.Claim{Rank: admission.KeyHolder, Lease: time.Now().Add(lease)}
 		holder.End = func() { go s.turn.Release(holder, time.Now()) }
 		if !s.turn.Take(holder, time.Now()) {
@@ -120,11 +118,11 @@ func TestAwait_ReportsPlacesAndEndsLeases(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took != lease || len(reported) != 11 || reported[10] != 10*reportEvery {
+		if took := time.Since(began); took != lease || len(reported) != 11 || reported[10] != 10*placeInterval {
 			t.Errorf("the turn came after %v, the place was reported at %v", took, reported)
 		}
-		if held := turn.Held(); held != 0 {
-			t.Errorf("nobody waits: held for %v", held)
+		if contended := turn.ContendedTime(); contended != 0 {
+			t.Errorf("nobody waits: contended for %v", contended)
 		}
 		turn.Release()
 		if !s.turn.Take(holder, time.Now()) {
@@ -133,8 +131,7 @@ func TestAwait_ReportsPlacesAndEndsLeases(t *testing.T) {
 	})
 }
 
-// TestAwait_LeavesTheQueue has clients give up their places: by their contexts, and since they
-// cannot be told. Those behind them move up.
+// TestAwait_LeavesTheQueue checks clients that leave by context or by a failed report. Those behind them move up.
 func TestAwait_LeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{}
@@ -143,9 +140,9 @@ func TestAwait_LeavesTheQueue(t *testing.T) {
 		holder.Extend(time.Hour)
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
 		defer giveUp()
-		await := func(ctx context.Context, from string, tell func(int) error) chan error {
+		await := func(ctx context.Context, from string, report func(int) error) chan error {
 			got := make(chan error, 1)
-			go func() { got <- s.claim(netip.MustParseAddr(from), func() {}).Await(ctx, tell) }()
+			go func() { got <- s.claim(netip.MustParseAddr(from), func() {}).Await(ctx, report) }()
 			synctest.Wait()
 			return got
 		}
@@ -160,10 +157,10 @@ func TestAwait_LeavesTheQueue(t *testing.T) {
 			return nil
 		})
 		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who gave up: %v", err)
+			t.Errorf("a client that left: %v", err)
 		}
 		if err := <-untold; err != gone {
-			t.Errorf("who cannot be told: %v", err)
+			t.Errorf("an unreachable client: %v", err)
 		}
 		synctest.Wait()
 		holder.Release()
@@ -173,12 +170,12 @@ func TestAwait_LeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestServe_SlowStrangerLosesTheTurn has a stranger run an hour's test of 1 kbit/s on an exclusive
-// server. A client with the key gets the turn when it has waited for it.
-func TestServe_SlowStrangerLosesTheTurn(t *testing.T) {
+// TestServe_SlowUnauthenticatedClientLosesTurn runs an hour's test at 1 kbit/s on an exclusive server. A key
+// holder gets the turn after its wait.
+func TestServe_SlowUnauthenticatedClientLosesTurn(t *testing.T) {
 	clients := &iperf3.Server{}
-	c := Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Exclusive: true, Strangers: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	c := Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Exclusive: true, AllowUnauthenticated: true,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}}
 	s, err := New(t.Context(), c)
@@ -196,9 +193,9 @@ func TestServe_SlowStrangerLosesTheTurn(t *testing.T) {
 	begun := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := slow.Carry(t.Context(), iperf3.Command{
+		_, err := slow.RunCommand(t.Context(), iperf3.Command{
 			Params: iperf3.Params{Time: 3600, Streams: 1, Len: 125, Bandwidth: 1000},
-			Opened: func(iperf3.Account) { close(begun) }})
+			OnOpen: func(iperf3.TestResult) { close(begun) }})
 		ended <- err
 	}()
 	<-begun
@@ -213,12 +210,12 @@ func TestServe_SlowStrangerLosesTheTurn(t *testing.T) {
 		t.Errorf("the client with the key: %v after %v", err, time.Since(started))
 	}
 	if err := <-ended; !errors.Is(err, iperf3.ErrBusy) {
-		t.Errorf("the stranger: %v", err)
+		t.Errorf("the unauthenticated client: %v", err)
 	}
 }
 
-// A client of before there were places is told that the server is busy.
-func TestTurnsAndOlderClients(t *testing.T) {
+// Clients without support for places get the busy answer.
+func TestServe_RefusesOldClientsWhenBusy(t *testing.T) {
 	far := exclusive(t)
 	first, err := far.Connect(t.Context())
 	if err != nil {
@@ -226,7 +223,7 @@ func TestTurnsAndOlderClients(t *testing.T) {
 	}
 	defer first.Close()
 	started := time.Now()
-	if _, err := far.Connect(t.Context()); codeOf(err) != "busy" { // it does not wait: Waiting is nil
+	if _, err := far.Connect(t.Context()); codeOf(err) != "busy" { // does not wait: OnQueued is nil
 		t.Errorf("%v after %v", err, time.Since(started))
 	}
 	if _, err := net.Dial("tcp", far.Address); err != nil {

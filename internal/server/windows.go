@@ -13,22 +13,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// windows are further listeners on the server's port, for connections that want a small
-// window from the SYN on. They are never
-// closed before the server is: the kernel counts listeners by their place in a row.
+// windows are further listeners on the server's port, for connections with a small window from the SYN on. They
+// stay open as long as the server, because the kernel selects listeners by index.
 type windows struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	group  []*net.TCPListener
 	chosen map[int]socket.Choice // by place in group; absent: free
 	accept func(*net.TCPListener)
 }
 
-const mostWindows = 16
+const maxWindows = 16
 
-var errNoWindow = errors.New("as many windows at a time as this server holds")
+var errNoWindow = errors.New("all windows of this server are in use")
 
-// Window gives connections from a host a receive buffer of so many bytes from the SYN
-// on, until release is called. Config.ShareWindows must be set.
+// Window sets the receive buffer of a host's new connections from the SYN on, until release. It requires
+// Config.ShareWindows.
 func (s *Server) Window(from netip.Addr, bytes int) (release func(), err error) {
 	return s.window(socket.Choice{From: from}, bytes)
 }
@@ -61,14 +60,14 @@ func (s *Server) window(c socket.Choice, bytes int) (release func(), err error) 
 	}, nil
 }
 
-// free answers the place of a listener that nobody uses.
+// free returns the place of an unused listener.
 func (w *windows) free(first *net.TCPListener) (int, error) {
 	for place := 1; place < len(w.group); place++ {
 		if _, used := w.chosen[place]; !used {
 			return place, nil
 		}
 	}
-	if len(w.group) > mostWindows {
+	if len(w.group) > maxWindows {
 		return 0, errNoWindow
 	}
 	l, err := socket.Listen(context.Background(), first.Addr().String(), socket.Options{SharePort: true})
@@ -82,14 +81,14 @@ func (w *windows) free(first *net.TCPListener) (int, error) {
 
 func (w *windows) choose(first *net.TCPListener) error {
 	choices := slices.Collect(maps.Values(w.chosen))
-	// Those for some ports only come first: iperf3's clients are known by address alone.
+	// Listeners for certain ports come first, because iperf3's clients are known by address only.
 	slices.SortFunc(choices, func(a, b socket.Choice) int {
 		return cmp.Or(len(b.Ports)-len(a.Ports), a.Index-b.Index)
 	})
 	return socket.ChooseListener(first, choices)
 }
 
-// start lets windows be opened; accept takes their connections.
+// start enables windows. accept receives their connections.
 func (w *windows) start(first *net.TCPListener, accept func(*net.TCPListener)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +106,8 @@ func (w *windows) close() {
 	}
 }
 
-// listenShared is listen for a port that windows may be opened on. Sharing would also
-// let a second server in unnoticed, so it is seen first that nobody is there.
+// listenShared listens on a port that windows may share. It first checks that the port is free, because sharing
+// would admit a second server unnoticed.
 func listenShared(ctx context.Context, address string) (*net.TCPListener, error) {
 	if _, port, _ := net.SplitHostPort(address); port != "0" {
 		alone, err := socket.Listen(ctx, address, socket.Options{})

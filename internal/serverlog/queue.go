@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// lineQueue writes lines one after the other and never makes who puts them wait: what
-// does not fit is lost and counted.
+// lineQueue writes lines in order and never blocks its callers. Lines that do not fit are dropped and counted.
 type lineQueue struct {
 	lines   chan []byte
 	bytes   atomic.Int64 // in lines
 	lost    atomic.Int64
 	telling func(lost int64) []byte
 	over    chan struct{} // closed by close
-	written chan struct{} // closed when all is written
+	written chan struct{} // closed when all lines are written
 	once    sync.Once
 }
 
-// The bounds of what waits for a reader.
+// Limits of the queue.
 const (
 	maxLines = 1024
 	maxBytes = 8 << 20
@@ -49,7 +48,7 @@ func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
 	return q
 }
 
-// write prints a line. One that cannot be written is lost: there is nobody to tell.
+// write writes a line. A failed line is dropped.
 func (q *lineQueue) write(out io.Writer, line []byte) {
 	if n := q.lost.Swap(0); n > 0 {
 		out.Write(q.telling(n))
@@ -70,7 +69,7 @@ func (q *lineQueue) put(line []byte) {
 	q.lost.Add(1)
 }
 
-// close waits until all is written, at most for a time.
+// close waits for all lines, with a timeout.
 func (q *lineQueue) close(within time.Duration) {
 	q.once.Do(func() { close(q.over) })
 	late := time.NewTimer(within)

@@ -1,5 +1,5 @@
-// Package serverlog prints what a server reports. No caller ever waits for who reads the log,
-// and each kind of event has a quota, so that strangers fill no disk.
+// Package serverlog prints a server's events. Callers never wait for the log's reader, and each kind of event has
+// a quota, so that unauthenticated clients cannot fill a disk.
 package serverlog
 
 import (
@@ -14,45 +14,44 @@ import (
 	"time"
 )
 
-// Kind is what shares a quota. There may be few of them: they are constants of the program.
+// Kind is a group of events with a common quota. Kinds are constants of the program.
 type Kind struct {
 	Event   string
-	Trusted bool // only clients that have proven a key cause it
+	Trusted bool // only authenticated clients cause it
 }
 
-// Config says where lines go and how they look. The zero value of all but Out works.
+// Config configures a Log. Only Out is required.
 type Config struct {
 	Out io.Writer
-	// Clean makes text of strangers one line that a terminal does not obey; nil only joins
-	// lines.
+	// Clean makes untrusted text one line without terminal controls; nil only joins lines.
 	Clean func(string) string
-	// Summary formats how many events of a kind were not printed, and the last of them.
+	// Summary formats the number of suppressed events of a kind, and the last of them.
 	Summary func(k Kind, count int64, last string) string
-	// Lost formats how many lines were lost because nobody read them in time.
+	// Lost formats the number of lines lost because they were not read in time.
 	Lost func(count int64) string
 }
 
 const (
-	// closeTime is how long Close waits for the last lines to be written.
-	closeTime = time.Second
-	// summaryTime is how long events that were not printed wait for their summary.
-	summaryTime = time.Minute
-	maxLine     = 500     // bytes of a line with text of strangers
-	maxPanic    = 8 << 10 // bytes of a panic with its stack, as one line
+	// closeTimeout is how long Close waits for the last lines.
+	closeTimeout = time.Second
+	// summaryInterval is the time until suppressed events are summarized.
+	summaryInterval = time.Minute
+	maxLine         = 500     // bytes of a line with untrusted text
+	maxPanic        = 8 << 10 // bytes of a panic with its stack, as one line
 )
 
-// Log prints lines. Its methods may be called by many goroutines, and until Close never block.
+// Log prints lines. Its methods may be called by many goroutines and do not block until Close.
 type Log struct {
 	config Config
 	lines  *lineQueue
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	quotas map[Kind]*quota
-	timer  *time.Timer // of the next summaries; nil: none wait
+	timer  *time.Timer // for the next summaries; nil: none pending
 	closed bool
 }
 
-// New returns a log. Close it.
+// New returns a Log. The caller must close it.
 func New(c Config) *Log {
 	if c.Clean == nil {
 		c.Clean = func(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -69,8 +68,8 @@ func New(c Config) *Log {
 		lines: newLineQueue(c.Out, func(n int64) []byte { return []byte(c.Lost(n) + "\n") })}
 }
 
-// Print prints a line of a kind, if the kind's quota allows it; line is called only then, and
-// for the last event of a summary.
+// Print prints a line of a kind if its quota allows. line is called only for printed events and for the last one
+// of a summary.
 func (l *Log) Print(k Kind, line func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,11 +82,11 @@ func (l *Log) Print(k Kind, line func() string) {
 		q = newQuota(k.Trusted)
 		l.quotas[k] = q
 	}
-	if !q.allows(time.Now(), 1+min(q.held, 1)) {
-		q.held++
+	if !q.allows(time.Now(), 1+min(q.suppressed, 1)) {
+		q.suppressed++
 		q.last = line
 		if l.timer == nil {
-			l.timer = time.AfterFunc(summaryTime, l.summarize)
+			l.timer = time.AfterFunc(summaryInterval, l.summarize)
 		}
 		return
 	}
@@ -95,7 +94,7 @@ func (l *Log) Print(k Kind, line func() string) {
 	l.lines.put([]byte(line() + "\n"))
 }
 
-// Note prints text that may be a stranger's as one bounded line of a kind.
+// Note prints untrusted text as one line of limited length.
 func (l *Log) Note(k Kind, text string) { l.note(k, text, maxLine) }
 
 func (l *Log) note(k Kind, text string, limit int) {
@@ -110,8 +109,8 @@ func (l *Log) clean(text string, limit int) string {
 	return text
 }
 
-// Write prints each line of a text as an event of the same kind: it stands in for standard
-// error, for whatever knows of no kinds.
+// Write prints each line of a text as an event of the same kind. It replaces standard error for code without
+// kinds.
 func (l *Log) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -122,7 +121,7 @@ func (l *Log) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Results returns where a server prints its results: each write is printed as it is, without a quota.
+// Results returns the writer of a server's results, which have no quota.
 func (l *Log) Results() io.Writer { return results{l} }
 
 type results struct{ *Log }
@@ -137,7 +136,7 @@ func (l results) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// ErrorLog returns what a http.Server reports to. Any stranger can cause most of it.
+// ErrorLog returns the log of an http.Server. Any client can cause most of its messages.
 func (l *Log) ErrorLog() *log.Logger { return log.New(errorLog{l}, "", 0) }
 
 type errorLog struct{ *Log }
@@ -158,7 +157,7 @@ func (l errorLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// summarize prints what was held back longer than summaryTime, as far as quotas allow.
+// summarize prints events that were suppressed for longer than summaryInterval, as far as quotas allow.
 func (l *Log) summarize() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,21 +166,21 @@ func (l *Log) summarize() {
 		return
 	}
 	for _, k := range l.kinds() {
-		if q := l.quotas[k]; q.held > 0 && q.allows(time.Now(), 1) {
+		if q := l.quotas[k]; q.suppressed > 0 && q.allows(time.Now(), 1) {
 			l.summary(k, q)
 		}
-		if l.quotas[k].held > 0 && l.timer == nil {
-			l.timer = time.AfterFunc(summaryTime, l.summarize)
+		if l.quotas[k].suppressed > 0 && l.timer == nil {
+			l.timer = time.AfterFunc(summaryInterval, l.summarize)
 		}
 	}
 }
 
-// summary prints how many events of a kind were held back. The lock is held.
+// summary prints the number of suppressed events of a kind. The caller has locked mu.
 func (l *Log) summary(k Kind, q *quota) {
-	if q.held > 0 {
-		l.lines.put([]byte(l.config.Summary(k, q.held, q.last()) + "\n"))
+	if q.suppressed > 0 {
+		l.lines.put([]byte(l.config.Summary(k, q.suppressed, q.last()) + "\n"))
 	}
-	q.held = 0
+	q.suppressed = 0
 	q.last = nil
 }
 
@@ -194,8 +193,7 @@ func (l *Log) kinds() (all []Kind) {
 	return all
 }
 
-// Close prints the last summaries and waits a moment until all is written. What is printed after
-// that is written at once.
+// Close prints the last summaries and waits up to closeTimeout. Later lines are written directly.
 func (l *Log) Close() {
 	l.mu.Lock()
 	if !l.closed {
@@ -208,5 +206,5 @@ func (l *Log) Close() {
 		}
 	}
 	l.mu.Unlock()
-	l.lines.close(closeTime)
+	l.lines.close(closeTimeout)
 }

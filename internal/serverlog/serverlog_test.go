@@ -35,8 +35,8 @@ func (o *output) lines() (all []string) {
 	return all
 }
 
-// TestLog_Quota floods a log with 10 events a second for 10 minutes: 30 lines at once, 6 a
-// minute, and a summary of the rest a minute after the flood has ended.
+// TestLog_Quota logs 10 events a second for 10 minutes: 30 lines at once, 6 a minute, and a summary one minute
+// after the flood.
 func TestLog_Quota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
@@ -77,8 +77,8 @@ func TestLog_Quota(t *testing.T) {
 	})
 }
 
-// TestLog_CountsWhatItHolds adds up the lines and the counts of all summaries.
-func TestLog_CountsWhatItHolds(t *testing.T) {
+// TestLog_CountsSuppressedEvents adds up the lines and the counts of all summaries.
+func TestLog_CountsSuppressedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
 		l := New(Config{Out: &out, Summary: func(_ Kind, count int64, _ string) string { return fmt.Sprint(count) }})
@@ -100,8 +100,7 @@ func TestLog_CountsWhatItHolds(t *testing.T) {
 	})
 }
 
-// TestLog_KindsHaveQuotasOfTheirOwn floods one kind: others are printed all the same, and those
-// of trusted clients get more.
+// TestLog_KindsHaveQuotasOfTheirOwn floods one kind. Others are still printed, and trusted clients get more.
 func TestLog_KindsHaveQuotasOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
@@ -129,8 +128,8 @@ func TestLog_KindsHaveQuotasOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestLog_TextOfStrangers checks that it is one bounded line, however it gets to the log.
-func TestLog_TextOfStrangers(t *testing.T) {
+// TestLog_UntrustedText checks that untrusted text becomes one line of limited length on every path into the log.
+func TestLog_UntrustedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
 		l := New(Config{Out: &out, Clean: func(s string) string { return strings.ReplaceAll(s, "\n", "|") }})
@@ -149,7 +148,7 @@ func TestLog_TextOfStrangers(t *testing.T) {
 	})
 }
 
-// TestLog_ErrorLogHasAQuotaForEachKind floods it with handshakes that fail.
+// TestLog_ErrorLogHasAQuotaForEachKind floods the log with failed handshakes.
 func TestLog_ErrorLogHasAQuotaForEachKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
@@ -166,8 +165,8 @@ func TestLog_ErrorLogHasAQuotaForEachKind(t *testing.T) {
 	})
 }
 
-// TestLog_UnreadOutput checks that a reader that stops reading makes no caller wait, not even
-// Close, and that it learns afterwards how much it missed.
+// TestLog_UnreadOutput checks that a stalled reader blocks no caller, not even Close, and later gets the number of
+// lost lines.
 func TestLog_UnreadOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unread, out := io.Pipe()
@@ -176,7 +175,7 @@ func TestLog_UnreadOutput(t *testing.T) {
 		for n := range 5000 {
 			l.Print(Kind{Event: fmt.Sprint(n % 100), Trusted: true}, func() string { return "event" })
 			if n == 0 {
-				synctest.Wait() // until it is being written
+				synctest.Wait() // until its write has begun
 			}
 		}
 		if waited := time.Since(began); waited != 0 {
@@ -196,7 +195,7 @@ func TestLog_UnreadOutput(t *testing.T) {
 	})
 }
 
-// TestLog_UnreadResults: results have no quota, and what waits for a reader is bounded in bytes.
+// TestLog_UnreadResults checks that results have no quota, and that the unread bytes are limited.
 func TestLog_UnreadResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unread, out := io.Pipe()
@@ -207,7 +206,7 @@ func TestLog_UnreadResults(t *testing.T) {
 				t.Fatal(written, err)
 			}
 			if n == 0 {
-				synctest.Wait() // until it is being written
+				synctest.Wait() // until its write has begun
 			}
 		}
 		text := make(chan string)
@@ -227,14 +226,14 @@ func TestLog_UnreadResults(t *testing.T) {
 	})
 }
 
-// TestLog_CloseWaitsNotForever has a reader that never reads.
-func TestLog_CloseWaitsNotForever(t *testing.T) {
+// TestLog_CloseHasTimeout never reads the log.
+func TestLog_CloseHasTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unread, out := io.Pipe()
 		l := New(Config{Out: out})
 		l.Note(Kind{Event: "a"}, "one")
 		began := time.Now()
-		if l.Close(); time.Since(began) != closeTime {
+		if l.Close(); time.Since(began) != closeTimeout {
 			t.Errorf("Close took %v", time.Since(began))
 		}
 		unread.Close() // ends the write

@@ -68,7 +68,7 @@ func plausible() *End {
 				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: mostWindow}}}}}
 }
 
-// What came in no time at all is no count of bytes; what came at one instant has no rate.
+// What came in no time at all is not a valid count of bytes; what came at one instant has no rate.
 func TestNothingComesFasterThanLines(t *testing.T) {
 	for took, believed := range map[time.Duration]bool{0: true, 1: false, time.Microsecond: true} {
 		e := plausible()
@@ -124,12 +124,12 @@ func TestUnbelievable(t *testing.T) {
 	for _, i := range []Interval{{Bytes: -1}, {Start: 2, End: 1}, {End: time.Hour}, {End: time.Second, Bytes: 1 << 62},
 		{End: 1, Bytes: 1e6}} {
 		if i.Believe(time.Second) == nil {
-			t.Errorf("%+v is believed", i)
+			t.Errorf("%+v is accepted", i)
 		}
 	}
 	for _, s := range []Sending{{Streams: -1}, {Streams: 2}, {RTT: time.Hour}, {Retransmitted: -5}, {Busy: time.Hour}} {
 		if s.Believe(Spec{}, time.Second) == nil {
-			t.Errorf("%+v is believed", s)
+			t.Errorf("%+v is accepted", s)
 		}
 	}
 	if BelieveNotes(make([]string, 100)) == nil || BelieveNotes([]string{strings.Repeat("x", 5000)}) == nil {

@@ -21,7 +21,7 @@ import (
 
 // SpeedConfig says how tests from browsers are served.
 type SpeedConfig struct {
-	Bounds  ndt7.Bounds
+	Bounds  ndt7.Limits
 	Origins []string // whose pages may test here, beside this server's own
 	Version string   // of the program
 	// Seal fills in what documents carry beside their figures, and Keep stores one; nil: it is
@@ -57,7 +57,7 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 		{"GET /ndt/v7/download", Operator, s.ndt7.ServeHTTP},
 		{"GET /ndt/v7/upload", Operator, s.ndt7.ServeHTTP},
 		{"GET /test", Operator, func(w http.ResponseWriter, r *http.Request) {
-			many := min(usualMany, s.ndt7.MostOfOne())
+			many := min(usualMany, s.ndt7.MaxTestsPerAddress())
 			seconds := 22
 			if many < 2 {
 				seconds = 12 // one connection each way
@@ -126,7 +126,7 @@ type refusing func(w http.ResponseWriter, r *http.Request, status int, what, rem
 
 // may says whether a client may test now; it has answered where not.
 func (s *Speed) may(w http.ResponseWriter, r *http.Request, refuse refusing) bool {
-	err := s.ndt7.May(r.Context())
+	err := s.ndt7.Check(r.Context())
 	var no *ndt7.Refusal
 	if !errors.As(err, &no) {
 		return true
@@ -157,7 +157,7 @@ func (s *Speed) echo(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no test of that name runs, or it has its echo", http.StatusNotFound)
 		return
 	}
-	ndt7.Bound(r.Context(), mostEchoes*echoFrame)
+	ndt7.LimitRead(r.Context(), mostEchoes*echoFrame)
 	unanswered := func(context.Context, []byte) bool { return false }
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: unanswered})
 	if err != nil {

@@ -266,7 +266,7 @@ func TestRuns_OneClientDropsItsOwnResults(t *testing.T) {
 
 // TestAPageIsToldWhyItMayNotTest asks as the page does where a day's bytes are used up.
 func TestAPageIsToldWhyItMayNotTest(t *testing.T) {
-	site, _ := speedSite(t, SpeedConfig{Bounds: ndt7.Bounds{BytesADay: 1 << 20}}, "")
+	site, _ := speedSite(t, SpeedConfig{Bounds: ndt7.Limits{BytesPerDay: 1 << 20}}, "")
 	_, begun := post(t, site.URL+"/test/begin", struct{}{})
 	download(t, site.URL, begun.ID) // until the server ends it
 	const want = "your address has moved the 1 MiB that it may in a day"

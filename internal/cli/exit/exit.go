@@ -108,7 +108,7 @@ var codes = []struct {
 	{"unknown-host", isA[*net.DNSError]},
 	{"wrong-key", isOne(probe.ErrWrongKey)},
 	{"busy", nil},
-	{"not-fullpipe", isA[*probe.StrangerError]},
+	{"not-fullpipe", isA[*probe.OtherServerError]},
 	{"refused", isOne(syscall.ECONNREFUSED)},
 	{"closed", isOne(syscall.ECONNRESET, syscall.EPIPE, io.ErrUnexpectedEOF)},
 	{"timeout", func(err error) bool {

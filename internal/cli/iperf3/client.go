@@ -29,8 +29,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// connect is iperf3's client.
-func (f *iperf3Flags) connect(cmd *cobra.Command) error {
+// connect runs iperf3's client.
+func (f *flags) connect(cmd *cobra.Command) error {
 	params, err := f.params(cmd)
 	if err != nil {
 		return err
@@ -39,17 +39,17 @@ func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	asked := face.Asked{Host: f.host(), Port: int(f.port), Interval: f.every(), System: systemInfo()}
-	account, passed, err := f.carry(cmd, params, route, asked)
+	asked := face.Options{Host: f.host(), Port: int(f.port), Interval: f.reportInterval(), System: systemInfo()}
+	account, passed, err := f.runTest(cmd, params, route, asked)
 	doc := face.Begin(account, asked)
 	doc.Finish(account, asked, passed.cuts)
 	if account != nil {
-		doc.Fullpipe = limits(account)
+		doc.Fullpipe = verdicts(account)
 	}
 	if err != nil {
-		doc.Error = iperf3Error(cmd.Context(), err)
+		doc.Error = iperf3Message(cmd.Context(), err)
 	}
-	if err := f.print(cmd, doc, passed.told()); err != nil {
+	if err := f.print(cmd, doc, passed.printed()); err != nil {
 		return err
 	}
 	if doc.Error != "" {
@@ -58,16 +58,16 @@ func (f *iperf3Flags) connect(cmd *cobra.Command) error {
 	return nil
 }
 
-// carry runs the test and prints it as it passes.
-func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route socket.Route,
-	asked face.Asked) (*iperf3.Account, *iperf3Passing, error) {
+// runTest runs the test and prints its intervals.
+func (f *flags) runTest(cmd *cobra.Command, params iperf3.Params, route socket.Route,
+	asked face.Options) (*iperf3.TestResult, *livePrinter, error) {
 	ctx := cmd.Context()
 	peer := iperf3.NewPeer(f.address())
 	peer.Route = route
 	defer peer.Close()
 	opened := func() {}
 	if f.timeout > 0 {
-		// The bound is of the control connection: it ends once the streams are open.
+		// The timeout covers the control connection until the streams are open.
 		bounded, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		timer := time.AfterFunc(time.Duration(f.timeout)*time.Millisecond, func() { cancel(syscall.ETIMEDOUT) })
@@ -75,7 +75,7 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 		ctx = bounded
 		opened = func() { timer.Stop() }
 	}
-	passing := &iperf3Passing{f: f, cmd: cmd}
+	passing := &livePrinter{f: f, cmd: cmd}
 	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,
 		Bytes: params.Num}}
 	if params.Reverse {
@@ -85,27 +85,27 @@ func (f *iperf3Flags) carry(cmd *cobra.Command, params iperf3.Params, route sock
 		specs = append(specs, transfer.Spec{Direction: transfer.Down, Time: specs[0].Time})
 	}
 	bars := progress.NewIntervals(console.Progress(cmd), 0, specs...)
-	command := iperf3.Command{Params: params, Every: f.every(), Port: uint16(f.clientPort),
-		Opened: func(a iperf3.Account) {
+	command := iperf3.Command{Params: params, Interval: f.reportInterval(), Port: uint16(f.clientPort),
+		OnOpen: func(a iperf3.TestResult) {
 			opened()
 			passing.open(&a, asked)
 		},
-		Each: func(i transfer.Interval) {
+		OnInterval: func(i transfer.Interval) {
 			passing.add(i)
-			if console.WantsJSON(cmd) && !f.stream { // else what is printed shows how far it is
+			if console.WantsJSON(cmd) && !f.stream { // otherwise the printed intervals show progress
 				bars.Show(i.Direction, i)
 			}
 		}}
 	if cmd.Flags().Changed("rcv-timeout") {
-		command.Quiet = time.Duration(f.quiet) * time.Millisecond
+		command.IdleTimeout = time.Duration(f.receiveTimeoutMs) * time.Millisecond
 	}
-	account, err := peer.Carry(ctx, command)
+	account, err := peer.RunCommand(ctx, command)
 	bars.Clear()
 	return account, passing, err
 }
 
-// write prints text, each line behind the title where there is one.
-func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
+// write prints text, with the title and time in front of each line.
+func (f *flags) write(cmd *cobra.Command, write func(face.Text)) error {
 	var b strings.Builder
 	t := face.Text{W: &b, Verbose: f.verbose}
 	if f.format != "" {
@@ -131,9 +131,9 @@ func (f *iperf3Flags) write(cmd *cobra.Command, write func(face.Text)) error {
 	return err
 }
 
-// print prints the test's end, and those intervals that were not told while it ran.
-func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document, told int) error {
-	f.pass(cmd, doc, told, doc.Intervals[min(told, len(doc.Intervals)):])
+// print prints the end of the test and the intervals that are not printed yet.
+func (f *flags) print(cmd *cobra.Command, doc *face.Document, printed int) error {
+	f.printIntervals(cmd, doc, printed, doc.Intervals[min(printed, len(doc.Intervals)):])
 	var err error
 	switch {
 	case f.stream:
@@ -162,14 +162,13 @@ func (f *iperf3Flags) print(cmd *cobra.Command, doc *face.Document, told int) er
 		} else if err == nil && !f.server.on {
 			err = f.write(cmd, func(t face.Text) { fmt.Fprintln(t.W, "\niperf Done.") })
 		}
-		f.say(cmd, doc)
+		f.noteVerdict(cmd, doc)
 	}
 	return err
 }
 
-// say tells on standard error what limited the test: nobody who scrapes the text meets
-// it there.
-func (f *iperf3Flags) say(cmd *cobra.Command, doc *face.Document) {
+// noteVerdict prints the verdict on standard error, where programs that parse the output do not meet it.
+func (f *flags) noteVerdict(cmd *cobra.Command, doc *face.Document) {
 	if doc.Fullpipe == nil {
 		return
 	}
@@ -179,8 +178,8 @@ func (f *iperf3Flags) say(cmd *cobra.Command, doc *face.Document) {
 	}
 }
 
-// limits is what fullpipe knows besides: TCP's directions as measure has them.
-func limits(a *iperf3.Account) *face.Fullpipe {
+// verdicts returns the verdicts of the TCP directions, as measure prints them.
+func verdicts(a *iperf3.TestResult) *face.Fullpipe {
 	out := &face.Fullpipe{Version: build.Version(), Directions: []record.Direction{}}
 	for _, leg := range a.Legs {
 		if leg.TCP != nil && leg.TCP.Near != nil {
@@ -190,8 +189,8 @@ func limits(a *iperf3.Account) *face.Fullpipe {
 	return out
 }
 
-// iperf3Error is an error in iperf3's words where it has some.
-func iperf3Error(ctx context.Context, err error) string {
+// iperf3Message returns iperf3's text for an error, or ours if it has none.
+func iperf3Message(ctx context.Context, err error) string {
 	var errno syscall.Errno
 	var unreachable interface{ Try() string }
 	var remote *iperf3.RemoteError
@@ -199,28 +198,28 @@ func iperf3Error(ctx context.Context, err error) string {
 	var option *socket.OptionError
 	var lookup *net.DNSError
 	switch {
-	case errors.As(err, &remote) && iperf3Words[remote.Code] != "":
-		return iperf3Words[remote.Code]
-	case errors.As(err, &refused) && iperf3Words[refused.Code] != "":
-		return iperf3Words[refused.Code]
+	case errors.As(err, &remote) && iperf3Messages[remote.Code] != "":
+		return iperf3Messages[remote.Code]
+	case errors.As(err, &refused) && iperf3Messages[refused.Code] != "":
+		return iperf3Messages[refused.Code]
 	}
 	switch {
 	case ctx.Err() != nil:
 		return "interrupt - the client has terminated"
 	case errors.As(err, &option) && strings.HasPrefix(option.Option, "TCP_CONGESTION"):
-		return iperf3Words[iperf3.CodeCongestion]
+		return iperf3Messages[iperf3.CodeCongestion]
 	case errors.As(err, &lookup):
 		return "unable to connect to server: Name or service not known"
 	case errors.As(err, &errno) && errors.As(err, &unreachable):
 		return "unable to connect to server: " + capital(errno.Error())
-	case errors.Is(err, iperf3.ErrQuiet):
-		return iperf3Words[iperf3.CodeNoData]
+	case errors.Is(err, iperf3.ErrIdle):
+		return iperf3Messages[iperf3.CodeNoData]
 	}
 	return exit.Message(err)
 }
 
-// iperf3Words are what iperf3 says of what servers refuse.
-var iperf3Words = map[iperf3.Code]string{
+// iperf3Messages are iperf3's texts for error codes.
+var iperf3Messages = map[iperf3.Code]string{
 	iperf3.CodeAccessDenied: "the server is busy running a test. try again later",
 	iperf3.CodeAuth:         "test authorization failed",
 	iperf3.CodeRate:         "total required bandwidth is larger than server limit",
@@ -232,7 +231,7 @@ var iperf3Words = map[iperf3.Code]string{
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// machine is the processor as uname names it.
+// machine returns the architecture as uname prints it.
 func machine() string {
 	if name, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}[runtime.GOARCH]; ok {
 		return name

@@ -12,38 +12,36 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
-// detachedVariable tells a process that it is the server in the background; file 3 is then
-// where it says that its port is open.
+// detachedVariable is set in the background server. It writes to file 3 when its port is open.
 const detachedVariable = "FULLPIPE_DETACHED"
 
 const detachedReady = "ready"
 
 func isDetached() bool { return os.Getenv(detachedVariable) != "" }
 
-// detach starts the same command again in the background and ends when its port is open.
-// What keeps it from that comes on standard error. (iperf3 itself goes into the background
-// first and tells nobody.)
-func (f *iperf3Flags) detach(cmd *cobra.Command) error {
+// detach starts the same command in the background and returns when its port is open. It prints an error of the
+// child on standard error. (iperf3 itself prints none.)
+func (f *flags) detach(cmd *cobra.Command) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
-	opened, told, err := os.Pipe()
+	opened, ready, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
 	defer opened.Close()
 	child := exec.Command(self, CalledAs(os.Args[0], os.Args[1:])...)
 	child.Env = append(os.Environ(), detachedVariable+"=1")
-	child.ExtraFiles = []*os.File{told}
+	child.ExtraFiles = []*os.File{ready}
 	complaint, err := child.StderrPipe()
 	if err == nil {
-		err = leaveSession(child)
+		err = newSession(child)
 	}
 	if err == nil {
 		err = child.Start()
 	}
-	told.Close()
+	ready.Close()
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
@@ -57,12 +55,12 @@ func (f *iperf3Flags) detach(cmd *cobra.Command) error {
 	return errors.New("the server ended at once")
 }
 
-// standAlone says that the port is open and lets go of what the parent holds.
-func (f *iperf3Flags) standAlone(cmd *cobra.Command) error {
-	told := os.NewFile(3, "ready")
-	_, err := told.WriteString(detachedReady)
-	if err := errors.Join(err, told.Close()); err != nil {
-		return fmt.Errorf("tell that the port is open: %w", err)
+// signalReady reports to the parent that the port is open and closes the parent's files.
+func (f *flags) signalReady(cmd *cobra.Command) error {
+	ready := os.NewFile(3, "ready")
+	_, err := ready.WriteString(detachedReady)
+	if err := errors.Join(err, ready.Close()); err != nil {
+		return fmt.Errorf("report that the port is open: %w", err)
 	}
 	if f.logFile == "" {
 		cmd.SetOut(io.Discard)

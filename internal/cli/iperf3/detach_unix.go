@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// leaveSession makes a command outlive the terminal that it is started from.
-func leaveSession(cmd *exec.Cmd) error {
+// newSession starts a command in a session of its own, so that it outlives the terminal.
+func newSession(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return nil
 }

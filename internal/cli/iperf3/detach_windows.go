@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// leaveSession is of systems with sessions.
-func leaveSession(*exec.Cmd) error {
+// newSession needs a system with sessions.
+func newSession(*exec.Cmd) error {
 	return fmt.Errorf("a server in the background: %w", socket.ErrNotSupported)
 }

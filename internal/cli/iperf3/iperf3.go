@@ -1,4 +1,4 @@
-// Package iperf3 takes iperf3's command line and prints what iperf3 prints.
+// Package iperf3 is the command iperf3: it accepts iperf3's command line and prints its output.
 package iperf3
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// iperf3Flags are iperf3's own command line.
-type iperf3Flags struct {
+// flags are iperf3's command-line options.
+type flags struct {
 	client          string
 	port            uint16
 	time            int
@@ -46,32 +46,32 @@ type iperf3Flags struct {
 	counters64      bool
 	verbose, stream bool
 	timeout         int
-	login           iperf3Login
+	login           loginFlags
 
 	dscp              cmdflag.DSCP
 	version, skipCopy bool
-	taken             bool   // an option that needs nothing here
-	takenText         string // the value of such an option
+	ignored           bool   // an option without effect
+	ignoredText       string // the value of an option without effect
 	pacingTimer       units.Size
-	quiet             int // ms
+	receiveTimeoutMs  int // ms
 	pidFile, logFile  string
 	timestamps        string
-	server            iperf3Server
+	server            serverFlags
 }
 
 // New returns the command iperf3.
 func New() *cobra.Command {
-	f := &iperf3Flags{}
+	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "iperf3 {-c HOST | -s} [options]",
-		Short: "iperf3's own command line and output, with what limited the test",
-		Long: `iperf3 takes the command line of iperf3, talks to any iperf3 server or client and prints
-what iperf3 prints, so that scripts and programs that read it go on. With --json there is
-one object more, "fullpipe": what limited each direction, the evidence and what to change;
-without, that is said on standard error. Called by the name iperf3, this program is this
-command. Each interval is printed when it is over, also into a pipe.
-With -s it is the server and takes one test at a time, as iperf3 does; fullpipe serve
---iperf3 takes many, with bounds, and fullpipe's own clients too.`,
+		Short: "iperf3's command line and output, plus the limiter of the test",
+		Long: `iperf3 accepts iperf3's command line, works with any iperf3 server or client and prints
+iperf3's output, so scripts and programs that parse it keep working. --json adds one object,
+"fullpipe": the limiter of each direction, the evidence and what to change. Without --json
+that goes to standard error. This command also runs if the program is called iperf3. Each
+interval is printed as soon as it ends, into a pipe too.
+With -s it is a server for one test at a time, like iperf3. fullpipe serve --iperf3 serves
+many at once, with limits, and fullpipe's own clients too.`,
 		Example: `  fullpipe iperf3 -c server.example.net -t 10 -P 4
   fullpipe iperf3 -c server.example.net -R -J
   fullpipe iperf3 -s -1 -J
@@ -82,9 +82,9 @@ With -s it is the server and takes one test at a time, as iperf3 does; fullpipe 
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.begin(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	cmd.SetFlagErrorFunc(iperf3FlagError)
+	cmd.SetFlagErrorFunc(flagError)
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	for _, group := range []struct {
@@ -102,36 +102,35 @@ With -s it is the server and takes one test at a time, as iperf3 does; fullpipe 
 	return cmd
 }
 
-// iperf3Role annotates a flag with whose it is: "client", "server", "none" that is here, or
-// "" of both.
+// iperf3Role is the annotation that says which role supports a flag: "client", "server", "none", or "" for both.
 const iperf3Role = "iperf3-role"
 
-// addCommon are the flags of client and server.
-func (f *iperf3Flags) addCommon(fl *pflag.FlagSet) {
+// addCommon adds the flags of client and server.
+func (f *flags) addCommon(fl *pflag.FlagSet) {
 	fl.Uint16VarP(&f.port, "port", "p", 5201, "the server's `port`")
 	fl.StringVarP(&f.format, "format", "f", "", "unit of rates: k m g t for bits, K M G T for bytes")
 	fl.Float64VarP(&f.interval, "interval", "i", 1, "seconds between two reports; 0 for none")
-	fl.StringVarP(&f.pidFile, "pidfile", "I", "", "write the process's number to this file")
+	fl.StringVarP(&f.pidFile, "pidfile", "I", "", "write the process id to this file")
 	fl.StringVarP(&f.bind, "bind", "B", "", "address of this host; for a client an interface too, or ADDRESS%INTERFACE")
 	fl.BoolVarP(&f.only4, "version4", "4", false, "IPv4 only")
 	fl.BoolVarP(&f.only6, "version6", "6", false, "IPv6 only")
 	fl.BoolVar(&f.stream, "json-stream", false, "one JSON object a line: start, intervals, end")
-	fl.StringVar(&f.logFile, "logfile", "", "append to this file what is printed")
-	fl.StringVar(&f.timestamps, "timestamps", "", "begin each line with the time, in strftime's words")
+	fl.StringVar(&f.logFile, "logfile", "", "append the output to this file")
+	fl.StringVar(&f.timestamps, "timestamps", "", "begin each line with the time, in strftime's format")
 	fl.Lookup("timestamps").NoOptDefVal = "%c "
-	fl.BoolVarP(&f.version, "version", "v", false, "say which iperf3 this keeps to, and end")
-	fl.IntVar(&f.quiet, "rcv-timeout", 120000, "milliseconds without data that end a test, at the end that receives")
-	fl.BoolVar(&f.taken, "forceflush", false, takenText+"each line is written at once")
-	fl.BoolVarP(&f.verbose, "verbose", "V", false, "say more of the test, and what it spent")
-	fl.StringVar(&f.takenText, "cntl-ka", "", takenText+"control connections are always watched")
+	fl.BoolVarP(&f.version, "version", "v", false, "print the iperf3 version that this follows, and exit")
+	fl.IntVar(&f.receiveTimeoutMs, "rcv-timeout", 120000, "milliseconds without data after which the receiver ends a test")
+	fl.BoolVar(&f.ignored, "forceflush", false, ignoredHelp+"each line is written immediately")
+	fl.BoolVarP(&f.verbose, "verbose", "V", false, "print more details and the CPU time")
+	fl.StringVar(&f.ignoredText, "cntl-ka", "", ignoredHelp+"control connections always use keepalive")
 	fl.Lookup("cntl-ka").NoOptDefVal = " "
 	f.login.pkcs1Flag(fl)
 }
 
-const takenText = "taken for iperf3's sake: "
+const ignoredHelp = "accepted for compatibility: "
 
-// addClient are the client's own.
-func (f *iperf3Flags) addClient(fl *pflag.FlagSet) {
+// addClient adds the client's flags.
+func (f *flags) addClient(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.client, "client", "c", "", "run as client, with the server at this host, or HOST%INTERFACE")
 	fl.StringVar(&f.device, "bind-dev", "", "the interface to use")
 	fl.IntVar(&f.clientPort, "cport", 0, "the first stream's port here; each further stream has the next one")
@@ -145,31 +144,31 @@ func (f *iperf3Flags) addClient(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.reverse, "reverse", "R", false, "the server sends")
 	fl.BoolVar(&f.both, "bidir", false, "both send")
 	fl.BoolVarP(&f.udp, "udp", "u", false, "UDP")
-	fl.VarP(&f.length, "length", "l", "bytes of one write or datagram (default 128K, for UDP as segments are)")
+	fl.VarP(&f.length, "length", "l", "bytes of one write or datagram (default 128K, UDP: the MSS)")
 	fl.VarP(&f.window, "window", "w", "size of both ends' socket buffers")
 	fl.IntVarP(&f.mss, "set-mss", "M", 0, "TCP's maximum segment size")
 	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "TCP_NODELAY")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
 	fl.IntVarP(&f.omit, "omit", "O", 0, "seconds at the start that do not count")
-	fl.VarP((*iperf3Number)(&f.tos), "tos", "S", "the IP header's traffic class byte; 0x and 0 before it as in C")
+	fl.VarP((*cNumber)(&f.tos), "tos", "S", "the IP header's traffic class byte; 0x and 0 before it as in C")
 	fl.Var(&f.dscp, "dscp", "the upper six bits of that byte, a number or a name (af11, cs1, ef)")
 	fl.StringVarP(&f.title, "title", "T", "", "prefix of every line of text")
 	fl.StringVar(&f.extra, "extra-data", "", "text for the server's JSON")
 	fl.BoolVar(&f.serverOutput, "get-server-output", false, "print the server's output too")
 	fl.IntVar(&f.timeout, "connect-timeout", 0, "milliseconds to wait for the control connection")
 	fl.BoolVar(&f.dontFragment, "dont-fragment", false, "UDP: forbid fragments")
-	fl.BoolVarP(&f.zeroCopy, "zerocopy", "Z", false, takenText+"this sender needs no copy anyway")
-	fl.BoolVar(&f.skipCopy, "skip-rx-copy", false, takenText+"this receiver copies nothing anyway")
-	fl.Var(&f.pacingTimer, "pacing-timer", takenText+"pacing keeps its own clock")
-	fl.BoolVar(&f.repeating, "repeating-payload", false, "taken for iperf3's sake, and told the server")
-	fl.BoolVar(&f.counters64, "udp-counters-64bit", false, takenText+"counters always have 64 bits")
+	fl.BoolVarP(&f.zeroCopy, "zerocopy", "Z", false, ignoredHelp+"this sender never copies payload")
+	fl.BoolVar(&f.skipCopy, "skip-rx-copy", false, ignoredHelp+"this receiver never copies payload")
+	fl.Var(&f.pacingTimer, "pacing-timer", ignoredHelp+"pacing has its own timer")
+	fl.BoolVar(&f.repeating, "repeating-payload", false, "accepted for compatibility, sent to the server")
+	fl.BoolVar(&f.counters64, "udp-counters-64bit", false, ignoredHelp+"counters always have 64 bits")
 	f.login.add(fl)
 }
 
-// Name is the name by which this program is iperf3.
+// Name is iperf3's program name.
 const Name = "iperf3"
 
-// CalledAs puts the command first where this program was called by iperf3's name.
+// CalledAs inserts the command iperf3 if the program was called by that name.
 func CalledAs(program string, args []string) []string {
 	name := strings.TrimSuffix(program[strings.LastIndexAny(program, `/\`)+1:], ".exe")
 	if name == Name {
@@ -178,18 +177,18 @@ func CalledAs(program string, args []string) []string {
 	return args
 }
 
-// params are the test in the protocol's words.
-func (f *iperf3Flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
+// params returns the protocol's parameters of the command line.
+func (f *flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 	given := cmd.Flags().Changed
 	switch {
 	case f.reverse && f.both:
-		return p, iperf3Usage("cannot be both reverse and bidirectional", "-R or --bidir")
+		return p, usageError("cannot be both reverse and bidirectional", "-R or --bidir")
 	case given("bytes") && given("blockcount") || given("time") && (given("bytes") || given("blockcount")):
-		return p, iperf3Usage("only one test end condition (-t, -n, -k) may be specified", "one of them")
+		return p, usageError("only one test end condition (-t, -n, -k) may be specified", "one of them")
 	case given("cport") && (f.clientPort < 1 || f.clientPort+f.needsPorts()-1 > 65535):
-		return p, iperf3Usage(iperf3BadPort, "--cport of which the last stream's port is 65535 or less")
+		return p, usageError(iperf3BadPort, "--cport such that the last stream's port is at most 65535")
 	case f.tos < 0 || f.tos > 255:
-		return p, iperf3Usage("bad TOS value (must be between 0 and 255 inclusive)", "-S 0x20")
+		return p, usageError("bad TOS value (must be between 0 and 255 inclusive)", "-S 0x20")
 	}
 	if given("dscp") {
 		f.tos = int(f.dscp) << 2 // the upper six bits
@@ -215,32 +214,32 @@ func (f *iperf3Flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 		p.Len = 128 << 10
 	}
 	if err := iperf3.CheckParams(p); err != nil {
-		return p, iperf3Usage(exit.Plain(err), "fullpipe iperf3 --help")
+		return p, usageError(exit.Plain(err), "fullpipe iperf3 --help")
 	}
 	p.Auth, err = f.login.token(cmd)
 	return p, err
 }
 
-// needsPorts is how many ports the streams have here.
-func (f *iperf3Flags) needsPorts() int {
+// needsPorts returns the number of local ports that the streams need.
+func (f *flags) needsPorts() int {
 	if f.both {
 		return 2 * f.streams
 	}
 	return f.streams
 }
 
-// rate is -b: bit/s, and how many blocks are sent at once.
-func (f *iperf3Flags) rate() (bps int64, burst int, err error) {
+// rate parses -b: bit/s and the number of blocks in a burst.
+func (f *flags) rate() (bps int64, burst int, err error) {
 	if f.bitrate == "" {
 		if f.udp {
-			return 1 << 20, 0, nil // iperf3's own default
+			return 1 << 20, 0, nil // iperf3's default
 		}
 		return 0, 0, nil
 	}
 	text, blocks, given := strings.Cut(f.bitrate, "/")
 	if given {
 		if burst, err = strconv.Atoi(blocks); err != nil || burst < 1 || burst > iperf3.MaxBurst {
-			return 0, 0, iperf3Usage(fmt.Sprintf("invalid burst count (maximum = %d)", iperf3.MaxBurst), "-b 100M/10")
+			return 0, 0, usageError(fmt.Sprintf("invalid burst count (maximum = %d)", iperf3.MaxBurst), "-b 100M/10")
 		}
 	}
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && v < 1e15 {
@@ -253,9 +252,9 @@ func (f *iperf3Flags) rate() (bps int64, burst int, err error) {
 	return int64(rate), burst, nil
 }
 
-func (f *iperf3Flags) every() time.Duration { return units.Seconds(f.interval) }
+func (f *flags) reportInterval() time.Duration { return units.Seconds(f.interval) }
 
-// systemInfo is what uname -a says where there is one.
+// systemInfo returns the text of uname -a where it exists.
 func systemInfo() string {
 	var parts []string
 	for _, name := range []string{"ostype", "hostname", "osrelease", "version"} {

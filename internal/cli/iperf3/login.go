@@ -12,27 +12,27 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 )
 
-// iperf3Login are iperf3's flags of a user who has to show who he is.
-type iperf3Login struct {
+// loginFlags are iperf3's flags of an authenticated client.
+type loginFlags struct {
 	user, publicKey string
 	pkcs1           bool
 }
 
-func (l *iperf3Login) add(fl *pflag.FlagSet) {
-	fl.StringVar(&l.user, "username", "", "the user, whose password is in IPERF3_PASSWORD")
+func (l *loginFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&l.user, "username", "", "user name; the password is in IPERF3_PASSWORD")
 	fl.StringVar(&l.publicKey, "rsa-public-key-path", "", "the server's public key")
 }
 
-// pkcs1Flag is of both ends.
-func (l *iperf3Login) pkcs1Flag(fl *pflag.FlagSet) {
+// pkcs1Flag adds the flag of both ends.
+func (l *loginFlags) pkcs1Flag(fl *pflag.FlagSet) {
 	fl.BoolVar(&l.pkcs1, "use-pkcs1-padding", false, "for a far end before 3.17: PKCS#1 v1.5 instead of OAEP")
 }
 
-// passwordVariable is where iperf3 looks for the password, too.
+// passwordVariable is iperf3's environment variable for the password.
 const passwordVariable = "IPERF3_PASSWORD"
 
-// token is what shows the server who asks; "" where nobody has to.
-func (l *iperf3Login) token(cmd *cobra.Command) (string, error) {
+// token returns the encrypted login, "" without a user.
+func (l *loginFlags) token(cmd *cobra.Command) (string, error) {
 	if l.user == "" && l.publicKey == "" {
 		return "", nil
 	}
@@ -43,7 +43,7 @@ func (l *iperf3Login) token(cmd *cobra.Command) (string, error) {
 	case l.publicKey == "":
 		return "", exit.Usage("--rsa-public-key-path", "a user needs the server's public key", "--rsa-public-key-path FILE")
 	case password == "":
-		return "", exit.Usage(passwordVariable, "the password is not there", passwordVariable+"=… in the environment")
+		return "", exit.Usage(passwordVariable, "the password is missing", passwordVariable+"=… in the environment")
 	}
 	key, err := input.Read(cmd, l.publicKey, 64<<10)
 	if err != nil {

@@ -28,16 +28,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// missing are iperf3's options that are not here, up to 3.21, and why, or what there is
-// instead.
+// missing are the unsupported options of iperf3 up to 3.21, each with the reason or the alternative.
 var missing = []struct {
 	name, short string
-	value       bool // it takes one
+	value       bool // takes a value
 	why         string
 }{
 	{"file", "F", true, "files are not sent; fullpipe exec -- your program measures one that does"},
-	{"affinity", "A", true, "processors are not chosen; taskset does"},
-	{"snd-timeout", "", true, "the system's own time-outs hold"},
+	{"affinity", "A", true, "CPUs are not chosen; use taskset"},
+	{"snd-timeout", "", true, "the system's timeouts apply"},
 	{"debug", "d", false, "there is no such output"},
 	{"mptcp", "m", false, "MPTCP is not measured here"},
 	{"sctp", "", false, "SCTP is not measured here"},
@@ -48,7 +47,7 @@ var missing = []struct {
 	{"json-stream-full-output", "", false, "--json-stream, or --json"},
 }
 
-// addMissing names what is not here, so that it is not taken for a misspelt word.
+// addMissing adds the unsupported options, so that they are not reported as misspelt.
 func addMissing(fl *pflag.FlagSet) {
 	for _, m := range missing {
 		fl.StringP(m.name, m.short, "", m.why)
@@ -59,8 +58,8 @@ func addMissing(fl *pflag.FlagSet) {
 	}
 }
 
-// begin is iperf3 as its command line says.
-func (f *iperf3Flags) begin(cmd *cobra.Command) error {
+// run runs iperf3 as its command line says.
+func (f *flags) run(cmd *cobra.Command) error {
 	if f.version {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (fullpipe %s)\n%s\nOptional features available: authentication\n",
 			face.Version, build.Version(), systemInfo())
@@ -89,25 +88,25 @@ func (f *iperf3Flags) begin(cmd *cobra.Command) error {
 	return f.connect(cmd)
 }
 
-// check holds the options of both ends to what iperf3 takes.
-func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
+// check checks the options of both ends against iperf3's ranges.
+func (f *flags) check(cmd *cobra.Command) (err error) {
 	switch {
 	case f.server.on && f.client != "":
-		return iperf3Usage("cannot be both server and client", "-c or -s")
+		return usageError("cannot be both server and client", "-c or -s")
 	case !f.server.on && f.client == "":
-		return iperf3Usage("must either be a client (-c) or server (-s)", "-c HOST, or -s")
+		return usageError("must either be a client (-c) or server (-s)", "-c HOST, or -s")
 	case f.port == 0:
-		return iperf3Usage(iperf3BadPort, "-p 5201")
+		return usageError(iperf3BadPort, "-p 5201")
 	case f.interval != 0 && (f.interval < 0.1 || f.interval > 60):
-		return iperf3Usage("invalid report interval (min = 0.1, max = 60 seconds)", "-i 1, or 0 for none")
+		return usageError("invalid report interval (min = 0.1, max = 60 seconds)", "-i 1, or 0 for none")
 	case len(f.format) > 1 || f.format != "" && !strings.Contains("kmgtKMGT", f.format):
-		return iperf3Usage("bad format specifier (valid formats are in the set [kmgtKMGT])", "-f m")
+		return usageError("bad format specifier (valid formats are in the set [kmgtKMGT])", "-f m")
 	case f.only4 && f.only6:
 		return exit.Usage("-4", "-6 is the other one", "one of them")
-	case f.quiet < 100 || f.quiet > 86400000:
-		return iperf3Usage("receive timeout value is incorrect or not in range", "--rcv-timeout of 100 to 86400000 ms")
+	case f.receiveTimeoutMs < 100 || f.receiveTimeoutMs > 86400000:
+		return usageError("receive timeout value is incorrect or not in range", "--rcv-timeout of 100 to 86400000 ms")
 	case !f.server.on && !f.reverse && cmd.Flags().Changed("rcv-timeout"):
-		return iperf3Usage("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
+		return usageError("client receive timeout is valid only in receiving mode", "--rcv-timeout with -R")
 	case f.server.on && strings.Contains(f.bind, "%"):
 		return exit.Usage("-B", "a server listens at an address, not at an interface", "-B ADDRESS")
 	}
@@ -116,7 +115,7 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		value, min, max int
 		unit            string
 	}{
-		{"--server-max-duration", f.server.mostTime, 0, iperf3.MaxTime, "s"},
+		{"--server-max-duration", f.server.maxTime, 0, iperf3.MaxTime, "s"},
 		{"--idle-timeout", f.server.idle, 0, iperf3.MaxTime, "s"},
 		{"--time-skew-threshold", f.server.skew, 1, iperf3.MaxTime, "s"},
 		{"--connect-timeout", f.timeout, 0, 1000 * iperf3.MaxTime, "ms"},
@@ -136,21 +135,21 @@ func (f *iperf3Flags) check(cmd *cobra.Command) (err error) {
 		case role == "none":
 			err = exit.Usage(name, "is not supported here", flag.Usage)
 		case role == "client" && f.server.on:
-			err = iperf3Usage("some option you are trying to set is client only", "-s without "+name)
+			err = usageError("some option you are trying to set is client only", "-s without "+name)
 		case role == "server" && !f.server.on:
-			err = iperf3Usage("some option you are trying to set is server only", "-s with "+name)
+			err = usageError("some option you are trying to set is server only", "-s with "+name)
 		}
 	})
 	return err
 }
 
-// iperf3Usage is an error of the command line in iperf3's words.
-func iperf3Usage(words, try string) error { return exit.Usage("", words, try) }
+// usageError returns a command-line error with iperf3's text.
+func usageError(words, try string) error { return exit.Usage("", words, try) }
 
 const iperf3BadPort = "port number must be between 1 and 65535 inclusive"
 
-// iperf3FlagError keeps pflag's words for iperf3Complaint.
-func iperf3FlagError(cmd *cobra.Command, err error) error {
+// flagError keeps pflag's text for usageMessage.
+func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		return cmdflag.Error(cmd, err)
@@ -158,8 +157,8 @@ func iperf3FlagError(cmd *cobra.Command, err error) error {
 	return exit.Usage(cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
 }
 
-// iperf3Complaint is what iperf3 says of a command line, as far as it has words for it.
-func iperf3Complaint(f record.Failure) string {
+// usageMessage returns iperf3's text for a command-line error, or ours if it has none.
+func usageMessage(f record.Failure) string {
 	for _, one := range cmdflag.Complaints {
 		if m := one.Match.FindStringSubmatch(f.Message); m != nil {
 			return fmt.Sprintf(one.Getopt, m[1])
@@ -174,8 +173,8 @@ func iperf3Complaint(f record.Failure) string {
 	return "parameter error - " + f.Argument + ": " + f.Message
 }
 
-// writePID writes the process's number where that was asked for; Remove takes it away.
-func (f *iperf3Flags) writePID(cmd *cobra.Command) (*output.File, error) {
+// writePID writes the process id to --pidfile. Remove deletes the file.
+func (f *flags) writePID(cmd *cobra.Command) (*output.File, error) {
 	if f.pidFile == "" {
 		return nil, nil
 	}
@@ -190,9 +189,9 @@ func (f *iperf3Flags) writePID(cmd *cobra.Command) (*output.File, error) {
 	return file, present.FileError(cmd, "--pidfile", err)
 }
 
-// route is the way that a client's connections take: -B's address and interface, --bind-dev
-// and what follows a % in -c.
-func (f *iperf3Flags) route() (socket.Route, error) {
+// route returns the route of a client's connections: -B's address and interface, --bind-dev and the interface
+// after % in -c.
+func (f *flags) route() (socket.Route, error) {
 	bind, device := splitDevice(f.bind)
 	_, host := splitDevice(f.client)
 	route, err := (&farend.PeerFlags{Bind: bind, Only4: f.only4, Only6: f.only6}).Route()
@@ -208,7 +207,7 @@ func (f *iperf3Flags) route() (socket.Route, error) {
 	return route, err
 }
 
-// splitDevice divides HOST%INTERFACE; the % of a link-local address belongs to it.
+// splitDevice splits HOST%INTERFACE. The % of a link-local address stays with the address.
 func splitDevice(text string) (host, device string) {
 	host, device, found := strings.Cut(text, "%")
 	if at, err := netip.ParseAddr(strings.Trim(host, "[]")); !found || err == nil && at.IsLinkLocalUnicast() {
@@ -217,33 +216,32 @@ func splitDevice(text string) (host, device string) {
 	return host, device
 }
 
-func (f *iperf3Flags) host() string {
+func (f *flags) host() string {
 	host, _ := splitDevice(f.client)
 	return host
 }
 
-func (f *iperf3Flags) address() string {
+func (f *flags) address() string {
 	return net.JoinHostPort(strings.Trim(f.host(), "[]"), strconv.Itoa(int(f.port)))
 }
 
-// iperf3Number is a number as C reads it: 52, 064 and 0x34 are the same.
-type iperf3Number int
+// cNumber parses a number as C does: 52, 064 and 0x34 are equal.
+type cNumber int
 
-func (n *iperf3Number) String() string { return strconv.Itoa(int(*n)) }
+func (n *cNumber) String() string { return strconv.Itoa(int(*n)) }
 
-func (n *iperf3Number) Type() string { return "int" }
+func (n *cNumber) Type() string { return "int" }
 
-func (n *iperf3Number) Set(text string) error {
+func (n *cNumber) Set(text string) error {
 	v, err := strconv.ParseInt(text, 0, 32)
 	if err != nil {
 		return fmt.Errorf("%q is no number", text)
 	}
-	*n = iperf3Number(v)
+	*n = cNumber(v)
 	return nil
 }
 
-// strftime prints a time in the words of strftime(3) that logs are marked with; others stay
-// as they are.
+// strftime formats a time with the common conversions of strftime(3). Others stay unchanged.
 func strftime(format string, at time.Time) string {
 	words := map[byte]string{'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'e': "_2", 'H': "15", 'I': "03", 'M': "04",
 		'S': "05", 'p': "PM", 'T': time.TimeOnly, 'F': time.DateOnly, 'D': "01/02/06", 'R': "15:04", 'b': "Jan", 'h': "Jan",
@@ -270,22 +268,22 @@ func strftime(format string, at time.Time) string {
 	return b.String()
 }
 
-// Fail tells of what did not begin as iperf3 does: in its words, status 1.
+// Fail prints a start-up error in iperf3's format. The status is 1.
 func Fail(err error, failure record.Failure, json bool, std console.Streams) int {
 	said := failure.Message
 	switch {
 	case errors.Is(err, errServerStopped):
 		said = err.Error()
 	case failure.Code == "usage":
-		said = iperf3Complaint(failure)
+		said = usageMessage(failure)
 	}
 	if failure.Try != "" {
 		said += " (try: " + failure.Try + ")"
 	}
 	if json {
-		doc := face.Begin(nil, face.Asked{System: systemInfo()})
+		doc := face.Begin(nil, face.Options{System: systemInfo()})
 		doc.Error = said
-		present.JSON(std.Out, doc) // run looks after what could not be written
+		present.JSON(std.Out, doc) // run reports write errors
 		return exit.Failed
 	}
 	fmt.Fprintln(std.Err, "iperf3: "+render.Line(said))

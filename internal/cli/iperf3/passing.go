@@ -12,44 +12,44 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// iperf3Passing prints a client's test while it runs: each interval when it is over, in one
-// write. (iperf3 itself leaves lines for a pipe in its buffer without --forceflush.)
-type iperf3Passing struct {
-	f   *iperf3Flags
+// livePrinter prints a client's intervals while the test runs, each in one write. (Without --forceflush iperf3
+// buffers lines for a pipe.)
+type livePrinter struct {
+	f   *flags
 	cmd *cobra.Command
 
-	mu   sync.Mutex // guards what follows, and what is printed
+	mu   sync.Mutex // guards the fields below and the output
 	doc  *face.Document
-	cuts *face.Cuts
+	cuts *face.Intervals
 }
 
-// open prints what is known when the streams are open.
-func (p *iperf3Passing) open(a *iperf3.Account, asked face.Asked) {
+// open prints the lines known when the streams are open.
+func (p *livePrinter) open(a *iperf3.TestResult, asked face.Options) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doc = face.Begin(a, asked)
-	p.cuts = face.NewCuts(a, p.f.every(), false)
+	p.cuts = face.NewIntervals(a, p.f.reportInterval(), false)
 	p.f.open(p.cmd, p.doc)
 }
 
-// add takes what moved and prints the intervals that are over.
-func (p *iperf3Passing) add(i transfer.Interval) {
+// add adds moved data and prints the completed intervals.
+func (p *livePrinter) add(i transfer.Interval) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := p.cuts.Told()
-	p.f.pass(p.cmd, p.doc, first, p.cuts.Add(i))
+	first := p.cuts.Completed()
+	p.f.printIntervals(p.cmd, p.doc, first, p.cuts.Add(i))
 }
 
-// told is how many intervals were printed, after the test.
-func (p *iperf3Passing) told() int {
+// printed returns the number of printed intervals after the test.
+func (p *livePrinter) printed() int {
 	if p.cuts == nil {
 		return 0
 	}
-	return p.cuts.Told()
+	return p.cuts.Completed()
 }
 
-// open prints what is known when the streams are open.
-func (f *iperf3Flags) open(cmd *cobra.Command, doc *face.Document) {
+// open prints the lines known when the streams are open.
+func (f *flags) open(cmd *cobra.Command, doc *face.Document) {
 	switch {
 	case f.stream:
 		f.event(cmd, "start", doc.Start, nil)
@@ -58,8 +58,8 @@ func (f *iperf3Flags) open(cmd *cobra.Command, doc *face.Document) {
 	}
 }
 
-// pass prints some of a test's intervals, of which the first is the nth.
-func (f *iperf3Flags) pass(cmd *cobra.Command, doc *face.Document, n int, some []face.Interval) {
+// printIntervals prints some intervals. The first one has index n.
+func (f *flags) printIntervals(cmd *cobra.Command, doc *face.Document, n int, some []face.Interval) {
 	switch {
 	case len(some) == 0:
 	case f.stream:
@@ -71,14 +71,14 @@ func (f *iperf3Flags) pass(cmd *cobra.Command, doc *face.Document, n int, some [
 	}
 }
 
-// iperf3Event is a line of --json-stream, in the order of iperf3's keys.
-type iperf3Event struct {
+// event is a line of --json-stream, in the order of iperf3's keys.
+type event struct {
 	Event    string         `json:"event"`
 	Data     any            `json:"data"`
-	Fullpipe *face.Fullpipe `json:"fullpipe,omitempty"` // with the end
+	Fullpipe *face.Fullpipe `json:"fullpipe,omitempty"` // only with the end
 }
 
 // event prints a line of --json-stream.
-func (f *iperf3Flags) event(cmd *cobra.Command, name string, data any, more *face.Fullpipe) error {
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(iperf3Event{name, data, more})
+func (f *flags) event(cmd *cobra.Command, name string, data any, more *face.Fullpipe) error {
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(event{name, data, more})
 }

@@ -30,33 +30,33 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// iperf3Server are the options of iperf3's server.
-type iperf3Server struct {
+// serverFlags are the options of iperf3's server.
+type serverFlags struct {
 	on, oneOff, daemon bool
 	rateLimit          string
-	mostTime, idle     int // s
+	maxTime, idle      int // s
 	privateKey, users  string
 	skew               int // s
 }
 
-func (s *iperf3Server) add(fl *pflag.FlagSet) {
+func (s *serverFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVarP(&s.on, "server", "s", false, "run as server")
 	fl.BoolVarP(&s.oneOff, "one-off", "1", false, "end after one test")
 	fl.BoolVarP(&s.daemon, "daemon", "D", false, "run in the background, once the port is open")
-	fl.StringVar(&s.rateLimit, "server-bitrate-limit", "", "rate that one test may ask for or, on the average of 5 s, "+
-		"take; /N: of N s")
-	fl.IntVar(&s.mostTime, "server-max-duration", 0, "seconds that one test may last; 0 is a day")
-	fl.IntVar(&s.idle, "idle-timeout", 0, "with -1, seconds after which a server that nobody came to ends")
-	fl.StringVar(&s.privateKey, "rsa-private-key-path", "", "the key that opens users' tokens")
+	fl.StringVar(&s.rateLimit, "server-bitrate-limit", "", "maximum rate of one test, requested or averaged over 5 s; "+
+		"/N: over N s")
+	fl.IntVar(&s.maxTime, "server-max-duration", 0, "maximum seconds of one test; 0: one day")
+	fl.IntVar(&s.idle, "idle-timeout", 0, "with -1, seconds without a client after which the server exits")
+	fl.StringVar(&s.privateKey, "rsa-private-key-path", "", "the private key that decrypts users' tokens")
 	fl.StringVar(&s.users, "authorized-users-path", "", "a file of users, a line each: NAME,SHA-256 of {NAME}PASSWORD")
-	fl.IntVar(&s.skew, "time-skew-threshold", 10, "seconds that a user's clock may be off")
+	fl.IntVar(&s.skew, "time-skew-threshold", 10, "maximum difference of a user's clock, seconds")
 }
 
-// longestTest is iperf3's own bound on a test and what it omits before.
-const longestTest = (iperf3.MaxTime + iperf3.MaxOmit) * time.Second
+// maxTestTime is iperf3's limit of a test with its omitted time.
+const maxTestTime = (iperf3.MaxTime + iperf3.MaxOmit) * time.Second
 
-// serve is iperf3's server: one test at a time.
-func (f *iperf3Flags) serve(cmd *cobra.Command) error {
+// serve runs iperf3's server: one test at a time.
+func (f *flags) serve(cmd *cobra.Command) error {
 	if f.server.daemon && !isDetached() {
 		return f.detach(cmd)
 	}
@@ -66,19 +66,20 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	h := &iperf3Host{f: f, cmd: cmd, end: cancel}
-	clients := &iperf3.Server{MaxTests: 1, MaxTestsPerHost: 1, MaxTime: longestTest, Gate: gate,
-		Quiet: time.Duration(f.quiet) * time.Millisecond, Every: f.every(), Begun: h.begun, Report: h.report,
+	h := &serverPrinter{f: f, cmd: cmd, end: cancel}
+	clients := &iperf3.Server{MaxTests: 1, MaxTestsPerHost: 1, MaxTime: maxTestTime, Auth: gate,
+		IdleTimeout: time.Duration(f.receiveTimeoutMs) * time.Millisecond,
+		Interval:    f.reportInterval(), OnStart: h.onStart, Report: h.report,
 		Output: h.output}
-	if f.server.mostTime > 0 {
-		clients.MaxTime = time.Duration(f.server.mostTime) * time.Second
+	if f.server.maxTime > 0 {
+		clients.MaxTime = time.Duration(f.server.maxTime) * time.Second
 	}
-	if clients.MaxBps, clients.Average, err = f.server.mostRate(); err != nil {
+	if clients.MaxBps, clients.AveragePeriod, err = f.server.maxRate(); err != nil {
 		return err
 	}
 	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: build.Version(),
-		Strangers: true, ShareWindows: true,
-		Legacy: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+		AllowUnauthenticated: true, ShareWindows: true,
+		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}})
 	if err != nil {
@@ -99,7 +100,7 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	}
 	defer pid.Remove()
 	if f.server.daemon {
-		if err := f.standAlone(cmd); err != nil {
+		if err := f.signalReady(cmd); err != nil {
 			s.Close()
 			return err
 		}
@@ -120,11 +121,11 @@ func (f *iperf3Flags) serve(cmd *cobra.Command) error {
 	return err
 }
 
-// errServerStopped is in iperf3's words.
+// errServerStopped has iperf3's text.
 var errServerStopped = errors.New("interrupt - the server has terminated")
 
-// listens is where the server waits.
-func (f *iperf3Flags) listens() string {
+// address returns the address to listen at.
+func (f *flags) listens() string {
 	host := strings.Trim(f.bind, "[]")
 	switch {
 	case host == "" && f.only4:
@@ -135,9 +136,8 @@ func (f *iperf3Flags) listens() string {
 	return net.JoinHostPort(host, strconv.Itoa(int(f.port)))
 }
 
-// mostRate is --server-bitrate-limit in bit/s, 0 being no bound, and the time over which it
-// is averaged.
-func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
+// maxRate parses --server-bitrate-limit: bit/s, 0 for none, and the averaging time.
+func (s *serverFlags) maxRate() (float64, time.Duration, error) {
 	const flag, usual, longest = "--server-bitrate-limit", 5, 60 // s
 	text, over, given := strings.Cut(s.rateLimit, "/")
 	seconds := float64(usual)
@@ -161,8 +161,8 @@ func (s *iperf3Server) mostRate() (float64, time.Duration, error) {
 	return float64(rate), average, nil
 }
 
-// gate is who may test; nil: everybody.
-func (f *iperf3Flags) gate(cmd *cobra.Command) (*iperf3.Gate, error) {
+// auth returns the authentication of users, nil for none.
+func (f *flags) gate(cmd *cobra.Command) (*iperf3.Authenticator, error) {
 	s := &f.server
 	switch {
 	case s.privateKey == "" && s.users == "":
@@ -188,32 +188,33 @@ func (f *iperf3Flags) gate(cmd *cobra.Command) (*iperf3.Gate, error) {
 	if err != nil {
 		return nil, exit.Usage("--authorized-users-path", exit.Plain(err), "lines of NAME,SHA-256 of {NAME}PASSWORD")
 	}
-	return &iperf3.Gate{Key: key, PKCS1: f.login.pkcs1, Skew: time.Duration(s.skew) * time.Second, Users: users}, nil
+	return &iperf3.Authenticator{Key: key, PKCS1: f.login.pkcs1, MaxSkew: time.Duration(s.skew) * time.Second,
+		Users: users}, nil
 }
 
-// iperf3Host prints what an iperf3 server prints.
-type iperf3Host struct {
-	f    *iperf3Flags
+// serverPrinter prints an iperf3 server's output.
+type serverPrinter struct {
+	f    *flags
 	cmd  *cobra.Command
 	port int
 	end  context.CancelFunc
 
 	out *serverlog.Log // standard output; nil before the server listens
 
-	mu    sync.Mutex // guards what follows, and what is printed
+	mu    sync.Mutex // guards the fields below and the output
 	idle  *time.Timer
 	tests int
-	doc   *face.Document // the running test's beginning, which was printed; nil: it was not
-	cuts  *face.Cuts
+	doc   *face.Document // the running test's printed beginning; nil: not printed
+	cuts  *face.Intervals
 }
 
-// logOutput makes standard output a log until end: no reader of it holds the server up, and clients that fail have a
-// quota.
-func (h *iperf3Host) logOutput() (end func()) {
+// logOutput makes standard output a log until end. A slow reader does not delay the server, and failing clients
+// have a quota.
+func (h *serverPrinter) logOutput() (end func()) {
 	object := h.f.stream || console.WantsJSON(h.cmd)
 	h.out = serverlog.New(serverlog.Config{Out: h.cmd.OutOrStdout(),
 		Summary: func(_ serverlog.Kind, count int64, last string) string {
-			if object { // standard error has the count
+			if object { // the count is on standard error
 				return last
 			}
 			return fmt.Sprintf("%d more clients failed, the last:\n%s", count, last)
@@ -230,8 +231,8 @@ func (h *iperf3Host) logOutput() (end func()) {
 	return h.out.Close
 }
 
-// printed prints what came of a client, in which a test ran or not. The caller holds mu.
-func (h *iperf3Host) printed(ran bool, print func()) {
+// printed prints the outcome of a client, with or without a test. The caller has locked mu.
+func (h *serverPrinter) printed(ran bool, print func()) {
 	if ran || h.out == nil {
 		print()
 		return
@@ -244,15 +245,15 @@ func (h *iperf3Host) printed(ran bool, print func()) {
 	h.out.Print(serverlog.Kind{Event: "failed"}, func() string { return strings.TrimSuffix(b.String(), "\n") })
 }
 
-// listening says that the next test is waited for.
-func (h *iperf3Host) listening() {
+// listening prints the line about the next test.
+func (h *serverPrinter) listening() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wait()
 }
 
-// wait prints that the next test is waited for. The caller holds mu.
-func (h *iperf3Host) wait() {
+// wait prints the line about the next test. The caller has locked mu.
+func (h *serverPrinter) wait() {
 	h.tests++
 	if h.f.stream || console.WantsJSON(h.cmd) {
 		return
@@ -266,57 +267,57 @@ func (h *iperf3Host) wait() {
 	})
 }
 
-func (h *iperf3Host) asked(from netip.AddrPort) face.Asked {
-	return face.Asked{Interval: h.f.every(), System: systemInfo(), From: from}
+func (h *serverPrinter) asked(from netip.AddrPort) face.Options {
+	return face.Options{Interval: h.f.reportInterval(), System: systemInfo(), AcceptedFrom: from}
 }
 
-// begun prints a test's beginning and collects what moves.
-func (h *iperf3Host) begun(from netip.AddrPort, a iperf3.Account) func(transfer.Interval) {
+// onStart prints a test's beginning and collects its intervals.
+func (h *serverPrinter) onStart(from netip.AddrPort, a iperf3.TestResult) func(transfer.Interval) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.idle != nil {
 		h.idle.Stop()
 	}
 	h.doc = face.Begin(&a, h.asked(from))
-	h.cuts = face.NewCuts(&a, h.f.every(), true)
+	h.cuts = face.NewIntervals(&a, h.f.reportInterval(), true)
 	h.f.open(h.cmd, h.doc)
 	return func(i transfer.Interval) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		first := h.cuts.Told()
-		h.f.pass(h.cmd, h.doc, first, h.cuts.Add(i))
+		first := h.cuts.Completed()
+		h.f.printIntervals(h.cmd, h.doc, first, h.cuts.Add(i))
 	}
 }
 
-// report prints a test's end, and ends the server if it was to take one.
-func (h *iperf3Host) report(r iperf3.Report) {
+// report prints a test's end. With -1 it stops the server.
+func (h *serverPrinter) report(r iperf3.Report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r.Account == nil && (h.doc != nil || errors.Is(r.Err, iperf3.ErrTurnedAway)) {
+	if r.Result == nil && (h.doc != nil || errors.Is(r.Err, iperf3.ErrTurnedAway)) {
 		return // another test runs
 	}
 	asked := h.asked(r.From)
-	doc := face.Begin(r.Account, asked)
-	told := 0
+	doc := face.Begin(r.Result, asked)
+	printed := 0
 	if h.doc != nil {
-		told = h.cuts.Told()
+		printed = h.cuts.Completed()
 	}
-	doc.Finish(r.Account, asked, h.cuts)
-	if r.Account != nil && !r.Params.UDP && r.Account.Legs != nil {
-		doc.Fullpipe = limits(r.Account)
+	doc.Finish(r.Result, asked, h.cuts)
+	if r.Result != nil && !r.Params.UDP && r.Result.Legs != nil {
+		doc.Fullpipe = verdicts(r.Result)
 	}
 	if r.Err != nil {
-		doc.Error = iperf3Error(h.cmd.Context(), r.Err)
+		doc.Error = iperf3Message(h.cmd.Context(), r.Err)
 	}
 	begun := h.doc != nil
 	h.doc = nil
 	h.cuts = nil
-	last := h.f.server.oneOff && r.Proven
-	h.printed(r.Account != nil, func() {
+	last := h.f.server.oneOff && r.Authenticated
+	h.printed(r.Result != nil, func() {
 		if !begun && !h.f.stream && !console.WantsJSON(h.cmd) {
 			h.f.write(h.cmd, func(t face.Text) { t.Opening(doc) })
 		}
-		h.f.print(h.cmd, doc, told)
+		h.f.print(h.cmd, doc, printed)
 		if !last {
 			h.wait()
 		}
@@ -326,16 +327,15 @@ func (h *iperf3Host) report(r iperf3.Report) {
 	}
 }
 
-// output is what a client with --get-server-output is told: this server's text, or with
-// --json its object.
-func (h *iperf3Host) output(from netip.AddrPort, a iperf3.Account) (text string, object json.RawMessage) {
+// output returns this server's output for --get-server-output: text, or with --json an object.
+func (h *serverPrinter) output(from netip.AddrPort, a iperf3.TestResult) (text string, object json.RawMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	asked := h.asked(from)
 	doc := face.Begin(&a, asked)
 	doc.Finish(&a, asked, h.cuts)
 	if !a.Params.UDP {
-		doc.Fullpipe = limits(&a)
+		doc.Fullpipe = verdicts(&a)
 	}
 	if console.WantsJSON(h.cmd) {
 		object, _ = json.Marshal(doc)

@@ -1,4 +1,4 @@
-// Package key makes, lists and rotates the keys of serve.
+// Package key is the command key, which creates, lists and rotates the keys of serve.
 package key
 
 import (
@@ -30,10 +30,10 @@ func New() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "key",
-		Short: "make, list and rotate the keys of fullpipe serve",
-		Long: `key makes a key, or keeps the file of serve --keys: keys by name, each with its own bounds
+		Short: "create, list and rotate the keys of fullpipe serve",
+		Long: `key creates a key, or edits the file of serve --keys: keys by name, each with its own limits
 (max-time, max-bytes, max-rate, from, until; docs/configuration.md). A running serve reads
-the file again when it has changed. A rotated key holds on until its overlap is over.`,
+a changed file again. A rotated key stays valid during its overlap.`,
 		Example: `  fullpipe key new > key
   fullpipe key new office --keys keys.toml --max-rate 100mbit --from 192.0.2.0/24
   fullpipe key rotate office --keys keys.toml --overlap 168h
@@ -51,7 +51,7 @@ func newNew(file *string) *cobra.Command {
 	var h config.Holder
 	cmd := &cobra.Command{
 		Use:   "new [NAME]",
-		Short: "print a new key; with --keys also keep it there as NAME",
+		Short: "print a new key; with --keys also store it there as NAME",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key := probe.NewKey()
@@ -61,7 +61,7 @@ func newNew(file *string) *cobra.Command {
 			}
 			switch {
 			case (len(args) > 0) != (*file != ""):
-				return exit.Usage("NAME", "a name and the file that keeps it belong together", "fullpipe key new NAME --keys FILE")
+				return exit.Usage("NAME", "NAME and --keys belong together", "fullpipe key new NAME --keys FILE")
 			case *file != "":
 				err := changeKeys(cmd, *file, func(k *config.Keys) error {
 					if k.Key[args[0]] != nil {
@@ -78,10 +78,10 @@ func newNew(file *string) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.Var(&written{&h.MaxTime, new(cmdflag.Period)}, "max-time", "how long one test of this key may last")
-	fl.Var(&written{&h.MaxBytes, new(units.Size)}, "max-bytes", "payload that one test may move in each direction")
-	fl.Var(&written{&h.MaxRate, new(units.Rate)}, "max-rate", "rate that one test may take in each direction")
-	fl.StringSliceVar(&h.From, "from", nil, "`networks` that it may be used from")
+	fl.Var(&written{&h.MaxTime, new(cmdflag.Period)}, "max-time", "maximum duration of one test")
+	fl.Var(&written{&h.MaxBytes, new(units.Size)}, "max-bytes", "maximum payload of one test in each direction")
+	fl.Var(&written{&h.MaxRate, new(units.Rate)}, "max-rate", "maximum rate of one test in each direction")
+	fl.StringSliceVar(&h.From, "from", nil, "`networks` of allowed clients")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func newRotate(file *string) *cobra.Command {
 	overlap := cmdflag.Duration(24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
-		Short: "give NAME a new key and print it; the old one holds for the overlap",
+		Short: "give NAME a new key and print it; the old one stays valid for the overlap",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key := probe.NewKey()
@@ -102,7 +102,7 @@ func newRotate(file *string) *cobra.Command {
 			return printKey(cmd, args, key)
 		},
 	}
-	cmd.Flags().Var((*cmdflag.Period)(&overlap), "overlap", "how long the old key holds beside the new one")
+	cmd.Flags().Var((*cmdflag.Period)(&overlap), "overlap", "how long the old key stays valid with the new one")
 	return cmd
 }
 
@@ -135,8 +135,7 @@ func newShow(file *string) *cobra.Command {
 	}
 }
 
-// changeKeys changes the file of keys, whole or not at all, one process after the other. A missing file is
-// made for its owner alone.
+// changeKeys changes the file of keys atomically, under a lock. A missing file is created for its owner only.
 func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error) error {
 	if name == "" {
 		return serverkey.ErrNoFile
@@ -153,7 +152,7 @@ func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error
 		}
 		text, err := k.Text()
 		if err == nil {
-			k, err = config.ParseKeys(text) // what is written is what can be read
+			k, err = config.ParseKeys(text) // checks that the new file can be read
 		}
 		if err == nil {
 			_, err = serverkey.Holders(k)
@@ -165,7 +164,7 @@ func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error
 	})
 }
 
-// keysShown is what key show tells, and key new and rotate of one key, with its secret.
+// keysShown is the output of key show, and of key new and rotate, with the secret.
 type keysShown struct {
 	record.Header
 	Keys []keyShown `json:"keys"`
@@ -175,12 +174,12 @@ type keyShown struct {
 	Name     string     `json:"name,omitempty"`
 	ID       string     `json:"id"`
 	Key      string     `json:"key,omitempty"`
-	MaxTimeS float64    `json:"max_time_s,omitempty"` // absent bounds are none
+	MaxTimeS float64    `json:"max_time_s,omitempty"` // absent: unlimited
 	MaxBytes int64      `json:"max_bytes,omitempty"`
 	MaxBps   float64    `json:"max_rate_bps,omitempty"`
 	From     []string   `json:"from,omitempty"`
 	Until    *time.Time `json:"until,omitempty"`
-	text     string     // of the bounds
+	text     string     // of the limits
 }
 
 func (d *keysShown) print(cmd *cobra.Command, file string) error {
@@ -188,7 +187,7 @@ func (d *keysShown) print(cmd *cobra.Command, file string) error {
 		return present.JSON(cmd.OutOrStdout(), d)
 	}
 	if len(d.Keys) == 0 {
-		console.Note(cmd, "%s holds no keys", file)
+		console.Note(cmd, "%s has no keys", file)
 	}
 	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
 		for _, k := range d.Keys {
@@ -198,7 +197,7 @@ func (d *keysShown) print(cmd *cobra.Command, file string) error {
 	})
 }
 
-// printKey prints a key that was just made: alone on its line, as key files have it.
+// printKey prints a new key alone on its line, like in a key file.
 func printKey(cmd *cobra.Command, name []string, key probe.Key) error {
 	if console.WantsJSON(cmd) {
 		return present.JSON(cmd.OutOrStdout(), &keysShown{present.HeaderOf(cmd, "keys"),
@@ -208,7 +207,7 @@ func printKey(cmd *cobra.Command, name []string, key probe.Key) error {
 	return err
 }
 
-// written is a flag's text, kept as it was given once it can be read.
+// written is a flag's text that stays as the user wrote it, after a check.
 type written struct {
 	into *string
 	read pflag.Value
@@ -224,7 +223,7 @@ func (t *written) Set(s string) error {
 }
 
 func (t *written) String() string {
-	if t.into == nil { // as pflag asks whether a default is none
+	if t.into == nil { // pflag compares this with the default
 		return ""
 	}
 	return *t.into

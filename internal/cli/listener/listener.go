@@ -1,4 +1,4 @@
-// Package listener holds what servers share: the flags of an address, who is answered, pages and metrics.
+// Package listener has shared parts of HTTP servers: address flags, access control, pages and metrics.
 package listener
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 )
 
-// ListenFlags say where HTTP is answered, and to whom.
+// ListenFlags are the flags of an HTTP address and its access control.
 type ListenFlags struct {
 	Address, Cert, Key string
 	Token, Operator    string      // files of bearer tokens
-	Name               string      // of the flag; "": --listen
-	TLS                *tls.Config // what cert and key hold, set by open; nil: plain HTTP
+	Name               string      // name of the flag; "": --listen
+	TLS                *tls.Config // from cert and key, set by open; nil: plain HTTP
 }
 
-// Check returns the error of flags that conflict. Other hosts get an answer only over TLS and with the token, because
-// it names the hosts that this host talks to.
+// Check returns an error for conflicting flags. Other hosts need TLS and the token, because responses name this
+// host's peers.
 func (f *ListenFlags) Check() error {
 	at, err := netip.ParseAddrPort(f.Address)
 	return cmdflag.Check(
@@ -42,7 +42,7 @@ func (f *ListenFlags) Check() error {
 	)
 }
 
-// Listen is the listener, and the token that has to be brought, "" for none.
+// Listen returns the listener and the required token, "" for none.
 func (f *ListenFlags) Listen(ctx context.Context) (l *net.TCPListener, token string, err error) {
 	if err := f.Check(); err != nil {
 		return nil, "", err
@@ -50,10 +50,10 @@ func (f *ListenFlags) Listen(ctx context.Context) (l *net.TCPListener, token str
 	return f.Open(ctx)
 }
 
-// flag is the name of one of its flags.
+// flag returns the name of a flag.
 func (f *ListenFlags) flag(end string) string { return cmp.Or(f.Name, "--listen") + end }
 
-// Open listens without asking who is served.
+// Open listens without access control.
 func (f *ListenFlags) Open(ctx context.Context) (l *net.TCPListener, token string, err error) {
 	if f.Token != "" {
 		if token, err = ReadToken(ctx, f.flag("-token-file"), f.Token); err != nil {
@@ -92,7 +92,7 @@ func readPair(ctx context.Context, cert, key string) (pair tls.Certificate, err 
 	return tls.X509KeyPair(pems[0], pems[1])
 }
 
-// ReadToken reads the token of 16 to 512 characters in a flag's file, which no other user can read.
+// ReadToken reads a token of 16 to 512 characters from a file that other users cannot read.
 func ReadToken(ctx context.Context, flag, file string) (string, error) {
 	refused := func(why string) error {
 		return exit.Usage(flag, file+": "+why, "head -c 24 /dev/urandom | base64, mode 0600")
@@ -112,7 +112,7 @@ func ReadToken(ctx context.Context, flag, file string) (string, error) {
 	if err != nil {
 		return "", refused(exit.Plain(err))
 	}
-	text, err := input.ReadAll(in, file, most) // a file of /proc has no size
+	text, err := input.ReadAll(in, file, most) // files of /proc report size 0
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -126,9 +126,9 @@ func ReadToken(ctx context.Context, flag, file string) (string, error) {
 	return token, nil
 }
 
-// byAddress says whether a request's Host is an address or localhost. A web page whose own
-// name was made to lead to this host (DNS rebinding) could read what it answers otherwise.
-func byAddress(host string) bool {
+// namesAddress reports whether a request's Host is an IP address or localhost. Otherwise a web page could read
+// responses by DNS rebinding.
+func namesAddress(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -137,9 +137,9 @@ func byAddress(host string) bool {
 	return err == nil || strings.EqualFold(name, "localhost")
 }
 
-// Ours says which hosts a request may name: over TLS those of the certificate, else the
-// address itself and localhost, with its port.
-func (f *ListenFlags) Ours(at net.Addr) (func(host string) bool, error) {
+// OwnHosts returns a check of a request's Host: with TLS the certificate's names, else the address and localhost
+// with the port.
+func (f *ListenFlags) OwnHosts(at net.Addr) (func(host string) bool, error) {
 	own, err := netip.ParseAddrPort(at.String())
 	if err != nil {
 		return nil, err

@@ -25,17 +25,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
-// ServePages serves pages of which some carry out tests.
+// ServePages serves web pages, some with tests.
 func ServePages(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, secure *tls.Config,
 	pages http.Handler) *httpserver.Server {
 	return httpserver.Start(l, httpserver.Config{Handler: pages, ErrorLog: console.LogOf(cmd).ErrorLog(), TLS: secure,
 		BaseContext: ctx, Wrap: ndt7.Accepted, ConnContext: ndt7.WithConn})
 }
 
-// SpeedConfig is a browser's test whose results are kept in this user's history, but for those
-// that a lab measured.
+// SpeedConfig returns the browser test's configuration. Results go to this user's history unless a lab measured
+// them.
 func SpeedConfig(cmd *cobra.Command, tests int, bytes int64) web.SpeedConfig {
-	cfg := web.SpeedConfig{Bounds: ndt7.Bounds{Tests: tests, OfOne: max(tests/2, 1), BytesADay: bytes},
+	cfg := web.SpeedConfig{Bounds: ndt7.Limits{Tests: tests, TestsPerAddress: max(tests/2, 1), BytesPerDay: bytes},
 		Version: build.Version(),
 		Note:    func(line string) { console.Note(cmd, "%s", line) },
 		Seal:    func(doc *record.Measure, took time.Duration) { history.SealBrowsers(cmd, doc, took) }}
@@ -58,7 +58,7 @@ func SpeedConfig(cmd *cobra.Command, tests int, bytes int64) web.SpeedConfig {
 		}
 		defer s.Close()
 		switch err := s.Keep(ctx, encoded, nil); {
-		case errors.Is(err, store.ErrClientQuota): // the page has its result all the same
+		case errors.Is(err, store.ErrClientQuota): // the page still shows its result
 			return nil
 		case err != nil && !history.IsWaiting(err):
 			return err
@@ -80,7 +80,7 @@ func SpeedConfig(cmd *cobra.Command, tests int, bytes int64) web.SpeedConfig {
 	return cfg
 }
 
-// Failure turns the common reasons why a port cannot be had into what to do.
+// Failure returns the suggested action for common errors of listening.
 func Failure(listen string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -98,7 +98,7 @@ func Failure(listen string, err error) error {
 	return &probe.Error{Address: "listen on " + listen, Err: err, Hint: hint}
 }
 
-// ServeFlows answers iperf3's UDP streams on the server's port until ctx ends.
+// ServeFlows replies to iperf3's UDP hellos on the server's port until ctx ends.
 func ServeFlows(ctx context.Context, address string, clients *iperf3.Server) (wait func(), err error) {
 	flows, err := socket.ListenFlows(ctx, address)
 	if err != nil {

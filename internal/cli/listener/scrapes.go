@@ -20,7 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
-// Exporter serves metrics. A scrape starts nothing: it prints what was gathered meanwhile.
+// Exporter serves metrics. A scrape prints current values and starts no measurement.
 type Exporter struct {
 	mu      sync.Mutex // guards metrics
 	Metrics interface {
@@ -28,7 +28,7 @@ type Exporter struct {
 	}
 }
 
-// Update does what changes the metrics.
+// Update changes the metrics by f.
 func (e *Exporter) Update(do func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if open {
 		kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 	}
-	var page bytes.Buffer // a slow reader must not hold the lock
+	var page bytes.Buffer // a slow reader must not keep the lock
 	e.mu.Lock()
 	err := e.Metrics.Write(&page, open, build.Version())
 	e.mu.Unlock()
@@ -50,10 +50,10 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(page.Bytes()) // a scraper that went away is its own affair
+	_, _ = w.Write(page.Bytes()) // an error means that the scraper disconnected
 }
 
-// AddScrapeFlags adds the flags of an address where metrics are served.
+// AddScrapeFlags adds the flags of the metrics address.
 func AddScrapeFlags(f *ListenFlags, flags *pflag.FlagSet) {
 	flags.StringVar(&f.Address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
 	flags.StringVar(&f.Cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
@@ -61,11 +61,11 @@ func AddScrapeFlags(f *ListenFlags, flags *pflag.FlagSet) {
 	flags.StringVar(&f.Token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
 }
 
-// guarded answers only who brings the token; without one, only who asks by address.
-func guarded(h http.Handler, token string) http.Handler {
+// requireToken serves only requests with the token, or without a token only requests by IP address or localhost.
+func requireToken(h http.Handler, token string) http.Handler {
 	if token == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !byAddress(r.Host) {
+			if !namesAddress(r.Host) {
 				http.Error(w, "ask by address or as localhost: a name may be that of a web page that leads here",
 					http.StatusForbidden)
 				return
@@ -84,14 +84,14 @@ func guarded(h http.Handler, token string) http.Handler {
 	})
 }
 
-// serve answers scrapes until it is stopped.
+// serve serves scrapes until it is stopped.
 func (e *Exporter) serve(l *net.TCPListener, token string, secure *tls.Config, log *serverlog.Log) *httpserver.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", guarded(e, token))
+	mux.Handle("GET /metrics", requireToken(e, token))
 	return httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, ErrorLog: log.ErrorLog()})
 }
 
-// ServeMetrics listens for scrapes and says where. The command's standard error is a log.
+// ServeMetrics listens for scrapes and prints the address. The command's standard error is a log.
 func (f *ListenFlags) ServeMetrics(cmd *cobra.Command, e *Exporter) (stop func(), err error) {
 	l, token, err := f.Listen(cmd.Context())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-func TestScrapes(t *testing.T) {
+func TestMetrics_Scrape(t *testing.T) {
 	l, _, err := (&ListenFlags{Address: "127.0.0.1:0"}).Listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -57,13 +57,13 @@ func TestScrapes(t *testing.T) {
 	}
 }
 
-func TestScrapesOfOtherHosts(t *testing.T) {
+func TestMetrics_OtherHostsNeedTLS(t *testing.T) {
 	for _, f := range []ListenFlags{{Address: "0.0.0.0:9909"}, {Address: ":9909"}, {Address: "[::]:9909"},
 		{Address: "192.0.2.1:9909"}, {Address: "localhost"}, {Address: "127.0.0.1"},
 		{Address: "192.0.2.1:9909", Cert: "c", Key: "k"}, {Address: "192.0.2.1:9909", Token: "t"},
 		{Address: "127.0.0.1:0", Cert: "c"}, {Address: "127.0.0.1:0", Key: "k"},
 		{Address: "127.0.0.1:0", Cert: "/dev/null", Key: "/dev/null"}, {Address: "127.0.0.1:0", Token: "/dev/null"},
-		{Address: "127.0.0.1:0", Cert: "/dev/zero", Key: "/dev/zero"}, // neither ends
+		{Address: "127.0.0.1:0", Cert: "/dev/zero", Key: "/dev/zero"}, // neither has an end
 		{Address: "127.0.0.1:0", Token: "/proc/self/pagemap"}} {
 		var usage *exit.UsageError
 		if l, _, err := f.Listen(t.Context()); !errors.As(err, &usage) {
@@ -72,8 +72,8 @@ func TestScrapesOfOtherHosts(t *testing.T) {
 	}
 }
 
-// A token is brought whole, over TLS too, and its file is nobody else's.
-func TestScrapesWithAToken(t *testing.T) {
+// Requests need the complete token, with TLS too. Other users cannot read its file.
+func TestMetrics_RequireToken(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "0123456789abcdef"
 	file := filepath.Join(dir, "token")
@@ -133,8 +133,8 @@ func TestScrapesWithAToken(t *testing.T) {
 	}
 }
 
-// A page in this host's browser whose own name leads to this host reads nothing.
-func TestScrapesByAddressAlone(t *testing.T) {
+// A web page on this host cannot read metrics by DNS rebinding.
+func TestMetrics_RejectRebinding(t *testing.T) {
 	e := &Exporter{Metrics: watch.NewMetrics()}
 	for host, want := range map[string]int{"127.0.0.1:9909": 200, "[::1]:9909": 200, "localhost:9909": 200,
 		"127.0.0.1": 200,
@@ -145,15 +145,15 @@ func TestScrapesByAddressAlone(t *testing.T) {
 		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		request.Host = host
 		answer := httptest.NewRecorder()
-		guarded(e, "").ServeHTTP(answer, request)
+		requireToken(e, "").ServeHTTP(answer, request)
 		if answer.Code != want {
 			t.Errorf("%q is answered %d, want %d", host, answer.Code, want)
 		}
 	}
 }
 
-// A program's name, which it chooses itself, adds no line and no label to the metrics.
-func TestHostileNamesInMetrics(t *testing.T) {
+// A program's name cannot add a line or label to the metrics.
+func TestMetrics_EscapeProgramNames(t *testing.T) {
 	metrics := watch.NewMetrics()
 	c := &watch.Connection{Owner: watch.Owner{Program: "a\"} 1\nforged{x=\"\\\u202e\x1b[2J"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")

@@ -11,26 +11,26 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// admitIperf3 lets a server hand its strangers to iperf3's protocol.
-func admitIperf3(config *server.Config) *iperf3.Server {
+// configureIperf3 makes a server pass unauthenticated clients to iperf3's protocol.
+func configureIperf3(config *server.Config) *iperf3.Server {
 	clients := &iperf3.Server{Sentence: text.Sentence, Report: func(r iperf3.Report) {
-		e := server.Event{What: "iperf3", Client: r.From, Keyed: r.Keyed, Err: r.Err}
+		e := server.Event{Kind: "iperf3", Client: r.From, Keyed: r.HasKey, Err: r.Err}
 		if len(r.Outcomes) == 0 {
 			config.Event(e)
 		}
 		for _, o := range r.Outcomes {
-			e.Result = fromClient(o.TCP)
+			e.Result = fromClientView(o.TCP)
 			config.Event(e)
 		}
 	}}
-	config.Legacy = func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
+	config.Iperf3 = func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 		clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 	}
 	return clients
 }
 
-// fromClient turns a result round: the server that saw it becomes the far end.
-func fromClient(r *transfer.Result) *transfer.Result {
+// fromClientView swaps the ends of a result: this server becomes the far end.
+func fromClientView(r *transfer.Result) *transfer.Result {
 	if r == nil {
 		return nil
 	}

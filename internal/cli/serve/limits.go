@@ -14,16 +14,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// serveLimits bound what clients may take of a server.
-type serveLimits struct {
+// limits are a server's limits for clients.
+type limits struct {
 	clients, tests, perHost, streams int
 	time                             time.Duration
 	bytes, buffers                   units.Size
-	rate                             units.Rate // 0: no bound
+	rate                             units.Rate // 0: unlimited
 }
 
-func (l *serveLimits) add(fl *pflag.FlagSet) {
-	*l = serveLimits{clients: 64, tests: 64, streams: 512, time: time.Hour, bytes: 1 << 42, buffers: 1 << 30}
+func (l *limits) add(fl *pflag.FlagSet) {
+	*l = limits{clients: 64, tests: 64, streams: 512, time: time.Hour, bytes: 1 << 42, buffers: 1 << 30}
 	fl.IntVar(&l.clients, "max-clients", l.clients, "clients with the key at a time; each runs one test at a time")
 	fl.IntVar(&l.tests, "max-tests", l.tests, "tests by iperf3's protocol at a time; UDP tests of clients with the key "+
 		"come on top")
@@ -38,7 +38,7 @@ func (l *serveLimits) add(fl *pflag.FlagSet) {
 		"protocols; automatic ones are bounded by the system")
 }
 
-func (l *serveLimits) check() error {
+func (l *limits) check() error {
 	for _, n := range []struct {
 		flag  string
 		value int
@@ -57,10 +57,9 @@ func (l *serveLimits) check() error {
 	)
 }
 
-// fit takes what this process may open into account, which strangers must not use up: a
-// data connection takes a socket and a file that tells of its thread, and there are three
-// kinds of tests, strangers' and two of clients with the key.
-func (l *serveLimits) fit(files int) (note string) {
+// fitFileLimit reduces the limits to the process's open-file limit. A data connection needs a socket and a file
+// for its thread. There are three kinds of tests: of unauthenticated clients, and two of key holders.
+func (l *limits) fitFileLimit(files int) (note string) {
 	most := max(files/10, 1)
 	if files == 0 || l.streams <= most {
 		return ""
@@ -72,8 +71,8 @@ func (l *serveLimits) fit(files int) (note string) {
 	return note
 }
 
-// apply tells both protocols' servers.
-func (l *serveLimits) apply(native *server.Config, strangers *iperf3.Server) {
+// apply sets the limits of both protocols' servers.
+func (l *limits) apply(native *server.Config, iperf3Server *iperf3.Server) {
 	native.Clients = l.clients
 	native.Streams = l.streams
 	native.Buffers = int64(l.buffers)
@@ -82,11 +81,11 @@ func (l *serveLimits) apply(native *server.Config, strangers *iperf3.Server) {
 	native.Limits.Bytes = int64(l.bytes)
 	native.Limits.Bps = float64(l.rate)
 	native.Limits.Streams = min(native.Limits.Streams, l.streams)
-	strangers.MaxTests = l.tests
-	strangers.MaxTestsPerHost = l.perHost
-	strangers.MaxStreams = l.streams
-	strangers.MaxBuffers = int64(l.buffers)
-	strangers.MaxTime = l.time
-	strangers.MaxBytes = int64(l.bytes)
-	strangers.MaxBps = float64(l.rate)
+	iperf3Server.MaxTests = l.tests
+	iperf3Server.MaxTestsPerHost = l.perHost
+	iperf3Server.MaxStreams = l.streams
+	iperf3Server.MaxBuffers = int64(l.buffers)
+	iperf3Server.MaxTime = l.time
+	iperf3Server.MaxBytes = int64(l.bytes)
+	iperf3Server.MaxBps = float64(l.rate)
 }

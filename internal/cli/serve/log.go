@@ -25,9 +25,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// serveLog prints what serve does: events as JSON lines on standard output, or as text on
-// standard error.
-type serveLog struct {
+// eventLog prints serve's events: JSON lines on standard output, or text on standard error.
+type eventLog struct {
 	cmd    *cobra.Command
 	quiet  bool
 	notes  *serverlog.Log // standard error
@@ -35,22 +34,22 @@ type serveLog struct {
 	end    func()
 }
 
-func newServeLog(cmd *cobra.Command, quiet bool) *serveLog {
-	l := &serveLog{cmd: cmd, quiet: quiet, end: console.LogStderr(cmd)}
+func newServeLog(cmd *cobra.Command, quiet bool) *eventLog {
+	l := &eventLog{cmd: cmd, quiet: quiet, end: console.LogStderr(cmd)}
 	l.notes = console.LogOf(cmd)
 	l.events = l.notes
 	if console.WantsJSON(cmd) {
 		l.events = serverlog.New(serverlog.Config{Out: cmd.OutOrStdout(),
 			Summary: func(k serverlog.Kind, count int64, _ string) string {
-				return (&serveEvent{At: now(), Event: "suppressed", Of: k.Event, Count: count}).object()
+				return (&event{At: now(), Event: "suppressed", Of: k.Event, Count: count}).object()
 			},
-			Lost: func(count int64) string { return (&serveEvent{At: now(), Event: "lost", Count: count}).object() }})
+			Lost: func(count int64) string { return (&event{At: now(), Event: "lost", Count: count}).object() }})
 	}
 	return l
 }
 
-// close gives what is still to be printed a moment.
-func (l *serveLog) close() {
+// close waits for the last lines, with a timeout.
+func (l *eventLog) close() {
 	l.events.Close()
 	l.end()
 }
@@ -60,28 +59,28 @@ type readyEvent struct {
 	record.Header
 	Event  string `json:"event"`
 	Listen string `json:"listen"`
-	Key    string `json:"key,omitempty"` // absent when it was given: then its owner has it
-	// Addresses are where other hosts may reach it, the likeliest first.
+	Key    string `json:"key,omitempty"` // absent if the user gave the key
+	// Addresses are the server's addresses for other hosts, the most likely first.
 	Addresses []string `json:"addresses"`
 }
 
-// ready tells where the server listens. It comes before any event and is no part of a
-// log: who cannot read it cannot use the server. An end of ctx is no error.
-func (l *serveLog) ready(ctx context.Context, address string, key probe.Key, made bool) error {
+// ready prints where the server listens, before all events and outside the log's quota. A failed write is an
+// error, because the server is unusable without it. The end of ctx is none.
+func (l *eventLog) ready(ctx context.Context, address string, key probe.Key, made bool) error {
 	if l.quiet {
 		return nil
 	}
-	told := make(chan error, 1)
-	go func() { told <- l.tellReady(address, key, made) }()
+	printed := make(chan error, 1)
+	go func() { printed <- l.printReady(address, key, made) }()
 	select {
-	case err := <-told:
+	case err := <-printed:
 		return err
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
+func (l *eventLog) printReady(address string, key probe.Key, made bool) error {
 	out := l.cmd.OutOrStdout()
 	if console.WantsJSON(l.cmd) {
 		e := readyEvent{Header: present.Header(l.cmd), Event: "ready", Listen: address, Addresses: reachableAt(address)}
@@ -107,8 +106,8 @@ func (l *serveLog) tellReady(address string, key probe.Key, made bool) error {
 	return nil
 }
 
-// serveEvent is a line of serve --json.
-type serveEvent struct {
+// event is a line of serve --json.
+type event struct {
 	At         time.Time `json:"at"`
 	Event      string    `json:"event"`
 	Client     string    `json:"client,omitempty"`
@@ -116,24 +115,24 @@ type serveEvent struct {
 	Bytes      *int64    `json:"bytes,omitempty"`
 	GoodputBps *float64  `json:"goodput_bps,omitempty"`
 	Complete   *bool     `json:"complete,omitempty"`
-	Holder     string    `json:"holder,omitempty"`  // whose key of --keys it proved
+	Holder     string    `json:"holder,omitempty"`  // name of the key in --keys
 	TestID     string    `json:"test_id,omitempty"` // as in the client's record
-	// BesideTests is how many other tests ran here meanwhile, BesideS for how long one did.
-	BesideTests int64   `json:"beside_tests,omitempty"`
-	BesideS     float64 `json:"beside_s,omitempty"`
-	Error       string  `json:"error,omitempty"`
-	// Of and Count are those of "suppressed": so many events of that kind were not printed.
-	// The Count of "lost" is of lines that nobody read in time.
+	// ConcurrentTests is the number of other tests that ran at the same time, ConcurrentS for how many seconds.
+	ConcurrentTests int64   `json:"beside_tests,omitempty"`
+	ConcurrentS     float64 `json:"beside_s,omitempty"`
+	Error           string  `json:"error,omitempty"`
+	// Of and Count belong to "suppressed": Count events of the kind Of were not printed. The Count of "lost" is
+	// the number of lines that were not read in time.
 	Of    string `json:"of,omitempty"`
 	Count int64  `json:"count,omitempty"`
 }
 
-func (l *serveLog) event(e server.Event) {
+func (l *eventLog) event(e server.Event) {
 	if l.quiet {
 		return
 	}
 	at := now()
-	l.events.Print(serverlog.Kind{Event: e.What, Trusted: e.Keyed}, func() string {
+	l.events.Print(serverlog.Kind{Event: e.Kind, Trusted: e.Keyed}, func() string {
 		line := newServeEvent(at, &e)
 		if console.WantsJSON(l.cmd) {
 			return line.object()
@@ -142,8 +141,8 @@ func (l *serveLog) event(e server.Event) {
 	})
 }
 
-func newServeEvent(at time.Time, e *server.Event) *serveEvent {
-	line := &serveEvent{At: at, Event: e.What, Client: e.Client.String(), Holder: e.Holder}
+func newServeEvent(at time.Time, e *server.Event) *event {
+	line := &event{At: at, Event: e.Kind, Client: e.Client.String(), Holder: e.Holder}
 	if e.Err != nil {
 		line.Error = oneLine(e.Err.Error())
 	}
@@ -158,8 +157,8 @@ func newServeEvent(at time.Time, e *server.Event) *serveEvent {
 			}
 		}
 		if r.Far != nil && r.Far.Beside != nil {
-			line.BesideTests = r.Far.Beside.Tests
-			line.BesideS = r.Far.Beside.Time.Seconds()
+			line.ConcurrentTests = r.Far.Beside.Tests
+			line.ConcurrentS = r.Far.Beside.Time.Seconds()
 		}
 	}
 	return line
@@ -167,12 +166,12 @@ func newServeEvent(at time.Time, e *server.Event) *serveEvent {
 
 func now() time.Time { return time.Now().UTC().Round(time.Millisecond) }
 
-func (e *serveEvent) object() string {
-	line, _ := json.Marshal(e) // texts, numbers and times always are JSON
+func (e *event) object() string {
+	line, _ := json.Marshal(e) // cannot fail: texts, numbers and times
 	return string(line)
 }
 
-func (e *serveEvent) text() string {
+func (e *event) text() string {
 	at := e.At.Format(time.TimeOnly)
 	words := []string{at, e.Client, e.Event}
 	if e.Error != "" {
@@ -187,15 +186,14 @@ func (e *serveEvent) text() string {
 	if e.GoodputBps != nil {
 		words = append(words, units.Rate(*e.GoodputBps).String())
 	}
-	if e.BesideTests > 0 {
-		words = append(words, fmt.Sprintf("%d other tests ran beside it, for %s", e.BesideTests,
-			units.Time(units.Seconds(e.BesideS))))
+	if e.ConcurrentTests > 0 {
+		words = append(words, fmt.Sprintf("%d other tests ran concurrently, for %s", e.ConcurrentTests,
+			units.Time(units.Seconds(e.ConcurrentS))))
 	}
 	return strings.Join(words, "  ")
 }
 
-// oneLine is a text of which parts may be a stranger's, as one bounded line that a
-// terminal shows and does not obey.
+// oneLine returns untrusted text as one line of limited length without terminal controls.
 func oneLine(text string) string {
 	const most = 300
 	text = render.Line(text)
@@ -205,12 +203,12 @@ func oneLine(text string) string {
 	return text
 }
 
-// mostAddresses is how many of this host's addresses are told.
-const mostAddresses = 8
+// maxAddresses is the number of printed addresses.
+const maxAddresses = 8
 
-// reachableAt are the PEERs by which others may reach a server that listens at ADDR:PORT:
-// addresses of this host's interfaces, that of the way out first. A host's name need not
-// mean anything elsewhere. Where there is no other address it is a loopback one.
+// reachableAt returns the PEERs for a server that listens at ADDR:PORT: this host's interface addresses, the one
+// of the default route first. Host names may not resolve elsewhere, so they are left out. Without other addresses
+// it returns a loopback one.
 func reachableAt(listen string) (all []string) {
 	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
@@ -220,7 +218,7 @@ func reachableAt(listen string) (all []string) {
 	if at.Addr().IsUnspecified() {
 		addresses = hostAddresses(at.Addr().Is4())
 	}
-	for _, a := range addresses[:min(len(addresses), mostAddresses)] {
+	for _, a := range addresses[:min(len(addresses), maxAddresses)] {
 		if at.Port() == peer.DefaultPort {
 			all = append(all, a.String())
 		} else {
@@ -230,10 +228,9 @@ func reachableAt(listen string) (all []string) {
 	return all
 }
 
-// hostAddresses are those of the interfaces that are up; link-local ones need a zone and
-// are left out.
+// hostAddresses returns the addresses of the interfaces that are up, without link-local ones, which need a zone.
 func hostAddresses(only4 bool) (all []netip.Addr) {
-	for _, far := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // asks for a route, sends nothing
+	for _, far := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // looks up a route, sends nothing
 		if conn, err := net.Dial("udp", far); err == nil {
 			all = append(all, conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().WithZone(""))
 			conn.Close()

@@ -1,4 +1,4 @@
-// Package serve is the far end for fullpipe on other hosts.
+// Package serve is the command serve, the far end for other hosts.
 package serve
 
 import (
@@ -25,27 +25,26 @@ import (
 
 // New returns the command serve.
 func New() *cobra.Command {
-	var o serveOptions
+	var o options
 	var untilEOF bool
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "be the far end for fullpipe on other hosts",
-		Long: `serve answers fullpipe clients that hold its key until it is interrupted.
+		Short: "run the far end for fullpipe on other hosts",
+		Long: `serve serves fullpipe clients with its key until it is interrupted.
 
-Without a key given it makes a new one and prints it, and keeps it in --key-file where one
-is named. Clients cannot change this host.
-What they may ask of it is bounded by the --max flags: one client too many is told that
-the server is busy, a test beyond a bound is refused with the bound's name, and one that
-goes beyond it all the same is ended. iperf3's clients have places of their own, so that
-strangers never take those of clients with the key.
+Without --key it creates a key, prints it and saves it in --key-file if given. Clients cannot
+change this host.
+The --max flags limit the clients: if all slots are taken the server reports busy, a test
+above a limit is refused with the limit's name, and a test that exceeds it anyway is ended.
+iperf3 clients have slots of their own, so that clients without the key never take those of
+clients with it.
 
-With --web it is also a speed test for browsers, for those who have nothing installed: /test
-says what limits them, by what this host's kernel knows of their connections, and ndt7's
-clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
---web-token-file is given. Results get a link and are kept in the history.`,
+--web adds a speed test for browsers: /test shows what limits the connection, from this
+host's kernel, and /ndt/v7 serves ndt7 clients. Anybody who reaches that port may test,
+unless --web-token-file is given. Results get a link and are stored in the history.`,
 		Example: `  fullpipe serve
   fullpipe serve --listen :5202 --key-file key
-  fullpipe serve --iperf3     # any host's iperf3 -c is answered too
+  fullpipe serve --iperf3     # serves iperf3 -c of any host too
   fullpipe serve --web :8443 --web-cert cert.pem --web-key key.pem
   fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -65,34 +64,34 @@ clients are answered at /ndt/v7. Anybody who reaches that port may test, unless
 		},
 	}
 	o.key.Add(cmd.Flags())
-	cmd.Flags().Lookup("key-file").Usage = "a `file` that holds the server's key; it is made, for its owner alone to " +
-		"read, where it is missing"
-	cmd.Flags().StringVar(&o.keys, "keys", "", "a `file` of keys by name, each with its own bounds (fullpipe key "+
+	cmd.Flags().Lookup("key-file").Usage = "a `file` with the server's key; a missing one is created, readable by its " +
+		"owner only"
+	cmd.Flags().StringVar(&o.keys, "keys", "", "a `file` of keys by name, each with its own limits (fullpipe key "+
 		"writes it)")
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "`ADDR:PORT` to listen on; port 0 chooses one")
-	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also admit iperf3 clients, who need no key")
-	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait their turn and are "+
-		"told their place, iperf3's are told that it is busy")
+	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also serve iperf3 clients, which need no key")
+	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait and see their "+
+		"place, iperf3 clients get a busy reply")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
 	o.web.add(cmd.Flags())
-	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "end with standard input, and choose another port where the "+
-		"asked one is taken (as ssh:// starts it)")
+	cmd.Flags().BoolVar(&untilEOF, "until-eof", false, "exit when standard input closes, and choose another port if the "+
+		"requested one is taken (used by ssh://)")
 	return cmd
 }
 
-// serveOptions are serve's flags.
-type serveOptions struct {
+// options are serve's flags.
+type options struct {
 	key           serverkey.KeyFlags
 	keys          string
 	listen        string
 	iperf3, quiet bool
 	exclusive     bool
-	limits        serveLimits
+	limits        limits
 	web           webFlags
 }
 
-func (o *serveOptions) check() error {
+func (o *options) check() error {
 	if err := checkListen(o.listen); err != nil {
 		return err
 	}
@@ -102,8 +101,8 @@ func (o *serveOptions) check() error {
 	return o.limits.check()
 }
 
-// serveUntilEOF is a far end that must not outlive who started it.
-func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
+// serveUntilEOF runs a server that exits when its standard input closes, so that it does not outlive its parent.
+func serveUntilEOF(cmd *cobra.Command, o options) error {
 	o.iperf3 = false
 	o.quiet = false
 	o.web.Address = ""
@@ -122,12 +121,12 @@ func serveUntilEOF(cmd *cobra.Command, o serveOptions) error {
 		err = serve(cmd, o)
 	}
 	if errors.Is(err, context.Canceled) && whole.Err() == nil {
-		return nil // standard input ended before anything listened
+		return nil // standard input closed before the server listened
 	}
 	return err
 }
 
-func serve(cmd *cobra.Command, o serveOptions) error {
+func serve(cmd *cobra.Command, o options) error {
 	made, err := o.key.Create(cmd.Context())
 	if err != nil {
 		return err
@@ -137,7 +136,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		return err
 	}
 	if key == nil {
-		k := probe.NewKey() // with --keys nobody's
+		k := probe.NewKey() // with --keys, none is printed
 		key = &k
 		made = o.keys == ""
 	}
@@ -145,11 +144,11 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	log := newServeLog(cmd, o.quiet)
 	defer log.close()
 	config := server.Config{Address: o.listen, Key: *key, Software: build.Version(), Event: log.event}
-	clients := admitIperf3(&config)
-	config.Strangers = o.iperf3
+	clients := configureIperf3(&config)
+	config.AllowUnauthenticated = o.iperf3
 	config.ShareWindows = true
 	config.Exclusive = o.exclusive
-	if few := o.limits.fit(socket.MostFiles()); few != "" {
+	if few := o.limits.fitFileLimit(socket.MostFiles()); few != "" {
 		console.Note(cmd, "note: %s", few)
 	}
 	o.limits.apply(&config, clients)
@@ -171,7 +170,7 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 		return listener.Failure(o.listen, err)
 	}
 	clients.Window = s.Window
-	clients.Running = s.Begin
+	clients.TrackConcurrent = s.Begin
 	clients.Turn = s.TryTurn
 	wait, err := listener.ServeFlows(ctx, s.Addr().String(), clients)
 	switch {
@@ -192,13 +191,13 @@ func serve(cmd *cobra.Command, o serveOptions) error {
 	}
 	if err := log.ready(ctx, s.Addr().String(), *key, made); err != nil {
 		s.Close()
-		return fmt.Errorf("tell where it listens: %w", err)
+		return fmt.Errorf("print the address: %w", err)
 	}
-	return s.Serve(ctx) // an interrupt is how serving ends
+	return s.Serve(ctx) // an interrupt is the normal end
 }
 
-// serveWeb serves browsers beside, and says where.
-func (o *serveOptions) serveWeb(ctx context.Context, cmd *cobra.Command, log *serveLog) (end func(), err error) {
+// serveWeb also serves browsers and prints the address.
+func (o *options) serveWeb(ctx context.Context, cmd *cobra.Command, log *eventLog) (end func(), err error) {
 	at, end, err := o.web.serve(ctx, cmd, log)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
-// webFlags say where browsers are tested with, and what they may take.
+// webFlags are the address and limits of browser tests.
 type webFlags struct {
 	listener.ListenFlags
 	origins   []string
@@ -42,7 +42,7 @@ func (f *webFlags) add(fl *pflag.FlagSet) {
 		"(/test?access_token=TOKEN)")
 	fl.StringSliceVar(&f.origins, "web-origin", nil, "`HOST` whose pages may test here too, as in speed.example.net")
 	fl.IntVar(&f.tests, "web-tests", f.tests, "connections of tests at a time; one host may have half of them")
-	fl.Var(&f.bytes, "web-bytes", "what one host (an IPv4 address, an IPv6 /64) may move in a day")
+	fl.Var(&f.bytes, "web-bytes", "bytes per day of one host (an IPv4 address or IPv6 /64)")
 	fl.BoolVar(&f.noHistory, "no-history", false, "with --web: do not keep browsers' results in the history")
 }
 
@@ -64,8 +64,8 @@ func (f *webFlags) check() error {
 	return nil
 }
 
-// serve answers browsers until the context ends; wait for what it answers.
-func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *serveLog) (at net.Addr, wait func(), err error) {
+// serve serves browsers until the context ends. Call wait to wait for the end.
+func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *eventLog) (at net.Addr, wait func(), err error) {
 	f.Name = "--web"
 	l, token, err := f.Open(ctx)
 	if err != nil {
@@ -90,17 +90,17 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *serveLog)
 	return l.Addr(), server.Close, nil
 }
 
-// webEvent is a line that `serve --json` prints of --web.
+// webEvent is a line of `serve --json` about --web.
 type webEvent struct {
 	At         *time.Time     `json:"at,omitempty"`
-	Event      string         `json:"event"` // "web": it is served; "web-test": a browser's result
+	Event      string         `json:"event"` // "web": ready; "web-test": a browser's result
 	Web        string         `json:"web,omitempty"`
 	Client     string         `json:"client,omitempty"`
 	Page       string         `json:"page,omitempty"` // of the result
 	Directions []webDirection `json:"directions,omitempty"`
 }
 
-// webDirection is one direction of a browser's result; up is what it downloaded.
+// webDirection is one direction of a browser's result. up is the browser's download.
 type webDirection struct {
 	Direction  string         `json:"direction"`
 	Streams    int            `json:"streams"`
@@ -123,7 +123,7 @@ func webResult(doc *record.Measure, at time.Time, asJSON bool) string {
 	if !asJSON {
 		return render.Line(strings.Join(append(words, e.Page), " "))
 	}
-	line, _ := json.Marshal(e) // texts and numbers always are JSON
+	line, _ := json.Marshal(e) // cannot fail: texts and numbers
 	return string(line)
 }
 
@@ -131,6 +131,6 @@ func webReady(at string, asJSON bool) string {
 	if !asJSON {
 		return "speed test for browsers: " + at
 	}
-	line, _ := json.Marshal(webEvent{Event: "web", Web: at}) // texts always are JSON
+	line, _ := json.Marshal(webEvent{Event: "web", Web: at}) // cannot fail: texts
 	return string(line)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// TestServeWeb_KeepsADaysResultsOfAClient: what one client has kept is bounded, which no line says, and the owner's
-// results stay.
-func TestServeWeb_KeepsADaysResultsOfAClient(t *testing.T) {
+// TestServeWeb_LimitsStoredResultsPerClient checks that one client's stored results are limited without a log
+// line, and that the owner's results stay.
+func TestServeWeb_LimitsStoredResultsPerClient(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(store.Variable, dir)
 	t.Setenv(store.URLVariable, "")

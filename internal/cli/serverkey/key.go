@@ -1,4 +1,4 @@
-// Package serverkey finds the keys that open a server: one of a flag or a file, or a file of keys by name.
+// Package serverkey reads and creates server keys: a single key, or a file of named keys.
 package serverkey
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// KeyFlags say where the key is that opens a server.
+// KeyFlags are the flags of a server's key.
 type KeyFlags struct {
 	text, File    string
 	ExposureNoted bool
@@ -26,14 +26,13 @@ type KeyFlags struct {
 // Add adds the flags.
 func (k *KeyFlags) Add(fl *pflag.FlagSet) {
 	fl.StringVar(&k.text, "key", "", "the server's key (others on this host can see it in the process list)")
-	fl.StringVar(&k.File, "key-file", "", "a `file` that holds the server's key")
+	fl.StringVar(&k.File, "key-file", "", "a `file` with the server's key")
 }
 
-// longestKey is more than a key and the space around it.
-const longestKey = 256
+// maxKeyFile is the size limit of a key file, bytes.
+const maxKeyFile = 256
 
-// Find answers nil when no key was given. It waits for a key that comes through a FIFO
-// as long as ctx allows.
+// Find returns the key, nil if none was given. It waits for a key from a FIFO until ctx ends.
 func (k *KeyFlags) Find(ctx context.Context) (*probe.Key, error) {
 	argument := "--key"
 	text := k.text
@@ -45,7 +44,7 @@ func (k *KeyFlags) Find(ctx context.Context) (*probe.Key, error) {
 		file, err := input.OpenFile(ctx, k.File)
 		var bytes []byte
 		if err == nil {
-			bytes, err = input.ReadAll(file, k.File, longestKey)
+			bytes, err = input.ReadAll(file, k.File, maxKeyFile)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -68,7 +67,7 @@ func (k *KeyFlags) Find(ctx context.Context) (*probe.Key, error) {
 	return &key, nil
 }
 
-// Exposed returns a note where every user of this host can open the key's file, else "".
+// Exposed returns a note if all users of this host can read the key's file, otherwise "".
 func (k *KeyFlags) Exposed() string {
 	info, err := os.Stat(k.File)
 	if k.File == "" || err != nil || !openToOthers(info) {
@@ -80,18 +79,18 @@ func (k *KeyFlags) Exposed() string {
 
 const keyLine = "the line that fullpipe serve prints after \"key: \""
 
-// Create makes a key in the file that was named where there is none, for its owner alone
-// to read. It is seen whole or not at all, and one that is there stays as it is.
+// Create creates the key file if it does not exist, readable by its owner only. It is created atomically and never
+// replaced.
 func (k *KeyFlags) Create(ctx context.Context) (made bool, err error) {
 	if k.File == "" || k.text != "" {
 		return false, nil
 	}
 	if _, err := os.Lstat(k.File); !errors.Is(err, os.ErrNotExist) {
-		return false, nil // reading it says what is wrong with it
+		return false, nil // reading it returns the error
 	}
 	err = output.Update(ctx, k.File, func() ([]byte, error) {
 		if _, err := os.Lstat(k.File); !errors.Is(err, os.ErrNotExist) {
-			return nil, fs.ErrExist // a key came meanwhile
+			return nil, fs.ErrExist // created by another process meanwhile
 		}
 		return []byte(probe.NewKey().String() + "\n"), nil
 	})

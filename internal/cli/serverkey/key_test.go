@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A server's key file is made once, for its owner alone, and never replaced.
-func TestKeyFileIsMadeOnce(t *testing.T) {
+// A key file is created once, for its owner only, and never replaced.
+func TestCreate_KeepsExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	k := KeyFlags{File: filepath.Join(dir, "key")}
 	made, err := k.Create(t.Context())

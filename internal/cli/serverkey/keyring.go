@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// ErrNoFile says that --keys names no file.
+// ErrNoFile reports that --keys names no file.
 var ErrNoFile = exit.Usage("--keys", "no file is named", "--keys keys.toml")
 
 // ReadKeys reads a file of keys. It must be a regular file that other users cannot read.
@@ -44,13 +44,13 @@ func ReadKeys(ctx context.Context, name string) (*config.Keys, error) {
 	return k, nil
 }
 
-// openToOthers reports whether every user of this host may read or write a file. A group may: it can be
-// one made for this. Windows has access lists instead, which are not read.
+// openToOthers reports whether all users of this host may read or write a file. Group access is allowed. Windows
+// access lists are not checked.
 func openToOthers(info fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o006 != 0
 }
 
-// Holders decodes the keys of a file. Two holders of the same key are an error.
+// Holders decodes a file of keys. Two holders with the same key are an error.
 func Holders(k *config.Keys) ([]probe.Holder, error) {
 	var all []probe.Holder
 	of := map[probe.Key]string{}
@@ -61,7 +61,7 @@ func Holders(k *config.Keys) ([]probe.Holder, error) {
 			return nil, fmt.Errorf("key.%s: %w", name, err)
 		}
 		if other := of[key]; other != "" {
-			return nil, fmt.Errorf("key.%s has the secret of key.%s: they could not be told apart", name, other)
+			return nil, fmt.Errorf("key.%s has the secret of key.%s: they cannot be distinguished", name, other)
 		}
 		of[key] = name
 		b, err := h.Bounds()
@@ -74,30 +74,29 @@ func Holders(k *config.Keys) ([]probe.Holder, error) {
 	return all, nil
 }
 
-// keyring is a file of keys that is read again when it has changed. While the file cannot be
-// read, the keys that were read last stay valid until their own end, and keys that it had dropped
-// stay dropped. Each reason is logged once.
+// keyring is a file of keys that is read again after a change. While the file is unreadable, the last keys stay
+// valid until they expire, and removed keys stay removed. Each error is logged once.
 type keyring struct {
 	ctx  context.Context
 	name string
 	note func(string)
 
-	mu      sync.Mutex  // guards what follows
-	tried   fs.FileInfo // the file when it was read last; nil: there was none
+	mu      sync.Mutex  // guards the fields below
+	tried   fs.FileInfo // the file at the last read; nil: none
 	triedAt time.Time
-	err     error // of that
+	err     error // of the last read
 	noted   string
 	holders []probe.Holder
 }
 
 const (
-	// maxKeysWait bounds how long a client waits until the file is read again.
-	maxKeysWait = time.Second
-	// keysRetry is how long a file that could not be read, and has not changed, is left alone.
-	keysRetry = time.Second
+	// maxRereadWait limits a client's wait for a reread.
+	maxRereadWait = time.Second
+	// rereadInterval is the pause before an unreadable, unchanged file is read again.
+	rereadInterval = time.Second
 )
 
-// NewKeyring reads a file of keys. Reasons why it cannot be read later go to note.
+// NewKeyring reads a file of keys. Later read errors go to note.
 func NewKeyring(ctx context.Context, name string, note func(string)) (*keyring, error) {
 	r := &keyring{ctx: ctx, name: name, note: note}
 	return r, r.load(ctx)
@@ -109,7 +108,7 @@ func (r *keyring) load(ctx context.Context) error {
 		r.tried = nil
 		return exit.Usage("--keys", exit.Plain(err), "fullpipe key new NAME --keys "+r.name)
 	}
-	if r.unchanged(info) && (r.err == nil || time.Since(r.triedAt) < keysRetry) {
+	if r.unchanged(info) && (r.err == nil || time.Since(r.triedAt) < rereadInterval) {
 		return r.err
 	}
 	r.tried = info
@@ -132,11 +131,11 @@ func (r *keyring) unchanged(info fs.FileInfo) bool {
 		info.Size() == r.tried.Size() && info.Mode() == r.tried.Mode()
 }
 
-// Now returns the holders as the file has them.
+// Now returns the current holders.
 func (r *keyring) Now() []probe.Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(r.ctx, maxKeysWait)
+	ctx, cancel := context.WithTimeout(r.ctx, maxRereadWait)
 	defer cancel()
 	why := ""
 	if err := r.load(ctx); err != nil {

@@ -87,7 +87,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if cfg.Ours, err = f.listen.Ours(l.Addr()); err != nil {
+	if cfg.Ours, err = f.listen.OwnHosts(l.Addr()); err != nil {
 		return err
 	}
 	scheme := "http"

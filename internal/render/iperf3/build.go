@@ -10,29 +10,29 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// firstSocket is what iperf3 calls its first stream; those after it are 7, 9, ….
-// Descriptors are not told: numbers that differ are all that readers need.
+// firstSocket is the number that iperf3 usually prints for its first stream. Further streams are 7, 9, ….
+// Readers only need distinct numbers.
 const firstSocket = 5
 
 func socketOf(stream int) int { return firstSocket + 2*stream }
 
-// Asked is what a user asked for and of whom.
-type Asked struct {
+// Options are the user's options and the far end.
+type Options struct {
 	Host     string
 	Port     int
 	Interval time.Duration // between two lines; 0: one line at the end
 	System   string
-	// From is whose test a server accepted; a client has none.
-	From netip.AddrPort
+	// AcceptedFrom is the client of a server's test, zero at a client.
+	AcceptedFrom netip.AddrPort
 }
 
-func (asked Asked) server() bool { return asked.From.IsValid() }
+func (asked Options) isServer() bool { return asked.AcceptedFrom.IsValid() }
 
-// Begin is the part of a document that is known when the streams are open.
-func Begin(a *iperf3.Account, asked Asked) *Document {
+// Begin returns the part of a document that is known when the streams are open.
+func Begin(a *iperf3.TestResult, asked Options) *Document {
 	d := &Document{Start: Start{Connected: []Connected{}, Version: Version, System: asked.System}, Intervals: []Interval{}}
-	if asked.server() {
-		d.Start.Accepted = &HostPort{asked.From.Addr().String(), int(asked.From.Port())}
+	if asked.isServer() {
+		d.Start.Accepted = &HostPort{asked.AcceptedFrom.Addr().String(), int(asked.AcceptedFrom.Port())}
 	}
 	if a == nil || len(a.Streams) == 0 {
 		return d
@@ -55,13 +55,13 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	}
 	began := a.Started.UTC()
 	d.Start.Timestamp = &Timestamp{began.Format("Mon, 02 Jan 2006 15:04:05 GMT"), began.Unix(), began.UnixMilli()}
-	if !asked.server() {
+	if !asked.isServer() {
 		d.Start.Connecting = &HostPort{asked.Host, asked.Port}
 	}
 	d.Title = p.Title
 	d.Extra = p.Extra
 	d.ControlMSS = a.ControlMSS
-	d.Chosen = a.Chosen
+	d.ChosenByMSS = a.ChosenByMSS
 	if len(a.Handshakes) > 0 && a.Handshakes[0] != nil {
 		d.mss(a.Handshakes[0], p.MSS)
 	}
@@ -77,7 +77,7 @@ func Begin(a *iperf3.Account, asked Asked) *Document {
 	return d
 }
 
-// mss tells a segment's size, or what was asked for.
+// mss sets the MSS, or the requested one.
 func (d *Document) mss(h *transfer.Handshake, asked int) {
 	d.Start.MSS = &h.MSS
 	if asked > 0 {
@@ -86,13 +86,13 @@ func (d *Document) mss(h *transfer.Handshake, asked int) {
 	}
 }
 
-// Finish adds what was measured; cuts is what moved until then.
-func (d *Document) Finish(a *iperf3.Account, asked Asked, cuts *Cuts) {
+// Finish adds the results. cuts has the intervals so far.
+func (d *Document) Finish(a *iperf3.TestResult, asked Options, cuts *Intervals) {
 	if a == nil || len(a.Legs) == 0 {
 		return
 	}
 	if cuts == nil {
-		cuts = NewCuts(a, asked.Interval, asked.server())
+		cuts = NewIntervals(a, asked.Interval, asked.isServer())
 	}
 	if first := a.Legs[0].TCP; first != nil && first.Near != nil && len(first.Near.Streams) > 0 {
 		s := first.Near.Streams[0]
@@ -103,21 +103,21 @@ func (d *Document) Finish(a *iperf3.Account, asked Asked, cuts *Cuts) {
 		}
 	}
 	d.Intervals = cuts.All(a.Legs)
-	if len(a.Far.Streams) > 0 || asked.server() {
+	if len(a.Far.Streams) > 0 || asked.isServer() {
 		d.end(a)
 	}
-	if a.Params.ServerOutput { // 3.12 servers go on telling it to clients that do not ask
+	if a.Params.ServerOutput { // 3.12 servers may send it unrequested
 		d.Text = a.Far.OutputText
 		d.Object = a.Far.OutputJSON
 	}
 }
 
-func rated(from, to time.Duration, bytes int64) Span {
-	span := Span{Start: micro(from), End: micro(to), Seconds: micro(to - from), Bytes: bytes}
+func newSpan(from, to time.Duration, bytes int64) Span {
+	span := Span{Start: roundMicro(from), End: roundMicro(to), Seconds: roundMicro(to - from), Bytes: bytes}
 	if to > from {
 		span.Bps = float64(bytes) * 8 / (to - from).Seconds()
 	}
 	return span
 }
 
-func micro(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
+func roundMicro(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

@@ -7,33 +7,32 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Cuts cuts a test into intervals while its data moves.
-type Cuts struct {
-	cut  transfer.Cut
-	end  time.Duration // when a test that is bounded by time ends; 0: its bytes end it
-	legs []*leg
-	told int // intervals that Add answered
+// Intervals divides a test into report intervals while its data moves.
+type Intervals struct {
+	cut       transfer.Cut
+	end       time.Duration // end of a test limited by time; 0: limited by bytes
+	legs      []*leg
+	completed int // intervals that Add has returned
 }
 
-// leg is one direction's streams.
+// leg is the streams of one direction.
 type leg struct {
 	sends   bool
 	streams []stream
-	at      time.Duration // of the streams' last counts
-	from    time.Duration // the last cut
-	zero    time.Duration // where the clock of what counts begins: the omitted time's end
-	pieces  []cutPiece
+	at      time.Duration // time of the streams' last counts
+	from    time.Duration // start of the current piece
+	zeroAt  time.Duration // zero of the printed clock: the end of the omitted time
+	pieces  []piece
 }
 
-// stream is what one stream had moved at the last cut, and has moved by now.
+// stream has a stream's counts at the start of the current piece and now.
 type stream struct {
 	socket      int
 	mtu         *int
 	before, now counts
 }
 
-// counts are what a stream has moved in all: a TCP stream's last sample, or of a UDP flow
-// its datagrams.
+// counts are a stream's totals: the last sample of a TCP stream, or the datagrams of a UDP flow.
 type counts struct {
 	sample transfer.Sample
 	flow   transfer.FlowInterval
@@ -47,17 +46,17 @@ func (c *counts) bytes() int64 {
 	return c.sample.Program
 }
 
-// cutPiece is one direction between two cuts.
-type cutPiece struct {
+// piece is one direction in one interval.
+type piece struct {
 	spans []Span
 	sum   Span
 }
 
-// NewCuts prepares for a test whose streams are open, in intervals of about every; 0 is one
-// interval. A server is the end that accepted it.
-func NewCuts(a *iperf3.Account, every time.Duration, server bool) *Cuts {
+// NewIntervals returns the Intervals of a test whose streams are open. every is the length of an interval; 0: one
+// interval. server is set at the end that accepted the test.
+func NewIntervals(a *iperf3.TestResult, every time.Duration, server bool) *Intervals {
 	p := &a.Params
-	c := &Cuts{cut: transfer.Cut{Every: every, Omit: time.Duration(p.Omit) * time.Second}}
+	c := &Intervals{cut: transfer.Cut{Every: every, Omit: time.Duration(p.Omit) * time.Second}}
 	if p.Num == 0 && p.Blocks == 0 {
 		c.end = time.Duration(p.Omit+p.Time) * time.Second
 	}
@@ -80,32 +79,32 @@ func NewCuts(a *iperf3.Account, every time.Duration, server bool) *Cuts {
 	return c
 }
 
-// Add takes what moved and answers the intervals that it completes.
-func (c *Cuts) Add(i transfer.Interval) []Interval {
+// Add adds the moved data and returns the intervals that it completes.
+func (c *Intervals) Add(i transfer.Interval) []Interval {
 	for _, l := range c.legs {
 		if l.sends == (i.Direction == transfer.Up) {
 			l.add(i)
 			if next := c.cut.Next(l.from); next > 0 && l.at >= next && (c.end == 0 || next < c.end) {
-				l.close(c.cut.Omit, l.at)
+				l.endPiece(c.cut.Omit, l.at)
 			}
 		}
 	}
-	from := c.told
-	for c.complete(c.told) {
-		c.told++
+	from := c.completed
+	for c.hasAll(c.completed) {
+		c.completed++
 	}
-	pieces := make([][]cutPiece, len(c.legs))
+	pieces := make([][]piece, len(c.legs))
 	for i, l := range c.legs {
-		pieces[i] = l.pieces[from:c.told]
+		pieces[i] = l.pieces[from:c.completed]
 	}
 	return join(pieces)
 }
 
-// Told is how many intervals Add has answered; they are the first of All.
-func (c *Cuts) Told() int { return c.told }
+// Completed returns the number of intervals that Add has returned. They are the first of All.
+func (c *Intervals) Completed() int { return c.completed }
 
-// complete says whether all directions have their nth piece.
-func (c *Cuts) complete(n int) bool {
+// hasAll reports whether all directions have their nth piece.
+func (c *Intervals) hasAll(n int) bool {
 	for _, l := range c.legs {
 		if n >= len(l.pieces) {
 			return false
@@ -114,24 +113,23 @@ func (c *Cuts) complete(n int) bool {
 	return true
 }
 
-// All are the intervals until now and what remains after the last of them, as it stood when
-// the legs ended.
-func (c *Cuts) All(legs []transfer.Outcome) []Interval {
-	pieces := make([][]cutPiece, len(c.legs))
+// All returns all intervals, with the remainder after the last complete one as it was at the end of the legs.
+func (c *Intervals) All(legs []transfer.Outcome) []Interval {
+	pieces := make([][]piece, len(c.legs))
 	for i, l := range c.legs {
 		if i < len(legs) && legs[i].TCP != nil {
-			l = l.ended(legs[i].TCP)
+			l = l.atEnd(legs[i].TCP)
 		}
 		pieces[i] = l.pieces
-		if last, some := l.rest(c); some {
+		if last, some := l.remainder(c); some {
 			pieces[i] = append(pieces[i][:len(pieces[i]):len(pieces[i])], last)
 		}
 	}
 	return join(pieces)
 }
 
-// join puts the directions' pieces beside each other.
-func join(legs [][]cutPiece) []Interval {
+// join combines the pieces of all directions into intervals.
+func join(legs [][]piece) []Interval {
 	all := []Interval{}
 	for k := 0; ; k++ {
 		one := Interval{Streams: []Span{}}
@@ -174,8 +172,8 @@ func (l *leg) add(i transfer.Interval) {
 	}
 }
 
-// ended is a copy of a leg as it stood at the end.
-func (l *leg) ended(r *transfer.Result) *leg {
+// atEnd returns a copy of a leg with its final counts.
+func (l *leg) atEnd(r *transfer.Result) *leg {
 	last := *l
 	last.streams = append([]stream{}, l.streams...)
 	if r.Near == nil {
@@ -191,31 +189,30 @@ func (l *leg) ended(r *transfer.Result) *leg {
 	return &last
 }
 
-// least is the part of an interval below which a last piece without data is left out, as
-// iperf3 does.
-const least = 10
+// A remainder without data shorter than a tenth of an interval is left out, as in iperf3.
+const minRemainderDivisor = 10
 
-// rest is what came after the last cut.
-func (l *leg) rest(c *Cuts) (cutPiece, bool) {
+// remainder returns the piece after the last complete one.
+func (l *leg) remainder(c *Intervals) (piece, bool) {
 	to := l.at
 	if l.sends && c.end > l.from {
-		to = min(to, c.end) // it may wait for acknowledgements longer
+		to = min(to, c.end) // the sender may wait longer for ACKs
 	}
 	moved := false
 	for i := range l.streams {
 		moved = moved || l.streams[i].now.bytes() > l.streams[i].before.bytes()
 	}
-	if to <= l.from || len(l.pieces) > 0 && !moved && to-l.from < c.cut.Every/least {
-		return cutPiece{}, false
+	if to <= l.from || len(l.pieces) > 0 && !moved && to-l.from < c.cut.Every/minRemainderDivisor {
+		return piece{}, false
 	}
 	return l.piece(c.cut.Omit, to), true
 }
 
-// close cuts at a moment.
-func (l *leg) close(omit, to time.Duration) {
+// endPiece ends the current piece.
+func (l *leg) endPiece(omit, to time.Duration) {
 	l.pieces = append(l.pieces, l.piece(omit, to))
 	if l.from < omit && to >= omit {
-		l.zero = to
+		l.zeroAt = to
 	}
 	l.from = to
 	for i := range l.streams {
@@ -223,20 +220,20 @@ func (l *leg) close(omit, to time.Duration) {
 	}
 }
 
-// piece is what moved since the last cut.
-func (l *leg) piece(omit, to time.Duration) cutPiece {
+// piece returns the data moved since the start of the current piece.
+func (l *leg) piece(omit, to time.Duration) piece {
 	omitted := l.from < omit
-	p := cutPiece{}
+	p := piece{}
 	for i := range l.streams {
-		p.spans = append(p.spans, l.span(&l.streams[i], l.from-l.zero, to-l.zero, omitted))
+		p.spans = append(p.spans, l.span(&l.streams[i], l.from-l.zeroAt, to-l.zeroAt, omitted))
 	}
-	p.sum = total(p.spans)
+	p.sum = sumOf(p.spans)
 	return p
 }
 
-// span is what one stream moved since the last cut.
+// span returns what one stream moved since the start of the current piece.
 func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
-	span := rated(from, to, s.now.bytes()-s.before.bytes())
+	span := newSpan(from, to, s.now.bytes()-s.before.bytes())
 	span.Socket = s.socket
 	span.Omitted = &omitted
 	span.Sender = l.sends
@@ -245,7 +242,7 @@ func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
 		packets := s.now.flow.Packets - s.before.flow.Packets
 		span.Packets = &packets
 	case s.now.udp:
-		counted(&span, s.now.flow.Jitter.Seconds(), max(s.now.flow.Lost-s.before.flow.Lost, 0),
+		setDatagrams(&span, s.now.flow.Jitter.Seconds(), max(s.now.flow.Lost-s.before.flow.Lost, 0),
 			s.now.flow.Packets-s.before.flow.Packets)
 	case l.sends:
 		now := &s.now.sample
@@ -264,8 +261,8 @@ func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
 	return span
 }
 
-// total sums streams over the time of the first; of jitter it is the mean.
-func total(spans []Span) Span {
+// sumOf adds the streams' counts over the first stream's time. Jitter is the mean.
+func sumOf(spans []Span) Span {
 	sum := Span{Start: spans[0].Start, End: spans[0].End, Seconds: spans[0].Seconds, Omitted: spans[0].Omitted,
 		Sender: spans[0].Sender}
 	var jitter float64
@@ -290,7 +287,7 @@ func total(spans []Span) Span {
 		}
 	}
 	if spans[0].JitterMs != nil {
-		counted(&sum, jitter, lost, packets)
+		setDatagrams(&sum, jitter, lost, packets)
 	}
 	return sum
 }

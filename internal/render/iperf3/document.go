@@ -1,6 +1,5 @@
-// Package iperf3 tells a test as iperf3 does: its JSON key by key, and its text line by
-// line, so that programs which read one read the other. What fullpipe knows besides is
-// one object more, "fullpipe".
+// Package iperf3 prints a test in iperf3's formats, JSON and text, so that programs that read iperf3's output read
+// ours. The additional object "fullpipe" has the verdict.
 package iperf3
 
 import (
@@ -9,14 +8,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Version is the iperf3 whose output this is held against.
+// Version is the iperf3 version whose output is reproduced.
 const Version = "iperf 3.12"
 
-// Later are the keys of versions after Version that are told too: a 3.12 cannot be held
-// against them, so their types are from the release notes and the format strings of
-// iperf_api.c at each version's tag. Those up to 3.19 are tried with a program that insists
-// on them (TestConsumersOfIperf3's front-end); those of 3.20 and 3.21 are untried.
-var Later = map[string]string{
+// LaterKeys are keys of versions after Version that are printed too. Their types are from the release notes and
+// the format strings of iperf_api.c. A program that requires the keys up to 3.19 tests those
+// (TestConsumersOfIperf3); those of 3.20 and 3.21 are untested.
+var LaterKeys = map[string]string{
 	".start.fq_rate":                 "3.13 (PR 1461)",
 	".start.test_start.fqrate":       "3.13 (PR 1461)",
 	".start.test_start.bidir":        "3.13 (issue 1428)",
@@ -38,17 +36,17 @@ type Document struct {
 	Error     string          `json:"error,omitempty"`
 	Fullpipe  *Fullpipe       `json:"fullpipe,omitempty"`
 
-	ControlMSS int  `json:"-"` // the control connection's, bytes; 0: not known
-	Chosen     bool `json:"-"` // the size of datagrams, by that
+	ControlMSS  int  `json:"-"` // MSS of the control connection, bytes; 0: unknown
+	ChosenByMSS bool `json:"-"` // it determined the size of datagrams
 }
 
-// Fullpipe is what limited the test, with evidence and what to do.
+// Fullpipe has the verdict of each direction with evidence and remedies.
 type Fullpipe struct {
 	Version    string             `json:"version"`
 	Directions []record.Direction `json:"directions"`
 }
 
-// Start is what is known before data flows.
+// Start is the part known before data flows.
 type Start struct {
 	Connected  []Connected `json:"connected"`
 	Version    string      `json:"version"`
@@ -58,7 +56,7 @@ type Start struct {
 	Accepted   *HostPort   `json:"accepted_connection,omitempty"`
 	Cookie     string      `json:"cookie,omitempty"`
 	MSS        *int        `json:"tcp_mss_default,omitempty"`
-	AskedMSS   *int        `json:"tcp_mss,omitempty"` // instead, where one was asked for
+	AskedMSS   *int        `json:"tcp_mss,omitempty"` // instead, if requested
 	Bitrate    *int64      `json:"target_bitrate,omitempty"`
 	FQRate     *int64      `json:"fq_rate,omitempty"`
 	Buffer     *int        `json:"sock_bufsize,omitempty"`
@@ -76,20 +74,20 @@ type Connected struct {
 	RemotePort int    `json:"remote_port"`
 }
 
-// Timestamp is when the test began.
+// Timestamp is the start of the test.
 type Timestamp struct {
 	Time    string `json:"time"`
 	Seconds int64  `json:"timesecs"`
 	Millis  int64  `json:"timemillisecs"`
 }
 
-// HostPort is the other end's address.
+// HostPort is the far end's address.
 type HostPort struct {
 	Host string `json:"host"`
 	Port int    `json:"port"`
 }
 
-// Test is what was asked for.
+// Test has the requested parameters.
 type Test struct {
 	Protocol string  `json:"protocol"`
 	Streams  int     `json:"num_streams"`
@@ -104,19 +102,18 @@ type Test struct {
 	Both     int     `json:"bidir"`
 	FQRate   int64   `json:"fqrate"`
 	Interval float64 `json:"interval"` // s
-	GSO      int     `json:"gso"`      // as asked for: never
+	GSO      int     `json:"gso"`      // requested: never
 	GRO      int     `json:"gro"`
 }
 
-// Interval is what came in a part of the test.
+// Interval is one report interval.
 type Interval struct {
 	Streams []Span `json:"streams"`
 	Sum     *Span  `json:"sum,omitempty"`
 	Reverse *Span  `json:"sum_bidir_reverse,omitempty"`
 }
 
-// Span is a stream, or the sum of streams, over a time. Pointers are absent where iperf3
-// does not tell them.
+// Span is a stream, or the sum of streams, over a time. Pointers are nil where iperf3 omits the key.
 type Span struct {
 	Socket      int      `json:"socket,omitempty"`
 	Start       float64  `json:"start"`
@@ -144,7 +141,7 @@ type Span struct {
 	Sender      bool     `json:"sender"`
 }
 
-// End is the test as a whole; empty where it was cut short.
+// End has the results of the whole test. It is empty if the test was aborted.
 type End struct {
 	Streams            []EndStream `json:"streams,omitempty"`
 	Sum                *Span       `json:"sum,omitempty"` // UDP
@@ -158,14 +155,14 @@ type End struct {
 	ReceiverCongestion string      `json:"receiver_tcp_congestion,omitempty"`
 }
 
-// EndStream is one stream of TCP by both ends, or of UDP.
+// EndStream is one TCP stream as both ends counted it, or a UDP stream.
 type EndStream struct {
 	Sender   *Span `json:"sender,omitempty"`
 	Receiver *Span `json:"receiver,omitempty"`
 	UDP      *Span `json:"udp,omitempty"`
 }
 
-// CPU is in percent of a processor.
+// CPU is in percent of one core.
 type CPU struct {
 	HostTotal    float64 `json:"host_total"`
 	HostUser     float64 `json:"host_user"`

@@ -7,14 +7,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// end tells the test as a whole, each stream by both ends' results.
-func (d *Document) end(a *iperf3.Account) {
+// end adds the results of the whole test, each stream as both ends counted it.
+func (d *Document) end(a *iperf3.TestResult) {
 	n := max(a.Params.Streams, 1)
 	for i, leg := range a.Legs {
 		var streams []EndStream
 		for k := range n {
 			id := i*n + k
-			if id < len(a.Mine.Streams) && (id < len(a.Far.Streams) || d.accepted()) {
+			if id < len(a.Near.Streams) && (id < len(a.Far.Streams) || d.isServer()) {
 				if leg.TCP != nil {
 					streams = append(streams, d.tcpStream(a, leg.TCP, id))
 				} else {
@@ -35,7 +35,7 @@ func (d *Document) end(a *iperf3.Account) {
 			d.End.ReceivedReverse = received
 		}
 	}
-	wall := a.Mine.CPUTotal
+	wall := a.Near.CPUTotal
 	cpu := &CPU{HostTotal: wall, RemoteTotal: a.Far.CPUTotal, RemoteUser: a.Far.CPUUser, RemoteSystem: a.Far.CPUSystem}
 	if both := (a.User + a.System).Seconds(); both > 0 {
 		cpu.HostUser = wall * a.User.Seconds() / both
@@ -44,12 +44,12 @@ func (d *Document) end(a *iperf3.Account) {
 	d.End.CPU = cpu
 	switch {
 	case a.Params.UDP:
-	case d.accepted() && !a.Params.Reverse && !a.Params.Both:
-		d.End.ReceiverCongestion = a.Mine.Congestion
-	case d.accepted(): // 3.12 has no second one there
-		d.End.SenderCongestion = a.Mine.Congestion
+	case d.isServer() && !a.Params.Reverse && !a.Params.Both:
+		d.End.ReceiverCongestion = a.Near.Congestion
+	case d.isServer(): // 3.12 prints only one at a server
+		d.End.SenderCongestion = a.Near.Congestion
 	default:
-		d.End.SenderCongestion = a.Mine.Congestion
+		d.End.SenderCongestion = a.Near.Congestion
 		d.End.ReceiverCongestion = a.Far.Congestion
 		if a.Params.Reverse {
 			d.End.SenderCongestion, d.End.ReceiverCongestion = d.End.ReceiverCongestion, d.End.SenderCongestion
@@ -57,21 +57,21 @@ func (d *Document) end(a *iperf3.Account) {
 	}
 }
 
-// accepted says that this end is the server.
-func (d *Document) accepted() bool { return d.Start.Accepted != nil }
+// isServer reports whether this end is the server.
+func (d *Document) isServer() bool { return d.Start.Accepted != nil }
 
-// theirs is a stream as the far end counted it; nothing of one that broke off.
-func theirs(a *iperf3.Account, id int) (r iperf3.StreamResult) {
+// farStream returns the far end's result of a stream, zero if the test was aborted.
+func farStream(a *iperf3.TestResult, id int) (r iperf3.StreamResult) {
 	if id < len(a.Far.Streams) {
 		r = a.Far.Streams[id]
 	}
 	return r
 }
 
-// tcpStream is one stream by its sender and its receiver.
-func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) EndStream {
-	mine := a.Mine.Streams[id]
-	far := theirs(a, id)
+// tcpStream returns one stream as its sender and receiver counted it.
+func (d *Document) tcpStream(a *iperf3.TestResult, leg *transfer.Result, id int) EndStream {
+	mine := a.Near.Streams[id]
+	far := farStream(a, id)
 	up := leg.Spec.Direction == transfer.Up
 	sent := mine
 	received := far
@@ -79,13 +79,13 @@ func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) En
 		sent = far
 		received = mine
 	}
-	sender := whole(sent)
-	receiver := whole(received)
+	sender := spanOf(sent)
+	receiver := spanOf(received)
 	sender.Socket = socketOf(id)
 	receiver.Socket = socketOf(id)
 	sender.Sender = up
 	receiver.Sender = up
-	if !up && d.accepted() { // a server tells of its own sending only
+	if !up && d.isServer() { // a server prints details of its own sending only
 		return EndStream{Sender: sender, Receiver: receiver}
 	}
 	resent := max(sent.Retransmits, 0)
@@ -115,8 +115,8 @@ func (d *Document) tcpStream(a *iperf3.Account, leg *transfer.Result, id int) En
 	return EndStream{Sender: sender, Receiver: receiver}
 }
 
-// whole is a stream as one end counted it.
-func whole(r iperf3.StreamResult) *Span {
+// spanOf returns one end's result of a stream.
+func spanOf(r iperf3.StreamResult) *Span {
 	seconds := r.End - r.Start
 	s := &Span{End: r.End, Seconds: r.End, Bytes: r.Bytes}
 	if seconds > 0 {
@@ -125,7 +125,7 @@ func whole(r iperf3.StreamResult) *Span {
 	return s
 }
 
-// sums are those of what was sent and of what arrived; the time is the longest stream's.
+// sums returns the sums of sent and received data. The time is the longest stream's.
 func sums(streams []EndStream) (sent, received *Span) {
 	for _, s := range streams {
 		if s.Sender == nil {
@@ -157,27 +157,27 @@ func add(to **Span, s *Span) {
 	}
 }
 
-// udpStream is one stream as its sender timed it and its receiver counted it.
-func udpStream(a *iperf3.Account, leg *transfer.DatagramResult, id int) EndStream {
-	sent := a.Mine.Streams[id]
-	received := theirs(a, id)
+// udpStream returns one stream with the sender's time and the receiver's counts.
+func udpStream(a *iperf3.TestResult, leg *transfer.DatagramResult, id int) EndStream {
+	sent := a.Near.Streams[id]
+	received := farStream(a, id)
 	if leg.Spec.Direction == transfer.Down {
 		sent, received = received, sent
 	}
-	s := whole(sent)
+	s := spanOf(sent)
 	s.Socket = socketOf(id)
 	s.Sender = leg.Spec.Direction == transfer.Up
-	counted(s, received.Jitter, max(received.Errors, 0), cmp.Or(max(sent.Packets, 0), received.Packets))
+	setDatagrams(s, received.Jitter, max(received.Errors, 0), cmp.Or(max(sent.Packets, 0), received.Packets))
 	var order int64
-	if received.More != nil {
-		order = received.More.Reordered
+	if received.Extended != nil {
+		order = received.Extended.Reordered
 	}
 	s.OutOfOrder = &order
 	return EndStream{UDP: s}
 }
 
-// counted adds what is said of datagrams.
-func counted(s *Span, jitter float64, lost, packets int64) {
+// setDatagrams sets the datagram counts.
+func setDatagrams(s *Span, jitter float64, lost, packets int64) {
 	ms := jitter * 1000
 	percent := 0.0
 	if packets > 0 {
@@ -189,22 +189,22 @@ func counted(s *Span, jitter float64, lost, packets int64) {
 	s.LostPercent = &percent
 }
 
-// udpSums are the sums of a leg's UDP streams.
-func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
+// udpSums sets the sums of a leg's UDP streams.
+func (d *Document) udpSums(a *iperf3.TestResult, leg int, streams []EndStream) {
 	var sent, received *Span
 	var jitter float64
 	var lost, packets int64
 	n := max(a.Params.Streams, 1)
 	for k, s := range streams {
-		here := a.Mine.Streams[leg*n+k]
-		there := theirs(a, leg*n+k)
+		here := a.Near.Streams[leg*n+k]
+		there := farStream(a, leg*n+k)
 		if !s.UDP.Sender {
 			here, there = there, here
 		}
 		there.Start = here.Start
-		there.End = here.End // as each stream's line: a receiver's includes waiting
-		left := whole(here)
-		came := whole(there)
+		there.End = here.End // as in each stream's line: a receiver's time includes waiting
+		left := spanOf(here)
+		came := spanOf(there)
 		left.Sender = s.UDP.Sender
 		came.Sender = !s.UDP.Sender
 		add(&sent, left)
@@ -218,9 +218,9 @@ func (d *Document) udpSums(a *iperf3.Account, leg int, streams []EndStream) {
 	}
 	sum := *received
 	sum.Sender = sent.Sender
-	counted(&sum, jitter, lost, packets)
-	counted(sent, 0, 0, packets)
-	counted(received, jitter, lost, packets)
+	setDatagrams(&sum, jitter, lost, packets)
+	setDatagrams(sent, 0, 0, packets)
+	setDatagrams(received, jitter, lost, packets)
 	if leg == 0 {
 		d.End.Sum = &sum
 		d.End.Sent = sent

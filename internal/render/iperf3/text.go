@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Text writes a test as iperf3 prints it. Format is iperf3's -f: a unit, or 0 for the
-// fitting one.
+// Text prints a test as iperf3's text. Format is iperf3's -f: a unit, or 0 to choose one.
 type Text struct {
 	W       io.Writer
 	Format  byte
@@ -16,7 +15,7 @@ type Text struct {
 
 const rule = "- - - - - - - - - - - - - - - - - - - - - - - - -"
 
-// Opening is what iperf3 prints before data flows.
+// Opening prints the lines before data flows.
 func (t Text) Opening(d *Document) {
 	t.before(d)
 	if c := d.Start.Connecting; c != nil {
@@ -36,13 +35,13 @@ func (t Text) Opening(d *Document) {
 	t.starting(d)
 }
 
-// Body is what it prints of the intervals and at the end.
+// Body prints the intervals and the end.
 func (t Text) Body(d *Document) {
 	t.Intervals(d, 0, d.Intervals)
 	t.Ending(d)
 }
 
-// Intervals are some of a test's intervals, of which the first is the nth.
+// Intervals prints some intervals. The first one has index n.
 func (t Text) Intervals(d *Document, n int, some []Interval) {
 	if d.Start.Test == nil || len(some) == 0 {
 		return
@@ -65,7 +64,7 @@ func (t Text) Intervals(d *Document, n int, some []Interval) {
 	}
 }
 
-// Ending is what follows the last interval.
+// Ending prints the lines after the last interval.
 func (t Text) Ending(d *Document) {
 	test := d.Start.Test
 	if test == nil {
@@ -80,7 +79,7 @@ func (t Text) Ending(d *Document) {
 	}
 }
 
-// spans are one direction's streams in an interval, and where there are several their sum.
+// spans prints one direction's streams in an interval, and their sum if there are several.
 func (t Text) spans(d *Document, streams []Span, sum *Span) {
 	for _, s := range streams {
 		t.line(d, &s, "")
@@ -90,13 +89,13 @@ func (t Text) spans(d *Document, streams []Span, sum *Span) {
 	}
 }
 
-// sends says that this end sends first.
-func (d *Document) sends() bool { return d.Start.Test.Reverse == 0 != d.accepted() }
+// sends reports whether this end sends first.
+func (d *Document) sends() bool { return d.Start.Test.Reverse == 0 != d.isServer() }
 
-// both says that both ends send.
+// both reports whether both ends send.
 func (d *Document) both() bool { return d.Start.Test.Both == 1 }
 
-// head names the columns, of the intervals or of the end.
+// head prints the column names of the intervals or of the end.
 func (t Text) head(d *Document, intervals bool) {
 	id := "[ ID]"
 	sends := d.sends()
@@ -104,8 +103,8 @@ func (t Text) head(d *Document, intervals bool) {
 	if both {
 		id = "[ ID][Role]"
 	}
-	// A client's end tells of both ends, a server's of itself.
-	sending := sends || both || !intervals && !d.accepted()
+	// A client prints the results of both ends, a server its own.
+	sending := sends || both || !intervals && !d.isServer()
 	columns := ""
 	switch udp := d.Start.Test.Protocol == "UDP"; {
 	case udp && intervals && sends && !both:
@@ -120,8 +119,7 @@ func (t Text) head(d *Document, intervals bool) {
 	fmt.Fprintln(t.W, id+" Interval           Transfer     Bitrate"+columns)
 }
 
-// id is what a line begins with: a stream's number, or the sum's name, and which way it
-// goes where there are two.
+// id returns the start of a line: a stream's number or SUM, and with --bidir its direction.
 func (d *Document) id(s *Span) string {
 	id := "[SUM]"
 	if s.Socket != 0 {
@@ -135,13 +133,13 @@ func (d *Document) id(s *Span) string {
 	if s.Sender {
 		way = "TX"
 	}
-	if d.accepted() {
+	if d.isServer() {
 		end = "S"
 	}
 	return id + "[" + way + "-" + end + "]"
 }
 
-// line is one interval or one end of a stream; role is empty for intervals.
+// line prints one interval, or the final line of a stream. role is empty for intervals.
 func (t Text) line(d *Document, s *Span, role string) {
 	if role == "" && s.Omitted != nil && *s.Omitted {
 		role = "(omitted)"
@@ -151,7 +149,7 @@ func (t Text) line(d *Document, s *Span, role string) {
 	switch {
 	case s.JitterMs != nil:
 		fmt.Fprintf(t.W, "  %5.3f ms  %d/%d (%.2g%%)  %s", *s.JitterMs, *s.Lost, *s.Packets, *s.LostPercent, role)
-	case s.Packets != nil && d.both(): // under the column of what a receiver lost
+	case s.Packets != nil && d.both(): // below the receiver's column of lost datagrams
 		fmt.Fprintf(t.W, "            %d  %s", *s.Packets, role)
 	case s.Packets != nil:
 		fmt.Fprintf(t.W, "  %d  %s", *s.Packets, role)
@@ -167,7 +165,7 @@ func (t Text) line(d *Document, s *Span, role string) {
 	fmt.Fprintln(t.W)
 }
 
-// end is the test as a whole: at a client by both ends, at a server by itself.
+// end prints the results of the whole test: of both ends at a client, of itself at a server.
 func (t Text) end(d *Document) {
 	if len(d.End.Streams) == 0 {
 		return
@@ -182,10 +180,10 @@ func (t Text) end(d *Document) {
 	t.whole(d, d.End.Streams[n:], d.End.SentReverse, d.End.ReceivedReverse)
 }
 
-// whole are one direction's streams over the test, and where there are several their sums.
+// whole prints one direction's final lines, with sums if there are several streams.
 func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
 	line := func(s *Span, up bool, role string) {
-		if !d.accepted() || up == (role == "sender") {
+		if !d.isServer() || up == (role == "sender") {
 			one := *s
 			one.Sender = up
 			t.line(d, &one, role)
@@ -217,7 +215,7 @@ func (t Text) whole(d *Document, streams []EndStream, sent, received *Span) {
 	if d.Start.Test.Streams > 1 && sent != nil {
 		if d.Start.Test.Protocol == "TCP" {
 			ends(sent, received)
-		} else { // of whose sums -V says nothing more
+		} else { // -V prints no more about its sums
 			line(sent, up, "sender")
 			line(received, up, "receiver")
 		}
@@ -234,8 +232,8 @@ func (t Text) format() byte {
 	return t.Format
 }
 
-// Amount is a quantity as iperf3 prints it: capitals are bytes in steps of 1024, small
-// letters bits in steps of 1000; a and A choose the step.
+// Amount formats a quantity as iperf3 does. Capital units are bytes in steps of 1024, small ones bits in steps of
+// 1000. a and A choose the unit.
 func Amount(v float64, format byte) string {
 	base := 1000.0
 	names := []string{"", "K", "M", "G", "T"}

@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// before is what -V says of a test before its connection is named. A server has said who it is
-// when it began to wait.
+// before prints -V's lines before the connection's. A server has printed its version at its start.
 func (t Text) before(d *Document) {
 	test := d.Start.Test
 	if !t.Verbose {
 		return
 	}
-	if !d.accepted() {
+	if !d.isServer() {
 		fmt.Fprintf(t.W, "%s\n%s\n", d.Start.Version, d.Start.System)
 	}
 	if d.ControlMSS > 0 {
 		fmt.Fprintf(t.W, "Control connection MSS %d\n", d.ControlMSS)
 	}
-	if test != nil && d.Chosen && !d.accepted() {
+	if test != nil && d.ChosenByMSS && !d.isServer() {
 		fmt.Fprintf(t.W, "Setting UDP block size to %d\n", test.Length)
 	}
 	if at := d.Start.Timestamp; at != nil {
@@ -26,14 +25,14 @@ func (t Text) before(d *Document) {
 	}
 }
 
-// settled is what -V says of the connections.
+// settled prints -V's lines about the connections.
 func (t Text) settled(d *Document) {
 	if !t.Verbose || d.Start.Test == nil {
 		return
 	}
 	fmt.Fprintf(t.W, "      Cookie: %s\n", d.Start.Cookie)
 	switch {
-	case d.accepted() && d.Start.AskedMSS == nil && d.Start.Test.Protocol == "TCP": // as 3.12 has it
+	case d.isServer() && d.Start.AskedMSS == nil && d.Start.Test.Protocol == "TCP": // like 3.12
 		fmt.Fprintln(t.W, "      TCP MSS: 0 (default)")
 	case d.Start.AskedMSS != nil:
 		fmt.Fprintf(t.W, "      TCP MSS: %d\n", *d.Start.AskedMSS)
@@ -45,7 +44,7 @@ func (t Text) settled(d *Document) {
 	}
 }
 
-// starting is what -V says of what was asked for.
+// starting prints -V's line with the requested parameters.
 func (t Text) starting(d *Document) {
 	test := d.Start.Test
 	if !t.Verbose || test == nil {
@@ -62,16 +61,16 @@ func (t Text) starting(d *Document) {
 		test.Protocol, test.Streams, test.Length, test.Omit, length, test.TOS)
 }
 
-// summary begins the end of -V.
+// summary prints the line above -V's results.
 func (t Text) summary(d *Document) {
 	if t.Verbose {
 		fmt.Fprintln(t.W, "Test Complete. Summary Results:")
 	}
 }
 
-// missing is what a server's -V says of the other end of a stream, or of their sum, 0.
+// missing prints the line that a server's -V has for the far end of a stream or sum: 0.
 func (t Text) missing(d *Document, stream int, end string) {
-	if !t.Verbose || !d.accepted() {
+	if !t.Verbose || !d.isServer() {
 		return
 	}
 	id := "[SUM]"
@@ -81,7 +80,7 @@ func (t Text) missing(d *Document, stream int, end string) {
 	fmt.Fprintf(t.W, "%s (%s statistics not available)\n", id, end)
 }
 
-// spent is what -V says after a direction's lines; up: this end's.
+// spent prints -V's lines about CPU and congestion control after a direction. up: this end sends.
 func (t Text) spent(d *Document, up bool) {
 	if !t.Verbose {
 		return
@@ -98,7 +97,7 @@ func (t Text) spent(d *Document, up bool) {
 	}
 	sender := d.End.SenderCongestion
 	receiver := d.End.ReceiverCongestion
-	if d.accepted() { // which knows its own alone
+	if d.isServer() { // a server knows only its own
 		sender = cmp.Or(sender, receiver)
 		receiver = ""
 		if !up {

@@ -9,17 +9,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// What a far end counted is held to what this end knows of the test.
-func TestUnbelievableResults(t *testing.T) {
+func TestResults_RejectsImpossibleCounts(t *testing.T) {
 	honest := func() *Results {
 		return &Results{Streams: []StreamResult{{ID: 1, Bytes: 1e6, Retransmits: 3, Packets: 1000, Errors: 10, End: 1.01,
-			More: &More{Received: 990, Variation: &transfer.Variation{Largest: time.Millisecond}}}}}
+			Extended: &ExtendedCounts{Received: 990, Variation: &transfer.Variation{Largest: time.Millisecond}}}}}
 	}
 	check := func(r *Results) error {
-		if err := r.believe(1, time.Second); err != nil {
+		if err := r.validate(1, time.Second); err != nil {
 			return err
 		}
-		return r.believeCounts(1000, 1000)
+		return r.validateCounts(1000, 1000)
 	}
 	if err := check(honest()); err != nil {
 		t.Fatal(err)
@@ -33,8 +32,8 @@ func TestUnbelievableResults(t *testing.T) {
 		"streams[0].errors":                func(s *StreamResult) { s.Errors = 1 << 61 },
 		"streams[0].jitter":                func(s *StreamResult) { s.Jitter = 1e5 },
 		"streams[0].end_time":              func(s *StreamResult) { s.End = 2e5 },
-		"streams[0].fullpipe":              func(s *StreamResult) { s.More.Duplicates = -1 },
-		"streams[0].fullpipe.variation_ns": func(s *StreamResult) { s.More.Variation.P99 = time.Hour },
+		"streams[0].fullpipe":              func(s *StreamResult) { s.Extended.Duplicates = -1 },
+		"streams[0].fullpipe.variation_ns": func(s *StreamResult) { s.Extended.Variation.P99 = time.Hour },
 	} {
 		r := honest()
 		change(&r.Streams[0])
@@ -47,19 +46,19 @@ func TestUnbelievableResults(t *testing.T) {
 		func(s *StreamResult) { s.Packets = -1 },
 		func(s *StreamResult) { s.Bytes, s.End = 1e6, s.Start+2e-9 }} {
 		r := honest()
-		if change(&r.Streams[0]); r.believe(1, time.Second) == nil {
-			t.Errorf("%+v is believed", r.Streams[0])
+		if change(&r.Streams[0]); r.validate(1, time.Second) == nil {
+			t.Errorf("%+v is accepted", r.Streams[0])
 		}
 	}
 	more := honest()
 	more.Streams = append(more.Streams, more.Streams...)
-	if more.believe(1, time.Second) == nil {
-		t.Error("a stream that nobody opened is believed")
+	if more.validate(1, time.Second) == nil {
+		t.Error("an unopened stream is accepted")
 	}
 	for _, r := range []transfer.DatagramResult{{Sent: 1 << 62}, {Jitter: time.Hour},
 		{Variation: &transfer.Variation{Largest: time.Hour}}} {
-		if believeArrivals(&r, time.Second) == nil {
-			t.Errorf("%+v is believed", r)
+		if validateArrivals(&r, time.Second) == nil {
+			t.Errorf("%+v is accepted", r)
 		}
 	}
 	const head = `{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"sender_has_retransmits":1,"streams":[]`

@@ -12,22 +12,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// keyedCookie is one that the tests' server takes for granted to a holder of the key.
+// keyedCookie returns a cookie that the tests' server treats as granted to a key holder.
 func keyedCookie() Cookie {
 	c := NewCookie()
 	copy(c[:], "keyed")
 	return c
 }
 
-// beginTest opens a test from a loopback address, with so many streams. It returns what
-// the server says to its cookie, to its parameters, and in the end to its streams.
+// beginTest opens a test with n streams from a loopback address. It returns the server's replies to the cookie,
+// the parameters and the streams.
 func beginTest(t *testing.T, address, from string, params string, streams int) State {
 	t.Helper()
 	s, _ := startTest(t, address, from, params, streams)
 	return s
 }
 
-// startTest is beginTest which also returns the control connection.
+// startTest is like beginTest and also returns the control connection.
 func startTest(t *testing.T, address, from string, params string, streams int) (State, net.Conn) {
 	t.Helper()
 	cookie := NewCookie()
@@ -67,7 +67,7 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 	return s, conn
 }
 
-// keyedDatagrams is a UDP test of a client with the key.
+// keyedDatagrams runs a UDP test of a key holder.
 func keyedDatagrams(t *testing.T, address string) {
 	t.Helper()
 	peer := NewPeer(address)
@@ -80,18 +80,17 @@ func keyedDatagrams(t *testing.T, address string) {
 	}
 }
 
-// TestServer_SharesPlacesByHost fills a server from a few hosts. The next host gets the place of the
-// oldest test of the busiest one, until all have as much, and a client with the key has places of
-// its own.
-func TestServer_SharesPlacesByHost(t *testing.T) {
+// TestServer_SharesSlotsByHost fills a server from a few hosts. A new host then evicts the oldest test of the
+// busiest host until all hosts have the same number. A key holder has slots of its own.
+func TestServer_SharesSlotsByHost(t *testing.T) {
 	const params = `{"tcp":true,"time":3600,"parallel":1}`
 	for name, c := range map[string]struct {
 		server   *Server
 		params   string
 		each     int // streams of a test
 		fit      int // tests of one host
-		hosts    int // that fill the server
-		newcomer int // tests that one more host gets
+		hosts    int // hosts that fill the server
+		newcomer int // slots that one more host gets
 	}{
 		"tests": {&Server{MaxTests: 8, UDP: true}, params, 1, 2, 4, 1},
 		"one":   {&Server{MaxTests: 1, UDP: true}, params, 1, 1, 1, 0},
@@ -102,7 +101,7 @@ func TestServer_SharesPlacesByHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.server.Patience = time.Minute
+			c.server.StepTimeout = time.Minute
 			address := serve(t, c.server)
 			var oldest net.Conn
 			for host := range c.hosts {
@@ -125,7 +124,7 @@ func TestServer_SharesPlacesByHost(t *testing.T) {
 					t.Errorf("test %d of a newcomer: %v", n+1, s)
 				}
 				if s, err := ReadState(oldest); s != AccessDenied {
-					t.Errorf("the oldest test is told %v, %v", s, err)
+					t.Errorf("the oldest test got %v, %v", s, err)
 				}
 			}
 			if s := beginTest(t, address, "127.0.2.1", c.params, c.each); s != AccessDenied {
@@ -136,14 +135,15 @@ func TestServer_SharesPlacesByHost(t *testing.T) {
 	}
 }
 
-// TestServer_WrongTokensTakeNoPlace has a server of one test at a time serve each of its users,
-// while others show wrong tokens without a pause, or nothing.
-func TestServer_WrongTokensTakeNoPlace(t *testing.T) {
+// TestServer_WrongTokensTakeNoSlot checks that a server with one slot serves each of its users while other clients
+// send wrong tokens or nothing.
+func TestServer_WrongTokensTakeNoSlot(t *testing.T) {
 	key, public := keyPair(t)
 	over := make(chan bool, 8)
-	address := serve(t, &Server{MaxTests: 1, MaxTestsPerHost: 1, Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")},
+	address := serve(t, &Server{MaxTests: 1, MaxTestsPerHost: 1,
+		Auth: &Authenticator{Key: key, Users: usersFile("mario", "rossi")},
 		Report: func(r Report) {
-			if r.Proven {
+			if r.Authenticated {
 				over <- true
 			}
 		}})
@@ -180,22 +180,21 @@ func TestServer_WrongTokensTakeNoPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		peer := NewPeer(address)
-		account, err := peer.Carry(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
+		account, err := peer.RunCommand(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
 		if err != nil || account.Far.Streams[0].Bytes != 100000 {
 			t.Errorf("user %d: %v", n+1, err)
 		}
 		peer.Close()
 		if err == nil {
-			<-over // the place is free again
+			<-over // the slot is free again
 		}
 	}
 }
 
-// A stranger that begins a UDP test and dawdles does not hold up a client with the key
-// behind the same address.
-func TestDawdlersMakeRoomForTheKey(t *testing.T) {
-	const patience = time.Minute
-	address := serve(t, &Server{UDP: true, Patience: patience})
+// An unauthenticated client that is slow to begin a UDP test does not delay a key holder at the same address.
+func TestServer_KeyHolderEvictsSlowUDPClient(t *testing.T) {
+	const stepTimeout = time.Minute
+	address := serve(t, &Server{UDP: true, StepTimeout: stepTimeout})
 	const params = `{"udp":true,"time":3600,"parallel":128}`
 	if s := beginTest(t, address, "127.0.0.1", params, 0); s != CreateStreams {
 		t.Fatal(s)
@@ -209,15 +208,15 @@ func TestDawdlersMakeRoomForTheKey(t *testing.T) {
 		cookie := NewCookie()
 		conn.Write(append(cookie[:], frame(params)...))
 	}
-	begun := time.Now()
+	startedAt := time.Now()
 	keyedDatagrams(t, address)
-	if took := time.Since(begun); took >= patience {
-		t.Errorf("it waited for %v", took)
+	if took := time.Since(startedAt); took >= stepTimeout {
+		t.Errorf("the key holder waited for %v", took)
 	}
 }
 
-// TestGreetServer_PortOpensLater starts the UDP port after the first datagram was refused.
-func TestGreetServer_PortOpensLater(t *testing.T) {
+// TestOpenFlow_PortOpensLater starts the UDP port after the first datagram was refused.
+func TestOpenFlow_PortOpensLater(t *testing.T) {
 	first, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +235,7 @@ func TestGreetServer_PortOpensLater(t *testing.T) {
 		buffer := make([]byte, 64)
 		_, from, err := late.ReadFrom(buffer)
 		if err == nil {
-			_, err = late.WriteTo(udpAnswer[:], from)
+			_, err = late.WriteTo(helloReplyBytes[:], from)
 		}
 		if err != nil {
 			t.Error(err)
@@ -244,7 +243,7 @@ func TestGreetServer_PortOpensLater(t *testing.T) {
 	}()
 	time.AfterFunc(100*time.Millisecond, func() { close(opens) })
 	peer := &Peer{helloTimeout: time.Minute}
-	flow, err := peer.greetServer(t.Context(), address.String(), [][]byte{udpHello[:]}, socket.FlowOptions{})
+	flow, err := peer.openFlow(t.Context(), address.String(), [][]byte{helloBytes[:]}, socket.FlowOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

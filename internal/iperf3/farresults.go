@@ -8,29 +8,27 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// farCPU is what the far end says that it spent; nil where its Results say nothing.
+// farCPU returns the far end's CPU time, nil if its Results have none.
 func farCPU(r *transfer.Result, far Results) *transfer.CPU {
 	if r.Near == nil || r.Near.CPU == nil {
 		return nil
 	}
-	return toldCPU(far, r.Near.CPU.Wall)
+	return cpuOf(far, r.Near.CPU.Wall)
 }
 
-// toldCPU is the far end's CPU time over the time that this end counted; nil where its
-// Results say nothing.
-func toldCPU(far Results, wall time.Duration) *transfer.CPU {
+// cpuOf returns the CPU time in the far end's Results over the local wall time, nil if they have none.
+func cpuOf(far Results, wall time.Duration) *transfer.CPU {
 	if far.CPUTotal <= 0 {
 		return nil
 	}
-	return &transfer.CPU{Wall: wall, Process: time.Duration(min(far.CPUTotal, mostCPU) / 100 * float64(wall))}
+	return &transfer.CPU{Wall: wall, Process: time.Duration(min(far.CPUTotal, maxCPUPercent) / 100 * float64(wall))}
 }
 
-// mostCPU is as many percent of a core as are believed: 1024 of them.
-const mostCPU = 1024 * 100
+// maxCPUPercent is the largest accepted CPU usage: 1024 cores.
+const maxCPUPercent = 1024 * 100
 
-// tell adds what the far end counted to a result. A far end that received stays unseen:
-// its count is only compared with ours.
-func tell(r *transfer.Result, far Results) {
+// addTCPFarResults adds the far end's counts to a result. Those of a receiver are only compared with ours.
+func addTCPFarResults(r *transfer.Result, far Results) {
 	var bytes, retransmits int64
 	for _, s := range far.Streams {
 		bytes += s.Bytes
@@ -54,32 +52,32 @@ func tell(r *transfer.Result, far Results) {
 	}
 }
 
-// receivedThere fills in what a far end counted of what this end sent. Datagrams that
-// were lost after the last one that it saw are known only here.
-func receivedThere(r *transfer.DatagramResult, far Results) {
+// addReceiverCounts adds the far receiver's counts to the result of this sender. Only the sender knows of
+// datagrams lost after the last one that arrived.
+func addReceiverCounts(r *transfer.DatagramResult, far Results) {
 	var seconds float64
 	var reordered, duplicates int64
-	told := len(far.Streams) > 0
+	hasCounts := len(far.Streams) > 0
 	for _, s := range far.Streams {
-		if s.More != nil {
-			reordered += s.More.Reordered
-			duplicates += s.More.Duplicates
-			r.Variation = s.More.Variation
+		if s.Extended != nil {
+			reordered += s.Extended.Reordered
+			duplicates += s.Extended.Duplicates
+			r.Variation = s.Extended.Variation
 		}
-		told = told && s.More != nil
+		hasCounts = hasCounts && s.Extended != nil
 		r.Received += max(s.Packets-s.Errors, 0)
 		r.Bytes += s.Bytes
 		r.Jitter += time.Duration(s.Jitter * float64(time.Second) / float64(len(far.Streams)))
 		seconds = max(seconds, s.End-s.Start)
 	}
 	r.Lost = max(r.Sent-r.Received, 0)
-	if told {
+	if hasCounts {
 		r.Reordered = &reordered
 		r.Duplicates = &duplicates
 		r.Received += duplicates
 	}
 	r.Duration = units.Seconds(seconds)
-	if !told { // iperf3's time includes what the test waited for at its end
+	if !hasCounts { // iperf3's time includes the wait at the end of the test
 		r.Duration = min(r.Duration, max(r.Spec.Time, time.Millisecond))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// keyPair is a key for one test, and its public half in PEM.
+// keyPair returns a key and its public half in PEM.
 func keyPair(t testing.TB) (*rsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -41,12 +41,12 @@ func usersFile(pairs ...string) func() ([]byte, error) {
 	return func() ([]byte, error) { return []byte(text), nil }
 }
 
-func TestGate(t *testing.T) {
+func TestAuthenticator_Verify(t *testing.T) {
 	key, public := keyPair(t)
 	_, other := keyPair(t)
 	now := time.Unix(1795359483, 0)
 	for _, pkcs1 := range []bool{false, true} {
-		g := &Gate{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi", "peach", "verdi")}
+		g := &Authenticator{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi", "peach", "verdi")}
 		for _, c := range []struct {
 			name     string
 			public   []byte
@@ -68,13 +68,13 @@ func TestGate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := g.judge(token, now); (err == nil) != c.admitted || err != nil && !errors.Is(err, ErrNotAuthorized) {
+			if err := g.verify(token, now); (err == nil) != c.admitted || err != nil && !errors.Is(err, ErrNotAuthorized) {
 				t.Errorf("PKCS#1 %v, %s: %v", pkcs1, c.name, err)
 			}
 		}
 		for _, token := range []string{"", "=", "%%%%", "AAAA", strings.Repeat("A", 4096),
 			base64.StdEncoding.EncodeToString(make([]byte, 256))} {
-			if err := g.judge(token, now); !errors.Is(err, ErrNotAuthorized) {
+			if err := g.verify(token, now); !errors.Is(err, ErrNotAuthorized) {
 				t.Errorf("the token %.20q: %v", token, err)
 			}
 		}
@@ -128,16 +128,16 @@ func FuzzGate(f *testing.F) {
 	token, _ := Token(public, Login{"mario", "rossi", time.Unix(1, 0)}, false)
 	f.Add(token)
 	f.Add("AAAA")
-	g := &Gate{Key: key, Users: usersFile("mario", "rossi")}
+	g := &Authenticator{Key: key, Users: usersFile("mario", "rossi")}
 	f.Fuzz(func(t *testing.T, token string) {
-		if g.judge(token, time.Now()) == nil {
+		if g.verify(token, time.Now()) == nil {
 			t.Errorf("%q opened", token)
 		}
 	})
 }
 
-// TestRefusalsLookAlike: whatever a token lacks, the client is told the same at the same time.
-func TestRefusalsLookAlike(t *testing.T) {
+// TestAuthenticator_RefusesAllTokensAlike checks that each invalid token gets the same reply after the same time.
+func TestAuthenticator_RefusesAllTokensAlike(t *testing.T) {
 	key, public := keyPair(t)
 	token := func(user, password string, at time.Time, pkcs1 bool) string {
 		text, err := Token(public, Login{user, password, at}, pkcs1)
@@ -155,11 +155,11 @@ func TestRefusalsLookAlike(t *testing.T) {
 		"time":      func(now time.Time) string { return token("mario", "rossi", now.Add(-time.Minute), false) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}}
+			s := &Server{Auth: &Authenticator{Key: key, Users: usersFile("mario", "rossi")}}
 			began := time.Now()
 			_, err := opened(t, s, fmt.Sprintf(`{"tcp":true,"time":1,"authtoken":%q}`, bad(began)))
 			var refused *RemoteError
-			if took := time.Since(began); took != refusalTime || !errors.As(err, &refused) ||
+			if took := time.Since(began); took != refusalDelay || !errors.As(err, &refused) ||
 				*refused != (RemoteError{Code: CodeAuth}) {
 				t.Errorf("%s: %v after %v", name, err, took)
 			}
@@ -167,24 +167,23 @@ func TestRefusalsLookAlike(t *testing.T) {
 	}
 }
 
-// TestPassword_OpensATest: whoever has it need not wait.
-func TestPassword_OpensATest(t *testing.T) {
+func TestAuthenticator_AcceptsAtOnce(t *testing.T) {
 	key, public := keyPair(t)
 	token, err := Token(public, Login{"mario", "rossi", time.Now()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := NewPeer(serve(t, &Server{Gate: &Gate{Key: key, Users: usersFile("mario", "rossi")}}))
+	peer := NewPeer(serve(t, &Server{Auth: &Authenticator{Key: key, Users: usersFile("mario", "rossi")}}))
 	defer peer.Close()
-	account, err := peer.Carry(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
+	account, err := peer.RunCommand(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
 	if err != nil || account.Far.Streams[0].Bytes != 100000 || account.Legs[0].TCP.Spec.Direction != transfer.Up {
 		t.Errorf("%+v, %v", account, err)
 	}
 }
 
-// Tokens that openssl(1) made of the same login with both paddings: openssl pkeyutl -encrypt
-// -pubin -inkey PUBLIC -pkeyopt rsa_padding_mode:oaep (or pkcs1), in base64.
-func TestTokensOfOpenSSL(t *testing.T) {
+// Tokens that openssl(1) encrypted from one login with both paddings: openssl pkeyutl -encrypt -pubin -inkey
+// PUBLIC -pkeyopt rsa_padding_mode:oaep (or pkcs1), in base64.
+func TestAuthenticator_DecryptsOpenSSLTokens(t *testing.T) {
 	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join("testdata", "login", name))
 		if err != nil {
@@ -197,8 +196,8 @@ func TestTokensOfOpenSSL(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pkcs1 := range map[string]bool{"oaep.token": false, "pkcs1.token": true} {
-		g := &Gate{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi")}
-		if err := g.judge(string(read(name)), time.Unix(1795359483, 0)); err != nil {
+		g := &Authenticator{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi")}
+		if err := g.verify(string(read(name)), time.Unix(1795359483, 0)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

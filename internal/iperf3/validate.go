@@ -8,14 +8,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// believe checks what the far end counted in a test of at most so many streams that
-// lasted at most wall on this end's clock: nil, or *transfer.UnbelievableError.
-func (r *Results) believe(streams int, wall time.Duration) error {
+// validate checks the far end's counts of a test with at most the given streams that lasted at most wall on this
+// host's clock. It returns nil or *transfer.UnbelievableError.
+func (r *Results) validate(streams int, wall time.Duration) error {
 	no := func(field string, value any, why string, args ...any) error {
 		return &transfer.UnbelievableError{Field: field, Value: value, Why: fmt.Sprintf(why, args...)}
 	}
-	longest := transfer.Longest(wall)
-	most := transfer.MostBytes(wall)
+	maxTime := transfer.Longest(wall)
+	maxCount := transfer.MostBytes(wall)
 	if len(r.Streams) > streams {
 		return no("streams", len(r.Streams), "where %d were opened", streams)
 	}
@@ -25,35 +25,35 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 			field string
 			n     int64
 		}{{"bytes", s.Bytes}, {"retransmits", s.Retransmits}, {"errors", s.Errors}, {"packets", s.Packets}} {
-			if c.n > most {
-				return no(at(c.field), c.n, "is more than can have moved in %v", longest)
+			if c.n > maxCount {
+				return no(at(c.field), c.n, "is more than can have moved in %v", maxTime)
 			}
 		}
 		for _, c := range []struct {
 			field   string
 			seconds float64
 		}{{"jitter", s.Jitter}, {"start_time", s.Start}, {"end_time", s.End}} {
-			if c.seconds > longest.Seconds() {
+			if c.seconds > maxTime.Seconds() {
 				return no(at(c.field), c.seconds, "s is longer than the test")
 			}
 		}
 		took := units.Seconds(s.End - s.Start)
 		switch {
 		case s.Bytes < 0:
-			return no(at("bytes"), s.Bytes, "is no count")
+			return no(at("bytes"), s.Bytes, "is not a valid count")
 		case s.Packets < 0:
-			return no(at("packets"), s.Packets, "is no count")
+			return no(at("packets"), s.Packets, "is not a valid count")
 		case !transfer.CanCome(s.Bytes, took):
 			return no(at("bytes"), s.Bytes, "in %v", took)
-		case s.Retransmits > 0 && s.Retransmits > s.Bytes+mostHandshakes:
+		case s.Retransmits > 0 && s.Retransmits > s.Bytes+maxSYNRetries:
 			return no(at("retransmits"), s.Retransmits, "for %d bytes", s.Bytes)
 		}
-		if m := s.More; m != nil {
-			if min(m.Received, m.Reordered, m.Duplicates) < 0 || max(m.Received, m.Reordered, m.Duplicates) > most {
-				return no(at("fullpipe"), *m, "are no counts of datagrams")
+		if m := s.Extended; m != nil {
+			if min(m.Received, m.Reordered, m.Duplicates) < 0 || max(m.Received, m.Reordered, m.Duplicates) > maxCount {
+				return no(at("fullpipe"), *m, "are not valid datagram counts")
 			}
 			if v := m.Variation; v != nil && (min(v.Median, v.P95, v.P99, v.Largest) < 0 || max(v.Median, v.P95, v.P99,
-				v.Largest) > longest) {
+				v.Largest) > maxTime) {
 				return no(at("fullpipe.variation_ns"), *v, "is longer than the test")
 			}
 		}
@@ -61,42 +61,42 @@ func (r *Results) believe(streams int, wall time.Duration) error {
 	return nil
 }
 
-// mostHandshakes is how often a SYN may have been sent again (Linux: tcp_syn_retries).
-const mostHandshakes = 127
+// maxSYNRetries is the largest tcp_syn_retries of Linux.
+const maxSYNRetries = 127
 
-// believeCounts checks a receiver's counts against what this end sent.
-func (r *Results) believeCounts(sent int64, size int) error {
-	var packets, bytes, twice int64
-	told := len(r.Streams) > 0
+// validateCounts checks a receiver's counts against the datagrams that this end sent.
+func (r *Results) validateCounts(sent int64, size int) error {
+	var packets, bytes, duplicates int64
+	hasCounts := len(r.Streams) > 0
 	for _, s := range r.Streams {
 		packets += s.Packets
 		bytes += s.Bytes
-		told = told && s.More != nil
-		if told {
-			twice += s.More.Duplicates
+		hasCounts = hasCounts && s.Extended != nil
+		if hasCounts {
+			duplicates += s.Extended.Duplicates
 		}
 	}
-	if !told { // a network may deliver some datagrams twice, iperf3 does not say which
-		twice = sent
+	if !hasCounts { // iperf3 does not report duplicates, so each datagram may have arrived duplicates
+		duplicates = sent
 	}
 	switch {
 	case packets > sent:
 		return &transfer.UnbelievableError{Field: "streams[].packets", Value: packets,
 			Why: fmt.Sprintf("where %d datagrams were sent", sent)}
-	case bytes > (sent+twice)*int64(size):
+	case bytes > (sent+duplicates)*int64(size):
 		return &transfer.UnbelievableError{Field: "streams[].bytes", Value: bytes,
 			Why: fmt.Sprintf("where %d datagrams of %d bytes were sent", sent, size)}
 	}
 	return nil
 }
 
-// believeArrivals checks what a sender wrote into its datagrams.
-func believeArrivals(r *transfer.DatagramResult, wall time.Duration) error {
-	longest := transfer.Longest(wall)
+// validateArrivals checks the counters and timestamps that a sender wrote into its datagrams.
+func validateArrivals(r *transfer.DatagramResult, wall time.Duration) error {
+	maxTime := transfer.Longest(wall)
 	switch {
 	case r.Sent > transfer.MostBytes(wall):
 		return &transfer.UnbelievableError{Field: "datagrams' counter", Value: r.Sent, Why: "is more than can have been sent"}
-	case r.Jitter > longest || r.Variation != nil && r.Variation.Largest > longest:
+	case r.Jitter > maxTime || r.Variation != nil && r.Variation.Largest > maxTime:
 		return &transfer.UnbelievableError{Field: "datagrams' times of sending", Value: r.Jitter,
 			Why: "of jitter is longer than the test"}
 	}

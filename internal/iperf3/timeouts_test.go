@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// opened begins a test with a server in a synctest bubble and returns what the server says to its parameters.
+// opened begins a test with a server in a synctest bubble and returns the server's reply to its parameters.
 func opened(t *testing.T, s *Server, params string) (*control, error) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -29,9 +29,9 @@ func opened(t *testing.T, s *Server, params string) (*control, error) {
 	return c, err
 }
 
-// TestStreamsAreShared: what one test leaves of streams and buffers another one gets. A client that has not begun
-// after one second makes room.
-func TestStreamsAreShared(t *testing.T) {
+// TestServer_SharesStreamsAndBuffers checks that a test gets only the streams and buffers that others left. A
+// client that has not begun after 1 s is evicted.
+func TestServer_SharesStreamsAndBuffers(t *testing.T) {
 	const params = `{"tcp":true,"time":1,"parallel":2,"window":4096}`
 	for name, s := range map[string]*Server{"streams": {MaxStreams: 3}, "buffers": {MaxBuffers: 20000}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -40,24 +40,24 @@ func TestStreamsAreShared(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for time.Since(began) < dawdling {
+			for time.Since(began) < contendedBeginTimeout {
 				if _, err := opened(t, s, params); !errors.Is(err, ErrBusy) {
-					t.Errorf("%s: after %v beside the first: %v", name, time.Since(began), err)
+					t.Errorf("%s: after %v with the first: %v", name, time.Since(began), err)
 				}
-				time.Sleep(dawdling / 4)
+				time.Sleep(contendedBeginTimeout / 4)
 			}
 			if _, err := opened(t, s, params); err != nil {
 				t.Errorf("%s: after %v: %v", name, time.Since(began), err)
 			}
 			if _, err := first.expect(t.Context(), time.Minute, TestStart); !errors.Is(err, ErrBusy) {
-				t.Errorf("%s: the first is told %v", name, err)
+				t.Errorf("%s: the first got %v", name, err)
 			}
 		})
 	}
 }
 
-// TestServer_LeavesSilentClients has a client stop at each step before its test begins.
-func TestServer_LeavesSilentClients(t *testing.T) {
+// TestServer_EndsIdleClients stops a client at each step before its test begins.
+func TestServer_EndsIdleClients(t *testing.T) {
 	const patience = 10 * time.Second
 	for _, tt := range []struct{ name, params, want string }{
 		{"on the parameters", "", "no answer"},

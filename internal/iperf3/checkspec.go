@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// check says which field of the Spec iperf3's protocol has no words for.
-func check(spec transfer.Spec) error {
+// checkSpec returns *transfer.Unsupported if iperf3's protocol cannot express the Spec.
+func checkSpec(spec transfer.Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func check(spec transfer.Spec) error {
 	case spec.Far.MSS > MaxMSS:
 		return no("Far.MSS", "iperf3 takes at most 32767")
 	case spec.Program.RequestResponse:
-		return no("Program.RequestResponse", "iperf3 never answers a request")
+		return no("Program.RequestResponse", "iperf3 has no request-response mode")
 	case up && spec.Program.ReadBps != 0:
 		return no("Program.ReadBps", "iperf3 reads as fast as it can")
 	case !up && spec.Program.WriteBytes > MaxLen:
@@ -43,7 +43,7 @@ func check(spec transfer.Spec) error {
 	return nil
 }
 
-// farBuffer is the far end's buffer that matters for a direction.
+// farBuffer returns the name of the far end's buffer for a direction.
 func farBuffer(d transfer.Direction) string {
 	if d == transfer.Up {
 		return "ReceiveBuffer"
@@ -51,8 +51,8 @@ func farBuffer(d transfer.Direction) string {
 	return "SendBuffer"
 }
 
-// params asks the far end for its part of the Spec. This end times and counts by
-// itself, so the server gets the time only as what to expect.
+// params returns the far end's part of the Spec. This end measures time and bytes, so the server only needs the
+// expected time.
 func params(spec transfer.Spec) Params {
 	p := Params{
 		Time: int(math.Ceil(spec.Time.Seconds())), Streams: max(spec.Streams, 1), Reverse: spec.Direction == transfer.Down,
@@ -73,12 +73,12 @@ func params(spec transfer.Spec) Params {
 	return p
 }
 
-// together says why two Specs cannot be one test: nil, or *transfer.Unsupported.
-func together(up, down transfer.Spec) error {
+// checkBidir returns *transfer.Unsupported if the two Specs cannot share one test.
+func checkBidir(up, down transfer.Spec) error {
 	no := func(why string) error { return &transfer.Unsupported{Field: "Far", Why: why} }
 	switch {
 	case up.Streams != down.Streams || up.Time != down.Time || up.Bytes != down.Bytes:
-		return no("iperf3 carries the same streams for the same time both ways")
+		return no("iperf3 uses the same streams and duration in both directions")
 	case up.Far.ReceiveBuffer != down.Far.SendBuffer:
 		return no("iperf3 sets one size for all of its buffers")
 	case up.Far.Congestion != "" && up.Far.Congestion != down.Far.Congestion || up.Far.MSS != down.Far.MSS:
@@ -87,9 +87,9 @@ func together(up, down transfer.Spec) error {
 	return nil
 }
 
-// explain turns a far end's refusal into the field of the Spec that it is about, so that
-// a search leaves it out from now on; other errors stay what they are.
-func explain(spec transfer.Spec, err error) error {
+// refusedField returns *transfer.Unsupported if the far end refused a field of the Spec, so that a search avoids
+// it. Other errors are returned unchanged.
+func refusedField(spec transfer.Spec, err error) error {
 	var remote *RemoteError
 	var closed *closedError
 	switch {
@@ -104,8 +104,8 @@ func explain(spec transfer.Spec, err error) error {
 			return &transfer.Unsupported{Field: "Far.MSS", Why: remote.Error()}
 		}
 	case errors.As(err, &closed):
-		// Servers before 3.21 often just hang up on what they cannot set.
-		const why = "the far end hung up when asked for it"
+		// Servers before 3.21 often hang up on options that they cannot set.
+		const why = "the far end closed the connection when this was requested"
 		switch {
 		case spec.Far.Congestion != "":
 			return &transfer.Unsupported{Field: "Far.Congestion", Why: why}

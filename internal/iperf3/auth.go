@@ -20,45 +20,41 @@ import (
 	"time"
 )
 
-// Gate is whom a server lets test: users with passwords, as of iperf3's
-// --rsa-private-key-path and --authorized-users-path. Whatever is wrong with a token, its
-// client is told the same, and at the same time after it asked: neither padding nor user
-// nor password can be found out one by one.
-type Gate struct {
-	// Key opens the tokens: OAEP with SHA-1 as of iperf3 3.17, or with PKCS1 the PKCS#1
-	// v1.5 of those before.
+// Authenticator checks users and passwords like iperf3's --rsa-private-key-path and --authorized-users-path. All
+// invalid tokens get the same reply after the same time. This hides whether padding, user or password was wrong.
+type Authenticator struct {
+	// Key decrypts tokens: OAEP with SHA-1 as of iperf3 3.17, or with PKCS1 the older PKCS#1 v1.5.
 	Key   *rsa.PrivateKey
 	PKCS1 bool
-	// Skew is how far a client's clock may be off; 0 is 10 s. Within it a token that was
-	// overheard opens another test: iperf3's protocol has nothing against that.
-	Skew time.Duration
-	// Users answers the users file at the time of asking, as ParseUsers reads it.
+	// MaxSkew is the largest difference from the client's clock; 0: 10 s. Within it a token can be replayed, which
+	// iperf3's protocol does not prevent.
+	MaxSkew time.Duration
+	// Users returns the current users file in the format of ParseUsers.
 	Users func() ([]byte, error)
 }
 
-// ErrNotAuthorized is a client whose token did not open a test.
+// ErrNotAuthorized reports that a client's token was rejected.
 var ErrNotAuthorized = errors.New("test authorization failed")
 
 const (
 	defaultSkew = 10 * time.Second
-	// refusalTime is when a refused client is told, from its asking on. The slowest path to
-	// a refusal is far shorter (RSA of 16384 bits: 200 ms), and guessing is slowed down.
-	refusalTime = time.Second
-	// mostUsers bounds a users file, whose every line is compared with every login.
-	mostUsers = 10000
-	// leastRSA is the shortest modulus that a token fits into with its padding, bits.
-	leastRSA = 1024
+	// refusalDelay is the time from a request to its refusal. It exceeds the slowest check (RSA with 16384 bits:
+	// 200 ms) and slows down guessing.
+	refusalDelay = time.Second
+	// maxUsers limits a users file. Each login is compared with every line.
+	maxUsers = 10000
+	// minRSABits is the shortest modulus, in bits, that fits a token with padding.
+	minRSABits = 1024
 )
 
-// PrivateKey reads an RSA key in PEM, PKCS#8 ("PRIVATE KEY") or PKCS#1 ("RSA PRIVATE
-// KEY"), without a pass phrase.
+// PrivateKey parses an unencrypted RSA key in PEM: PKCS#8 ("PRIVATE KEY") or PKCS#1 ("RSA PRIVATE KEY").
 func PrivateKey(text []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
 		return nil, errors.New("not a key in PEM")
 	}
 	if strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
-		return nil, errors.New("the key has a pass phrase, which nobody could type here")
+		return nil, errors.New("the key is encrypted; a key without a passphrase is needed")
 	}
 	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
 	if err != nil {
@@ -71,21 +67,20 @@ func PrivateKey(text []byte) (*rsa.PrivateKey, error) {
 			return nil, errors.New("not an RSA key")
 		}
 	}
-	if key.N.BitLen() < leastRSA {
-		return nil, fmt.Errorf("the key has %d bits; at least %d are needed", key.N.BitLen(), leastRSA)
+	if key.N.BitLen() < minRSABits {
+		return nil, fmt.Errorf("the key has %d bits; at least %d are needed", key.N.BitLen(), minRSABits)
 	}
 	return key, key.Validate()
 }
 
-// User is a line of a users file: a name, and SHA-256 of "{NAME}PASSWORD".
+// User is a line of a users file: a name and the SHA-256 of "{NAME}PASSWORD".
 type User struct {
 	Name string
 	Hash [sha256.Size]byte
 }
 
-// ParseUsers reads lines of NAME,HASH with the hash in hexadecimal. Empty lines, comments
-// (#) and lines without a comma are left out, as iperf3 does; a hash that is none is an
-// error with its line's number.
+// ParseUsers parses lines of NAME,HASH with a hexadecimal hash. Like iperf3 it skips empty lines, comments (#) and
+// lines without a comma. An invalid hash is an error with the line number.
 func ParseUsers(text []byte) (users []User, err error) {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -100,18 +95,18 @@ func ParseUsers(text []byte) (users []User, err error) {
 			return nil, fmt.Errorf("line %d: %q has no SHA-256 of 64 hexadecimal digits", n, name)
 		}
 		users = append(users, User{name, [sha256.Size]byte(raw)})
-		if len(users) > mostUsers {
-			return nil, fmt.Errorf("more than %d users", mostUsers)
+		if len(users) > maxUsers {
+			return nil, fmt.Errorf("more than %d users", maxUsers)
 		}
 	}
 	return users, nil
 }
 
-// passes lets a client in at once, or turns it away when its time has come.
-func (g *Gate) passes(ctx context.Context, token string) error {
-	late := time.NewTimer(refusalTime)
+// authenticate returns at once for a valid token and after refusalDelay for an invalid one.
+func (g *Authenticator) authenticate(ctx context.Context, token string) error {
+	late := time.NewTimer(refusalDelay)
 	defer late.Stop()
-	err := g.judge(token, time.Now())
+	err := g.verify(token, time.Now())
 	if err == nil {
 		return nil
 	}
@@ -122,8 +117,8 @@ func (g *Gate) passes(ctx context.Context, token string) error {
 	return err
 }
 
-// judge compares a token with the users. Its error is for the server's own eyes.
-func (g *Gate) judge(token string, now time.Time) error {
+// verify compares a token with the users. Its error is for the server's log only.
+func (g *Authenticator) verify(token string, now time.Time) error {
 	text, err := g.Users()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotAuthorized, err)
@@ -132,13 +127,13 @@ func (g *Gate) judge(token string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w: users: %w", ErrNotAuthorized, err)
 	}
-	l, opened := g.open(token)
-	told := sha256.Sum256([]byte("{" + l.User + "}" + l.Password))
+	l, opened := g.decrypt(token)
+	digest := sha256.Sum256([]byte("{" + l.User + "}" + l.Password))
 	name := sha256.Sum256([]byte(l.User))
 	right := 0
 	for _, u := range users {
 		known := sha256.Sum256([]byte(u.Name))
-		right |= subtle.ConstantTimeCompare(name[:], known[:]) & subtle.ConstantTimeCompare(told[:], u.Hash[:])
+		right |= subtle.ConstantTimeCompare(name[:], known[:]) & subtle.ConstantTimeCompare(digest[:], u.Hash[:])
 	}
 	skew := now.Sub(l.At).Abs()
 	switch {
@@ -148,21 +143,22 @@ func (g *Gate) judge(token string, now time.Time) error {
 		return fmt.Errorf("%w: the token does not open with this key and padding", ErrNotAuthorized)
 	case right != 1:
 		return fmt.Errorf("%w: user or password is wrong", ErrNotAuthorized)
-	case skew > cmp.Or(g.Skew, defaultSkew):
+	case skew > cmp.Or(g.MaxSkew, defaultSkew):
 		return fmt.Errorf("%w: the clocks are %v apart", ErrNotAuthorized, skew.Round(time.Second))
 	}
 	return nil
 }
 
-// open decrypts a token; ok is false for anything that is no login.
-func (g *Gate) open(token string) (l Login, ok bool) {
+// decrypt decrypts a token. ok is false if it is not a login.
+func (g *Authenticator) decrypt(token string) (l Login, ok bool) {
 	sealed, err := base64.StdEncoding.DecodeString(token)
 	if err != nil || len(sealed) != g.Key.Size() {
 		return l, false
 	}
 	var text []byte
 	if g.PKCS1 {
-		//lint:ignore SA1019 clients before iperf3 3.17 send nothing else; passes hides whether it was well-formed
+		//lint:ignore SA1019 clients before iperf3 3.17 send nothing else; authenticate hides whether it was
+		// well-formed
 		text, err = rsa.DecryptPKCS1v15(rand.Reader, g.Key, sealed)
 	} else {
 		text, err = rsa.DecryptOAEP(sha1.New(), nil, g.Key, sealed, nil)
