@@ -1,5 +1,11 @@
-// Package change says whether a path has changed, from its results in the order in which
-// they were measured. It is arithmetic: no clock, no I/O.
+// Package change detects changes of a path from its results in measured order. It has no clock and no I/O.
+//
+// Flow of Track.Add:
+//  1. A value outside of the usual range starts a suspicion; drifted also compares the newest results with earlier
+//     ones.
+//  2. Retests and scheduled results of a suspicion go to test.
+//  3. Results on another level make a dip, otherwise the suspicion ends.
+//  4. visit counts scheduled results at least Apart: they confirm the change or end the dip.
 package change
 
 import (
@@ -10,45 +16,44 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// Thresholds. Before, After, Least and Sure are of a trial on made-up series: at most one
-// false alarm in a thousand results where they are quiet, have two modes, a daily swing or
-// outliers, and four where neighbours are alike and scatter by 12 %.
+// Thresholds. Before, After, Least and Sure come from simulated series. At most 1 in 1,000 results gives a false
+// alarm in quiet, bimodal, daily or outlier series, 4 in 1,000 when neighbours correlate and scatter by 12 %.
 const (
-	Before = 48   // results that stand for what was
-	After  = 8    // results that stand for what is
-	Least  = 0.15 // by how much the medians differ at least
+	Before = 48   // results in the old level
+	After  = 8    // results in the new level
+	Least  = 0.15 // least difference of the medians
 	Sure   = 1e-4 // p of the Mann–Whitney test, two-sided
 
-	fewBefore = 12 // with fewer results than Before + After: low confidence
-	fewAfter  = 5
-	sureOfFew = 1e-3
+	minConfidentBefore = 12 // fewer results than Before + After: low confidence
+	fewAfter           = 5
+	sureOfFew          = 1e-3
 )
 
 // Change is a shift of a series' level.
 type Change struct {
-	At            int     // index of the first result of what is
+	At            int     // index of the first result of the new level
 	Before, After float64 // medians
 	P             float64
-	LowConfidence bool // fewer results than it takes
+	LowConfidence bool // fewer results than required
 }
 
-// Factor is after over before.
+// Factor returns After / Before.
 func (c Change) Factor() float64 { return c.After / c.Before }
 
-// Last says whether the newest results of a series differ from those before them.
+// Last reports whether the newest results of a series differ from earlier ones.
 func Last(values []float64) (Change, bool) {
 	n := len(values)
 	switch {
 	case n >= Before+After:
 		return test(values, n-After-Before, n-After, n, Sure, false)
-	case n >= fewBefore+fewAfter:
+	case n >= minConfidentBefore+fewAfter:
 		return test(values, 0, n-fewAfter, n, sureOfFew, true)
 	}
 	return Change{}, false
 }
 
-// All finds the changes of a whole series, the oldest first. After one, what was begins
-// with what it changed to.
+// All returns the changes of a whole series, oldest first. The level after a change is the old level of the next
+// one.
 func All(values []float64) (changes []Change) {
 	from := 0
 	for end := 1; end <= len(values); end++ {
@@ -56,8 +61,8 @@ func All(values []float64) (changes []Change) {
 		if !ok {
 			continue
 		}
-		// The window saw it as soon as most of it was new: the change itself is where the
-		// values cross half-way between the two levels, looking back.
+		// The window detects the change once most of it is new. The change itself is where the values cross half-way
+		// between the levels, looking back.
 		at := end - 1
 		half := math.Sqrt(c.Before * c.After)
 		for at > from && (values[at-1] < half) == (c.After < half) {
@@ -78,15 +83,15 @@ func test(values []float64, from, middle, to int, sure float64, low bool) (Chang
 		return c, false
 	}
 	result, err := moremath.MannWhitneyUTest(before, after, moremath.LocationDiffers)
-	if err != nil { // all values are the same
+	if err != nil { // all values are equal
 		return c, false
 	}
 	c.P = result.P
 	return c, c.P < sure
 }
 
-// Words finds where a series of words changes to another that stays: two of the three
-// results from there on are the new one, as the three before were the old one's.
+// Words returns where a series of words changes for good: two of the three results from there on are the new word,
+// after three results of the old one.
 func Words(words []string) (at []int) {
 	const span = 3
 	count := func(all []string, word string) (n int) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// series is a level with noise of a kind: each result is at times of a scheduled re-check.
+// series returns a level with noise of a kind, at times of scheduled tests.
 func series(rng *rand.Rand, kind string, n int) []float64 {
 	values := make([]float64, n)
 	slow := 0.0
@@ -37,7 +37,7 @@ func series(rng *rand.Rand, kind string, n int) []float64 {
 	return values
 }
 
-func TestFalseAlarmsAndDelay(t *testing.T) {
+func TestLast_FalseAlarmsAndDelay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, kind := range []string{"quiet", "noisy", "two modes", "daily swing", "outliers"} {
 		alarms, results := 0, 0
@@ -63,7 +63,7 @@ func TestFalseAlarmsAndDelay(t *testing.T) {
 			}
 		}
 		bound := 0.001
-		if kind == "noisy" { // results that resemble those before them look like a level
+		if kind == "noisy" { // correlated results look like a level
 			bound = 0.004
 		}
 		if share := float64(alarms) / float64(results); share > bound {
@@ -75,7 +75,7 @@ func TestFalseAlarmsAndDelay(t *testing.T) {
 	}
 }
 
-func TestAllFindsWhereLevelsChange(t *testing.T) {
+func TestAll_FindsChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	values := series(rng, "quiet", 240)
 	for i := 80; i < 160; i++ {
@@ -90,14 +90,14 @@ func TestAllFindsWhereLevelsChange(t *testing.T) {
 	}
 }
 
-func TestFewResults(t *testing.T) {
+func TestLast_FewResults(t *testing.T) {
 	values := []float64{10, 10.1, 9.9, 10, 10.2, 10.1, 9.8, 10, 10.1, 9.9, 10.05, 9.95, 5, 5.1, 4.9, 5.05, 4.95}
 	c, ok := Last(values)
 	if !ok || !c.LowConfidence {
 		t.Errorf("%+v, %v", c, ok)
 	}
 	if _, ok := Last(values[:16]); ok {
-		t.Error("16 results are too few to tell")
+		t.Error("16 results are too few to decide")
 	}
 	same := make([]float64, 100)
 	for i := range same {

@@ -8,88 +8,80 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// Result is one measurement of a series, as Track takes them: in the order of their times.
+// Result is one measurement of a series. Track takes them in order of time.
 type Result struct {
 	At    time.Time
 	Value float64 // positive
-	// Retest says that it was measured because of a suspicion: it never becomes part of
-	// what was, since it was looked for where something seemed wrong.
+	// Retest marks a result measured because of a suspicion. It never joins the old level, since it is biased.
 	Retest bool
 }
 
-// The suspicion and what follows it.
+// Limits of a suspicion and of the tests that follow it.
 const (
-	mostTests  = 8 // results of one suspicion, the first included
-	leastTests = 4 // so many can tell
-	// Spread is how many times the scatter of what was, as 1.4826 times the median absolute
-	// deviation, which is the standard deviation of normal noise.
+	maxTests = 8 // results of one suspicion, the first included
+	minTests = 4 // results needed for a decision
+	// Spread is the least deviation in units of Scatter.
 	Spread = 2
-	// Apart is the least time between the visits that confirm a dip: what disturbs a path for
-	// an hour or two is no change.
+	// Apart is the least time between the visits that confirm a dip: a disturbance of 1 to 2 h is no change.
 	Apart = 4 * time.Hour
-	// Soon is how long after one test the next re-test of a suspicion begins, and Stale after
-	// what time re-tests that were not made are given up.
+	// Soon is the time from a test to the next retest of a suspicion. After Stale without retests the suspicion ends.
 	Soon  = 3 * time.Minute
 	Stale = 30 * time.Minute
-	// visits are how many scheduled results at least have to hold what a dip showed.
-	visits = 3
-	// rare is what share of the results that stand for what was may lie nearer to a dip's level
-	// than to theirs for the dip to be told: what a path does more often is no news. With the 48
-	// results of Before that are three of them: of normal noise, a dip 3.1 of its standard
-	// deviations deep.
+	// minVisits is how many scheduled results must confirm a dip.
+	minVisits = 3
+	// rare is the largest share of old results that may be closer to the dip's level than to their own for the dip to
+	// be reported. Of the 48 results of Before that is 3: with normal noise, a dip of 3.1 standard deviations.
 	rare = 1.0 / 16
-	// sureOfVisits is p of the same test on results that are Apart alone: others tell less
-	// than their number, since a path resembles itself over minutes and hours.
+	// sureOfVisits is p of the same test on results that are Apart: other results correlate over minutes and hours.
 	sureOfVisits = 2.3e-3
 )
 
-// State is what a series is in.
+// State is the state of a series.
 type State string
 
-// The closed list. A dip is told where it is rare on the path, and a change after it always.
+// The closed list. A dip is reported when it is rare on the path, a change after a dip always.
 const (
 	Usual     State = "usual"
 	Suspected State = "suspected"
-	Dip       State = "dip" // or a rise: the level differs now; whether it stays is not known
+	Dip       State = "dip" // or a rise: the level differs now and may return
 )
 
-// Event is what a result led to; "" is nothing.
+// Event is the effect of a result; "" is none.
 type Event string
 
 // The closed list.
 const (
-	Dipped  Event = "dip"     // re-tests show another level, one that is rare on the path
-	Changed Event = "changed" // another level held at visits that are Apart
-	Back    Event = "back"    // a dip that was told is over
+	Dipped  Event = "dip"     // retests show another level that is rare on the path
+	Changed Event = "changed" // visits at least Apart confirm another level
+	Back    Event = "back"    // a reported dip is over
 )
 
-// Track follows a series. Its zero value is one without results. The same results lead to
-// the same state, so it can be rebuilt from what is stored.
+// Track follows a series. Its zero value has no results. The same results lead to the same state, so stored results
+// can rebuild it.
 type Track struct {
 	State State
-	// Shift is the newest dip or change: At is not set.
+	// Shift is the newest dip or change, without At.
 	Shift Change
 	// Since is when the suspicion, the dip or the newest change began.
 	Since time.Time
-	// Unhurried says that nobody tests again because of a suspicion: the results that come
-	// anyway stand for re-tests, whenever they come.
+	// Unhurried means that nobody retests because of a suspicion: scheduled results count as retests, at any time.
 	Unhurried bool
 
-	was       []float64 // what was: at most Before scheduled results
-	lately    []float64 // the scheduled results after those: at most After
+	old       []float64 // old level: at most Before scheduled results
+	recent    []float64 // later scheduled results: at most After
 	tests     []float64 // results of the suspicion
-	scheduled []float64 // those of them, and the visits after them, that were no re-tests
-	apart     []float64 // those of them that are Apart, or the first
-	last      time.Time // of the suspicion's newest result, or of the newest visit that counts
-	told      bool      // of the dip, since it is rare
+	scheduled []float64 // results of tests and later visits without retests
+	apart     []float64 // those at least Apart, and the first
+	last      time.Time // time of the suspicion's newest result, or of the newest visit that counts
+	reported  bool      // dip reported, because it is rare
 }
 
-// Wants says whether a re-test is wanted, and when.
+// Wants reports whether and when a retest is due.
 func (t *Track) Wants() (at time.Time, ok bool) {
 	return t.last.Add(Soon), t.State == Suspected
 }
 
-// NotBefore is when the next scheduled result is of use: after a dip visits are Apart.
+// NotBefore returns the earliest useful time of the next scheduled result: visits after a dip are Apart.
 func (t *Track) NotBefore() time.Time {
 	if t.State != Dip || len(t.apart) == 0 {
 		return time.Time{}
@@ -97,23 +89,23 @@ func (t *Track) NotBefore() time.Time {
 	return t.last.Add(Apart)
 }
 
-// Standing is the state as others are told of it: a dip of which nothing was told is usual.
+// Standing returns the state to report: an unreported dip is usual.
 func (t *Track) Standing() State {
-	if t.State == "" || t.State == Dip && !t.told {
+	if t.State == "" || t.State == Dip && !t.reported {
 		return Usual
 	}
 	return t.State
 }
 
-// Known is how many results stand for what was.
-func (t *Track) Known() int { return len(t.was) + len(t.lately) }
+// Known returns the number of results of the old level.
+func (t *Track) Known() int { return len(t.old) + len(t.recent) }
 
-// Add takes the next result.
+// Add adds the next result and returns its effect.
 func (t *Track) Add(r Result) Event {
 	if !(r.Value > 0) || math.IsInf(r.Value, 0) {
 		return ""
 	}
-	if t.State == Suspected && !t.Unhurried && r.At.Sub(t.last) > Stale { // nobody tested again
+	if t.State == Suspected && !t.Unhurried && r.At.Sub(t.last) > Stale { // nobody retested
 		t.forget()
 	}
 	switch t.State {
@@ -139,25 +131,24 @@ func (t *Track) Add(r Result) Event {
 	return ""
 }
 
-// drifted looks for a shift that no single result shows, where the path scatters widely: in
-// the newest results against those before them.
+// drifted compares the newest results with earlier ones: on noisy paths no single result shows a shift.
 func (t *Track) drifted(at time.Time) Event {
-	if len(t.lately) < After {
+	if len(t.recent) < After {
 		return ""
 	}
-	c, ok := t.shifted(t.lately)
+	c, ok := t.shifted(t.recent)
 	if !ok {
 		return ""
 	}
 	t.Since = at
 	t.tests = nil
 	t.apart = nil
-	t.scheduled = t.lately
-	t.lately = nil
+	t.scheduled = t.recent
+	t.recent = nil
 	return t.dip(c)
 }
 
-// dip begins one, and tells of it where the path does not do that all the time.
+// dip starts a dip and reports it when it is rare on the path.
 func (t *Track) dip(c Change) Event {
 	t.State = Dip
 	t.Shift = c
@@ -170,24 +161,23 @@ func (t *Track) dip(c Change) Event {
 			like++
 		}
 	}
-	t.told = float64(like) <= rare*float64(len(known))
-	if t.told {
+	t.reported = float64(like) <= rare*float64(len(known))
+	if t.reported {
 		return Dipped
 	}
 	return ""
 }
 
-// odd says whether one value is beyond what is usual: by Least, and by the scatter.
+// odd reports whether a value is outside of the usual range, by Least and by Scatter.
 func (t *Track) odd(v float64) bool {
 	known := t.known()
-	if len(known) < fewBefore {
+	if len(known) < minConfidentBefore {
 		return false
 	}
 	return pastOf(known).Beyond(v) != 0
 }
 
-// Scatter is 1.4826 times the median absolute deviation: of normal noise its standard
-// deviation.
+// Scatter returns 1.4826 times the median absolute deviation: for normal noise, the standard deviation.
 func Scatter(values []float64) float64 {
 	level := stats.Median(values)
 	off := make([]float64, len(values))
@@ -197,33 +187,33 @@ func Scatter(values []float64) float64 {
 	return 1.4826 * stats.Median(off)
 }
 
-// known are the newest results that stand for what was.
+// known returns the newest results of the old level.
 func (t *Track) known() []float64 {
-	all := slices.Concat(t.was, t.lately)
+	all := slices.Concat(t.old, t.recent)
 	return all[max(len(all)-Before, 0):]
 }
 
-// test takes a result of a suspicion.
+// test adds a result of a suspicion.
 func (t *Track) test(r Result) Event {
 	t.tests = append(t.tests, r.Value)
 	t.last = r.At
 	if !r.Retest {
 		t.scheduled = append(t.scheduled, r.Value)
 	}
-	if len(t.tests) >= leastTests {
+	if len(t.tests) >= minTests {
 		if c, ok := t.shifted(t.tests); ok {
 			return t.dip(c)
 		}
 	}
-	if len(t.tests) >= mostTests || t.usual(t.tests) > mostTests-leastTests {
+	if len(t.tests) >= maxTests || t.usual(t.tests) > maxTests-minTests {
 		t.forget()
 	}
 	return ""
 }
 
-// shifted tests results against what was.
+// shifted compares results with the old level.
 func (t *Track) shifted(values []float64) (Change, bool) {
-	was := t.was
+	was := t.old
 	if t.State == Suspected {
 		was = t.known()
 	}
@@ -236,7 +226,7 @@ func (t *Track) shifted(values []float64) (Change, bool) {
 	return test(all, 0, len(was), len(all), sure, low)
 }
 
-// usual counts the values that are nearer to what was than by Least.
+// usual counts the values within Least of the old level.
 func (t *Track) usual(values []float64) (n int) {
 	level := stats.Median(t.known())
 	for _, v := range values {
@@ -247,20 +237,20 @@ func (t *Track) usual(values []float64) (n int) {
 	return n
 }
 
-// visit takes a result after a dip. A visit holds it where it is off what was by Least, to
-// the same side.
+// visit adds a result after a dip. A visit confirms the dip when it differs from the old level by Least, in the
+// same direction.
 func (t *Track) visit(r Result) Event {
 	off := r.Value/t.Shift.Before - 1
-	holds := math.Abs(off) >= Least && (off < 0) == (t.Shift.After < t.Shift.Before)
+	confirms := math.Abs(off) >= Least && (off < 0) == (t.Shift.After < t.Shift.Before)
 	switch {
 	case r.Retest:
 		return ""
-	case !holds:
+	case !confirms:
 		t.forget()
 		if !t.odd(r.Value) {
 			t.keep(r.Value)
 		}
-		if t.told {
+		if t.reported {
 			return Back
 		}
 		return ""
@@ -272,21 +262,21 @@ func (t *Track) visit(r Result) Event {
 	t.last = r.At
 	t.apart = append(t.apart, r.Value)
 	known := t.known()
-	least := visits + 1
+	least := minVisits + 1
 	if len(known) < Before || Spread*Scatter(known) > Least*stats.Median(known) {
-		least++ // of low confidence, or where chance does more
+		least++ // low confidence, or random changes
 	}
 	if len(t.apart) < least {
 		return ""
 	}
 	all := slices.Concat(known, t.apart)
 	c, ok := test(all, 0, len(known), len(all), sureOfVisits, len(known) < Before)
-	if !ok || !t.odd(c.After) { // the noise of a path that scatters widely
-		return "" // more visits tell
+	if !ok || !t.odd(c.After) { // the noise of a path with large scatter
+		return "" // more visits are needed
 	}
 	t.Shift = c
-	t.was = t.scheduled
-	t.lately = nil
+	t.old = t.scheduled
+	t.recent = nil
 	t.tests = nil
 	t.scheduled = nil
 	t.apart = nil
@@ -294,8 +284,7 @@ func (t *Track) visit(r Result) Event {
 	return Changed
 }
 
-// forget ends a suspicion or a dip. Its scheduled results were on the path as all others:
-// they become part of what was, so that what is odd often is odd no longer.
+// forget ends a suspicion or a dip. Its scheduled results join the old level, so frequent values become usual.
 func (t *Track) forget() {
 	for _, v := range t.scheduled {
 		t.keep(v)
@@ -307,19 +296,18 @@ func (t *Track) forget() {
 }
 
 func (t *Track) keep(v float64) {
-	t.lately = append(t.lately, v)
-	for len(t.lately) > After || len(t.lately) > 0 && len(t.was) < fewBefore {
-		t.was = append(t.was, t.lately[0])
-		t.lately = t.lately[1:]
+	t.recent = append(t.recent, v)
+	for len(t.recent) > After || len(t.recent) > 0 && len(t.old) < minConfidentBefore {
+		t.old = append(t.old, t.recent[0])
+		t.recent = t.recent[1:]
 	}
-	t.was = t.was[max(len(t.was)-Before, 0):]
+	t.old = t.old[max(len(t.old)-Before, 0):]
 }
 
-// Usual is the median of the results that stand for what was; 0 where they are too few to
-// suspect anything by.
+// Usual returns the median of the old level; 0 with too few results for a suspicion.
 func (t *Track) Usual() float64 {
 	known := t.known()
-	if len(known) < fewBefore {
+	if len(known) < minConfidentBefore {
 		return 0
 	}
 	return stats.Median(known)

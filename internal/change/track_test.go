@@ -10,16 +10,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// path is a far end in continuous time: noise of a kind that resembles itself over a time.
+// path simulates a far end with correlated noise of a kind.
 type path struct {
 	rng        *rand.Rand
 	kind       string
-	correlated time.Duration // 0: every result by itself
+	correlated time.Duration // 0: independent results
 	at         time.Time
 	slow       float64 // a standard normal process (Ornstein–Uhlenbeck), at the time at
 	fallen     time.Time
-	every      time.Duration // between scheduled results in the mean; 0: an hour
-	unhurried  bool          // nobody tests again at once
+	every      time.Duration // mean time between scheduled results; 0: 1 h
+	unhurried  bool          // nobody retests
 }
 
 func (p *path) measure(at time.Time) float64 {
@@ -50,8 +50,8 @@ func (p *path) measure(at time.Time) float64 {
 	return v
 }
 
-// follow measures a path at exponential times, and again at once where the track wants it,
-// until it has so many scheduled results or each says stop.
+// follow measures a path at exponential intervals, and soon again when the track wants it, until it has enough
+// scheduled results or each returns stop.
 func follow(p *path, scheduled int, each func(t *Track, r Result, e Event) (stop bool)) {
 	t := Track{Unhurried: p.unhurried}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -76,11 +76,10 @@ func follow(p *path, scheduled int, each func(t *Track, r Result, e Event) (stop
 
 var kinds = []string{"quiet", "noisy", "two modes", "daily swing", "outliers"}
 
-// TestChangedIsRarelyWrong: on paths that do not change, `changed` comes at most once in a
-// thousand results, whether neighbours in time are alike over minutes, hours or not at all.
-// A dip, which may well be one while they are alike for hours, comes at most ten times.
-// Seeds are others than those that the thresholds were chosen with.
-func TestChangedIsRarelyWrong(t *testing.T) {
+// TestTrack_FalseAlarms: on unchanged paths `changed` comes at most once in 1,000 results, for noise correlated
+// over minutes, hours or not at all. A dip comes at most ten times. Seeds differ from those that the thresholds
+// were chosen with.
+func TestTrack_FalseAlarms(t *testing.T) {
 	series := map[string]int{"quiet": 2, "daily swing": 2, "noisy": 25, "two modes": 12, "outliers": 10}
 	for _, kind := range kinds {
 		for _, alike := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
@@ -115,10 +114,9 @@ func TestChangedIsRarelyWrong(t *testing.T) {
 	}
 }
 
-// TestAFallIsSeen: to 70 %, after at most 9 results in the median, told as a dip within 30
-// minutes of the first low result that was suspected, and as a change only after two
-// scheduled visits at least two hours apart.
-func TestAFallIsSeen(t *testing.T) {
+// TestTrack_DetectsDrop: a drop to 70 % is detected after at most 9 results in the median, reported as a dip within
+// 30 min of the first suspected result, and as a change only after two scheduled visits at least 2 h apart.
+func TestTrack_DetectsDrop(t *testing.T) {
 	for _, kind := range kinds {
 		for _, every := range []time.Duration{time.Hour, 6 * time.Hour} {
 			for _, alike := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
@@ -143,9 +141,9 @@ func TestAFallIsSeen(t *testing.T) {
 	}
 }
 
-// TestUnhurried: where nobody tests again at once, visits alone tell what changed: no more often
-// wrongly than with re-tests, and of a fall to 70 % after at most 16 in the median.
-func TestUnhurried(t *testing.T) {
+// TestTrack_Unhurried: without retests, visits alone detect a drop to 70 % after at most 16 results in the median,
+// with no more false alarms.
+func TestTrack_Unhurried(t *testing.T) {
 	const every = 6 * time.Hour
 	for _, kind := range kinds {
 		rng := rand.New(rand.NewPCG(16, 6))
@@ -193,15 +191,15 @@ func TestUnhurried(t *testing.T) {
 	}
 }
 
-// delay is how many results after its fall a path is told to have changed.
-func (p *path) delay(t *testing.T) (results int, told bool) {
-	var held []time.Time // scheduled visits since the newest dip
+// delay returns the number of results from the drop to its report.
+func (p *path) delay(t *testing.T) (results int, reported bool) {
+	var confirmed []time.Time // scheduled visits since the newest dip
 	follow(p, 160, func(track *Track, r Result, e Event) bool {
 		if !r.Retest {
-			held = append(held, r.At)
+			confirmed = append(confirmed, r.At)
 		}
 		if e == Dipped {
-			held = nil
+			confirmed = nil
 		}
 		if r.At.Before(p.fallen) {
 			return false
@@ -210,15 +208,15 @@ func (p *path) delay(t *testing.T) (results int, told bool) {
 		switch e {
 		case Dipped:
 			if took := r.At.Sub(track.Since); took > 30*time.Minute {
-				t.Errorf("%s: a dip is told after %v", p.kind, took)
+				t.Errorf("%s: a dip is reported after %v", p.kind, took)
 			}
 		case Changed:
-			if len(held) < 2 || held[len(held)-1].Sub(held[0]) < 2*time.Hour {
-				t.Errorf("%s: a change is told after visits at %v", p.kind, held)
+			if len(confirmed) < 2 || confirmed[len(confirmed)-1].Sub(confirmed[0]) < 2*time.Hour {
+				t.Errorf("%s: a change is reported after visits at %v", p.kind, confirmed)
 			}
-			told = track.Shift.After < track.Shift.Before
+			reported = track.Shift.After < track.Shift.Before
 		}
-		return told
+		return reported
 	})
-	return results, told
+	return results, reported
 }

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// A word that does not waver is another one when two results in a row say so; one that does
-// when so many in a row are less likely than sureOfWords, as often as it came before.
+// A stable word changes with two equal results in a row. A word that wavers changes when the run is less likely
+// than sureOfWords, given its past frequency.
 const (
-	leastWords  = 3 // results that stand for what was
+	minWords    = 3 // results of the old word
 	inARow      = 2
-	inARowOfAll = 3 // of one that wavers, at least
+	minRun      = 3 // minimum run of a wavering word
 	sureOfWords = 1e-4
 )
 
-// Word follows a series of words that should stay the same: what limits a path, its path
-// MTU, the kernel at the far end. Its zero value is one without results.
+// Word follows a series of words that should stay the same: limiter, path MTU, far end's kernel. Its zero value has
+// no results.
 type Word struct {
-	// Wavers says that chance changes the word too, as it does what limits a path. Then only
-	// results that are Apart count, since others resemble each other.
+	// Wavers means that the word also changes by chance, as a path's limiter does. Then only results that are Apart
+	// count, since others correlate.
 	Wavers bool
 
-	was  []string // at most Before of the newest
-	next string   // what may be the new word
-	run  int      // how many of the newest results are next
+	old  []string // at most Before, the newest
+	next string   // candidate for the new word
+	run  int      // newest results equal to next
 	last time.Time
 }
 
-// Usual is the most frequent of the words before; "" where there are too few.
+// Usual returns the most frequent earlier word; "" with too few.
 func (w *Word) Usual() string {
-	if len(w.was) < leastWords {
+	if len(w.old) < minWords {
 		return ""
 	}
 	counts := map[string]int{}
 	most := ""
-	for _, one := range w.was {
+	for _, one := range w.old {
 		counts[one]++
 		if counts[one] > counts[most] {
 			most = one
@@ -44,11 +44,10 @@ func (w *Word) Usual() string {
 	return most
 }
 
-// Wants says whether a re-test would tell, and when.
+// Wants reports whether and when a retest is useful.
 func (w *Word) Wants() (at time.Time, ok bool) { return w.last.Add(Soon), w.run > 0 && !w.Wavers }
 
-// Add takes the next result's word, "" where it is not known, and answers the word before
-// where that is another one now.
+// Add adds the next result's word, "" when unknown. It returns the previous word when the word has changed.
 func (w *Word) Add(at time.Time, word string) (before string, changed bool) {
 	if word == "" || w.Wavers && !w.last.IsZero() && at.Sub(w.last) < Apart {
 		return "", false
@@ -70,28 +69,28 @@ func (w *Word) Add(at time.Time, word string) (before string, changed bool) {
 	if !w.sure() {
 		return "", false
 	}
-	w.was = slices.Repeat([]string{word}, max(w.run, leastWords))
+	w.old = slices.Repeat([]string{word}, max(w.run, minWords))
 	w.next = ""
 	w.run = 0
 	return before, true
 }
 
-// sure says whether the run is too long for chance.
+// sure reports whether the run is too long for chance.
 func (w *Word) sure() bool {
 	if !w.Wavers {
 		return w.run >= inARow
 	}
 	seen := 0
-	for _, one := range w.was {
+	for _, one := range w.old {
 		if one == w.next {
 			seen++
 		}
 	}
-	share := float64(seen+1) / float64(len(w.was)+2) // Laplace's rule of succession
-	return w.run >= inARowOfAll && math.Pow(share, float64(w.run)) < sureOfWords
+	share := float64(seen+1) / float64(len(w.old)+2) // Laplace's rule of succession
+	return w.run >= minRun && math.Pow(share, float64(w.run)) < sureOfWords
 }
 
-// settle makes a run that came to nothing part of what was.
+// settle moves an unconfirmed run into the earlier words.
 func (w *Word) settle() {
 	for range w.run {
 		w.keep(w.next)
@@ -101,6 +100,6 @@ func (w *Word) settle() {
 }
 
 func (w *Word) keep(word string) {
-	w.was = append(w.was, word)
-	w.was = w.was[max(len(w.was)-Before, 0):]
+	w.old = append(w.old, word)
+	w.old = w.old[max(len(w.old)-Before, 0):]
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-func TestAWordThatStays(t *testing.T) {
+func TestWord_Stable(t *testing.T) {
 	for text, want := range map[string]string{
 		"aaab":      "",      // once may be a fault of the result
 		"aaabb":     "a>b@4", // twice is not
 		"aaabab":    "",      // each time once
-		"aabb":      "",      // what was is not known yet
+		"aabb":      "",      // no old level yet
 		"aaabbbbaa": "a>b@4 b>a@8",
 		"aaa--b--b": "a>b@8", // - is not known
 	} {
@@ -52,16 +52,15 @@ func TestAWordIsTestedAgain(t *testing.T) {
 	}
 }
 
-// TestALimiterThatWavers: of a path whose limiter is another one for a part of the time,
-// whether results resemble each other over hours or not, at most one in a thousand tells of a
-// change; one that stays another is told.
-func TestALimiterThatWavers(t *testing.T) {
+// TestWord_Wavering: at most 1 in 1,000 results reports a change while the limiter alternates, with or without
+// correlation. A lasting change is reported.
+func TestWord_Wavering(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		for _, alike := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
 			for _, level := range []float64{0.43, 1.28, 1.75} { // a third of the time, a tenth, one in 25
 				p := &path{rng: rand.New(rand.NewPCG(seed, uint64(alike))), correlated: alike}
 				w := Word{Wavers: true}
-				at, told, results := time.Unix(0, 0), 0, 0
+				at, reported, results := time.Unix(0, 0), 0, 0
 				say := func() (string, bool) {
 					at = at.Add(time.Duration(p.rng.ExpFloat64() * float64(6*time.Hour)))
 					p.measure(at)
@@ -72,11 +71,11 @@ func TestALimiterThatWavers(t *testing.T) {
 				}
 				for ; results < 4000; results++ {
 					if _, ok := say(); ok {
-						told++
+						reported++
 					}
 				}
-				if told > results/1000 {
-					t.Errorf("above %v, alike over %v: %d of %d results tell of a change", level, alike, told, results)
+				if reported > results/1000 {
+					t.Errorf("above %v, correlated over %v: %d of %d results report a change", level, alike, reported, results)
 				}
 				n, ok := 0, false
 				for was := ""; !ok && n < 40; n++ {
@@ -85,7 +84,7 @@ func TestALimiterThatWavers(t *testing.T) {
 					ok = ok && was == "bottleneck"
 				}
 				if !ok || n > 9 {
-					t.Errorf("above %v: a limiter that stays another is told after %d results, %v", level, n, ok)
+					t.Errorf("above %v: a lasting limiter change is reported after %d results, %v", level, n, ok)
 				}
 			}
 		}

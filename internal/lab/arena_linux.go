@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arena keeps packets under way in memory that the garbage collector does not know. It
-// hands out chunks from the one used last on, so a link with little under way stays in
-// the processor's cache, and grows to a limit.
+// arena stores packets in flight outside of the garbage-collected heap. It hands out the most recently used chunk
+// first, so a link with few packets stays in the CPU cache, and grows to a limit.
 type arena struct {
 	chunks []chunk
 	free   []int32
@@ -23,21 +22,20 @@ type chunk struct {
 }
 
 const (
-	chunkSize = 512 << 10
-	largest   = virtioHeader + 65535 + 64 // what one read may need
+	chunkSize      = 512 << 10
+	maxPacketBytes = virtioHeader + 65535 + 64 // bytes that one read may need
 )
 
 func newArena(limit int64) *arena { return &arena{using: -1, limit: int(limit/chunkSize) + 4} }
 
-// room is where the next packet may be read to, or nil when the arena is full. Only
-// keep makes it used.
+// room returns space for the next packet, or nil when the arena is full. The space stays free until keep is called.
 func (a *arena) room() []byte {
 	if a.using >= 0 {
 		c := &a.chunks[a.using]
 		if c.live == 0 {
 			c.used = 0
 		}
-		if len(c.memory)-c.used >= largest {
+		if len(c.memory)-c.used >= maxPacketBytes {
 			return c.memory[c.used:]
 		}
 	}

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// A program in a lab may ask it how late it was: at either host the engine listens on an
-// abstract Unix socket, which belongs to the host's network namespace, and writes one
-// Account as JSON to whoever connects.
+// A program in a lab may ask for the lab's lateness. At each host the engine listens on an abstract Unix socket of
+// the host's network namespace and writes one Account as JSON to each connection.
 const (
 	accountVariable = "FULLPIPE_LAB_ACCOUNT" // in the programs' environment
 	accountAddress  = "@fullpipe-lab"
 )
 
-// Around answers the account of the lab that this process runs in; false outside of one.
-func Around() (a Account, in bool, err error) {
+// Around returns the account of the lab that this process runs in; in is false outside of a lab.
+func Around() (a Account, inLab bool, err error) {
 	address := os.Getenv(accountVariable)
 	if address == "" {
 		return a, false, nil

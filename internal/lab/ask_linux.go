@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answerPrograms tells the programs at a host, when they ask, how late the lab is.
-func (e *inside) answerPrograms(h *host) error {
+// serveAccount serves the lab's account to the programs at a host.
+func (e *inside) serveAccount(h *host) error {
 	var at net.Listener
 	err := onThread(func() (err error) {
 		if err := unix.Setns(h.namespace, unix.CLONE_NEWNET); err != nil {

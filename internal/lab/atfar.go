@@ -7,9 +7,9 @@ import (
 
 const farAddress = "@fullpipe-lab-far"
 
-// AtFar runs a command at the far end of the lab that this process runs in, with env added to
-// what programs there find, and answers what it printed and its exit status. When ctx ends,
-// so does the command. in is false outside of a lab.
+// AtFar runs a command at the far end of the lab that this process runs in and returns its output and exit status.
+// env is added to the environment of the lab's programs. When ctx ends, the command is killed. in is false outside
+// of a lab.
 func AtFar(ctx context.Context, args, env []string, stdin []byte) (stdout, stderr []byte, status int, in bool,
 	err error) {
 	if os.Getenv(accountVariable) == "" {
@@ -19,5 +19,5 @@ func AtFar(ctx context.Context, args, env []string, stdin []byte) (stdout, stder
 	return stdout, stderr, status, true, err
 }
 
-// Inside says whether this process runs in a lab.
+// Inside reports whether this process runs in a lab.
 func Inside() bool { return os.Getenv(accountVariable) != "" }

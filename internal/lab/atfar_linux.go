@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startAtFar has the programs at a host start others at the far one: on an abstract Unix
-// socket, which belongs to the host's network namespace, each connection names one command,
-// with its three files beside it, and is answered with its exit status.
+// startAtFar lets the programs at a host start others at the far one. Each connection to an abstract Unix socket in
+// the host's network namespace names one command, with its three files attached, and receives its exit status.
 func (e *inside) startAtFar(h *host) error {
 	var at *net.UnixListener
 	err := onThread(func() (err error) {
@@ -41,7 +40,7 @@ func (e *inside) startAtFar(h *host) error {
 	return nil
 }
 
-// runAtFar carries out one command; it ends with the connection of whoever asked.
+// runAtFar runs one command; it kills it when the client closes the connection.
 func (e *inside) runAtFar(conn *net.UnixConn) {
 	defer conn.Close()
 	c := controlOf(conn)
@@ -68,7 +67,7 @@ func (e *inside) runAtFar(conn *net.UnixConn) {
 		return
 	}
 	go func() {
-		if _, err := c.receive(&request{}); err != nil { // nobody waits for it any more
+		if _, err := c.receive(&request{}); err != nil { // the client is gone
 			e.mu.Lock()
 			if e.local[pid] != nil {
 				unix.Kill(pid, syscall.SIGTERM)
@@ -79,8 +78,8 @@ func (e *inside) runAtFar(conn *net.UnixConn) {
 	c.send(reply{Status: <-ended})
 }
 
-// atFar starts a command at the far end of the lab that this process runs in and waits for
-// its end, or has it end with ctx.
+// atFar starts a command at the far end of the lab that this process runs in and waits until it ends, or kills it
+// when ctx ends.
 func atFar(ctx context.Context, args, env []string, stdin []byte) (stdout, stderr []byte, status int, err error) {
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: farAddress, Net: "unixpacket"})
 	if err != nil {

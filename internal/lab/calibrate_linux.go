@@ -11,35 +11,32 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// What a round trip takes on this machine besides what the link is asked for: each way a
-// device is read, a timer fires and a program wakes, and no clock here sees it. When a lab
-// starts, a few round trips of its own tell how much that is, and from then on packets go
-// half of it before they are due.
+// Each way a device is read, a timer fires and a program wakes up; no clock here measures that. When a lab starts,
+// a few echoes measure this extra round trip time, and packets then leave half of it before they are due.
 
-// calibration is what came of it.
+// calibration is the measured result.
 type calibration struct {
-	floor time.Duration // of a round trip on a link without delay: nothing asked for comes out as less
-	early int64         // ns before it is due that a packet goes
+	floor time.Duration // round trip on a link without delay: the least possible
+	early int64         // ns before the due time that a packet leaves
 }
 
 const (
-	// usualEarly is for a machine whose hosts cannot echo: what an idle one was seen to need.
+	// usualEarly applies to hosts that do not answer echoes: measured on an idle machine.
 	usualEarly = 70_000 // ns
-	// mostEarly bounds what a busy moment may make of it.
-	mostEarly = 500_000 // ns
-	// probeDelay is the largest delay that it is tried with. Processors sleep the deeper
-	// the longer they are let, but from tick on (a link in use wakes that often) no more.
+	// maxEarly limits the effect of a busy moment.
+	maxEarly = 500_000 // ns
+	// probeDelay is the largest delay to measure. Longer idle times let processors sleep deeper, but a link in use
+	// wakes up each tick.
 	probeDelay  = time.Millisecond
 	probeEchoes = 12
-	// probePause is how long nothing goes between echoes: what follows at once finds everything awake.
+	// probePause separates echoes: without a pause everything is still awake.
 	probePause = 2 * time.Millisecond
-	// A round of echoes tells the floor when another one tells the same: what holds up
-	// this machine for a moment holds up one round, and only ever makes it longer.
+	// Two rounds of echoes must agree. A disturbance delays one round and only ever makes it longer.
 	probeRounds = 6
 	roundsAgree = 25 * time.Microsecond
 )
 
-// calibrate has the link carry echoes between the hosts and tells it what they showed.
+// calibrate sends echoes between the hosts over the link and passes it the result.
 func (e *inside) calibrate(p *link.Path) error {
 	c := calibration{early: usualEarly}
 	delay := min(p.RTT/2, probeDelay)
@@ -48,7 +45,7 @@ func (e *inside) calibrate(p *link.Path) error {
 		c.floor = least
 		var with time.Duration
 		if with, err = e.echoes(delay); err == nil && delay > 0 {
-			c.early = min(max(0, int64(with-2*delay)/2), mostEarly)
+			c.early = min(max(0, int64(with-2*delay)/2), maxEarly)
 		}
 	}
 	if err != nil && !errors.Is(err, errNoEcho) {
@@ -60,8 +57,8 @@ func (e *inside) calibrate(p *link.Path) error {
 
 var errNoEcho = errors.New("no echo")
 
-// echoes answers what a round trip takes over a link of that delay each way: the least of
-// a few rounds, of which two have to agree.
+// echoes returns the round trip time over a link with that delay each way: the least of a few rounds, where two
+// must agree.
 func (e *inside) echoes(delay time.Duration) (time.Duration, error) {
 	if _, err := e.link.ask(request{Op: opProbe, Delay: delay}); err != nil {
 		return 0, err
@@ -81,8 +78,7 @@ func (e *inside) echoes(delay time.Duration) (time.Duration, error) {
 	return rounds[0], nil
 }
 
-// round is the median of some round trips, one after the other, so that half of those to come
-// take no longer than what was asked for.
+// round returns the median of some consecutive round trips.
 func (e *inside) round(delay time.Duration) (usual time.Duration, err error) {
 	var trips []time.Duration
 	err = onThread(func() error {
@@ -113,7 +109,7 @@ func (e *inside) round(delay time.Duration) (usual time.Duration, err error) {
 				i) {
 				return errNoEcho
 			}
-			if i > 0 { // the first one finds caches cold
+			if i > 0 { // the first one runs with cold caches
 				trips = append(trips, time.Since(start))
 			}
 		}
@@ -133,8 +129,8 @@ func (c *carrier) probe(delay time.Duration) {
 	c.use(up, down, nil, 0)
 }
 
-// use has both directions go on with other lanes, and forget what they counted. What was
-// under way is lost: nothing is.
+// use replaces the lanes of both directions and resets their counters. No packets may be in flight: they would be
+// lost.
 func (c *carrier) use(up, down *link.Lane, t *tap, early int64) {
 	for d, lane := range map[*duct]*link.Lane{c.up: up, c.down: down} {
 		d.loop.do(func() {

@@ -10,8 +10,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// carrier moves packets from one TUN device to the other as the link's lanes say: one
-// thread for each direction, or one for both where they share something.
+// carrier moves packets from one TUN device to the other by the link's lanes: one thread for each direction, or one
+// for both when they share state.
+//
+// Flow of a packet:
+//  1. loop.run waits for a device or a due time.
+//  2. duct.readHost reads a packet or a batch of segments from the host's device.
+//  3. duct.offer passes it to the lane, or to the AckHolder as a delayed ACK.
+//  4. link.Lane decides on loss, marks, order and the due time of each segment.
+//  5. duct.deliver writes the due segments to the other host's device.
 type carrier struct{ up, down *duct }
 
 // duct carries one direction. Only its loop's thread touches it.
@@ -25,29 +32,29 @@ type duct struct {
 	config   link.Config
 	acks     *link.AckHolder // or nil
 	tap      *tap            // or nil
-	overflow int64           // packets dropped because memory ended
+	overflow int64           // packets dropped for lack of memory
 	late     tally
 	head     [virtioHeader + 256]byte
 	notice   [virtioHeader + 1280]byte
 	vectors  [2]unix.Iovec
-	spill    [largest]byte // where packets go that there is no memory for
+	spill    [maxPacketBytes]byte // buffer for packets that are dropped for lack of memory
 }
 
-// packet is what was read at once from a device: one packet, or a batch of segments.
+// packet is the result of one read from a device: one packet, or a batch of segments.
 type packet struct {
-	bytes     []byte // with its virtio header
-	chunk     int32
-	waits     int32 // segments still in the lane
-	transport int32
-	header    int32 // length of all headers; 0: a single packet
-	mss       int32
-	segments  int32
-	taken     int64 // when it was read
-	late      int64 // ns that it had waited by then
+	bytes           []byte // with its virtio header
+	chunk           int32
+	pendingSegments int32 // segments still in the lane
+	transport       int32
+	header          int32 // length of all headers; 0: a single packet
+	mss             int32
+	segments        int32
+	readAt          int64 // time of the read
+	late            int64 // ns of lateness at the read
 }
 
 func carry(p *link.Path, nearTUN, farTUN *tun, t *tap) (*carrier, error) {
-	// Devices of old hosts took packets one by one, and a tap tells them apart.
+	// Devices of old hosts read packets one by one, and a tap records each.
 	alone := func(s link.Stack) bool { return t != nil || s.Window > 0 || s.DelayedAck > 0 }
 	p.Up.Single = alone(p.Far)
 	p.Down.Single = alone(p.Near)
@@ -75,18 +82,17 @@ func newDuct(lane *link.Lane, p *link.Path, c link.Config, from, to *tun) *duct 
 	return &duct{lane: lane, from: from, to: to, arena: newArena(memoryFor(c, p.VPN.Depth)), config: c}
 }
 
-// delays has what the host of the stack sends pass its delayed acknowledgements of
-// segments of so many bytes.
+// delays lets the host with this stack delay its acknowledgements of segments of the given size.
 func (d *duct) delays(s link.Stack, segment int) {
 	if s.DelayedAck > 0 {
 		d.acks = &link.AckHolder{Wait: s.DelayedAck, Segment: segment}
 	}
 }
 
-// next is when there is something to do without a packet of the host's, or link.Never.
+// next returns the time of the next work without a new packet from the host, or link.Never.
 func (d *duct) next() int64 { return min(d.lane.Next(), d.acks.Next()) }
 
-// acknowledge offers what was held for as long as acknowledgements are.
+// acknowledge offers the delayed acknowledgements that are due.
 func (d *duct) acknowledge(now int64) {
 	for d.acks.Next() <= now {
 		packet, ok := d.acks.Pop(now)
@@ -98,10 +104,9 @@ func (d *duct) acknowledge(now int64) {
 	}
 }
 
-// memoryFor bounds what one direction holds: four times what its rate brings in the delay
-// and what its queue and its gateway, so many packets, hold, because a batch stays as long
-// as any of its segments. Connections that are bounded one by one have a queue each, of
-// which some are counted. Without a rate it is a figure that no TCP window exceeds.
+// memoryFor limits the memory of one direction: four times its bandwidth-delay product, queue and gateway (in
+// packets), because a batch stays as long as any of its segments. Connections with a rate of their own have a queue
+// each; some are counted. Without a rate it returns more than any TCP window.
 func memoryFor(c link.Config, gateway int) int64 {
 	const without, most, queues = 256 << 20, 4 << 30, 8
 	if c.Rate == 0 {
@@ -116,7 +121,7 @@ func memoryFor(c link.Config, gateway int) int64 {
 	return int64(min(4*(flying+queue), most)) + 8<<20
 }
 
-// account answers what the directions have counted so far, and how late they were.
+// account returns the counters of both directions and their lateness.
 func (c *carrier) account() (up, down link.Counters, upLate, downLate Late) {
 	read := func(d *duct) (n link.Counters, late Late) {
 		d.loop.do(func() {
@@ -131,9 +136,8 @@ func (c *carrier) account() (up, down link.Counters, upLate, downLate Late) {
 	return up, down, upLate, downLate
 }
 
-// takeIn reads what the host has sent, which has waited so many nanoseconds in its device,
-// and answers whether there may be more.
-func (d *duct) takeIn(waited int64) (more bool) {
+// readHost reads packets of the host that have waited the given time in ns. It reports whether there may be more.
+func (d *duct) readHost(waited int64) (more bool) {
 	const atOnce = 16
 	for range atOnce {
 		room := d.arena.room()
@@ -143,7 +147,7 @@ func (d *duct) takeIn(waited int64) (more bool) {
 			}
 			return false
 		}
-		n, err := unix.Read(d.from.fd, room[:largest])
+		n, err := unix.Read(d.from.fd, room[:maxPacketBytes])
 		if err != nil || n <= virtioHeader {
 			return false
 		}
@@ -152,7 +156,7 @@ func (d *duct) takeIn(waited int64) (more bool) {
 	return true
 }
 
-// offer passes on what was read, unless it is an acknowledgement that is to wait.
+// offer passes a packet on, unless it is an acknowledgement to delay.
 func (d *duct) offer(room []byte, n int, waited int64) {
 	if d.acks != nil && room[1]&^gsoECN == gsoNone {
 		f, ok := link.Inspect(room[virtioHeader:n])
@@ -191,22 +195,22 @@ func (d *duct) pass(n int, waited int64) {
 	if d.config.FlowRate > 0 {
 		t.Flow = link.FlowOf(ip, frame)
 	}
-	p.taken = clock()
+	p.readAt = clock()
 	p.late = waited
-	kept, tooBig := d.lane.Offer(p.taken, t)
+	kept, tooBig := d.lane.Offer(p.readAt, t)
 	if tooBig > 0 && !d.config.Silent {
-		d.tellTooBig(ip, frame, t.Beside)
+		d.sendTooBig(ip, frame, t.Beside)
 	}
 	if kept == 0 {
 		d.arena.release(chunk)
 		d.free = append(d.free, t.ID)
 		return
 	}
-	p.waits = int32(kept)
+	p.pendingSegments = int32(kept)
 	d.packets[t.ID] = p
 }
 
-// behindGateways says whether a packet is for the networks behind a VPN's gateways.
+// behindGateways reports whether a packet is for the networks behind a VPN's gateways.
 func behindGateways(ip []byte, f link.Frame) bool {
 	if f.Version == 4 {
 		to := netip.AddrFrom4([4]byte(ip[16:20]))
@@ -226,7 +230,7 @@ func (d *duct) slot() int32 {
 	return int32(len(d.packets) - 1)
 }
 
-// deliver hands over what is due, and answers whether there was anything.
+// deliver delivers due packets and reports whether there were any.
 func (d *duct) deliver() (any bool) {
 	for {
 		now := clock()
@@ -237,11 +241,11 @@ func (d *duct) deliver() (any bool) {
 		any = true
 		p := &d.packets[run.ID]
 		if !run.Lost {
-			d.late.add(p.late+now-max(p.taken, run.Due-d.loop.early), run.Count)
+			d.late.add(p.late+now-max(p.readAt, run.Due-d.loop.early), run.Count)
 			d.write(p, run)
 		}
-		p.waits -= int32(run.Count)
-		if p.waits == 0 {
+		p.pendingSegments -= int32(run.Count)
+		if p.pendingSegments == 0 {
 			d.arena.release(p.chunk)
 			p.bytes = nil
 			d.free = append(d.free, run.ID)
@@ -249,9 +253,8 @@ func (d *duct) deliver() (any bool) {
 	}
 }
 
-// write hands a run to the far device: the packet as it came when the run is all of it,
-// else a new header and the payload where it lies. A device that does not take it (its
-// host is down) has lost it.
+// write writes a run to the far device: the packet unchanged when the run covers it, otherwise a new header and the
+// payload in place. Packets that the device refuses, because its host is down, are lost.
 func (d *duct) write(p *packet, run link.Run) {
 	middle := run.Due - int64(d.config.Delay)/2
 	if run.Count == int(p.segments) {
@@ -286,7 +289,7 @@ func (d *duct) write(p *packet, run link.Run) {
 	unix.Syscall(unix.SYS_WRITEV, uintptr(d.to.fd), uintptr(unsafe.Pointer(&d.vectors)), 2)
 }
 
-func (d *duct) tellTooBig(ip []byte, f link.Frame, beside bool) {
+func (d *duct) sendTooBig(ip []byte, f link.Frame, beside bool) {
 	clear(d.notice[:virtioHeader])
 	if n := link.TooBig(ip, f, d.config.Largest(beside), d.notice[virtioHeader:]); n > 0 {
 		unix.Write(d.from.fd, d.notice[:virtioHeader+n])

@@ -15,8 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// programVariable makes the test binary one end of a transfer: "receive", which prints
-// a checksum of what came, or "send ADDRESS".
+// programVariable makes the test binary one end of a transfer: "receive", which prints a checksum of its input, or
+// "send ADDRESS".
 const programVariable = "FULLPIPE_LAB_TEST_PROGRAM"
 
 const contentPort = ":7000"
@@ -54,7 +54,7 @@ func transferEnd(what string) error {
 	return err
 }
 
-// countFaults prints how many segments a host's kernel refused, but for SYNs that came twice.
+// countFaults prints how many segments a host's kernel refused, without duplicate SYNs.
 const countFaults = `cat /proc/thread-self/net/snmp /proc/thread-self/net/netstat | awk '
 	$1 == "Tcp:" || $1 == "TcpExt:" {
 		if (!named[$1]++) { for (i = 2; i <= NF; i++) name[i] = $i; next }
@@ -62,23 +62,23 @@ const countFaults = `cat /proc/thread-self/net/snmp /proc/thread-self/net/netsta
 	}
 	END { print n["InErrs"] - n["TCPSYNChallenge"] + n["InCsumErrors"] }'`
 
-// Super-packets that were cut apart, lost in part, doubled, overtaken and stripped of
-// options still carry what was sent, and the kernel finds no fault with them.
-func TestContentArrivesWhole(t *testing.T) {
-	arrivesWhole(t, "rate=unlimited,rtt=0ms",
+// Split, partly lost, duplicated, reordered and option-stripped super-packets still carry the original data, and
+// the kernel counts no errors.
+func TestLab_ContentUnchanged(t *testing.T) {
+	checkContent(t, "rate=unlimited,rtt=0ms",
 		"rate=1gbit,rtt=1ms,loss=0.8%,duplicate=4%,reorder=4%/1ms,seed=3",
 		"rate=unlimited,rtt=1ms,loss=2%/5,strip=timestamps+sack",
 		"rate=300mbit,rtt=1ms,queue=12packets,mtu=1300")
 }
 
-// And so does what gateways and an old host had in hand.
-func TestContentArrivesWhole_OldAndTunnelled(t *testing.T) {
-	arrivesWhole(t, "rate=300mbit,rtt=1ms,stack=windows-xp,duplex=half",
+// The same with gateways and an old host on the path.
+func TestLab_ContentUnchangedWithGateways(t *testing.T) {
+	checkContent(t, "rate=300mbit,rtt=1ms,stack=windows-xp,duplex=half",
 		"rate=300mbit,rtt=1ms,vpn=gateway,crypto=200mbit,loss=0.8%,seed=3",
 		"rate=300mbit,rtt=1ms,vpn=wireguard,loss=0.8%,seed=3")
 }
 
-func arrivesWhole(t *testing.T, paths ...string) {
+func checkContent(t *testing.T, paths ...string) {
 	t.Parallel()
 	want := sha256.New()
 	if _, err := io.Copy(want, content()); err != nil {
@@ -90,7 +90,7 @@ func arrivesWhole(t *testing.T, paths ...string) {
 			l := startLab(t, path)
 			for _, version := range []int{4, 6} {
 				if got := carryContent(t, l, version); got != fmt.Sprintf("%x", want.Sum(nil)) {
-					t.Errorf("IPv%d: what arrived has the checksum %s, want %x", version, got, want.Sum(nil))
+					t.Errorf("IPv%d: the received data has the checksum %s, want %x", version, got, want.Sum(nil))
 				}
 				for _, e := range []*End{l.Near, l.Far} {
 					if faults, err := e.Output("sh", "-c", countFaults); err != nil || strings.TrimSpace(string(faults)) != "0" {
@@ -102,7 +102,7 @@ func arrivesWhole(t *testing.T, paths ...string) {
 	}
 }
 
-// carryContent sends the content from near to far and answers the checksum of what arrived.
+// carryContent sends the content from near to far and returns the checksum at the receiver.
 func carryContent(t *testing.T, l *Lab, version int) string {
 	t.Helper()
 	address := l.Far.Addr.String()
@@ -128,9 +128,9 @@ func carryContent(t *testing.T, l *Lab, version int) string {
 	return strings.TrimSpace(string(out.bytes))
 }
 
-// A marking queue marks what agreed to ECN and drops what did not, and a sender that is told
-// in time loses nothing.
-func TestMarkingQueue(t *testing.T) {
+// A marking queue marks ECN connections and drops packets of others. A sender that reacts to the marks in time
+// loses nothing.
+func TestLab_ECNMarks(t *testing.T) {
 	t.Parallel()
 	for _, agreed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ECN %v", agreed), func(t *testing.T) {

@@ -65,7 +65,7 @@ func (c *control) send(message any, files ...*os.File) error {
 	return err
 }
 
-// receive waits for one message. Files that come with it are the caller's to close.
+// receive waits for one message. The caller closes the files that come with it.
 func (c *control) receive(into any) ([]int, error) {
 	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buffer, c.oob)
 	if err != nil {

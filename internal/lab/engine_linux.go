@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// inside is the engine as its own process sees it.
+// inside is the engine in its own process.
 type inside struct {
 	control *control
 	path    link.Path
@@ -27,7 +27,7 @@ type inside struct {
 	mu       sync.Mutex       // guards what follows, and sending
 	children map[int]int      // PID to process ID
 	pids     map[int]int      // process ID to PID
-	local    map[int]chan int // PID of what programs in the lab started, to where its status goes
+	local    map[int]chan int // PID of a program that another one in the lab started, to the channel for its status
 	seen     map[syscall.Signal]int
 	spawned  chan struct{}
 }
@@ -36,7 +36,7 @@ type inside struct {
 const controlFD = 3
 
 func engineMain() {
-	runtime.LockOSThread() // so that no thrown-away thread is the process's first
+	runtime.LockOSThread() // so that the process's first thread is never discarded
 	debug.SetGCPercent(400)
 	c, err := newControl(os.NewFile(controlFD, "control"))
 	if err != nil {
@@ -53,7 +53,7 @@ func engineMain() {
 		var r request
 		files, err := c.receive(&r)
 		if err != nil {
-			os.Exit(0) // whoever used this lab has gone, and so goes the PID namespace
+			os.Exit(0) // the lab's user is gone; the PID namespace ends with this process
 		}
 		e.handle(r, files)
 		for _, fd := range files {
@@ -62,16 +62,15 @@ func engineMain() {
 	}
 }
 
-// privateMounts gives the lab a /proc that shows its own processes. Where that is not
-// allowed the old one stays: programs still work, but see other process numbers there.
+// privateMounts gives the lab a /proc with its own processes. Without permission the old one stays: programs work,
+// but see other process numbers there.
 func privateMounts() {
 	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil {
 		unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
 }
 
-// catchSignals counts what comes from the terminal, which also went to the near
-// program, so that it is not passed on a second time.
+// catchSignals counts signals of the terminal. The near program receives them too, so they are not forwarded.
 func (e *inside) catchSignals() {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
@@ -138,7 +137,7 @@ func (e *inside) build(p *link.Path, files []int) error {
 	e.path = *p
 	nearWays := []way{{nearOutside, farOutside}}
 	farWays := []way{{farOutside, nearOutside}}
-	if p.VPN.Kind == link.Gateway { // on the same device: it is between the hosts that packets part
+	if p.VPN.Kind == link.Gateway { // packets separate between the hosts, on one device
 		nearWays = append(nearWays, way{nearInside, farInside})
 		farWays = append(farWays, way{farInside, nearInside})
 	}
@@ -146,7 +145,7 @@ func (e *inside) build(p *link.Path, files []int) error {
 	for _, end := range []struct {
 		name  string
 		stack link.Stack
-		from  link.Config // what reaches it
+		from  link.Config // traffic that reaches it
 		ways  []way
 	}{{near, p.Near, p.Down, nearWays}, {far, p.Far, p.Up, farWays}} {
 		var t *tun
@@ -171,7 +170,7 @@ func (e *inside) build(p *link.Path, files []int) error {
 		return fmt.Errorf("near end: %w", err)
 	}
 	for _, h := range e.hosts {
-		if err := e.answerPrograms(h); err != nil {
+		if err := e.serveAccount(h); err != nil {
 			return fmt.Errorf("%s end: %w", h.name, err)
 		}
 	}
@@ -183,7 +182,7 @@ func (e *inside) build(p *link.Path, files []int) error {
 
 // startLink hands the devices, and a capture's file, to the process that carries.
 func (e *inside) startLink(p *link.Path, nearTUN, farTUN *tun, capture []int) (err error) {
-	if e.link, err = startLink(slow(p)); err != nil {
+	if e.link, err = startLink(fitsRealTime(p)); err != nil {
 		return err
 	}
 	descriptors := append([]int{nearTUN.fd, farTUN.fd}, capture...)
@@ -202,8 +201,8 @@ func (e *inside) startLink(p *link.Path, nearTUN, farTUN *tun, capture []int) (e
 	return err
 }
 
-// segmentOf is the payload of the largest segments, without options, that a lane and a
-// VPN let through to an old host, whose own device takes 1500 bytes.
+// segmentOf returns the payload of the largest segments, without options, that a lane and a VPN carry to an old
+// host, whose device has an MTU of 1500 bytes.
 func segmentOf(c link.Config, v link.VPN) int {
 	const device, headers = 1500, 40
 	most := device
@@ -248,9 +247,8 @@ func (e *inside) kill(id int, s syscall.Signal) error {
 	return unix.Kill(pid, s)
 }
 
-// forward passes a signal on that the lab's user got for the n-th time, unless it comes
-// to this process as well: then it went to the whole process group and the near program
-// has it.
+// forward forwards the n-th signal of the lab's user, unless this process received it too: then the whole process
+// group has it.
 func (e *inside) forward(id int, s syscall.Signal, n int) {
 	const wait = 50 * time.Millisecond
 	for deadline := time.Now().Add(wait); time.Now().Before(deadline); time.Sleep(time.Millisecond) {

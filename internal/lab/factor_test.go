@@ -14,9 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The scale factor that a host offers is its stack's, for programs that know nothing of the
-// lab, and with factor= whatever they ask for.
-func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
+// The host's stack determines the window scale for all programs; factor= overrides it.
+func TestLab_WindowScaleOfStack(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	for _, test := range []struct {
 		stack  string
@@ -50,7 +49,7 @@ func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
 			}
 			factors := offered(t, name)
 			if len(factors) < 2 {
-				t.Fatalf("%d answers to handshakes were captured", len(factors))
+				t.Fatalf("captured %d SYN-ACKs", len(factors))
 			}
 			for _, f := range factors {
 				if f != test.factor {
@@ -61,7 +60,7 @@ func TestForeignProgramsOfferTheStacksFactor(t *testing.T) {
 	}
 }
 
-// offered reads the scale factors of a capture's SYN-ACKs from far; -1 where there is none.
+// offered returns the window scales of a capture's SYN-ACKs from far; -1 without one.
 func offered(t *testing.T, name string) (factors []int) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -101,8 +100,8 @@ func scaleOf(tcp []byte) int {
 	return -1
 }
 
-// Each connection gets its bound, however many there are, and no more.
-func TestConnectionsAreBoundEach(t *testing.T) {
+// Each connection gets its own rate, however many there are.
+func TestLab_RatePerConnection(t *testing.T) {
 	const bound = 8e6 // bit/s at the IP layer
 	for streams, flag := range map[int]string{1: "1", 2: "2"} {
 		t.Run(flag, func(t *testing.T) {
@@ -117,8 +116,8 @@ func TestConnectionsAreBoundEach(t *testing.T) {
 	}
 }
 
-// A connection begins with as many segments as its stack says, whatever program opens it.
-func TestConnectionsBeginAsTheStackSays(t *testing.T) {
+// TestLab_InitialWindow: a connection starts with the stack's initial window in any program.
+func TestLab_InitialWindow(t *testing.T) {
 	for stack, want := range map[string]string{"server-2012": "cwnd:4", "windows-10": "cwnd:10", "linux-6.1": "cwnd:10"} {
 		t.Run(stack, func(t *testing.T) {
 			t.Parallel()

@@ -22,13 +22,12 @@ type host struct {
 	name      string
 	namespace int
 	stack     link.Stack
-	// congestion is what a route has to choose, because the namespace may not; or "".
+	// congestion control set by the route, because the namespace may not; or ""
 	congestion string
 }
 
-// newHost makes a network namespace on the calling thread, which stays in it, with a
-// TUN device of that MTU that leads everywhere else; segment is the payload of the
-// largest segments that will reach it.
+// newHost makes a network namespace on the calling thread, which stays in it, with a TUN device as the default
+// route. segment is the payload of the largest segments that reach the host.
 func newHost(name string, stack link.Stack, mtu, segment int, ways ...way) (*host, *tun, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, nil, fmt.Errorf("network namespace: %w", err)
@@ -66,8 +65,8 @@ func newHost(name string, stack link.Stack, mtu, segment int, ways ...way) (*hos
 	return h, t, h.configure(deviceName, mtu, ways...)
 }
 
-// quietIPv6 keeps hosts from sending anything of their own accord: each packet on the
-// link is a program's. A host without IPv6 is fine.
+// quietIPv6 stops hosts from sending packets of their own: each packet on the link is a program's. A host without
+// IPv6 is fine.
 func quietIPv6() error {
 	for _, name := range []string{"ipv6.conf.default.addr_gen_mode=1", "ipv6.conf.default.router_solicitations=0",
 		"ipv6.conf.default.accept_ra=0", "ipv6.conf.default.dad_transmits=0"} {
@@ -83,8 +82,7 @@ func writeSysctl(name, value string) error {
 	return os.WriteFile("/proc/sys/net/"+strings.ReplaceAll(name, ".", "/"), []byte(value), 0)
 }
 
-// setSysctls makes a stack. A setting that this kernel does not have is left out; one
-// that may not be set here is answered.
+// setSysctls sets a stack's sysctls. It skips those that this kernel lacks and returns those that it may not set.
 func setSysctls(settings []link.Sysctl) (refused map[string]string, err error) {
 	refused = map[string]string{}
 	settings = append([]link.Sysctl{{Name: "ipv4.ping_group_range", Value: "0 0"}}, settings...)
@@ -100,11 +98,10 @@ func setSysctls(settings []link.Sysctl) (refused map[string]string, err error) {
 	return refused, nil
 }
 
-// receiveBuffer is the tcp_rmem that gives a window. From Linux 6.6 on the window is the
-// share of the free buffer that payload had of the first full segment's memory
-// (tcp_measure_rcv_mss): 1460 bytes of 2304, say, in 256ths, when packets come one by one. It
-// stops growing when one more segment than it would fit (tcp_grow_window). Before, it
-// is half of the buffer, by tcp_adv_win_scale 1.
+// receiveBuffer returns the tcp_rmem for a window. Since Linux 6.6 the window is the payload's share of the first
+// full segment's memory (tcp_measure_rcv_mss), in 256ths: 1460 of 2304 bytes for single packets. It stops growing
+// when it has room for one more segment (tcp_grow_window). Before 6.6 it is half of the buffer (tcp_adv_win_scale
+// 1).
 func receiveBuffer(window, segment int) int {
 	var u unix.Utsname
 	var major, minor int
@@ -119,13 +116,11 @@ func receiveBuffer(window, segment int) int {
 	return (window*256+share-1)/share + memory
 }
 
-// way is an address of this host's and the peer's that it is used to reach: the zero
-// peer is everybody else.
+// way is a host address and the peer that it reaches; a zero peer is the default route.
 type way struct{ self, peer address }
 
-// configure brings a device up. The host's congestion, when not empty, becomes the
-// default by way of the routes: a namespace may not choose an algorithm for all its
-// sockets that the machine's administrator has not allowed to everybody.
+// configure brings a device up. Routes set the host's congestion control: a namespace may not choose one for all
+// sockets unless the administrator allowed it for everybody.
 func (h *host) configure(name string, mtu int, ways ...way) error {
 	device, err := netlink.LinkByName(name)
 	if err != nil {
@@ -137,7 +132,7 @@ func (h *host) configure(name string, mtu int, ways ...way) error {
 	}
 	for _, w := range ways {
 		for _, f := range []struct{ self, peer netip.Addr }{{w.self.v4, w.peer.v4}, {w.self.v6, w.peer.v6}} {
-			if err := h.lead(device, f.self, f.peer); err != nil {
+			if err := h.addRoute(device, f.self, f.peer); err != nil {
 				return err
 			}
 		}
@@ -145,9 +140,8 @@ func (h *host) configure(name string, mtu int, ways ...way) error {
 	return nil
 }
 
-// lead gives the device an address and a route from it to the peer. A machine without
-// IPv6 is fine.
-func (h *host) lead(device netlink.Link, self, peer netip.Addr) error {
+// addRoute gives the device an address and a route from it to the peer. A machine without IPv6 is fine.
+func (h *host) addRoute(device netlink.Link, self, peer netip.Addr) error {
 	bits := self.BitLen()
 	local := &net.IPNet{IP: self.AsSlice(), Mask: net.CIDRMask(bits, bits)}
 	err := netlink.AddrReplace(device, &netlink.Addr{IPNet: local, Flags: unix.IFA_F_NODAD | unix.IFA_F_NOPREFIXROUTE})
@@ -161,11 +155,10 @@ func (h *host) lead(device netlink.Link, self, peer netip.Addr) error {
 	if peer.IsValid() {
 		to = &net.IPNet{IP: peer.AsSlice(), Mask: net.CIDRMask(bits, bits)}
 	}
-	// Linux forgets the route's window with the first growth of a buffer, but not the scale
-	// factor that it chose by it, and with that the largest window.
+	// Linux forgets the route's window when a buffer first grows, but keeps the window scale that the window gave.
 	route := &netlink.Route{LinkIndex: device.Attrs().Index, Dst: to, Src: self.AsSlice(), Congctl: h.congestion,
 		Scope: netlink.SCOPE_LINK, InitCwnd: h.stack.InitialWindow, Window: h.stack.LargestWindow}
-	if h.stack.DelayedAck > 0 { // the link delays: what the kernel delays as well would count twice
+	if h.stack.DelayedAck > 0 { // the link delays ACKs: the kernel must not delay them too
 		route.QuickACK = 1
 	}
 	if self.Is6() {

@@ -1,15 +1,12 @@
-// Package lab makes a path of package link real: two hosts with the TCP of this
-// machine's kernel, each in a network namespace of its own, and the link between them,
-// for any program.
+// Package lab builds a path of package link with the kernel's TCP: two hosts, each in a network namespace of its
+// own, and the link between them, for any program.
 //
-// A lab is one re-executed child of this process, the engine, that owns the
-// namespaces, the two TUN devices and the link; the programs at either end are its
-// children. It is the first process of a PID namespace and ends when its control
-// socket does, so whatever is killed, nothing is left: no process, no device, no name.
-// Labs run side by side and inside one another.
+// A lab is one re-executed child of this process, the engine. It owns the namespaces, the two TUN devices and the
+// link; the programs at either end are its children. It is the first process of a PID namespace and ends when its
+// control socket closes. Whichever process is killed, no process, device or name is left. Labs run concurrently and
+// inside one another.
 //
-// A program that uses this package calls Engine first thing in main (a test in
-// TestMain).
+// A program that uses this package calls Engine first in main (a test in TestMain).
 package lab
 
 import (
@@ -24,15 +21,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// Addresses of the two hosts (RFC 2544's and RFC 5180's ranges for benchmarks). All
-// labs use the same ones.
+// Addresses of the two hosts, from the benchmark ranges of RFC 2544 and RFC 5180. All labs use the same ones.
 var (
 	NearAddr  = netip.MustParseAddr("198.18.0.1")
 	FarAddr   = netip.MustParseAddr("198.18.0.2")
 	NearAddr6 = netip.MustParseAddr("2001:2::1")
 	FarAddr6  = netip.MustParseAddr("2001:2::2")
 
-	// what leads through a VPN
+	// addresses inside a VPN
 	nearInside  = address{netip.MustParseAddr("198.19.0.1"), netip.MustParseAddr("2001:2:0:1::1")}
 	farInside   = address{netip.MustParseAddr("198.19.0.2"), netip.MustParseAddr("2001:2:0:1::2")}
 	nearOutside = address{NearAddr, NearAddr6}
@@ -41,11 +37,11 @@ var (
 
 type address struct{ v4, v6 netip.Addr }
 
-// Host is one of the two hosts' addresses: Addr and Addr6 lead through the path's VPN
-// when it has one, Outside and Outside6 past it. Without a VPN they are the same.
+// Host contains a host's addresses: Addr and Addr6 lead through the path's VPN, if any, Outside and Outside6 past
+// it. Without a VPN they are equal.
 type Host struct{ Addr, Addr6, Outside, Outside6 netip.Addr }
 
-// Hosts are the addresses on a path.
+// Hosts returns the addresses on a path.
 func Hosts(p link.Path) (near, far Host) {
 	if p.VPN.Kind == "" {
 		return Host{NearAddr, NearAddr6, NearAddr, NearAddr6}, Host{FarAddr, FarAddr6, FarAddr, FarAddr6}
@@ -53,14 +49,13 @@ func Hosts(p link.Path) (near, far Host) {
 	return Host{nearInside.v4, nearInside.v6, NearAddr, NearAddr6}, Host{farInside.v4, farInside.v6, FarAddr, FarAddr6}
 }
 
-// Config says what lab to start.
+// Config describes a lab.
 type Config struct {
 	Path link.Path
-	// Tap, when not nil, gets a capture from the middle of the link: headers, in the
-	// order and with the times of the link's own clock. It costs super-packets: each
-	// segment is then carried by itself.
+	// Tap, when not nil, receives a capture of packet headers at the middle of the link, with times of the link's
+	// clock. With a tap the link carries each segment by itself, which costs CPU time.
 	Tap *os.File
-	// Stderr is where the engine writes when it fails badly; nil is this process's.
+	// Stderr receives the engine's fatal errors; nil is this process's.
 	Stderr *os.File
 }
 
@@ -77,7 +72,7 @@ type End struct {
 	lab  *Lab
 }
 
-// Start makes a lab. The context bounds the making only; Close ends the lab.
+// Start starts a lab. The context limits only the start; Close ends the lab.
 func Start(ctx context.Context, c Config) (*Lab, error) {
 	e, err := startEngine(ctx, c)
 	if err != nil {
@@ -90,23 +85,22 @@ func Start(ctx context.Context, c Config) (*Lab, error) {
 	return l, nil
 }
 
-// Close ends every program in the lab and the lab itself, and waits until they are
-// gone.
+// Close ends the lab and all its programs and waits until they are gone.
 func (l *Lab) Close() error { return l.engine.close() }
 
-// Counters are what the link has done so far, up and down.
+// Counters returns the link's counters, up and down.
 func (l *Lab) Counters() (up, down link.Counters, err error) {
 	up, down, _, err = l.Counted()
 	return up, down, err
 }
 
-// Account is how late the link has been so far.
+// Account returns how late the link has been.
 func (l *Lab) Account() (Account, error) {
 	_, _, a, err := l.Counted()
 	return a, err
 }
 
-// Counted is both, of one moment.
+// Counted returns both, read at one time.
 func (l *Lab) Counted() (up, down link.Counters, a Account, err error) {
 	r, err := l.engine.ask(request{Op: opCounters})
 	if err != nil {
@@ -115,9 +109,8 @@ func (l *Lab) Counted() (up, down link.Counters, a Account, err error) {
 	return r.Counters[0], r.Counters[1], *r.Account, nil
 }
 
-// The control protocol: one JSON object a packet over a SOCK_SEQPACKET socket pair,
-// files beside it. Requests carry a Tag that the reply repeats; replies with Tag 0 tell
-// of a process's end.
+// The control protocol: one JSON object a packet over a SOCK_SEQPACKET socket pair, with files attached. A reply
+// repeats its request's Tag; replies with Tag 0 report the end of a process.
 type request struct {
 	Tag      int
 	Op       string
@@ -129,8 +122,8 @@ type request struct {
 	Dir      string     `json:",omitempty"`
 	OwnGroup bool       `json:",omitempty"`
 	Signal   int        `json:",omitempty"`
-	Seen     int        `json:",omitempty"` // how often the sender has had that signal itself
-	// Delay of a link that is tried out; then what that showed.
+	Seen     int        `json:",omitempty"` // how often the sender received that signal
+	// Delay of a link to measure, then the results.
 	Delay time.Duration `json:",omitempty"`
 	Floor time.Duration `json:",omitempty"`
 	Early int64         `json:",omitempty"`
@@ -168,15 +161,13 @@ const (
 // engineName is argv[0] of an engine child.
 const engineName = "fullpipe-lab-engine"
 
-// linkName is argv[0] of the process that carries a lab's packets: the engine's child, in
-// a session of its own. Nothing else runs in it, so neither a program of the lab nor the
-// engine's own work (a WireGuard in software) stands between a timer and its thread; and
-// where the kernel shares processors among sessions (autogroups), the link's share is not
-// that of the programs it carries, which may use all of theirs.
+// linkName is argv[0] of the process that carries a lab's packets: the engine's child, in a session of its own. It
+// does nothing else, so neither a program of the lab nor the engine's WireGuard delays its timers. With autogroup
+// scheduling, its share of the CPU is separate from that of the lab's programs.
 const linkName = "fullpipe-lab-link"
 
-// Engine must be called first in main: in an engine child it does the engine's work
-// and never returns; in any other process it does nothing.
+// Engine must be called first in main. In an engine child it runs the engine and never returns; in any other
+// process it does nothing.
 func Engine() {
 	if len(os.Args) != 1 {
 		return
@@ -189,15 +180,15 @@ func Engine() {
 	}
 }
 
-// Failed is an error of the lab's own, with what to try.
+// Failed is an error of the lab, with advice.
 type Failed struct{ Message, Hint string }
 
 func (e *Failed) Error() string { return e.Message }
 
-// Try tells what may help.
+// Try returns the advice.
 func (e *Failed) Try() string { return e.Hint }
 
-// environment is what a program at one end finds set.
+// environment returns the environment of a program at one end.
 func environment(inherited []string, p link.Path, end string, stack link.Stack, added []string) []string {
 	own := []string{"FULLPIPE_END=" + end, "FULLPIPE_SENDER_RULE=" + stack.SenderRule,
 		"FULLPIPE_RECEIVER_RULE=" + stack.ReceiverRule(), accountVariable + "=" + accountAddress}
@@ -209,8 +200,7 @@ func environment(inherited []string, p link.Path, end string, stack link.Stack, 
 	return lastOfEach(slices.Concat(inherited, own, added))
 }
 
-// lastOfEach leaves out variables that are set again further on: programs take the
-// first of two.
+// lastOfEach removes variables that are set again later: programs use the first of two.
 func lastOfEach(variables []string) (kept []string) {
 	seen := map[string]bool{}
 	for _, v := range slices.Backward(variables) {

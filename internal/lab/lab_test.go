@@ -50,7 +50,7 @@ func startLab(t *testing.T, text string) *Lab {
 	return l
 }
 
-func TestProgramsReachEachOther(t *testing.T) {
+func TestLab_ProgramsReachEachOther(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=10ms")
 	for _, target := range []string{"$FULLPIPE_FAR", "$FULLPIPE_FAR6", "127.0.0.1"} {
@@ -64,11 +64,11 @@ func TestProgramsReachEachOther(t *testing.T) {
 	}
 	up, down, err := l.Counters()
 	if err != nil || up.Delivered != 6 || down.Delivered != 6 {
-		t.Errorf("carried %d up, %d down, %v; want 6 each and nothing but what was sent", up.Delivered, down.Delivered, err)
+		t.Errorf("carried %d up, %d down, %v; want 6 each and no other packets", up.Delivered, down.Delivered, err)
 	}
 }
 
-func TestStatusesPass(t *testing.T) {
+func TestRun_ReturnsExitStatus(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rtt=1ms")
 	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -TERM $$": 143, "kill -KILL $$": 137} {
@@ -78,8 +78,8 @@ func TestStatusesPass(t *testing.T) {
 	}
 }
 
-// What a command is given holds, whatever its parent had.
-func TestAddedVariablesHold(t *testing.T) {
+// An added variable replaces an inherited one.
+func TestRun_EnvironmentOverrides(t *testing.T) {
 	got := lastOfEach([]string{"A=1", "B=2", "FULLPIPE_KEY=old", "C=3", "FULLPIPE_KEY=new", "A="})
 	if want := []string{"B=2", "C=3", "FULLPIPE_KEY=new", "A="}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

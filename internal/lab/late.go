@@ -5,82 +5,78 @@ import (
 	"time"
 )
 
-// Late is how much later than an exact link one direction did what it had to do. Times
-// are counted for each packet: from when it could have been taken out of its host's device
-// and handed to the other host until it was, both waits together. A thread that had no
-// packet in hand shows as late too: while there is traffic it wakes once a millisecond.
+// Late describes the lateness of one direction against an exact link. The time of a packet is its wait in its
+// host's device plus its wait for delivery, each beyond what an exact link needs. A thread without packets counts
+// too: while there is traffic it wakes up once a millisecond.
 type Late struct {
 	P50, P99, Max time.Duration
-	// Stalls counts the times that the direction's thread did not run for leastStall or
-	// more when it should have, and Stalled is their sum.
+	// Stalls counts the times that the direction's thread was at least minStall late to run. Stalled is their sum.
 	Stalls  int64
 	Stalled time.Duration
-	// Watched is for how long lateness was looked after: while packets were under way
-	// and a second longer.
+	// Watched is the observed time: packets were in flight then or up to 1 s before.
 	Watched time.Duration
 	Packets int64
 }
 
 const (
-	// leastStall is what counts as one. A thread of the fair class may wait a slice of
-	// 3 ms (Linux's base slice) for another; what is below comes from timers and wakes.
-	leastStall = 2 * time.Millisecond
-	// mostStalled is the share of the time that a link may have stood still and still be
-	// believed: with more, what it carries is visibly less than its rate.
-	mostStalled = 0.005
-	// mostLate (or this share of the round trip) is what the 99th percentile may be late.
-	mostLate      = 250 * time.Microsecond
-	mostLateShare = 0.05
-	// traffic is how long after the last packet a link counts as in use.
+	// minStall is the least stall. A thread of the fair class may wait a 3 ms slice (Linux's base slice) for another;
+	// shorter delays come from timers and wake-ups.
+	minStall = 2 * time.Millisecond
+	// maxStalled is the largest share of time that a link may stall. Above it the link visibly carries less than its
+	// rate.
+	maxStalled = 0.005
+	// maxLate, or this share of the RTT, limits the 99th percentile of lateness.
+	maxLate      = 250 * time.Microsecond
+	maxLateShare = 0.05
+	// traffic is how long after its last packet a link counts as in use.
 	traffic = int64(time.Second)
 )
 
-// Believable says whether a link of that round trip was exact enough for what was
-// measured on it to count.
+// Believable reports whether a link with that RTT was exact enough for measurements.
 func (l Late) Believable(rtt time.Duration) bool {
-	return l.Stalled.Seconds() <= mostStalled*l.Watched.Seconds() &&
-		l.P99 <= max(mostLate, time.Duration(mostLateShare*float64(rtt)))
+	return l.Stalled.Seconds() <= maxStalled*l.Watched.Seconds() &&
+		l.P99 <= max(maxLate, time.Duration(maxLateShare*float64(rtt)))
 }
 
-// Worse has the larger of each figure.
+// Worse returns the larger of each value.
 func (l Late) Worse(other Late) Late {
 	return Late{max(l.P50, other.P50), max(l.P99, other.P99), max(l.Max, other.Max), max(l.Stalls, other.Stalls),
 		max(l.Stalled, other.Stalled), max(l.Watched, other.Watched), max(l.Packets, other.Packets)}
 }
 
-// Account is what a lab says of itself: how late either direction was, and the least
-// round trip that two hosts of this machine can have, as measured when the lab started.
+// Account describes a lab's exactness: how late each direction was, and the least RTT of two hosts on this machine,
+// measured when the lab started.
 type Account struct {
 	Up, Down Late
-	RTT      time.Duration // asked for
-	Floor    time.Duration // 0: the hosts do not echo
+	RTT      time.Duration // configured
+	Floor    time.Duration // 0: the hosts do not answer echoes
 	At       time.Duration // when the link's counters were read, by its own clock
 }
 
-// Worse is the worse of the two directions, figure by figure.
+// Worse returns the larger value of the two directions.
 func (a Account) Worse() Late { return a.Up.Worse(a.Down) }
 
-// Believable says whether both directions are.
+// Believable reports whether both directions are.
 func (a Account) Believable() bool { return a.Up.Believable(a.RTT) && a.Down.Believable(a.RTT) }
 
-// stalls counts, in nanoseconds, when a thread did not run although it should have.
+// stalls counts a thread's delays, in ns.
 type stalls struct{ count, total, longest, watched int64 }
 
-// waited counts a thread's wait, or its work, that was longer than it should have been.
+// waited counts a thread's wait or work that took too long.
 func (s *stalls) waited(late int64) {
 	s.longest = max(s.longest, late)
-	if late >= int64(leastStall) {
+	if late >= int64(minStall) {
 		s.count++
 		s.total += late
 	}
 }
 
-// rounds is a thread's account of its rounds of work and waiting. Times are in nanoseconds.
+// rounds records a thread's rounds of work and waiting, in ns.
 type rounds struct {
 	stalls
-	since  int64 // when this round began
-	behind int64 // how late that was
-	used   int64 // when there was a packet last
+	since  int64 // start of this round
+	behind int64 // its lateness
+	used   int64 // last packet
 }
 
 // worked ends the work of a round at now and reports whether the link is in use.
@@ -107,12 +103,11 @@ func (r *rounds) next(now, late int64, inUse bool) {
 	r.since = now
 }
 
-// tally counts packets by how late they were. Its buckets are microseconds up to 64, then
-// 32 to each doubling: 3 % wide.
+// tally counts packets by lateness. Its buckets are 1 µs wide up to 64 µs, then 32 for each doubling: 3 % wide.
 type tally struct {
 	counts  [tallyBuckets]int64
 	packets int64
-	most    int64 // ns
+	max     int64 // ns
 }
 
 const (
@@ -126,17 +121,17 @@ func tallyBucket(ns int64) int {
 	return min(tallyFine*shift+int(us>>shift), tallyBuckets-1)
 }
 
-// tallyLeast is the least time, in nanoseconds, that goes into a bucket.
-func tallyLeast(bucket int) int64 {
+// tallyLowerBound returns the lower bound of a bucket in ns.
+func tallyLowerBound(bucket int) int64 {
 	shift := max(0, bucket/tallyFine-1)
 	return int64(bucket-tallyFine*shift) << shift * 1000
 }
 
-// add counts n packets that were late by so many nanoseconds.
+// add counts n packets with this lateness in ns.
 func (t *tally) add(late int64, n int) {
 	t.counts[tallyBucket(late)] += int64(n)
 	t.packets += int64(n)
-	t.most = max(t.most, late)
+	t.max = max(t.max, late)
 }
 
 func (t *tally) quantile(share float64) time.Duration {
@@ -144,14 +139,14 @@ func (t *tally) quantile(share float64) time.Duration {
 	for bucket, n := range t.counts {
 		left -= n
 		if left < 0 {
-			return time.Duration(min(tallyLeast(bucket), t.most))
+			return time.Duration(min(tallyLowerBound(bucket), t.max))
 		}
 	}
-	return time.Duration(t.most)
+	return time.Duration(t.max)
 }
 
-// lateOf puts together what a direction's packets and its thread have to tell.
+// lateOf combines the lateness of a direction's packets and of its thread.
 func lateOf(t *tally, s *stalls) Late {
-	return Late{t.quantile(0.5), t.quantile(0.99), time.Duration(max(t.most, s.longest)), s.count, time.Duration(s.total),
+	return Late{t.quantile(0.5), t.quantile(0.99), time.Duration(max(t.max, s.longest)), s.count, time.Duration(s.total),
 		time.Duration(s.watched), t.packets}
 }

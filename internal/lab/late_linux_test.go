@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// linkOf finds the process that carries a lab's packets: a child of its engine.
+// linkOf returns the PID of the process that carries a lab's packets: a child of its engine.
 func linkOf(t *testing.T, l *Lab) int {
 	t.Helper()
 	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.engine.child.Process.Pid))
@@ -53,9 +53,9 @@ func halt(t *testing.T, pid int, span time.Duration) time.Duration {
 	return took
 }
 
-// TestStallsAreCounted checks that a stop of the link's process counts as a stall in both
-// directions. One packet is under way in each for a minute, so that the link is in use.
-func TestStallsAreCounted(t *testing.T) {
+// TestAccount_CountsStalls checks that a stop of the link's process counts as a stall in both directions. A packet in
+// flight for 1 min in each keeps the link in use.
+func TestAccount_CountsStalls(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=2m")
 	for end, to := range map[*End]string{l.Near: "$FULLPIPE_FAR", l.Far: "$FULLPIPE_NEAR"} {
@@ -88,9 +88,8 @@ func TestStallsAreCounted(t *testing.T) {
 	}
 }
 
-// A lab knows what a round trip takes at least, whatever was asked for, and counts none of
-// its own echoes.
-func TestFloorIsKnown(t *testing.T) {
+// A lab measures its least RTT whatever its delay is, and does not count its own echoes.
+func TestAccount_Floor(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"rtt=0ms", "rate=10mbit,rtt=30ms,loss=100%",
 		"rate=10mbit,rtt=3ms,duplex=half,stack=windows-95"} {

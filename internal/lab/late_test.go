@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A bucket's least time is at most what went into it, and 1/32 less at most.
+// A bucket's lower bound is at most its values, and less by at most 1/32.
 func TestTallyBuckets(t *testing.T) {
 	for ns := int64(0); ns < int64(time.Minute); ns += 1 + ns/7 {
-		least := tallyLeast(tallyBucket(ns))
+		least := tallyLowerBound(tallyBucket(ns))
 		if least > ns || ns-least > max(1000, ns/32) {
 			t.Fatalf("%d ns went to the bucket of %d", ns, least)
 		}
@@ -35,7 +35,7 @@ func TestLateness(t *testing.T) {
 	}
 }
 
-// TestRounds checks what a thread's account says of stops while it waits and while it works.
+// TestRounds checks the recorded stops of a thread while it waits and works.
 func TestRounds(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, c := range []struct {
@@ -88,8 +88,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// The quantile of nothing is nothing.
-func TestNoPackets(t *testing.T) {
+// Without packets the quantile is 0.
+func TestTally_Empty(t *testing.T) {
 	if got := lateOf(&tally{}, &stalls{}); got != (Late{}) {
 		t.Errorf("%+v", got)
 	}

@@ -26,8 +26,8 @@ import (
 // userVariable makes the test binary a lab's user of its own, to be killed.
 const userVariable = "FULLPIPE_LAB_TEST_USER"
 
-// labUser runs a lab with all that a lab can hold, whose programs leave children behind, one of them a daemon, and
-// exits with the near program's status.
+// labUser runs a lab with all features, whose programs leave children (one a daemon), and exits with the near
+// program's status.
 func labUser() {
 	path, err := link.Parse("rate=20mbit,rtt=1ms,vpn=wireguard")
 	if err != nil {
@@ -54,7 +54,7 @@ func labUser() {
 	os.Exit(status)
 }
 
-// poll asks until the answer is yes, or a minute has passed.
+// poll repeats ask until it returns true or 1 min has passed.
 func poll(ask func() bool) bool {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func inNamespace(pidNamespace string) (pids []int) {
 	return pids
 }
 
-// holders lists the processes that are in one of the network namespaces or hold it open.
+// holders lists the processes that are in one of the network namespaces or have it open.
 func holders(namespaces []string) (pids []string) {
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/fd/*"} {
 		all, _ := filepath.Glob(pattern)
@@ -129,12 +129,12 @@ type ending struct {
 	status int // of the user; -1: killed
 }
 
-// forever is a program that ends when it is told to.
+// forever is a program that runs until it is killed.
 const forever = "echo ready; exec sleep 1000"
 
-// TestNothingIsLeft_Signals and TestNothingIsLeft_Kills check that nothing of a lab outlives its user.
-func TestNothingIsLeft_Signals(t *testing.T) {
-	nothingIsLeft(t, []ending{
+// TestLab_NothingLeftAfterSignals and TestLab_NothingLeftAfterKills check that nothing of a lab outlives its user.
+func TestLab_NothingLeftAfterSignals(t *testing.T) {
+	checkNothingLeft(t, []ending{
 		{"interrupt", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGINT) }, 130},
 		{"terminate", forever, func(s scene) error { return s.user.Process.Signal(syscall.SIGTERM) }, 143},
 		{"terminate until it ends a program that ignores it", `trap "" INT TERM; ` + forever, func(s scene) error {
@@ -146,8 +146,8 @@ func TestNothingIsLeft_Signals(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeft_Kills(t *testing.T) {
-	nothingIsLeft(t, []ending{
+func TestLab_NothingLeftAfterKills(t *testing.T) {
+	checkNothingLeft(t, []ending{
 		{"kill the user", forever, func(s scene) error { return s.user.Process.Kill() }, -1},
 		{"kill the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGKILL) }, 125},
 		{"crash the engine", forever, func(s scene) error { return syscall.Kill(s.engine, syscall.SIGSEGV) }, 125},
@@ -155,7 +155,7 @@ func TestNothingIsLeft_Kills(t *testing.T) {
 	})
 }
 
-func nothingIsLeft(t *testing.T, tests []ending) {
+func checkNothingLeft(t *testing.T, tests []ending) {
 	testenv.Need(t, testenv.Lab)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -214,14 +214,14 @@ func nothingIsLeft(t *testing.T, tests []ending) {
 				}
 				return len(processes)+len(users) == 0
 			}) {
-				t.Fatalf("left behind: processes %v, namespaces held by %v", processes, users)
+				t.Fatalf("left behind: processes %v, namespaces open in %v", processes, users)
 			}
 		})
 	}
 }
 
-// Labs that come and go leave this process as it was.
-func TestCloseReleasesEverything(t *testing.T) {
+// Starting and closing labs leaves this process unchanged.
+func TestClose_ReleasesEverything(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	descriptors := func() int {
 		all, err := os.ReadDir("/proc/self/fd")

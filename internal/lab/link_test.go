@@ -31,8 +31,8 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// A path that tells its MTU carries TCP, segment by segment and in super-packets.
-func TestTCPFindsTheMTU(t *testing.T) {
+// TCP over a path that reports its MTU, segment by segment and in super-packets.
+func TestLab_PathMTUDiscovery(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=2ms,mtu=1400")
 	s := iperf3(t, l, "-n", "300K")
@@ -42,7 +42,7 @@ func TestTCPFindsTheMTU(t *testing.T) {
 	}
 }
 
-func TestMiddleboxStrips(t *testing.T) {
+func TestLab_MiddleboxStripsOptions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		path   string
@@ -71,8 +71,8 @@ func TestMiddleboxStrips(t *testing.T) {
 	}
 }
 
-// The counters of a transfer add up, and what the link lost the kernel has sent again.
-func TestLossIsRepaired(t *testing.T) {
+// The counters of a transfer add up, and the kernel retransmits the link's losses.
+func TestLab_RetransmitsLosses(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=10ms,loss=1%,duplicate=0.5%,reorder=0.5%,jitter=2ms,seed=5")
 	s := iperf3(t, l, "-n", "1M")
@@ -86,7 +86,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-func TestNarrowPathsCarryTCP(t *testing.T) {
+func TestLab_NarrowPaths(t *testing.T) {
 	t.Parallel()
 	for path, most := range map[string]float64{
 		"rate=100mbit,rtt=5ms,police=10mbit/30kB": 10e6,
@@ -105,7 +105,7 @@ func TestNarrowPathsCarryTCP(t *testing.T) {
 	}
 }
 
-func TestLabsNest(t *testing.T) {
+func TestLab_Nested(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rtt=1ms")
 	inner := Command{Args: []string{"/proc/self/exe"}, Env: []string{userVariable + "=ping -n -c 1 $FULLPIPE_FAR"}}

@@ -10,13 +10,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// loop is one thread that carries one direction, or both where they share something.
-// Nothing else touches its ducts: who wants to know or to change something asks the
-// thread, so that no thread of less weight ever holds what this one waits for.
+// loop is one thread that carries one direction, or both when they share state. Only this thread touches its ducts.
+// Other threads send it functions to run, so no thread of lower priority ever owns a lock that it needs.
 type loop struct {
 	ducts []*duct
 	late  rounds
-	early int64 // ns before it is due that a packet goes; see calibrate
+	early int64 // ns before the due time that a packet leaves; see calibrate
 
 	wake  int // an eventfd
 	asked chan func()
@@ -34,7 +33,7 @@ func newLoop(ducts ...*duct) (*loop, error) {
 	return l, nil
 }
 
-// do has the loop's thread call f, and waits until it has.
+// do runs f on the loop's thread and waits until it returns.
 func (l *loop) do(f func()) {
 	done := make(chan struct{})
 	l.asked <- func() { f(); close(done) }
@@ -49,14 +48,14 @@ var origin = time.Now()
 func clock() int64 { return int64(time.Since(origin)) }
 
 const (
-	// together is how long a thread that has just worked leaves what falls due: waking for
-	// each packet of a fast link would cost more than a timer can tell apart.
-	together = 30_000 // ns
-	// tick is the longest wait while there is traffic, for stalls to show.
+	// coalesce is how long a thread that has just worked delays due packets: a wake-up for each packet of a fast link
+	// would cost more than a timer's resolution.
+	coalesce = 30_000 // ns
+	// tick is the longest wait while there is traffic, so that stalls show.
 	tick = int64(time.Millisecond)
 )
 
-// run is a loop's thread: deliver what is due, take in what is there, wait for either.
+// run is a loop's thread: it delivers due packets, reads new ones and waits for either.
 func (l *loop) run() {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // timers to the nanosecond, not to 50 µs
@@ -74,7 +73,7 @@ func (l *loop) run() {
 		for _, d := range l.ducts {
 			d.acknowledge(l.late.since)
 			delivered := d.deliver()
-			took := d.takeIn(l.late.behind / 2) // packets that came meanwhile waited half of it on average
+			took := d.readHost(l.late.behind / 2) // new packets waited half of it on average
 			more = more || took
 			packets = packets || delivered || took || d.next() != link.Never
 		}
@@ -89,7 +88,7 @@ func (l *loop) run() {
 		}
 		until := link.Never
 		if next != link.Never {
-			until = max(next-l.early, woken+together)
+			until = max(next-l.early, woken+coalesce)
 		}
 		if inUse {
 			until = min(until, now+tick)
@@ -109,7 +108,7 @@ func (l *loop) run() {
 	}
 }
 
-// attend does what was asked of the thread, and forgets devices that their host deleted.
+// attend runs the requested functions and drops devices that their host deleted.
 func (l *loop) attend(waitFor []unix.PollFd) {
 	if waitFor[0].Revents&unix.POLLIN != 0 {
 		var count [8]byte

@@ -12,12 +12,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// as runs a lab of this binary as an ordinary user who finds /dev/net/tun in the given
-// mode, in a mount namespace of its own.
+// as runs a lab of this binary as an ordinary user with the given mode of /dev/net/tun, in a mount namespace of its
+// own.
 func as(t *testing.T, mode, script string) (string, error) {
 	t.Helper()
 	testenv.Need(t, testenv.Root)
-	// Test binaries lie where only their owner may go.
+	// Only the owner may read the directories of test binaries.
 	dir, err := os.MkdirTemp("", "fullpipe-lab")
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// Command is a program to run at one end, as exec.Cmd. Args[0] is looked up in PATH.
-// The program finds the lab's addresses in FULLPIPE_NEAR, FULLPIPE_FAR,
-// FULLPIPE_NEAR6 and FULLPIPE_FAR6, those that lead past a VPN in FULLPIPE_NEAR_OUTSIDE
-// and so on, and in FULLPIPE_SENDER_RULE the buffering rule that a fullpipe sending from
-// this end has to obey.
+// Command is a program to run at one end, as exec.Cmd. Args[0] is looked up in PATH. The environment has the lab's
+// addresses in FULLPIPE_NEAR, FULLPIPE_FAR, FULLPIPE_NEAR6 and FULLPIPE_FAR6, and those past a VPN in
+// FULLPIPE_NEAR_OUTSIDE and so on. FULLPIPE_SENDER_RULE has the buffering rule for a fullpipe that sends from this
+// end.
 type Command struct {
 	Args   []string
 	Env    []string // added to this process's environment
@@ -22,13 +21,12 @@ type Command struct {
 	Stdin  *os.File // nil is /dev/null
 	Stdout io.Writer
 	Stderr io.Writer
-	// OwnGroup keeps the program out of the terminal's foreground process group: Ctrl-C
-	// does not reach it.
+	// OwnGroup keeps the program out of the terminal's foreground process group: it does not receive Ctrl-C.
 	OwnGroup bool
 }
 
-// NotRun says that a command could not be started; Status is what a shell would exit
-// with: 127 not found, 126 found but not to be run.
+// NotRun reports that a command could not be started. Status is what a shell would return: 127 not found, 126 not
+// executable.
 type NotRun struct {
 	Command string
 	Status  int
@@ -68,8 +66,8 @@ func (e *End) Run(c Command) (int, error) {
 	return p.Wait()
 }
 
-// Output runs a command at this end and returns what it printed on standard output. A
-// status other than 0 is an error with the end of what it printed on standard error.
+// Output runs a command at this end and returns its standard output. A status other than 0 is an error with the end
+// of its standard error.
 func (e *End) Output(args ...string) ([]byte, error) {
 	var out, problems tail
 	status, err := e.Run(Command{Args: args, Stdout: &out, Stderr: &problems})
@@ -79,15 +77,13 @@ func (e *End) Output(args ...string) ([]byte, error) {
 	return out.bytes, err
 }
 
-// Listening says whether any program listens on a TCP port at this end.
+// Listening reports whether any program listens on a TCP port at this end.
 func (e *End) Listening() (bool, error) {
 	r, err := e.lab.engine.ask(request{Op: opListening, End: e.name})
 	return r.Listening, err
 }
 
-// AwaitListener gives a server that was started at this end the time it needs, so that
-// the other end finds it: until something listens here, the program has ended or a
-// second is over.
+// AwaitListener waits until a program listens at this end, the server p has ended, or 1 s is over.
 func (e *End) AwaitListener(ctx context.Context, p *Process) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -113,9 +109,8 @@ func (t *tail) Write(p []byte) (int, error) { t.bytes = append(t.bytes, p...); r
 
 func (t *tail) last(n int) []byte { return t.bytes[max(0, len(t.bytes)-n):] }
 
-// Wait waits for the program to end and for its output to be copied. The status of one
-// killed by a signal is 128 and the signal's number. An error means that the lab ended
-// first.
+// Wait waits until the program has ended and its output is copied. The status after a signal is 128 plus the
+// signal's number. An error means that the lab ended first.
 func (p *Process) Wait() (int, error) {
 	<-p.done
 	p.copied.Do(func() {
@@ -131,7 +126,7 @@ func (p *Process) Wait() (int, error) {
 // Done is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Signal sends a signal to the program. One that has ended already is no error.
+// Signal sends a signal to the program. It returns nil when the program has already ended.
 func (p *Process) Signal(s os.Signal) error {
 	number, err := signalNumber(s)
 	if err != nil {

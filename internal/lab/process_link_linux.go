@@ -15,10 +15,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// linkProcess is the engine's side of it.
+// linkProcess is the engine's side of the link process.
 type linkProcess struct {
 	pid     int
-	mu      sync.Mutex // held from a request to its reply
+	mu      sync.Mutex // locked from a request to its reply
 	control *control
 }
 
@@ -32,7 +32,7 @@ func startLink(realTime bool) (*linkProcess, error) {
 		Sys: &syscall.SysProcAttr{Setsid: true}}
 	var pid int
 	err = onThread(func() (err error) {
-		hurry(realTime)
+		raisePriority(realTime)
 		pid, err = syscall.ForkExec("/proc/self/exe", []string{linkName}, attr)
 		return err
 	})
@@ -43,25 +43,23 @@ func startLink(realTime bool) (*linkProcess, error) {
 	return &linkProcess{pid: pid, control: ours}, nil
 }
 
-// fastest (bit/s) is up to which a link is a real-time process. A faster one would take the
-// processors from the programs that it carries.
-const fastest = 1e9
+// maxRealTimeRate is the largest rate, in bit/s, of a real-time link. A faster link would take the processors from the
+// programs that it carries.
+const maxRealTimeRate = 1e9
 
-// slow says whether neither direction is faster.
-func slow(p *link.Path) bool {
-	return p.Up.Rate > 0 && p.Up.Rate <= fastest && p.Down.Rate > 0 && p.Down.Rate <= fastest
+// fitsRealTime reports whether both directions are at most that fast.
+func fitsRealTime(p *link.Path) bool {
+	return p.Up.Rate > 0 && p.Up.Rate <= maxRealTimeRate && p.Down.Rate > 0 && p.Down.Rate <= maxRealTimeRate
 }
 
-// hurry has the calling thread, and the link that it starts, run as soon as a timer fires:
-// as a real-time process, where that is wanted and allowed (CAP_SYS_NICE); else with the
-// largest weight and a short slice (Linux 6.12), by which one that wakes may interrupt one
-// that runs; else, as the weight takes CAP_SYS_NICE too, with the slice alone.
+// raisePriority makes the calling thread, and the link that it starts, run as soon as a timer fires. It sets real-time
+// scheduling if wanted and permitted (CAP_SYS_NICE), otherwise the largest weight and a short slice (Linux 6.12),
+// otherwise the slice alone.
 //
-// All threads of the link need the same, which is why it is set before the program starts:
-// Go's sysmon takes hold of a thread that is in a system call (runtime.setBlockOnExitSyscall,
-// Go 1.26) and lets go of it again. A real-time thread that wakes on the same processor in
-// between spins there until Linux gives ordinary threads a turn: 35 to 90 ms.
-func hurry(realTime bool) {
+// All threads of the link need the same priority, so it is set before the program starts. Go's sysmon briefly takes
+// over a thread in a system call (runtime.setBlockOnExitSyscall, Go 1.26). A real-time thread that wakes up on the
+// same processor then spins for 35 to 90 ms, until Linux runs ordinary threads.
+func raisePriority(realTime bool) {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 	if realTime && unix.SchedSetAttr(0, &attr, 0) == nil {
 		return
@@ -72,7 +70,7 @@ func hurry(realTime bool) {
 	attr.Nice = -20
 	if unix.SchedSetAttr(0, &attr, 0) != nil {
 		attr.Nice = 0
-		unix.SchedSetAttr(0, &attr, 0) // refused, the machine is only less exact under load
+		unix.SchedSetAttr(0, &attr, 0) // without permission the machine is only less exact under load
 	}
 }
 
@@ -91,12 +89,12 @@ func (p *linkProcess) ask(r request, files ...*os.File) (back reply, err error) 
 	return back, nil
 }
 
-// linkMain is that process: it is told of a path and the two devices, and then asked what
-// became of them until the engine ends, and the PID namespace with it.
+// linkMain is the link process. It receives a path and the two devices, then serves requests until the engine and
+// its PID namespace end.
 func linkMain() {
 	debug.SetGCPercent(400)
-	runtime.GOMAXPROCS(max(4, runtime.NumCPU())) // so that a thread back from a system call never waits for one
-	// The session's weight; refused without CAP_SYS_NICE, which leaves it that of any other.
+	runtime.GOMAXPROCS(max(4, runtime.NumCPU())) // so that a thread never waits for a processor after a system call
+	// The session's weight; without CAP_SYS_NICE it stays ordinary.
 	os.WriteFile("/proc/self/autogroup", []byte("-20"), 0)
 	c, err := newControl(os.NewFile(controlFD, "control"))
 	if err != nil {
@@ -120,7 +118,7 @@ func linkMain() {
 	}
 }
 
-// carrying is the link as its own process sees it.
+// carrying is the link in its own process.
 type carrying struct {
 	carrier *carrier
 	path    link.Path
@@ -128,7 +126,7 @@ type carrying struct {
 	floor   time.Duration
 }
 
-// handle does what the engine asks; the files that come with a request are its own.
+// handle runs a request of the engine; it owns the request's files.
 func (l *carrying) handle(r request, files []int) (back reply, err error) {
 	switch {
 	case r.Op == opBuild && l.carrier == nil && len(files) >= 2:

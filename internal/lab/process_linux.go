@@ -38,8 +38,7 @@ func (e *engine) start(end string, c Command) (*Process, error) {
 	return p, nil
 }
 
-// files opens what the program has as standard input, output and error, and answers
-// which of them are to be closed here.
+// files opens a program's standard input, output and error, and returns those to close here.
 func (p *Process) files(c Command) (all, ours []*os.File, err error) {
 	stdin := c.Stdin
 	if stdin == nil {
@@ -74,7 +73,7 @@ func (p *Process) files(c Command) (all, ours []*os.File, err error) {
 	return all, ours, nil
 }
 
-// same says whether two writers are one, which then must be written to by one goroutine.
+// same reports whether two writers are one, which then needs a single goroutine.
 func same(a, b io.Writer) bool {
 	defer func() { _ = recover() }() // types that cannot be compared are not the same
 	return a == b

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insistence is how long after a first SIGTERM a second one kills the near program: one that a shell sent to the
-// group and to the process came twice, and was meant once.
-const insistence = time.Second
+// minKillInterval is the least time between a first SIGTERM and a second one that kills the near program. A shell that
+// signals both the group and the process sends two at once.
+const minKillInterval = time.Second
 
 func run(ctx context.Context, r Run) (int, error) {
 	l, err := Start(ctx, r.Config)
@@ -34,7 +34,7 @@ func run(ctx context.Context, r Run) (int, error) {
 		return 0, err
 	}
 	seen := map[os.Signal]int{}
-	var asked time.Time // to end, by SIGTERM, the first time
+	var asked time.Time // time of the first SIGTERM
 	for {
 		select {
 		case s := <-r.Signals:
@@ -42,7 +42,7 @@ func run(ctx context.Context, r Run) (int, error) {
 			if err != nil {
 				return 0, err
 			}
-			if s == unix.SIGTERM && !asked.IsZero() && time.Since(asked) >= insistence {
+			if s == unix.SIGTERM && !asked.IsZero() && time.Since(asked) >= minKillInterval {
 				if err := p.Signal(unix.SIGKILL); err != nil {
 					return 0, err
 				}

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onThread runs f on a thread that is thrown away afterwards, whatever namespace f left
-// it in.
+// onThread runs f on a thread that is discarded afterwards, whatever namespace f left it in.
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -24,7 +23,7 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// spawn starts a program of the lab's user's.
+// spawn starts a program for the lab's user.
 func (e *inside) spawn(r request, files []int) (int, error) {
 	pid, err := e.launch(r, files)
 	if err == nil {
@@ -34,7 +33,7 @@ func (e *inside) spawn(r request, files []int) (int, error) {
 	return pid, err
 }
 
-// launch starts a program at one end; e.mu is held until its PID is entered.
+// launch starts a program at one end. The caller locks e.mu until the PID is recorded.
 func (e *inside) launch(r request, files []int) (int, error) {
 	h := e.hosts[r.End]
 	if h == nil || len(files) != 3 || len(r.Args) == 0 {
@@ -87,9 +86,8 @@ func exitNotRun(err error) int {
 	return 126
 }
 
-// reap waits for every child there is: as the first process of its namespace the
-// engine inherits its programs' orphans too. It releases a PID only under e.mu, so that kill
-// never signals a process that is gone.
+// reap waits for all children, including orphans: the engine is the first process of its namespace. It releases a
+// PID only under e.mu, so that kill never signals another process.
 func (e *inside) reap() {
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -108,7 +106,7 @@ func (e *inside) reap() {
 			continue
 		}
 		if e.link != nil && pid == e.link.pid {
-			os.Exit(1) // a lab without a link is none
+			os.Exit(1) // a lab needs its link
 		}
 		code := status.ExitStatus()
 		if status.Signaled() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sent is what iperf3 says of a transfer from near to far.
+// sent is iperf3's result of a transfer from near to far.
 type sent struct {
 	Intervals []struct {
 		Streams []struct {
@@ -26,8 +26,7 @@ type sent struct {
 	} `json:"end"`
 }
 
-// iperf3 runs a transfer of so many bytes, or seconds, over the lab's link. What it
-// calls received leaves out what was on the way when the sender was done.
+// iperf3 runs a transfer over the lab's link. Its received bytes exclude data in flight at the sender's end.
 func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 	t.Helper()
 	if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
@@ -55,7 +54,7 @@ func awaitListener(t *testing.T, e *End) {
 	}
 }
 
-func TestStacksHaveTheirWindows(t *testing.T) {
+func TestLab_WindowsOfStacks(t *testing.T) {
 	tests := []struct {
 		stack      string
 		least, max int // the largest window: a segment more when short segments came, rounded up by the scale

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engine is the lab's user's side of an engine child.
+// engine is the user's side of an engine child.
 type engine struct {
 	child   *exec.Cmd
 	control *control
@@ -66,8 +66,7 @@ func startEngine(ctx context.Context, c Config) (*engine, error) {
 	return e, nil
 }
 
-// namespaces are what the engine is born into. A user namespace is needed, and made,
-// only by those who may not make the others.
+// namespaces returns the engine's namespaces. Only users without privileges need a user namespace.
 func namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS}
 	if !mayAdminister() {
@@ -98,8 +97,7 @@ func refused(err error) error {
 	return fmt.Errorf("starting the engine: %w", err)
 }
 
-// withheld says what may help where even who made the namespaces may not do in them what
-// a lab needs.
+// withheld returns advice when even a user namespace lacks the permissions that a lab needs.
 func withheld(err error) error {
 	for _, code := range []error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT} {
 		if errors.Is(err, code) {
@@ -111,7 +109,7 @@ func withheld(err error) error {
 	return err
 }
 
-// listen takes the engine's messages until it ends, then ends whatever waits for it.
+// listen reads the engine's messages until it ends, then ends all waiting calls.
 func (e *engine) listen() {
 	var err error
 	for {
@@ -158,7 +156,7 @@ var errClosed = errors.New("the lab is closed")
 
 func (e *engine) close() error {
 	var failed error
-	if e.tapped { // let the capture be finished, but not for ever
+	if e.tapped { // wait a limited time for the end of the capture
 		give := time.AfterFunc(5*time.Second, func() { e.child.Process.Kill() })
 		_, failed = e.ask(request{Op: opFinish})
 		if errors.Is(failed, errClosed) {
@@ -171,7 +169,7 @@ func (e *engine) close() error {
 		e.failure = errClosed
 	}
 	e.mu.Unlock()
-	e.child.Process.Kill() // its PID namespace dies with it
+	e.child.Process.Kill() // its PID namespace ends with it
 	<-e.ended
 	if e.failure != errClosed {
 		return e.failure
@@ -195,8 +193,7 @@ func (e *engine) ask(r request, files ...*os.File) (reply, error) {
 	return got, nil
 }
 
-// send registers who waits for the reply, and a process that will be there with it,
-// before the engine can answer.
+// send registers the waiting call and the new process before the engine can reply.
 func (e *engine) send(r *request, answer chan reply, p *Process, files []*os.File) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

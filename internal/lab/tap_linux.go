@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// tap writes what passes the middle of the link to a pcap file (nanoseconds, raw IP,
-// headers only): behind each direction's queue and line, half of its delay from either
-// end. Times are the link's own, exact. What the link loses does not get there.
+// tap writes the packets at the middle of the link to a pcap file (nanoseconds, raw IP, headers only): after each
+// direction's queue and line, half of its delay from either end. Times are exact, of the link's clock. Lost packets
+// are missing.
 type tap struct {
-	start time.Time // of the clock
-	after int64     // ns from a packet's time in the middle until it surely was added
-	stop  chan struct{}
-	done  chan error
+	start  time.Time // of the clock
+	settle int64     // ns from a packet's time at the middle until it is certainly recorded
+	stop   chan struct{}
+	done   chan error
 
 	mu      sync.Mutex // guards pending
 	pending []tapped
@@ -32,7 +32,7 @@ type tapped struct {
 const tapLength = 128
 
 func newTap(file *os.File, slowest time.Duration) (*tap, error) {
-	t := &tap{start: origin, after: int64(slowest + 200*time.Millisecond), stop: make(chan struct{}),
+	t := &tap{start: origin, settle: int64(slowest + 200*time.Millisecond), stop: make(chan struct{}),
 		done: make(chan error, 1)}
 	header := make([]byte, 24)
 	order := binary.LittleEndian
@@ -48,7 +48,7 @@ func newTap(file *os.File, slowest time.Duration) (*tap, error) {
 	return t, nil
 }
 
-// add notes a packet of so many bytes that passed the middle at time at.
+// add records a packet of this length at the middle at time at.
 func (t *tap) add(at int64, header []byte, length int) {
 	p := tapped{at: at, length: uint16(length)}
 	p.kept = uint16(copy(p.header[:], header))
@@ -57,8 +57,7 @@ func (t *tap) add(at int64, header []byte, length int) {
 	t.mu.Unlock()
 }
 
-// write brings packets into the order of their times, which the two directions' threads
-// do not keep, until finish.
+// write sorts packets by time, since the two directions' threads run independently, until finish.
 func (t *tap) write(file *os.File) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -69,7 +68,7 @@ func (t *tap) write(file *os.File) {
 		horizon := int64(0)
 		select {
 		case <-tick.C:
-			horizon = clock() - t.after
+			horizon = clock() - t.settle
 		case <-t.stop:
 			horizon = clock()
 			open = false
@@ -107,7 +106,7 @@ func (t *tap) record(out *bufio.Writer, p *tapped) error {
 	return err
 }
 
-// finish writes what is left and closes the file.
+// finish writes the remaining packets and closes the file.
 func (t *tap) finish() error {
 	close(t.stop)
 	return <-t.done

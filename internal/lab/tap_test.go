@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The capture has every packet that was delivered, in the order of time.
-func TestTapSeesWhatPasses(t *testing.T) {
+// The capture contains every delivered packet, in order of time.
+func TestTap_RecordsDeliveredPackets(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	t.Parallel()
 	path, err := link.Parse("rate=20mbit,rtt=20ms,jitter=2ms,loss=1%,seed=2")
@@ -60,7 +60,7 @@ func TestTapSeesWhatPasses(t *testing.T) {
 		total += int64(length)
 		at += 16 + int(kept)
 	}
-	// A few may have passed after the counters were read.
+	// A few packets may pass after the counters were read.
 	if n := up.Delivered + down.Delivered; packets < n || packets > n+20 || total < up.DeliveredBytes+down.DeliveredBytes {
 		t.Errorf("captured %d packets and %d bytes; delivered %d and %d", packets, total, n, up.DeliveredBytes+
 			down.DeliveredBytes)

@@ -7,13 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tun is one end's device as the engine holds it. Each packet read or written is
-// preceded by a virtio header.
+// tun is one end's device. Each packet has a virtio header in front.
 type tun struct{ fd int }
 
-// virtioHeader is the length of struct virtio_net_hdr (linux/virtio_net.h): flags,
-// gso_type (a byte each), hdr_len, gso_size, csum_start, csum_offset (two bytes each, in
-// this machine's order).
+// virtioHeader is the length of struct virtio_net_hdr (linux/virtio_net.h): flags, gso_type (1 byte each), hdr_len,
+// gso_size, csum_start, csum_offset (2 bytes each, native byte order).
 const virtioHeader = 10
 
 const (
@@ -26,8 +24,8 @@ const (
 
 const tunPath = "/dev/net/tun"
 
-// openTUN makes a TUN device in the calling thread's network namespace that leaves
-// checksums undone and TCP uncut.
+// openTUN makes a TUN device in the calling thread's network namespace without checksums and with segmentation
+// offload.
 func openTUN(name string) (*tun, error) {
 	fd, err := attachTUN(name, unix.IFF_VNET_HDR)
 	if err != nil {
@@ -41,8 +39,7 @@ func openTUN(name string) (*tun, error) {
 	return &tun{fd}, nil
 }
 
-// attachTUN makes a TUN device in the calling thread's network namespace and answers
-// the descriptor that its packets pass.
+// attachTUN makes a TUN device in the calling thread's network namespace and returns its descriptor.
 func attachTUN(name string, flags uint16) (int, error) {
 	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -25,10 +25,9 @@ import (
 // Addresses in tunnels that a test makes.
 const nearTunnel, farTunnel = "10.9.0.1", "10.9.0.2"
 
-// What plan --vpn computes is what travels: packets of many sizes through the lab's gateways,
-// a real WireGuard, a real OpenVPN and, where the kernel has it, its own VXLAN, one by one by
-// the link's counters. ESP, GRE and GENEVE are not in the kernels that this was tried on.
-func TestPlannedTunnelsPacketByPacket(t *testing.T) {
+// The packet sizes that plan --vpn computes match the link's counters: packets of many sizes through the lab's
+// gateways, WireGuard, OpenVPN and, if the kernel has it, VXLAN. ESP, GRE and GENEVE were not available.
+func TestLab_TunnelPacketSizes(t *testing.T) {
 	for _, test := range []struct {
 		path, tunnel string
 		start        func(t *testing.T, l *Lab, mtu int) // nil: the path has it
@@ -49,14 +48,14 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 			to := "$FULLPIPE_FAR"
 			if test.start != nil {
 				test.start(t, l, inner)
-				to = "-I " + nearTunnel + " " + farTunnel // far answers on the plain path, too, before the tunnel is up
+				to = "-I " + nearTunnel + " " + farTunnel // far also replies on the plain path before the tunnel is up
 			}
 			ping := func(packet int, seconds float64) bool {
 				_, err := l.Near.Output("sh", "-c", fmt.Sprintf("ping -n -c 1 -W %g -s %d -M do %s", seconds, packet-28, to))
 				return err == nil
 			}
 			const late = 50                                   // s: a packet that takes as long is lost
-			if !poll(func() bool { return ping(100, 0.2) }) { // neighbours and keys are found first
+			if !poll(func() bool { return ping(100, 0.2) }) { // address resolution and key exchange come first
 				t.Fatal("nothing gets through")
 			}
 			awaitQuiet(t, l)
@@ -85,7 +84,7 @@ func TestPlannedTunnelsPacketByPacket(t *testing.T) {
 	}
 }
 
-// awaitQuiet waits until nothing but what a test sends is under way.
+// awaitQuiet waits until only the test's own packets are in flight.
 func awaitQuiet(t *testing.T, l *Lab) {
 	t.Helper()
 	last := int64(-1)
@@ -104,8 +103,7 @@ func awaitQuiet(t *testing.T, l *Lab) {
 	}
 }
 
-// startVXLAN joins the hosts by the kernel's own VXLAN, with neighbours that need not be
-// asked for.
+// startVXLAN connects the hosts by the kernel's VXLAN, with static neighbours.
 func startVXLAN(t *testing.T, l *Lab, mtu int) {
 	t.Helper()
 	testenv.Need(t, testenv.VXLAN)
@@ -124,8 +122,7 @@ func startVXLAN(t *testing.T, l *Lab, mtu int) {
 	}
 }
 
-// startOpenVPN joins the hosts by OpenVPN with AES-256-GCM, each of which knows the other by
-// its certificate.
+// startOpenVPN connects the hosts by OpenVPN with AES-256-GCM; each verifies the other's certificate.
 func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 	t.Helper()
 	program := testenv.Program(t, testenv.OpenVPN)
@@ -145,14 +142,14 @@ func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 		_, err := l.Far.Output("grep", "-q", ":04AA ", "/proc/net/udp", "/proc/net/udp6")
 		return err == nil
 	}
-	if !poll(listens) { // where it does not, near tries again after seconds
+	if !poll(listens) { // otherwise near retries only after seconds
 		t.Fatal("openvpn does not listen")
 	}
 	start(l.Near, "near", "--tls-client --remote "+l.Far.Addr.String()+" --ifconfig "+nearTunnel+" "+farTunnel+
 		" --peer-fingerprint "+farPrint)
 }
 
-// selfSigned writes a certificate and its key, and answers the certificate's fingerprint.
+// selfSigned writes a certificate and its key and returns the certificate's fingerprint.
 func selfSigned(t *testing.T, dir, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -9,9 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// A packet through a VPN has exactly the size on the line that the protocol says; one
-// past it is as it was.
-func TestPacketsInATunnel(t *testing.T) {
+// Packets through a VPN have the size that the protocol gives; packets past it are unchanged.
+func TestLab_VPNPacketSizes(t *testing.T) {
 	t.Parallel()
 	const packet = 1300
 	for path, carried := range map[string]int{

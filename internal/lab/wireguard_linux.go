@@ -21,8 +21,7 @@ const (
 	tunnelPort = 51820
 )
 
-// tunnel joins the two hosts by WireGuard over the link: a device at either end whose
-// datagrams are sent from that host. Like all else in the lab it ends with the engine.
+// tunnel connects the two hosts by WireGuard over the link. It ends with the engine.
 func tunnel(nearHost, farHost *host, mtu int) error {
 	nearKey, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -61,7 +60,7 @@ func tunnel(nearHost, farHost *host, mtu int) error {
 func (h *host) startWireGuard(mtu int, w way, settings string) error {
 	flags := uint16(unix.IFF_VNET_HDR)
 	if h.stack.Window > 0 {
-		flags = 0 // packets one by one, as devices of then took them
+		flags = 0 // packets one by one, as old devices did
 	}
 	fd, err := attachTUN(tunnelName, flags)
 	if err != nil {
@@ -82,7 +81,7 @@ func (h *host) startWireGuard(mtu int, w way, settings string) error {
 	return d.Up()
 }
 
-// complain writes each kind of trouble once: what one packet meets the next ones will.
+// complain returns a logger that writes each kind of error once.
 func (h *host) complain() func(format string, args ...any) {
 	var told sync.Map
 	return func(format string, args ...any) {
@@ -92,8 +91,7 @@ func (h *host) complain() func(format string, args ...any) {
 	}
 }
 
-// sized knows a device's MTU without asking the kernel, which would look for the device
-// in the engine's own namespace.
+// sized has a fixed MTU: the kernel would look for the device in the engine's own namespace.
 type sized struct {
 	wgtun.Device
 	mtu int

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// What has to be in flight for 100 Mbit/s at 80 ms, as a window of whole segments, and the
+// The window in whole segments for 100 Mbit/s at 80 ms, and the
 // scale that such a window needs.
 func ExampleWindow() {
 	bdp := model.BDP(100e6, 80*time.Millisecond)
@@ -16,13 +16,13 @@ func ExampleWindow() {
 	// Output: 1e+06 1001560 686 4
 }
 
-// What an unscaled window allows, whatever the line.
+// The largest goodput of an unscaled window.
 func ExampleRate() {
 	fmt.Printf("%.2f Mbit/s\n", model.Rate(model.MaxUnscaled, 80*time.Millisecond)/1e6)
 	// Output: 6.55 Mbit/s
 }
 
-// One segment in 100,000 lost: what Reno and CUBIC reach at 80 ms.
+// Reno and CUBIC at 80 ms with a loss of 1 in 100,000 segments.
 func ExampleCubic() {
 	rtt := 80 * time.Millisecond
 	fmt.Printf("Mathis %.1f, CUBIC %.1f Mbit/s\n", model.Mathis(1448, rtt, 1e-5)/1e6, model.Cubic(1448, rtt, 1e-5)/1e6)

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// largestInitialWindow in segments: more at once is a burst that shallow queues drop.
+// largestInitialWindow is in segments: shallow queues drop larger bursts.
 const largestInitialWindow = 100
 
-// LargerInitialWindow is with how many segments a transfer of so many bytes would best begin:
-// all of it, or as much as the path holds where its rate and round trip are known, and no more
-// than 100. It is 0 where that is no more than InitialWindow.
+// LargerInitialWindow returns the best initial window, in segments, of a transfer: all its bytes, at most the BDP
+// if known, at most 100 segments. It returns 0 when InitialWindow is enough.
 func LargerInitialWindow(bytes int64, pathBps float64, rtt time.Duration, mss int) int {
 	if mss <= 0 || bytes <= 0 {
 		return 0

@@ -64,7 +64,7 @@ func TestRFC6349MaximumThroughput(t *testing.T) { // section 4.1.1
 			t.Errorf("%v bit/s carry %.2f Mbit/s of TCP, want %v", c.rate, tcp/mbit, c.mbits)
 		}
 	}
-	// What the RFC leaves out: with timestamps a gigabit carries 941.5 Mbit/s.
+	// Not in the RFC: with timestamps a gigabit carries 941.5 Mbit/s.
 	if got := Goodput(1000*mbit, 1500-IPHeaders-TimestampBytes, IPHeaders+TimestampBytes+
 		38); math.Abs(got/mbit-941.5) > 0.05 {
 		t.Errorf("with timestamps %.2f Mbit/s", got/mbit)
@@ -107,7 +107,7 @@ func TestGoodputBesideAcks(t *testing.T) {
 	if got := GoodputBesideAcks(100*mbit, 0, 1448, 52); got != alone {
 		t.Errorf("with nothing the other way %v, alone %v", got, alone)
 	}
-	// 640 kbit/s up beside 5 Mbit/s down: acknowledgements take a seventh of it.
+	// 640 kbit/s up, 5 Mbit/s down: ACKs take a seventh of the uplink.
 	up := GoodputBesideAcks(0.64*mbit, Goodput(5*mbit, 1448, 52), 1448, 52)
 	if share := up / Goodput(0.64*mbit, 1448, 52); math.Abs(share-0.8646) > 0.001 {
 		t.Errorf("the narrow direction keeps %.4f", share)

@@ -5,22 +5,19 @@ import (
 	"time"
 )
 
-// Service is what one full segment and one acknowledgement take of a path, of which a
-// window that does not fill it makes its round.
+// Service describes the line and ACK timing of a path for windows below its BDP.
 type Service struct {
-	RTT          time.Duration // of the empty path, without the time on the line
-	Segment, Ack time.Duration // that each takes on the line
-	// HalfDuplex says that both take their turns on one line.
+	RTT          time.Duration // of the empty path, without serialization
+	Segment, Ack time.Duration // serialization time
+	// HalfDuplex means that both directions share one line.
 	HalfDuplex bool
-	// DelayedAck is how long a receiver waits for a second full segment (RFC 1122 section
-	// 4.2.3.2). 0 is a receiver that never lets a sender wait for that, as Linux: it also
-	// acknowledges once its window would double (tcp_cleanup_rbuf).
+	// DelayedAck is how long a receiver waits for a second full segment (RFC 1122 section 4.2.3.2). 0: it never makes
+	// the sender wait, as Linux, which also acknowledges when its window would double (tcp_cleanup_rbuf).
 	DelayedAck time.Duration
 }
 
-// NewService is the Service of a path of rateBps, with acknowledgements at ackBps, for
-// segments of mss bytes with headers more, and overhead on the line for every packet. A
-// rate of 0 takes no time.
+// NewService returns the Service of a path of rateBps, with ACKs at ackBps, for segments of mss bytes plus headers,
+// and overhead bytes a packet. A rate of 0 takes no time.
 func NewService(rtt time.Duration, rateBps, ackBps float64, mss, headers, overhead int) Service {
 	return Service{RTT: rtt, Segment: onLine(mss+headers+overhead, rateBps), Ack: onLine(headers+overhead, ackBps)}
 }
@@ -32,8 +29,8 @@ func onLine(bytes int, bps float64) time.Duration {
 	return time.Duration(math.Min(float64(bytes)*8/bps, math.MaxInt64/4e9) * float64(time.Second))
 }
 
-// Capacity is the most payload in bit/s that the line carries in segments of mss bytes,
-// every second one acknowledged.
+// Capacity returns the largest goodput in bit/s of the line with segments of mss bytes and an ACK for every second
+// one.
 func (s Service) Capacity(mss int) float64 {
 	segment := s.Segment
 	if s.HalfDuplex {
@@ -45,11 +42,10 @@ func (s Service) Capacity(mss int) float64 {
 	return float64(8*mss) / segment.Seconds()
 }
 
-// Round is how long a window takes until it may be sent again, and what of it is sent: a
-// sender sends whole segments, and a window is there again once its second segment has
-// arrived and the acknowledgement has come back. A window of no more than two segments is
-// cut in halves (tcp_bound_to_half_wnd), each of which is acknowledged; a receiver that
-// waits for a second full segment lets those wait for its timer.
+// Round returns the time until a window can be sent again, and the bytes sent in it. A sender sends whole segments;
+// a window is free again once its second segment has arrived and its ACK has returned. A window of at most two
+// segments is halved (tcp_bound_to_half_wnd), and each half is acknowledged. A receiver with delayed ACKs makes the
+// halves wait for its timer.
 func (s Service) Round(window, mss int) (round time.Duration, sent int) {
 	if window <= 2*mss {
 		half := max(min(mss, window/2), 1)
@@ -61,7 +57,7 @@ func (s Service) Round(window, mss int) (round time.Duration, sent int) {
 		case s.DelayedAck > 0:
 			round += segment
 		}
-		if s.HalfDuplex { // the second half is on the line when the first one's answer comes
+		if s.HalfDuplex { // the second half is on the line when the first ACK arrives
 			round = max(round, s.RTT/2+2*segment+s.Ack)
 		}
 		return max(round, 2*segment), 2 * half
@@ -76,17 +72,15 @@ func (s Service) Round(window, mss int) (round time.Duration, sent int) {
 	return s.RTT + 2*s.Segment + s.Ack, segments * mss
 }
 
-// mostInTurn is the largest window in segments whose turns on one line are played; a
-// larger one fills it.
+// mostInTurn is the largest window, in segments, that is simulated on a shared line; a larger one fills it.
 const mostInTurn = 64
 
-// inTurn is the round of a window on a line that segments and acknowledgements share:
-// whoever comes while it is taken waits, and both wait in turn.
+// inTurn returns the round of a window on a line that segments and ACKs share, in order of arrival.
 func (s Service) inTurn(segments int) time.Duration {
 	const rounds, warm = 16, 4
-	var data, acks []time.Duration // when what is to be sent came
-	var acked []int                // what each acknowledgement tells of
-	var pushed []bool              // it ends what the window let go
+	var data, acks []time.Duration // arrival times in the queue
+	var acked []int                // segments that each ACK covers
+	var pushed []bool              // last segment of a burst
 	var sent, una, got, waiting int
 	send := func(at time.Duration) {
 		for ; sent < una+segments; sent++ {
@@ -134,7 +128,7 @@ func first(all []time.Duration) time.Duration {
 	return all[0]
 }
 
-// Goodput is what a window lets through in bit/s, where nothing is lost.
+// Goodput returns a window's goodput in bit/s without loss.
 func (s Service) Goodput(window, mss int) float64 {
 	round, sent := s.Round(window, mss)
 	if round <= 0 {
@@ -143,8 +137,8 @@ func (s Service) Goodput(window, mss int) float64 {
 	return math.Min(float64(8*sent)/round.Seconds(), s.Capacity(mss))
 }
 
-// Window is the smallest even number of segments, in bytes, that gives a share (0 to 1) of
-// the capacity when the round trip is longer by jitter; MaxWindow bounds it.
+// Window returns the smallest even number of segments, in bytes, that reaches a share (0 to 1) of the capacity when
+// the RTT is longer by jitter. The maximum is MaxWindow.
 func (s Service) Window(mss int, share float64, jitter time.Duration) int {
 	s.RTT += jitter
 	two := 2 * mss

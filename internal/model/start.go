@@ -2,9 +2,8 @@ package model
 
 import "math"
 
-// SlowStartRounds is how many round trips a transfer of so many bytes takes where
-// nothing but slow start bounds it: the window doubles each round trip from
-// InitialWindow (RFC 5681 section 3.1, RFC 6928).
+// SlowStartRounds returns the round trips of a transfer that only slow start limits: the window doubles each RTT
+// from InitialWindow (RFC 5681 section 3.1, RFC 6928).
 func SlowStartRounds(bytes float64, mss int) int {
 	if bytes <= 0 {
 		return 0

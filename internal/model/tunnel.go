@@ -7,19 +7,17 @@ import (
 	"strings"
 )
 
-// Layer is what one tunnel puts around a packet: so many bytes, and the packet padded to
-// blocks together with a trailer.
+// Layer is the overhead of one tunnel: bytes around a packet, and padding of packet and trailer to blocks.
 type Layer struct {
 	Name    string
-	Around  int // outer headers, initialisation vector and check value, bytes
-	Trailer int // bytes that are padded together with the packet
+	Around  int // outer headers, initialization vector and check value, bytes
+	Trailer int // bytes padded with the packet
 	Block   int // 0 or 1: no padding
-	// Bounded says that the padding never makes a packet larger than the tunnel's MTU, as
-	// WireGuard's.
+	// Bounded means that padding never makes a packet larger than the tunnel's MTU, as in WireGuard.
 	Bounded bool
 }
 
-// Tunnel is layers one within the other, the outermost first.
+// Tunnel is a list of nested layers, outermost first.
 type Tunnel []Layer
 
 const (
@@ -30,7 +28,7 @@ const (
 	leastPacket          = 576
 )
 
-// carry is the size of the layer's packet around one of so many bytes.
+// carry returns the size of the layer's packet around a packet.
 func (l Layer) carry(packet, mtu int) int {
 	inner := packet + l.Trailer
 	if l.Block > 1 {
@@ -43,7 +41,7 @@ func (l Layer) carry(packet, mtu int) int {
 	return l.Around + inner
 }
 
-// payload is the largest packet that the layer carries in one of so many bytes.
+// payload returns the largest packet that fits in the layer's packet of mtu bytes.
 func (l Layer) payload(mtu int) int {
 	inner := mtu - l.Around
 	if l.Block > 1 && !l.Bounded {
@@ -52,8 +50,7 @@ func (l Layer) payload(mtu int) int {
 	return inner - l.Trailer
 }
 
-// Carry is the size on a path of that MTU of the packet that carries one of so many IP
-// bytes.
+// Carry returns the size on the path of a tunnelled packet, both in IP bytes.
 func (t Tunnel) Carry(packet, mtu int) int {
 	mtus := make([]int, len(t))
 	for i, l := range t {
@@ -66,7 +63,7 @@ func (t Tunnel) Carry(packet, mtu int) int {
 	return packet
 }
 
-// MTU is the largest packet that the tunnel carries on a path of that MTU.
+// MTU returns the largest packet that the tunnel carries on a path of that MTU.
 func (t Tunnel) MTU(path int) int {
 	for _, l := range t {
 		path = l.payload(path)
@@ -74,8 +71,7 @@ func (t Tunnel) MTU(path int) int {
 	return path
 }
 
-// WorstPadding is the most that padding adds to any packet that the tunnel carries on a
-// path of that MTU.
+// WorstPadding returns the largest padding of any packet in the tunnel on a path of that MTU.
 func (t Tunnel) WorstPadding(path int) (most int) {
 	least := 0
 	for _, l := range t {
@@ -95,7 +91,7 @@ func (t Tunnel) String() string {
 	return strings.Join(names, ",")
 }
 
-// TunnelNames are what ParseTunnel knows.
+// TunnelNames returns the names that ParseTunnel accepts.
 func TunnelNames() []string {
 	return []string{"ipsec:aes256-cbc-sha1", "ipsec:aes256-gcm", "ipsec:3des-sha1", "wireguard", "openvpn",
 		"openvpn:aes256-cbc-sha1", "gre", "ipip", "vxlan", "geneve", "pppoe",
@@ -105,8 +101,8 @@ func TunnelNames() []string {
 // LeastIPv6MTU is the smallest MTU in bytes that a link must have for IPv6 (RFC 8200 section 5).
 const LeastIPv6MTU = 1280
 
-// ParseTunnel reads layers, the outermost first, with what belongs to each behind it:
-// "pppoe,ipsec:aes256-gcm,natt" or "wireguard,ipv6". An error says what would be right.
+// ParseTunnel parses layers, outermost first, each followed by its options: "pppoe,ipsec:aes256-gcm,natt" or
+// "wireguard,ipv6". An error lists the accepted values.
 func ParseTunnel(text string) (Tunnel, error) {
 	var t Tunnel
 	for word := range strings.SplitSeq(strings.ToLower(strings.TrimSpace(text)), ",") {
@@ -133,7 +129,7 @@ func ParseTunnel(text string) (Tunnel, error) {
 	return t, nil
 }
 
-// option takes a word that belongs to the layer before it.
+// option parses an option of the layer before it.
 func (l *Layer) option(word string) (bool, error) {
 	kind, _, _ := strings.Cut(l.Name, ":")
 	kind, _, _ = strings.Cut(kind, ",")
@@ -212,7 +208,7 @@ func parseLayer(word string) (l Layer, err error) {
 	return known, nil
 }
 
-// cipher adds what a suite puts beside the packet: aes256-cbc-sha1, aes128-gcm, 3des-sha256.
+// cipher adds the overhead of a suite: aes256-cbc-sha1, aes128-gcm, 3des-sha256.
 func (l *Layer) cipher(suite string, align int) error {
 	parts := strings.Split(suite, "-")
 	tags := map[string]int{"sha1": 12, "md5": 12, "sha256": 16, "sha384": 24, "sha512": 32, "gcm": 16, "poly1305": 16}

@@ -3,7 +3,7 @@ package model
 import "testing"
 
 func TestTunnels(t *testing.T) {
-	for text, want := range map[string]int{ // what 1500 bytes leave
+	for text, want := range map[string]int{ // of 1500 bytes
 		"ipsec:aes256-cbc-sha1": 1438, "ipsec:aes128-cbc-sha1": 1438, "ipsec:aes256-cbc-sha1,natt": 1422,
 		"ipsec:aes256-cbc-sha256": 1438,
 		"ipsec:aes256-gcm":        1446, "ipsec:aes256-gcm,natt": 1438, "ipsec:3des-sha1": 1446,

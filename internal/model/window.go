@@ -1,8 +1,7 @@
-// Package model is the arithmetic of TCP throughput: windows for a path, what a window
-// tolerates, RFC 6349's ideals, and how long a transfer takes.
+// Package model is the arithmetic of TCP throughput: windows, RFC 6349's ideals, and transfer times.
 //
-// Rates are bits per second, windows bytes of payload, times durations. The rate of a
-// path is counted at the IP layer unless a function says otherwise.
+// Rates are bits per second, windows bytes of payload, times durations. Path rates count IP packets unless a
+// function says otherwise.
 package model
 
 import (
@@ -19,13 +18,12 @@ const MaxScale = 14
 // MaxWindow is the largest window that TCP can advertise.
 const MaxWindow = MaxUnscaled << MaxScale
 
-// BDP is the bandwidth-delay product in bytes: what has to be in flight to keep a path
-// of rateBps full over rtt (RFC 6349 section 3.3.1).
+// BDP returns the bandwidth-delay product in bytes: the bytes in flight that fill a path of rateBps over rtt (RFC
+// 6349 section 3.3.1).
 func BDP(rateBps float64, rtt time.Duration) float64 { return rateBps / 8 * rtt.Seconds() }
 
-// Window is the smallest window of an even number of segments that holds the given
-// bytes: a receiver that acknowledges every second segment never waits half-way. The
-// result is at least two segments and at most MaxWindow.
+// Window returns the smallest window of an even number of segments for the given bytes, so that a receiver
+// acknowledging every second segment never waits. The result is at least two segments and at most MaxWindow.
 func Window(bytes float64, mss int) int {
 	pair := 2 * float64(max(mss, 1))
 	pairs := math.Ceil(bytes/pair - 1e-9)
@@ -33,12 +31,11 @@ func Window(bytes float64, mss int) int {
 	return int(math.Max(pairs, 1) * pair)
 }
 
-// LargestUnscaled is the largest window of whole segments, an even number of them where
-// there is more than one, that needs no scaling.
+// LargestUnscaled returns the largest window of whole segments without window scale, an even number if more than
+// one.
 func LargestUnscaled(mss int) int { return max(MaxUnscaled/(2*mss)*2, 1) * mss }
 
-// Scale is the smallest shift with which a window can be advertised; MaxScale when
-// none is large enough.
+// Scale returns the smallest window scale that can advertise a window; at most MaxScale.
 func Scale(window int) int {
 	for shift := range MaxScale {
 		if window <= MaxUnscaled<<shift {
@@ -48,8 +45,7 @@ func Scale(window int) int {
 	return MaxScale
 }
 
-// Rate is the most that a window allows over rtt, in bit/s of payload: one window a
-// round trip (RFC 6349 section 3.3.1).
+// Rate returns the largest goodput of a window over rtt in bit/s: one window per RTT (RFC 6349 section 3.3.1).
 func Rate(window int, rtt time.Duration) float64 {
 	if rtt <= 0 {
 		return math.Inf(1)
@@ -57,7 +53,7 @@ func Rate(window int, rtt time.Duration) float64 {
 	return float64(window) * 8 / rtt.Seconds()
 }
 
-// RTT is the longest round trip at which a window still allows rateBps.
+// RTT returns the longest RTT at which a window allows rateBps.
 func RTT(window int, rateBps float64) time.Duration {
 	seconds := float64(window) * 8 / rateBps
 	if !(seconds < math.MaxInt64/float64(time.Second)) {

@@ -14,23 +14,23 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Identifiers as record.NewID and record.Path.Key make them: others could not be named to
-// be shown or forgotten.
+// identifier and pathKey match what record.NewID and record.Path.Key make. `history` commands cannot name other
+// ids.
 var (
 	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
 )
 
-// entry is a record as the tables have it.
+// entry is a decoded record with the values of its table row.
 type entry struct {
 	*record.Envelope
 	doc     record.Document
 	started time.Time
 	sum     record.Summary
-	client  string // whose test it was, see record.Client; "" is the history's owner's
+	client  string // client that the test was for, see record.Client; "" is the history's owner
 }
 
-// read checks that a document can be kept.
+// read decodes and validates a document.
 func read(doc []byte) (*entry, error) {
 	decoded, err := record.Decode(doc, nil)
 	if err != nil {
@@ -40,30 +40,29 @@ func read(doc []byte) (*entry, error) {
 		sum: record.Summarize(decoded)}
 	e.client = record.Client(e.sum.Far)
 	if e.Envelope == nil || e.ID == "" || e.PathKey == "" {
-		return nil, errors.New("a document without id and path_key is not kept: it was not measured, or by an older " +
+		return nil, errors.New("a document without id and path_key cannot be stored: it was not measured, or by an older " +
 			"fullpipe")
 	}
 	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
-		return nil, fmt.Errorf("id %.40q or path_key %.40q is none that a fullpipe makes", e.ID, e.PathKey)
+		return nil, fmt.Errorf("id %.40q or path_key %.40q is not of the form that fullpipe makes", e.ID, e.PathKey)
 	}
 	if e.started.Before(time.Unix(0, 0)) || e.started.After(time.Unix(0, math.MaxInt64)) {
-		return nil, fmt.Errorf("started_at is %s: not a time that anything was measured at",
+		return nil, fmt.Errorf("started_at is %s: out of range",
 			e.started.Format(time.RFC3339))
 	}
 	for _, f := range e.sum.Figures {
 		if f.GoodputBps != nil && *f.GoodputBps < 0 || f.RTTMinS != nil && *f.RTTMinS < 0 {
-			return nil, fmt.Errorf("%s: a goodput or round trip below 0 is none that was measured", f.Direction)
+			return nil, fmt.Errorf("%s: negative goodput or round trip", f.Direction)
 		}
 	}
 	return e, nil
 }
 
-// plain is a text without the one character that PostgreSQL's texts cannot have.
+// plain replaces NUL, which a PostgreSQL text cannot contain.
 func plain[T ~string](text T) string { return strings.ReplaceAll(string(text), "\x00", "\ufffd") }
 
-// Add keeps an imported record and its samples, as they came. What is there already stays as it is,
-// but for a record that grows (record.WatchKept), whose later state replaces the earlier:
-// added tells.
+// Add stores an imported record and its samples unchanged. It ignores a record that is already stored, except a
+// later state of a growing one (record.WatchKept). added reports whether the history changed.
 func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err error) {
 	e, err := read(doc)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *Store) Add(ctx context.Context, doc, samples []byte) (added bool, err e
 	return s.add(ctx, e, doc, samples, false)
 }
 
-// add keeps a record. One that was measured here is sealed, or counts against its client's quota.
+// add stores a record. It seals a record of this host, or counts it against the client's quota.
 func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here bool) (added bool, err error) {
 	defer s.explain(&err)
 	seal := ""
@@ -139,7 +138,7 @@ func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here boo
 	return true, tx.Commit()
 }
 
-// checkQuota returns ErrClientQuota where a client has its results of the last 24 hours.
+// checkQuota returns ErrClientQuota when the client's quota of the last 24 hours is used up.
 func (s *Store) checkQuota(ctx context.Context, tx *sql.Tx, e *entry) error {
 	var kept int
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE client <> '' AND client = $1 AND started_ns > $2 "+

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// class is the part of the results that a bound holds for, as SQL.
+// class selects the runs that a limit covers, as an SQL condition.
 type class string
 
-// Results of the history's owner and of clients have bounds of their own.
+// The owner's and the clients' results have separate limits.
 const (
 	owners  class = " AND client = ''"
 	clients class = " AND client <> ''"
 	all     class = ""
 )
 
-// rowBytes is about what a result takes in a database beside its document: its rows and those of the indexes.
+// rowBytes estimates the database space of a result without its document: rows and index entries.
 const rowBytes = 1 << 10
 
-// trimClients removes clients' results by age and, the oldest first, what exceeds their share. They leave no
-// figures of days, since a client can have any number of addresses and each is a path.
+// trimClients removes old clients' results, then the oldest ones above the clients' share. They leave no daily
+// figures, because a client may have any number of addresses and each is a path.
 func (s *Store) trimClients(ctx context.Context, tx *sql.Tx, now time.Time, keep Keep) error {
 	if err := s.dropClients(ctx, tx, now.Add(-keep.Runs).UnixNano()-1); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (s *Store) trimClients(ctx context.Context, tx *sql.Tx, now time.Time, keep
 	}
 }
 
-// shrinkClients removes a sixteenth of clients' results, the oldest first; more is false where there are none.
+// shrinkClients removes the oldest sixteenth of the clients' results. more is false when there are none.
 func (s *Store) shrinkClients(ctx context.Context, tx *sql.Tx) (more bool, err error) {
-	var last sql.NullInt64 // the newest that goes
+	var last sql.NullInt64 // newest run to remove
 	err = tx.QueryRowContext(ctx, `SELECT max(started_ns) FROM (SELECT started_ns FROM run WHERE client <> ''
 		ORDER BY started_ns LIMIT (SELECT count(*) / 16 + 1 FROM run WHERE client <> '')) AS oldest`).Scan(&last)
 	if err != nil || !last.Valid {
@@ -53,9 +53,9 @@ func (s *Store) shrinkClients(ctx context.Context, tx *sql.Tx) (more bool, err e
 	return true, s.dropClients(ctx, tx, last.Int64)
 }
 
-// dropClients removes the results of clients until a time, and the paths that nothing is kept of then.
+// dropClients removes clients' results up to a time, and the paths that have nothing left.
 func (s *Store) dropClients(ctx context.Context, tx *sql.Tx, last int64) error {
-	var gone int64 // whoever adds a result meanwhile, and needs its path, waits
+	var gone int64 // the row lock makes concurrent writers that need the path wait
 	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.toChange).Scan(&gone); err != nil {
 		return err
 	}

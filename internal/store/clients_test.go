@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// noise is text that does not compress well.
+// noise returns text that does not compress well.
 func noise(n int, seed uint64) string {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	text := make([]byte, n)
@@ -23,7 +23,7 @@ func noise(n int, seed uint64) string {
 	return string(text)
 }
 
-// addAll keeps count results of a far end, one an hour from the hour first on.
+// addAll adds count results of a far end, one an hour from hour first.
 func addAll(t *testing.T, s *Store, first, count int, far func(n int) string, samples string) {
 	t.Helper()
 	for n := first; n < first+count; n++ {
@@ -39,10 +39,10 @@ func addAll(t *testing.T, s *Store, first, count int, far func(n int) string, sa
 
 func ofOwner(int) string { return "b" }
 
-// ofClient is a client whose address differs from result to result.
+// ofClient returns a client whose address differs in each result.
 func ofClient(n int) string { return fmt.Sprintf("browser://2001:db8:%x::1", n) }
 
-// counts returns how many results, and how many samples, the owner and clients have.
+// counts returns the numbers of the owner's results and samples and of clients' results.
 func counts(t *testing.T, s *Store) (owner, samples, client int) {
 	t.Helper()
 	for sql, into := range map[string]*int{"SELECT count(*) FROM run WHERE client = ''": &owner,
@@ -54,7 +54,7 @@ func counts(t *testing.T, s *Store) (owner, samples, client int) {
 	return owner, samples, client
 }
 
-// used returns the bytes of the file that hold something; 0 for a server's.
+// used returns the used bytes of the file; 0 for a server.
 func used(t *testing.T, s *Store) int64 {
 	t.Helper()
 	if s.usedBytes == nil {
@@ -72,18 +72,18 @@ func used(t *testing.T, s *Store) int64 {
 	return n
 }
 
-const ever = 1e18 // as a time that results are kept
+const ever = 1e18 // an age that no result reaches
 
 // TestTrim_ClientsTakeNothingFromTheOwner fills a history with the owner's results, then with 20 times as many of
-// clients, and trims it by each bound.
+// clients, and trims it by each limit.
 func TestTrim_ClientsTakeNothingFromTheOwner(t *testing.T) {
 	const own, foreign = 24, 96
 	for _, c := range []struct {
 		name    string
 		keep    func(used int64) Keep
-		clients int  // at most
-		inFile  bool // a server's database has no bound of bytes
-		allGo   bool // the owner's results alone exceed the bound
+		clients int  // maximum
+		inFile  bool // a server's database has no size limit
+		allGo   bool // the owner's results alone exceed the limit
 	}{
 		{"a quarter of the bytes", func(int64) Keep { return Keep{Samples: ever, Runs: ever, Bytes: 4 * 100 << 10} },
 			100 << 10 / rowBytes, false, false},
@@ -97,7 +97,7 @@ func TestTrim_ClientsTakeNothingFromTheOwner(t *testing.T) {
 			func(int64) Keep {
 				return Keep{Samples: foreign / 2 * time.Hour, Runs: foreign / 2 * time.Hour, Bytes: 1 << 40}
 			},
-			foreign/2 + witnesses, false, false},
+			foreign/2 + minNewerRuns, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			both(t, func(t *testing.T, at func() *Store) {
@@ -145,7 +145,7 @@ func TestTrim_ClientsTakeNothingFromTheOwner(t *testing.T) {
 	}
 }
 
-// TestRowBytes holds the estimate of what a client's result takes to what it takes in a file.
+// TestRowBytes compares the estimate with the real size of a client's result in a file.
 func TestRowBytes(t *testing.T) {
 	s := open(t, t.TempDir())
 	empty := used(t, s)
@@ -156,11 +156,11 @@ func TestRowBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := (used(t, s) - empty - documents) / results; got < rowBytes/2 || got > rowBytes {
-		t.Errorf("a result takes %d bytes beside its document, rowBytes is %d", got, rowBytes)
+		t.Errorf("a result takes %d bytes without its document, rowBytes is %d", got, rowBytes)
 	}
 }
 
-// TestKeep_ClientQuota: within 24 hours a client has so many results kept, by IPv4 address and by IPv6 /64.
+// TestKeep_ClientQuota: the daily quota of a client counts by IPv4 address and by IPv6 /64.
 func TestKeep_ClientQuota(t *testing.T) {
 	both(t, func(t *testing.T, at func() *Store) {
 		s := at()
@@ -202,7 +202,7 @@ func TestKeep_ClientQuota(t *testing.T) {
 				t.Errorf("%s: kept %v, %v", c.name, kept, err)
 			}
 		}
-		for hour := range 5 { // the owner may import what he has from elsewhere
+		for hour := range 5 { // the owner may import any number
 			if added, err := s.Add(t.Context(), measured(t, 100+hour, "browser://192.0.2.9", 1e6), nil); !added || err != nil {
 				t.Errorf("import: %v, %v", added, err)
 			}
@@ -210,8 +210,8 @@ func TestKeep_ClientQuota(t *testing.T) {
 	})
 }
 
-// TestOutbox_Clients: while the server is away clients have a quarter of the outbox, a daily quota each, and give way
-// to the owner's results, which are delivered first.
+// TestOutbox_Clients: during an outage clients get a quarter of the outbox and a daily quota each. Their results
+// make room for the owner's, which are delivered first.
 func TestOutbox_Clients(t *testing.T) {
 	const files = 16
 	s, err := OpenAt(t.Context(), t.TempDir(), "postgres://127.0.0.1:1/d")
@@ -219,7 +219,7 @@ func TestOutbox_Clients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.outbox.mostFiles, s.ClientResultsADay = files, 3
+	s.outbox.maxFiles, s.ClientResultsADay = files, 3
 	n := 0
 	leave := func(far string) error {
 		n++
@@ -272,7 +272,7 @@ func TestOutbox_Clients(t *testing.T) {
 	if owner, _ := waits(); owner != files {
 		t.Errorf("%d of the owner wait", owner)
 	}
-	s.outbox.mostFiles, s.outbox.mostBytes = 1000, 64<<10
+	s.outbox.maxFiles, s.outbox.maxBytes = 1000, 64<<10
 	for i := range 100 {
 		if err := leave(ofClient(1000 + i)); err != nil {
 			t.Fatal(err)
@@ -288,13 +288,13 @@ func TestOutbox_Clients(t *testing.T) {
 			taken += f.bytes
 		}
 	}
-	if taken == 0 || taken > s.outbox.mostBytes/clientShare {
-		t.Errorf("clients' results take %d bytes of %d", taken, s.outbox.mostBytes)
+	if taken == 0 || taken > s.outbox.maxBytes/clientShare {
+		t.Errorf("clients' results take %d bytes of %d", taken, s.outbox.maxBytes)
 	}
 }
 
-// TestSeal: a result counts as measured here where this host kept it, and not where it came by an import, as an
-// export has it or with another host's seal.
+// TestSeal: a result counts as measured here when this host stored it, but not after an import, with or without
+// another host's seal.
 func TestSeal(t *testing.T) {
 	both(t, func(t *testing.T, at func() *Store) {
 		s := at()
@@ -310,10 +310,10 @@ func TestSeal(t *testing.T) {
 			}
 			return measured, len(runs) == 1
 		}
-		check := func(what, path string, want bool) {
+		check := func(name, path string, want bool) {
 			t.Helper()
 			if ofPath, ofRun := here(path); ofPath != want || ofRun != want {
-				t.Errorf("%s: the path %v, its result %v, want %v", what, ofPath, ofRun, want)
+				t.Errorf("%s: the path %v, its result %v, want %v", name, ofPath, ofRun, want)
 			}
 		}
 		own := measured(t, 1, "b", 1e6)

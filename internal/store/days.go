@@ -10,13 +10,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Days returns the days of a filter's path since its time, the oldest first. Re-tests and what failed do not count.
+// Days returns the daily figures of the filter's path, oldest first. Retests and failed runs do not count.
 func (s *Store) Days(ctx context.Context, f Filter) ([]record.HistoryDay, error) {
 	from := int64(math.MinInt64)
 	if !f.Since.IsZero() {
 		from = f.Since.UnixNano() / nsOfDay * nsOfDay
 	}
-	tx, err := s.db.BeginTx(ctx, s.oneState) // nothing is rolled up between the two reads
+	tx, err := s.db.BeginTx(ctx, s.oneState) // no roll-up happens between the two reads
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Store) Days(ctx context.Context, f Filter) ([]record.HistoryDay, error)
 	for rows.Next() {
 		var k dayKey
 		var d daySum
-		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &k.day, &d.n, &d.sumLog, &d.least, &d.most,
+		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &k.day, &d.n, &d.sumLog, &d.minBps, &d.maxBps,
 			&d.rttMin); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func farNames(ctx context.Context, db querier) (map[string]string, error) {
 	return fars, rows.Err()
 }
 
-// joinLimiters makes one day of its rows for each limiter.
+// joinLimiters merges the rows of each limiter into one day.
 func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []record.HistoryDay {
 	whole := map[dayKey]daySum{}
 	limiters := map[dayKey]map[string]int{}
@@ -97,7 +97,7 @@ func joinLimiters(sums map[dayKey]daySum, fars map[string]string) []record.Histo
 	for k, d := range whole {
 		days = append(days, record.HistoryDay{Day: time.Unix(0, k.day*nsOfDay).UTC().Format(time.DateOnly), PathKey: k.path,
 			Far: fars[k.path], Direction: k.direction, Runs: d.n, MeanBps: math.Exp(d.sumLog / float64(d.n)),
-			LeastBps: d.least, MostBps: d.most, RTTMinS: d.rttMin, Limiters: limiters[k]})
+			LeastBps: d.minBps, MostBps: d.maxBps, RTTMinS: d.rttMin, Limiters: limiters[k]})
 	}
 	slices.SortFunc(days, func(a, b record.HistoryDay) int {
 		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Far, b.Far), cmp.Compare(a.PathKey, b.PathKey),

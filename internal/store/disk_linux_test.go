@@ -16,13 +16,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The child of TestFullAndReadOnlyDisks is told its disk of a MiB, and the history's URL.
+// Environment of the child process of TestStore_FullAndReadOnlyDisks: a disk of 1 MiB, and the history's URL.
 const diskVariable, diskURLVariable = "FULLPIPE_TEST_DISK", "FULLPIPE_TEST_DISK_URL"
 
-// TestFullAndReadOnlyDisks: what does not fit is refused and said, what was kept stays whole
-// and can be read, and once there is room it goes on. From a disk that is read-only a file's
-// history is read, and a server's is written too.
-func TestFullAndReadOnlyDisks(t *testing.T) {
+// TestStore_FullAndReadOnlyDisks: a full disk refuses new results with an error, stored results stay readable, and
+// writing works again once there is space. A read-only disk allows reading a file's history and writing a server's.
+func TestStore_FullAndReadOnlyDisks(t *testing.T) {
 	testenv.Need(t, testenv.MountNamespace)
 	test := func(t *testing.T, url string) {
 		dir := t.TempDir()
@@ -40,7 +39,7 @@ func TestFullAndReadOnlyDisks(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { test(t, pgtest.Shared(t).URL(t)) })
 }
 
-// TestOnSmallDisk is the child of TestFullAndReadOnlyDisks.
+// TestOnSmallDisk is the child process of TestStore_FullAndReadOnlyDisks.
 func TestOnSmallDisk(t *testing.T) {
 	if dir := os.Getenv(diskVariable); dir != "" {
 		if err := onSmallDisk(dir, os.Getenv(diskURLVariable)); err != nil {
@@ -72,7 +71,7 @@ func onSmallDisk(dir, url string) error {
 		rng.Read(noise)
 		return s.Keep(ctx, doc, fmt.Appendf(nil, `{"x":"%x"}`, noise))
 	}
-	// kept holds what is there against what was said to be kept.
+	// checkKept compares the stored results with those that Keep confirmed.
 	kept := func(s *Store, want int) error {
 		runs, err := s.List(ctx, Filter{})
 		if err != nil {
@@ -95,7 +94,7 @@ func onSmallDisk(dir, url string) error {
 		}
 		return s.Forget(ctx, runs[0].ID)
 	}
-	// refused holds that errors say what to do.
+	// checkRefused checks that the error has advice.
 	refused := func(s *Store, unkept error) error {
 		for doing, err := range map[string]error{"keep": unkept, "forget": forget(s)} {
 			var full *FullError
@@ -145,7 +144,7 @@ func onSmallDisk(dir, url string) error {
 	if s, err = OpenAt(ctx, dir, url); err != nil {
 		return err
 	}
-	if s.outbox != nil { // with nothing to write to, the server stores at once
+	if s.outbox != nil { // without outbox space the server stores at once
 		if err := keep(s, n); err != nil {
 			return fmt.Errorf("with a full outbox: %w", err)
 		}
@@ -156,7 +155,7 @@ func onSmallDisk(dir, url string) error {
 	if err := errors.Join(os.Remove(ballast), keep(s, n), kept(s, n+1), s.Close()); err != nil {
 		return fmt.Errorf("with room again: %w", err)
 	}
-	if url == "" { // a full disk beside a history that nobody has open
+	if url == "" { // a full disk with a history that no process has open
 		if err := fill(ballast); err != nil {
 			return err
 		}

@@ -8,24 +8,24 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// FullError is a change that did not fit on the disk of a history's file and was not made.
+// FullError reports a change that was not made because the disk of the history file is full.
 type FullError struct {
 	Path string
 	Err  error
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("the history in %s: its disk is full, nothing was changed", e.Path)
+	return fmt.Sprintf("the history in %s: disk full, nothing changed", e.Path)
 }
 
 func (e *FullError) Unwrap() error { return e.Err }
 
-// Try says what to do: SQLite first writes a removal, too, beside what it removes.
+// Try returns the advice. A deletion needs space too, because SQLite first writes it to the journal.
 func (e *FullError) Try() string {
 	return "free a few MiB on that disk and repeat the command; history forget needs that room too"
 }
 
-// explain makes a *FullError of SQLite's ways to say that a disk is full.
+// explain turns SQLite's disk-full errors into a *FullError.
 func (s *Store) explain(err *error) {
 	var code *sqlite.Error
 	if s.path != "" && errors.As(*err, &code) &&

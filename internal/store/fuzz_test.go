@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// FuzzRows: whatever stands in the rows of a history that others may write to, what is answered of them can be
-// printed.
+// FuzzRows: arbitrary values in the rows of a shared history still give printable results.
 func FuzzRows(f *testing.F) {
 	f.Add("a.example", "up", "bottleneck", "done", int64(1_790_000_000_000_000_000), 1e8, 0.02, 1, 18.4)
 	f.Add("", "\x1b[2J", "\xff", "", int64(-1), -1e308, 1e308, -5, 1e308)
@@ -37,7 +36,7 @@ func FuzzRows(f *testing.F) {
 				[]any{key, direction, started / 1e9, limiter, n, log, bps, rtt}},
 		} {
 			if _, err := s.db.Exec(row.sql, row.args...); err != nil {
-				return // a value that the database does not take
+				return // the database refuses the value
 			}
 		}
 		ctx := t.Context()
@@ -65,11 +64,10 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
-// TestRowsThatCannotBe: where somebody wrote figures that are none into a shared history, they are left out, and
-// the rest is answered.
-func TestRowsThatCannotBe(t *testing.T) { both(t, testRowsThatCannotBe) }
+// TestStore_ImpossibleRowsLeftOut: impossible figures in a shared history are left out, the rest is returned.
+func TestStore_ImpossibleRowsLeftOut(t *testing.T) { both(t, testImpossibleRowsLeftOut) }
 
-func testRowsThatCannotBe(t *testing.T, at func() *Store) {
+func testImpossibleRowsLeftOut(t *testing.T, at func() *Store) {
 	s := at()
 	for i := range 2 {
 		if _, err := s.Add(t.Context(), measured(t, i, "b", 1e6), nil); err != nil {
@@ -85,7 +83,7 @@ func testRowsThatCannotBe(t *testing.T, at func() *Store) {
 		"UPDATE direction SET goodput_bps = 9e999, rtt_min_s = -9e999 WHERE run = '" + runs[0].ID + "'",
 		"INSERT INTO day VALUES('" + key + "', 'up', 5, 'bottleneck', 1, 9e999, 1, 9e999, 9e999)",
 		"INSERT INTO day VALUES('" + key + "', 'up', 6, 'bottleneck', 0, 1, 1, 1, 1)"} {
-		if s.toChange != "" { // PostgreSQL refuses a number that is too large
+		if s.toChange != "" { // PostgreSQL refuses numbers out of range
 			sql = strings.ReplaceAll(strings.ReplaceAll(sql, "-9e999", "'-Infinity'"), "9e999", "'NaN'")
 		}
 		if _, err := s.db.ExecContext(t.Context(), sql); err != nil {

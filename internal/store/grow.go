@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// grow replaces a record that is kept while it still grows by a later state of it.
+// grow replaces a stored record by a later state of it.
 func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte, seal string) (grew bool, err error) {
 	now, ok := e.doc.(*record.WatchKept)
 	if !ok {

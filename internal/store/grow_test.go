@@ -8,10 +8,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// A watch's record is kept while it grows; an earlier state never replaces a later one.
-func TestAWatchsRecordGrows(t *testing.T) { both(t, testAWatchsRecordGrows) }
+// TestStore_WatchRecordGrows: a later state replaces a watch's record, an earlier one never does.
+func TestStore_WatchRecordGrows(t *testing.T) { both(t, testWatchRecordGrows) }
 
-func testAWatchsRecordGrows(t *testing.T, at func() *Store) {
+func testWatchRecordGrows(t *testing.T, at func() *Store) {
 	s := at()
 	state := func(minutes int, outcome record.Outcome) []byte {
 		doc := &record.WatchKept{Header: record.Header{Schema: "fullpipe/watch/v1", StartedAt: begin,
@@ -49,7 +49,7 @@ func testAWatchsRecordGrows(t *testing.T, at func() *Store) {
 	if runs[0].Outcome != record.Done {
 		t.Errorf("%+v", runs[0])
 	}
-	// What an import adds was not measured here.
+	// An imported result was not measured here.
 	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
 		t.Fatal(err)
 	}

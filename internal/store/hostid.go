@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// HostID is this host's name in records: random, made at the first use and kept in the
-// directory. It says nothing of the host.
+// HostID returns this host's random identifier in records. It creates the identifier at first use and stores it in
+// dir.
 func HostID(dir string) (string, error) {
 	id, err := ReadHostID(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +26,7 @@ func HostID(dir string) (string, error) {
 	return ReadHostID(dir)
 }
 
-// ReadHostID is the host's name where there is one.
+// ReadHostID returns the stored host identifier.
 func ReadHostID(dir string) (string, error) {
 	path := filepath.Join(dir, "host_id")
 	text, err := os.ReadFile(path)
@@ -36,11 +36,11 @@ func ReadHostID(dir string) (string, error) {
 	if id := strings.TrimSpace(string(text)); len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("%s: no host id; remove it, and a new one is made", path)
+	return "", fmt.Errorf("%s: no valid host id; remove the file to get a new one", path)
 }
 
-// makeOnce writes a line to a file that only its owner may read. It links the whole file to its name: of several
-// processes the first wins.
+// makeOnce writes a line to a file that only its owner may read. It links the complete file to its name, so the
+// first of several processes wins.
 func makeOnce(dir, name, line string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -56,7 +56,7 @@ func makeOnce(dir, name, line string) error {
 	}
 	path := filepath.Join(dir, name)
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return os.Rename(f.Name(), path) // a file system without links
+		return os.Rename(f.Name(), path) // a file system without hard links
 	}
 	return nil
 }

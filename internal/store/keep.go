@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Waiting says that results wait on this host until the server stores them.
+// Waiting reports that results wait on this host until the server stores them.
 type Waiting struct {
 	Results int
 	Dir     string
-	Err     error // why
+	Err     error // reason
 }
 
 func (e *Waiting) Error() string {
@@ -25,10 +25,16 @@ func (e *Waiting) Error() string {
 }
 func (e *Waiting) Unwrap() error { return e.Err }
 
-// Keep adds a record that was measured here. Where a server keeps the history the record is
-// first written to the outbox, and stays there until the server has stored it: then the
-// error is a *Waiting. A client's result beyond its daily quota is not kept: the error is
-// ErrClientQuota, or nil where only the server knew.
+// Keep stores a record of this host. With a server it first writes the record to the outbox, and removes it after
+// the server has stored it; until then the error is a *Waiting. A client's result above the daily quota is not
+// stored: the error is ErrClientQuota, or nil when only the server knew.
+//
+// Flow:
+//  1. read validates the document.
+//  2. A history in a file stores it with add.
+//  3. For a server, leave writes it to the outbox.
+//  4. Deliver sends the outbox in order, the owner's results first.
+//  5. Results that the server did not store stay in the outbox for the next Keep or Deliver.
 func (s *Store) Keep(ctx context.Context, doc, samples []byte) error {
 	e, err := read(doc)
 	if err != nil {
@@ -43,12 +49,12 @@ func (s *Store) Keep(ctx context.Context, doc, samples []byte) error {
 	}
 	_, err = s.add(ctx, e, doc, samples, true)
 	if err != nil && unwritten != nil {
-		return fmt.Errorf("%w; nor can it wait here: %w", err, unwritten)
+		return fmt.Errorf("%w; and the outbox failed: %w", err, unwritten)
 	}
 	return err
 }
 
-// Leave puts a record into the outbox, if there is one, for the next Deliver.
+// Leave writes a record to the outbox, if there is one, for the next Deliver.
 func (s *Store) Leave(doc, samples []byte) (left bool, err error) {
 	e, err := read(doc)
 	if err != nil {
@@ -65,8 +71,8 @@ func (s *Store) leave(e *entry, doc, samples []byte) (left bool, err error) {
 	return err == nil, err
 }
 
-// Deliver stores what waits in the outbox, in its order, clients' results last. What the server does not take for
-// what is in it stays, and holds nothing else up.
+// Deliver stores the results of the outbox in order, clients' last. A result whose content the server refuses stays
+// there and does not block the others.
 func (s *Store) Deliver(ctx context.Context) error {
 	if s.outbox == nil {
 		return nil
@@ -78,7 +84,7 @@ func (s *Store) Deliver(ctx context.Context) error {
 	var refused error
 	for i, f := range files {
 		doc, samples, err := s.outbox.get(f.name)
-		if errors.Is(err, fs.ErrNotExist) { // another process was faster
+		if errors.Is(err, fs.ErrNotExist) { // another process delivered it
 			continue
 		}
 		var e *entry
@@ -86,15 +92,15 @@ func (s *Store) Deliver(ctx context.Context) error {
 			e, err = read(doc)
 		}
 		if err == nil {
-			err = s.addAgain(ctx, e, doc, samples)
+			err = s.addWithRetry(ctx, e, doc, samples)
 			if err == nil || isFinal(err) {
 				os.Remove(filepath.Join(s.outbox.dir, f.name))
 				continue
 			}
 			if ctx.Err() != nil {
-				err = errors.New("the server has not stored all of it in the time there was")
+				err = errors.New("timeout before the server stored all results")
 			}
-			if !ofTheRecord(err) {
+			if !isRecordError(err) {
 				return &Waiting{len(files) - i, s.outbox.dir, err}
 			}
 		}
@@ -107,24 +113,23 @@ func (s *Store) Deliver(ctx context.Context) error {
 	return &Waiting{len(files), s.outbox.dir, refused}
 }
 
-// isFinal reports whether a record is never stored, however often that is tried.
+// isFinal reports whether no retry can ever store the record.
 func isFinal(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, ErrClientQuota) }
 
-// addAgain adds a record, and once more where the connection was lost meanwhile: the server
-// may have been restarted, and what it had stored is not stored twice.
-func (s *Store) addAgain(ctx context.Context, e *entry, doc, samples []byte) error {
+// addWithRetry adds a record, and retries once after a lost connection. A record that the server had stored is not
+// stored twice.
+func (s *Store) addWithRetry(ctx context.Context, e *entry, doc, samples []byte) error {
 	_, err := s.add(ctx, e, doc, samples, true)
 	var away *Unavailable
-	if err != nil && !errors.As(err, &away) && !isFinal(err) && !ofTheRecord(err) && ctx.Err() == nil {
+	if err != nil && !errors.As(err, &away) && !isFinal(err) && !isRecordError(err) && ctx.Err() == nil {
 		_, err = s.add(ctx, e, doc, samples, true)
 	}
 	return err
 }
 
-// ofTheRecord says whether a record was refused for what is in it, and not for what the
-// server can do at the moment: SQLSTATE classes 22 (data), 23 (constraints) and 54 (what fits
-// nowhere).
-func ofTheRecord(err error) bool {
+// isRecordError reports whether the server refused a record for its content: SQLSTATE classes 22 (data), 23
+// (constraints) and 54 (program limits).
+func isRecordError(err error) bool {
 	var said *pgconn.PgError
 	return errors.As(err, &said) && slices.Contains([]string{"22", "23", "54"}, said.Code[:min(2, len(said.Code))])
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
 
-// writerVariable makes the test's program a writer: the first number that it keeps.
+// writerVariable makes the test binary a writer; its value is the first number to store.
 const writerVariable = "FULLPIPE_TEST_WRITER"
 
-// writeOn keeps records and says so, until it is killed.
+// writeOn stores records and prints their numbers until it is killed.
 func writeOn() {
 	ctx := context.Background()
 	s, err := OpenAt(ctx, os.Args[1], os.Args[2])
@@ -34,9 +34,9 @@ func writeOn() {
 	os.Exit(1)
 }
 
-// TestKilledWhileItWrites: a writer that is killed at any moment has lost nothing of what it
-// said it kept, has left nothing half, and the next one goes on.
-func TestKilledWhileItWrites(t *testing.T) {
+// TestStore_KilledWriter: a writer that is killed at any moment loses no confirmed record and leaves no partial
+// one; the next writer continues.
+func TestStore_KilledWriter(t *testing.T) {
 	test := func(t *testing.T, url string) {
 		dir, next := t.TempDir(), 0
 		for round := range 12 {
@@ -58,7 +58,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 				next++
 			}
 			writer.Process.Kill()
-			for lines.Scan() { // what it said before it was killed
+			for lines.Scan() { // numbers printed before the kill
 				next++
 			}
 			writer.Wait()

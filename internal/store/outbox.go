@@ -15,39 +15,38 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
-// outbox is where results wait on this host until the server has stored them: a file each,
-// in the order of their names. Clients' results have a quarter of it, and give their place to
-// those of the history's owner.
+// outbox is a directory of results that wait until the server stores them, one file each, sorted by name. Clients'
+// results may fill a quarter of it and make room for the owner's.
 type outbox struct {
-	dir       string
-	mostFiles int
-	mostBytes int64
+	dir      string
+	maxFiles int
+	maxBytes int64
 }
 
-// clientShare is the part of a history's and of an outbox's bounds that clients' results may fill: 1/clientShare.
+// clientShare limits clients' results to 1/clientShare of a history's and an outbox's limits.
 const clientShare = 4
 
 func newOutbox(dir string) *outbox {
-	return &outbox{dir: filepath.Join(dir, "outbox"), mostFiles: 10_000, mostBytes: 256 << 20}
+	return &outbox{dir: filepath.Join(dir, "outbox"), maxFiles: 10_000, maxBytes: 256 << 20}
 }
 
 const (
-	outboxHead   = "fullpipe outbox 1 %d %d\n" // begins a file: the bytes of the document, and of the samples after it
+	outboxHead   = "fullpipe outbox 1 %d %d\n" // file header: bytes of the document, bytes of the samples
 	outboxSuffix = ".result"
-	clientSuffix = ".client" // ends the name of a client's result: TIME-ID_CLIENT.client
-	outboxBegun  = ".new-"   // begins the name of a file that is being written
+	clientSuffix = ".client" // file name suffix of a client's result: TIME-ID_CLIENT.client
+	outboxBegun  = ".new-"   // file name prefix of an unfinished file
 )
 
-// waiting is a file of the outbox.
+// waiting describes a file of the outbox.
 type waiting struct {
 	name   string
 	bytes  int64
-	client string // whose result it is, as file names have it; "" is the owner's
+	client string // client as in the file name; "" is the owner
 	put    time.Time
 }
 
-// waitingOf returns what a file's name says; ok is false where it is no result's.
-func waitingOf(name string, bytes int64) (w waiting, ok bool) {
+// parseWaiting parses a file name. ok is false when the file is not a result.
+func parseWaiting(name string, bytes int64) (w waiting, ok bool) {
 	w = waiting{name: name, bytes: bytes}
 	rest, isClient := strings.CutSuffix(name, clientSuffix)
 	if isClient {
@@ -60,10 +59,10 @@ func waitingOf(name string, bytes int64) (w waiting, ok bool) {
 	return w, w.client != "" || strings.HasSuffix(name, outboxSuffix)
 }
 
-// makeRoom removes clients' results, the oldest first, until a result of so many bytes fits. A client's result that
-// exceeds its daily quota is refused, as is one of the owner's that does not fit without clients' results.
+// makeRoom removes the oldest clients' results until a result of the given size fits. It refuses a client's result
+// above its daily quota, and an owner's result that does not fit even without clients' results.
 func (o *outbox) makeRoom(files []waiting, client string, bytes int64, now time.Time, clientADay int) error {
-	var clients []waiting // the oldest first
+	var clients []waiting // oldest first
 	var ownBytes, clientBytes int64
 	ofDay := 0
 	for _, f := range files {
@@ -78,18 +77,18 @@ func (o *outbox) makeRoom(files []waiting, client string, bytes int64, now time.
 		}
 	}
 	own := len(files) - len(clients)
-	maxClients := o.mostFiles - own - 1
-	maxBytes := o.mostBytes - ownBytes - bytes // that may stay beside this result
+	maxClients := o.maxFiles - own - 1
+	maxBytes := o.maxBytes - ownBytes - bytes // limit of the clients' results after this one is added
 	if client != "" {
 		if ofDay >= clientADay {
 			return ErrClientQuota
 		}
-		maxClients = min(maxClients, o.mostFiles/clientShare-1)
-		maxBytes = min(maxBytes, o.mostBytes/clientShare-bytes)
+		maxClients = min(maxClients, o.maxFiles/clientShare-1)
+		maxBytes = min(maxBytes, o.maxBytes/clientShare-bytes)
 	}
 	if maxClients < 0 || maxBytes < 0 {
-		return fmt.Errorf("%s is full: %d results wait there for the server, and no more than %d or %d MiB may", o.dir,
-			len(files), o.mostFiles, o.mostBytes>>20)
+		return fmt.Errorf("%s is full: %d results wait for the server, the limit is %d results or %d MiB", o.dir,
+			len(files), o.maxFiles, o.maxBytes>>20)
 	}
 	for len(clients) > maxClients || clientBytes > maxBytes {
 		os.Remove(filepath.Join(o.dir, clients[0].name))
@@ -99,8 +98,8 @@ func (o *outbox) makeRoom(files []waiting, client string, bytes int64, now time.
 	return nil
 }
 
-// put writes a result to the disk, in the place of what waits of the same one: a record that
-// grows is there once. A client may have clientADay results there of the last 24 hours.
+// put writes a result to disk and replaces an earlier state of the same record. A client may have clientADay
+// results of the last 24 hours.
 func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay int) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay in
 	if err != nil {
 		return err
 	}
-	client := strings.NewReplacer(":", "-", "/", "+").Replace(e.client) // as file names may have it
+	client := strings.NewReplacer(":", "-", "/", "+").Replace(e.client) // allowed in file names
 	head := fmt.Appendf(nil, outboxHead, len(doc), len(samples))
 	if err := o.makeRoom(files, client, int64(len(head)+len(doc)+len(samples)), now, clientADay); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay in
 	if client != "" {
 		ending = "-" + e.ID + "_" + client + clientSuffix
 	}
-	f, err := os.CreateTemp(o.dir, outboxBegun+"*") // for its owner alone
+	f, err := os.CreateTemp(o.dir, outboxBegun+"*") // readable only by its owner
 	if err != nil {
 		return err
 	}
@@ -139,14 +138,13 @@ func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay in
 			os.Remove(filepath.Join(o.dir, f.name))
 		}
 	}
-	_ = output.SyncDir(o.dir) // not every file system can
+	_ = output.SyncDir(o.dir) // some file systems do not support it
 	return nil
 }
 
-// list returns the files that wait, in order, clients' last. What was left half
-// written long ago, by a process that was killed, goes.
+// list returns the waiting files in order, clients' last. It removes old unfinished files of killed processes.
 func (o *outbox) list() (files []waiting, err error) {
-	entries, err := os.ReadDir(o.dir) // sorted
+	entries, err := os.ReadDir(o.dir) // sorted by name
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -156,7 +154,7 @@ func (o *outbox) list() (files []waiting, err error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		one, ok := waitingOf(file.Name(), info.Size())
+		one, ok := parseWaiting(file.Name(), info.Size())
 		switch {
 		case ok && one.client != "":
 			clients = append(clients, one)
@@ -169,14 +167,14 @@ func (o *outbox) list() (files []waiting, err error) {
 	return append(files, clients...), err
 }
 
-// get reads a file of put's.
+// get reads a file that put wrote.
 func (o *outbox) get(name string) (doc, samples []byte, err error) {
 	f, err := os.Open(filepath.Join(o.dir, name))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, o.mostBytes+100))
+	text, err := io.ReadAll(io.LimitReader(f, o.maxBytes+100))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,7 +182,7 @@ func (o *outbox) get(name string) (doc, samples []byte, err error) {
 	var n, more int
 	if _, err := fmt.Sscanf(string(head)+"\n", outboxHead, &n, &more); err != nil || n < 0 || more < 0 ||
 		n > len(body) || more != len(body)-n {
-		return nil, nil, fmt.Errorf("%s: no result of this outbox", filepath.Join(o.dir, name))
+		return nil, nil, fmt.Errorf("%s: not a result of this outbox", filepath.Join(o.dir, name))
 	}
 	return body[:n:n], body[n:], nil
 }

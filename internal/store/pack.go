@@ -9,11 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// pack and unpack shorten what is stored.
+// pack compresses stored text, unpack expands it.
 func pack(text []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	w.Write(text) // a buffer takes everything
+	w.Write(text) // a bytes.Buffer never fails
 	w.Close()
 	return out.Bytes()
 }
@@ -25,7 +25,7 @@ func unpack(packed []byte) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(r, record.MostBytes+1))
 	if err == nil && len(text) > record.MostBytes {
-		err = errors.New("a record too large to be one")
+		err = errors.New("record too large")
 	}
 	return text, err
 }

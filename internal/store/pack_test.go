@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// FuzzUnpack: what a damaged or hostile database holds is an error or a record of bounded size.
+// FuzzUnpack: damaged or hostile data gives an error or a record of limited size.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack([]byte(`{"schema":"fullpipe/measure/v1"}`)))
 	f.Add([]byte{0x1f, 0x8b, 8})

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// schema is where the tables are, unless the URL names another by search_path.
+	// schema contains the tables, unless search_path in the URL names another.
 	schema = "fullpipe"
-	// connectWithin is how long a server may take to answer, unless the URL says connect_timeout.
-	connectWithin = 5 * time.Second
+	// connectTimeout applies unless the URL has connect_timeout.
+	connectTimeout = 5 * time.Second
 	// migrating and trimming are advisory locks: "fullpi" and a number.
 	migrating, trimming int64 = 0x66756c6c70690001, 0x66756c6c70690002
 )
 
-// postgresTypes turns the types of the migrations, which are SQLite's, into PostgreSQL's.
+// postgresTypes replaces SQLite's types, which the migrations use, by PostgreSQL's.
 var postgresTypes = strings.NewReplacer(" INTEGER", " BIGINT", " REAL", " DOUBLE PRECISION", " BLOB", " BYTEA",
 	" WITHOUT ROWID", "")
 
-// Unavailable says that the history's server did not let itself be asked.
+// Unavailable reports that the history's server could not be reached or failed.
 type Unavailable struct {
-	Where string // the URL without user, password and options
+	Where string // URL without user, password and options
 	Err   error
 }
 
 func (e *Unavailable) Error() string { return fmt.Sprintf("the history at %s: %v", e.Where, e.Err) }
 func (e *Unavailable) Unwrap() error { return e.Err }
 
-// Lost says whether an error is that of a connection to the history's server which ended while it
-// was used: the next one is another. SQLSTATE classes 08 (connection) and 57 (the server ends).
+// Lost reports whether the connection to the server broke while in use; the next call opens a new one. SQLSTATE
+// classes 08 (connection) and 57 (operator intervention).
 func Lost(err error) bool {
 	var said *pgconn.PgError
 	var broken *net.OpError
@@ -49,7 +49,7 @@ func Lost(err error) bool {
 		errors.As(err, &said) && (strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57"))
 }
 
-// openPostgres connects when it is first used, and again after the server was away.
+// openPostgres connects at first use, and reconnects after an outage.
 func openPostgres(dir, text string) (*Store, error) {
 	config, err := parseURL(text)
 	if err != nil {
@@ -62,8 +62,8 @@ func openPostgres(dir, text string) (*Store, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "fullpipe"
 	}
-	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectWithin && !strings.Contains(text, "connect_timeout") {
-		config.ConnectTimeout = connectWithin // pgx waits two minutes
+	if config.ConnectTimeout == 0 || config.ConnectTimeout > connectTimeout && !strings.Contains(text, "connect_timeout") {
+		config.ConnectTimeout = connectTimeout // pgx's default is 2 minutes
 	}
 	config.BuildFrontend = newFrontend
 	db := sql.OpenDB(&connector{stdlib.GetConnector(*config,
@@ -79,17 +79,17 @@ func openPostgres(dir, text string) (*Store, error) {
 	}}, nil
 }
 
-// CheckURL says what is wrong with a URL of a history, and nothing of what stands in it.
+// CheckURL returns an error that says what is wrong with a history URL, without quoting it.
 func CheckURL(text string) error {
 	_, err := parseURL(text)
 	return err
 }
 
-// parseURL reads a URL of a history. No error of it shows any of the text, since where that
-// is wrong, nobody knows which part of it is the password.
+// parseURL parses a history URL. Its errors quote no part of the text, because any part of a malformed URL may be
+// the password.
 func parseURL(text string) (*pgx.ConnConfig, error) {
-	bad := errors.New("the URL of the history cannot be read; it goes " +
-		"postgres://USER@HOST:5432/DATABASE?sslmode=verify-full, with %XX for what is special in a name or password")
+	bad := errors.New("invalid history URL; want " +
+		"postgres://USER@HOST:5432/DATABASE?sslmode=verify-full, with special characters of a name or password as %XX")
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Fragment != "" || u.Opaque != "" ||
 		u.User == nil && strings.Contains(text, "@") {
@@ -104,10 +104,10 @@ func parseURL(text string) (*pgx.ConnConfig, error) {
 	if reason == nil || password != "" && strings.Contains(reason.Error(), password) {
 		return nil, bad
 	}
-	return nil, fmt.Errorf("the URL of the history: %w", reason)
+	return nil, fmt.Errorf("history URL: %w", reason)
 }
 
-// where is a server and database as errors may show them.
+// where returns the server and database for error messages.
 func where(config *pgx.ConnConfig) string {
 	if strings.HasPrefix(config.Host, "/") {
 		return fmt.Sprintf("postgres:///%s?host=%s", config.Database, config.Host)
@@ -115,7 +115,7 @@ func where(config *pgx.ConnConfig) string {
 	return fmt.Sprintf("postgres://%s/%s", net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), config.Database)
 }
 
-// connector makes connections whose errors name no password.
+// connector opens connections whose errors contain no password.
 type connector struct {
 	driver.Connector
 	where, password string
@@ -126,11 +126,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err == nil {
 		return conn, nil
 	}
-	return nil, &Unavailable{c.where, reasonOf(err, c.password)}
+	return nil, &Unavailable{c.where, connectError(err, c.password)}
 }
 
-// reasonOf is why a connection failed, in one line.
-func reasonOf(err error, password string) error {
+// connectError returns the reason of a failed connection in one line, without the password.
+func connectError(err error, password string) error {
 	var said *pgconn.PgError
 	var dial *net.OpError
 	var name *net.DNSError
@@ -158,14 +158,13 @@ func reasonOf(err error, password string) error {
 	return errors.New(text)
 }
 
-// migratePostgres brings the tables up to date, all or nothing; who comes first does it for
-// all.
+// migratePostgres brings the tables up to date, all or nothing. An advisory lock lets one process at a time do it.
 func migratePostgres(ctx context.Context, conn *pgx.Conn, ownSchema bool) error {
 	const ask = "SELECT version FROM fullpipe_version"
 	version := 0
 	err := conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&version)
 	var no *pgconn.PgError
-	if errors.As(err, &no) && (no.Code == "42P01" || no.Code == "3F000") { // no such table, no such schema
+	if errors.As(err, &no) && (no.Code == "42P01" || no.Code == "3F000") { // undefined table, undefined schema
 		err = nil
 	}
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
 
-// TestURLsThatAreNone: no error shows a part of what may be a password.
-func TestURLsThatAreNone(t *testing.T) {
+// TestCheckURL_HidesPassword: no error quotes a part of the URL that may be the password.
+func TestCheckURL_HidesPassword(t *testing.T) {
 	const secret = "s3cr3t"
 	for _, url := range []string{"mysql://u:s3cr3t@h/d", "postgres://u:s3cr3t@h:port/d", "postgres://u:s3cr3t/x@h/d",
 		"postgres://u:1#s3cr3t@h/d", "postgres://u:1/s3cr3t@h/d", "postgres://u:1?s3cr3t@h/d", "postgres://u:%zzs3cr3t@h/d",
@@ -34,7 +34,7 @@ func TestURLsThatAreNone(t *testing.T) {
 	}
 }
 
-// silent is a server that takes connections and says nothing.
+// silent listens and never replies.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,9 +44,9 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestServersThatDoNotAnswer: whatever is wrong is told in one line without the password,
-// the record waits, and is stored once when the server is there.
-func TestServersThatDoNotAnswer(t *testing.T) {
+// TestKeep_UnreachableServer: each failure is one line without the password, the record waits, and it is stored
+// once when the server is back.
+func TestKeep_UnreachableServer(t *testing.T) {
 	server := pgtest.Shared(t)
 	good := server.URL(t)
 	guarded := strings.Replace(good, "tester@", "guarded:s3cr3t@", 1)
@@ -89,7 +89,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	if runs, err := s.List(t.Context(), Filter{}); err != nil || len(runs) != 5 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
-	rows, err := s.db.Query("SELECT started_ns FROM run ORDER BY ctid") // as they were written
+	rows, err := s.db.Query("SELECT started_ns FROM run ORDER BY ctid") // in insertion order
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +106,15 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestOutboxIsBounded, and what is no result in it holds nothing up.
-func TestOutboxIsBounded(t *testing.T) {
+// TestOutbox_Bounded: the outbox has a limit, and a file that is no result does not block it.
+func TestOutbox_Bounded(t *testing.T) {
 	dir := t.TempDir()
 	away, err := OpenAt(t.Context(), dir, "postgres://127.0.0.1:1/d")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer away.Close()
-	away.outbox.mostFiles = 3
+	away.outbox.maxFiles = 3
 	var waiting *Waiting
 	if err := away.Keep(t.Context(), measured(t, 0, "b", 5e6), nil); !errors.As(err, &waiting) {
 		t.Fatal(err)
@@ -148,11 +148,11 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// TestWithoutPreparedStatements: as a pooler of transactions needs it.
-func TestWithoutPreparedStatements(t *testing.T) {
+// TestStore_WithoutPreparedStatements: transaction poolers need this.
+func TestStore_WithoutPreparedStatements(t *testing.T) {
 	for _, mode := range []string{"exec", "simple_protocol"} {
 		url := pgtest.Shared(t).URL(t) + "&default_query_exec_mode=" + mode
-		testKeptAsItCame(t, func() *Store {
+		testKeepsDocumentUnchanged(t, func() *Store {
 			s, err := OpenAt(t.Context(), t.TempDir(), url)
 			if err != nil {
 				t.Fatal(err)
@@ -163,7 +163,7 @@ func TestWithoutPreparedStatements(t *testing.T) {
 	}
 }
 
-func TestNewerHistoryOnAServer(t *testing.T) {
+func TestOpenAt_RejectsNewerHistory(t *testing.T) {
 	url := pgtest.Shared(t).URL(t)
 	s, err := OpenAt(t.Context(), t.TempDir(), url)
 	if err != nil {
@@ -183,9 +183,9 @@ func TestNewerHistoryOnAServer(t *testing.T) {
 	}
 }
 
-// TestServerRestarted: several writers, and a server that ends in order or crashes among
-// them: what was measured is there once.
-func TestServerRestarted(t *testing.T) {
+// TestStore_ServerRestarted: several writers during clean stops and crashes of the server; every result is stored
+// once.
+func TestStore_ServerRestarted(t *testing.T) {
 	server := pgtest.Shared(t)
 	url := server.URL(t)
 	const users, runs = 4, 40
@@ -247,8 +247,8 @@ func TestServerRestarted(t *testing.T) {
 	}
 }
 
-// TestTrimAmongWriters: who adds while others trim loses nothing and counts nothing twice.
-func TestTrimAmongWriters(t *testing.T) {
+// TestTrim_ConcurrentWriters: writers during a trim lose nothing, and nothing counts twice.
+func TestTrim_ConcurrentWriters(t *testing.T) {
 	url := pgtest.Shared(t).URL(t)
 	const users, runs, stay = 4, 40, 20
 	var counted atomic.Int64

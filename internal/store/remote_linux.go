@@ -2,8 +2,7 @@ package store
 
 import "syscall"
 
-// remote says whether a directory is on a network file system: NFS, SMB, 9p, AFS, Ceph or
-// FUSE (linux/magic.h).
+// remote reports whether a directory is on a network file system: NFS, SMB, 9p, AFS, Ceph or FUSE (linux/magic.h).
 func remote(dir string) bool {
 	var s syscall.Statfs_t
 	if syscall.Statfs(dir, &s) != nil {

@@ -2,5 +2,5 @@
 
 package store
 
-// remote cannot be told here.
+// remote returns false: this system has no portable way to find out.
 func remote(string) bool { return false }

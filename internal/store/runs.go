@@ -12,22 +12,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Run is one kept record, as lists show it.
+// Run is a stored record as lists show it.
 type Run struct {
 	record.HistoryRun
 	PathLabel string
 }
 
-// Filter says which runs are asked for.
+// Filter selects runs.
 type Filter struct {
-	Path  string // a key, a label or the far end's name; "" is all
+	Path  string // key, label or far end's name; "" is all
 	Since time.Time
-	Limit int // the newest so many; 0 is all
-	// MeasuredHere leaves out what was imported, what other hosts measured and clients' results.
+	Limit int // newest runs to return; 0 is all
+	// MeasuredHere excludes imported results, results of other hosts and clients' results.
 	MeasuredHere bool
 }
 
-// List answers runs, the newest first.
+// List returns runs, newest first.
 func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	limit := int64(math.MaxInt64)
 	if f.Limit > 0 {
@@ -70,11 +70,11 @@ func (s *Store) List(ctx context.Context, f Filter) (runs []Run, err error) {
 	return runs, s.complete(ctx, f.Path, runs)
 }
 
-// ofPathSince chooses the runs of a path, $1, since a time, $2.
+// ofPathSince selects the runs of a path, $1, since a time, $2.
 const ofPathSince = ` WHERE ($1 = '' OR p.key = $1 OR p.label = $1 OR p.far = $1) AND r.started_ns >= $2 `
 
-// complete adds the directions and labels of a path's runs, two questions for all of them: a
-// server may be far away.
+// complete adds directions and labels to a path's runs. It uses two queries for all runs, because the server may be
+// far away.
 func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	byID := make(map[string]*Run, len(runs))
 	for i := range runs {
@@ -95,7 +95,7 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 			&f.RetransmittedRatio); err != nil {
 			return err
 		}
-		believe(&f)
+		dropImpossible(&f)
 		if r := byID[id]; r != nil {
 			r.Directions = append(r.Directions, f)
 		}
@@ -126,8 +126,8 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	return labels.Err()
 }
 
-// Get answers a record and its samples, which may be nil. The id may be cut short where
-// that says enough; "last" is the newest.
+// Get returns a record and its samples, which may be nil. id may be a unique part of an id; "last" is the newest
+// run.
 func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err error) {
 	full, err := s.find(ctx, id)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 	return doc, samples, err
 }
 
-// find completes an id. UUIDv7s of one time begin alike, so the end of one serves too.
+// find completes an id. UUIDv7s of the same time share a prefix, so a suffix works too.
 func (s *Store) find(ctx context.Context, id string) (string, error) {
 	query := "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR " +
 		"substr(id, length(id) - length($1) + 1) = $1 LIMIT 2"
@@ -177,7 +177,7 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 	case len(found) == 0 || len(id) < 4:
 		return "", fmt.Errorf("%s: %w", id, ErrNotFound)
 	case len(found) > 1:
-		return "", fmt.Errorf("%s: more than one run's id begins or ends so", id)
+		return "", fmt.Errorf("%s: more than one run's id begins or ends with it", id)
 	}
 	return found[0], nil
 }
@@ -193,7 +193,7 @@ func (s *Store) Forget(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Label names a run's property; an empty value takes it away, which is ErrNoLabel where there is none.
+// Label sets a label of a run. An empty value removes it and returns ErrNoLabel when there is none.
 func (s *Store) Label(ctx context.Context, id, name, value string) (err error) {
 	defer s.explain(&err)
 	full, err := s.find(ctx, id)
@@ -214,8 +214,8 @@ func (s *Store) Label(ctx context.Context, id, name, value string) (err error) {
 	return err
 }
 
-// Past are the figures of one direction of a path before a time, the oldest first: only of
-// what was done, and no re-tests of a suspicion, which would look for what they find.
+// Past returns the figures of one direction of a path before a time, oldest first. It excludes failed runs and
+// retests: retests of a suspected change are biased.
 func (s *Store) Past(ctx context.Context, path, direction string, from, until time.Time) (all []record.Figure,
 	err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT d.direction, d.goodput_bps, d.rtt_min_s, d.limiter
@@ -232,7 +232,7 @@ func (s *Store) Past(ctx context.Context, path, direction string, from, until ti
 		if err := rows.Scan(&f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter); err != nil {
 			return nil, err
 		}
-		if believe(&f); f.GoodputBps != nil {
+		if dropImpossible(&f); f.GoodputBps != nil {
 			all = append(all, f)
 		}
 	}

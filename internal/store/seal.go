@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// sealer marks results as measured on this host: a column of their rows is an HMAC whose key only this user's state
-// directory has. Documents carry neither, so that no imported result has a valid seal.
+// sealer marks results as measured on this host with an HMAC in their row. The key is in this user's state
+// directory only. Documents carry neither, so no imported result has a valid seal.
 type sealer struct{ key []byte }
 
 const sealKeyFile = "seal_key"
 
-// newSealer reads the key; create makes one where there is none. Without a key nothing is sealed.
+// newSealer reads the key; create makes a missing one. Without a key nothing is sealed.
 func newSealer(dir string, create bool) sealer {
 	path := filepath.Join(dir, sealKeyFile)
 	if _, err := os.Lstat(path); err != nil && create && dir != "" {
@@ -43,12 +43,12 @@ func (s sealer) seal(id, path string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// verify reports whether a seal is that of a result which was measured on this host.
+// verify reports whether the seal proves that this host measured the result.
 func (s sealer) verify(seal, id, path string) bool {
 	return s.key != nil && seal != "" && hmac.Equal([]byte(seal), []byte(s.seal(id, path)))
 }
 
-// MeasuredHere reports whether one of the newest results of a path was measured on this host.
+// MeasuredHere reports whether this host measured one of the newest results of a path.
 func (s *Store) MeasuredHere(ctx context.Context, path string) (bool, error) {
 	const maxResults = 1000
 	rows, err := s.db.QueryContext(ctx, "SELECT id, seal FROM run WHERE path = $1 AND seal <> '' "+

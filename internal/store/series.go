@@ -11,15 +11,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Series is a path in short.
+// Series summarizes a path.
 type Series struct {
 	Path, Far, Label string
 	Runs             int
 	Newest           time.Time
 }
 
-// Paths answers the paths of which results are kept one by one, the one of the newest
-// result first, from the one numbered offset, at most limit.
+// Paths returns the paths that have runs, the most recently measured first. It returns at most limit paths after
+// the first offset.
 func (s *Store) Paths(ctx context.Context, offset, limit int) (all []Series, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT p.key, p.far, p.label, n.runs, n.newest FROM
 		(SELECT path, count(*) AS runs, max(started_ns) AS newest FROM run GROUP BY path) n
@@ -40,14 +40,14 @@ func (s *Store) Paths(ctx context.Context, offset, limit int) (all []Series, err
 	return all, rows.Err()
 }
 
-// Page says which runs of a path are asked for.
+// Page selects runs of a path.
 type Page struct {
-	Since, Before time.Time // zero is without a bound
-	Limit         int       // the newest so many of them
+	Since, Before time.Time // zero: no limit
+	Limit         int       // newest runs to return; 0 is all
 }
 
-// Of answers the runs of the path with this key, the oldest first and without their labels.
-// It reads no more than it answers, however many runs there are.
+// Of returns the runs of the path with this key, oldest first, without labels. It reads only the rows that it
+// returns.
 func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err error) {
 	since := int64(0)
 	before := int64(1<<63 - 1)
@@ -81,7 +81,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 			runs = append(runs, one)
 		}
 		if direction.Valid {
-			believe(&f)
+			dropImpossible(&f)
 			f.Direction = direction.String
 			f.Limiter = limiter.String
 			last := &runs[len(runs)-1]
@@ -91,7 +91,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	return runs, rows.Err()
 }
 
-// Path answers one path by its key.
+// Path returns one path by its key.
 func (s *Store) Path(ctx context.Context, key string) (Series, error) {
 	one := Series{Path: key}
 	var newest sql.NullInt64
@@ -105,7 +105,7 @@ func (s *Store) Path(ctx context.Context, key string) (Series, error) {
 	return one, err
 }
 
-// Labels are those of a run now, whatever its document says; the id is a whole one.
+// Labels returns the current labels of a run, which may differ from its document's. id must be complete.
 func (s *Store) Labels(ctx context.Context, id string) (map[string]string, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT name, value FROM label WHERE run = $1", id)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Store) Labels(ctx context.Context, id string) (map[string]string, error
 	return labels, rows.Err()
 }
 
-// Document is a run's record with its samples, and with the labels that it has now.
+// Document returns a record with its samples and its current labels.
 func (s *Store) Document(ctx context.Context, id string) (record.Document, error) {
 	text, samples, err := s.Get(ctx, id)
 	if err != nil {
@@ -142,14 +142,15 @@ func (s *Store) Document(ctx context.Context, id string) (record.Document, error
 	return doc, err
 }
 
-// believe leaves out what no document can have said: whoever may write to a shared history writes its rows.
-func believe(f *record.Figure) {
+// dropImpossible removes figures that no document can contain: anyone with write access to a shared history can
+// write rows.
+func dropImpossible(f *record.Figure) {
 	f.GoodputBps = known(f.GoodputBps)
 	f.RTTMinS = known(f.RTTMinS)
 	f.RetransmittedRatio = known(f.RetransmittedRatio)
 }
 
-// known is a figure, or nil where it is none.
+// known returns a figure, or nil when it is not a valid one.
 func known(v *float64) *float64 {
 	if v == nil || !(*v >= 0 && *v <= math.MaxFloat64) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestSeries: paths by their newest result, page by page, and a path's runs between two times.
+// TestSeries: pages of paths by their newest result, and a path's runs between two times.
 func TestSeries(t *testing.T) { both(t, testSeries) }
 
 func testSeries(t *testing.T, at func() *Store) {
@@ -20,7 +20,7 @@ func testSeries(t *testing.T, at func() *Store) {
 		t.Errorf("of nothing: %+v, %v", all, err)
 	}
 	const runs = 12
-	for i := range runs { // the newest of a is older than that of b, and that than c's
+	for i := range runs { // newest result of a before b's, b's before c's
 		doc := measured(t, i, []string{"a", "b", "c"}[i%3], float64(1+i)*1e6)
 		if _, err := s.Add(t.Context(), doc, nil); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func testSeries(t *testing.T, at func() *Store) {
 	if err != nil || !maps.Equal(doc.Head().Labels, map[string]string{"by": "me"}) {
 		t.Errorf("%+v, %v", doc, err)
 	}
-	// A path whose runs are all gone is none of the page's, and stands for what days tell.
+	// A path without runs is not on any page, but keeps its daily figures.
 	if err := s.Trim(t.Context(), hour(runs), Keep{Samples: 1e18, Runs: 1e18, Results: 1, Bytes: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// wait is how long another process's writing is waited for.
+// wait is the longest wait for another process's write lock.
 const wait = 5 * time.Second
 
-// Open opens the history in a directory, which it makes, readable for its owner alone.
+// Open opens the history in a directory. It makes the directory readable for its owner only.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the history's directory: %w", err)
@@ -29,7 +29,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, err
 	}
 	mode := "WAL"
-	if remote(dir) { // its shared memory would be no memory that is shared
+	if remote(dir) { // SQLite's write-ahead log needs shared memory on a local file system
 		mode = "DELETE"
 	}
 	s, err := openFile(dir, path, fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&"+
@@ -42,7 +42,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	}
 	s.Close()
 	if info, absent := os.Stat(path + "-wal"); readOnly(dir) && (absent != nil || info.Size() == 0) {
-		// Without a journal what is in the file is all, and nobody changes it.
+		// Without a journal the file is complete, and no process changes it.
 		if s, err = openFile(dir, path, "immutable=1"); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func openFile(dir, name, options string) (*Store, error) {
 	return &Store{db: db, dir: dir, path: name, dialect: dialect{usedBytes: usedPages}}, nil
 }
 
-// readOnly says whether a directory is on a disk that takes nothing.
+// readOnly reports whether a directory is on a read-only file system.
 func readOnly(dir string) bool {
 	f, err := os.CreateTemp(dir, ".try-*")
 	if err != nil {
@@ -78,7 +78,7 @@ func readOnly(dir string) bool {
 	return false
 }
 
-// upToDate refuses a history whose tables another version made.
+// upToDate refuses a history with the tables of another version.
 func (s *Store) upToDate(ctx context.Context) error {
 	version, err := versionOf(ctx, s.db)
 	if err != nil {
@@ -86,13 +86,13 @@ func (s *Store) upToDate(ctx context.Context) error {
 	}
 	texts, latest, err := pending(version)
 	if err == nil && len(texts) > 0 {
-		err = fmt.Errorf("it is of version %d, and its disk is read-only: a fullpipe that may write there brings it to %d",
+		err = fmt.Errorf("its tables have version %d and need version %d, but its disk is read-only",
 			version, latest)
 	}
 	return err
 }
 
-// versionOf is which of the migrations a history has had.
+// versionOf returns the number of migrations that a history has had.
 func versionOf(ctx context.Context, db interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) (version int, err error) {
@@ -100,8 +100,7 @@ func versionOf(ctx context.Context, db interface {
 	return version, err
 }
 
-// touch makes the file before SQLite would, for its owner alone, and refuses what is no
-// regular file.
+// touch creates the file before SQLite does, readable only by its owner, and refuses anything but a regular file.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -115,13 +114,13 @@ func touch(path string) error {
 		return fmt.Errorf("the history: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("the history: %s is no regular file", path)
+		return fmt.Errorf("the history: %s is not a regular file", path)
 	}
 	return nil
 }
 
-// begin sets the journal's mode and brings the tables up to date. On a new file several
-// processes race for the mode; who loses tries again.
+// begin sets the journal mode and brings the tables up to date. Several processes may race for the mode of a new
+// file; the losers retry.
 func (s *Store) begin(ctx context.Context, mode string) error {
 	for until := time.Now().Add(wait); ; {
 		var is string
@@ -146,8 +145,8 @@ func busy(err error) bool {
 	return errors.As(err, &code) && (code.Code()&0xff == sqlite3.SQLITE_BUSY || code.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
-// migrate brings the tables up to date, all or nothing. Where they are, it takes no lock: who reads does not wait
-// for who writes.
+// migrate brings the tables up to date, all or nothing. Tables that are current need no lock, so readers do not
+// wait for writers.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := versionOf(ctx, s.db)
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback()
-	if version, err = versionOf(ctx, tx); err != nil { // another process may have been faster
+	if version, err = versionOf(ctx, tx); err != nil { // another process may have migrated it
 		return err
 	}
 	texts, latest, err := pending(version)
@@ -179,7 +178,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// usedPages is what a file's pages that hold something take.
+// usedPages returns the bytes of the pages in use.
 func usedPages(ctx context.Context, tx *sql.Tx) (int64, error) {
 	var pages, free, size int64
 	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {

@@ -1,6 +1,6 @@
-// Package store keeps records: the user's history, one SQLite file in the state directory,
-// or one of several hosts in PostgreSQL. Several processes may use it at once; what is
-// stored twice is there once.
+// Package store keeps records in the user's history: one SQLite file in the state directory, or a PostgreSQL
+// database shared by several hosts. Several processes may use it at once. A record that is added twice is stored
+// once.
 package store
 
 import (
@@ -16,36 +16,36 @@ import (
 
 // Store is an open history.
 type Store struct {
-	// ClientResultsADay is how many results of one client Keep keeps within 24 hours; 0 is DefaultClientResultsADay.
+	// ClientResultsADay limits the results of one client that Keep stores within 24 hours; 0 is
+	// DefaultClientResultsADay.
 	ClientResultsADay int
 
 	db  *sql.DB
-	dir string // the user's state directory
+	dir string // user's state directory
 	dialect
-	path   string  // of SQLite's file; "": a server's
-	outbox *outbox // nil: what is added is kept at once, or not at all
+	path   string  // of SQLite's file; "" with a server
+	outbox *outbox // nil: add stores at once or fails
 }
 
-// dialect is where the databases differ in what both are asked. Else the SQL is what both
-// speak, with $1 for parameters.
+// dialect contains the differences between the databases. All other SQL works in both, with $1 for parameters.
 type dialect struct {
-	untilCommit string                                        // ends a SELECT of what must stay so until then
-	toChange    string                                        // ends a SELECT of what is then changed
-	oneState    *sql.TxOptions                                // of a transaction that reads one state of several tables
-	mayTrim     string                                        // asks whether this transaction is to trim; "" is yes
-	usedBytes   func(context.Context, *sql.Tx) (int64, error) // nil: not bounded
+	untilCommit string                                        // ends a SELECT whose rows must not change
+	toChange    string                                        // ends a SELECT whose rows are then updated
+	oneState    *sql.TxOptions                                // of a transaction that reads several tables
+	mayTrim     string                                        // asks whether to trim; "" is yes
+	usedBytes   func(context.Context, *sql.Tx) (int64, error) // nil: no size limit
 }
 
-// ErrNotFound says that the history holds no such run.
+// ErrNotFound reports that the history has no such run.
 var ErrNotFound = errors.New("no such run in the history")
 
-// DefaultClientResultsADay bounds what one client of a server makes a history keep.
+// DefaultClientResultsADay limits the stored results of one client of a server within 24 hours.
 const DefaultClientResultsADay = 50
 
-// ErrClientQuota says that enough results of this client are kept for the day.
-var ErrClientQuota = errors.New("as many results of this client are kept as may be within 24 hours")
+// ErrClientQuota reports that the client's quota of stored results is used up.
+var ErrClientQuota = errors.New("this client's quota of stored results for 24 hours is used up")
 
-// ErrNoLabel says that a run has no label of the name that was to be taken away.
+// ErrNoLabel reports that the run has no label to remove.
 var ErrNoLabel = errors.New("the run has no such label")
 
 // migrations are written for SQLite; see postgresTypes.
@@ -54,13 +54,13 @@ var ErrNoLabel = errors.New("the run has no such label")
 var migrations embed.FS
 
 const (
-	// Variable names another directory for the history alone.
+	// Variable names the directory of the history.
 	Variable = "FULLPIPE_HISTORY"
-	// URLVariable is the URL of a history that is no file of this host's; set and empty: none.
+	// URLVariable is the URL of a history on a server; set but empty: no history.
 	URLVariable = "FULLPIPE_STORE"
 )
 
-// Dir is where a user's history lives: $XDG_STATE_HOME/fullpipe.
+// Dir returns the directory of the user's history, by default $XDG_STATE_HOME/fullpipe.
 func Dir() (string, error) {
 	for _, name := range []string{Variable, "FULLPIPE_STATE"} {
 		if dir := os.Getenv(name); dir != "" {
@@ -72,16 +72,16 @@ func Dir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("a place for the history: %w", err)
+		return "", fmt.Errorf("history directory: %w", err)
 	}
 	return DirIn(home), nil
 }
 
-// DirIn is where the history of a home's owner lives where nothing else is said.
+// DirIn returns the default history directory below a home directory.
 func DirIn(home string) string { return filepath.Join(home, ".local", "state", "fullpipe") }
 
-// OpenAt opens the history at a URL, postgres://…; "" is the one in the directory, where
-// otherwise results wait that the server has not stored yet.
+// OpenAt opens the history at a postgres:// URL, with its outbox in dir. With an empty URL it opens the history
+// file in dir.
 func OpenAt(ctx context.Context, dir, url string) (*Store, error) {
 	if url == "" {
 		return Open(ctx, dir)
@@ -89,12 +89,11 @@ func OpenAt(ctx context.Context, dir, url string) (*Store, error) {
 	return openPostgres(dir, url)
 }
 
-// Close ends the use of the history.
+// Close closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
-// pending are the migrations that a history of a version lacks. They are numbered files, and
-// a version is how many of them were run. A history of a newer version is refused, since
-// this one could not keep its rules.
+// pending returns the migrations that a history lacks. They are numbered files, and the version is how many have
+// run. A newer history is refused, because its rules are unknown.
 func pending(version int) (texts []string, latest int, err error) {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -102,7 +101,7 @@ func pending(version int) (texts []string, latest int, err error) {
 	}
 	latest = len(files)
 	if version > latest {
-		return nil, latest, fmt.Errorf("it is of a newer fullpipe (its version %d, known are %d)", version, latest)
+		return nil, latest, fmt.Errorf("it was made by a newer fullpipe (version %d, supported up to %d)", version, latest)
 	}
 	for _, file := range files[version:] {
 		text, err := migrations.ReadFile(file)

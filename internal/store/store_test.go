@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 var begin = time.Date(2026, 3, 1, 2, 30, 0, 123456789, time.UTC)
 
-// measured is a record of a path at a time.
+// measured returns a record of a path at hour n.
 func measured(t testing.TB, n int, far string, bps float64) []byte {
 	t.Helper()
 	encoded, err := document(n, far, bps)
@@ -57,7 +57,7 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
-// both runs a test on a new history in a file, and on one in PostgreSQL. at opens it again.
+// both runs a test on a new history in a file and on one in PostgreSQL. at reopens it.
 func both(t *testing.T, test func(t *testing.T, at func() *Store)) {
 	run := func(name string, url func(*testing.T) string) {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func both(t *testing.T, test func(t *testing.T, at func() *Store)) {
 	run("postgres", func(t *testing.T) string { return pgtest.Shared(t).URL(t) })
 }
 
-func TestKeptAsItCame(t *testing.T) { both(t, testKeptAsItCame) }
+func TestAdd_KeepsDocumentUnchanged(t *testing.T) { both(t, testKeepsDocumentUnchanged) }
 
-func testKeptAsItCame(t *testing.T, at func() *Store) {
+func testKeepsDocumentUnchanged(t *testing.T, at func() *Store) {
 	s := at()
 	doc := bytes.Replace(measured(t, 1, "b", 5e6), []byte(`"peer"`), []byte(`"of_a_newer_version": [1,   2], "peer"`), 1)
 	if added, err := s.Add(t.Context(), doc, []byte(`{"series":[]}`)); !added || err != nil {
@@ -124,11 +124,10 @@ func testKeptAsItCame(t *testing.T, at func() *Store) {
 	}
 }
 
-// TestNothingLostNothingTwice: several users of one new file at once, each of which adds
-// what the others add too.
-func TestNothingLostNothingTwice(t *testing.T) { both(t, testNothingLostNothingTwice) }
+// TestStore_ConcurrentDuplicates: several users of one new file each add the same results.
+func TestStore_ConcurrentDuplicates(t *testing.T) { both(t, testConcurrentDuplicates) }
 
-func testNothingLostNothingTwice(t *testing.T, at func() *Store) {
+func testConcurrentDuplicates(t *testing.T, at func() *Store) {
 	const users, runs = 6, 30
 	var wait sync.WaitGroup
 	problems := make(chan error, users*(runs+1))
@@ -171,7 +170,7 @@ func testPast(t *testing.T, at func() *Store) {
 	}
 }
 
-func TestWhatIsNoHistoryIsRefused(t *testing.T) {
+func TestOpen_RejectsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	if info, err := os.Stat(filepath.Join(dir, "history.db")); err != nil || runtime.GOOS != "windows" &&
@@ -179,11 +178,11 @@ func TestWhatIsNoHistoryIsRefused(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if _, err := s.Add(t.Context(), []byte(`{"schema":"fullpipe/plan/v1"}`), nil); err == nil {
-		t.Error("what was not measured is kept")
+		t.Error("an unmeasured document is stored")
 	}
 	_, err := s.Add(t.Context(), measured(t, 1, "b", -5), nil)
-	if err == nil || !strings.Contains(err.Error(), "below 0") {
-		t.Errorf("a goodput below 0: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "negative goodput") {
+		t.Errorf("negative goodput: %v", err)
 	}
 	if _, err := s.db.Exec("PRAGMA user_version = 99"); err != nil {
 		t.Fatal(err)
@@ -206,8 +205,8 @@ func TestWhatIsNoHistoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotWait: who writes for long keeps nobody from opening and reading.
-func TestReadersDoNotWait(t *testing.T) {
+// TestOpen_DoesNotWaitForWriters: a long write transaction does not block opening and reading.
+func TestOpen_DoesNotWaitForWriters(t *testing.T) {
 	dir := t.TempDir()
 	writer, err := Open(t.Context(), dir)
 	if err != nil {
@@ -222,7 +221,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	reader, err := Open(t.Context(), dir) // after wait it would fail
+	reader, err := Open(t.Context(), dir) // fails after wait otherwise
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +231,7 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 }
 
-func TestHostIDStays(t *testing.T) {
+func TestHostID_Persistent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var wait sync.WaitGroup
 	ids := make([]string, 8)
@@ -247,11 +246,11 @@ func TestHostIDStays(t *testing.T) {
 	}
 }
 
-// A clock that is wrong for a while, here or where a result came from, costs no samples, and
-// what it dated is listed, shown and forgotten as anything else.
-func TestClockSteps(t *testing.T) { both(t, testClockSteps) }
+// TestTrim_WrongClock: a temporarily wrong clock, here or at an importer's, costs no samples. Its results are
+// listed, shown and removed like others.
+func TestTrim_WrongClock(t *testing.T) { both(t, testWrongClock) }
 
-func testClockSteps(t *testing.T, at func() *Store) {
+func testWrongClock(t *testing.T, at func() *Store) {
 	s := at()
 	const year = 365 * 24 // hours
 	add := func(n int) error {
@@ -265,7 +264,7 @@ func testClockSteps(t *testing.T, at func() *Store) {
 		return n
 	}
 	begun := 0
-	for n := range witnesses {
+	for n := range minNewerRuns {
 		for _, at := range []int{n, 200*year + n, n - 50*year} { // right, ahead, behind
 			if err := add(at); err != nil {
 				t.Fatal(err)
@@ -277,7 +276,7 @@ func testClockSteps(t *testing.T, at func() *Store) {
 		Bytes: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
-	if n := kept(); n != begun-witnesses { // those behind are old by every account
+	if n := kept(); n != begun-minNewerRuns { // results of the slow clock are too old by any clock
 		t.Errorf("%d samples are left of %d", n, begun)
 	}
 	runs, err := s.List(t.Context(), Filter{})
@@ -286,7 +285,7 @@ func testClockSteps(t *testing.T, at func() *Store) {
 	}
 	for i, r := range runs[1:] {
 		if r.StartedAt.After(runs[i].StartedAt) {
-			t.Errorf("%v stands behind %v", r.StartedAt, runs[i].StartedAt)
+			t.Errorf("%v is behind %v", r.StartedAt, runs[i].StartedAt)
 		}
 	}
 	if past, err := s.Past(t.Context(), runs[0].PathKey, "up", time.Unix(0, 0), runs[0].StartedAt); err != nil ||
@@ -300,10 +299,10 @@ func testClockSteps(t *testing.T, at func() *Store) {
 	}
 }
 
-// Identifiers that no fullpipe makes could not be named again: they are not kept.
-func TestForeignIdentifiersAreRefused(t *testing.T) { both(t, testForeignIdentifiersAreRefused) }
+// TestAdd_RejectsForeignIDs: identifiers of another form could not be named in commands.
+func TestAdd_RejectsForeignIDs(t *testing.T) { both(t, testRejectsForeignIDs) }
 
-func testForeignIdentifiersAreRefused(t *testing.T, at func() *Store) {
+func testRejectsForeignIDs(t *testing.T, at func() *Store) {
 	s := at()
 	good := measured(t, 1, "b", 5e6)
 	doc, err := record.Decode(good, nil)
@@ -322,8 +321,8 @@ func testForeignIdentifiersAreRefused(t *testing.T, at func() *Store) {
 	}
 }
 
-// What a text may hold and PostgreSQL's cannot is kept all the same.
-func TestTextsOfAnyCharacter(t *testing.T) {
+// TestAdd_AnyCharacter: text with characters that PostgreSQL does not allow is stored too.
+func TestAdd_AnyCharacter(t *testing.T) {
 	both(t, func(t *testing.T, at func() *Store) {
 		s := at()
 		doc := measured(t, 1, "a\x00b\u202e ; DROP TABLE run; --", 5e6)

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// TestTLSIsAsAsked: where the URL asks for TLS, nothing is said to a server that has none, or
-// whose certificate nobody vouches for.
-func TestTLSIsAsAsked(t *testing.T) {
+// TestOpenAt_TLSRequired: with TLS in the URL, the client sends nothing to a server without TLS or with an
+// untrusted certificate.
+func TestOpenAt_TLSRequired(t *testing.T) {
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	for _, c := range []struct {
 		mode  string
-		hasIt byte // the answer to a request for TLS
+		hasIt byte // server's reply to the TLS request
 		want  string
 	}{{"require", 'N', "TLS"}, {"verify-full", 'N', "TLS"}, {"verify-full", 'S', "certificate"}} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func TestTLSIsAsAsked(t *testing.T) {
 			t.Errorf("%s, %c: %v", c.mode, c.hasIt, err)
 		}
 		if rest := <-said; rest != "" {
-			t.Errorf("%s, %c: it was told %q", c.mode, c.hasIt, rest)
+			t.Errorf("%s, %c: it received %q", c.mode, c.hasIt, rest)
 		}
 		s.Close()
 		l.Close()

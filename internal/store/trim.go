@@ -11,24 +11,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Keep says how much is kept, and until ten results are how much younger. What goes leaves
-// its figures in Days. Clients' results count apart, with a quarter of Results and Bytes.
+// Keep limits what Trim leaves. Removed runs leave daily figures. Clients' results have their own limits: a quarter
+// of Results and Bytes. An age limit applies only to a run with 10 newer ones.
 type Keep struct {
 	Samples time.Duration
 	Runs    time.Duration
-	Results int   // the newest so many; 0 is all
-	Bytes   int64 // of a file's used part; the newest run stays whatever it takes
+	Results int   // newest results that stay; 0 is all
+	Bytes   int64 // used bytes of the file; the newest run always stays
 }
 
-// KeepByDefault bounds a history that nobody looks after.
+// KeepByDefault contains the limits of an unattended history.
 var KeepByDefault = Keep{Samples: 30 * 24 * time.Hour, Runs: 2 * 365 * 24 * time.Hour,
 	Results: 1_000_000, Bytes: 512 << 20}
 
-// ErrGone says that a run is older than those of which only the days' figures are left.
-var ErrGone = errors.New("older than what this history still keeps run by run")
+// ErrGone reports that a run is older than the oldest run that the history keeps.
+var ErrGone = errors.New("older than the oldest run in this history")
 
-// Trim lets go of what is kept no longer: samples and runs by their age, runs by their
-// number, and where a file takes more than it may, clients' results, then the oldest samples, then the oldest runs.
+// Trim removes samples and runs by age, then runs by number. If the file is still too large it removes clients'
+// results, then the oldest samples, then the oldest runs.
 func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) (err error) {
 	defer s.explain(&err)
 	tx, err := s.db.BeginTx(ctx, nil)
@@ -43,18 +43,18 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) (err error) 
 		}
 	}
 	for _, of := range []class{owners, clients} {
-		witnessed, err := witness(ctx, tx, of, now)
+		trusted, err := trustedNow(ctx, tx, of, now)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM samples WHERE run IN (SELECT id FROM run WHERE started_ns < $1"+
-			string(of)+")", witnessed.Add(-keep.Samples).UnixNano()); err != nil {
+			string(of)+")", trusted.Add(-keep.Samples).UnixNano()); err != nil {
 			return err
 		}
 		if of == clients {
-			err = s.trimClients(ctx, tx, witnessed, keep)
+			err = s.trimClients(ctx, tx, trusted, keep)
 		} else {
-			err = trimOwners(ctx, tx, witnessed, keep)
+			err = trimOwners(ctx, tx, trusted, keep)
 		}
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Store) Trim(ctx context.Context, now time.Time, keep Keep) (err error) 
 	return tx.Commit()
 }
 
-// trimOwners replaces the owner's results by their figures of each day, by age and by number.
+// trimOwners replaces the owner's results by daily figures, by age and by number.
 func trimOwners(ctx context.Context, tx *sql.Tx, now time.Time, keep Keep) error {
 	if err := rollUp(ctx, tx, now.Add(-keep.Runs).UnixNano()); err != nil || keep.Results == 0 {
 		return err
@@ -94,30 +94,28 @@ func trimOwners(ctx context.Context, tx *sql.Tx, now time.Time, keep Keep) error
 	return err
 }
 
-// witnesses is how many results have to be so much younger before anything goes by its age:
-// a clock that is wrong for a while, here or where a result was imported from, deletes
-// nothing.
-const witnesses = 10
+// minNewerRuns is how many newer results a run needs before its age counts. A wrong clock, here or where a result
+// was imported from, then deletes nothing.
+const minNewerRuns = 10
 
-// witness is when the last result of a class was measured that has so many witnesses, itself included.
-func witness(ctx context.Context, tx *sql.Tx, of class, now time.Time) (time.Time, error) {
-	at, err := newest(ctx, tx, of, now.UnixNano(), witnesses-1)
+// trustedNow returns the start time of the newest result that minNewerRuns results confirm, itself included.
+func trustedNow(ctx context.Context, tx *sql.Tx, of class, now time.Time) (time.Time, error) {
+	at, err := newest(ctx, tx, of, now.UnixNano(), minNewerRuns-1)
 	return time.Unix(0, max(0, at)), err
 }
 
-// newest is when the newest run of a class but so many was measured, of those until a time; -1 where
-// there is none.
-func newest(ctx context.Context, tx *sql.Tx, of class, until int64, but int) (at int64, err error) {
+// newest returns the start time of the newest run until a time after skipping some; -1 when there is none.
+func newest(ctx context.Context, tx *sql.Tx, of class, until int64, skip int) (at int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT started_ns FROM run WHERE started_ns <= $1"+string(of)+
-		" ORDER BY started_ns DESC LIMIT 1 OFFSET $2", until, but).Scan(&at)
+		" ORDER BY started_ns DESC LIMIT 1 OFFSET $2", until, skip).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return -1, nil
 	}
 	return at, err
 }
 
-// shrink takes away a sixteenth of the owner's samples, or of the runs where there are none, the
-// oldest first; never the newest run. There are no clients' results any more.
+// shrink removes the oldest sixteenth of the owner's samples or, without samples, of the runs. The newest run
+// always stays. No clients' results are left when it is called.
 func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	result, err := tx.ExecContext(ctx, `DELETE FROM samples WHERE run IN (SELECT r.id FROM run r JOIN samples s
 		ON s.run = r.id WHERE r.id <> (SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT 1)
@@ -128,10 +126,10 @@ func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
 		return true, err
 	}
-	var until sql.NullInt64 // the first that stays
+	var until sql.NullInt64 // first run that stays
 	err = tx.QueryRowContext(ctx, `SELECT started_ns FROM run ORDER BY started_ns
 		LIMIT 1 OFFSET (SELECT max(1, count(*) / 16) FROM run)`).Scan(&until)
-	if errors.Is(err, sql.ErrNoRows) { // one run, or none
+	if errors.Is(err, sql.ErrNoRows) { // at most one run
 		return false, nil
 	}
 	if err != nil {
@@ -145,14 +143,14 @@ func shrink(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	return true, rollUp(ctx, tx, until.Int64)
 }
 
-// rollUp replaces the owner's runs of before a time by their figures of each day.
+// rollUp replaces the owner's runs before a time by daily figures.
 func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 	var oldest sql.NullInt64
 	if err := tx.QueryRowContext(ctx, "SELECT min(started_ns) FROM run WHERE client = ''").Scan(&oldest); err != nil ||
 		!oldest.Valid || oldest.Int64 >= before {
 		return err
 	}
-	// First, so that whoever adds a run meanwhile waits, and then learns that it is too old.
+	// This comes first, so that a concurrent writer of a run waits and then gets ErrGone.
 	if _, err := tx.ExecContext(ctx, "UPDATE gone SET before_ns = CASE WHEN before_ns > $1 THEN before_ns ELSE $1 END",
 		before); err != nil {
 		return err
@@ -169,7 +167,7 @@ func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 			most_bps = CASE WHEN excluded.most_bps > day.most_bps THEN excluded.most_bps ELSE day.most_bps END,
 			rtt_min_s = CASE WHEN day.rtt_min_s IS NULL OR excluded.rtt_min_s < day.rtt_min_s THEN excluded.rtt_min_s
 			ELSE day.rtt_min_s END`,
-			k.path, k.direction, k.day, k.limiter, d.n, d.sumLog, d.least, d.most, d.rttMin); err != nil {
+			k.path, k.direction, k.day, k.limiter, d.n, d.sumLog, d.minBps, d.maxBps, d.rttMin); err != nil {
 			return fmt.Errorf("figures of a day: %w", err)
 		}
 	}
@@ -177,17 +175,17 @@ func rollUp(ctx context.Context, tx *sql.Tx, before int64) error {
 	return err
 }
 
-// dayKey and daySum are a row of what is left of a day.
+// dayKey and daySum are a row of the daily figures.
 type dayKey struct {
 	path, direction, limiter string
 	day                      int64
 }
 
 type daySum struct {
-	n           int
-	sumLog      float64
-	least, most float64
-	rttMin      *float64
+	n              int
+	sumLog         float64
+	minBps, maxBps float64
+	rttMin         *float64
 }
 
 func (d *daySum) add(o daySum) {
@@ -197,30 +195,31 @@ func (d *daySum) add(o daySum) {
 	}
 	d.n = d.n + o.n
 	d.sumLog = d.sumLog + o.sumLog
-	d.least = min(d.least, o.least)
-	d.most = max(d.most, o.most)
+	d.minBps = min(d.minBps, o.minBps)
+	d.maxBps = max(d.maxBps, o.maxBps)
 	if o.rttMin != nil && (d.rttMin == nil || *o.rttMin < *d.rttMin) {
 		d.rttMin = o.rttMin
 	}
 }
 
-// possible says whether a day of results can be so: whoever may write to a shared history writes its rows.
+// possible reports whether the figures of a day are consistent: anyone with write access to a shared history can
+// write rows.
 func (d *daySum) possible() bool {
 	const rounding = 1e-6
 	d.rttMin = known(d.rttMin)
 	mean := d.sumLog / float64(d.n)
-	return d.n > 0 && d.n < 1e9 && d.least > 0 && d.most <= math.MaxFloat64 && mean >= math.Log(d.least)-rounding &&
-		mean <= math.Log(d.most)+rounding
+	return d.n > 0 && d.n < 1e9 && d.minBps > 0 && d.maxBps <= math.MaxFloat64 && mean >= math.Log(d.minBps)-rounding &&
+		mean <= math.Log(d.maxBps)+rounding
 }
 
 const nsOfDay = int64(24 * time.Hour)
 
-// querier is a database or a transaction of it.
+// querier is a database or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// liveDays sums up the days of a class's runs that are kept, those of Past.
+// liveDays computes the daily figures of a class's stored runs, of those that Past returns.
 func liveDays(ctx context.Context, db querier, of class, path string, from, before int64) (map[dayKey]daySum, error) {
 	rows, err := db.QueryContext(ctx, `SELECT r.path, d.direction, d.limiter, r.started_ns, d.goodput_bps, d.rtt_min_s
 		FROM run r JOIN direction d ON d.run = r.id JOIN path p ON p.key = r.path
@@ -240,14 +239,14 @@ func liveDays(ctx context.Context, db querier, of class, path string, from, befo
 		if err := rows.Scan(&k.path, &k.direction, &k.limiter, &started, &bps, &one.rttMin); err != nil {
 			return nil, err
 		}
-		if !(bps <= math.MaxFloat64) { // nor NaN
+		if !(bps <= math.MaxFloat64) { // rejects NaN, too
 			continue
 		}
 		one.rttMin = known(one.rttMin)
 		k.day = started / nsOfDay
 		one.sumLog = math.Log(bps)
-		one.least = bps
-		one.most = bps
+		one.minBps = bps
+		one.maxBps = bps
 		sum := days[k]
 		sum.add(one)
 		days[k] = sum

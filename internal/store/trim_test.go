@@ -11,11 +11,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestWhatGoesLeavesItsDays: ages and bytes take runs away, and the days' figures stay what
-// they were, however often and in whatever pieces that happens.
-func TestWhatGoesLeavesItsDays(t *testing.T) { both(t, testWhatGoesLeavesItsDays) }
+// TestTrim_LeavesDailyFigures: daily figures stay correct when runs are removed by age and size, in any number of
+// steps.
+func TestTrim_LeavesDailyFigures(t *testing.T) { both(t, testLeavesDailyFigures) }
 
-func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
+func testLeavesDailyFigures(t *testing.T, at func() *Store) {
 	s := at()
 	const runs = 96
 	for i := range runs {
@@ -52,11 +52,11 @@ func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 		}
 	}
 	left, err := s.List(t.Context(), Filter{})
-	if err != nil || len(left) == 0 || len(left) > 36+witnesses || left[0].StartedAt != begin.Add((runs-1)*time.Hour) {
+	if err != nil || len(left) == 0 || len(left) > 36+minNewerRuns || left[0].StartedAt != begin.Add((runs-1)*time.Hour) {
 		t.Errorf("%d runs are left, %v", len(left), err)
 	}
 	if _, err := s.Add(t.Context(), measured(t, 0, "b", 1e6), nil); !errors.Is(err, ErrGone) {
-		t.Errorf("what is gone comes back, and would count twice: %v", err)
+		t.Errorf("a removed run comes back, and would count twice: %v", err)
 	}
 	if err := s.Trim(t.Context(), now, Keep{Bytes: 1, Results: 1, Samples: 1e18, Runs: 1e18}); err != nil {
 		t.Fatal(err)
@@ -66,8 +66,8 @@ func testWhatGoesLeavesItsDays(t *testing.T, at func() *Store) {
 	}
 }
 
-// TestOlderHistoryKeepsItsRuns opens histories of every older version.
-func TestOlderHistoryKeepsItsRuns(t *testing.T) {
+// TestMigrate_OlderVersions opens histories of every older version.
+func TestMigrate_OlderVersions(t *testing.T) {
 	both(t, func(t *testing.T, at func() *Store) {
 		s := at()
 		if _, err := s.List(t.Context(), Filter{}); err != nil {
@@ -88,7 +88,7 @@ func TestOlderHistoryKeepsItsRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}, // what came after each version
+		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}, // changes after each version
 			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"},
 			3: {"DROP INDEX run_of_client", "DROP INDEX run_by_time", "CREATE INDEX run_by_time ON run(started_ns)",
 				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"}}

@@ -1,8 +1,8 @@
-// Package still tells tests whether the machine let programs run while they measured.
+// Package still detects, for tests, whether the machine kept programs from running during a measurement.
 //
-// The lab says when its link was late, but the link is a real-time process: ordinary ones, as those
-// that measure are, can be held up without it, by other work or by the host of a virtual machine.
-// One that only sleeps for a millisecond again and again shows that.
+// The lab reports delays of its link, but the link is a real-time process. Other work or the host of a virtual
+// machine can delay ordinary processes without delaying the link. A thread that sleeps 1 ms repeatedly detects
+// that.
 package still
 
 import (
@@ -14,22 +14,22 @@ import (
 
 const (
 	sleep = time.Millisecond
-	// aTick is how late a sleep may end without anything being the matter (250 Hz).
+	// aTick is the usual delay of a sleep (250 Hz).
 	aTick = 4 * time.Millisecond
-	// mostDisturbed is the share of a run that its machine may have stood still.
-	mostDisturbed = 0.01
-	// mostRuns bounds how often a machine is given the chance to be quiet.
-	mostRuns = 5
+	// maxDisturbed is the largest share of a run that the machine may stall.
+	maxDisturbed = 0.01
+	// maxRuns limits the attempts to measure on a quiet machine.
+	maxRuns = 5
 )
 
-// Time is for how long ordinary work was held up in a span of time.
+// Time is how long ordinary work was delayed (Still) within a time span.
 type Time struct{ Still, Span time.Duration }
 
-// Since is what has come to it.
+// Since returns the difference from an earlier Time.
 func (t Time) Since(before Time) Time { return Time{t.Still - before.Still, t.Span - before.Span} }
 
-// Disturbs says whether what was measured meanwhile tells nothing.
-func (t Time) Disturbs() bool { return t.Still.Seconds() > mostDisturbed*t.Span.Seconds() }
+// Disturbs reports whether the delays make a measurement useless.
+func (t Time) Disturbs() bool { return t.Still.Seconds() > maxDisturbed*t.Span.Seconds() }
 
 var canary struct {
 	start time.Time
@@ -37,7 +37,7 @@ var canary struct {
 	still atomic.Int64 // ns
 }
 
-// Now is how still the machine has stood since it was first asked.
+// Now returns the delays since the first call.
 func Now() Time {
 	canary.once.Do(func() {
 		canary.start = time.Now()
@@ -54,12 +54,12 @@ func Now() Time {
 	return Time{time.Duration(canary.still.Load()), time.Since(canary.start)}
 }
 
-// Undisturbed fails with what is wrong with a measurement, unless the machine held it up: then
-// another one tells. A fault stands in each run. It fails as well where the machine held up each run.
+// Undisturbed repeats a failed measurement while the machine delays it, since a real fault fails each run. It fails
+// when every run was delayed.
 func Undisturbed(t *testing.T, measure func() (wrong error)) {
 	t.Helper()
 	var wrong error
-	for range mostRuns {
+	for range maxRuns {
 		before := Now()
 		wrong = measure()
 		if wrong == nil {
@@ -70,7 +70,7 @@ func Undisturbed(t *testing.T, measure func() (wrong error)) {
 			t.Error(wrong)
 			return
 		}
-		t.Logf("the machine stood still for %v of %v, so this tells nothing: %v", meanwhile.Still, meanwhile.Span, wrong)
+		t.Logf("the machine stalled for %v of %v, the result does not count: %v", meanwhile.Still, meanwhile.Span, wrong)
 	}
-	t.Errorf("the machine held up each of %d runs; the last: %v", mostRuns, wrong)
+	t.Errorf("the machine stalled in each of %d runs; the last: %v", maxRuns, wrong)
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestMachineStoodStill has a child stop this program for a fifth of a second. It is seen once who
-// sleeps has begun to and has woken, which a busy machine may not let it at once.
-func TestMachineStoodStill(t *testing.T) {
+// TestNow_DetectsStalledMachine stops this program for 200 ms by a child. The sleeper may need more attempts on a busy
+// machine.
+func TestNow_DetectsStalledMachine(t *testing.T) {
 	const stop = "kill -STOP $PPID; sleep 0.2; kill -CONT $PPID"
 	var got Time
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {

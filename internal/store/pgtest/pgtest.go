@@ -1,5 +1,5 @@
-// Package pgtest gives tests a PostgreSQL server: the distribution's programs, in a
-// temporary directory, as a user without privileges, on a Unix socket.
+// Package pgtest runs a PostgreSQL server for tests: the distribution's programs in a temporary directory, without
+// privileges, on a Unix socket.
 package pgtest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Main runs a package's tests and ends the server that they shared.
+// Main runs a package's tests and stops their shared server.
 func Main(m *testing.M) {
 	status := m.Run()
 	if shared.server != nil {
@@ -22,7 +22,7 @@ var shared struct {
 	server     *Server
 }
 
-// Shared is the server of all tests of a package that has Main; the first who asks starts it.
+// Shared returns the server of all tests of a package that has Main. The first call starts it.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.Lock()

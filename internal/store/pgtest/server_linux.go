@@ -23,14 +23,14 @@ import (
 // Server is a PostgreSQL server and its directory.
 type Server struct {
 	dir, bin  string
-	attr      *syscall.SysProcAttr // whose it is
-	life      io.Closer            // while it is open, the server may live
+	attr      *syscall.SysProcAttr // the user that runs the server
+	life      io.Closer            // the server stops when this closes
 	keeper    *exec.Cmd
 	databases atomic.Int64
 }
 
-// keep waits until nobody holds the other end of its input, however that came, then ends
-// the server and what else is of its process group, and removes the directory.
+// keep waits until the other end of its input closes. It then ends the server and its process group and removes the
+// directory.
 const keep = `cat >/dev/null
 trap '' TERM
 kill -TERM 0
@@ -49,16 +49,16 @@ func begin(t testing.TB) *Server {
 		}
 	}
 	var err error
-	s.dir, err = os.MkdirTemp("/tmp", "fullpipe-pg-") // a socket's name is short
+	s.dir, err = os.MkdirTemp("/tmp", "fullpipe-pg-") // a socket path must be short
 	must(err)
-	if os.Geteuid() == 0 { // as root the server does not start
-		who, err := user.Lookup("postgres")
+	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
+		account, err := user.Lookup("postgres")
 		if err != nil {
-			who, err = user.Lookup("nobody")
+			account, err = user.Lookup("nobody")
 		}
 		must(err)
-		uid, _ := strconv.Atoi(who.Uid)
-		gid, _ := strconv.Atoi(who.Gid)
+		uid, _ := strconv.Atoi(account.Uid)
+		gid, _ := strconv.Atoi(account.Gid)
 		s.attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		must(os.Chown(s.dir, uid, gid))
 	}
@@ -74,8 +74,8 @@ func begin(t testing.TB) *Server {
 	return s
 }
 
-// templateVariable names a directory of cluster files for all servers of a run of tests: initdb
-// takes most of a server's start. The first who finds none puts it there.
+// templateVariable names a directory of cluster files that all servers of a test run share. initdb takes most of
+// the start time. The first server writes the directory.
 const templateVariable = "FULLPIPE_TEST_CLUSTER"
 
 // initialize makes the files of an empty cluster.
@@ -93,7 +93,7 @@ func (s *Server) initialize(t testing.TB) {
 		return
 	}
 	if err := s.command("cp", "-R", s.dir+"/data", s.dir+"/copy").Run(); err == nil {
-		_ = os.Rename(s.dir+"/copy", template) // another may have been first
+		_ = os.Rename(s.dir+"/copy", template) // another process may have written it first
 	}
 }
 
@@ -105,8 +105,8 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs one of PostgreSQL's programs. What it says goes to a file: the server inherits
-// its outputs, and would hold a pipe open.
+// run runs a PostgreSQL program with its output in a file. The server inherits the output, so a pipe would stay
+// open.
 func (s *Server) run(t testing.TB, program string, args ...string) {
 	t.Helper()
 	if err := s.try(program, args...); err != nil {
@@ -132,8 +132,7 @@ func (s *Server) try(program string, args ...string) error {
 	return nil
 }
 
-// Restart starts a server that was stopped. After a kill its processes may be there a
-// moment longer, so it is tried some times.
+// Restart starts a stopped server. It retries, because processes of a killed server may take a moment to end.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	var err error
@@ -147,7 +146,7 @@ func (s *Server) Restart(t testing.TB) {
 	t.Fatal(err)
 }
 
-// Stop stops it: fast is in order, immediate by its own abort, kill by SIGKILL.
+// Stop stops the server. mode is fast, immediate or kill (SIGKILL).
 func (s *Server) Stop(t testing.TB, mode string) {
 	t.Helper()
 	if mode == "kill" {
@@ -165,7 +164,7 @@ func (s *Server) Stop(t testing.TB, mode string) {
 	s.run(t, "pg_ctl", "-D", s.dir+"/data", "-m", mode, "-w", "stop")
 }
 
-// URL is that of a new and empty database.
+// URL returns the URL of a new, empty database.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("test%d", s.databases.Add(1))
@@ -191,7 +190,7 @@ func (s *Server) SQL(t testing.TB, url, statement string) {
 	}
 }
 
-// end ends the server and waits until nothing is left of it.
+// end stops the server and waits until all its processes are gone.
 func (s *Server) end() {
 	s.life.Close()
 	s.keeper.Wait()

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// Server is none here.
+// Server is not supported on this system.
 type Server struct{}
 
 func begin(t testing.TB) *Server {

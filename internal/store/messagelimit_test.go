@@ -12,16 +12,16 @@ import (
 	"testing/iotest"
 )
 
-func told(kind byte, body string) []byte {
+func message(kind byte, body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }
 
-// TestServersThatSayTooMuch checks that the client of the history ends by itself whatever a server says, in little
-// memory. Each server says it for as long as the client asks; no timeout ends it.
-func TestServersThatSayTooMuch(t *testing.T) {
-	ready := bytes.Join([][]byte{told('R', "\x00\x00\x00\x00"), told('S', "client_encoding\x00UTF8\x00"),
-		told('S', "standard_conforming_strings\x00on\x00"), told('K', "\x00\x00\x00\x01\x00\x00\x00\x02"),
-		told('Z', "I")}, nil)
+// TestMessageLimiter_HostileServers: the client stops by itself, with little memory. Each server sends for as long
+// as the client reads; no timeout ends it.
+func TestMessageLimiter_HostileServers(t *testing.T) {
+	ready := bytes.Join([][]byte{message('R', "\x00\x00\x00\x00"), message('S', "client_encoding\x00UTF8\x00"),
+		message('S', "standard_conforming_strings\x00on\x00"), message('K', "\x00\x00\x00\x01\x00\x00\x00\x02"),
+		message('Z', "I")}, nil)
 	forever := func(one []byte) func(net.Conn) {
 		return func(c net.Conn) {
 			many := bytes.Repeat(one, 1+1<<16/len(one))
@@ -40,20 +40,20 @@ func TestServersThatSayTooMuch(t *testing.T) {
 			then(c)
 		}
 	}
-	row := told('T', "\x00\x01v\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x00\x04\xff\xff\xff\xff\x00\x00")
+	row := message('T', "\x00\x01v\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x00\x04\xff\xff\xff\xff\x00\x00")
 	for name, says := range map[string]func(net.Conn){
 		"a message of a gigabyte": func(c net.Conn) { c.Write([]byte("R\x3f\xff\xff\xff")); forever([]byte("\x00"))(c) },
 		"an answer of a gigabyte": asked([]byte("D\x3f\xff\xff\xff"), forever([]byte("\x00"))),
-		"endless settings":        forever(told('S', "a\x00"+strings.Repeat("b", 1000)+"\x00")),
-		"endless notices":         forever(told('N', "SNOTICE\x00M"+strings.Repeat("b", 1000)+"\x00\x00")),
-		"endless notifications":   asked(nil, forever(told('A', "\x00\x00\x00\x01c\x00"+strings.Repeat("b", 1000)+"\x00"))),
-		"endless rows":            asked(row, forever(told('D', "\x00\x01\x00\x00\x03\xe8"+strings.Repeat("1", 1000)))),
+		"endless settings":        forever(message('S', "a\x00"+strings.Repeat("b", 1000)+"\x00")),
+		"endless notices":         forever(message('N', "SNOTICE\x00M"+strings.Repeat("b", 1000)+"\x00\x00")),
+		"endless notifies":        asked(nil, forever(message('A', "\x00\x00\x00\x01c\x00"+strings.Repeat("b", 999)+"\x00"))),
+		"endless rows":            asked(row, forever(message('D', "\x00\x01\x00\x00\x03\xe8"+strings.Repeat("1", 1000)))),
 		"a hash for a minute": func(c net.Conn) {
-			c.Write(told('R', "\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00"))
+			c.Write(message('R', "\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00"))
 			b := make([]byte, 4096)
 			n, _ := c.Read(b)
 			_, nonce, _ := bytes.Cut(b[:n], []byte("r="))
-			c.Write(told('R', "\x00\x00\x00\x0br="+string(nonce)+"zz,s=QUFBQUFBQUE=,i=9999999"))
+			c.Write(message('R', "\x00\x00\x00\x0br="+string(nonce)+"zz,s=QUFBQUFBQUE=,i=9999999"))
 			c.Read(b)
 		},
 	} {
@@ -62,7 +62,7 @@ func TestServersThatSayTooMuch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			over, end := context.WithCancel(t.Context()) // pgx reads on for 15 s when it has given up
+			over, end := context.WithCancel(t.Context()) // pgx reads for another 15 s after an error
 			defer end()
 			defer l.Close()
 			go func() {
@@ -102,19 +102,20 @@ func TestServersThatSayTooMuch(t *testing.T) {
 	}
 }
 
-// TestSieveInPieces: a server's words are the same in whatever pieces they come.
-func TestSieveInPieces(t *testing.T) {
-	text := bytes.Join([][]byte{told('R', "\x00\x00\x00\x0br=a,s=b,i=4096"), told('S', "a\x00b\x00"), told('Z', "I"),
-		told('D', strings.Repeat("x", 70000)), told('C', "")}, nil)
+// TestMessageLimiter_Fragments: messages give the same result however they are split.
+func TestMessageLimiter_Fragments(t *testing.T) {
+	text := bytes.Join([][]byte{message('R', "\x00\x00\x00\x0br=a,s=b,i=4096"), message('S', "a\x00b\x00"),
+		message('Z', "I"),
+		message('D', strings.Repeat("x", 70000)), message('C', "")}, nil)
 	for _, in := range []io.Reader{bytes.NewReader(text), iotest.OneByteReader(bytes.NewReader(text)),
 		iotest.HalfReader(bytes.NewReader(text))} {
-		if got, err := io.ReadAll(&sieve{in: in}); err != nil || !bytes.Equal(got, text) {
+		if got, err := io.ReadAll(&messageLimiter{in: in}); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes of %d, %v", len(got), len(text), err)
 		}
 	}
 	for _, bad := range []string{"R\x00\x00\x00\x03", "R\x00\x00\x20\x00", "D\xff\xff\xff\xff",
-		string(told('R', "\x00\x00\x00\x0br=a,s=b,i=1000001")), string(told('R', "\x00\x00\x00\x0bi=-"))} {
-		if _, err := io.ReadAll(&sieve{in: iotest.OneByteReader(strings.NewReader(bad))}); err == nil {
+		string(message('R', "\x00\x00\x00\x0br=a,s=b,i=1000001")), string(message('R', "\x00\x00\x00\x0bi=-"))} {
+		if _, err := io.ReadAll(&messageLimiter{in: iotest.OneByteReader(strings.NewReader(bad))}); err == nil {
 			t.Errorf("%q is let through", bad)
 		}
 	}
