@@ -150,8 +150,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
 	},
 	verdict.PacedLosesNothing: func(f figures) string {
-		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: all data above that rate is dropped "+
-			"without a queue", f.rate("paced_bps"), f.rate("goodput_bps"), f.share("paced_ratio"),
+		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: the path drops what exceeds "+
+			"that rate and shows no queueing delay", f.rate("paced_bps"), f.rate("goodput_bps"), f.share("paced_ratio"),
 			f.share("retransmitted_ratio"))
 	},
 	verdict.StreamsCarryMore: func(f figures) string {
