@@ -24,9 +24,9 @@ const module = "github.com/fullpipe-net/fullpipe"
 var floors = [][]string{
 	// nouns
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
-		"internal/openmetrics", "internal/admission", "internal/build"},
+		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/build"},
 	// judgement
-	{"internal/config", "internal/verdict", "internal/verdict/threshold", "internal/verdict/rule", "internal/verdict/live",
+	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/watched",
 		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",

@@ -3,17 +3,8 @@ package transfer
 import (
 	"math"
 	"time"
-)
 
-const (
-	// faster is how much faster than all that follows the first of a transfer has to be for a
-	// burst: less is what rates vary by.
-	faster = 1.25
-	// fewestSpans are the spans after slow start that a burst is looked for in.
-	fewestSpans = 8
-	// fewAsFast is the share of later spans that may be nearly as fast as a burst: what a hole held
-	// back comes at once.
-	fewAsFast = 0.2
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Burst is what a path let through faster than all that followed: a policer's bucket, or what
@@ -34,10 +25,10 @@ func (r *Result) Burst() (b Burst, ok bool) {
 		return Burst{}, false
 	}
 	all := newCurves(r.Counting())
-	span := max(startupRounds*r.LeastRTT(), total.Duration()/40)
+	span := max(threshold.StartupRounds*r.LeastRTT(), total.Duration()/40)
 	begun := total.First + s.End
 	rates := make([]float64, int((total.Last-begun)/span))
-	if len(rates) < fewestSpans {
+	if len(rates) < threshold.BurstSpans {
 		return Burst{}, false
 	}
 	for i := range rates {
@@ -49,7 +40,8 @@ func (r *Result) Burst() (b Burst, ok bool) {
 		slowest = min(slowest, rates[i])
 		end := begun + time.Duration(i+1)*span
 		rest := (all.at(total.Last) - all.at(end)) / (total.Last - end).Seconds()
-		if slowest < faster*rest || asFast(rates[i+1:], slowest/faster) > fewAsFast {
+		if slowest < threshold.BurstFaster*rest ||
+			asFast(rates[i+1:], slowest/threshold.BurstFaster) > threshold.BurstAlsoFast {
 			continue
 		}
 		b = Burst{End: end - total.First}

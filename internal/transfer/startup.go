@@ -3,6 +3,8 @@ package transfer
 import (
 	"sort"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Startup is the beginning of a transfer, before its rate settled.
@@ -11,18 +13,6 @@ type Startup struct {
 	Bytes     int64         // delivered until then
 	SteadyBps float64       // goodput after it
 }
-
-const (
-	// settled is the share of all later goodput that a span must reach to count as no
-	// longer starting.
-	settled = 0.9
-	// startupRounds is how many round trips one judged span lasts: within one, slow
-	// start looks like line rate.
-	startupRounds = 2
-	// latestStartup is the share of the transfer after which a rate that has not yet
-	// settled never did.
-	latestStartup = 0.75
-)
 
 // Startup finds where slow start ended: the earliest moment from which a span of two
 // round trips (at least a fortieth of the transfer) is as fast as all that follows, but for
@@ -40,10 +30,11 @@ func (r *Result) Startup() (s Startup, ok bool) {
 	if len(curves) == 0 {
 		return Startup{}, false
 	}
-	span := max(startupRounds*r.LeastRTT(), total.Duration()/40)
+	span := max(threshold.StartupRounds*r.LeastRTT(), total.Duration()/40)
 	segment := end.segment()
 	last := curves.at(total.Last)
-	for _, m := range curves.arrivals(total.First, total.First+time.Duration(latestStartup*float64(total.Duration()))) {
+	latest := total.First + time.Duration(threshold.LatestStartup*float64(total.Duration()))
+	for _, m := range curves.arrivals(total.First, latest) {
 		t := m.seen
 		if t+span >= total.Last {
 			break
@@ -53,7 +44,7 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		if curves.jumps(t, rest) {
 			continue
 		}
-		if curves.at(t+span)-here+segment >= settled*rest*span.Seconds() {
+		if curves.at(t+span)-here+segment >= threshold.StartupSettled*rest*span.Seconds() {
 			since := total.Last - m.at(segment/rest)
 			found := Startup{End: t - total.First, Bytes: int64(here), SteadyBps: (last - here) * 8 / since.Seconds()}
 			if !curves.behindHole(t) {
