@@ -61,7 +61,7 @@ func TestRequestsTakeTheirTimeOnTheLine(t *testing.T) {
 	}
 }
 
-// TestProgram_WindowOfDocumentedRequests compares the rate of a program with its documented requests under way:
+// TestProgram_WindowOfDocumentedRequests compares a program's window with its documented outstanding requests:
 // each takes a round trip and its own time on the line.
 func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
 	const bps, rtt = 1e9, 100 * time.Millisecond
@@ -70,7 +70,7 @@ func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
 		"sshj":      {17, 32768},
 		"lftp":      {16, 32768},
 		"smbclient": {2, 8 << 20},
-		"sftp":      {64, 0}, // the channel's window: what came makes room at once
+		"sftp":      {64, 0}, // the channel's window limits, not the requests
 		"restic":    {128, 0},
 	} {
 		p, _ := FindProgram(name)
