@@ -60,3 +60,28 @@ func TestRequestsTakeTheirTimeOnTheLine(t *testing.T) {
 		t.Errorf("ssh: %d", ssh.Window(bps, rtt))
 	}
 }
+
+// TestProgram_WindowOfDocumentedRequests compares a program's window with its documented outstanding requests:
+// each takes a round trip and its own time on the line.
+func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
+	const bps, rtt = 1e9, 100 * time.Millisecond
+	for name, c := range map[string]struct{ requests, size float64 }{
+		"rclone":    {64, 32768},
+		"sshj":      {17, 32768},
+		"lftp":      {16, 32768},
+		"smbclient": {2, 8 << 20},
+		"sftp":      {64, 0}, // the channel's window limits, not the requests
+		"restic":    {128, 0},
+	} {
+		p, _ := FindProgram(name)
+		want := float64(p.Bytes)
+		if c.size > 0 {
+			want = c.requests * c.size * rtt.Seconds() / (rtt.Seconds() + 8*c.size/bps)
+		} else if p.Bytes != 64*32768 {
+			t.Errorf("%s: %d bytes", name, p.Bytes)
+		}
+		if got := float64(p.Window(bps, rtt)); got < want-1 || got > want+1 {
+			t.Errorf("%s: a window of %.0f bytes, want %.0f", name, got, want)
+		}
+	}
+}

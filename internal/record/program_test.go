@@ -27,6 +27,8 @@ func TestNewProgramWindow(t *testing.T) {
 			verdict.Values{"window_bytes": 64512}, []uint16{5001, 49152}, ""},
 		"an SSH channel": {verdict.Application, "", verdict.CapturedProgramWindow,
 			verdict.Values{"program_window_bytes": 2_100_000, "window_bytes": 8e6}, []uint16{40000, 22}, "ssh"},
+		"an SSH channel seen where it comes": {verdict.Application, verdict.ProgramWindow, verdict.WatchedProgramWindow,
+			verdict.Values{"program_window_bytes": 98e6 / 8 * 0.167}, []uint16{22, 40000}, "ssh"},
 	} {
 		v := verdict.Verdict{Limiter: c.limiter, Subtype: c.subtype,
 			Evidence: []verdict.Evidence{{Limiter: c.limiter, Code: c.code, Values: c.values}}}

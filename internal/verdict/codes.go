@@ -132,7 +132,8 @@ const (
 	SendQueueSeen Code = "send-queue-seen"
 	// WatchedExchanges and WatchedProgramWindow: as CapturedExchanges and CapturedProgramWindow,
 	// by the samples of the sender's socket; with answered_ratio by those of the receiver's, whose
-	// program had sent last for that share of the time.
+	// program had sent last for that share of the time, or with came_bps, where a known program's window came in each
+	// round trip.
 	WatchedExchanges     Code = "watched-exchanges"
 	WatchedProgramWindow Code = "watched-program-window"
 	// SendQueueRead: the same at the readings between which the clocks ran. readings, full_ratio,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -243,5 +244,13 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 // sampled returns the connection's window as its judge takes it.
 func (c *Connection) sampled() *watched.Connection {
 	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
-		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked}
+		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked,
+		KnownWindow: func(bytes float64) bool {
+			for _, port := range []uint16{c.Local.Port(), c.Remote.Port()} {
+				if p, known := catalog.ProgramAt(port, bytes); known && p.Bytes > 0 {
+					return true
+				}
+			}
+			return false
+		}}
 }

@@ -28,6 +28,11 @@ func capturedExchanges(f figures) string {
 }
 
 func capturedProgramWindow(f figures) string {
+	if f.has("came_bps") { // seen where the data comes
+		return fmt.Sprintf("%s came, %s in each round trip of %s, and no loss or queue %s, though this end's window had "+
+			"room (%s): the sending program has a window of that size", f.rate("came_bps"), f.size("program_window_bytes"),
+			f.time("rtt_s"), f.took(), f.size("window_bytes"))
+	}
 	return fmt.Sprintf("what was outstanding stayed at %s though the receiver's window had room (%s), and the other end "+
 		"kept sending messages %s: the program has a window of its own, which allows %s at a round trip of %s",
 		f.size("program_window_bytes"), f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.time("rtt_s")) +

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -128,6 +129,61 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 	}
 	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0, verdict.Evidence{Limiter: verdict.Application,
 		Code: verdict.WatchedExchanges, Values: values})
+	return v
+}
+
+// KnownWindow attributes what a watched receiver left unknown to the sending program's own window. In both halves of
+// the span, the bytes that came in a round trip must be a window that known reports for the connection's ports.
+// This end's program must send messages all the time, its receive window must have room, and nothing may show a loss
+// or a standing queue: a full line shows one or the other.
+func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) verdict.Verdict {
+	const have = transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd
+	n := len(w.Samples)
+	if w.Sends || known == nil || v.Limiter != verdict.Unknown || n < 3 || common(w.Samples)&have != have {
+		return v
+	}
+	first := &w.Samples[0]
+	last := &w.Samples[n-1]
+	e := w.exchange()
+	messages := 0.0
+	room := last.ReceiveWnd
+	var loaded time.Duration
+	for i := range w.Samples {
+		s := &w.Samples[i]
+		if i > 0 && s.Sent > w.Samples[i-1].Sent {
+			messages++
+		}
+		if i >= n/2 {
+			room = min(room, s.ReceiveWnd)
+		}
+		loaded += s.RTT / time.Duration(n)
+	}
+	inRoundTrip := func(a, b *transfer.Sample) float64 {
+		return float64(b.Received-a.Received) / max((b.At-a.At).Seconds(), 1e-6) * e.rtt
+	}
+	window := inRoundTrip(first, last)
+	middle := &w.Samples[n/2]
+	rounds := min(e.span/max(e.rtt, 1e-6), float64(n-1))
+	if e.rtt <= 0 || last.OutOfOrder > first.OutOfOrder || longer(e.rtt, loaded.Seconds()) ||
+		rounds < threshold.FewRounds || messages < threshold.ExchangesRestart*rounds ||
+		float64(room) < threshold.ProgramWindowRoom*window ||
+		!known(window) || !known(inRoundTrip(first, middle)) || !known(inRoundTrip(middle, last)) {
+		return v
+	}
+	share := v.Shares[verdict.Unknown]
+	v.Shares = maps.Clone(v.Shares)
+	delete(v.Shares, verdict.Unknown)
+	v.Shares[verdict.Application] += share
+	v.Limiter = verdict.Application
+	v.Subtype = verdict.ProgramWindow
+	v.Confidence = verdict.Medium
+	v.Candidates = nil
+	v.Evidence = slices.DeleteFunc(slices.Clone(v.Evidence), func(e verdict.Evidence) bool {
+		return e.Code == verdict.SenderUnseen
+	})
+	v.Evidence = slices.Insert(v.Evidence, 0, verdict.Evidence{Limiter: verdict.Application,
+		Code: verdict.WatchedProgramWindow, Values: verdict.Values{"time_ratio": share, "program_window_bytes": window,
+			"window_bytes": float64(room), "rtt_s": e.rtt, "came_bps": 8 * e.came / e.span}})
 	return v
 }
 

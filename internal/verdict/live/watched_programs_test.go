@@ -180,3 +180,46 @@ func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownWindow_Receiver: 98 Mbit/s over 167 ms is an SSH channel's window of 2 MiB.
+func TestKnownWindow_Receiver(t *testing.T) {
+	const ms = time.Millisecond
+	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Bottleneck)
+	ssh := func(bytes float64) bool { return bytes > 1.9e6 && bytes < 2.3e6 }
+	for _, c := range []struct {
+		name              string
+		bps, later        float64 // in the first and in the second half
+		base, rtt         time.Duration
+		room, lost, spoke int64 // spoke: bytes that this end sends in each sample
+		known             func(float64) bool
+		want              string
+	}{
+		{"a channel over 167 ms", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, verdict.ProgramWindow},
+		{"a channel over 40 ms", 415e6, 410e6, 40 * ms, 41 * ms, 8 << 20, 0, 60, ssh, verdict.ProgramWindow},
+		{"half of it", 49e6, 49e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, ""},
+		{"a rate that falls through it", 150e6, 46e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, ""},
+		{"with a queue", 98e6, 98e6, 167 * ms, 230 * ms, 8 << 20, 0, 60, ssh, ""},
+		{"with losses", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 1, 60, ssh, ""},
+		{"without messages", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 0, ssh, ""},
+		{"at this end's window", 98e6, 98e6, 167 * ms, 168 * ms, 2 << 20, 0, 60, ssh, ""},
+		{"no program known", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, nil, ""},
+	} {
+		w := Watched{}
+		received := 0.0
+		for i := range int64(101) {
+			rate := c.bps
+			if i > 50 {
+				rate = c.later
+			}
+			w.Samples = append(w.Samples, transfer.Sample{At: time.Duration(i) * 50 * ms, MinRTT: c.base, RTT: c.rtt,
+				Have: transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd,
+				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, OutOfOrder: i * c.lost})
+			received += rate / 8 * 0.05
+		}
+		v := KnownWindow(w, open, c.known)
+		if v.Subtype != c.want || v.Confidence == verdict.High {
+			t.Errorf("%s: %s/%s %v", c.name, v.Limiter, v.Subtype, v.Evidence)
+		}
+		complete(t, v)
+	}
+}

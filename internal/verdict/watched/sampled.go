@@ -50,6 +50,8 @@ type Connection struct {
 	SendBuffer, ReceiveBuffer int64               // bytes; 0: not known
 	PacingBps                 float64             // SO_MAX_PACING_RATE; 0: none
 	Acked                     int64               // bytes in the connection's life
+	// KnownWindow reports whether a program that is known by the ports has such a window, in bytes; nil: none is known.
+	KnownWindow func(bytes float64) bool
 }
 
 // Judge returns what limited a direction in the window. What the live judge leaves open between
@@ -61,7 +63,7 @@ func (c *Connection) Judge(sends bool) verdict.Verdict {
 		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
 	}
 	if !sends {
-		return live.Answers(w, v)
+		return live.KnownWindow(w, live.Answers(w, v), c.KnownWindow)
 	}
 	return live.Programs(w, c.outage(pair(c.bufferOrLink(c.divide(v)))))
 }
