@@ -82,6 +82,11 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		}
 		if e.timer > 0 {
 			d.burstAt = 0
+			d.block.timed = true
+		}
+		if d.block.firstAt == 0 {
+			d.block.first = ack
+			d.block.firstAt = at
 		}
 		d.stalled(at)
 		d.owed = at

@@ -72,6 +72,7 @@ type Direction struct {
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
+	Blocks Blocks
 
 	// From here on stands what every segment needs, close together.
 

@@ -87,6 +87,7 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.maybeCut(at)
 	}
 	if d.acked >= d.high {
+		d.endBlock(at)
 		d.block = block{from: d.high, began: at}
 		d.owed = at
 		d.owedSent = d.Retransmitted

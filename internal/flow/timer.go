@@ -4,11 +4,6 @@ package flow
 // Windows and BSD up to 200 ms, RFC 9293 section 3.8.6.3 allows 500 ms.
 const delayed = 30e6
 
-// block is where and when the data that is outstanding began, as the tap saw it.
-type block struct {
-	from, began int64
-}
-
 // timerDelay returns for how long the receiver's delayed-ACK timer delayed an acknowledgement of all
 // that is outstanding, 0 if it did not. The acknowledgements before it in the same block show how
 // fast the path delivers: a slow line takes as long for each segment, a timer only for the last.

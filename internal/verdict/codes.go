@@ -264,6 +264,10 @@ const (
 	CapturedAckQueue Code = "captured-ack-queue"
 	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes.
 	CapturedSenderWaits Code = "captured-sender-waits"
+	// CapturedBlocks: blocks of one size, each released by the acknowledgement of the one before. block_bytes, blocks,
+	// block_bps (the rate of the acknowledgements within a block, where the path delivered it more slowly than it was
+	// sent).
+	CapturedBlocks Code = "captured-blocks"
 	// CapturedGaps: data that were not captured, though they were acknowledged or passed over. time_ratio, missing_bytes.
 	CapturedGaps Code = "captured-gaps"
 	// CapturedFewGaps: the same where it is too little to matter. missing_bytes.

@@ -121,6 +121,14 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"itself back; ss -tim there, or fullpipe why, tells which part of it", f.size("outstanding_bytes"),
 			f.size("window_bytes"), lost, f.took())
 	},
+	verdict.CapturedBlocks: func(f figures) string {
+		text := fmt.Sprintf("%.0f blocks of %s, each sent when the one before was acknowledged: a send buffer of that size, "+
+			"or writes that wait for it", f["blocks"], f.size("block_bytes"))
+		if f.has("block_bps") {
+			text += "; the path delivers a block at " + f.rate("block_bps")
+		}
+		return text
+	},
 	verdict.CapturedGaps: func(f figures) string {
 		return f.size("missing_bytes") + " of the data are not in the capture: the time around them says nothing, " +
 			f.took()

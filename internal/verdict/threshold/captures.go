@@ -39,6 +39,8 @@ const (
 	FullSlice       = 0.75 // ratio | capture bank
 	FullSliceFilled = 0.5  // ratio | capture bank
 	FilledWithin    = 1.1  // ratio | definition
+	// LineFilled is the share of the rate within blocks from which blocks wait for the line.
+	LineFilled = 0.9 // ratio | definition
 	// PausingShare of the time without anything outstanding are real pauses.
 	PausingShare = 0.1 // ratio | definition
 	// LongPause is longer than pacing and shapers leave between two segments, and

@@ -58,6 +58,9 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Evidence = append(g.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
 		}
 	}
+	if e, ok := t.describeBlocks(g.Limiter); ok {
+		g.Evidence = append(g.Evidence, e)
+	}
 	g.Evidence = append(g.Evidence, t.caveats()...)
 	g.Prediction = t.predict(g.Verdict)
 }
@@ -134,10 +137,11 @@ func (t *timeline) senderCandidates() []verdict.Name {
 	small := d.Segments > 0 && float64(d.SmallSegments) > threshold.SmallShare*float64(d.Segments)
 	flat, _, _ := t.flat(float64(d.MaxOut))
 	switch {
-	case small:
+	case small && !t.equalBlocks():
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
-	case flat > threshold.FlatLong*t.length || float64(d.Silences)/1e9 > threshold.PausingShare*t.length: // not paced
+	case t.equalBlocks(), flat > threshold.FlatLong*t.length,
+		float64(d.Silences)/1e9 > threshold.PausingShare*t.length: // not paced
 		return []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.Application, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
 	}

@@ -38,6 +38,10 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 			ceiling = most
 		}
 	}
+	if bound := t.blockRate(); bound > 0 {
+		low = min(low, bound)
+		ceiling = min(ceiling, bound)
+	}
 	if ceiling*threshold.CeilingAbove <= low {
 		return &Prediction{Limiter: fixed, LowBps: low * 8, AtLeast: true}
 	}

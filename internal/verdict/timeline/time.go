@@ -281,7 +281,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
-		case t.queued(s) && t.full(s):
+		case (t.serialised || t.queued(s)) && t.full(s):
 			return verdict.Bottleneck
 		}
 	}

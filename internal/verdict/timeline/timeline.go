@@ -52,24 +52,25 @@ type timeline struct {
 	c *flow.Connection
 	d *flow.Direction
 
-	length    float64 // wall time, seconds
-	base      float64 // the empty path's round trip of a full segment, seconds; 0 unknown
-	capacity  float64 // the best rate that lasted, bytes/s
-	goodput   float64 // bytes/s
-	link      float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
-	rounds    int
-	pausing   bool    // real pauses in the sending
-	blockwise bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
-	crowd     float64 // what all connections between the hosts carried, as a multiple of this one
-	queueing  bool    // a standing queue was seen in much of the time
-	probed    bool    // faster sending than ever came out the other end
-	losing    bool
-	filled    bool    // linkFull
-	evenLoss  bool    // lossOrLink
-	brief     bool    // short
-	unseen    float64 // time in which a queue may have stood that this tap does not see, seconds
-	waited    float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
-	vantage   Vantage
+	length     float64 // wall time, seconds
+	base       float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity   float64 // the best rate that lasted, bytes/s
+	goodput    float64 // bytes/s
+	link       float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
+	rounds     int
+	pausing    bool    // real pauses in the sending
+	blockwise  bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
+	crowd      float64 // what all connections between the hosts carried, as a multiple of this one
+	queueing   bool    // a standing queue was seen in much of the time
+	probed     bool    // faster sending than ever came out the other end
+	losing     bool
+	filled     bool    // linkFull
+	serialised bool    // serialises
+	evenLoss   bool    // lossOrLink
+	brief      bool    // short
+	unseen     float64 // time in which a queue may have stood that this tap does not see, seconds
+	waited     float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
+	vantage    Vantage
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool
 	opening    int            // slices in which it opened, without any loss
@@ -284,7 +285,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.queueing = queued > threshold.HeadlineShare*t.length
 	// Behind the link nothing comes faster than the link.
 	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
-	t.filled = t.linkFull()
+	t.serialised = t.serialises()
+	t.filled = t.serialised || t.linkFull()
 	t.brief = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)

@@ -1,0 +1,78 @@
+package timeline
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// sendBlocks plays a sender that sends the next block when all of the last one is acknowledged, over a line of bps
+// bit/s. The receiver acknowledges each group of every segments, and the last segment.
+func sendBlocks(t *testing.T, bps float64, block, every int, rtt int64) (Diagnosis, *flow.Direction) {
+	t.Helper()
+	x := newTape(rtt, 0)
+	const mss = 1460
+	at := 2 * rtt
+	pos := 0
+	for range 40 {
+		free := at
+		unacked := 0
+		for end := pos + block; pos < end; {
+			length := min(mss, end-pos)
+			var flags flow.Flags
+			if pos+length == end {
+				flags = flow.PSH
+			}
+			free += int64(float64(length+40) * 8e9 / bps)
+			x.data(at, pos, length, flags)
+			pos += length
+			unacked++
+			if unacked == every || pos == end {
+				unacked = 0
+				x.ack(free+rtt, pos, 256<<10)
+			}
+			at += 100_000
+		}
+		at = free + rtt + 200_000
+	}
+	return x.judge(t)
+}
+
+// Blocks that fill a line are limited by the line. Blocks that mostly wait for their acknowledgement are not. No
+// prediction exceeds the line's rate.
+func TestJudge_BlocksOverSlowLine(t *testing.T) {
+	full, partly := 0, 0
+	for _, bps := range []float64{64e3, 125e3, 512e3, 2e6} {
+		for _, block := range []int{5000, 8192, 24 << 10, 64 << 10} {
+			for _, rtt := range []int64{10, 30, 100, 300} {
+				payload := bps * float64(block) / float64(block+40*((block+1459)/1460))
+				for _, every := range []int{1, 2} {
+					g, d := sendBlocks(t, bps, block, every, rtt*ms)
+					share := g.GoodputBps / payload
+					bad := !slices.ContainsFunc(g.Evidence, func(e verdict.Evidence) bool {
+						return e.Code == verdict.CapturedBlocks && e.Values["block_bytes"] == float64(block) &&
+							e.Limiter == verdict.SendBuffer && e.Values["block_bps"] > 0.95*payload &&
+							e.Values["block_bps"] < 1.02*payload
+					})
+					switch {
+					case share >= 0.91:
+						full++
+						bad = bad || g.Limiter != verdict.Bottleneck
+					case share <= 0.85:
+						partly++
+						bad = bad || g.Limiter != verdict.Sender || g.Candidates[0] != verdict.SendBuffer
+					}
+					if bad || g.Prediction != nil && g.Prediction.LowBps > 1.02*payload {
+						t.Errorf("%.0f bit/s, %d bytes, %d ms, every %d: %.2f full, %s %s %v %v %v, %+v, %+v", bps, block, rtt, every,
+							share, g.Confidence, g.Limiter, g.Shares, g.Candidates, g.Evidence, d.Blocks, g.Prediction)
+					}
+				}
+			}
+		}
+	}
+	if full < 40 || partly < 40 {
+		t.Errorf("%d full lines and %d others", full, partly)
+	}
+}
