@@ -1,5 +1,5 @@
-// Package stats turns a few noisy measurements into intervals and decisions. Rates are
-// positive and their noise multiplies, so everything is computed on logarithms.
+// Package stats computes intervals and decisions from a few noisy measurements. Rates are positive and their noise
+// is multiplicative, so it computes on logarithms.
 package stats
 
 import (
@@ -11,24 +11,23 @@ import (
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
 
-// Within says that both bounds are at most a share of the estimate away from it.
+// Within reports whether both bounds differ from the estimate by at most a share.
 func (i Interval) Within(share float64) bool {
 	return i.High <= i.Mid*(1+share) && i.Low >= i.Mid*(1-share)
 }
 
-// fewestForMedian is the fewest values whose range holds the median with 95 %
-// confidence: 1 − 2/2⁶ = 96.9 %.
-const fewestForMedian = 6
+// minForMedian is the smallest number of values whose range contains the median with 95 % confidence: 1 − 2/2⁶ =
+// 96.9 %.
+const minForMedian = 6
 
-// Estimate bounds the typical value of positive measurements at the given confidence:
-// the median without any assumption where there are enough of them, else by Student's t
-// on logarithms, which supposes that the noise multiplies. A single value has no
-// interval: its bounds are 0 and infinity.
+// Estimate bounds the typical value of positive measurements at the given confidence. With enough values it bounds
+// the median without assumptions, otherwise it uses Student's t on logarithms. A single value has the bounds 0 and
+// infinity.
 func Estimate(values []float64, confidence float64) Interval {
 	switch {
 	case len(values) == 0:
 		return Interval{0, math.NaN(), math.Inf(1)}
-	case len(values) >= fewestForMedian:
+	case len(values) >= minForMedian:
 		s := stats.Sample{Xs: values}.Copy().Sort()
 		_, low, high := stats.QuantileCI(len(values), 0.5, confidence).SampleCI(*s)
 		return Interval{low, s.Quantile(0.5), high}
@@ -36,8 +35,8 @@ func Estimate(values []float64, confidence float64) Interval {
 	return geometric(Logs(values), confidence)
 }
 
-// Gain bounds the factor between paired measurements, before[i] next to after[i] in
-// time, so that what drifts slowly cancels out. The shorter list decides.
+// Gain bounds the factor between paired measurements. before[i] and after[i] are adjacent in time, so that slow
+// drift cancels out. The shorter list sets the number of pairs.
 func Gain(before, after []float64, confidence float64) Interval {
 	pairs := min(len(before), len(after))
 	if pairs == 0 {
@@ -50,8 +49,7 @@ func Gain(before, after []float64, confidence float64) Interval {
 	return geometric(logs, confidence)
 }
 
-// PooledGain is Gain where the noise of one pair's logarithm is known from pairs that were
-// measured before: few new ones then have an interval that says something.
+// PooledGain is Gain with noise known from earlier pairs, so that a few new pairs give a useful interval.
 func PooledGain(before, after []float64, confidence float64, known Noise) Interval {
 	plain := Gain(before, after, confidence)
 	pairs := min(len(before), len(after))
@@ -67,7 +65,7 @@ func PooledGain(before, after []float64, confidence float64, known Noise) Interv
 	return Interval{plain.Mid * math.Exp(-half), plain.Mid, plain.Mid * math.Exp(half)}
 }
 
-// geometric is Student's interval around the Middle, which one stalled run does not move.
+// geometric returns Student's interval around the Middle, which resists one stalled run.
 func geometric(logs []float64, confidence float64) Interval {
 	mid := Middle(logs)
 	if len(logs) < 2 {
@@ -79,10 +77,10 @@ func geometric(logs []float64, confidence float64) Interval {
 	return Interval{math.Exp(mid - half), math.Exp(mid), math.Exp(mid + half)}
 }
 
-// Student is the quantile p of Student's t distribution with dof degrees of freedom.
+// Student returns the quantile p of Student's t distribution with dof degrees of freedom.
 func Student(p, dof float64) float64 { return stats.InvCDF(stats.TDist{V: dof})(p) }
 
-// Logs are the natural logarithms of positive values.
+// Logs returns the natural logarithms of positive values.
 func Logs(values []float64) []float64 {
 	logs := make([]float64, len(values))
 	for i, v := range values {
@@ -91,7 +89,7 @@ func Logs(values []float64) []float64 {
 	return logs
 }
 
-// MeanDev is the mean and the standard deviation (n − 1) of values.
+// MeanDev returns the mean and the standard deviation (n − 1).
 func MeanDev(values []float64) (mean, dev float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))

@@ -5,15 +5,12 @@ import (
 	"slices"
 )
 
-// Noise is how much repeated measurements of the same thing scatter, pooled over
-// everything that was repeated: a relative standard deviation and the degrees of
-// freedom behind it.
+// Noise is the pooled scatter of repeated measurements: a relative standard deviation and its degrees of freedom.
 type Noise struct{ Dev, DOF float64 }
 
-// Pool estimates the noise from groups of logarithms, each group repeats of one thing.
-// The prior counts as so many earlier degrees of freedom: it keeps two values that
-// happen to agree from looking exact. Scatter is taken from absolute deviations around
-// each group's median, so that one stalled run does not drown all other decisions.
+// Pool estimates the noise from groups of logarithms of repeated measurements. The prior adds its degrees of
+// freedom, so that two equal values do not look exact. Deviations from each group's median limit the effect of one
+// stalled run.
 func Pool(prior Noise, groups ...[]float64) Noise {
 	variance := prior.Dev * prior.Dev * prior.DOF
 	dof := prior.DOF
@@ -32,9 +29,8 @@ func Pool(prior Noise, groups ...[]float64) Noise {
 	return Noise{math.Sqrt(variance / dof), dof}
 }
 
-// spread is a standard deviation; from three values on the median absolute deviation
-// bounds it, times the 1.4826 that makes it one for normal noise and as much again for
-// the heavier tails of real paths: twice that for three values, where it says little.
+// spread returns a standard deviation. From three values on, the median absolute deviation bounds it: times 1.4826
+// for normal noise, doubled for heavy tails and doubled again for three values.
 func spread(logs []float64) float64 {
 	_, dev := MeanDev(logs)
 	if len(logs) < 3 {
@@ -52,14 +48,14 @@ func spread(logs []float64) float64 {
 	return math.Min(dev, slack*1.4826*Median(away))
 }
 
-// sorted returns the values in order. slices.Sorted(slices.Values(values)) takes twice as long.
+// sorted returns the values in order. It takes half the time of slices.Sorted(slices.Values(values)).
 func sorted(values []float64) []float64 {
 	s := slices.Clone(values)
 	slices.Sort(s)
 	return s
 }
 
-// Median of values; NaN of none.
+// Median returns the median, NaN for no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -68,9 +64,8 @@ func Median(values []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// Middle is the estimate that comparisons use: the mean of what remains when a quarter
-// of the values at each end is left out. Below four values that is the plain mean, or
-// the median of three.
+// Middle returns the mean without a quarter of the values at each end, for comparisons. For fewer than four values
+// it returns the mean, or the median of three.
 func Middle(values []float64) float64 {
 	s := sorted(values)
 	cut := (len(s) + 1) / 4
@@ -78,8 +73,7 @@ func Middle(values []float64) float64 {
 	return mean
 }
 
-// Error is the standard error of the Middle of n values: 15 % above the mean's, which
-// is what trimming costs under normal noise.
+// Error returns the standard error of the Middle of n values: 15 % above the mean's under normal noise.
 func (n Noise) Error(values int) float64 {
 	if values < 3 {
 		return n.Dev / math.Sqrt(float64(values))

@@ -14,9 +14,9 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// The promise of a 95 % interval, on multiplicative noise, for each number of runs that
-// a measurement may have: it holds the truth in about 95 of 100 cases.
-func TestIntervalsHoldTheTruth(t *testing.T) {
+// TestEstimate_Coverage checks that a 95 % interval contains the true value in about 95 of 100 cases of
+// multiplicative noise.
+func TestEstimate_Coverage(t *testing.T) {
 	const cases = 4000
 	for _, n := range []int{2, 3, 5, 6, 10, 20} {
 		rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -36,21 +36,20 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 				gain++
 			}
 		}
-		for name, held := range map[string]int{"estimate": estimate, "gain": gain} {
-			if share := float64(held) / cases; share < 0.94 {
-				t.Errorf("%s of %d runs: the interval holds the truth in %.1f %%", name, n, 100*share)
+		for name, covered := range map[string]int{"estimate": estimate, "gain": gain} {
+			if share := float64(covered) / cases; share < 0.94 {
+				t.Errorf("%s of %d runs: the interval contains the true value in %.1f %%", name, n, 100*share)
 			}
 		}
 	}
 }
 
-// What earlier pairs told of the noise keeps the interval's promise and makes that of two
-// pairs useful.
-func TestPooledGainHoldsTheTruth(t *testing.T) {
+// TestPooledGain_Coverage checks that pooled noise keeps the coverage and makes the interval of two pairs useful.
+func TestPooledGain_Coverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	pair := func() float64 { return math.Exp(0.1 * rng.NormFloat64()) }
 	const cases = 4000
-	held, width := 0, 0.0
+	covered, width := 0, 0.0
 	for range cases {
 		earlier := make([]float64, 6)
 		for i := range earlier {
@@ -59,12 +58,12 @@ func TestPooledGainHoldsTheTruth(t *testing.T) {
 		known := Pool(Noise{}, earlier)
 		i := PooledGain([]float64{1, 1}, []float64{2 * pair(), 2 * pair()}, 0.95, known)
 		if i.Low <= 2 && 2 <= i.High {
-			held++
+			covered++
 		}
 		width += math.Log(i.High/i.Low) / cases
 	}
-	if share := float64(held) / cases; share < 0.93 {
-		t.Errorf("the interval holds the truth in %.1f %%", 100*share)
+	if share := float64(covered) / cases; share < 0.93 {
+		t.Errorf("the interval contains the true value in %.1f %%", 100*share)
 	}
 	if width > 0.5 {
 		t.Errorf("an interval of two pairs is × %.2f wide", math.Exp(width))
@@ -91,8 +90,8 @@ func TestFewValues(t *testing.T) {
 	}
 }
 
-// Drift that both sides of each pair share does not widen the gain's interval.
-func TestPairsCancelDrift(t *testing.T) {
+// TestGain_CancelsDrift checks that drift common to both sides of each pair does not widen the interval.
+func TestGain_CancelsDrift(t *testing.T) {
 	before, after := []float64{10, 20, 40, 80}, []float64{20.1, 39.9, 80.2, 160}
 	if g := Gain(before, after, 0.95); !g.Within(0.02) || math.Abs(g.Mid-2) > 0.02 {
 		t.Errorf("gain %v", g)

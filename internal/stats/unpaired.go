@@ -5,11 +5,9 @@ import (
 	"slices"
 )
 
-// Shift bounds the factor between what is typical of two lists that were measured in turn,
-// with no assumption on how they scatter: the median of all ratios of one of each, between
-// those that Mann and Whitney's U leaves at the given confidence (Hodges and Lehmann, Ann.
-// Math. Stat. 34-2, 1963). Lists too short for that confidence have bounds of 0 and infinity:
-// 95 % takes four of each. Low above 1 is the rank test's word that the second is larger.
+// Shift bounds the factor between the typical values of two lists measured in alternation, without assumptions on
+// their noise. It is the Hodges-Lehmann median of all ratios, with bounds from Mann and Whitney's U (Ann. Math.
+// Stat. 34-2, 1963). Lists too short for the confidence have bounds of 0 and infinity: 95 % needs four values each.
 func Shift(before, after []float64, confidence float64) Interval {
 	var ratios []float64
 	for _, b := range before {
@@ -22,7 +20,7 @@ func Shift(before, after []float64, confidence float64) Interval {
 		return out
 	}
 	cut := 0
-	below := 0.0 // how many ratios at each end are chance
+	below := 0.0 // ratios at each end that are due to chance
 	for u, chance := range rankSums(len(before), len(after)) {
 		below += chance
 		if below > (1-confidence)/2 || u >= len(ratios)/2 {
@@ -38,8 +36,8 @@ func Shift(before, after []float64, confidence float64) Interval {
 	return out
 }
 
-// rankSums is the probability of each value of Mann and Whitney's U, from 0 on, for lists of
-// those lengths from the same distribution: the coefficients of the Gaussian binomial.
+// rankSums returns the probability of each value of Mann and Whitney's U for two lists from the same distribution:
+// the coefficients of the Gaussian binomial.
 func rankSums(n, m int) []float64 {
 	counts := make([]float64, n*m+1)
 	counts[0] = 1

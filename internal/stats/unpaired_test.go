@@ -40,8 +40,8 @@ func TestRankSums(t *testing.T) {
 	}
 }
 
-// The interval holds the factor as often as it says, whatever the tail.
-func TestShiftHoldsItsConfidence(t *testing.T) {
+// TestShift_Coverage checks the coverage for light and heavy tails.
+func TestShift_Coverage(t *testing.T) {
 	const cases, n = 4000, 6
 	rng := rand.New(rand.NewPCG(4, 4))
 	missed := 0

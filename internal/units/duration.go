@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that JSON holds as a number of seconds.
+// Duration is a time.Duration that JSON stores as a number of seconds.
 type Duration time.Duration
 
 // Seconds returns the duration as a number of seconds.

@@ -15,7 +15,7 @@ func Example() {
 	// Output: 100 Mbit/s | 64 KiB | 65,536 bytes | 1.5 ms
 }
 
-// A number that can be read in two ways is refused, with both.
+// The error for an ambiguous number lists both meanings.
 func ExampleParseRate() {
 	_, err := units.ParseRate("100")
 	fmt.Println(err)

@@ -1,6 +1,5 @@
-// Package units reads and prints the three quantities that fullpipe speaks in:
-// rates in bits per second, sizes in bytes and times. kB is 1000 bytes, KiB 1024;
-// a printed quantity can be read back.
+// Package units reads and prints rates in bits per second, sizes in bytes, and times. kB is 1000 bytes, KiB 1024. A
+// printed quantity can be read back.
 package units
 
 import (
@@ -25,7 +24,7 @@ var rateUnits = map[string]float64{
 	"t": 1e12, "tbit": 1e12, "tbps": 1e12,
 }
 
-// byteRates are units that say bits or bytes by the case of one letter, or by a word.
+// byteRates lists the units that separate bits from bytes by the case of one letter, or by a word.
 var byteRates = map[string]float64{
 	"b": 1, "kb": 1e3, "Kb": 1e3, "Mb": 1e6, "Gb": 1e9, "Tb": 1e12,
 	"kb/s": 1e3, "Kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12,
@@ -43,13 +42,11 @@ var sizeUnits = map[string]float64{
 	"p": 1 << 50, "pb": 1e15, "pib": 1 << 50,
 }
 
-// bareRate is the smallest rate that is taken without a unit: less is far more often meant
-// in Mbit/s than in bit/s.
+// bareRate is the smallest rate accepted without a unit. Smaller numbers usually mean Mbit/s.
 const bareRate = 1000
 
-// ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000", whatever the case; also
-// "100Mb" and, in bytes, "100MB/s" and "12MiB/s", where the case of the b says which. What
-// may be read in two ways is refused with both.
+// ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000" in any case, also "100Mb" and, in bytes, "100MB/s" and
+// "12MiB/s", where the case of the b matters. The error for an ambiguous rate lists both meanings.
 func ParseRate(s string) (Rate, error) {
 	trimmed := strings.TrimSpace(s)
 	v, unit, err := split(trimmed)
@@ -79,14 +76,14 @@ func ParseRate(s string) (Rate, error) {
 	return Rate(v), nil
 }
 
-// byBytes tells a unit that may mean bits as well as bytes: mb, MB, mb/s.
+// byBytes reports whether a unit may mean bits or bytes: mb, MB, mb/s.
 func byBytes(unit string) bool {
 	unit = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(unit), "/s"), "ps")
 	return len(unit) == 2 && strings.ContainsAny(unit[:1], "kmgt") && unit[1] == 'b'
 }
 
-// ParseSize reads "64KiB", "150kB", "16M" (binary, as programs with -w take it) or
-// "65535". Fractions of a byte are rounded away.
+// ParseSize reads "64KiB", "150kB", "16M" (binary, as -w of other programs) or "65535". It rounds fractions of a
+// byte.
 func ParseSize(s string) (Size, error) {
 	v, unit, err := split(strings.ToLower(strings.TrimSpace(s)))
 	if err != nil {
@@ -103,8 +100,7 @@ func ParseSize(s string) (Size, error) {
 	return Size(math.Round(v)), nil
 }
 
-// ParseTime reads what time.ParseDuration does, never below zero; a bare number is
-// refused because nobody agrees on its unit.
+// ParseTime reads the format of time.ParseDuration. It rejects negative times and numbers without a unit.
 func ParseTime(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(strings.TrimSpace(s), " ", ""))
 	if err != nil || d < 0 {
@@ -159,8 +155,8 @@ func Time(d time.Duration) string {
 	return scaled(float64(d), 1000, "ns", "µs", "ms", "s")
 }
 
-// Seconds returns a number of seconds as a Duration. What a Duration cannot hold becomes its
-// largest or smallest value, and no number becomes 0.
+// Seconds converts a number of seconds to a Duration. Values out of range become the largest or smallest Duration,
+// and NaN becomes 0.
 func Seconds(s float64) time.Duration {
 	const limit = float64(math.MaxInt64) // rounds up to 1 << 63
 	switch ns := s * float64(time.Second); {
@@ -187,7 +183,7 @@ func (r *Rate) Type() string { return "rate" }
 // Type names the value in a command's help.
 func (s *Size) Type() string { return "size" }
 
-// noZeros takes the units of which there are none from the end of a time.
+// noZeros removes zero units from the end of a time.
 var noZeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
 func scaled(v, step float64, names ...string) string {

@@ -27,8 +27,8 @@ func TestParseRate(t *testing.T) {
 	}
 }
 
-// What may be read in two ways is refused with both.
-func TestBothReadings(t *testing.T) {
+// TestParseRate_AmbiguousUnits expects an error that lists both meanings.
+func TestParseRate_AmbiguousUnits(t *testing.T) {
 	for text, want := range map[string]string{"100": "100 bit/s or 100 Mbit/s? (write it as 100bit or 100mbit)",
 		"2.5": "2.5bit or 2.5mbit", "100MB": "100mbit or 100MB/s", "3mb": "3mbit or 3MB/s", "8gb/s": "8gbit or 8GB/s"} {
 		if _, err := ParseRate(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -116,7 +116,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	doc := &record.Measure{Header: present.Header(k.cmd), Peer: lab.PeerName(o.Peer)}
 	doc.Schema = "fullpipe/measure/v1"
 	doc.StartedAt = o.At.UTC()
-	err = k.transfers(ctx, far, sends, o.MostBytes, doc, charged)
+	err = k.transfers(ctx, far, sends, o.MaxBytes, doc, charged)
 	if err != nil && len(doc.Directions) == 0 {
 		charged.settle()
 		return nil, err

@@ -61,7 +61,7 @@ func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, er
 			}
 			events := past.Path.Add(r)
 			if at := (mark{r.At, r.RunID}); marked && len(events) > 0 && at.after(told) {
-				past.Untold = append(past.Untold, recheck.Visit{Peer: peer, At: r.At, Retest: r.Retest, Result: &r,
+				past.Unreported = append(past.Unreported, recheck.Visit{Peer: peer, At: r.At, Retest: r.Retest, Result: &r,
 					Events: events})
 			}
 			if all[i].Origin == record.Scheduled {

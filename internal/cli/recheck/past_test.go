@@ -117,7 +117,7 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &rechecker{dir: t.TempDir(), accounts: map[string]account{}}
-			o := runner.Order{At: begin.Add(c.at), Cost: expected, MostBytes: 1e6}
+			o := runner.Order{At: begin.Add(c.at), Cost: expected, MaxBytes: 1e6}
 			if c.first {
 				o.Cost = recheck.Cost{}
 			}

@@ -199,7 +199,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	cfg := runner.Config{Peers: peers, Once: f.every == 0,
 		Schedule: recheck.Schedule{Every: time.Duration(f.every), Quiet: quiet},
 		Budget:   recheck.Budget{Bytes: int64(f.dayBytes), Time: time.Duration(f.dayTime)},
-		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Tell: k.tell,
+		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Report: k.tell,
 		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
 	if f.scrapes.Address != "" {

@@ -53,7 +53,7 @@ func (k *rechecker) charge(o runner.Order, id string, length time.Duration) (*ch
 	c := &charge{file: f, id: id, at: o.At, cost: o.Cost}
 	if c.cost.Bytes == 0 {
 		c.unknown = true
-		c.cost.Bytes = o.MostBytes
+		c.cost.Bytes = o.MaxBytes
 	}
 	if c.cost.Time == 0 {
 		c.cost.Time = length

@@ -10,9 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// TestAClockThatIsSetBackPutsNothingOff: a clock is a year ahead until it is set, while a path is as usual, is
-// suspected, or is in a dip. The next scheduled visit is not later than the schedule's longest gap.
-func TestAClockThatIsSetBackPutsNothingOff(t *testing.T) {
+// TestRun_ClockSetBackDelaysNoVisit sets a clock back that was a year ahead, while a path is normal, suspected or
+// in a dip. The next scheduled visit stays within the schedule's longest gap.
+func TestRun_ClockSetBackDelaysNoVisit(t *testing.T) {
 	const ahead = 365 * 24 * time.Hour
 	for name, falls := range map[string]bool{"usual": false, "fallen": true} {
 		for _, after := range []time.Duration{10*24*time.Hour + time.Hour, 10*24*time.Hour + 7*time.Hour} {
@@ -31,9 +31,9 @@ func TestAClockThatIsSetBackPutsNothingOff(t *testing.T) {
 					}
 					return time.Now()
 				}
-				var visits []time.Time // by a clock that nobody sets
-				tell := cfg.Tell
-				cfg.Tell = func(ctx context.Context, v recheck.Visit) {
+				var visits []time.Time // by an unchanged clock
+				tell := cfg.Report
+				cfg.Report = func(ctx context.Context, v recheck.Visit) {
 					tell(ctx, v)
 					if !v.Retest {
 						visits = append(visits, time.Now())

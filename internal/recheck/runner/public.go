@@ -6,8 +6,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// betweenPublic is when public far ends are tested, all together: each as often as was asked
-// for, and none of them more often than their operators ask.
+// betweenPublic returns the schedule that all public far ends share: no more often than the user asks and their
+// operators permit.
 func (r *run) betweenPublic() recheck.Schedule {
 	n := 0
 	for _, f := range r.fars {
@@ -19,8 +19,8 @@ func (r *run) betweenPublic() recheck.Schedule {
 		Quiet: r.Schedule.Quiet}
 }
 
-// turn takes the turn of a public far end, or says that it has not come. Next is when the one
-// after it comes.
+// turn reserves the turn of a public far end, or reports that it has not come. next is the earliest time of the
+// following turn.
 func (r *run) turn(v *recheck.Visit) error {
 	drawn := r.Draw()
 	v.Next = r.betweenPublic().Next(v.At, drawn)
@@ -32,7 +32,7 @@ func (r *run) turn(v *recheck.Visit) error {
 	return err
 }
 
-// nextPublic puts all visits of public far ends at one time: whose was longest ago is visited.
+// nextPublic schedules all public far ends for one time. The far end with the oldest visit goes first.
 func (r *run) nextPublic(at time.Time) {
 	for _, f := range r.fars {
 		if f.public && !f.next.IsZero() {

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// public makes two far ends of a world public, and keeps their turns as a file does.
+// public makes two far ends of a world public and stores their turns as a file does.
 func (w *world) public(cfg Config, peers ...string) Config {
 	var until time.Time
 	cfg.Public = func(peer string) bool {
@@ -30,7 +30,7 @@ func (w *world) public(cfg Config, peers ...string) Config {
 	return cfg
 }
 
-// gaps answers the least, mean and most time between tests of far ends, and how many each had.
+// gaps returns the shortest, mean and longest interval between tests of far ends, and the number of tests of each.
 func (w *world) gaps(peers ...string) (least, mean, most time.Duration, each map[string]int) {
 	least, each = 1<<62, map[string]int{}
 	var first, last time.Time
@@ -53,10 +53,9 @@ func (w *world) gaps(peers ...string) (least, mean, most time.Duration, each map
 	return least, last.Sub(first) / time.Duration(max(n, 1)), most, each
 }
 
-// TestPublicServersAreTestedAsTheyAsk: whatever is asked for, two public far ends are tested six
-// hours apart in the mean, both together, and never again at once, while a third one that is the
-// user's own is tested as asked. That one of them fell is told all the same.
-func TestPublicServersAreTestedAsTheyAsk(t *testing.T) {
+// TestRun_PublicServersKeepTheirInterval tests two public far ends six hours apart in the mean, both together,
+// without retests. A private far end keeps its own schedule. Events of public far ends are still reported.
+func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 11)
 		falls := time.Now().AddDate(0, 0, 15)
@@ -86,14 +85,14 @@ func TestPublicServersAreTestedAsTheyAsk(t *testing.T) {
 			}
 		}
 		if len(told) != 2 || told[0] != change.Dipped || told[1] != change.Changed {
-			t.Errorf("%v was told", told)
+			t.Errorf("%v was reported", told)
 		}
 	})
 }
 
-// TestATimerDoesNotHurryPublicServers: a timer that comes every twenty minutes, and processes that
-// are started again all the time, have the turns of one process.
-func TestATimerDoesNotHurryPublicServers(t *testing.T) {
+// TestRun_RestartsDoNotHurryPublicServers starts processes every 20 minutes, which together keep the turns of one
+// process.
+func TestRun_RestartsDoNotHurryPublicServers(t *testing.T) {
 	for name, once := range map[string]bool{"a timer": true, "started again": false} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 12)

@@ -1,6 +1,5 @@
-// Package runner visits far ends at the times that recheck decides, tests again at once where
-// something is suspected, and never tests two at a time. What a test is, where results are
-// kept and who is told comes from outside.
+// Package runner visits far ends at the times that recheck decides, and retests at once when a change is suspected.
+// It never runs two tests at a time. The caller provides the tests, the history and the reports.
 package runner
 
 import (
@@ -12,75 +11,73 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// Order asks for one test.
+// Order requests one test.
 type Order struct {
 	Peer       string
-	Directions []string // nil: all that are asked for
+	Directions []string // nil: all configured directions
 	Retest     bool
 	At         time.Time
-	MostBytes  int64        // after which it is cut short; 0: no bound
-	Cost       recheck.Cost // what the test is expected to take, by earlier ones
+	MaxBytes   int64        // the test stops after these bytes; 0: no limit
+	Cost       recheck.Cost // expected cost, from earlier tests
 }
 
-// Config says what is visited, and how. Clock and chance may be left out.
+// Config lists the far ends to visit and the callbacks. Now, Sleep and Draw are optional.
 type Config struct {
 	Peers    []string
 	Schedule recheck.Schedule
 	Budget   recheck.Budget
-	// Once visits each far end once, with the re-tests that come of it.
+	// Once visits each far end once and makes the retests that follow.
 	Once bool
-	// Public says which far ends are for everybody. Of all those one is tested at a time, in
-	// turn, recheck.PublicEvery apart in the mean or longer, and none again at once. nil: none is.
+	// Public reports whether a far end is public. One public far end is tested at a time, in turn, at a mean interval
+	// of recheck.PublicEvery or longer, without retests. nil: none is public.
 	Public func(peer string) bool
-	// Turn takes the next test of public far ends, and notes when the one after it may be. Where
-	// it is not yet time it answers until when. It is needed with Public alone.
+	// Turn reserves the next test of public far ends and records the earliest time of the one after it. When it is too
+	// early, it returns the time to wait for. Only Public needs it.
 	Turn func(now, next time.Time) (until time.Time, err error)
 
-	// Test carries out one test and keeps its result. With an error there may be a result,
-	// of what was measured or could not be kept.
+	// Test runs one test and stores its result. It may return a partial or unsaved result with an error.
 	Test func(context.Context, Order) (*recheck.Result, error)
-	// Load rebuilds a path from what is kept.
+	// Load rebuilds a path from the history.
 	Load func(ctx context.Context, peer string) (Past, error)
-	// Spent is what all tests took since a time, of all far ends, those of this process too.
+	// Spent returns the cost of all tests of all far ends since a time, other processes included.
 	Spent func(ctx context.Context, since time.Time) (recheck.Cost, error)
-	// Lock keeps other processes from testing a far end, and from telling of it, until unlock;
-	// nil: another one does.
+	// Lock keeps other processes from testing a far end and reporting its events until unlock. A nil unlock means that
+	// another process has the lock.
 	Lock func(peer string) (unlock func(), err error)
-	// Tell is told of each visit, also of one that was not made.
-	Tell func(context.Context, recheck.Visit)
+	// Report receives each visit, skipped ones included.
+	Report func(context.Context, recheck.Visit)
 
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error
-	Draw  func() float64 // exponential variates of mean 1
+	Draw  func() float64 // returns exponential variates of mean 1
 }
 
-// Past is what is kept of a far end.
+// Past is the stored state of a far end.
 type Past struct {
 	Path *recheck.Path
-	Last time.Time // of the newest scheduled visit; zero: none
-	// Untold are visits whose events nobody was told of, since the process that made them ended
-	// between keeping and telling. It is only known while the far end is locked.
-	Untold []recheck.Visit
+	Last time.Time // newest scheduled visit; zero: none
+	// Unreported lists visits whose events were stored but not reported, because their process ended in between. It is
+	// valid only while the far end is locked.
+	Unreported []recheck.Visit
 }
 
-// busyTries is how often a visit is put off by change.Soon where another process tests the
-// far end, before a single visit is given up.
+// busyTries is how often a visit is delayed by change.Soon while another process tests the far end. A visit with
+// Once then fails.
 const busyTries = 3
 
-// slice is how long is slept at most before the clock is looked at again: it may be set, and
-// a host that was suspended goes on from where it was.
+// slice is the longest sleep between two looks at the clock, which may be set or jump after a suspend.
 const slice = time.Minute
 
-// far is one far end.
+// far is the state of one far end.
 type far struct {
 	peer string
 	path *recheck.Path
-	next time.Time // of the next scheduled visit; zero: none any more
-	// again is before when no re-test begins: one that failed is not made again at once.
-	again  time.Time
-	tries  int // visits put off one after the other
-	public bool
-	last   time.Time // of the newest scheduled visit, made or not
+	next time.Time // next scheduled visit; zero: none left
+	// retestAfter is the earliest time of a retest. It delays the repetition of a failed one.
+	retestAfter time.Time
+	tries       int // consecutive delayed visits
+	public      bool
+	last        time.Time // newest scheduled visit, made or skipped
 }
 
 type run struct {
@@ -88,10 +85,15 @@ type run struct {
 	fars []*far
 }
 
-// Run visits until the context ends, which is its error, or once.
+// Run visits far ends until the context ends and returns its error. With Once it returns after one visit each.
+// Flow:
+//  1. begin loads each far end's stored path and reports pending events.
+//  2. earliest selects the far end that is due first, for a visit or a retest.
+//  3. visit locks the far end, checks hours and budget, runs the test and reports the path's events.
+//  4. schedule or delay sets the next visit.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Now == nil {
-		cfg.Now = func() time.Time { return time.Now().Round(0) } // the wall clock alone
+		cfg.Now = func() time.Time { return time.Now().Round(0) } // wall clock only
 	}
 	if cfg.Sleep == nil {
 		cfg.Sleep = sleep
@@ -107,7 +109,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		r.fars = append(r.fars, f)
 	}
-	r.nextPublic(r.Schedule.Quiet.Advance(r.Now(), 0)) // Turn knows when it is
+	r.nextPublic(r.Schedule.Quiet.Advance(r.Now(), 0)) // Turn may delay it
 	for {
 		f, due, again := r.earliest()
 		if f == nil {
@@ -129,10 +131,11 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 }
 
-// setBack moves what is due with a clock that was set back: one that was a year ahead puts nothing off for a year.
+// setBack moves due times along with a clock that was set back. Otherwise a clock that was a year ahead would delay
+// visits by a year.
 func (r *run) setBack(by time.Duration) {
 	for _, f := range r.fars {
-		f.again = f.again.Add(-by)
+		f.retestAfter = f.retestAfter.Add(-by)
 		if !f.next.IsZero() {
 			f.next = r.Schedule.Quiet.Advance(f.next.Add(-by), 0)
 		}
@@ -150,16 +153,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// begin loads a far end's past. Who was visited lately is not visited at once because a
-// process was started again.
+// begin loads a far end's history. A restart does not repeat a recent visit.
 func (r *run) begin(ctx context.Context, f *far) error {
 	unlock, err := r.Lock(f.peer)
 	if err != nil {
 		return err
 	}
 	past, err := r.Load(ctx, f.peer)
-	if err == nil && unlock != nil { // else whoever holds the lock tells
-		r.late(ctx, f, past)
+	if err == nil && unlock != nil { // otherwise the process with the lock reports them
+		r.reportPending(ctx, f, past)
 	}
 	if unlock != nil {
 		unlock()
@@ -185,25 +187,25 @@ func (r *run) begin(ctx context.Context, f *far) error {
 	return nil
 }
 
-// late tells of what could not be told when it was found.
-func (r *run) late(ctx context.Context, f *far, past Past) {
-	for _, v := range past.Untold {
+// reportPending reports events that an earlier process found but did not report.
+func (r *run) reportPending(ctx context.Context, f *far, past Past) {
+	for _, v := range past.Unreported {
 		v.Path = past.Path
 		v.Late = true
-		r.Tell(context.WithoutCancel(ctx), v)
+		r.Report(context.WithoutCancel(ctx), v)
 	}
 }
 
-// earliest is who is due first, and which directions are tested again; nil: a scheduled visit.
+// earliest returns the far end that is due first and the directions to retest. A nil list means a scheduled visit.
 func (r *run) earliest() (first *far, due time.Time, again []string) {
 	now := r.Now()
 	for _, f := range r.fars {
 		at, directions := f.path.Wants()
 		if len(directions) > 0 && (now.Sub(at) > change.Stale-change.Soon || at.Sub(now) > change.Soon) {
-			directions = nil // nobody could test again, or the clock was set back: it is forgotten
+			directions = nil // no retest was possible, or the clock was set back: drop the suspicion
 		}
-		if at.Before(f.again) {
-			at = f.again
+		if at.Before(f.retestAfter) {
+			at = f.retestAfter
 		}
 		if len(directions) == 0 || !f.next.IsZero() && !at.Before(f.next) {
 			at = f.next
@@ -221,7 +223,7 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 	return first, due, again
 }
 
-// visit makes a test where it may be made, and says when the next one is.
+// visit runs a test if it is allowed, and schedules the next one.
 func (r *run) visit(ctx context.Context, f *far, again []string) {
 	v := recheck.Visit{Peer: f.peer, At: r.Now(), Retest: again != nil}
 	var unlock func()
@@ -230,14 +232,14 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		if v.Next.IsZero() {
 			v.Next = f.next
 		}
-		if ctx.Err() == nil || v.Result != nil { // one that was interrupted is none
-			r.Tell(context.WithoutCancel(ctx), v)
+		if ctx.Err() == nil || v.Result != nil { // an interrupted visit without a result does not count
+			r.Report(context.WithoutCancel(ctx), v)
 		}
 		if unlock != nil {
 			unlock()
 		}
 	}()
-	f.again = v.At.Add(change.Soon)
+	f.retestAfter = v.At.Add(change.Soon)
 	var err error
 	switch unlock, err = r.Lock(f.peer); {
 	case err != nil:
@@ -246,19 +248,19 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		return
 	case unlock == nil:
 		v.Skip = recheck.Busy
-		r.putOff(f, &v)
+		r.delay(f, &v)
 		return
 	}
 	if !v.Retest {
 		r.reload(ctx, f, &v)
 	}
 	spent, err := r.spent(ctx, v.At)
-	if err != nil { // what is not known is not spent
+	if err != nil { // no test without a known cost
 		v.Err = err
 		r.schedule(f, &v)
 		return
 	}
-	v.Skip = r.mayNot(f, &v, spent)
+	v.Skip = r.skipReason(f, &v, spent)
 	if v.Skip == "" && f.public {
 		if err := r.turn(&v); err != nil {
 			v.Err = err
@@ -270,7 +272,7 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		r.schedule(f, &v)
 		return
 	}
-	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MostBytes: r.Budget.Left(spent),
+	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MaxBytes: r.Budget.Left(spent),
 		Cost: f.path.Cost()}
 	v.Result, v.Err = r.Test(ctx, order)
 	f.tries = 0
@@ -280,8 +282,8 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 	r.schedule(f, &v)
 }
 
-// reload rebuilds a path before a scheduled visit, since other processes may have tested it,
-// and results may be gone or imported. Where that fails it stays as it was.
+// reload rebuilds a path before a scheduled visit, because other processes may have tested it or results may have
+// been removed or imported. On an error the path stays unchanged.
 func (r *run) reload(ctx context.Context, f *far, v *recheck.Visit) {
 	past, err := r.Load(ctx, f.peer)
 	if err != nil {
@@ -289,10 +291,10 @@ func (r *run) reload(ctx context.Context, f *far, v *recheck.Visit) {
 		return
 	}
 	f.path = past.Path
-	r.late(ctx, f, past)
+	r.reportPending(ctx, f, past)
 }
 
-// spent is what the day's tests took until now.
+// spent returns the cost of today's tests so far.
 func (r *run) spent(ctx context.Context, now time.Time) (recheck.Cost, error) {
 	if r.Budget == (recheck.Budget{}) {
 		return recheck.Cost{}, nil
@@ -300,20 +302,20 @@ func (r *run) spent(ctx context.Context, now time.Time) (recheck.Cost, error) {
 	return r.Spent(ctx, r.Schedule.Quiet.Day(now))
 }
 
-// mayNot says why a test that is due is not made.
-func (r *run) mayNot(f *far, v *recheck.Visit, spent recheck.Cost) recheck.Skip {
+// skipReason returns why a due test is skipped, "" if it is not.
+func (r *run) skipReason(f *far, v *recheck.Visit, spent recheck.Cost) recheck.Skip {
 	if r.Schedule.Quiet.Quiet(v.At) {
 		return recheck.QuietHours
 	}
 	return r.Budget.Allows(spent, f.path.Cost(), v.Retest)
 }
 
-// schedule says when a far end is visited next, after a scheduled visit.
+// schedule sets the next visit of a far end after a scheduled visit.
 func (r *run) schedule(f *far, v *recheck.Visit) {
 	if v.Retest {
 		return
 	}
-	if v.Skip != recheck.Policy { // else it still has to have its turn
+	if v.Skip != recheck.Policy { // otherwise its turn is still to come
 		f.last = v.At
 	}
 	f.next = (time.Time{})
@@ -322,20 +324,20 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 	}
 	if f.public {
 		f.next = v.Next
-		if v.Next.IsZero() { // its turn was not asked for
+		if v.Next.IsZero() { // Turn was not called
 			f.next = r.betweenPublic().Next(v.At, r.Draw())
 		}
 		r.nextPublic(f.next)
 		return
 	}
 	f.next = r.Schedule.Next(v.At, r.Draw())
-	if at := f.path.NotBefore(); f.next.Before(at) && at.Sub(v.At) <= change.Apart { // else the clock was set back
+	if at := f.path.NotBefore(); f.next.Before(at) && at.Sub(v.At) <= change.Apart { // otherwise the clock was set back
 		f.next = r.Schedule.Quiet.Advance(at, 0)
 	}
 }
 
-// putOff tries again soon what another process keeps from being tested.
-func (r *run) putOff(f *far, v *recheck.Visit) {
+// delay retries soon after another process blocked a test.
+func (r *run) delay(f *far, v *recheck.Visit) {
 	f.tries++
 	if v.Retest {
 		return

@@ -14,17 +14,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// world is far ends whose rates tests set, and a history that forgets nothing.
+// world simulates far ends with set rates, and a history that forgets nothing.
 type world struct {
 	t       *testing.T
 	rng     *rand.Rand
-	takes   time.Duration // of a test
+	takes   time.Duration // duration of a test
 	rates   map[string]func(time.Time) float64
 	kept    map[string][]recheck.Result
-	told    map[string]int // how many of them
+	told    map[string]int // number of reports
 	visits  []recheck.Visit
 	running bool
-	shy     []string // far ends that are never tested again at once
+	shy     []string // far ends without retests
 	locked  func(peer string) bool
 	fails   func(peer string, at time.Time) error
 }
@@ -60,7 +60,7 @@ func (w *world) load(_ context.Context, peer string) (past Past, err error) {
 	for i, r := range w.kept[peer] {
 		events := past.Path.Add(r)
 		if i >= w.told[peer] && len(events) > 0 {
-			past.Untold = append(past.Untold, recheck.Visit{Peer: peer, At: r.At, Result: &r, Events: events})
+			past.Unreported = append(past.Unreported, recheck.Visit{Peer: peer, At: r.At, Result: &r, Events: events})
 		}
 		if !r.Retest {
 			past.Last = r.At
@@ -89,7 +89,7 @@ func (w *world) config(peers ...string) Config {
 			}
 			return func() {}, nil
 		},
-		Tell: func(_ context.Context, v recheck.Visit) {
+		Report: func(_ context.Context, v recheck.Visit) {
 			w.visits = append(w.visits, v)
 			if v.Result != nil {
 				w.told[v.Peer] = 1 + slices.IndexFunc(w.kept[v.Peer], func(r recheck.Result) bool {
@@ -100,7 +100,7 @@ func (w *world) config(peers ...string) Config {
 		Draw: w.rng.ExpFloat64}
 }
 
-// steady is a rate with noise, which falls to a share at a time.
+// steady returns a rate with noise that drops to a share at a time.
 func (w *world) steady(noise float64, falls time.Time, to float64) func(time.Time) float64 {
 	return func(at time.Time) float64 {
 		bps := 1e8 * math.Exp(noise*w.rng.NormFloat64())
@@ -122,7 +122,7 @@ func (w *world) events(what change.Event) (all []recheck.Event) {
 	return all
 }
 
-// during runs visits for a time.
+// during runs visits for a given time.
 func during(t *testing.T, cfg Config, length time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), length)
@@ -132,10 +132,9 @@ func during(t *testing.T, cfg Config, length time.Duration) {
 	}
 }
 
-// TestAFallIsADipAndThenAChange: of two far ends one falls to half. The dip is told within
-// half an hour of the first low result, the change once it held at visits more than 2 hours
-// apart, and of the other one nothing is told.
-func TestAFallIsADipAndThenAChange(t *testing.T) {
+// TestRun_DropIsReportedAsDipThenChange halves one far end's rate. The dip is reported within half an hour of the
+// first low result, the change once it lasted over visits more than 2 hours apart. The other far end has no events.
+func TestRun_DropIsReportedAsDipThenChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		falls := time.Now().AddDate(0, 0, 20)
@@ -162,17 +161,17 @@ func TestAFallIsADipAndThenAChange(t *testing.T) {
 			}
 		}
 		if took := dips[0].At.Sub(first); took > 30*time.Minute || !dips[0].Since.Equal(first) {
-			t.Errorf("the dip is told %v after the first low result", took)
+			t.Errorf("the dip is reported %v after the first low result", took)
 		}
 		if len(held) < 2 || held[len(held)-1].Sub(held[0]) < 2*time.Hour {
-			t.Errorf("the change held at %v", held)
+			t.Errorf("the change lasted at %v", held)
 		}
 	})
 }
 
-// TestVisitsKeepToHoursAndBudgets over two weeks with a change of the clock and with many a
-// suspicion: no test in quiet hours, and none that the day's budget does not hold.
-func TestVisitsKeepToHoursAndBudgets(t *testing.T) {
+// TestRun_KeepsQuietHoursAndBudgets runs two weeks with a change to summer time and many suspicions. No test runs
+// in quiet hours or above the day's budget.
+func TestRun_KeepsQuietHoursAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		berlin, err := time.LoadLocation("Europe/Berlin")
 		if err != nil {
@@ -223,7 +222,7 @@ func TestVisitsKeepToHoursAndBudgets(t *testing.T) {
 	})
 }
 
-func TestOnceVisitsEachAndTestsAgain(t *testing.T) {
+func TestRun_OnceVisitsAndRetestsEachFarEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3)
 		w.rates["a"], w.rates["b"] = w.steady(0.02, time.Time{}, 0), w.steady(0.02, time.Time{}, 0)
@@ -251,7 +250,7 @@ func TestOnceVisitsEachAndTestsAgain(t *testing.T) {
 	})
 }
 
-func TestWhoIsStartedAgainWaits(t *testing.T) {
+func TestRun_RestartKeepsTheSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
@@ -265,7 +264,7 @@ func TestWhoIsStartedAgainWaits(t *testing.T) {
 	})
 }
 
-func TestAFarEndThatIsBusyOrGone(t *testing.T) {
+func TestRun_BusyOrUnreachableFarEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
 		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
@@ -281,7 +280,7 @@ func TestAFarEndThatIsBusyOrGone(t *testing.T) {
 		if err := Run(t.Context(), cfg); err != nil || len(w.visits) != 1 || w.visits[0].Err != gone {
 			t.Errorf("%v, %+v", err, w.visits)
 		}
-		// One that goes while something is suspected: re-tests are not made again and again.
+		// unreachable while a change is suspected: retests do not repeat without end
 		w.fails, w.visits, cfg.Once = nil, nil, false
 		during(t, cfg, 20*24*time.Hour)
 		n := len(w.visits)
@@ -300,9 +299,9 @@ func TestAFarEndThatIsBusyOrGone(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotToldIsToldOnce: a process ends after it has kept each result and before it
-// tells. The next one tells of the dip before it tests, and none after it does.
-func TestWhatWasNotToldIsToldOnce(t *testing.T) {
+// TestRun_ReportsPendingEventsOnce ends a process after it stored each result and before it reports. The next
+// process reports the dip before it tests, and no later one does.
+func TestRun_ReportsPendingEventsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 7)
 		w.rates["a"] = w.steady(0.02, time.Time{}, 0)
@@ -311,7 +310,7 @@ func TestWhatWasNotToldIsToldOnce(t *testing.T) {
 		begin := time.Now()
 		killed := w.config("a")
 		killed.Once = true
-		for range 5 { // the first low result, and re-tests three minutes apart
+		for range 5 { // the first low result, then retests three minutes apart
 			ctx, kill := context.WithCancel(t.Context())
 			killed.Test = func(ctx context.Context, o Order) (*recheck.Result, error) {
 				_, err := w.test(ctx, o)
@@ -325,7 +324,7 @@ func TestWhatWasNotToldIsToldOnce(t *testing.T) {
 		}
 		for _, v := range w.visits[:max(len(w.visits)-1, 0)] {
 			if len(v.Events) > 0 {
-				t.Errorf("told by who was killed: %+v", v)
+				t.Errorf("reported by the killed process: %+v", v)
 			}
 		}
 		during(t, w.config("a"), time.Minute)
@@ -337,8 +336,8 @@ func TestWhatWasNotToldIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestAnInterruptedVisitIsNone: who ends the process is told of nothing that failed.
-func TestAnInterruptedVisitIsNone(t *testing.T) {
+// TestRun_InterruptedVisitIsNotReported expects no report of a failure when the process is stopped.
+func TestRun_InterruptedVisitIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 6)
 		ctx, cancel := context.WithCancel(t.Context())
