@@ -22,9 +22,9 @@ type flowKey [36]byte
 type ackState struct {
 	lastAck, lastWindow       uint32 // of the last acknowledgement that left
 	ackKnown                  bool   // last is set
-	fullSegment               int    // payload of a full segment without options
+	full                      int    // payload of a full segment without options
 	packet                    []byte // the waiting packet, or nil
-	pendingAck, pendingWindow uint32 // acknowledgement number and window of packet
+	pendingAck, waitingWindow uint32 // acknowledgement number and window of packet
 	until                     int64
 }
 
@@ -65,13 +65,13 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 		from = s.pendingAck
 	}
 	step := int(int32(number - from))
-	full := s.fullSegment
+	full := s.full
 	if option(tcp[:n], 8) > 0 {
 		full -= timestampBytes
 	}
 	switch {
 	case len(tcp) > n, flags&fin != 0, flags&ack == 0, window == 0, s.lastWindow == 0, hasSACK(tcp[:n]):
-	case step < 0, step == 0 && (s.packet == nil && window == s.lastWindow || s.packet != nil && window == s.pendingWindow):
+	case step < 0, step == 0 && (s.packet == nil && window == s.lastWindow || s.packet != nil && window == s.waitingWindow):
 	case int(int32(number-s.lastAck)) >= 2*full && step >= 0 && number != s.lastAck:
 	default:
 		if s.packet == nil {
@@ -80,7 +80,7 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 		}
 		s.packet = append(s.packet[:0], packet...)
 		s.pendingAck = number
-		s.pendingWindow = window
+		s.waitingWindow = window
 		return true
 	}
 	h.forget(s)
@@ -102,12 +102,12 @@ func (h *AckHolder) begin(key flowKey, tcp []byte, starts bool) {
 		h.flows = map[flowKey]*ackState{}
 	}
 	const usual = 536 // RFC 9293 section 3.7.1
-	s := &ackState{lastAck: binary.BigEndian.Uint32(tcp[8:]), ackKnown: tcp[13]&16 != 0, lastWindow: 1, fullSegment: usual}
+	s := &ackState{lastAck: binary.BigEndian.Uint32(tcp[8:]), ackKnown: tcp[13]&16 != 0, lastWindow: 1, full: usual}
 	if at := option(tcp, 2); at > 0 && tcp[at+1] == 4 {
-		s.fullSegment = int(binary.BigEndian.Uint16(tcp[at+2:]))
+		s.full = int(binary.BigEndian.Uint16(tcp[at+2:]))
 	}
 	if h.Segment > 0 {
-		s.fullSegment = min(s.fullSegment, h.Segment)
+		s.full = min(s.full, h.Segment)
 	}
 	h.flows[key] = s
 }
@@ -142,7 +142,7 @@ func (h *AckHolder) Pop(now int64) ([]byte, bool) {
 	s := h.pending[0]
 	packet := s.packet
 	s.lastAck = s.pendingAck
-	s.lastWindow = s.pendingWindow
+	s.lastWindow = s.waitingWindow
 	s.packet = nil
 	h.pending = h.pending[1:]
 	return packet, true

@@ -24,7 +24,7 @@ const (
 	lost fate = 1 << iota
 	twice
 	heldBack
-	outsideTunnel // outside the tunnel
+	outside // outside the tunnel
 	marked
 	capable // ECN-capable
 	dropped // by a queue or the policer, after Offer accepted it
@@ -47,7 +47,7 @@ type Lane struct {
 	waiting      ring // in the queue
 	waitingBytes int64
 	flying       ring // on the line or beyond it, in order of due
-	reordered    heap // reordered packets on their way
+	late         heap // reordered packets on their way
 
 	lastDue int64
 	lossDice, duplicateDice,
@@ -103,7 +103,7 @@ func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 		l.Counters.OfferedBytes += int64(size)
 		s := segment{id: t.ID, index: uint16(i), size: uint16(size), fate: l.draw()}
 		if t.OutsideTunnel {
-			s.fate |= outsideTunnel
+			s.fate |= outside
 		}
 		if t.ECT {
 			s.fate |= capable
@@ -270,7 +270,7 @@ func (l *Lane) transmit(start int64, s segment) {
 	if s.fate&(lost|heldBack) == heldBack {
 		l.Counters.HeldBack++
 		s.due += int64(c.HoldBack)
-		l.reordered.push(s)
+		l.late.push(s)
 	} else {
 		l.flying.push(s)
 	}
@@ -292,8 +292,8 @@ func (l *Lane) Next() int64 {
 	} else if l.gateway != nil && l.gateway.busy {
 		next = l.gateway.free
 	}
-	if len(l.reordered) > 0 {
-		next = min(next, l.reordered[0].due)
+	if len(l.late) > 0 {
+		next = min(next, l.late[0].due)
 	}
 	return min(next, l.shaper.next())
 }
@@ -301,8 +301,8 @@ func (l *Lane) Next() int64 {
 // Pop returns the next run that is due by now.
 func (l *Lane) Pop(now int64) (Run, bool) {
 	l.serve(now)
-	if len(l.reordered) > 0 && l.reordered[0].due <= now && (l.flying.len() == 0 || l.reordered[0].due < l.flying.front().due) {
-		return l.deliver(l.reordered.pop()), true
+	if len(l.late) > 0 && l.late[0].due <= now && (l.flying.len() == 0 || l.late[0].due < l.flying.front().due) {
+		return l.deliver(l.late.pop()), true
 	}
 	if l.flying.len() == 0 || l.flying.front().due > now {
 		return Run{}, false

@@ -101,7 +101,7 @@ func (c *Config) Largest(beside bool) int {
 
 // carried returns the size of a packet on the line.
 func (c *Config) carried(s segment) int {
-	if c.Tunnelled && s.fate&outsideTunnel == 0 {
+	if c.Tunnelled && s.fate&outside == 0 {
 		return ESPBytes(int(s.size))
 	}
 	return int(s.size)
