@@ -1,6 +1,5 @@
-// Package config reads the text of the configuration file: far ends by name, and what
-// flags hold where a command line does not give them. It is strict: a name that is not
-// known is an error with its line.
+// Package config parses the configuration file: named far ends and defaults of flags. An unknown key is an error
+// with its line.
 package config
 
 import (
@@ -21,33 +20,32 @@ import (
 
 // File is a configuration; its zero value changes nothing.
 type File struct {
-	// Far are far ends by the name that stands for PEER.
+	// Far are the far ends by name.
 	Far map[string]Far `toml:"far"`
-	// Defaults are values of flags, for every command that has them, or in a table with a
-	// command's name for that one. See Default.
+	// Defaults are default values of flags, for every command or in a table with a command's name. See Default.
 	Defaults map[string]any `toml:"defaults"`
-	// History is where what was measured is kept, and how much of it.
+	// History sets the store of results and its limits.
 	History History `toml:"history"`
-	// Recheck says what recheck tests where its command line does not.
+	// Recheck sets the paths that recheck tests by default.
 	Recheck Recheck `toml:"recheck"`
 }
 
-// Recheck are far ends that are tested again and again: names of Far, or PEERs.
+// Recheck are far ends to test periodically: names of Far, or PEERs.
 type Recheck struct {
 	Peers []string `toml:"peers"`
 }
 
-// History says where the history is and how much it keeps; what is not given is the program's own bound.
+// History sets the store and its limits; a zero field is the program's default.
 type History struct {
 	Store       string `toml:"store"` // a URL, postgres://…; "" is a file on this host
 	Most        string `toml:"most"`  // as in 512MiB
 	SamplesDays int    `toml:"samples-days"`
 	RunsDays    int    `toml:"runs-days"`
 	MostResults int    `toml:"most-results"`
-	// ClientResultsADay are those that one client of serve --web may have kept within 24 hours.
+	// ClientResultsADay limits the results stored per client of serve --web in 24 hours.
 	ClientResultsADay int `toml:"client-results-a-day"`
 
-	MostBytes int64 `toml:"-"` // of Most
+	MostBytes int64 `toml:"-"` // Most in bytes
 }
 
 func (h *History) check() error {
@@ -76,24 +74,23 @@ func (h *History) check() error {
 	return nil
 }
 
-// Far is a far end and how it is reached.
+// Far is a far end and its connection.
 type Far struct {
-	Peer    string `toml:"peer"`     // as on a command line, but no lab
-	KeyFile string `toml:"key-file"` // absolute, or as seen from the file's directory
+	Peer    string `toml:"peer"`     // as on the command line, except lab
+	KeyFile string `toml:"key-file"` // absolute, or relative to the configuration file
 	Bind    string `toml:"bind"`
 	IPv4    bool   `toml:"ipv4"`
 	IPv6    bool   `toml:"ipv6"`
 }
 
-// Most bounds the file, bytes.
+// Most is the file's largest size in bytes.
 const Most = 1 << 20
 
-// farName is what may stand for a PEER: nothing that could be an address.
+// farName matches valid names: no address matches.
 var farName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// Parse reads a configuration. dir is the directory of its file and home the user's:
-// key files are found from there. allowed are the flags that may have a default, by
-// command.
+// Parse parses a configuration. dir is the file's directory and home the user's, for paths of key files. allowed
+// lists by command the flags that may have a default.
 func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, error) {
 	f := &File{}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
@@ -117,8 +114,7 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 	return f, f.checkDefaults(allowed)
 }
 
-// understood says where a file is wrong: its line, and for a name that is not known which
-// of the names was meant.
+// understood returns an error with the line and, for an unknown key, the nearest known key.
 func understood(err error, names []string) error {
 	var unknown *toml.StrictMissingError
 	var bad *toml.DecodeError
@@ -152,7 +148,7 @@ func (f Far) check(dir, home string) (Far, error) {
 	return f, nil
 }
 
-// checkDefaults holds every default to a flag that may have one.
+// checkDefaults checks that every default is of an allowed flag.
 func (f *File) checkDefaults(allowed map[string][]string) error {
 	var all []string
 	for _, flags := range allowed {
@@ -199,8 +195,7 @@ func meant(name string, candidates []string) string {
 	return ""
 }
 
-// Default is the text of a flag's default for a command; its own table goes before the
-// common values.
+// Default returns a flag's default for a command. The command's table has priority over common values.
 func (f *File) Default(command, flag string) (string, bool) {
 	if table, ok := f.Defaults[command].(map[string]any); ok {
 		if value, ok := table[flag]; ok {
@@ -214,5 +209,5 @@ func (f *File) Default(command, flag string) (string, bool) {
 	return fmt.Sprint(value), true
 }
 
-// Names are the far ends' names in order.
+// Names returns the far ends' names, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Far)) }

@@ -14,12 +14,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Keys are the holders of a server's keys, by name.
+// Keys are a server's keys by holder name.
 type Keys struct {
 	Key map[string]*Holder `toml:"key"`
 }
 
-// Holder is a key and its bounds, as texts; an empty one is no bound.
+// Holder is a key with its limits as text; "" is no limit.
 type Holder struct {
 	Secret   string    `toml:"secret"` // 64 hexadecimal digits
 	MaxTime  string    `toml:"max-time,omitempty"`
@@ -29,7 +29,7 @@ type Holder struct {
 	Until    time.Time `toml:"until,omitempty"`
 }
 
-// Bounds are a holder's, read.
+// Bounds are a holder's parsed limits.
 type Bounds struct {
 	Time  time.Duration
 	Bytes units.Size
@@ -37,8 +37,7 @@ type Bounds struct {
 	From  []netip.Prefix
 }
 
-// ParseKeys reads a server's file of keys. It leaves secrets to its caller: whether they are keys,
-// and whether two are the same key.
+// ParseKeys parses a server's key file. The caller checks that secrets are valid and unique.
 func ParseKeys(text []byte) (*Keys, error) {
 	k := &Keys{Key: map[string]*Holder{}}
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(k)
@@ -58,16 +57,16 @@ func ParseKeys(text []byte) (*Keys, error) {
 	return k, nil
 }
 
-// Names are the holders' in order.
+// Names returns the holders' names, sorted.
 func (k *Keys) Names() []string { return slices.Sorted(maps.Keys(k.Key)) }
 
-// Text is the file's.
+// Text returns the file's content.
 func (k *Keys) Text() ([]byte, error) {
 	text, err := toml.Marshal(k)
 	return append([]byte("# keys of fullpipe serve --keys; fullpipe key writes them\n"), text...), err
 }
 
-// Bounds reads the texts.
+// Bounds parses the limits.
 func (h *Holder) Bounds() (b Bounds, err error) {
 	if h.Secret == "" {
 		return b, errors.New("secret is missing")
@@ -100,12 +99,11 @@ func (h *Holder) Bounds() (b Bounds, err error) {
 	return b, nil
 }
 
-// rotatedSuffix follows the name of a key that another one takes the place of.
+// rotatedSuffix marks the name of a replaced key.
 const rotatedSuffix = "-before"
 
-// Rotate gives a holder another secret. The old secret stays valid until the given time, or until
-// its own end where that comes first. It gets a name that no other key has: NAME-before,
-// NAME-before-2 and so on.
+// Rotate gives a holder a new secret. The old one stays valid until the given time or its own expiry, whichever is
+// first, as NAME-before, NAME-before-2 and so on.
 func (k *Keys) Rotate(name, secret string, until time.Time) error {
 	old := k.Key[name]
 	if old == nil {
@@ -122,7 +120,7 @@ func (k *Keys) Rotate(name, secret string, until time.Time) error {
 	return nil
 }
 
-// unused returns name, or where a key has it name-2, name-3 and so on.
+// unused returns name, or if taken name-2, name-3 and so on.
 func (k *Keys) unused(name string) string {
 	free := name
 	for n := 2; k.Key[free] != nil; n++ {

@@ -59,14 +59,14 @@ secret = "bb"
 	}
 }
 
-// TestKeys_Rotate rotates once and twice, and where another holder has the name of the old key.
+// TestKeys_Rotate rotates once, twice, and with a conflicting name.
 func TestKeys_Rotate(t *testing.T) {
 	first := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	second := first.Add(time.Hour)
 	for _, tt := range []struct {
 		name   string
 		others map[string]string // name: secret
-		until  []time.Time       // of each rotation, to the secrets "1", "2", …
+		until  []time.Time       // of each rotation; secrets are "1", "2", …
 		want   map[string]string
 	}{
 		{"once", nil, []time.Time{first}, map[string]string{"x": "1", "x-before": "0"}},
@@ -101,8 +101,7 @@ func TestKeys_Rotate(t *testing.T) {
 	}
 }
 
-// FuzzParseKeys: a file of keys that is taken has holders with names and secrets, and is written as it
-// was read.
+// FuzzParseKeys checks that accepted key files have names and secrets and survive a round trip.
 func FuzzParseKeys(f *testing.F) {
 	f.Add([]byte("[key.a]\nsecret = \"00\"\nmax-time = \"60s\"\nfrom = [\"192.0.2.0/24\"]\n" +
 		"until = 2027-01-01T00:00:00Z\n"))

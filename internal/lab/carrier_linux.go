@@ -190,7 +190,7 @@ func (d *duct) pass(n int, waited int64) {
 		link.StripOptions(ip, frame, d.config.Strip, bytes[0]&needsChecksum != 0)
 	}
 	t.ID = d.slot()
-	t.Beside = d.config.Tunnelled && !behindGateways(ip, frame)
+	t.OutsideTunnel = d.config.Tunnelled && !behindGateways(ip, frame)
 	t.ECT = d.config.MarkBytes > 0 && link.ECT(ip)
 	if d.config.FlowRate > 0 {
 		t.Flow = link.FlowOf(ip, frame)
@@ -199,7 +199,7 @@ func (d *duct) pass(n int, waited int64) {
 	p.late = waited
 	kept, tooBig := d.lane.Offer(p.readAt, t)
 	if tooBig > 0 && !d.config.Silent {
-		d.sendTooBig(ip, frame, t.Beside)
+		d.sendTooBig(ip, frame, t.OutsideTunnel)
 	}
 	if kept == 0 {
 		d.arena.release(chunk)

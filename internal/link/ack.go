@@ -5,38 +5,35 @@ import (
 	"time"
 )
 
-// AckHolder delays a host's acknowledgements as old systems did: one that tells of less
-// than two full segments waits, at most Wait, for one that does (RFC 1122 section
-// 4.2.3.2). It sees all that the host sends, packet by packet. Only bare
-// acknowledgements of new data wait: duplicates, those with SACK blocks, and whatever
-// carries data or a flag go at once. Not safe for concurrent use.
+// AckHolder delays acknowledgements as old systems did. A bare acknowledgement of less than two full segments waits
+// up to Wait for a later one (RFC 1122 section 4.2.3.2). Duplicates, SACK blocks, data and flags go at once. Not
+// safe for concurrent use.
 type AckHolder struct {
 	Wait time.Duration
-	// Segment is the payload, in bytes, of the largest segments without options that the
-	// path takes; 0 leaves it to the handshake.
+	// Segment is the largest payload in bytes of a segment without options; 0 takes it from the handshake.
 	Segment int
 	flows   map[flowKey]*ackState
-	held    []*ackState // in the order of their ends
+	pending []*ackState // in order of expiry
 }
 
 // flowKey is the addresses and ports of a packet.
 type flowKey [36]byte
 
 type ackState struct {
-	last, window uint32 // of the acknowledgement that went last
-	begun        bool   // last is the peer's number
-	most         int    // payload of a full segment without options, by handshake and path
-	packet       []byte // that waits, or nil
-	told, size   uint32 // its number and window
-	until        int64
+	lastAck, lastWindow       uint32 // of the last acknowledgement that left
+	ackKnown                  bool   // last is set
+	full                      int    // payload of a full segment without options
+	packet                    []byte // the waiting packet, or nil
+	pendingAck, waitingWindow uint32 // acknowledgement number and window of packet
+	until                     int64
 }
 
 const timestampBytes = 12 // of every segment, with their padding
 
-const mostFlows = 1 << 14 // that are told apart; those beyond are not delayed
+const maxFlows = 1 << 14 // later flows are not delayed
 
-// Hold takes a packet, of which before bytes precede the IP header, and answers whether
-// it is to wait: then a copy of it comes out of Pop, unless a later one tells as much.
+// Hold reports whether packet must wait; its IP header starts at offset before. Pop returns a copy later, unless a
+// newer acknowledgement replaces it.
 func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 	ip := packet[before:]
 	n := tcpHeader(ip, f.Transport)
@@ -57,97 +54,97 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 	}
 	number := binary.BigEndian.Uint32(tcp[8:])
 	window := uint32(binary.BigEndian.Uint16(tcp[14:]))
-	if !s.begun { // the third packet of a handshake
-		s.begun = true
-		s.last = number
-		s.window = window
+	if !s.ackKnown { // the third packet of a handshake
+		s.ackKnown = true
+		s.lastAck = number
+		s.lastWindow = window
 		return false
 	}
-	from := s.last
+	from := s.lastAck
 	if s.packet != nil {
-		from = s.told
+		from = s.pendingAck
 	}
 	step := int(int32(number - from))
-	full := s.most
+	full := s.full
 	if option(tcp[:n], 8) > 0 {
 		full -= timestampBytes
 	}
 	switch {
-	case len(tcp) > n, flags&fin != 0, flags&ack == 0, window == 0, s.window == 0, hasSACK(tcp[:n]):
-	case step < 0, step == 0 && (s.packet == nil && window == s.window || s.packet != nil && window == s.size):
-	case int(int32(number-s.last)) >= 2*full && step >= 0 && number != s.last:
+	case len(tcp) > n, flags&fin != 0, flags&ack == 0, window == 0, s.lastWindow == 0, hasSACK(tcp[:n]):
+	case step < 0, step == 0 && (s.packet == nil && window == s.lastWindow || s.packet != nil && window == s.waitingWindow):
+	case int(int32(number-s.lastAck)) >= 2*full && step >= 0 && number != s.lastAck:
 	default:
 		if s.packet == nil {
 			s.until = now + int64(h.Wait)
-			h.held = append(h.held, s)
+			h.pending = append(h.pending, s)
 		}
 		s.packet = append(s.packet[:0], packet...)
-		s.told = number
-		s.size = window
+		s.pendingAck = number
+		s.waitingWindow = window
 		return true
 	}
 	h.forget(s)
-	s.last = number
-	s.window = window
+	s.lastAck = number
+	s.lastWindow = window
 	return false
 }
 
-// begin notes a flow by its handshake, or its end.
+// begin records a flow at its handshake and removes it at its end.
 func (h *AckHolder) begin(key flowKey, tcp []byte, starts bool) {
 	if s := h.flows[key]; s != nil {
 		h.forget(s)
 		delete(h.flows, key)
 	}
-	if !starts || len(h.flows) >= mostFlows {
+	if !starts || len(h.flows) >= maxFlows {
 		return
 	}
 	if h.flows == nil {
 		h.flows = map[flowKey]*ackState{}
 	}
 	const usual = 536 // RFC 9293 section 3.7.1
-	s := &ackState{last: binary.BigEndian.Uint32(tcp[8:]), begun: tcp[13]&16 != 0, window: 1, most: usual}
+	s := &ackState{lastAck: binary.BigEndian.Uint32(tcp[8:]), ackKnown: tcp[13]&16 != 0, lastWindow: 1, full: usual}
 	if at := option(tcp, 2); at > 0 && tcp[at+1] == 4 {
-		s.most = int(binary.BigEndian.Uint16(tcp[at+2:]))
+		s.full = int(binary.BigEndian.Uint16(tcp[at+2:]))
 	}
 	if h.Segment > 0 {
-		s.most = min(s.most, h.Segment)
+		s.full = min(s.full, h.Segment)
 	}
 	h.flows[key] = s
 }
 
-// forget drops what a later packet tells as well.
+// forget drops an acknowledgement that a later packet replaces.
 func (h *AckHolder) forget(s *ackState) {
 	if s.packet == nil {
 		return
 	}
 	s.packet = nil
-	for i, other := range h.held {
+	for i, other := range h.pending {
 		if other == s {
-			h.held = append(h.held[:i], h.held[i+1:]...)
+			h.pending = append(h.pending[:i], h.pending[i+1:]...)
 			return
 		}
 	}
 }
 
-// Next is when Pop has something, or Never.
+// Next returns the time of the next packet, or Never.
 func (h *AckHolder) Next() int64 {
-	if h == nil || len(h.held) == 0 {
+	if h == nil || len(h.pending) == 0 {
 		return Never
 	}
-	return h.held[0].until
+	return h.pending[0].until
 }
 
-// Pop answers the next packet that has waited its time; it is the caller's.
+// Pop returns the next packet whose delay is over. The caller owns it.
 func (h *AckHolder) Pop(now int64) ([]byte, bool) {
 	if h.Next() > now {
 		return nil, false
 	}
-	s := h.held[0]
+	s := h.pending[0]
 	packet := s.packet
-	s.last = s.told
-	s.window = s.size
+	s.lastAck = s.pendingAck
+	s.lastWindow = s.waitingWindow
 	s.packet = nil
-	h.held = h.held[1:]
+	h.pending = h.pending[1:]
 	return packet, true
 }
 
@@ -163,7 +160,7 @@ func keyOf(ip []byte, f Frame) (key flowKey) {
 
 func hasSACK(tcp []byte) bool { return option(tcp, 5) > 0 }
 
-// option is where a TCP header has an option of a kind; 0: nowhere.
+// option returns the offset of a TCP option, or 0.
 func option(tcp []byte, kind byte) int {
 	for at := 20; at < len(tcp) && tcp[at] != 0; {
 		if tcp[at] == 1 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ackPacket is a TCP packet over IPv4 with options and payload.
+// ackPacket returns an IPv4 TCP packet with options and payload.
 func ackPacket(flags byte, number uint32, window uint16, payload int, options ...byte) []byte {
 	for len(options)%4 != 0 {
 		options = append(options, 1)
@@ -41,7 +41,7 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 		name    string
 		segment int
 		steps   []step
-		timers  []int64 // when what waited came out
+		timers  []int64 // when delayed packets left
 	}{
 		{"every second segment", 0, []step{{0, plain(1461, 8760), true}, {1, plain(2921, 8760), false}, {2, plain(4381, 8760),
 			true},
@@ -102,8 +102,7 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 	}
 }
 
-// Whatever a host sends, each packet goes at once or comes out later, and never two of a
-// flow wait.
+// Every packet leaves at once or later, and at most one packet of a flow waits.
 func FuzzAckHolder(f *testing.F) {
 	f.Add(ackPacket(2, 1, 100, 0, 2, 4, 5, 180), ackPacket(16, 1461, 100, 0), ackPacket(16, 1500, 100, 0, 5, 2))
 	f.Add(ackPacket(18, 1, 100, 0), ackPacket(16, 2, 0, 3), ackPacket(17, 5, 1, 0, 8, 10))
@@ -115,8 +114,8 @@ func FuzzAckHolder(f *testing.F) {
 			if ok && h.Hold(int64(i), 0, p, frame) {
 				waiting++
 			}
-			if len(h.held) > waiting || len(h.held) > len(h.flows) {
-				t.Fatalf("%d wait of %d held, %d flows", len(h.held), waiting, len(h.flows))
+			if len(h.pending) > waiting || len(h.pending) > len(h.flows) {
+				t.Fatalf("%d wait of %d held, %d flows", len(h.pending), waiting, len(h.flows))
 			}
 		}
 		for h.Next() != Never {

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// A path is stated in words; what is left out has a default.
+// Parse reads a description; omitted keys have defaults.
 func ExampleParse() {
 	path, err := link.Parse("rate=20mbit,rtt=40ms,loss=0.1%,queue=2bdp,down.rate=100mbit")
 	if err != nil {
@@ -19,7 +19,7 @@ func ExampleParse() {
 	// Output: 20 Mbit/s 100 Mbit/s 40 ms 200,000 bytes
 }
 
-// A mistake names the argument and what would be right.
+// An error names the argument and a valid value.
 func ExampleParse_mistake() {
 	_, err := link.Parse("rate=20mbit,rt=40ms")
 	fmt.Println(err)

@@ -2,15 +2,13 @@ package link
 
 import "time"
 
-// gateway is a pair of VPN gateways, one at each end of the line, that encrypt and
-// decrypt no faster than a budget. Either one has to do with every packet of both
-// directions, acknowledgements too, and both are alike: one engine stands for them, and
-// serves the directions in turn. It counts packets as the hosts send them.
+// gateway models the two VPN gateways of a path. Both process every packet of both directions at the same rate, so
+// one engine that serves the directions in turn models both. It counts the hosts' packets.
 type gateway struct {
 	rate  int64 // bit/s, both directions together
-	depth int   // packets that may wait, in each direction
+	depth int   // waiting packets, in each direction
 	lanes [2]*Lane
-	turn  int // the lane to be served next, when it has something
+	turn  int // the lane to serve next
 	pace
 
 	busy bool
@@ -18,7 +16,7 @@ type gateway struct {
 	from *Lane
 }
 
-// offer takes a packet that arrives at a time up to which the gateway was served.
+// offer takes a packet. The gateway must have been served up to its arrival time.
 func (g *gateway) offer(now int64, l *Lane, s segment) bool {
 	if !g.busy {
 		g.begin(max(now, g.free), l, s)
@@ -39,7 +37,7 @@ func (g *gateway) begin(start int64, l *Lane, s segment) {
 	g.turn = 1 - l.place
 }
 
-// serve hands to the line what has come out of the engine until now.
+// serve passes to the line all packets that left the engine by now.
 func (g *gateway) serve(now int64) {
 	for g.busy && g.free <= now {
 		l := g.from
@@ -58,13 +56,13 @@ func (g *gateway) serve(now int64) {
 	}
 }
 
-// pace spaces what a rate lets through.
+// pace spaces packets at a rate.
 type pace struct {
-	free int64 // when the last bit so far is through
-	rest int64 // of a division by the rate, carried so that n packets take n times as long
+	free int64 // when the last bit has passed
+	rest int64 // remainder of the division by the rate, so that no rounding error adds up
 }
 
-// occupy takes so many bytes from start on and answers when they are through.
+// occupy starts sending bytes at start and returns when the last bit has passed.
 func (p *pace) occupy(start int64, bytes int, rate int64) int64 {
 	if rate <= 0 {
 		p.free = max(p.free, start)

@@ -21,8 +21,8 @@ func TestESPSizes(t *testing.T) {
 	}
 }
 
-// throughGateways offers both directions more than they can carry for a second, each
-// packet size bytes, and answers what arrived of either in that second.
+// throughGateways overloads both directions for one second with packets of the given sizes and returns the lanes
+// after it.
 func throughGateways(t *testing.T, path Path, upBytes, downBytes int) (up, down *Lane) {
 	t.Helper()
 	up, down = path.Lanes()
@@ -80,8 +80,8 @@ func TestGatewaysShareTheirBudget(t *testing.T) {
 	}
 }
 
-// Where the line is slower than the gateways, what they seal is dropped behind them, and
-// each packet's copy comes back all the same.
+// On a line slower than the gateways, encrypted packets are dropped after the gateways, and every packet's copy is
+// returned.
 func TestLineBehindGateways(t *testing.T) {
 	line := Config{Rate: 10e6, Tunnelled: true, Duplicate: 0.1, MTU: 1500, QueuePackets: 10, Delay: 5 * time.Millisecond}
 	up, _ := throughGateways(t, Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 20e6, Depth: 100}}, 1438, 40)
@@ -98,7 +98,7 @@ func TestLineBehindGateways(t *testing.T) {
 	}
 }
 
-// One packet through idle gateways takes the time of the engine and that of the line.
+// One packet through idle gateways takes the engine's time and the line's time.
 func TestDelayOfGateways(t *testing.T) {
 	line := Config{Rate: 1e8, Tunnelled: true, Delay: 20 * time.Millisecond, MTU: 1500, QueuePackets: 1}
 	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 30e6, Depth: 1}}).Lanes()
@@ -110,13 +110,13 @@ func TestDelayOfGateways(t *testing.T) {
 	}
 }
 
-// What goes beside the gateways neither waits for them nor grows.
-func TestBesideGateways(t *testing.T) {
+// Packets outside the tunnel do not wait for the gateways and have no overhead.
+func TestGateways_IgnorePacketsOutsideTheTunnel(t *testing.T) {
 	line := Config{Rate: 1e8, Tunnelled: true, MTU: 1500, QueuePackets: 10}
 	up, _ := (&Path{Up: line, Down: line, VPN: VPN{Kind: Gateway, Crypto: 1e6, Depth: 10}}).Lanes()
 	up.Offer(0, one(1, 1438))
-	up.Offer(0, Batch{ID: 2, Segments: 2, Bytes: 1500, Last: 1500, Beside: true})
-	kept, tooBig := up.Offer(0, Batch{ID: 3, Segments: 1, Bytes: 1501, Last: 1501, Beside: true})
+	up.Offer(0, Batch{ID: 2, Segments: 2, Bytes: 1500, Last: 1500, OutsideTunnel: true})
+	kept, tooBig := up.Offer(0, Batch{ID: 3, Segments: 1, Bytes: 1501, Last: 1501, OutsideTunnel: true})
 	runs, times := drain(up)
 	if kept != 0 || tooBig != 1 || len(runs) != 3 || runs[0].ID != 2 || runs[2].ID != 1 || times[1] != 2*1500*8*10 ||
 		up.Counters.CarriedBytes != 2*1500+1496 {
@@ -145,7 +145,7 @@ func BenchmarkGateways(b *testing.B) {
 	}
 }
 
-// The arithmetic that plans tunnels is the lab's, packet by packet.
+// The planner's tunnel arithmetic equals the lab's for each packet size.
 func TestPlannedTunnelsAreTheLabs(t *testing.T) {
 	ipsec, err := model.ParseTunnel("ipsec:aes256-cbc-sha1")
 	if err != nil {

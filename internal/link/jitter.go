@@ -1,6 +1,6 @@
 package link
 
-// jitter is the delay's deviation at time t: straight lines between random values two
+// jitter returns the deviation of the delay at time t. It interpolates linearly between random values that are two
 // jitters apart.
 func (l *Lane) jitter(t int64) int64 {
 	j := int64(l.config.Jitter)
@@ -14,7 +14,7 @@ func (l *Lane) jitter(t int64) int64 {
 	return int64((a + (b-a)*float64(t-knot*span)/float64(span)) * float64(j))
 }
 
-// knot is the k-th value of the jitter's walk, evenly spread over −0.5 to 0.5.
+// knot returns the k-th random value of jitter, uniform from −0.5 to 0.5.
 func (l *Lane) knot(k int64) float64 {
 	x := l.config.Seed + uint64(k)*0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// key is one word of a path's text.
+// key is one keyword of a path description.
 type key struct {
 	example string
 	about   string
@@ -19,13 +19,13 @@ type key struct {
 	set     func(d *draft, side int, value string) error
 }
 
-// scope is what a key may be said of.
+// scope says where a key applies.
 type scope int
 
 const (
-	ofLane scope = iota // both directions or, with up. or down., one
-	ofPath              // the path as a whole
-	ofHost              // both hosts or, with near. or far., one
+	ofLane scope = iota // both directions, or one with up. or down.
+	ofPath              // the whole path
+	ofHost              // both hosts, or one with near. or far.
 )
 
 var keys = map[string]key{
@@ -66,7 +66,7 @@ var keys = map[string]key{
 			c.LossBurst = b
 			return nil
 		}},
-	"reorder": {"reorder=1% or reorder=1%/5ms", "share held back; with /TIME for so long", ofLane,
+	"reorder": {"reorder=1% or reorder=1%/5ms", "share of packets with an extra delay (/TIME)", ofLane,
 		func(d *draft, i int, v string) error {
 			share, hold, timed := strings.Cut(v, "/")
 			c := d.lane(i)
@@ -79,7 +79,7 @@ var keys = map[string]key{
 	"duplicate": {"duplicate=0.1%", "share that arrives twice", ofLane, func(d *draft, i int, v string) error {
 		return probability(v, &d.lane(i).Duplicate)
 	}},
-	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "what may wait for the line: BDPs (at least 10 packets), " +
+	"queue": {"queue=1bdp, queue=150kB or queue=100packets", "queue size: BDPs (at least 10 packets), " +
 		"bytes or packets", ofLane, func(d *draft, i int, v string) (err error) {
 		d.queue[i], err = parseQueue(v)
 		return err
@@ -94,7 +94,7 @@ var keys = map[string]key{
 	"mtu": {"mtu=1400", "the largest packet that gets through", ofLane, func(d *draft, i int, v string) error {
 		return whole(v, 576, 65535, &d.lane(i).MTU)
 	}},
-	"icmp": {"icmp=send or icmp=drop", "whether the sender is told of the mtu; drop makes a black hole", ofLane,
+	"icmp": {"icmp=send or icmp=drop", "ICMP packet-too-big messages; drop makes a black hole", ofLane,
 		func(d *draft, i int, v string) error {
 			return choice(v, &d.lane(i).Silent, "send", "drop")
 		}},
@@ -123,7 +123,7 @@ var keys = map[string]key{
 			c.PoliceBurst = int64(size)
 			return nil
 		}},
-	"flow": {"flow=200mbit", "what each connection gets at most, as clouds bound them: what exceeds it waits in a " +
+	"flow": {"flow=200mbit", "rate limit of each connection, as clouds have: packets above it wait in a " +
 		"queue of its own, as long as the line's; or unlimited", ofLane, func(d *draft, i int, v string) error {
 		if v == "unlimited" {
 			d.lane(i).FlowRate = 0
@@ -170,7 +170,7 @@ var keys = map[string]key{
 			p := &d.result.VPN
 			p.MTU = 0
 			if stated && kind == WireGuard {
-				if err := whole(mtu, wireGuardLeast, wireGuardLargest, &p.MTU); err != nil {
+				if err := whole(mtu, minWireGuardMTU, wireGuardLargest, &p.MTU); err != nil {
 					return err
 				}
 			} else if stated || kind != "none" && kind != Gateway && kind != WireGuard {
@@ -179,7 +179,7 @@ var keys = map[string]key{
 			p.Kind = kind
 			return nil
 		}},
-	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "what the gateways encrypt, both directions together, " +
+	"crypto": {"crypto=30mbit or crypto=30mbit/100packets", "encryption rate of the gateways, both directions together, " +
 		"acknowledgements included; and how many packets wait for it in each", ofPath, func(d *draft, _ int, v string) error {
 		budget, depth, stated := strings.Cut(v, "/")
 		if rest, ok := strings.CutPrefix(depth, "s/"); ok || depth == "s" { // of "mbit/s"
@@ -251,7 +251,7 @@ var keys = map[string]key{
 			largest := 0
 			if v != "auto" {
 				var factor int
-				if err := whole(v, 0, mostFactor, &factor); err != nil {
+				if err := whole(v, 0, maxFactor, &factor); err != nil {
 					return err
 				}
 				largest = 65535 << factor
@@ -265,7 +265,7 @@ var keys = map[string]key{
 	"sack":       {"far.sack=off", "whether the stack acknowledges selectively", ofHost, onOff("ipv4.tcp_sack")},
 }
 
-// onOff sets one of a stack's switches.
+// onOff returns the setter of a Boolean sysctl of a stack.
 func onOff(sysctl string) func(*draft, int, string) error {
 	return func(d *draft, i int, v string) error {
 		var off bool
@@ -281,10 +281,10 @@ func onOff(sysctl string) func(*draft, int, string) error {
 
 var optionNames = map[string]Options{"wscale": WindowScale, "sack": SACK, "timestamps": Timestamps}
 
-// Setting explains one key of a path's text.
+// Setting documents one key of a path description.
 type Setting struct{ Name, Example, About string }
 
-// Settings lists the keys that Parse knows, by name.
+// Settings returns the keys that Parse accepts, sorted by name.
 func Settings() (all []Setting) {
 	for _, name := range keyNames() {
 		all = append(all, Setting{name, keys[name].example, keys[name].about})

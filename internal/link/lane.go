@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Never is what Next answers when nothing is under way.
+// Never is the result of Next when no packet is pending.
 const Never = int64(math.MaxInt64)
 
-// segment is one packet on its way through a lane.
+// segment is one packet in a lane.
 type segment struct {
 	due   int64
 	id    int32
@@ -24,30 +24,30 @@ const (
 	lost fate = 1 << iota
 	twice
 	heldBack
-	beside // the gateways
+	outside // outside the tunnel
 	marked
-	capable // of being marked
-	dropped // where a queue or the policer had no room, after the lane had taken it in
+	capable // ECN-capable
+	dropped // by a queue or the policer, after Offer accepted it
 )
 
 const gone = lost | dropped
 
-// Lane is one direction of a path. It is not safe for concurrent use, and neither are
-// the two lanes together of a path on which they Share something.
+// Lane is one direction of a path. It is not safe for concurrent use; nor are both lanes of a path if they Share
+// something.
 type Lane struct {
 	Counters Counters
 
 	config  Config
 	medium  *medium
 	gateway *gateway // or nil
-	place   int      // among the medium's lanes, and the gateway's
+	place   int      // index among the lanes of the medium and the gateway
 
 	shaper       shaper
 	sealing      ring // waiting for the gateway
 	waiting      ring // in the queue
 	waitingBytes int64
-	flying       ring // on the line or beyond it, in the order of their due times
-	held         heap // the same, held back
+	flying       ring // on the line or beyond it, in order of due
+	late         heap // reordered packets on their way
 
 	lastDue int64
 	lossDice, duplicateDice,
@@ -57,8 +57,8 @@ type Lane struct {
 	refill int64 // when tokens were last counted
 }
 
-// Lanes makes the two lanes of a path, up and down. With half duplex both share one
-// medium, which serves them in turn, and so do both share the gateways of a VPN.
+// Lanes returns the two lanes of a path, up and down. In half duplex they share one medium, which serves them in
+// turn. They also share VPN gateways.
 func (p *Path) Lanes() (up, down *Lane) {
 	up = newLane(p.Up, 0)
 	down = newLane(p.Down, 1)
@@ -77,7 +77,7 @@ func (p *Path) Lanes() (up, down *Lane) {
 	return up, down
 }
 
-// Share says whether what befalls one lane of the path depends on the other.
+// Share reports whether the two lanes influence each other.
 func (p *Path) Share() bool { return p.HalfDuplex || p.VPN.Kind == Gateway }
 
 func newLane(c Config, direction uint64) *Lane {
@@ -89,12 +89,11 @@ func newLane(c Config, direction uint64) *Lane {
 	return l
 }
 
-// Offer gives the lane a batch at time now, which never runs backwards over both lanes
-// of a path. It answers how many segments the lane keeps, duplicates counted twice: so
-// many will come back in Runs; and how many were too big for the MTU.
+// Offer sends a batch at time now, which never decreases over both lanes of a path. It returns the number of
+// segments that Runs will return, duplicates counted twice, and of those above the MTU.
 func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 	l.serve(now)
-	mtu := l.config.Largest(t.Beside)
+	mtu := l.config.Largest(t.OutsideTunnel)
 	for i := range t.Segments {
 		size := t.Bytes
 		if i == t.Segments-1 {
@@ -103,8 +102,8 @@ func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 		l.Counters.Offered++
 		l.Counters.OfferedBytes += int64(size)
 		s := segment{id: t.ID, index: uint16(i), size: uint16(size), fate: l.draw()}
-		if t.Beside {
-			s.fate |= beside
+		if t.OutsideTunnel {
+			s.fate |= outside
 		}
 		if t.ECT {
 			s.fate |= capable
@@ -119,7 +118,7 @@ func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 				l.Counters.DroppedQueue++
 				continue
 			}
-		case l.gateway == nil || t.Beside:
+		case l.gateway == nil || t.OutsideTunnel:
 			if !l.admit(now, s) {
 				continue
 			}
@@ -135,7 +134,7 @@ func (l *Lane) Offer(now int64, t Batch) (kept, tooBig int) {
 	return kept, tooBig
 }
 
-// serve brings gateways, flows and line up to now.
+// serve advances gateways, flows and line to now.
 func (l *Lane) serve(now int64) {
 	if l.gateway != nil {
 		l.gateway.serve(now)
@@ -144,8 +143,8 @@ func (l *Lane) serve(now int64) {
 	l.medium.serve(now)
 }
 
-// admit takes a packet to the line, at a time up to which the medium was served. It
-// counts and answers false for one that there is no room for.
+// admit queues a packet for the line and reports whether there was room. The medium must have been served up to
+// now.
 func (l *Lane) admit(now int64, s segment) bool {
 	switch {
 	case !l.police(now, l.config.carried(s)):
@@ -163,8 +162,7 @@ func (l *Lane) admit(now int64, s segment) bool {
 	return true
 }
 
-// signal marks a packet that finds the queue at its threshold, and answers false for one
-// that cannot be marked.
+// signal marks a packet that meets the queue at its threshold. It returns false if the packet is not ECN-capable.
 func (l *Lane) signal(s *segment) bool {
 	if l.config.MarkBytes == 0 || l.waitingBytes < l.config.MarkBytes {
 		return true
@@ -173,7 +171,7 @@ func (l *Lane) signal(s *segment) bool {
 	return s.fate&capable != 0
 }
 
-// discard has a packet that was kept come back as lost.
+// discard has an accepted packet return as lost.
 func (l *Lane) discard(now int64, s segment) {
 	copies := 1
 	if s.fate&(lost|twice) == twice {
@@ -187,8 +185,8 @@ func (l *Lane) discard(now int64, s segment) {
 	}
 }
 
-// draw decides what will befall the next packet on the line. Each packet offered takes
-// one draw, whatever becomes of it, so the n-th packet's luck depends on the seed alone.
+// draw decides the fate of the next packet on the line. Each offered packet takes one draw, so the n-th fate
+// depends on the seed alone.
 func (l *Lane) draw() (f fate) {
 	c := &l.config
 	if c.Loss > 0 && l.drawLoss() {
@@ -272,7 +270,7 @@ func (l *Lane) transmit(start int64, s segment) {
 	if s.fate&(lost|heldBack) == heldBack {
 		l.Counters.HeldBack++
 		s.due += int64(c.HoldBack)
-		l.held.push(s)
+		l.late.push(s)
 	} else {
 		l.flying.push(s)
 	}
@@ -284,7 +282,7 @@ func (l *Lane) transmit(start int64, s segment) {
 	}
 }
 
-// Next is the earliest time at which Pop can have something, or Never.
+// Next returns the earliest time at which Pop may return a run, or Never.
 func (l *Lane) Next() int64 {
 	next := Never
 	if l.flying.len() > 0 {
@@ -294,17 +292,17 @@ func (l *Lane) Next() int64 {
 	} else if l.gateway != nil && l.gateway.busy {
 		next = l.gateway.free
 	}
-	if len(l.held) > 0 {
-		next = min(next, l.held[0].due)
+	if len(l.late) > 0 {
+		next = min(next, l.late[0].due)
 	}
 	return min(next, l.shaper.next())
 }
 
-// Pop takes the next run that is due at now or before.
+// Pop returns the next run that is due by now.
 func (l *Lane) Pop(now int64) (Run, bool) {
 	l.serve(now)
-	if len(l.held) > 0 && l.held[0].due <= now && (l.flying.len() == 0 || l.held[0].due < l.flying.front().due) {
-		return l.deliver(l.held.pop()), true
+	if len(l.late) > 0 && l.late[0].due <= now && (l.flying.len() == 0 || l.late[0].due < l.flying.front().due) {
+		return l.deliver(l.late.pop()), true
 	}
 	if l.flying.len() == 0 || l.flying.front().due > now {
 		return Run{}, false

@@ -9,7 +9,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// one is a batch of a single packet.
+// one returns a batch of a single packet.
 func one(id int32, bytes int) Batch { return Batch{ID: id, Segments: 1, Bytes: bytes, Last: bytes} }
 
 func only(c Config) *Lane {
@@ -17,7 +17,7 @@ func only(c Config) *Lane {
 	return l
 }
 
-// drain pops everything up to the end of time and answers the times at which runs came.
+// drain pops all runs and returns them with their times.
 func drain(l *Lane) (runs []Run, times []int64) {
 	for next := l.Next(); next != Never; next = l.Next() {
 		for run, ok := l.Pop(next); ok; run, ok = l.Pop(next) {
@@ -83,12 +83,12 @@ func TestOverheadTakesTimeOnTheLine(t *testing.T) {
 	}
 }
 
-func TestQueueHoldsWhatItSays(t *testing.T) {
+func TestQueue_AcceptsItsConfiguredSize(t *testing.T) {
 	tests := []struct {
 		name   string
 		config Config
 		size   int
-		want   int // packets that get through of a burst: the queue and the one on the line
+		want   int // packets of a burst that pass: the queue and the one on the line
 	}{
 		{"bytes", Config{QueueBytes: 15000}, 1500, 11},
 		{"bytes, one short", Config{QueueBytes: 14999}, 1500, 10},
@@ -109,7 +109,7 @@ func TestQueueHoldsWhatItSays(t *testing.T) {
 	}
 }
 
-// A queue takes in again exactly what has left it.
+// A queue accepts exactly the space that packets freed.
 func TestQueueEmptiesAtTheLinesRate(t *testing.T) {
 	l := only(Config{Rate: 12e6, QueueBytes: 15000}) // 1500 bytes a millisecond
 	for i := range 100 {
@@ -230,7 +230,7 @@ func TestFullDuplexDirectionsAreIndependent(t *testing.T) {
 	}
 }
 
-// Being called late changes no time on the virtual clock.
+// Late calls change no time on the virtual clock.
 func TestLatenessOfTheCallerDoesNotAddUp(t *testing.T) {
 	c := Config{Rate: 12e6, QueueBytes: 1 << 20, Delay: time.Millisecond}
 	l := only(c)
@@ -268,7 +268,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkLane is the cost of a segment with everything modelled.
+// BenchmarkLane measures one segment with every feature on.
 func BenchmarkLane(b *testing.B) {
 	l := only(Config{Rate: 2e9, Delay: time.Millisecond, Loss: 0.0001, LossBurst: 3, Jitter: time.Millisecond,
 		QueueBytes: 1 << 20,

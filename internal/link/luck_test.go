@@ -51,8 +51,7 @@ func TestLossIsTheSameForTheSameSeed(t *testing.T) {
 	}
 }
 
-// What a full queue drops does not change which of the packets offered the line would
-// lose.
+// Queue drops do not change which offered packets the line loses.
 func TestLossDoesNotDependOnTheQueue(t *testing.T) {
 	fates := func(queue int64) map[int32]bool {
 		l := only(Config{Rate: 1e6, QueueBytes: queue, Loss: 0.1, Seed: 3})
@@ -138,7 +137,7 @@ func TestJitterSpreadsAndKeepsTheOrder(t *testing.T) {
 	}
 }
 
-func TestReorderingHoldsBackAShare(t *testing.T) {
+func TestReordering_DelaysTheConfiguredShare(t *testing.T) {
 	l := only(Config{Delay: 10 * time.Millisecond, Reorder: 0.1, HoldBack: 5 * time.Millisecond, Seed: 2})
 	for i := range int32(10000) {
 		l.Offer(int64(i)*ms, one(i, 100))

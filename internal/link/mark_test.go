@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The first packet is on the line, the next three stay below the threshold; what comes after
-// them is marked, or dropped where it cannot be.
+// The first packet is on the line and the next three are below the threshold. Later ones are marked, or dropped if
+// they are not ECN-capable.
 func TestMarksFromAThresholdOn(t *testing.T) {
 	config := Config{Rate: 1e8, QueueBytes: 1 << 20, MarkBytes: 3 * 1500}
 	for _, ect := range []bool{true, false} {

@@ -1,9 +1,9 @@
 package link
 
-// medium is the line that one lane, or both of a half duplex path, sends on.
+// medium is the line of one lane, or of both lanes in half duplex.
 type medium struct {
 	lanes []*Lane
-	turn  int // the lane to be served next, when it has something
+	turn  int // the lane to serve next
 	pace
 }
 
@@ -19,8 +19,8 @@ func (m *medium) idle(now int64) bool {
 	return true
 }
 
-// serve sends what waits and can start until now. A packet waits only while the medium
-// is busy, so each starts at the very time its predecessor leaves.
+// serve sends all packets that can start by now. Each starts when its predecessor leaves, because packets wait only
+// while the medium is busy.
 func (m *medium) serve(now int64) {
 	for m.free <= now {
 		var next *Lane

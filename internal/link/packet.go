@@ -2,11 +2,10 @@ package link
 
 import "encoding/binary"
 
-// Frame is what a lane and those who rewrite packets have to know of an IP packet's
-// headers.
+// Frame describes the headers of an IP packet.
 type Frame struct {
 	Version   int // 4 or 6
-	Transport int // offset of the transport header; 0 when it could not be found
+	Transport int // offset of the transport header; 0 if not found
 	Protocol  byte
 	Multicast bool
 }
@@ -18,7 +17,7 @@ const (
 	protocolICMPv6 = 58
 )
 
-// Inspect reads an IP packet's headers. It answers false for what is no IP packet.
+// Inspect parses the headers of an IP packet. It returns false for other data.
 func Inspect(packet []byte) (Frame, bool) {
 	if len(packet) < 20 {
 		return Frame{}, false
@@ -69,8 +68,7 @@ func (f *Frame) skipExtensions(packet []byte) {
 	}
 }
 
-// FlowOf tells a packet's connection from others by its addresses, protocol and ports; 0
-// for what has no ports.
+// FlowOf returns a hash of a packet's addresses, protocol and ports; 0 without ports.
 func FlowOf(packet []byte, f Frame) uint64 {
 	if f.Protocol != protocolTCP && f.Protocol != protocolUDP || f.Transport == 0 || f.Transport+4 > len(packet) {
 		return 0
@@ -84,7 +82,7 @@ func FlowOf(packet []byte, f Frame) uint64 {
 	return max(hash, 1)
 }
 
-// tcpHeader is the length of a TCP header at offset at, or 0 when there is none.
+// tcpHeader returns the length of the TCP header at an offset, or 0.
 func tcpHeader(packet []byte, at int) int {
 	if at == 0 || at+20 > len(packet) {
 		return 0
@@ -96,9 +94,8 @@ func tcpHeader(packet []byte, at int) int {
 	return n
 }
 
-// Split says how a super-packet divides: the length of all its headers, and the Batch
-// with its segments' sizes. It answers false when the packet is not TCP or mss is no
-// segment size.
+// Split returns the length of a super-packet's headers and its Batch. It returns false if the packet is not TCP or
+// mss is invalid.
 func Split(packet []byte, transport, mss int) (header int, t Batch, ok bool) {
 	tcp := tcpHeader(packet, transport)
 	if tcp == 0 || mss <= 0 {
@@ -113,10 +110,9 @@ func Split(packet []byte, transport, mss int) (header int, t Batch, ok bool) {
 	return header, Batch{Segments: n, Bytes: header + mss, Last: header + payload - (n-1)*mss}, true
 }
 
-// Cut takes count segments from the first-th on out of a super-packet that Split
-// accepted: it writes the headers of what they are together into head, which has room
-// for header bytes, and answers the payload where it lies. The TCP checksum is left as
-// the sum of the pseudo header, to be completed by whoever needs it.
+// Cut takes count segments, from first on, out of a super-packet that Split accepted. It writes their headers to
+// head, which has room for header bytes, and returns the payload without a copy. The TCP checksum is partial: the
+// sum of the pseudo header.
 func Cut(packet []byte, transport, header, mss, first, count int, head []byte) (payload []byte) {
 	from := header + first*mss
 	to := min(from+count*mss, len(packet))
@@ -145,9 +141,8 @@ func Cut(packet []byte, transport, header, mss, first, count int, head []byte) (
 	return payload
 }
 
-// StripOptions takes options out of a TCP handshake segment by writing no-operations
-// over them, as some middleboxes do, and keeps the checksum right; partial says that
-// the checksum covers the pseudo header only. Other packets stay as they are.
+// StripOptions overwrites options of a TCP handshake segment with no-operations, as some middleboxes do, and
+// updates the checksum. A partial checksum covers the pseudo header only. Other packets are unchanged.
 func StripOptions(packet []byte, f Frame, strip Options, partial bool) {
 	if strip == 0 || f.Protocol != protocolTCP {
 		return
@@ -191,7 +186,7 @@ func stripped(kind byte) Options {
 	return 0
 }
 
-// replace changes one byte of a TCP header and its checksum with it (RFC 1624).
+// replace changes one byte of a TCP header and updates its checksum (RFC 1624).
 func replace(tcp []byte, at int, value byte, partial bool) {
 	even := at &^ 1
 	before := binary.BigEndian.Uint16(tcp[even:])
@@ -204,10 +199,9 @@ func replace(tcp []byte, at int, value byte, partial bool) {
 	binary.BigEndian.PutUint16(tcp[16:], ^fold(sum))
 }
 
-// TooBig builds the ICMP message that tells a packet's sender of the MTU (RFC 1191,
-// RFC 4443) into buffer, and answers its length: 0 where none is due. It needs 576 bytes
-// of buffer for IPv4, 1280 for IPv6. The message comes from the packet's destination:
-// the lab has no router of its own.
+// TooBig writes the ICMP packet-too-big message for a packet (RFC 1191, RFC 4443) into buffer and returns its
+// length, or 0 if none is due. It needs 576 bytes for IPv4 and 1280 for IPv6. Its source is the packet's
+// destination.
 func TooBig(packet []byte, f Frame, mtu int, buffer []byte) int {
 	if f.Multicast || f.Transport == 0 || f.Transport >= len(packet) {
 		return 0
@@ -260,7 +254,7 @@ func ipv4Checksum(header []byte) {
 	binary.BigEndian.PutUint16(header[10:], ^fold(sum(header)))
 }
 
-// pseudoSum adds up the pseudo header of the IP packet whose header starts b.
+// pseudoSum returns the sum of the pseudo header of an IP packet.
 func pseudoSum(b []byte, protocol byte, length int) uint32 {
 	s := uint32(protocol) + uint32(length)
 	if b[0]>>4 == 4 {
@@ -286,7 +280,7 @@ func fold(s uint32) uint16 {
 	return uint16(s)
 }
 
-// ECT says whether an IP packet is of an ECN-capable transport (RFC 3168 section 5).
+// ECT reports whether a packet is ECN-capable (RFC 3168 section 5).
 func ECT(packet []byte) bool {
 	if packet[0]>>4 == 4 {
 		return packet[1]&3 != 0

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// tcpPacket builds an IP packet with whole checksums. The options' length is a multiple
-// of four.
+// tcpPacket returns an IP packet with full checksums. The length of options must be a multiple of four.
 func tcpPacket(version int, flags byte, options, payload []byte) []byte {
 	length := 20 + len(options) + len(payload)
 	var p []byte
@@ -36,7 +35,7 @@ func tcpPacket(version int, flags byte, options, payload []byte) []byte {
 	return p
 }
 
-// valid says whether a packet's checksums are right.
+// valid reports whether a packet's checksums are right.
 func valid(p []byte) bool {
 	f, ok := Inspect(p)
 	if !ok || f.Version == 4 && fold(sum(p[:f.Transport])) != 0xffff {
@@ -86,7 +85,7 @@ func TestStripLeavesPartialChecksumsAlone(t *testing.T) {
 	}
 }
 
-// Cutting a super-packet anywhere gives packets that together are what it was.
+// The segments cut from a super-packet together equal it.
 func TestCut(t *testing.T) {
 	const mss, fin, psh, cwr = 1000, 1, 8, 128
 	payload := make([]byte, 4*mss+123)

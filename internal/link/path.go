@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Path is two hosts and what lies between them.
+// Path describes two hosts and the network between them.
 type Path struct {
-	Profile    string // its name, "" when it was written out
+	Profile    string // its name, or ""
 	RTT        time.Duration
 	Up, Down   Config // near to far, far to near
 	HalfDuplex bool
@@ -19,25 +19,23 @@ type Path struct {
 	Near, Far  Stack
 }
 
-// Error is a fault in a path's text: in which argument, what was wrong, what would be
-// right.
+// Error is an invalid argument in a path description, with a hint.
 type Error struct{ Argument, Message, Hint string }
 
 func (e *Error) Error() string { return e.Argument + ": " + e.Message }
 
-// Try tells what would be right.
+// Try returns the hint.
 func (e *Error) Try() string { return e.Hint }
 
 const (
 	defaultMTU      = 1500
 	defaultHoldBack = time.Millisecond
-	leastQueue      = 10 // packets, where the queue is stated in BDPs or not at all
+	leastQueue      = 10 // packets; for queues in BDPs and the default
 	maxDelay        = time.Minute
 )
 
-// Parse reads a profile's name or "rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp", either
-// with or without "lab:" in front. A name may be followed by settings that change it:
-// "wan-40ms,loss=0.1%". Later settings win over earlier ones.
+// Parse parses a profile name or "rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp", with an optional prefix "lab:".
+// Settings after a name change it: "wan-40ms,loss=0.1%". Later settings win.
 func Parse(text string) (Path, error) {
 	d := draft{stacks: [2]string{defaultStack, defaultStack}}
 	body := strings.TrimPrefix(strings.TrimSpace(text), "lab:")
@@ -63,14 +61,14 @@ func Parse(text string) (Path, error) {
 	return d.path()
 }
 
-// draft gathers settings; what depends on others (a queue in BDPs) is settled last.
+// draft collects settings. Those that depend on others, such as a queue in BDPs, are resolved last.
 type draft struct {
 	profile string
 	result  Path
 	queue   [2]queueText
 	mark    [2]queueText
 	stacks  [2]string
-	changes [2][]func(*Stack) // of the hosts' stacks
+	changes [2][]func(*Stack) // to the hosts' stacks
 }
 
 type queueText struct {
@@ -78,7 +76,7 @@ type queueText struct {
 	unit   string // "bdp", "packets" or "bytes"
 }
 
-// set carries out one KEY=VALUE; a side in front bounds it to one direction or host.
+// set applies one KEY=VALUE; a prefix limits it to one direction or host.
 func (d *draft) set(setting string) error {
 	key, value, found := strings.Cut(setting, "=")
 	key = strings.ToLower(strings.TrimSpace(key))
@@ -127,10 +125,10 @@ func (d *draft) set(setting string) error {
 
 const bothSides = "up. and down. for a direction, near. and far. for a host's stack"
 
-// change has a host's stack, whichever it will be, differ.
+// change records a change of a host's stack.
 func (d *draft) change(i int, f func(*Stack)) { d.changes[i] = append(d.changes[i], f) }
 
-// lane is the direction that a setting is for: 0 is up.
+// lane returns a direction's settings: 0 is up.
 func (d *draft) lane(i int) *Config {
 	if i == 0 {
 		return &d.result.Up
@@ -138,7 +136,7 @@ func (d *draft) lane(i int) *Config {
 	return &d.result.Down
 }
 
-// path settles what depends on more than one setting.
+// path resolves settings that depend on each other.
 func (d *draft) path() (Path, error) {
 	p := &d.result
 	p.Profile = d.profile
@@ -177,8 +175,8 @@ func (d *draft) path() (Path, error) {
 	return *p, nil
 }
 
-// settleQueue turns what was said of a queue into bytes and packets. BDPs (one, when
-// nothing was said) come to at least ten packets; bytes and packets are taken exactly.
+// settleQueue converts the queue size to bytes and packets. The default is 1 BDP. A size in BDPs is at least ten
+// packets.
 func (d *draft) settleQueue(i int, c *Config) {
 	q := d.queue[i]
 	switch q.unit {
@@ -198,7 +196,7 @@ func (d *draft) settleQueue(i int, c *Config) {
 	}
 }
 
-// settleMark turns what was said of a marking queue's threshold into bytes, one at least.
+// settleMark converts the marking threshold to bytes, at least one.
 func (d *draft) settleMark(i int, c *Config) {
 	unit := map[string]float64{"": 0, "packets": defaultMTU, "bytes": 1,
 		"bdp": float64(c.Rate) / 8 * d.result.RTT.Seconds()}[d.mark[i].unit]

@@ -106,7 +106,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// value is what a stack sets below net.ipv4.
+// value returns a stack's setting below net.ipv4.
 func value(s Stack, name string) string {
 	for _, c := range s.Sysctls {
 		if c.Name == "ipv4."+name {
@@ -116,7 +116,7 @@ func value(s Stack, name string) string {
 	return ""
 }
 
-func TestParseTellsWhatIsWrong(t *testing.T) {
+func TestParse_NamesTheFaultyArgument(t *testing.T) {
 	tests := []struct{ text, argument, message, hint string }{
 		{"wan-40mz", "profile", `no profile is called "wan-40mz"`, "wan-40ms"},
 		{"", "profile", `no profile is called ""`, "fullpipe lab list"},

@@ -7,10 +7,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
-// Profile is a path with a name.
+// Profile is a named path.
 type Profile struct{ Name, About, Text string }
 
-// Profiles lists the paths that are known by name.
+// Profiles returns all named paths.
 func Profiles() []Profile {
 	return []Profile{
 		{"lan-10m", "10 Mbit/s Ethernet of 1997, half duplex",
@@ -35,7 +35,7 @@ func Profiles() []Profile {
 		{"policed", "1 Gbit/s line, policed to 50 Mbit/s", "rate=1gbit,rtt=30ms,police=50mbit/250kB"},
 		{"cloud-allowance", "a small cloud instance at 5 ms whose allowance is spent: 1 Gbit/s, policed to 256 Mbit/s",
 			"rate=1gbit,rtt=5ms,police=256mbit/2MB"},
-		{"cloud-flow", "a cloud's 1 Gbit/s at 20 ms, of which each connection gets 200 Mbit/s",
+		{"cloud-flow", "a cloud's 1 Gbit/s at 20 ms; each connection gets 200 Mbit/s",
 			"rate=1gbit,rtt=20ms,flow=200mbit"},
 		{"vpn-30m", "100 Mbit/s through VPN gateways that encrypt 30 Mbit/s, both directions together",
 			"rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit"},

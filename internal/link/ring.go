@@ -1,9 +1,9 @@
 package link
 
-// ring is a first-in first-out queue that keeps its memory.
+// ring is a FIFO queue that keeps its memory.
 type ring struct {
 	slots      []segment // a power of two
-	head, tail uint      // count up for ever; masked on use
+	head, tail uint      // never reset; masked on use
 }
 
 func (r *ring) len() int { return int(r.tail - r.head) }
@@ -35,7 +35,7 @@ func (r *ring) grow() {
 	r.tail = uint(n)
 }
 
-// heap orders held-back segments by their due time.
+// heap orders segments by due.
 type heap []segment
 
 func (h *heap) push(s segment) {

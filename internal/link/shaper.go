@@ -2,19 +2,17 @@ package link
 
 import "time"
 
-// shaper holds each flow to a rate before the line (Config.FlowRate): a packet leaves it
-// when its flow's rate has let its last bit through.
+// shaper limits each flow's rate before the line (Config.FlowRate).
 type shaper struct {
 	flows   map[uint64]*pace
-	waiting heap // by when they leave
+	waiting heap // by departure
 }
 
-// mostShaped is how many flows are told apart at once; when there are more, those that
-// have nothing waiting are forgotten, which gives them no more than they would have.
-const mostShaped = 1 << 14
+// maxShapedFlows is the largest number of flows with a state. Above it, flows without waiting packets lose theirs,
+// which does not change their rate.
+const maxShapedFlows = 1 << 14
 
-// offer takes a packet that arrives now, and answers false where its flow's queue has no
-// room for it.
+// offer queues a packet and reports whether its flow's queue had room.
 func (s *shaper) offer(c *Config, now int64, flow uint64, packet segment) bool {
 	p := s.flows[flow]
 	if p == nil {
@@ -26,8 +24,7 @@ func (s *shaper) offer(c *Config, now int64, flow uint64, packet segment) bool {
 		s.flows[flow] = p
 	}
 	size := c.carried(packet)
-	// Bytes that are not yet through; of these one packet is on its way at the flow's rate,
-	// and no longer in the queue.
+	// Unsent bytes of the flow; the packet in transmission is not in the queue.
 	waits := float64(p.free-now) / float64(time.Second) * float64(c.FlowRate) / 8
 	room := float64(c.QueueBytes)
 	if room == 0 {
@@ -42,7 +39,7 @@ func (s *shaper) offer(c *Config, now int64, flow uint64, packet segment) bool {
 }
 
 func (s *shaper) forget(now int64) {
-	if len(s.flows) < mostShaped {
+	if len(s.flows) < maxShapedFlows {
 		return
 	}
 	for flow, p := range s.flows {
@@ -52,7 +49,7 @@ func (s *shaper) forget(now int64) {
 	}
 }
 
-// next is when the next packet leaves, or Never.
+// next returns when the next packet leaves, or Never.
 func (s *shaper) next() int64 {
 	if len(s.waiting) == 0 {
 		return Never
@@ -60,7 +57,7 @@ func (s *shaper) next() int64 {
 	return s.waiting[0].due
 }
 
-// shape takes to the line what has left its flow's bound by now, each at its own time.
+// shape passes to the line each packet that left its flow's shaper by now, at its own time.
 func (l *Lane) shape(now int64) {
 	for l.shaper.next() <= now {
 		s := l.shaper.waiting.pop()

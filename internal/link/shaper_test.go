@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// A flow's packets leave it at its own rate, to the nanosecond, whatever others do; the
-// line's rate comes after.
+// A shaper paces each flow at its own rate, exact to the nanosecond; the line's rate applies after it.
 func TestFlowsAreBoundEach(t *testing.T) {
 	const n, bytes = 200, 1500
 	l := only(Config{Rate: 1e9, FlowRate: 40e6, Delay: 10 * time.Millisecond, QueueBytes: 2 * n * bytes})
 	for i := range n {
 		for flow := range uint64(3) {
 			batch := one(int32(3*i+int(flow)), bytes)
-			batch.Flow = flow // 0 is nobody's and unbound
+			batch.Flow = flow // flow 0 is not shaped
 			if kept, _ := l.Offer(0, batch); kept != 1 {
 				t.Fatalf("packet %d of flow %d was not taken", i, flow)
 			}
@@ -36,7 +35,7 @@ func TestFlowsAreBoundEach(t *testing.T) {
 	}
 }
 
-// What exceeds a flow's queue is dropped, and only of that flow.
+// A full flow queue drops packets of that flow only.
 func TestFlowsHaveQueuesOfTheirOwn(t *testing.T) {
 	l := only(Config{Rate: 1e9, FlowRate: 10e6, QueueBytes: 20 * 1500})
 	offer := func(flow uint64, n int) (kept int) {
@@ -48,7 +47,7 @@ func TestFlowsHaveQueuesOfTheirOwn(t *testing.T) {
 		}
 		return kept
 	}
-	// One is on its way at the flow's rate, twenty wait.
+	// One packet is in transmission, twenty wait.
 	if a, b := offer(1, 50), offer(2, 5); a != 21 || b != 5 || l.Counters.DroppedQueue != 29 {
 		t.Errorf("%d of 50 and %d of 5 were taken, %d dropped", a, b, l.Counters.DroppedQueue)
 	}
@@ -57,7 +56,7 @@ func TestFlowsHaveQueuesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Connections are told apart by their ports, both ways of one are two.
+// FlowOf separates connections by their ports, and the two directions of one.
 func TestFlowOf(t *testing.T) {
 	packet := func(protocol, from, to byte) ([]byte, Frame) {
 		b := make([]byte, 40)

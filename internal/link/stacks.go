@@ -14,41 +14,35 @@ import (
 // Sysctl is one setting below net., with dots: "ipv4.tcp_rmem".
 type Sysctl struct{ Name, Value string }
 
-// Stack says how a host's TCP behaves, whatever the machine underneath is set to.
+// Stack describes a host's TCP, independent of the settings of the machine that runs the lab.
 type Stack struct {
 	Name, About string
 	Sysctls     []Sysctl
-	// Window is the receive window, in bytes, of a socket whose program asks for no
-	// receive buffer; 0 leaves it to tcp_rmem. Such a host takes packets one by one, as
-	// devices did then.
+	// Window is the receive window in bytes when the program sets no receive buffer; 0 leaves it to tcp_rmem. Such a
+	// host has no GRO.
 	Window int
-	// SenderRule is a buffering rule of the sender's own that no kernel setting can
-	// make ("afd:8192"): a fullpipe that sends from this host obeys it.
+	// SenderRule is a send-buffer rule that no kernel setting can express ("afd:8192"). A fullpipe that sends from
+	// this host follows it.
 	SenderRule string
-	// Clamped says that a socket whose program asks for no receive buffer has Window as
-	// its bound from the handshake on, so that up to 65,535 bytes it offers a window scale
-	// factor of 0, as where a policy fixed the buffer. Linux picks the factor from what a
-	// buffer may grow to, so it is fullpipe's receivers on this host that obey it.
+	// Clamped limits the socket to Window from the handshake on if the program sets no receive buffer. Up to 65,535
+	// bytes the window scale is then 0. fullpipe's receivers follow it; Linux itself derives the scale from tcp_rmem.
 	Clamped bool
-	// DelayedAck is how long the host waits for a second full segment before it
-	// acknowledges (RFC 1122 section 4.2.3.2); 0 is Linux's own way, about 40 ms.
+	// DelayedAck is the longest wait for a second full segment before an acknowledgement (RFC 1122 section 4.2.3.2); 0
+	// is Linux's default, about 40 ms.
 	DelayedAck time.Duration
-	// InitialWindow is how many segments the host sends before the first acknowledgement;
-	// 0 is Linux's own 10.
+	// InitialWindow is the initial congestion window in segments; 0 is Linux's 10.
 	InitialWindow int
-	// LargestWindow is 65,535 bytes times a power of two that no window of this host's
-	// passes, whatever a program asks for: the host offers the scale factor that fits it.
-	// 0 leaves the factor to Linux, which takes it from what a buffer may grow to.
+	// LargestWindow limits every receive window and sets the window scale: 65,535 bytes times a power of two. 0 leaves
+	// the scale to Linux.
 	LargestWindow int
-	// Source is where the stack's values can be looked up; "" for Linux's own.
+	// Source documents the values; "" for Linux itself.
 	Source string
 }
 
-// Foreign says that the stack is another system's, of which Linux plays the part: what it
-// states is that system's, loss recovery and pacing are Linux's.
+// Foreign reports whether Linux imitates another system. Loss recovery and pacing are then still Linux's.
 func (s *Stack) Foreign() bool { return s.Source != "" }
 
-// ReceiverRule is what Clamped has fullpipe's receivers obey ("clamp:64512"), or "".
+// ReceiverRule returns the rule that Clamped sets for fullpipe's receivers ("clamp:64512"), or "".
 func (s *Stack) ReceiverRule() string {
 	if !s.Clamped || s.Window <= 0 {
 		return ""
@@ -58,7 +52,7 @@ func (s *Stack) ReceiverRule() string {
 
 const defaultStack = "linux-6.18"
 
-// Stacks lists the stacks that are known by name.
+// Stacks returns all named stacks.
 func Stacks() []Stack {
 	stacks := []Stack{
 		{Name: "linux-6.1", About: "Linux 6.1's defaults", Sysctls: modern("4096 131072 6291456", "4096 16384 4194304")},
@@ -68,7 +62,7 @@ func Stacks() []Stack {
 	return append(append(stacks, oldWindows()...), today()...)
 }
 
-// FindStack looks a stack up by its name.
+// FindStack returns the stack with a name.
 func FindStack(name string) (Stack, error) {
 	var names []string
 	for _, s := range Stacks() {
@@ -81,14 +75,14 @@ func FindStack(name string) (Stack, error) {
 		strings.Join(names, ", "))
 }
 
-// state changes a setting that every stack states.
+// state changes a setting that every stack has.
 func (s *Stack) state(name, value string) {
 	i := slices.IndexFunc(s.Sysctls, func(c Sysctl) bool { return c.Name == name })
 	s.Sysctls[i].Value = value
 }
 
-// bound has the stack offer the scale factor of a largest window; 0 leaves it to Linux,
-// which takes it from the larger of a buffer's ceiling and this.
+// bound sets the window scale by a largest window. 0 leaves it to Linux, which uses the larger of the buffer limit
+// and this.
 func (s *Stack) bound(largest int) {
 	s.LargestWindow = largest
 	i := slices.IndexFunc(s.Sysctls, func(c Sysctl) bool { return c.Name == "ipv4.tcp_rmem" })
@@ -98,8 +92,8 @@ func (s *Stack) bound(largest int) {
 	}
 }
 
-// fix gives the host the buffers that a program sets on every socket. A Windows that is asked for a receive buffer
-// below 64 KiB offers a scale factor of 0; Linux takes the factor from tcp_rmem all the same.
+// fix sets the buffers of a program that sets them on every socket. Windows offers scale 0 for a receive buffer
+// below 64 KiB; Linux derives the scale from tcp_rmem.
 func (s *Stack) fix(p catalog.Program) {
 	if p.ReceiveBuffer > 0 {
 		s.Window = p.ReceiveBuffer
@@ -111,7 +105,7 @@ func (s *Stack) fix(p catalog.Program) {
 	}
 }
 
-// fixedBuffers lists the programs that set buffers on every socket.
+// fixedBuffers returns the programs that set buffers on every socket.
 func fixedBuffers() (names []string) {
 	for _, p := range catalog.Programs() {
 		if p.FixesBuffers() {

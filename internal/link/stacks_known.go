@@ -1,6 +1,6 @@
 package link
 
-// modern is Linux of today; every value that a host may have changed is stated.
+// modern returns the settings of a current Linux, with every value that a host may have changed.
 func modern(rmem, wmem string) []Sysctl {
 	return []Sysctl{
 		{"ipv4.tcp_rmem", rmem}, {"ipv4.tcp_wmem", wmem},
@@ -13,8 +13,7 @@ func modern(rmem, wmem string) []Sysctl {
 	}
 }
 
-// old is what the Windows of then have in common: buffers of one size, no timestamps,
-// Reno.
+// old returns the settings that old Windows versions share: fixed buffers, no timestamps, Reno.
 func old(changes ...Sysctl) []Sysctl {
 	s := Stack{Sysctls: modern("4096 131072 4194304", "4096 16384 4194304")}
 	changes = append(changes, Sysctl{"ipv4.tcp_moderate_rcvbuf", "0"}, Sysctl{"ipv4.tcp_timestamps", "0"},
@@ -25,7 +24,7 @@ func old(changes ...Sysctl) []Sysctl {
 	return s.Sysctls
 }
 
-// oldWindows are the systems of the founding documents.
+// oldWindows returns Windows versions without autotuning.
 func oldWindows() []Stack {
 	return []Stack{
 		{Name: "windows-95", About: "window of 8192 bytes, rounded up to six segments (8760); no scaling, timestamps or SACK",
@@ -41,8 +40,8 @@ func oldWindows() []Stack {
 	}
 }
 
-// server2012 is Server 2012, whose windows and send buffers are automatic; app=cygwin makes it the case of
-// docs/coverage.md, S1 and S5. Reno stands in for CTCP.
+// server2012 returns Windows Server 2012 with automatic buffers; with app=cygwin it is case S1 and S5 of
+// docs/coverage.md. Reno replaces CTCP.
 func server2012() Stack {
 	s := Stack{Name: "server-2012", About: "Windows Server 2012: automatic windows up to 16,776,960 bytes (scale factor " +
 		"8), send buffers up to 16 MB, SACK, no timestamps, Reno for CTCP, 4 segments at the start",
@@ -54,7 +53,7 @@ func server2012() Stack {
 	return s
 }
 
-// largestNormal is the largest window in bytes of Windows' autotuning at level Normal.
+// largestNormal is the largest window in bytes of Windows autotuning at level Normal.
 const largestNormal = 65535 << 8
 
 const (
@@ -63,8 +62,8 @@ const (
 	xnu = "xnu-11417.101.15 (macOS 15): bsd/netinet/tcp_subr.c, tcp_cc.h, tcp_input.c, tcp_timer.c"
 )
 
-// today are the systems of today that are no Linux. Their delayed acknowledgements are
-// Linux's: every second segment, a lone one after 40 ms.
+// today returns current systems other than Linux. Their delayed acknowledgements are Linux's: every second segment,
+// or 40 ms.
 func today() (all []Stack) {
 	for _, s := range []struct{ name, about string }{
 		{"windows-10", "Windows 10 since 1709"}, {"server-2019", "Windows Server 2019"}, {"windows-11", "Windows 11"},
@@ -76,7 +75,7 @@ func today() (all []Stack) {
 		if s.name != "server-2019" && s.name != "windows-10" {
 			about += " (as Server 2019 and Windows 11 list it)"
 			source += "; github.com/Siemens-Healthineers/ETWAnalyzer Documentation/DumpTCPCommand.md, a listing of " +
-				"Windows 10 and 11. That it holds of servers since is not documented"
+				"Windows 10 and 11; later servers are not documented"
 		}
 		windows := Stack{Name: s.name, About: about, Sysctls: modern("4096 131072 33554432", "4096 65536 16777216"),
 			InitialWindow: 10, LargestWindow: largestNormal, Source: source}

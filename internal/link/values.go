@@ -15,7 +15,7 @@ const (
 	maxRate  = 1e12     // bit/s
 	maxQueue = 64 << 30 // bytes
 
-	mostFactor = 14 // RFC 7323 section 2.3
+	maxFactor = 14 // RFC 7323 section 2.3
 )
 
 func rate(v string) (int64, error) {
@@ -41,8 +41,7 @@ func span(v string, most time.Duration, into *time.Duration) error {
 	return nil
 }
 
-// probability reads "0.01%". A bare number other than 0 may be meant as a share or in
-// percent, so it is refused with both readings.
+// probability reads "0.01%". It refuses a bare number other than 0, which may be a share or a percentage.
 func probability(v string, into *float64) error {
 	number, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
 	p, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
@@ -70,7 +69,7 @@ func whole(v string, least, most int, into *int) error {
 	return nil
 }
 
-// size reads a number of bytes.
+// size parses a number of bytes.
 func size(v string, least, most int64) (int, error) {
 	n, err := units.ParseSize(v)
 	if err != nil {

@@ -2,19 +2,18 @@ package link
 
 import "fmt"
 
-// VPN is what carries the hosts' packets through a path.
+// VPN is the VPN of a path.
 type VPN struct {
 	Kind   string // "" for none, Gateway or WireGuard
 	Crypto int64  // bit/s that gateways encrypt, both directions together
-	Depth  int    // packets that wait for it, in each direction
-	MTU    int    // of WireGuard's tunnel
+	Depth  int    // waiting packets, in each direction
+	MTU    int    // of the WireGuard tunnel
 }
 
 const (
-	// Gateway is a pair of IPsec gateways between hosts that know nothing of it.
+	// Gateway is a pair of IPsec gateways that the hosts do not know.
 	Gateway = "gateway"
-	// WireGuard is a tunnel that the hosts themselves make, in software. The path is what
-	// it runs over: nothing of it is modelled here.
+	// WireGuard is a software tunnel between the hosts. The path carries it and does not model it.
 	WireGuard = "wireguard"
 )
 
@@ -23,7 +22,7 @@ const (
 	gatewayDepth    = 100  // packets; small devices have some hundred buffers
 )
 
-// settleVPN fills in what was not stated.
+// settleVPN sets the defaults.
 func (p *Path) settleVPN() error {
 	v := &p.VPN
 	if v.Kind != Gateway && v.Crypto > 0 {
@@ -34,7 +33,7 @@ func (p *Path) settleVPN() error {
 		return p.settleGateways()
 	case WireGuard:
 		if v.MTU == 0 {
-			v.MTU = max(wireGuardLeast, p.mtu()-wireGuardLess)
+			v.MTU = max(minWireGuardMTU, p.mtu()-wgQuickOverhead)
 		}
 	default:
 		*v = VPN{}
@@ -42,7 +41,7 @@ func (p *Path) settleVPN() error {
 	return nil
 }
 
-// mtu is the smaller one of both directions.
+// mtu returns the smaller MTU of the two directions.
 func (p *Path) mtu() int {
 	mtu := defaultMTU
 	for i, c := range []*Config{&p.Up, &p.Down} {
@@ -65,35 +64,34 @@ func (p *Path) settleGateways() error {
 			c.MTU = defaultMTU
 		}
 		c.Tunnelled = true
-		if left := ESPPayload(c.MTU); left < leastTunnelled {
+		if left := ESPPayload(c.MTU); left < minTunnelMTU {
 			return &Error{"mtu", fmt.Sprintf("%d leaves %d bytes in the tunnel", c.MTU, left), "an mtu of 616 or more"}
 		}
 	}
 	return nil
 }
 
-// leastTunnelled is the smallest MTU of a path that Linux follows (net.ipv4.route.min_pmtu).
-const leastTunnelled = 552
+// minTunnelMTU is the smallest path MTU that Linux follows (net.ipv4.route.min_pmtu).
+const minTunnelMTU = 552
 
-// IPsec's ESP in tunnel mode with AES-CBC and HMAC-SHA1-96 (RFC 4303 section 2, RFC 3602,
-// RFC 2404) over IPv4: outer header, SPI and sequence number, IV; then the packet, padded
-// to the cipher's blocks together with two bytes of trailer; then the check value.
+// ESP in tunnel mode with AES-CBC and HMAC-SHA1-96 over IPv4 (RFC 4303 section 2, RFC 3602, RFC 2404): outer
+// header, SPI, sequence number and IV; packet and 2-byte trailer, padded to cipher blocks; check value.
 const (
 	espBlock   = 16
 	espTrailer = 2
 	espAround  = 20 + 8 + 16 + 12
 )
 
-// ESPBytes is the size of the IP packet that carries one of so many IP bytes.
+// ESPBytes returns the size of the IP packet that carries a packet of the given size.
 func ESPBytes(packet int) int {
 	return espAround + (packet+espTrailer+espBlock-1)/espBlock*espBlock
 }
 
-// ESPPayload is the largest packet that a tunnel carries on a path of that MTU: 1438 on 1500.
+// ESPPayload returns the largest packet that a tunnel carries on a path with this MTU: 1438 on 1500.
 func ESPPayload(mtu int) int { return (mtu-espAround)/espBlock*espBlock - espTrailer }
 
-// Largest is the largest packet (IP bytes) that gets through the lane; 0 lets all pass.
-// Those that go Beside a tunnel have the whole line.
+// Largest returns the largest IP packet in bytes that the lane accepts; 0 is no limit. A packet outside the tunnel
+// has no tunnel overhead.
 func (c *Config) Largest(beside bool) int {
 	if c.Tunnelled && !beside {
 		return ESPPayload(c.MTU)
@@ -101,27 +99,27 @@ func (c *Config) Largest(beside bool) int {
 	return c.MTU
 }
 
-// carried is the size on the line of a packet.
+// carried returns the size of a packet on the line.
 func (c *Config) carried(s segment) int {
-	if c.Tunnelled && s.fate&beside == 0 {
+	if c.Tunnelled && s.fate&outside == 0 {
 		return ESPBytes(int(s.size))
 	}
 	return int(s.size)
 }
 
-// WireGuard's data messages over IPv4: IP and UDP headers, 16 bytes of its own, the packet
-// padded to blocks of 16 but not beyond the tunnel's MTU, and a tag of 16.
+// WireGuard data messages over IPv4: IP and UDP headers, 16-byte header, the packet padded to 16 bytes within the
+// tunnel's MTU, 16-byte tag.
 const (
 	wireGuardBlock  = 16
 	wireGuardAround = 20 + 8 + 16 + 16
-	// wireGuardLess is what wg-quick leaves of a path's MTU: the same over IPv6.
-	wireGuardLess    = wireGuardAround + 20
-	wireGuardLeast   = 1280 // IPv6 needs as much (RFC 8200, section 5)
-	wireGuardLargest = 65535 - wireGuardLess
+	// wgQuickOverhead is the overhead that wg-quick subtracts from the path MTU: over IPv6.
+	wgQuickOverhead  = wireGuardAround + 20
+	minWireGuardMTU  = 1280 // the least MTU of IPv6 (RFC 8200 section 5)
+	wireGuardLargest = 65535 - wgQuickOverhead
 )
 
-// WireGuardBytes is the size of the IP packet that carries one of so many IP bytes through
-// a tunnel of that MTU: 1480 for 1420.
+// WireGuardBytes returns the size of the IP packet that carries a packet through a tunnel with this MTU: 1480 for
+// 1420.
 func WireGuardBytes(packet, mtu int) int {
 	padded := (packet + wireGuardBlock - 1) / wireGuardBlock * wireGuardBlock
 	return wireGuardAround + max(packet, min(padded, mtu))

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// ErrLocked says that another process holds the lock of a file.
+// ErrLocked means that another process holds the lock.
 var ErrLocked = errors.New("locked")
 
-// LockFile opens a file, which it makes for its owner alone, and takes its lock until the
-// file is closed or the process ends. It returns nil where another process holds the lock.
+// LockFile opens a file, created with mode 0600 if missing, and locks it until the file is closed or the process
+// ends. It returns nil if another process has the lock.
 func LockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, forOwner)
 	if err != nil {
@@ -30,19 +30,18 @@ func LockFile(path string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// maxUpdateWait is how long Update waits for another process to finish its own.
+// maxUpdateWait is the timeout for another process's update.
 const maxUpdateWait = 30 * time.Second
 
-// Update replaces the content of a regular file by what change returns. A missing file is made,
-// for its owner alone. Updates of one file exclude each other, in all processes: change runs under
-// a lock, and reads the file itself. A process that is killed leaves the old content or the new
-// one, and the next Update removes its temporary file. An error of change leaves all as it was.
+// Update replaces the content of a regular file by the result of change; a missing file is created with mode 0600.
+// A lock excludes other processes while change reads the file. A killed process leaves the old or the new content,
+// and the next Update removes its temporary file. If change fails, the file is unchanged.
 func Update(ctx context.Context, name string, change func() ([]byte, error)) error {
 	target, err := Target(name)
 	if err != nil {
 		return err
 	}
-	lock, err := lockBeside(ctx, target)
+	lock, err := lockAuxiliary(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -55,8 +54,8 @@ func Update(ctx context.Context, name string, change func() ([]byte, error)) err
 	if err != nil {
 		return err
 	}
-	temporary := besideName(target, "new")
-	os.Remove(temporary) // a killed process left it: only the lock's holder has one
+	temporary := auxiliaryName(target, "new")
+	os.Remove(temporary) // of a killed process: only the lock's owner has one
 	f, err := at.begin(name, temporary, forOwner)
 	if err := f.commitText(content, plain(name, err)); err != nil {
 		return err
@@ -64,15 +63,14 @@ func Update(ctx context.Context, name string, change func() ([]byte, error)) err
 	return SyncDir(filepath.Dir(target))
 }
 
-// besideName is the name of a file in target's directory that serves updates of target.
-func besideName(target, kind string) string {
+// auxiliaryName returns the name of an auxiliary file in target's directory.
+func auxiliaryName(target, kind string) string {
 	return filepath.Join(filepath.Dir(target), ".fullpipe-"+filepath.Base(target)+"."+kind)
 }
 
-// lockBeside takes the lock of a file in target's directory. The lock of target itself would not
-// survive the rename that replaces target.
-func lockBeside(ctx context.Context, target string) (*os.File, error) {
-	path := besideName(target, "lock")
+// lockAuxiliary locks a file in target's directory. A lock of target itself would not survive the rename.
+func lockAuxiliary(ctx context.Context, target string) (*os.File, error) {
+	path := auxiliaryName(target, "lock")
 	limit := time.NewTimer(maxUpdateWait)
 	defer limit.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
@@ -86,7 +84,7 @@ func lockBeside(ctx context.Context, target string) (*os.File, error) {
 			if hasName(file, path) {
 				return file, nil
 			}
-			file.Close() // the holder before removed it
+			file.Close() // the previous owner removed it
 		}
 		select {
 		case <-ctx.Done():

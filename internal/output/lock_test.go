@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestUpdate_ReplacesOneFile makes, changes and keeps a file, through a link too, beside what a killed
-// process left.
+// TestUpdate_ReplacesOneFile creates, changes and keeps a file, also through a link and next to a killed process's
+// files.
 func TestUpdate_ReplacesOneFile(t *testing.T) {
 	dir := t.TempDir()
 	name, link := filepath.Join(dir, "keys"), filepath.Join(t.TempDir(), "link")
@@ -37,7 +37,7 @@ func TestUpdate_ReplacesOneFile(t *testing.T) {
 		want := tt.content
 		if tt.err != nil {
 			want = string(was)
-			os.Remove(filepath.Join(dir, ".fullpipe-keys.new")) // goes with the next one that writes
+			os.Remove(filepath.Join(dir, ".fullpipe-keys.new")) // the next update removes it
 		}
 		if got := content(t, name); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -62,7 +62,7 @@ func TestUpdate_ReplacesOneFile(t *testing.T) {
 	}
 }
 
-// TestUpdate_OneAtATime counts in a file, which loses nothing.
+// TestUpdate_OneAtATime counts concurrently in a file without lost updates.
 func TestUpdate_OneAtATime(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "count")
 	const updates = 50
@@ -85,14 +85,14 @@ func TestUpdate_OneAtATime(t *testing.T) {
 	}
 }
 
-// TestUpdate_WaitsNoLongerThanAsked: another process holds the lock.
+// TestUpdate_WaitsNoLongerThanAsked checks the timeout while another process has the lock.
 func TestUpdate_WaitsNoLongerThanAsked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "keys")
-	held, err := LockFile(besideName(name, "lock"))
-	if err != nil || held == nil {
-		t.Fatal(held, err)
+	locked, err := LockFile(auxiliaryName(name, "lock"))
+	if err != nil || locked == nil {
+		t.Fatal(locked, err)
 	}
-	defer held.Close()
+	defer locked.Close()
 	never := func() ([]byte, error) { t.Error("changed while another process did"); return nil, nil }
 	synctest.Test(t, func(t *testing.T) {
 		if err := Update(t.Context(), name, never); err == nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock takes the exclusive lock of an open file. The lock ends when the file is closed or the
-// process ends. Lock returns ErrLocked where another process holds it.
+// Lock takes the exclusive lock of an open file until it is closed or the process ends. It returns ErrLocked if
+// another process has the lock.
 func Lock(file *os.File) error {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -19,14 +19,13 @@ func Lock(file *os.File) error {
 	return err
 }
 
-// removeLock removes a lock file while its lock is held, so that it never removes the file of
-// another holder, and releases the lock.
+// removeLock removes a lock file and then releases the lock, so that it never removes another process's file.
 func removeLock(file *os.File) {
 	os.Remove(file.Name())
 	file.Close()
 }
 
-// SyncDir writes the names in a directory to its disk.
+// SyncDir flushes a directory's entries to disk.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

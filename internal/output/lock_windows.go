@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes the exclusive lock of an open file. The lock ends when the file is closed or the
-// process ends. Lock returns ErrLocked where another process holds it.
+// Lock takes the exclusive lock of an open file until it is closed or the process ends. It returns ErrLocked if
+// another process has the lock.
 func Lock(file *os.File) error {
 	const all = ^uint32(0)
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
@@ -19,9 +19,8 @@ func Lock(file *os.File) error {
 	return err
 }
 
-// removeLock releases the lock. The file stays: a file that others have open cannot be removed
-// here.
+// removeLock releases the lock. The file stays, because an open file cannot be removed on Windows.
 func removeLock(file *os.File) { file.Close() }
 
-// SyncDir does nothing: NTFS logs renames itself, and a directory cannot be flushed.
+// SyncDir does nothing: NTFS logs renames, and a directory cannot be flushed.
 func SyncDir(string) error { return nil }

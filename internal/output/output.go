@@ -1,8 +1,6 @@
-// Package output makes, changes, renames and removes files: those that a user names and
-// this program's own small ones. A regular file is seen by others whole or not at all: it
-// is written beside its place, synced and renamed. A link is followed to its file. What is
-// no regular file (a device, a FIFO, /dev/stdout) is written to directly and is never
-// replaced or removed.
+// Package output writes, renames and removes files. Other processes see a regular file complete or not at all: it
+// is written to a temporary file, synced and renamed. Links are followed. Devices, FIFOs and /dev/stdout are
+// written to directly and never replaced or removed.
 package output
 
 import (
@@ -17,26 +15,26 @@ import (
 	"time"
 )
 
-// File is an output that is being written. A nil *File takes everything and keeps
-// nothing, so that an output nobody asked for needs no case of its own.
+// File is an output that is being written. A nil *File discards everything, so that an unused output needs no
+// special case.
 type File struct {
 	name      string // as the user gave it
 	file      *os.File
-	target    string // where it ends; "" when it is written directly
-	temporary string // its name until then
+	target    string // after links; "" when it is written directly
+	temporary string // its name until Commit
 	existed   bool   // a file was there before
 	fresh     bool   // Commit replaces nothing
-	clears    bool   // what the file held goes with the first byte
+	clears    bool   // the first write truncates the file
 	written   bool
-	own       fs.FileInfo // the inode that this File made under its name; nil: none
-	stop      func() bool // ends the watch over ctx
-	over      io.Writer   // takes everything instead of a file
+	own       fs.FileInfo // the inode that this File created, or nil
+	stop      func() bool // stops the watch of ctx
+	over      io.Writer   // replaces the file
 }
 
-// Over returns an output that goes to a stream which is open already.
+// Over returns an output to an open stream.
 func Over(w io.Writer) *File { return &File{over: w} }
 
-// grace is how long a reader who does not read holds a write after ctx has ended.
+// grace is the longest time that a blocked write continues after ctx has ended.
 const grace = 500 * time.Millisecond
 
 // Permissions of new files, before the umask.
@@ -45,15 +43,14 @@ const (
 	forOwner fs.FileMode = 0o600
 )
 
-// Create begins a file that has its name once Commit has returned nil. It waits for the
-// reader of a FIFO as long as ctx allows.
+// Create starts a file that gets its name when Commit returns nil. It waits for the reader of a FIFO until ctx
+// ends.
 func Create(ctx context.Context, name string) (*File, error) { return whole(ctx, name, forAll) }
 
-// Private is Create for a file that, when it is new, only its owner may read.
+// Private is Create with mode 0600 for a new file.
 func Private(ctx context.Context, name string) (*File, error) { return whole(ctx, name, forOwner) }
 
-// New is Private for a file that must be new: where the name is taken, New or Commit
-// returns fs.ErrExist.
+// New is Private for a file that must not exist: New or Commit returns fs.ErrExist otherwise.
 func New(name string) (*File, error) {
 	at, err := resolve(name)
 	switch {
@@ -79,25 +76,24 @@ func whole(ctx context.Context, name string, perm fs.FileMode) (*File, error) {
 		if f, err := beside(name, at, perm); err == nil || at.info == nil {
 			return f, plain(name, err)
 		}
-		// A directory that takes no new files may still hold one that can be written.
+		// A directory without write permission may contain a writable file.
 	}
 	return open(ctx, name, os.O_WRONLY)
 }
 
-// Stream begins a file that others can read while it is written.
+// Stream opens a file that others can read while it is written.
 func Stream(ctx context.Context, name string) (*File, error) { return open(ctx, name, os.O_WRONLY) }
 
-// Append opens a file whose content stays and to whose end everything is written, as to a log.
+// Append opens a file for appending, such as a log.
 func Append(ctx context.Context, name string) (*File, error) {
 	return open(ctx, name, os.O_WRONLY|os.O_APPEND)
 }
 
-// Edit opens a regular file that is read and changed in place, and makes it where there is
-// none.
+// Edit opens a regular file for reading and writing in place, and creates it if missing.
 func Edit(ctx context.Context, name string) (*File, error) { return open(ctx, name, os.O_RDWR) }
 
-// open opens the file itself. Opening a FIFO waits for its other end, and the file system
-// of a network may not answer, so it happens beside the wait for ctx.
+// open opens the file in a goroutine, because a FIFO waits for its other end and a network file system may not
+// respond.
 func open(ctx context.Context, name string, flags int) (*File, error) {
 	type opened struct {
 		file *File
@@ -141,7 +137,7 @@ func openDirectly(name string, flags int) (*File, error) {
 			how |= os.O_CREATE | os.O_EXCL
 		}
 		f.file, err = os.OpenFile(at.path, how, forAll)
-		if errors.Is(err, fs.ErrExist) && try < maxTries { // somebody else made it meanwhile
+		if errors.Is(err, fs.ErrExist) && try < maxTries { // another process created it meanwhile
 			continue
 		}
 		if err == nil && how&os.O_CREATE != 0 {
@@ -155,10 +151,10 @@ func openDirectly(name string, flags int) (*File, error) {
 	}
 }
 
-// maxTries bounds how often a name that somebody else takes first is tried again.
+// maxTries limits the attempts when other processes take the name first.
 const maxTries = 100
 
-// beside begins a temporary file under a name that no other writer has.
+// beside creates a temporary file with a unique name.
 func beside(name string, at place, perm fs.FileMode) (*File, error) {
 	removeStale(filepath.Dir(at.path))
 	for try := 0; ; try++ {
@@ -175,8 +171,8 @@ func beside(name string, at place, perm fs.FileMode) (*File, error) {
 	}
 }
 
-// begin makes the temporary file that Commit renames to its place. It has the owner and the mode of
-// the file that is there, or perm less the umask where none is.
+// begin creates the temporary file that Commit renames. It keeps owner and mode of the existing file, or has perm
+// less the umask.
 func (at place) begin(name, temporary string, perm fs.FileMode) (*File, error) {
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
@@ -194,7 +190,7 @@ func (at place) begin(name, temporary string, perm fs.FileMode) (*File, error) {
 
 func never() bool { return true }
 
-// Write writes to the file that will have the name, or directly.
+// Write writes to the temporary file, or directly.
 func (f *File) Write(p []byte) (int, error) {
 	if f == nil {
 		return len(p), nil
@@ -211,7 +207,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// File returns what a program that is started may write to.
+// File returns the open file, for a child process's output.
 func (f *File) File() *os.File {
 	if f == nil {
 		return nil
@@ -223,8 +219,7 @@ func (f *File) File() *os.File {
 	return f.file
 }
 
-// Commit closes the file and gives it its name. A failed Commit leaves what was there
-// before.
+// Commit closes the file and renames it. On failure the old file is unchanged.
 func (f *File) Commit() error {
 	if f == nil || f.file == nil {
 		return nil
@@ -246,7 +241,7 @@ func (f *File) Commit() error {
 	if err = os.Rename(f.temporary, f.target); err == nil {
 		f.own = info
 	} else if f.existed {
-		err = f.overwrite() // a file that is mounted cannot be renamed over
+		err = f.overwrite() // a mount point cannot be renamed over
 	}
 	if err != nil {
 		return plain(f.target, err)
@@ -255,7 +250,7 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// overwrite copies the temporary file into the one that keeps its place.
+// overwrite copies the temporary file into the target.
 func (f *File) overwrite() error {
 	text, err := os.ReadFile(f.temporary)
 	if err != nil {
@@ -272,8 +267,8 @@ func (f *File) overwrite() error {
 	return os.Remove(f.temporary)
 }
 
-// Discard gives up what was not committed: a regular file is as it was before, and one
-// that was not there is not there. After Commit it does nothing.
+// Discard removes uncommitted content: an existing regular file is unchanged, a new one does not appear. After
+// Commit it does nothing.
 func (f *File) Discard() {
 	if f == nil || f.file == nil {
 		return
@@ -290,8 +285,8 @@ func (f *File) Discard() {
 	}
 }
 
-// Remove takes the file away that this File made, but only while its name leads to that
-// very inode. It leaves a link and its target, a special file, and one that came in between.
+// Remove deletes the file that this File created if its name still leads to the same inode. It keeps links, their
+// targets and special files.
 func (f *File) Remove() error {
 	if f == nil || f.own == nil {
 		return nil

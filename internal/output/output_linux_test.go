@@ -19,7 +19,7 @@ func TestDevicesStayDevices(t *testing.T) {
 	dir := t.TempDir()
 	node := filepath.Join(dir, "null")
 	if err := syscall.Mknod(node, syscall.S_IFCHR|0o666, 1<<8|3); err != nil {
-		node = "/dev/null" // an ordinary user cannot replace it either way
+		node = "/dev/null" // an ordinary user cannot replace it either
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(node, link); err != nil {
@@ -109,8 +109,8 @@ func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 	}
 }
 
-// A file that is mounted, as containers have them, cannot be renamed over: it is
-// overwritten. The mount is made in a namespace of the test's own.
+// A mount point, as in containers, cannot be renamed over and is overwritten. The mount is in a namespace of the
+// test.
 func TestMountedFileIsOverwritten(t *testing.T) {
 	testenv.Need(t, testenv.MountNamespace)
 	if !testenv.Inside(t, syscall.CLONE_NEWNS) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// write puts text into a file as commands do.
+// write writes text to a file as commands do.
 func write(t *testing.T, name, text string) error {
 	t.Helper()
 	f, err := Create(t.Context(), name)
@@ -35,7 +35,7 @@ func content(t *testing.T, name string) string {
 	return string(text)
 }
 
-// alone checks that nothing but the named files is left in a directory.
+// alone checks that a directory contains only the named files.
 func alone(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -150,7 +150,7 @@ func TestRemoveTakesOnlyWhatItMade(t *testing.T) {
 	testenv.Need(t, testenv.Symlinks)
 	for _, c := range []struct {
 		name   string
-		before string // what the file has before; "": there is none
+		before string // content before; "" if missing
 		open   func(context.Context, string) (*File, error)
 		during func(name string) error
 		stays  bool

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner has nothing to do: a file here takes its owner from its directory.
+// keepOwner does nothing: a file's owner comes from its directory.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

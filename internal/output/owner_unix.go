@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner of the one that it replaces, where that is another.
+// keepOwner copies the owner of the replaced file.
 func keepOwner(file *os.File, old fs.FileInfo) error {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok || int(was.Uid) == os.Geteuid() && int(was.Gid) == os.Getegid() {

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// place is where a name leads.
+// place is the target of a name.
 type place struct {
 	path    string
 	regular bool
-	info    fs.FileInfo // of a regular file; nil: nothing is there yet
+	info    fs.FileInfo // of a regular file; nil if missing
 }
 
-// Target is the regular file, there already or not, that a name leads to through links.
+// Target returns the regular file, existing or not, that a name leads to through links.
 func Target(name string) (string, error) {
 	at, err := resolve(name)
 	if err == nil && !at.regular {
@@ -30,13 +30,13 @@ func notRegular(name string) error {
 	return fmt.Errorf("%s is no regular file: it is left alone", name)
 }
 
-// mostLinks is as many as Linux follows (path_resolution(7)).
-const mostLinks = 40
+// maxLinks is Linux's limit (path_resolution(7)).
+const maxLinks = 40
 
-// resolve follows links, those that lead nowhere yet among them.
+// resolve follows links, dangling ones too.
 func resolve(name string) (place, error) {
 	path := name
-	for range mostLinks {
+	for range maxLinks {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if err != nil {
 			return place{}, plain(name, err)
@@ -77,7 +77,7 @@ func inProc(dir string) bool {
 	return strings.HasPrefix(dir, "/proc/") || dir == "/dev/fd"
 }
 
-// plain is an error about the name that the user gave, whatever name the system had.
+// plain returns err with the name that the user gave.
 func plain(name string, err error) error {
 	if err == nil {
 		return nil

@@ -11,14 +11,13 @@ func Write(ctx context.Context, name string, text []byte) error {
 	return f.commitText(text, err)
 }
 
-// WritePrivate writes a whole file that, when it is new, only its owner may read.
+// WritePrivate writes a whole file, with mode 0600 if it is new.
 func WritePrivate(ctx context.Context, name string, text []byte) error {
 	f, err := Private(ctx, name)
 	return f.commitText(text, err)
 }
 
-// WriteNew is WritePrivate for a file that must be new: where the name is taken, the error
-// is fs.ErrExist.
+// WriteNew is WritePrivate for a file that must not exist; otherwise it returns fs.ErrExist.
 func WriteNew(name string, text []byte) error {
 	f, err := New(name)
 	return f.commitText(text, err)
@@ -35,8 +34,8 @@ func (f *File) commitText(text []byte, err error) error {
 	return f.Commit()
 }
 
-// Temporary makes a file of our own in a directory, with a name that nobody guesses in place
-// of the pattern's last *, and for its owner alone. It stays until Remove.
+// Temporary creates a file with mode 0600 in a directory. A random string replaces the last * of pattern. The file
+// stays until Remove.
 func Temporary(dir, pattern string) (*File, error) {
 	file, err := os.CreateTemp(dir, pattern) // 0600
 	if err != nil {
@@ -50,7 +49,7 @@ func Temporary(dir, pattern string) (*File, error) {
 	return f, nil
 }
 
-// TempDir makes a directory for this user alone; remove takes it away with all that it holds.
+// TempDir creates a directory with mode 0700. Call remove to delete it and its content.
 func TempDir(prefix string) (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", prefix) // 0700
 	return dir, func() {

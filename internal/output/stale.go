@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// maxNames bounds how much of a directory is searched for what killed processes left.
+// maxNames limits the directory entries searched for stale files.
 const maxNames = 10_000
 
-// temporaryName is the name of a file that beside makes.
+// temporaryName matches the names that beside creates.
 var temporaryName = regexp.MustCompile(`^\.fullpipe-([0-9]{1,9})-[0-9]{1,3}(\.[^./]*)?$`)
 
-// removeStale removes the temporary files that killed processes of this user left in a directory.
+// removeStale removes temporary files of this user's killed processes from a directory.
 func removeStale(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -34,8 +34,7 @@ func removeStale(dir string) {
 	}
 }
 
-// RemoveLeft removes a file that a killed process of this user left. It leaves a link, a special file and a file of
-// another user.
+// RemoveLeft removes a file of this user's killed process. It keeps links, special files and other users' files.
 func RemoveLeft(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCreate_RemovesStaleTemporaryFiles: a new output removes what killed processes of this user left beside it, and
-// nothing else.
+// TestCreate_RemovesStaleTemporaryFiles checks that a new output removes only the files of this user's killed
+// processes.
 func TestCreate_RemovesStaleTemporaryFiles(t *testing.T) {
 	ended := exec.Command(os.Args[0], "-test.run=^$")
 	if err := ended.Run(); err != nil {
@@ -41,7 +41,7 @@ func TestCreate_RemovesStaleTemporaryFiles(t *testing.T) {
 		if err := os.Symlink("page.html", filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
-		inUse := left(".fullpipe-%d-5", dead) // of that number in another PID namespace
+		inUse := left(".fullpipe-%d-5", dead) // by a process of another PID namespace
 		file, err := os.Open(filepath.Join(dir, inUse))
 		if err != nil {
 			t.Fatal(err)

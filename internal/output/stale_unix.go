@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// markUsed holds the lock of a temporary file while a process has it open. A process of another PID namespace or
-// another host sees by it that the file is in use. A file system without locks leaves it unmarked.
+// markUsed locks an open temporary file, so that processes in other PID namespaces or on other hosts see that it is
+// in use. Without file locks it does nothing.
 func markUsed(file *os.File) { _ = Lock(file) }
 
-// unused reports whether no process has a temporary file open: not the one that its name says, nor another one with
-// that number in another PID namespace.
+// unused reports whether no process has a temporary file open, in any PID namespace.
 func unused(path string, pid int) bool {
 	if !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return false

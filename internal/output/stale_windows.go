@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// markUsed does nothing: an open file cannot be removed here.
+// markUsed does nothing: an open file cannot be removed on Windows.
 func markUsed(*os.File) {}
 
-// unused reports whether the process that a temporary file's name says has ended.
+// unused reports whether the process in a temporary file's name has ended.
 func unused(_ string, pid int) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err == nil {
@@ -20,5 +20,5 @@ func unused(_ string, pid int) bool {
 	return errors.Is(err, windows.ERROR_INVALID_PARAMETER)
 }
 
-// isOurs takes every file that may be removed for one of this user's.
+// isOurs returns true: Windows checks the permission itself.
 func isOurs(fs.FileInfo) bool { return true }

@@ -12,14 +12,14 @@ const (
 	idleProbes  = 10
 	idleEvery   = 20 * time.Millisecond
 	loadedEvery = 100 * time.Millisecond
-	// gentle is how often a stranger's port is connected to beside a transfer.
+	// gentle is the interval of connections to a port of an unknown server during a transfer.
 	gentle = 500 * time.Millisecond
-	// idlePatience bounds the wait for an answer where nothing loads the path yet.
+	// idlePatience is the timeout of a probe on the idle path.
 	idlePatience = time.Second
 )
 
-// Beside measures round trips to a host before a load and beside it, and answers with the
-// load's error; the Latency is nil where nothing answers, and says in why.
+// Beside measures the RTT before and during a load and returns the load's error. The Latency is nil if no probe is
+// answered; it then gives the reason.
 func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string,
 	err error) {
 	c.Count = idleProbes
@@ -27,7 +27,7 @@ func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error)
 	c.Patience = idlePatience
 	idle, asking := Ask(ctx, to, c)
 	if asking != nil {
-		return nil, "nothing there answers small packets beside the transfer: " + asking.Error(), load()
+		return nil, "no answer to small packets during the transfer: " + asking.Error(), load()
 	}
 	l = &transfer.Latency{Method: idle.Method, Idle: idle.Times}
 	beside, stop := context.WithCancel(ctx)

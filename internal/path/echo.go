@@ -25,9 +25,9 @@ type echo struct {
 	to     net.Addr
 	six    bool
 	id     uint16
-	nonce  [8]byte // tells our answers from others', whose sockets see ours and we theirs
+	nonce  [8]byte // separates our answers from those to other processes
 	seq    uint16
-	from   uint16 // the first request whose answer counts for the last one
+	from   uint16 // first request whose answer is accepted
 	answer [64 << 10]byte
 }
 
@@ -82,8 +82,8 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 	return r, nil
 }
 
-// probe sends one request with so many bytes after the ICMP header and waits for its
-// answer; 0 is none. An error is the socket's: that packet cannot even leave.
+// probe sends one request with this payload size after the ICMP header and waits for its answer; 0 is none. An
+// error means that the packet cannot leave this host.
 func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (time.Duration, error) {
 	e.seq++
 	body := make([]byte, max(payload, len(e.nonce)))
@@ -100,7 +100,7 @@ func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (
 	start := time.Now()
 	e.conn.SetReadDeadline(start.Add(patience))
 	if _, err := e.conn.WriteTo(request, e.to); err != nil {
-		// It may be what a router said of an earlier probe, which is reported once.
+		// The error may belong to an earlier probe; it is reported once.
 		if _, err := e.conn.WriteTo(request, e.to); err != nil {
 			return 0, err
 		}

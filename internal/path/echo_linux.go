@@ -50,8 +50,8 @@ func zone(link *net.Interface) uint32 {
 	return uint32(link.Index)
 }
 
-// dontFragment sets the bit of that name and ignores the path MTU that the kernel
-// believes in (IP_PMTUDISC_PROBE): packets up to the first link's MTU leave.
+// dontFragment sets the DF bit and ignores the cached path MTU (IP_PMTUDISC_PROBE): packets up to the first link's
+// MTU leave.
 func dontFragment(conn net.PacketConn, six bool) error {
 	level := unix.IPPROTO_IP
 	option := unix.IP_MTU_DISCOVER

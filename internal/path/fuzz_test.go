@@ -2,7 +2,7 @@ package path
 
 import "testing"
 
-// FuzzAnswers: whatever a packet says that anybody may send, only an echo of our own nonce answers.
+// FuzzAnswers checks that only an echo of our own nonce is accepted.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 7, 1, 2, 3, 4, 5, 6, 7, 8}, uint16(7), false)
 	f.Add([]byte{129, 0, 0, 0, 0, 1, 0, 7}, uint16(7), true)

@@ -10,25 +10,23 @@ import (
 // MTU is the largest IP packet that a path carries, in bytes.
 type MTU struct {
 	Bytes int
-	// Largest is what the first link would carry; packets between Bytes and it vanish or
-	// are reported too big on the way.
+	// Largest is the first link's MTU. Larger packets than Bytes are lost or reported as too big.
 	Largest int
 }
 
-// Sizes in bytes of IP packets that are probed between.
+// Range of the probed IP packet sizes in bytes.
 const (
 	leastMTU  = 576  // every IPv4 host takes it (RFC 791)
 	leastMTU6 = 1280 // RFC 8200 section 5
 	mostMTU   = 65535
 )
 
-// probesEach is how often a size is tried before it counts as too large: loss is not
-// size (RFC 8899 section 5.1.2, MAX_PROBES).
+// probesEach is the number of probes after which a size counts as too large: one loss is no limit (RFC 8899 section
+// 5.1.2, MAX_PROBES).
 const probesEach = 3
 
-// FindMTU probes with echo requests that must not be fragmented. It needs ICMP and an
-// answering host, and ignores what routers say of their MTU, so that it also finds the
-// black holes in which TCP's own discovery hangs.
+// FindMTU sends unfragmentable echo requests to a host that answers them. It ignores ICMP errors, so it finds black
+// holes in which TCP's path MTU discovery fails.
 func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	c = c.withDefaults()
 	e, err := openEcho(to, c.Route)
@@ -48,14 +46,14 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	patience := c.Patience
 	passes := func(bytes int) bool {
 		start := time.Now()
-		e.from = e.seq + 1 // a late answer to an earlier try tells as much
+		e.from = e.seq + 1 // a late answer to an earlier try is also valid
 		for range probesEach {
 			took, err := e.probe(ctx, bytes-headers, patience)
 			if err != nil {
 				return false
 			}
 			if took > 0 {
-				// Answers take about as long as this one, whatever their size.
+				// Answers of other sizes take about as long.
 				patience = min(c.Patience, max(4*time.Since(start), 50*time.Millisecond))
 				return true
 			}
@@ -68,7 +66,7 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 		}
 		return MTU{}, fmt.Errorf("path MTU to %v: %w", to, errSilent)
 	}
-	found := MTU{Largest: firstLink(least, func(bytes int) bool { // needs no waiting to find out
+	found := MTU{Largest: firstLink(least, func(bytes int) bool { // needs no answers
 		_, err := e.probe(ctx, bytes-headers, 0)
 		return err == nil || ctx.Err() != nil
 	})}
@@ -76,13 +74,12 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	return found, ctx.Err()
 }
 
-// usualMTUs are those of first links, descending: loopback, jumbo frames, Ethernet, PPPoE
-// (RFC 2516), WireGuard, and what IPv6 asks for.
+// usualMTUs are common first-link MTUs, descending: loopback, jumbo frames, Ethernet, PPPoE (RFC 2516), WireGuard,
+// the minimum of IPv6.
 var usualMTUs = [...]int{mostMTU, 9216, 9001, 9000, 1500, 1492, 1420, 1400, 1280}
 
-// firstLink is the largest size that can leave this host. What leaves is under way and delays
-// what is asked next, for seconds where the way back is slow: so the usual sizes are tried first,
-// from the largest down, and most of the time one packet leaves.
+// firstLink returns the largest size that can leave this host. Each probe delays later ones, for seconds on a slow
+// return path. It tries the usual sizes first, largest first, so that one packet is usually enough.
 func firstLink(least int, leaves func(bytes int) bool) int {
 	low := least
 	high := mostMTU
@@ -109,8 +106,8 @@ func firstLink(least int, leaves func(bytes int) bool) int {
 	return low
 }
 
-// largest is the largest size up to most that passes, most itself tried first. The size above
-// the answer is tried once more at the end: a burst of loss is no limit.
+// largest returns the largest size up to most that passes, and tries most first. It tests the next size once more
+// at the end, because a loss burst is no limit.
 func largest(least, most int, passes func(bytes int) bool) int {
 	low := least
 	high := most

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What leaves while the first link is asked stands in the way of what is asked next: on the
-// usual links it is one packet.
+// A probe of the first link delays later ones; on the usual links there is only one.
 func TestTheFirstLinkIsAskedWithFewPackets(t *testing.T) {
 	for _, c := range []struct{ mtu, packets int }{{1500, 1}, {9000, 1}, {65535, 1}, {1280, 1}, {1420, 1}, {576, 0},
 		{1476, 7}, {8996, 13}, {65520, 17}, {600, 11}} {
@@ -23,18 +22,18 @@ func TestTheFirstLinkIsAskedWithFewPackets(t *testing.T) {
 	}
 }
 
-// The largest size that passes is found even where a size that passes seems not to, once.
+// The search finds the largest size even if one probe of a smaller size is lost.
 func TestLossIsNoSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
 		most := leastMTU + rng.IntN(9000)
 		carries := leastMTU + rng.IntN(most-leastMTU+1)
-		lost, asked := rng.IntN(12), 0 // the question whose answers are lost
+		lost, asked := rng.IntN(12), 0 // the probe whose answers are lost
 		got := largest(leastMTU, most, func(bytes int) bool {
 			asked++
 			return bytes <= carries && asked != lost
 		})
-		// The last question of all has none after it.
+		// No probe follows the last one.
 		if got != carries && asked != lost {
 			t.Fatalf("of %d: %d, it carries %d; question %d of %d was lost", most, got, carries, lost, asked)
 		}

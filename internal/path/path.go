@@ -1,6 +1,5 @@
-// Package path asks an idle path about itself: round trips by ICMP, or by connecting
-// where ICMP is not to be had, the largest packet that gets through, and whether the
-// two ends understood the handshake alike.
+// Package path measures an idle path: the RTT by ICMP or TCP connect, the path MTU, and options that differ between
+// the two ends' handshakes.
 package path
 
 import (
@@ -18,21 +17,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// How round trips were measured.
+// Methods of RTT measurement.
 const (
 	DatagramICMP = "ICMP"        // an unprivileged echo socket (net.ipv4.ping_group_range)
 	RawICMP      = "ICMP (raw)"  // needs CAP_NET_RAW
-	Connecting   = "TCP connect" // a refused connection answers as well as an open port
+	Connecting   = "TCP connect" // a refused connection is an answer too
 )
 
-// RoundTrips are the answered probes of one idle path, in the order of asking.
+// RoundTrips are the answered probes of one idle path, in order of sending.
 type RoundTrips struct {
 	Method string
 	Times  []time.Duration
 	Lost   int // probes without an answer
 }
 
-// Least is the shortest round trip, 0 if there was none.
+// Least returns the min RTT, or 0.
 func (r RoundTrips) Least() time.Duration {
 	if len(r.Times) == 0 {
 		return 0
@@ -40,7 +39,7 @@ func (r RoundTrips) Least() time.Duration {
 	return slices.Min(r.Times)
 }
 
-// Jitter is how far the 95th percentile lies above the least.
+// Jitter returns the 95th percentile less the min RTT.
 func (r RoundTrips) Jitter() time.Duration {
 	if len(r.Times) == 0 {
 		return 0
@@ -49,15 +48,15 @@ func (r RoundTrips) Jitter() time.Duration {
 	return sorted[int(math.Ceil(0.95*float64(len(sorted))))-1] - sorted[0]
 }
 
-// Config says what to ask. Its zero value asks twenty times, 20 ms apart.
+// Config sets the probes. Its zero value sends twenty, 20 ms apart.
 type Config struct {
 	Count int
 	Every time.Duration
-	// Patience is how long an answer is waited for; 0 is 2 s.
+	// Patience is the timeout of a probe; 0 is 2 s.
 	Patience time.Duration
-	// Route is the way that probes leave by.
+	// Route is the source route of the probes.
 	Route socket.Route
-	// OnlyICMP leaves a host's ports alone: some programs take a connection for a client.
+	// OnlyICMP opens no TCP connections: some servers take one for a client.
 	OnlyICMP bool
 }
 
@@ -68,11 +67,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// errSilent says that nothing came back at all.
+// errSilent means that no answer arrived.
 var errSilent = errors.New("no probe was answered")
 
-// Ask measures round trips to a host, by ICMP if the system lets us and the path answers,
-// else by connecting to the port.
+// Ask measures the RTT to a host, by ICMP if permitted and answered, otherwise by TCP connects to the port.
 func Ask(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	c = c.withDefaults()
 	e, err := openEcho(to.Addr(), c.Route)
@@ -89,7 +87,7 @@ func Ask(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	return connects(ctx, to, c)
 }
 
-// connects takes the time from SYN to its answer, accepted or refused.
+// connects measures the time from SYN to SYN-ACK or RST.
 func connects(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	r := RoundTrips{Method: Connecting}
 	for i := range c.Count {
@@ -134,8 +132,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Disagreements names what the two ends of one connection understood differently of its
-// handshake: something on the way rewrites it.
+// Disagreements names the options that differ between the two ends' handshakes: a middlebox rewrites them.
 func Disagreements(near, far *transfer.Handshake) []string {
 	if near == nil || far == nil {
 		return nil
