@@ -61,8 +61,8 @@ type Past struct {
 	Unreported []recheck.Visit
 }
 
-// busyTries is how often a visit is delayed by change.Soon while another process tests the far end. A visit with
-// Once then fails.
+// busyTries is how often a visit is delayed by change.Soon while another process tests the far end. A run with
+// Once then drops the visit.
 const busyTries = 3
 
 // slice is the longest sleep between two looks at the clock, which may be set or jump after a suspend.
