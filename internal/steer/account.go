@@ -6,8 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Seen says whether the kernel's account of the connection was ever read: one that ended
-// in a great crowd may have been missed.
+// Seen reports whether the connection's counters were ever read. Short connections may be missed under load.
 func (c *Connection) Seen() bool { return len(c.readings) > 0 }
 
 func (c *Connection) last() transfer.Sample {
@@ -17,14 +16,13 @@ func (c *Connection) last() transfer.Sample {
 	return transfer.Sample{}
 }
 
-// reading is a sample with both queues: which one a Sample's Queued means depends on
-// the direction.
+// reading is a sample with both queues; the direction selects Sample.Queued.
 type reading struct {
 	transfer.Sample
 	unread, unacked int64
 }
 
-// sent leaves out SYN and FIN, which Acked counts and Sent does not.
+// sent excludes SYN and FIN, which Acked counts and Sent does not.
 func sent(s transfer.Sample) int64 {
 	if s.Sent == 0 { // before Linux 4.19; an open connection has its SYN acknowledged
 		return max(s.Acked-1, 0)
@@ -32,13 +30,11 @@ func sent(s transfer.Sample) int64 {
 	return min(s.Acked, s.Sent-s.RetransmittedBytes)
 }
 
-// received is the payload that arrived in order. The peer's FIN counts as one byte on a connection on which payload
-// came.
+// received returns the payload that arrived in order. The peer's FIN counts as one byte if payload arrived.
 func received(s transfer.Sample) int64 { return s.Received }
 
-// Result is one direction of the connection as a transfer that can be judged; nil when
-// no payload went that way. The far end cannot be seen. The transfer begins and ends
-// with its payload: what the program leaves idle before and after is not part of it.
+// Result returns one direction of the connection as a transfer, or nil without payload. It has no data of the far
+// end. The transfer starts and ends with its payload, without idle time before and after.
 func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transfer.Result {
 	counter := sent
 	if d == transfer.Down {
@@ -63,8 +59,8 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 	}
 }
 
-// moved finds when a counter left 0 and when it reached its last value, to the grain of
-// the samples; heard is when the peer was last heard of.
+// moved returns when a counter left 0 and when it reached its last value, at sample resolution. heard is the time
+// of the peer's last packet.
 func moved(samples []transfer.Sample, counter func(transfer.Sample) int64, heard time.Duration) (first,
 	last time.Duration) {
 	total := counter(samples[len(samples)-1])

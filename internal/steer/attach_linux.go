@@ -18,10 +18,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// maxFollowed is how many connections are followed between two readings.
+// maxFollowed limits the new connections between two samples.
 const maxFollowed = 16384
 
-// hooks are the attached programs and what they share with us.
+// hooks are the attached programs and their shared maps.
 type hooks struct {
 	connections *ebpf.Map // socket cookie → a connection as established
 	closers     []func() error
@@ -69,7 +69,7 @@ func (h *hooks) attach(dir string, cfg Config, most ceilings) error {
 		return err
 	}
 	if cfg.IgnoreProgramBuffers {
-		if err := h.program(dir, ebpf.CGroupSockopt, ebpf.AttachCGroupGetsockopt, tellAsked(asked.FD())); err != nil {
+		if err := h.program(dir, ebpf.CGroupSockopt, ebpf.AttachCGroupGetsockopt, returnRequested(asked.FD())); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (h *hooks) close() error {
 	return errors.Join(errs...)
 }
 
-// explain tells a missing privilege from a missing feature.
+// explain separates a missing privilege from a missing feature.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
@@ -128,7 +128,7 @@ func ruleKey(p netip.Prefix) []byte {
 	return append(key, addr[:]...)
 }
 
-// ruleValue lays a rule out as settings and the rule constants say.
+// ruleValue encodes a rule in the layout of settings and the rule constants.
 func ruleValue(index int, s transfer.Socket) []byte {
 	noDelay := uint32(0)
 	if s.NoDelay {
@@ -142,7 +142,7 @@ func ruleValue(index int, s transfer.Socket) []byte {
 	return append(v, append([]byte(s.Congestion), make([]byte, congestionSize-len(s.Congestion))...)...)
 }
 
-// established is what the sock_ops program enters of a connection.
+// established is a connection as the sock_ops program records it.
 type established struct {
 	opened                   bool
 	local, remote            netip.AddrPort

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is the place in which one program runs.
+// cgroup is the cgroup of one program.
 type cgroup struct {
 	path   string
-	parent string // where processes go back to that outlive the program
-	id     uint64 // as sock_diag filters by it
+	parent string // surviving processes return to it
+	id     uint64 // sock_diag's cgroup filter
 	dir    *os.File
 }
 
@@ -57,8 +57,8 @@ func newCgroup() (*cgroup, error) {
 	return g, nil
 }
 
-// ownCgroup finds the directory of the cgroup v2 that this process is in, from the
-// texts of /proc/self/mountinfo and /proc/self/cgroup.
+// ownCgroup returns this process's cgroup v2 directory from the content of /proc/self/mountinfo and
+// /proc/self/cgroup.
 func ownCgroup(mounts, own string) (string, error) {
 	path := "/"
 	for line := range strings.Lines(own) {
@@ -83,13 +83,12 @@ func ownCgroup(mounts, own string) (string, error) {
 	return "", errNoCgroup
 }
 
-// unescape reads the octal escapes of mountinfo (proc_pid_mountinfo(5)).
+// unescape decodes the octal escapes of mountinfo (proc_pid_mountinfo(5)).
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// sweep frees what a fullpipe left that was killed together with its supervisor: programs
-// in the cgroups of a process that is gone.
+// sweep frees programs whose steering process and supervisor were killed.
 func sweep(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*"))
 	for _, path := range left {
@@ -103,7 +102,7 @@ func sweep(parent string) {
 	}
 }
 
-// leave moves the processes that are still here back to the parent and counts them.
+// leave moves remaining processes to the parent cgroup and returns their number.
 func (g *cgroup) leave() (int, error) {
 	moved := 0
 	for range 100 { // a process may fork while it is moved
@@ -128,7 +127,7 @@ func (g *cgroup) leave() (int, error) {
 	return moved, fmt.Errorf("%s: processes are made faster than they can be moved", g.path)
 }
 
-// remove takes the cgroup away; programs attached to it go with it.
+// remove deletes the cgroup; its programs are detached with it.
 func (g *cgroup) remove() error {
 	if g.dir != nil {
 		g.dir.Close()

@@ -39,8 +39,8 @@ func TestWhatIsLeftGoesBack(t *testing.T) {
 	}
 }
 
-// TestKilled ends the steering process without a chance to clean up, alone and together
-// with its process group: the hooks go with it, and the program is free within a second.
+// TestKilled kills the steering process, alone and with its process group. The hooks end with it, and the program
+// is free within 1 s.
 func TestKilled(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 	for _, group := range []bool{false, true} {
 		steerer, program, left := steering(t)
 		if group {
-			// The program is of the group too: it makes one of its own to live on.
+			// The program leaves the group to survive.
 			unix.Kill(-steerer.Process.Pid, unix.SIGKILL)
 		} else {
 			unix.Kill(steerer.Process.Pid, unix.SIGKILL)
@@ -76,7 +76,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledWithItsSupervisor leaves the work to the next one.
+// TestKilledWithItsSupervisor checks that the next run cleans up.
 func TestKilledWithItsSupervisor(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	steerer, program, left := steering(t)
@@ -106,8 +106,8 @@ func TestKilledWithItsSupervisor(t *testing.T) {
 	}
 }
 
-// steering starts a process that steers a program, in a group of its own, and answers the
-// program's pid and cgroup. The program lives in a session of its own.
+// steering starts a process that steers a program, in a new group, and returns the program's pid and cgroup. The
+// program has its own session.
 func steering(t *testing.T) (steerer *exec.Cmd, program int, group string) {
 	t.Helper()
 	steerer = job("steer-and-wait")

@@ -13,16 +13,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// ceilings are net.core.wmem_max and rmem_max, which bound what an eBPF program can ask
-// for. Requests above them are left automatic until the connection stands, so that its
-// window scale is the system's largest, and are then forced from outside.
+// ceilings are net.core.wmem_max and rmem_max, the limits of eBPF programs. Larger buffers stay automatic until the
+// connection is established, so the window scale is the system's largest. Then they are forced.
 type ceilings struct{ send, receive int }
 
 func readCeilings() ceilings {
 	return ceilings{sysctl("/proc/sys/net/core/wmem_max"), sysctl("/proc/sys/net/core/rmem_max")}
 }
 
-// within leaves to the system what is above the ceilings.
+// within leaves sizes above the ceilings automatic.
 func (c ceilings) within(s transfer.Socket) transfer.Socket {
 	if s.SendBuffer > c.send {
 		s.SendBuffer = 0
@@ -33,7 +32,7 @@ func (c ceilings) within(s transfer.Socket) transfer.Socket {
 	return s
 }
 
-// above is the part of the request that has to be forced; 0: none.
+// above returns the size that must be forced, or 0.
 func (c ceilings) above(s transfer.Socket) (send, receive int) {
 	within := c.within(s)
 	return s.SendBuffer - within.SendBuffer, s.ReceiveBuffer - within.ReceiveBuffer
@@ -48,9 +47,8 @@ func sysctl(path string) int {
 	return n
 }
 
-// force gives a socket of the cgroup's processes buffers beyond the ceilings, through a
-// duplicate of its descriptor. found is false while no process has the socket open: a
-// connection that was not accepted yet.
+// force sets a socket's buffers above the ceilings through a duplicate of its descriptor. found is false while no
+// process has the socket open, as before accept().
 func force(group string, inode uint32, send, receive int) (found bool, err error) {
 	fd, err := duplicate(group, inode)
 	if err != nil || fd < 0 {
@@ -61,14 +59,14 @@ func force(group string, inode uint32, send, receive int) (found bool, err error
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, send)
 	}
 	if receive > 0 {
-		// Some kernels clamp the window to the buffer of the handshake.
+		// Some kernels clamp the window to the handshake's buffer.
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receive),
 			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, receive))
 	}
 	return true, err
 }
 
-// duplicate returns a descriptor of a socket that a process of the cgroup has open; -1 when none has.
+// duplicate returns a duplicate of a process's socket descriptor, or -1.
 func duplicate(group string, inode uint32) (int, error) {
 	pids, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	if err != nil {

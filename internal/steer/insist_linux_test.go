@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRelay_KillsAfterASecondSIGTERM: a SIGTERM within insistence of the first is the same request, sent to the
-// group and to the process; a later one kills. Other signals pass.
+// TestRelay_KillsAfterASecondSIGTERM counts SIGTERMs within insistence as one; a later one kills. Other signals are
+// forwarded.
 func TestRelay_KillsAfterASecondSIGTERM(t *testing.T) {
 	type step struct {
-		after      time.Duration // the step before
+		after      time.Duration // since the previous step
 		sent, want os.Signal
 	}
 	const term, kill = unix.SIGTERM, unix.SIGKILL

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Moments at which the kernel calls a sock_ops program (enum bpf_sock_ops in
-// include/uapi/linux/bpf.h).
+// Events of a sock_ops program (enum bpf_sock_ops in include/uapi/linux/bpf.h).
 const (
 	opConnect  = 3  // BPF_SOCK_OPS_TCP_CONNECT_CB: before the SYN, and so before the window scale
 	opActive   = 4  // BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB
@@ -30,8 +29,7 @@ const (
 	opsSocket     = 184
 )
 
-// Offsets in struct bpf_sockopt, the context of the two sockopt programs, and in the
-// struct bpf_sock that it points to.
+// Offsets in struct bpf_sockopt, the context of the sockopt programs, and in struct bpf_sock.
 const (
 	optSocket      = 0
 	optValue       = 8
@@ -43,8 +41,7 @@ const (
 	socketProtocol = 12
 )
 
-// settings are the options that a rule can set: where its value lies in the rules map's
-// value and which option it goes to. 0 there leaves the option alone.
+// settings maps offsets in the rules map's value to socket options. The value 0 leaves the option unchanged.
 var settings = []struct {
 	offset      int16
 	level, name int32
@@ -72,12 +69,12 @@ const (
 	connRemote      = 20
 	connLocalPort   = 36
 	connRemotePort  = 40
-	connRule        = 44 // -1: no rule matched
+	connRule        = 44 // -1: no matching rule
 	connSendGranted = 48
 	connRecvGranted = 52
 	connSendAsked   = 56 // by the program itself
 	connRecvAsked   = 60
-	connTime        = 64 // when it stood, CLOCK_MONOTONIC in ns
+	connTime        = 64 // established at, CLOCK_MONOTONIC in ns
 	connCongestion  = 72
 	connSize        = connCongestion + congestionSize
 )
@@ -90,21 +87,20 @@ const (
 	keySize     = 20
 )
 
-// The asked map's value: what the program's own calls were, 0 for never.
+// The asked map's value: sizes of the program's own calls, or 0.
 const (
 	askedSend = 0
 	askedRecv = 4
 	askedSize = 8
 )
 
-// sockOps is called at connect(), listen() and once a connection stands. It looks the
-// destination up in the rules, sets what the rule says and enters the connection with
-// what it was granted. r6 is the context, r7 the moment, r8 the rule or 0.
+// sockOps runs at connect(), listen() and when a connection is established. It applies the rule of the destination
+// and records the connection with the granted sizes. r6 is the context, r7 the event, r8 the rule or 0.
 func sockOps(rules, connections, asked int) asm.Instructions {
 	p := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadMem(asm.R7, asm.R6, opsOp, asm.Word),
-		asm.Mov.Imm(asm.R1, -1), // no opinion, for the moments that ask for one
+		asm.Mov.Imm(asm.R1, -1), // default, for events that request a value
 		asm.StoreMem(asm.R6, opsReply, asm.R1, asm.Word),
 		asm.JEq.Imm(asm.R7, opConnect, "lookup"),
 		asm.JEq.Imm(asm.R7, opActive, "lookup"),
@@ -192,9 +188,8 @@ func sockOps(rules, connections, asked int) asm.Instructions {
 	)
 }
 
-// noteBuffers is called when a program calls setsockopt(). Of a TCP socket it notes what
-// SO_SNDBUF or SO_RCVBUF was asked for; with ignore it keeps the call from the kernel,
-// so that automatic sizing, or a rule, stays in force.
+// noteBuffers runs at setsockopt(). It records requested SO_SNDBUF and SO_RCVBUF of TCP sockets. With ignore it
+// also suppresses the call, so that autotuning or a rule stays in force.
 func noteBuffers(asked int, ignore bool) asm.Instructions {
 	p := bufferOfTCP()
 	p = append(p,
@@ -220,10 +215,9 @@ func noteBuffers(asked int, ignore bool) asm.Instructions {
 	return append(p, passOn()...)
 }
 
-// tellAsked is called when a program calls getsockopt(). A program that asked for a
-// buffer is told that it has it, twice what was asked as Linux does: some refuse to run
-// otherwise.
-func tellAsked(asked int) asm.Instructions {
+// returnRequested runs at getsockopt(). It returns the requested buffer size, doubled as Linux does, because some
+// programs refuse a smaller one.
+func returnRequested(asked int) asm.Instructions {
 	p := bufferOfTCP()
 	p = append(p,
 		asm.LoadMem(asm.R3, asm.R6, optRetval, asm.Word),
@@ -245,9 +239,8 @@ func tellAsked(asked int) asm.Instructions {
 	return append(p, passOn()...)
 }
 
-// bufferOfTCP opens both sockopt programs: it goes to "out" unless the call concerns
-// SO_SNDBUF or SO_RCVBUF of a TCP socket and carries an int. After it r6 is the
-// context, r7 the option, r8 points to the value, r1 to the socket.
+// bufferOfTCP starts both sockopt programs. It jumps to "out" unless the call sets or gets SO_SNDBUF or SO_RCVBUF
+// of a TCP socket as an int. Then r6 is the context, r7 the option, r8 points to the value, r1 to the socket.
 func bufferOfTCP() asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
@@ -270,8 +263,8 @@ func bufferOfTCP() asm.Instructions {
 	}
 }
 
-// passOn ends both sockopt programs. Values longer than a page reach a program cut to
-// the page, and the kernel refuses the call unless optlen 0 says "as it was".
+// passOn ends both sockopt programs. For values longer than a page, the kernel requires optlen 0 to leave them
+// unchanged.
 func passOn() asm.Instructions {
 	return asm.Instructions{
 		asm.Ja.Label("end"),
@@ -284,7 +277,7 @@ func passOn() asm.Instructions {
 	}
 }
 
-// address writes one end's address as 16 bytes to the stack.
+// address writes an address as 16 bytes to the stack.
 func address(name string, stack, ip4, ip6 int16) asm.Instructions {
 	p := asm.Instructions{
 		asm.LoadMem(asm.R1, asm.R6, opsFamily, asm.Word),

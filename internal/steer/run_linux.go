@@ -69,7 +69,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 		relay(ctx, cmd.Process.Signal, signals, over)
 	}()
 	go func() {
-		_ = cmd.Wait() // told by cmd.ProcessState
+		_ = cmd.Wait() // cmd.ProcessState has the result
 		close(over)
 		end.Close()
 	}()
@@ -96,14 +96,14 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	return report, nil
 }
 
-// insistence is how long after a first SIGTERM a second one kills: one that a shell sent to the group and to the
-// process came twice, and was meant once.
+// insistence is the least time between two SIGTERMs that kills. Shells signal the group and the process at once:
+// that counts as one.
 const insistence = time.Second
 
-// relay sends signals on to the program until it is over. A program that ignores SIGTERM is killed by a second one.
+// relay forwards signals to the program until it ends. A second SIGTERM kills it.
 func relay(ctx context.Context, send func(os.Signal) error, signals <-chan os.Signal, over <-chan struct{}) {
 	done := ctx.Done()
-	var asked time.Time // by SIGTERM, the first time
+	var asked time.Time // time of the first SIGTERM
 	for {
 		select {
 		case <-over:
@@ -127,8 +127,8 @@ func relay(ctx context.Context, send func(os.Signal) error, signals <-chan os.Si
 	}
 }
 
-// inForeground says whether this process belongs to its terminal's foreground group,
-// which gets the signals of the keyboard together with the program.
+// inForeground reports whether this process is in its terminal's foreground group, which receives keyboard signals
+// together with the program.
 func inForeground() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
@@ -139,8 +139,7 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// haveCongestion makes the kernel load a congestion control, which an eBPF program
-// cannot do itself.
+// haveCongestion loads a congestion control module; an eBPF program cannot.
 func haveCongestion(name string) error {
 	if name == "" {
 		return nil

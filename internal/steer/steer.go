@@ -28,66 +28,59 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Rule gives the connections with one destination their windows.
+// Rule sets the socket options of connections to one destination.
 type Rule struct {
-	// To is the far end's address range; the zero Prefix is every destination. A
-	// connection follows the longest prefix that holds its far end.
+	// To is the far end's address range; the zero Prefix matches all. The longest matching prefix wins.
 	To netip.Prefix
-	// Socket is what the connections get; what is zero in it is left to the program and
-	// the system. Buffers above net.core.wmem_max and rmem_max are left automatic until
-	// the connection stands and then forced, within a few milliseconds. A listener is given the
-	// buffers of the rule for every destination, because its SYN-ACK settles the window
-	// scale.
+	// Socket sets the options; zero fields are unchanged. Buffers above net.core.wmem_max and rmem_max are forced a
+	// few milliseconds after the connection is established. A listener uses the rule for all destinations, because its
+	// SYN-ACK fixes the window scale.
 	Socket transfer.Socket
 }
 
-// Config says how a program is to be steered. Its zero value changes nothing and only
-// watches.
+// Config sets the steering. Its zero value only watches.
 type Config struct {
 	Rules []Rule
-	// IgnoreProgramBuffers keeps the program's own SO_SNDBUF and SO_RCVBUF calls on TCP
-	// sockets from the kernel, so that automatic sizing or the rules stay in force. The
-	// program is told that it has what it asked for.
+	// IgnoreProgramBuffers suppresses the program's SO_SNDBUF and SO_RCVBUF calls on TCP sockets, so that autotuning
+	// or the rules stay in force. getsockopt() returns the requested size.
 	IgnoreProgramBuffers bool
-	// Every is the time between two readings of the connections; 0 is 50 ms.
+	// Every is the sample interval; 0 is 50 ms.
 	Every time.Duration
 }
 
-// Connection is one TCP connection of the program or of its children.
+// Connection is one TCP connection of the program or its children.
 type Connection struct {
 	Opened bool // connect(); false: accepted
-	Rule   int  // index in Config.Rules, -1 when none holds the far end
-	// Lasted is from the connection's first reading to its end, to the grain of
-	// Config.Every where the kernel did not tell the end; 0 is not known.
+	Rule   int  // index in Config.Rules, or -1
+	// Lasted is the time from first sample to end, at a resolution of Config.Every if the kernel reported no end; 0 is
+	// unknown.
 	Lasted time.Duration
-	// Stream holds what the connection got; Requested in its buffers is what the rule
-	// asked for, or else the program. What was carried and when is Result's to tell.
+	// Stream contains the effective options. The requested buffers are the rule's, otherwise the program's. Result
+	// returns payload and times.
 	Stream transfer.Stream
-	// AskedSend and AskedReceive are what the program itself asked for before the
-	// connection stood (with Config.IgnoreProgramBuffers in vain); 0: it did not ask.
+	// AskedSend and AskedReceive are the program's own requests before the connection was established, ignored or not;
+	// 0 is none.
 	AskedSend, AskedReceive int
-	// Final says that the counters are the kernel's account at the socket's end, not the
-	// last reading before it.
+	// Final reports that the counters are the kernel's at the socket's end, not of the last sample.
 	Final bool
 
 	readings []reading
-	heard    time.Duration // when the peer was last heard of
+	heard    time.Duration // time of the peer's last packet
 }
 
-// Report is what became of a steered program's connections.
+// Report describes a steered program's connections.
 type Report struct {
-	Connections []Connection // in the order in which they were made
-	// Left counts processes that the program left running. They went back to the cgroup
-	// that fullpipe runs in; their connections keep what they have.
+	Connections []Connection // in order of establishment
+	// Left counts surviving processes. They returned to fullpipe's cgroup; their connections keep their options.
 	Left int
-	// Missed says that more connections were made than could be followed.
+	// Missed reports that some connections were not followed.
 	Missed bool
-	// Warnings say what of this account is missing and why.
+	// Warnings explain missing data.
 	Warnings []string
 	Took     time.Duration
 }
 
-// NotSupported says which feature this host lacks.
+// NotSupported names the feature that this host lacks.
 type NotSupported struct {
 	Feature string
 	Err     error
@@ -103,12 +96,12 @@ func (e *NotSupported) Error() string {
 
 func (e *NotSupported) Unwrap() error { return e.Err }
 
-// Try names what to do instead.
+// Try returns the alternative.
 func (e *NotSupported) Try() string {
 	return "let the program size its own buffers: fullpipe plan prints the sizes; Go programs can use autobuf"
 }
 
-// NotPermitted says which privilege is missing.
+// NotPermitted names the missing privilege.
 type NotPermitted struct {
 	What string
 	Err  error
@@ -120,7 +113,7 @@ func (e *NotPermitted) Error() string {
 
 func (e *NotPermitted) Unwrap() error { return e.Err }
 
-// Try names what to do.
+// Try returns the remedy.
 func (e *NotPermitted) Try() string {
 	if os.Geteuid() == 0 {
 		return "outside of the container, or a container that has CAP_BPF and CAP_NET_ADMIN, a writable cgroup and a " +
@@ -132,8 +125,7 @@ func (e *NotPermitted) Try() string {
 // supervisorName is argv[0] of a supervisor child.
 const supervisorName = "fullpipe-exec-supervisor"
 
-// Supervisor must be called first in main: in the child that frees a program whose steering
-// process was killed it does that work and never returns; elsewhere it does nothing.
+// Supervisor must be the first call in main. In a supervisor child it never returns; elsewhere it does nothing.
 func Supervisor() {
 	if len(os.Args) == 3 && os.Args[0] == supervisorName {
 		runSupervisor()
@@ -141,11 +133,9 @@ func Supervisor() {
 	}
 }
 
-// Run starts cmd in a cgroup of its own, waits for it and reports what each of its
-// connections got. An error that is not nil means that cmd was not started, and is
-// exec.Cmd's where cmd itself could not be; cmd's own end is in cmd.ProcessState.
-// SIGTERM, SIGHUP, SIGQUIT and SIGINT to this process go on to cmd, which decides; when ctx ends, cmd
-// is sent SIGTERM. Run does not return before cmd has ended.
+// Run starts cmd in a new cgroup, waits for it and reports its connections. An error means that cmd was not
+// started; exec.Cmd's errors are returned unchanged. cmd.ProcessState has the exit status. Run forwards SIGTERM,
+// SIGHUP, SIGQUIT and SIGINT to cmd, and sends SIGTERM when ctx ends. It returns after cmd has ended.
 func Run(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Report, error) {
 	if cfg.Every == 0 {
 		cfg.Every = 50 * time.Millisecond
@@ -163,9 +153,9 @@ func (cfg Config) check() error {
 	return Check(cfg.Rules)
 }
 
-// RuleError is a rule that cannot be set.
+// RuleError is an invalid rule.
 type RuleError struct {
-	To      netip.Prefix // of the rule; the zero value: every destination
+	To      netip.Prefix // of the rule; zero is all destinations
 	Setting string       // send-buffer, receive-buffer, window, mss, congestion, pacing; "": the destination
 	Message string
 }
@@ -209,7 +199,7 @@ func Check(rules []Rule) error {
 	return nil
 }
 
-// prefix is the rule's destination as the kernel is given it: IPv4 mapped into IPv6.
+// prefix returns the rule's destination with IPv4 mapped into IPv6.
 func (r Rule) prefix() netip.Prefix {
 	switch {
 	case !r.To.IsValid():

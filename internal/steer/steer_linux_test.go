@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// jobs are programs to be steered, or programs that steer; this test binary plays them.
+// jobs are programs to steer, or that steer; this test binary runs them.
 var jobs = map[string]func(){
 	"own-buffers": func() {
 		for _, s := range []struct{ kind, protocol int }{{unix.SOCK_STREAM, 0}, {unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
@@ -45,7 +45,7 @@ var jobs = map[string]func(){
 			told, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 			check(err)
 			const memReceive = 1      // SK_MEMINFO_RCVBUF
-			info := make([]uint32, 9) // SO_MEMINFO tells the truth
+			info := make([]uint32, 9) // SO_MEMINFO is not faked
 			length := uint32(len(info) * 4)
 			_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
 				uintptr(ptr(info)), uintptr(ptr([]uint32{length})), 0)
@@ -80,7 +80,7 @@ func job(name string) *exec.Cmd {
 	return cmd
 }
 
-// steeringNeeds lists what steering needs.
+// steeringNeeds lists the requirements of steering.
 var steeringNeeds = []testenv.Feature{testenv.Root, testenv.BPF, testenv.Cgroup}
 
 func freePort(t *testing.T) string {
@@ -125,7 +125,7 @@ func steered(t *testing.T, cmd *exec.Cmd, cfg Config) (*Report, string) {
 	return report, out.String()
 }
 
-// heaviest is the connection that carried the payload.
+// heaviest returns the connection with the most payload.
 func heaviest(t *testing.T, r *Report) *Connection {
 	t.Helper()
 	var best *Connection
@@ -206,7 +206,7 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 	}
 }
 
-// TestWindowScaleFollowsTheRule shows that the buffer is there before the SYN.
+// TestWindowScaleFollowsTheRule checks that the buffer is set before the SYN.
 func TestWindowScaleFollowsTheRule(t *testing.T) {
 	testenv.Need(t, append(steeringNeeds, testenv.Iperf3)...)
 	port := iperf3Server(t)
@@ -219,8 +219,8 @@ func TestWindowScaleFollowsTheRule(t *testing.T) {
 	}
 }
 
-// TestServerAndClient steers nginx and curl at the same time: accepted connections get
-// the listener's rule, and curl's another one.
+// TestServerAndClient steers nginx and curl at once: accepted connections have the listener's rule, curl's another
+// one.
 func TestServerAndClient(t *testing.T) {
 	testenv.Need(t, append(steeringNeeds, testenv.Nginx, testenv.Curl)...)
 	dir, port := t.TempDir(), freePort(t)
@@ -287,7 +287,7 @@ func TestWithoutPrivilege(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "steer.test")
-	for _, dir := range []string{filepath.Dir(copied), filepath.Dir(filepath.Dir(copied))} { // both are this test's own
+	for _, dir := range []string{filepath.Dir(copied), filepath.Dir(filepath.Dir(copied))} { // both belong to this test
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

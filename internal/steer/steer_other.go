@@ -11,5 +11,5 @@ func run(context.Context, *exec.Cmd, Config) (*Report, error) {
 	return nil, &NotSupported{Feature: "eBPF in cgroups (Linux)"}
 }
 
-// runSupervisor has nothing to watch where nothing is steered.
+// runSupervisor does nothing: steering needs Linux.
 func runSupervisor() {}

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// supervisor is a child that outlives a steering process which is killed: it then moves
-// the program's processes back to the parent cgroup and removes theirs. The eBPF programs
-// need no such care: the kernel detaches them with the process that attached them.
+// supervisor is a child that outlives a killed steering process. It moves the program's processes to the parent
+// cgroup and removes theirs. The kernel detaches the eBPF programs.
 type supervisor struct {
 	child *exec.Cmd
-	alive *os.File // its other end reads end-of-file when this process is gone
+	alive *os.File // its other end returns end-of-file when this process has ended
 }
 
 func (g *cgroup) supervise() (*supervisor, error) {
@@ -27,8 +26,7 @@ func (g *cgroup) supervise() (*supervisor, error) {
 	s.child.Args = []string{supervisorName, g.path, g.parent}
 	s.child.ExtraFiles = []*os.File{theirs}
 	s.child.Dir = "/"
-	// A session of its own: what is sent to the terminal's or the shell's process group
-	// must not end it together with the process that it watches.
+	// In a new session, signals to the terminal's or shell's process group do not end it.
 	s.child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.child.Start(); err != nil {
 		ours.Close()
@@ -37,14 +35,14 @@ func (g *cgroup) supervise() (*supervisor, error) {
 	return s, nil
 }
 
-// end lets the supervisor go and waits for it; the cgroup has been removed before.
+// end stops the supervisor and waits for it. The cgroup must be removed first.
 func (s *supervisor) end() error {
 	return errors.Join(s.alive.Close(), s.child.Wait())
 }
 
 func runSupervisor() {
 	alive := os.NewFile(3, "the steering process")
-	_, _ = alive.Read(make([]byte, 1)) // nobody writes: it returns at the other end's end
+	_, _ = alive.Read(make([]byte, 1)) // returns when the other end closes
 	g := &cgroup{path: os.Args[1], parent: os.Args[2]}
 	deadline := time.Now().Add(10 * time.Second)
 	for {

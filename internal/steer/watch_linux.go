@@ -20,7 +20,7 @@ const (
 	maxSamples = 1 << 18 // over all connections, about 64 MB
 )
 
-// watcher follows the connections of one cgroup. It runs on one goroutine.
+// watcher follows the connections of one cgroup, on one goroutine.
 type watcher struct {
 	cfg     Config
 	group   *cgroup
@@ -30,14 +30,14 @@ type watcher struct {
 	follow  map[uint64]*followed
 	samples int
 	missed  bool
-	refused error // why buffers beyond the ceilings could not be forced
+	refused error // the reason why buffers above the ceilings were not forced
 }
 
-// followed is a connection with the times of its first and last reading.
+// followed is a connection with the times of its first and last sample.
 type followed struct {
 	Connection
-	started, read, ended time.Duration // on CLOCK_MONOTONIC; 0: not yet
-	toForce              bool          // buffers beyond the ceilings are still to be had
+	started, read, ended time.Duration // CLOCK_MONOTONIC; 0: not yet
+	toForce              bool          // buffers above the ceilings are not yet forced
 }
 
 func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*watcher, error) {
@@ -48,14 +48,14 @@ func newWatcher(group *cgroup, entered *ebpf.Map, cfg Config, most ceilings) (*w
 	sockets.InCgroup(group.id)
 	for _, r := range cfg.Rules {
 		if send, receive := most.above(r.Socket); send > 0 || receive > 0 {
-			cfg.Every = min(cfg.Every, 10*time.Millisecond) // forcing should not come late
+			cfg.Every = min(cfg.Every, 10*time.Millisecond) // force soon after the handshake
 		}
 	}
 	return &watcher{cfg: cfg, group: group, most: most, entered: entered, sockets: sockets,
 		follow: map[uint64]*followed{}}, nil
 }
 
-// watch follows the connections until something can be read from done or it is closed.
+// watch follows the connections until done is readable or closed.
 func (w *watcher) watch(done int) error {
 	fds := []unix.PollFd{{Fd: int32(done), Events: unix.POLLIN}, {Fd: int32(w.sockets.Ends.FD()), Events: unix.POLLIN}}
 	next := monotonic()
@@ -84,8 +84,8 @@ func (w *watcher) watch(done int) error {
 	}
 }
 
-// finish reads the connections a last time. Sockets that are gone have their end told
-// by the kernel's worker, which may take a moment: it is waited for, but not for ever.
+// finish takes the last samples. The kernel's worker reports ended sockets with a delay, so finish waits for it, up
+// to a limit.
 func (w *watcher) finish() error {
 	deadline := monotonic() + 500*time.Millisecond
 	for {
@@ -116,7 +116,7 @@ func (w *watcher) all() []*followed {
 	return all
 }
 
-// takeEntered moves what the sock_ops program entered into the followed connections.
+// takeEntered moves connections that the sock_ops program recorded to the followed ones.
 func (w *watcher) takeEntered() error {
 	var key uint64
 	var value []byte
@@ -170,7 +170,7 @@ func (w *watcher) begin(e established) *followed {
 	return f
 }
 
-// read takes a sample of every connection that stands.
+// read takes a sample of every open connection.
 func (w *watcher) read() error {
 	if err := w.takeEntered(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (w *watcher) read() error {
 	return err
 }
 
-// force gives a connection what its rule asks beyond the ceilings, once.
+// force sets a connection's buffers above the ceilings, once.
 func (w *watcher) force(f *followed, s *sockdiag.Socket) {
 	if !f.toForce || s.Inode == 0 {
 		return
@@ -205,16 +205,15 @@ func (w *watcher) force(f *followed, s *sockdiag.Socket) {
 	w.refused = cmp.Or(w.refused, err)
 }
 
-// clip notes whether the system gave less than was asked. Linux grants twice the
-// request, to pay for its bookkeeping.
+// clip records whether the system granted less than requested. Linux grants twice the request for its overhead.
 func (f *followed) clip() {
 	for _, b := range []*transfer.Buffer{&f.Stream.SendBuffer, &f.Stream.ReceiveBuffer} {
 		b.Clipped = b.Granted < 2*b.Requested
 	}
 }
 
-// takeEnds takes the kernel's last account of sockets that ended. Their entries were
-// made before, so those are taken after the messages.
+// takeEnds takes the kernel's last counters of ended sockets. Entries precede these messages, so it takes the
+// entries after reading them.
 func (w *watcher) takeEnds() error {
 	now := monotonic()
 	var ended []*sockdiag.Socket
@@ -261,8 +260,7 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 	w.samples++
 }
 
-// thin drops every other sample of long series, so that a program which runs for days
-// costs no more memory than one that runs for minutes.
+// thin drops every second sample of long series to limit memory.
 func (w *watcher) thin() {
 	w.samples = 0
 	for _, f := range w.follow {
@@ -279,7 +277,7 @@ func (w *watcher) thin() {
 	}
 }
 
-// connections returns what was followed, oldest first.
+// connections returns the followed connections, oldest first.
 func (w *watcher) connections() []Connection {
 	all := w.all()
 	slices.SortFunc(all, func(a, b *followed) int { return cmp.Compare(a.started, b.started) })
