@@ -20,12 +20,12 @@ type AckHolder struct {
 type flowKey [36]byte
 
 type ackState struct {
-	lastAck, lastWindow       uint32 // of the last acknowledgement that left
-	ackKnown                  bool   // last is set
-	full                      int    // payload of a full segment without options
-	packet                    []byte // the waiting packet, or nil
-	pendingAck, waitingWindow uint32 // acknowledgement number and window of packet
-	until                     int64
+	lastAck, lastWindow    uint32 // of the last acknowledgement that left
+	ackKnown               bool   // last is set
+	full                   int    // payload of a full segment without options
+	packet                 []byte // the waiting packet, or nil
+	pendingAck, nextWindow uint32 // acknowledgement number and window of packet
+	until                  int64
 }
 
 const timestampBytes = 12 // of every segment, with their padding
@@ -71,7 +71,7 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 	}
 	switch {
 	case len(tcp) > n, flags&fin != 0, flags&ack == 0, window == 0, s.lastWindow == 0, hasSACK(tcp[:n]):
-	case step < 0, step == 0 && (s.packet == nil && window == s.lastWindow || s.packet != nil && window == s.waitingWindow):
+	case step < 0, step == 0 && (s.packet == nil && window == s.lastWindow || s.packet != nil && window == s.nextWindow):
 	case int(int32(number-s.lastAck)) >= 2*full && step >= 0 && number != s.lastAck:
 	default:
 		if s.packet == nil {
@@ -80,7 +80,7 @@ func (h *AckHolder) Hold(now int64, before int, packet []byte, f Frame) bool {
 		}
 		s.packet = append(s.packet[:0], packet...)
 		s.pendingAck = number
-		s.waitingWindow = window
+		s.nextWindow = window
 		return true
 	}
 	h.forget(s)
@@ -142,7 +142,7 @@ func (h *AckHolder) Pop(now int64) ([]byte, bool) {
 	s := h.pending[0]
 	packet := s.packet
 	s.lastAck = s.pendingAck
-	s.lastWindow = s.waitingWindow
+	s.lastWindow = s.nextWindow
 	s.packet = nil
 	h.pending = h.pending[1:]
 	return packet, true
