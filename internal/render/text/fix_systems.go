@@ -5,9 +5,8 @@ import "github.com/fullpipe-net/fullpipe/internal/remedy"
 // elsewhere has the words of actions that differ on another system than Linux, by action and system.
 var elsewhere = map[remedy.Action]map[remedy.System]string{
 	remedy.OtherControl: {
-		remedy.Windows: "try BBR2 at the sender, on Windows 11 22H2 and Server 2025 or later: netsh int tcp set " +
-			"supplemental " +
-			"template=internet congestionprovider=bbr2",
+		remedy.Windows: "try BBR2 at the sender, on Windows 11 22H2 or later (not documented: read it back with " +
+			"Get-NetTCPSetting): netsh int tcp set supplemental template=internet congestionprovider=bbr2",
 		remedy.FreeBSD: "try another congestion control at the sender: kldload tcp_bbr, then sysctl " +
 			"net.inet.tcp.functions_default=bbr",
 	},
@@ -50,13 +49,13 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 			"route -mtu",
 	},
 	remedy.ProbeMTU: {
-		remedy.MacOS:   "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
+		remedy.MacOS:   "keep net.inet.tcp.pmtud_blackhole_detection at 1, the default, at the sender",
 		remedy.FreeBSD: "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
 	},
 	remedy.InitialWindow: {
-		remedy.Windows: "start with more: Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss " +
-			"at the " +
-			"sender",
+		remedy.Windows: "start with more at the sender, where the system lets the template be set (Server 2012 R2 and " +
+			"later): Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss, and " +
+			"New-NetTransportFilter, without which the template does not act",
 		remedy.FreeBSD: "start with more: sysctl net.inet.tcp.initcwnd_segments at the sender",
 	},
 	remedy.ForgetMetrics: {
@@ -75,9 +74,8 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 		remedy.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
 			"middlebox that " +
 			"strips the option",
-		remedy.MacOS: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that " +
-			"strips the " +
-			"option",
+		remedy.MacOS: "find the middlebox that strips the window scale option, or switch scaling on at the other end: " +
+			"macOS always offers it",
 		remedy.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that " +
 			"strips the " +
 			"option",
@@ -102,9 +100,8 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 		remedy.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
 			"point's " +
 			"queue marks",
-		remedy.MacOS: "mark instead of dropping: net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1, where the " +
-			"narrow " +
-			"point's queue marks",
+		remedy.MacOS: "mark instead of dropping, where the narrow point's queue marks: net.inet.tcp.ecn=1, or in " +
+			"releases without it net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1",
 		remedy.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
 	},
 	remedy.AskSender: {

@@ -19,6 +19,7 @@ type exchange struct {
 	// asked and unasked are samples since the one before which this end's program had written something, after
 	// a message of the other end's since it wrote last, and without one.
 	asked, unasked float64
+	prompt         float64 // of asked, the samples in whose interval that message also came
 	acked          float64 // bytes that it acknowledged
 	queued         float64 // the most that was under way or waited to be
 	mss            float64
@@ -47,7 +48,10 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	case turns > 0:
 		v.Subtype = verdict.RequestResponse
 		e.tellBlocks(values, float64(turns))
-	case v.Limiter != verdict.SendBuffer && e.ownWindow():
+	case e.unevenRequests(v) && e.span >= threshold.FlatShare*e.rtt*e.asked:
+		v.Subtype = verdict.RequestResponse
+		e.tellBlocks(values, 1)
+	case v.Limiter != verdict.SendBuffer && e.ownWindow() || e.unevenRequests(v):
 		v.Subtype = verdict.ProgramWindow
 		code = verdict.WatchedProgramWindow
 		values["program_window_bytes"] = e.level()
@@ -210,6 +214,9 @@ func (w *Watched) exchange() exchange {
 		if i > 0 && s.Acked+s.Queued > w.Samples[i-1].Acked+w.Samples[i-1].Queued {
 			if message {
 				e.asked++
+				if s.Received > w.Samples[i-1].Received {
+					e.prompt++
+				}
 			} else {
 				e.unasked++
 			}
@@ -280,6 +287,20 @@ func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
 	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
 		v[name] = 8 * k * turns * block / (e.rtt + k*max(each-e.rtt, 0))
 	}
+}
+
+// unevenRequests reports whether the program keeps a number of requests of any size in flight. Messages come in at
+// most half of the samples' intervals, each releases a write in the same interval, few writes come without one, and
+// data is always in flight, below every window of TCP's. A writer with a clock of its own matches messages by chance.
+func (e *exchange) unevenRequests(v verdict.Verdict) bool {
+	n := float64(len(e.underWay))
+	return (v.Limiter == verdict.Application || v.Limiter == verdict.Sender) &&
+		e.rtt > 0 && e.asked >= threshold.SureSegments && e.messages <= threshold.ExchangesWait*n &&
+		e.prompt >= threshold.FlatShare*max(e.asked+e.unasked, e.messages) &&
+		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
+		e.underWay[len(e.underWay)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
+		e.window >= threshold.ProgramWindowRoom*e.queued && e.cwnd > e.queued &&
+		e.came <= threshold.ProgramWindowAnswers*e.acked
 }
 
 // level is what three quarters of the samples had under way at the most.
