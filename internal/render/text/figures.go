@@ -22,8 +22,11 @@ func (f figures) time(key string) string {
 // took is "97 % of the time".
 func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
-// loaded is the round trip under load beside the empty path's.
+// loaded is the round trip under load beside the empty path's, where that is known.
 func (f figures) loaded() string {
+	if f["rtt_base_s"] <= 0 {
+		return "round trip " + f.time("rtt_s")
+	}
 	return fmt.Sprintf("round trip %s, %s when empty", f.time("rtt_s"), f.time("rtt_base_s"))
 }
 

@@ -68,8 +68,12 @@ var arrivalRules = []decision[*arrived]{
 	{"full-link", rule.All(arrivalsStand, rule.Any(arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate),
 		rule.All(rule.Not(arrivalsLose), arrivalUtilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)))),
 		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
+	// A receiver that sends little measures few round trips. Probes of a late program show its own delay as well.
+	{"lossy-full-link-by-probes", rule.All(arrivalsLose, probesShowQueue,
+		lateRatio.Below("LateDevice", threshold.LateDevice), arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
+		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
 	// Bursts of a late device may overflow a queue.
-	{"loss-without-queue", rule.All(arrivalsLose, rule.Not(arrivalsQueue),
+	{"loss-without-queue", rule.All(arrivalsLose, rule.Not(arrivalsQueue), rule.Not(probesShowQueue),
 		lateRatio.Below("LateDevice", threshold.LateDevice)),
 		verdict.Congestion, verdict.Medium, nil, verdict.ArrivesWithHoles},
 	{"loss-or-queue", rule.Any(arrivalsLose, arrivalsQueue), verdict.Unknown, verdict.Low, nil, ""},

@@ -61,7 +61,7 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	if name == verdict.CPU {
 		values["time_ratio"] = a.late
 	}
-	if !known {
+	if !known || !longer(a.base, a.rtt) && longer(a.idleEcho, a.loadedEcho) {
 		values["rtt_s"] = a.loadedEcho
 		values["rtt_base_s"] = a.idleEcho
 	} else if a.base > 0 {
