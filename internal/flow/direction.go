@@ -73,6 +73,9 @@ type Direction struct {
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
 	Blocks Blocks
+	// ReaderPaced is the time on the Busy and AppLimited clocks between two moments at which the receiving program left
+	// no room, nanoseconds.
+	ReaderPaced int64
 
 	// From here on stands what every segment needs, close together.
 
@@ -127,7 +130,8 @@ type Direction struct {
 	unaAt    int64 // when una last rose
 	heldAt   int64
 	timerFor int64 // how long the receiver's timer delayed the last acknowledgement
-	block          // the data sent since nothing was outstanding
+	reopening
+	block // the data sent since nothing was outstanding
 
 	waiting  acks
 	echoed   uint32 // the timestamp that the sender echoed last, and when for the first time
@@ -228,6 +232,9 @@ func (d *Direction) run(now int64) {
 		return
 	}
 	d.cur.Clock[d.state] += dt
+	if d.state == Busy || d.state == AppLimited {
+		d.reopening.busy += dt
+	}
 	d.cur.outTime += float64(out) * float64(dt)
 	if d.state == Busy {
 		d.round.busy += dt
@@ -236,6 +243,7 @@ func (d *Direction) run(now int64) {
 
 // settle chooses the clock that runs from now on.
 func (d *Direction) settle() {
+	before := d.state
 	if d.Graph != nil {
 		d.Graph.Outstanding.add(d.at, d.high-d.una)
 		d.Graph.Window.add(d.at, d.window)
@@ -259,6 +267,7 @@ func (d *Direction) settle() {
 	default:
 		d.state = Busy
 	}
+	d.reopened(before)
 }
 
 // tight is how little room keeps a sender waiting: senders do not fill the last few

@@ -5,7 +5,6 @@ package timeline
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -156,17 +155,10 @@ func (t *timeline) judge() Diagnosis {
 	}
 	g.Bands = joined(g.Bands)
 	t.time[verdict.Congestion] += t.synWait()
-	shares := verdict.Shares{}
-	total := 0.0
-	for _, name := range slices.Sorted(maps.Keys(t.time)) { // sums in any other order differ in their last digit
-		total += t.time[name]
-	}
-	for name, d := range t.time {
-		if d > 0 {
-			shares[name] = d / total
-		}
+	shares := t.shares()
+	for name, share := range shares {
 		if name != verdict.Bottleneck && name != verdict.Application && name != verdict.Unknown {
-			g.LostTime += units.Seconds(d / total * t.wall())
+			g.LostTime += units.Seconds(share * t.wall())
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
