@@ -72,7 +72,9 @@ type Direction struct {
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
-	Blocks Blocks
+	// Oversized is nil until a segment was longer than the MSS or was repeated.
+	Oversized *Oversized
+	Blocks    Blocks
 	// ReaderPaced is the time on the Busy and AppLimited clocks between two moments at which the receiving program left
 	// no room, nanoseconds.
 	ReaderPaced int64
@@ -141,7 +143,6 @@ type Direction struct {
 	sacked   ranges
 	passing
 	lostSegments
-	oversized
 	round
 	slicing
 	rtt rttState

@@ -186,7 +186,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		if t.oversized() {
 			v["mss_bytes"] = float64(d.MSS)
 			v["largest_bytes"] = float64(d.MaxSegment)
-			v["lost_bytes"] = float64(d.OversizedLost)
+			v["lost_bytes"] = float64(d.Oversized.Lost)
 			return verdict.CapturedOversized, v
 		}
 		v["icmp_too_big"] = float64(d.TooBig)

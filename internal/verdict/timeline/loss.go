@@ -165,9 +165,9 @@ func stood(s *flow.Slice) bool {
 // oversized reports whether all segments longer than the MSS were lost and hardly any other data. The sender's device
 // does not split its super-segments, or a tunnel carries less than the MSS.
 func (t *timeline) oversized() bool {
-	d := t.d
-	return !d.OversizedPassed && d.OversizedLost >= threshold.FewSegments*int64(d.MSS) &&
-		float64(d.OtherLost) <= threshold.SmallShare*float64(d.OversizedLost)
+	o := t.d.Oversized
+	return o != nil && !o.Passed && o.Lost >= threshold.FewSegments*int64(t.d.MSS) &&
+		float64(o.OtherLost) <= threshold.SmallShare*float64(o.Lost)
 }
 
 // idleRestarts reports whether most of slow start's time followed an idle time (RFC 5681, 4.1).
