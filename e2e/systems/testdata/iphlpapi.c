@@ -142,3 +142,10 @@ ULONG WINAPI SetPerTcp6ConnectionEStats(PMIB_TCP6ROW row, TCP_ESTATS_TYPE type, 
 		return ERROR_NOT_FOUND;
 	return set(1, type, rw);
 }
+
+// Wine's own libraries ask for the list of interfaces: there is none.
+NETIO_STATUS WINAPI GetIfTable2(PMIB_IF_TABLE2 *table)
+{
+	*table = NULL;
+	return ERROR_NOT_SUPPORTED;
+}
