@@ -29,7 +29,7 @@ func (l *loop) conclude(failed bool) {
 	out.Gain = l.proof.gain
 	out.Delay = l.proof.delay
 	out.Others = l.proof.others
-	defer func() { out.Warnings = *l.notes }()
+	defer func() { out.Warnings = l.warnings() }()
 	if len(automatic) == 0 {
 		return
 	}
@@ -75,6 +75,15 @@ func (l *loop) remedies() []Remedy {
 		if !slices.ContainsFunc(all, func(r Remedy) bool { return r.Setup == probed.Setup }) {
 			all = append(all, probed)
 		}
+	}
+	return all
+}
+
+// warnings returns the notes; they name the windows that were granted.
+func (l *loop) warnings() []Statement {
+	all := *l.notes
+	for i := range all {
+		all[i].Setup = l.granted(all[i].Setup)
 	}
 	return all
 }

@@ -29,3 +29,17 @@ func TestTune_NamesTheGrantedWindow(t *testing.T) {
 		t.Errorf("no row is named %s", d.Chosen)
 	}
 }
+
+func TestLoop_WarningsNameTheGrantedWindow(t *testing.T) {
+	l := &loop{runner: &runner{notes: &notes{}}, windows: &windowSearch{}}
+	l.windows.answer.Asked = 1 << 20
+	l.windows.answer.Window = 200_000
+	for _, window := range []int{1 << 20, 64 << 10, 0} {
+		l.notes.add(Statement{Code: GainUnproven, Setup: Setup{Window: window, Streams: 4}})
+	}
+	for i, want := range []int{200_000, 64 << 10, 0} {
+		if got := l.warnings()[i].Setup; got != (Setup{Window: want, Streams: 4}) {
+			t.Errorf("warning %d is about %s, want a window of %d", i, got, want)
+		}
+	}
+}
