@@ -71,6 +71,8 @@ const (
 	PolicedEven   = 1.3 // ratio | capture bank, policer
 	PolicedEvents = 3   // loss events | capture bank, policer
 	PolicedSlices = 8   // slices | capture bank, policer
+	// OversizedEvents is the least number of loss events in which all super-segments were lost.
+	OversizedEvents = 3 // loss events | an outage loses all that is in flight at once
 	// CoarseGrain and CoarseShare: a clock that counts in longer steps than that, and than
 	// that share of the round trip, is too coarse.
 	CoarseGrain    = 500 * time.Microsecond // time | capture bank, clocks of 1 and 10 ms

@@ -166,7 +166,8 @@ func stood(s *flow.Slice) bool {
 // does not split its super-segments, or a tunnel carries less than the MSS.
 func (t *timeline) oversized() bool {
 	o := t.d.Oversized
-	return o != nil && !o.Passed && o.Lost >= threshold.FewSegments*int64(t.d.MSS) &&
+	return o != nil && !o.Passed && t.d.LossEvents >= threshold.OversizedEvents &&
+		o.Lost >= threshold.FewSegments*int64(t.d.MSS) &&
 		float64(o.OtherLost) <= threshold.SmallShare*float64(o.Lost)
 }
 

@@ -118,6 +118,8 @@ func TestJudge_OversizedSegments(t *testing.T) {
 		{"a little longer than the MSS", superSegments(1488, 40, false, 0), verdict.Oversized},
 		{"64 KB in one", superSegments(64240, 12, false, 0), verdict.Oversized},
 		{"one gets through", superSegments(2920, 30, true, 0), ""},
+		{"one outage loses all of them", superSegments(64240, 1, false, 0), ""},
+		{"two outages", superSegments(29200, 2, false, 0), ""},
 		{"segments of the MSS are lost too", superSegments(2920, 30, false, 15), ""},
 	}
 	for _, test := range tests {
