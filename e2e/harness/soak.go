@@ -100,15 +100,8 @@ type Growth struct {
 // warm-up.
 func Soak(t *testing.T, warm, tests int) (g Growth) {
 	t.Helper()
-	// One host may use a quarter of the server's 128 places. A place is free only a moment after its test, so a worker
-	// may hold two.
 	const workers = 16
-	reports := make(chan iperf3.Report)
-	t.Cleanup(func() { close(reports) }) // after the server's end
-	go func() {
-		for range reports {
-		}
-	}()
+	reports := make(chan iperf3.Report, warm+tests)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(ServeIperf3(t, "127.0.0.1:0", reports)))
 	failed := atomic.Int64{}
 	run := func(n int) {
@@ -123,7 +116,9 @@ func Soak(t *testing.T, warm, tests int) (g Growth) {
 					if _, err := transfer.Run(t.Context(), peer, transfer.Spec{Direction: transfer.Up, Bytes: 8192}, nil); err != nil {
 						failed.Add(1)
 						t.Log(err)
+						continue
 					}
+					<-reports // the server frees a test's slot before it reports the test
 				}
 			})
 		}
