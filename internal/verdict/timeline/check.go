@@ -31,18 +31,21 @@ func (t *timeline) oneDirection() verdict.Verdict {
 		"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 }
 
-// gaps makes a direction of which too much is not in the capture unknown. Where neither packets nor
-// acknowledgements show its bytes, as after a jump of the sequence numbers, it has no goodput.
+// jumped reports whether neither packets nor acknowledgements show the direction's bytes, as after a jump of the
+// sequence numbers. Such a direction has no goodput.
+func (t *timeline) jumped() bool {
+	return float64(t.d.Bytes) > threshold.BytesShown*float64(t.d.Shown())
+}
+
+// gaps makes a direction of which too much is not in the capture unknown.
 func (t *timeline) gaps(g *Diagnosis) bool {
 	d := t.d
-	jumped := float64(d.Bytes) > threshold.BytesShown*float64(d.Shown())
-	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !jumped {
+	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !t.jumped() {
 		return false
 	}
 	missing := d.Missing + d.Unseen
-	if jumped {
+	if t.jumped() {
 		missing = max(missing, d.Bytes-d.Captured)
-		g.GoodputBps = 0
 	}
 	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
 		"missing_bytes": float64(missing)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)

@@ -191,6 +191,20 @@ func TestJudge_SequenceJumpIsNoGoodput(t *testing.T) {
 	}
 }
 
+// A capture of one direction has no goodput if its sequence numbers jump.
+func TestJudge_SequenceJumpInOneDirection(t *testing.T) {
+	x := newTape(30*ms, 0)
+	for i := range 50 {
+		x.data(50*ms+int64(i)*ms, i*1460, 1460, 0)
+	}
+	for i := range 50 {
+		x.data(110*ms+int64(i)*ms, 1<<24+i*1460, 1460, 0)
+	}
+	if g, d := x.judge(t); g.GoodputBps != 0 || evidenceOf(&g, verdict.CapturedOneDirection) == nil {
+		t.Errorf("%.0f bit/s of %d bytes, %v", g.GoodputBps, d.Bytes, g.Evidence)
+	}
+}
+
 // A capture that lacks some data and the last acknowledgement still has a goodput.
 func TestJudge_LastACKMissingKeepsGoodput(t *testing.T) {
 	for _, acked := range []int{10, 11, 12, 14} {

@@ -115,6 +115,9 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
 	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base)}
+	if t.jumped() {
+		g.GoodputBps = 0
+	}
 	if len(d.Slices) == 0 && d.Unseen > 0 {
 		g.Verdict = t.oneDirection()
 		return g
