@@ -263,7 +263,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
-	t.blockwise = !t.losing && t.clock(flow.AckTimer) > threshold.PausingShare*t.length
+	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
+		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
 	queued := 0.0
 	probes := 0
 	for i := range d.Slices {

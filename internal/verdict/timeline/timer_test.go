@@ -11,6 +11,13 @@ import (
 // each nanoseconds for a segment. The receiver acknowledges every second segment; a timer acknowledges a last odd one.
 func blockwise(t *testing.T, bytes int, rtt, timer, each int64, timestamps bool) (Diagnosis, *flow.Direction) {
 	t.Helper()
+	return blocksWithTimer(t, 60, 60, bytes, rtt, timer, each, timestamps)
+}
+
+// blocksWithTimer delays the acknowledgement of some blocks. The last block is not one of them.
+func blocksWithTimer(t *testing.T, blocks, delayed, bytes int, rtt, timer, each int64, timestamps bool,
+) (Diagnosis, *flow.Direction) {
+	t.Helper()
 	x := newTape(rtt, 0)
 	mss := 1460
 	if timestamps {
@@ -18,7 +25,7 @@ func blockwise(t *testing.T, bytes int, rtt, timer, each int64, timestamps bool)
 	}
 	at := 2 * rtt
 	pos := 0
-	for range 60 {
+	for block := range blocks {
 		end := pos + bytes
 		arrives := at
 		unacked := 0
@@ -35,7 +42,9 @@ func blockwise(t *testing.T, bytes int, rtt, timer, each int64, timestamps bool)
 		}
 		at = arrives + rtt
 		if unacked > 0 {
-			at += timer
+			if block >= blocks-1-delayed && block < blocks-1 {
+				at += timer
+			}
 			x.ack(at, pos, 4<<20)
 		}
 		at += 60_000
@@ -83,6 +92,19 @@ func TestJudge_SlowLineIsNoDelayedAck(t *testing.T) {
 		for _, bytes := range []int{4 * 1460, 8192, 16 * 1460} { // an even number of segments
 			if _, d := blockwise(t, bytes, 20*ms, 200*ms, each, false); d.TimerWaits > 0 {
 				t.Errorf("%d ms a segment, blocks of %d bytes: %d waits for a timer", each/ms, bytes, d.TimerWaits)
+			}
+		}
+	}
+}
+
+// A single delayed acknowledgement is no pattern, even where it is most of a short transfer.
+func TestJudge_OneDelayedAck(t *testing.T) {
+	for _, blocks := range []int{5, 9} {
+		for _, bytes := range []int{10_000, 36_000} {
+			g, d := blocksWithTimer(t, blocks, 1, bytes, 400_000, 40*ms, 12_000, true)
+			if d.TimerWaits != 1 || g.Subtype == verdict.AckTimer {
+				t.Errorf("%d blocks of %d bytes, %d waits: %s %s (%s) %v", blocks, bytes, d.TimerWaits, g.Confidence, g.Limiter,
+					g.Subtype, g.Shares)
 			}
 		}
 	}
