@@ -75,6 +75,8 @@ type Direction struct {
 	// Oversized is nil until a segment was longer than the MSS or was repeated.
 	Oversized *Oversized
 	Blocks    Blocks
+
+	IdleRestarts IdleRestarts
 	// ReaderPaced is the time on the Busy and AppLimited clocks between two moments at which the receiving program left
 	// no room, nanoseconds.
 	ReaderPaced int64

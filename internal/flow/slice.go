@@ -138,6 +138,20 @@ func (d *Direction) openRound(at int64) {
 		maxOut: d.high - d.una}
 }
 
+const (
+	// minRTO is the least RTO of common systems, nanoseconds. A sender that was idle for longer begins with slow start.
+	minRTO = 200e6
+	// initialSegments is the initial congestion window (RFC 6928), which an idle time does not reduce.
+	initialSegments = 10
+)
+
+// IdleRestarts are slow starts after idle times, with a window that had grown beyond the initial one.
+type IdleRestarts struct {
+	Count     int64
+	Idle      int64 // the idle times before them, nanoseconds
+	SlowStart int64 // time on the SlowStart clock after the first of them, nanoseconds
+}
+
 // closeRound books what only a whole round shows.
 func (d *Direction) closeRound() {
 	r := &d.round
@@ -157,12 +171,19 @@ func (d *Direction) closeRound() {
 		moved := min(r.busy, d.cur.Clock[Busy])
 		d.cur.Clock[Busy] -= moved
 		d.cur.Clock[SlowStart] += moved
+		if d.IdleRestarts.Count > 0 {
+			d.IdleRestarts.SlowStart += moved
+		}
 	} else {
 		d.Silences += r.silent
 		d.Drained += r.drained
 	}
 	r.best = max(r.best, r.maxOut)
-	if r.paused > max(d.RTTMin, 200e6) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
+	if r.paused > max(d.RTTMin, minRTO) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
+		if r.best > initialSegments*int64(max(d.MSS, 536)) {
+			d.IdleRestarts.Count++
+			d.IdleRestarts.Idle += r.paused
+		}
 		r.best = 0
 	}
 }

@@ -196,9 +196,11 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return verdict.CapturedBlackHole, v
 	case verdict.SlowStart:
 		if t.idleRestarts() {
-			v["restarts"] = float64(d.Restarts)
-			v["idle_s"] = t.clock(flow.Idle)
-			v["rtt_s"] = t.base
+			v["restarts"] = float64(d.IdleRestarts.Count)
+			v["idle_s"] = float64(d.IdleRestarts.Idle) / 1e9
+			if t.base > 0 {
+				v["rtt_s"] = t.base
+			}
 			return verdict.CapturedIdleRestart, v
 		}
 		v["round_trips"] = t.length / max(t.base, 1e-6)

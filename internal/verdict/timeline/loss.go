@@ -173,19 +173,5 @@ func (t *timeline) oversized() bool {
 
 // idleRestarts reports whether most of slow start's time followed an idle time (RFC 5681, 4.1).
 func (t *timeline) idleRestarts() bool {
-	var before, after int64
-	idle := false
-	for i := range t.d.Slices {
-		s := &t.d.Slices[i]
-		if idle {
-			after += s.Clock[flow.SlowStart]
-		} else {
-			before += s.Clock[flow.SlowStart]
-		}
-		idle = idle || s.Clock[flow.Idle] >= int64(restartIdle)
-	}
-	return after > before
+	return 2*float64(t.d.IdleRestarts.SlowStart)/1e9 > t.clock(flow.SlowStart)
 }
-
-// restartIdle is the least RTO of common systems: a sender that was idle for longer begins with slow start again.
-const restartIdle = 200 * time.Millisecond

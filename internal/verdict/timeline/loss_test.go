@@ -139,12 +139,15 @@ func TestJudge_IdleRestart(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		messages int
+		largest  int // congestion window, segments
 		idle     int64
-		want     string
+		restarts float64
 	}{
-		{"one transfer", 1, 0, ""},
-		{"idle times between messages", 8, 250 * ms, verdict.IdleRestart},
-		{"messages without idle times", 2, 30 * ms, ""},
+		{"one transfer", 1, 160, 0, 0},
+		{"idle times between messages", 8, 160, 250 * ms, 7},
+		{"messages without idle times", 2, 160, 30 * ms, 0},
+		{"idle times shorter than a round trip", 8, 160, 150 * ms, 0},
+		{"messages of the initial window", 8, 10, 250 * ms, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const rtt = 200 * ms
@@ -152,7 +155,7 @@ func TestJudge_IdleRestart(t *testing.T) {
 			at := 2 * rtt
 			pos := 0
 			for range test.messages {
-				for cwnd := 10; cwnd <= 160; cwnd *= 2 {
+				for cwnd := 10; cwnd <= test.largest; cwnd *= 2 {
 					for i := range cwnd {
 						x.data(at+int64(i)*ms/10, pos, 1460, 0)
 						pos += 1460
@@ -163,8 +166,13 @@ func TestJudge_IdleRestart(t *testing.T) {
 				at += test.idle
 			}
 			g, _ := x.judge(t)
-			if g.Subtype != test.want || g.Limiter != verdict.SlowStart {
+			if (g.Subtype == verdict.IdleRestart) != (test.restarts > 0) || test.restarts > 0 && g.Limiter != verdict.SlowStart {
 				t.Errorf("%s (%s), %s: %v", g.Limiter, g.Subtype, g.Confidence, g.Shares)
+			}
+			e := evidenceOf(&g, verdict.CapturedIdleRestart)
+			idle := e["restarts"] * float64(test.idle) / 1e9
+			if e["restarts"] != test.restarts || e["idle_s"] > idle || e["idle_s"] < 0.9*idle {
+				t.Errorf("%v, want %.0f restarts", e, test.restarts)
 			}
 		})
 	}
