@@ -83,18 +83,14 @@ func carries(s scope, bytes float64) {
 
 // finish checks a direction's figures, the expected gains of its fixes and its evidence.
 func finish(v *verdict.Verdict, fixes []remedy.Fix, s scope, remove drop) {
-	broken := 0
+	broken := check(directionRelations, s, remove)
 	for i := range fixes {
 		if e := fixes[i].Expected; e != nil {
-			s["expected_low_bps"] = e.LowBps
-			s["expected_high_bps"] = e.HighBps
-			remove["expected"] = func() { fixes[i].Expected = nil }
-			broken += check(directionRelations, s, remove)
-			delete(s, "expected_low_bps")
-			delete(s, "expected_high_bps")
+			gain := scope{"goodput_bps": s["goodput_bps"], "expected_low_bps": e.LowBps, "expected_high_bps": e.HighBps}
+			broken += check(directionRelations, gain, drop{"expected": func() { fixes[i].Expected = nil }})
 		}
 	}
-	broken += check(directionRelations, s, remove)
 	delete(s, "rtt_s") // evidence has its own
-	conclude(v, broken+evidence(v, s))
+	removed, causeRemoved := evidence(v, s)
+	conclude(v, broken+removed, causeRemoved)
 }

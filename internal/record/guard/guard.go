@@ -46,37 +46,43 @@ func (s scope) add(name string, value *float64) {
 // drop maps names to functions that remove these figures from a document.
 type drop map[string]func()
 
-// check removes from a document each figure that breaks a relation, and returns how many relations were broken.
-func check(relations []relation, s scope, remove drop) (broken int) {
+// check removes from a document each figure that breaks a relation, and returns how many it removed.
+func check(relations []relation, s scope, remove drop) (removed int) {
 	for i := range relations {
 		r := &relations[i]
 		if r.agrees(s) {
 			continue
 		}
-		broken++
 		for _, name := range r.drops {
-			remove[name]()
-			delete(s, name)
+			if drop := remove[name]; drop != nil {
+				drop()
+				removed++
+				delete(remove, name)
+				delete(s, name)
+			}
 		}
 	}
-	return broken
+	return removed
 }
 
 // evidence removes the pieces of evidence of a verdict that break a relation, and returns how many relations were
-// broken. The figures of the direction are known to each piece.
-func evidence(v *verdict.Verdict, direction scope) (broken int) {
+// broken. The figures of the direction are known to each piece. It also reports whether the first piece was removed,
+// which is the cause in a verdict's sentence.
+func evidence(v *verdict.Verdict, direction scope) (broken int, causeRemoved bool) {
 	kept := make([]verdict.Evidence, 0, len(v.Evidence))
-	for _, e := range v.Evidence {
+	for i, e := range v.Evidence {
 		failed, whole := checkEvidence(&e, direction)
 		broken += failed
 		if !whole {
 			kept = append(kept, e)
+		} else if i == 0 {
+			causeRemoved = true
 		}
 	}
 	if broken > 0 {
 		v.Evidence = kept
 	}
-	return broken
+	return broken, causeRemoved
 }
 
 // checkEvidence removes figures from a piece of evidence. It reports whether the whole piece must go.
@@ -104,11 +110,15 @@ func checkEvidence(e *verdict.Evidence, direction scope) (broken int, whole bool
 }
 
 // conclude lowers the confidence of a verdict that lost figures, and adds that to its evidence.
-func conclude(v *verdict.Verdict, broken int) {
+func conclude(v *verdict.Verdict, broken int, causeRemoved bool) {
 	if broken == 0 {
 		return
 	}
 	v.Confidence = verdict.Lower(v.Confidence)
-	v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.FiguresRemoved,
+	at := len(v.Evidence)
+	if causeRemoved { // the evidence of another limiter does not explain the verdict
+		at = 0
+	}
+	v.Evidence = slices.Insert(v.Evidence, at, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.FiguresRemoved,
 		Values: verdict.Values{"figures": float64(broken)}})
 }

@@ -78,9 +78,9 @@ func TestCaptured_RemovesFigures(t *testing.T) {
 	}
 	goodput = 8e6
 	d = record.CapturedDirection{DurationS: 10, GoodputBps: &goodput,
-		Prediction: &record.CapturedPrediction{LowBps: 7e6, HighBps: 9e6}}
-	if Captured(&d, 10); d.Prediction != nil {
-		t.Errorf("predicted less than was measured: %v", d.Prediction)
+		Prediction: &record.CapturedPrediction{LowBps: 7e6, HighBps: 6e6}}
+	if Captured(&d, 10); d.Prediction != nil || d.Evidence[0].Values["figures"] != 1 {
+		t.Errorf("predicted less than was measured, and two bounds in the wrong order: %v, %v", d.Prediction, d.Evidence)
 	}
 }
 

@@ -33,7 +33,7 @@ func Tune(d *record.TuneDirection) {
 	for _, m := range measured {
 		broken += checkInterval(s, &m.CI95Bps)
 	}
-	conclude(&d.Before.Verdict, broken)
+	conclude(&d.Before.Verdict, broken, false)
 }
 
 func dropCapacity(p *record.TunePath) {

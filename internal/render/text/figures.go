@@ -24,10 +24,23 @@ func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
 // loaded is the round trip under load beside the empty path's, where that is known.
 func (f figures) loaded() string {
-	if f["rtt_base_s"] <= 0 {
-		return "round trip " + f.time("rtt_s")
+	return "round trip " + f.time("rtt_s") + f.known("rtt_base_s", ", %s when empty")
+}
+
+// roundTrip formats the round trip and, after it, the empty path's. It leaves out what is not known.
+func (f figures) roundTrip(format, base string) string {
+	if f["rtt_s"] <= 0 {
+		return ""
 	}
-	return fmt.Sprintf("round trip %s, %s when empty", f.time("rtt_s"), f.time("rtt_base_s"))
+	return fmt.Sprintf(format, f.time("rtt_s")+f.known("rtt_base_s", base))
+}
+
+// known formats a time, "" where it is not known.
+func (f figures) known(key, format string) string {
+	if f[key] <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, f.time(key))
 }
 
 // losses says how little was sent again.
@@ -161,11 +174,9 @@ func sayLocalQueue(f figures) string {
 func sayCapturedFullLink(f figures) string {
 	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
 	if f.has("queue") {
-		text += fmt.Sprintf(", with a standing queue: the round trip was %s, %s when empty", f.time("rtt_s"),
-			f.time("rtt_base_s"))
+		text += ", with a standing queue" + f.roundTrip(": the round trip was %s", ", %s when empty")
 	} else {
-		text += fmt.Sprintf("; faster sending came out no faster (round trip %s, %s when empty)", f.time("rtt_s"),
-			f.time("rtt_base_s"))
+		text += "; faster sending came out no faster" + f.roundTrip(" (round trip %s)", ", %s when empty")
 	}
 	if f.has("window_allows_bps") {
 		text += "; the receiver's window was also full, but would allow " + f.rate("window_allows_bps")

@@ -272,7 +272,10 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the verdict would contradict its own figures: " + f.contradiction()
 	},
 	verdict.FiguresRemoved: func(f figures) string {
-		return count(int(f["figures"]), "figure") + " contradicted the others and is left out, with its sentence"
+		if f["figures"] == 1 {
+			return "1 figure that contradicted the others was removed, with its sentence"
+		}
+		return fmt.Sprintf("%.0f figures that contradicted the others were removed, with their sentences", f["figures"])
 	},
 	verdict.JudgedAgain: func(f figures) string {
 		return "judged again without the input that did not fit: " + f.contradiction()

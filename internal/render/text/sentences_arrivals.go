@@ -6,15 +6,20 @@ func saySenderHadNothing(f figures) string {
 	return "the sending program had nothing queued " + f.took()
 }
 
+// smallPackets formats the round trip of small packets, "" where it is not known.
+func (f figures) smallPackets(format string) string {
+	return f.roundTrip(format, ", %s at the least")
+}
+
 func sayArrivesThroughAQueue(f figures) string {
-	return fmt.Sprintf("%s arrived, and a queue stood in the path: small packets took %s meanwhile, %s at the least",
-		f.rate("steady_bps"), f.time("rtt_s"), f.time("rtt_base_s"))
+	return f.rate("steady_bps") + " arrived, and a queue stood in the path" +
+		f.smallPackets(": small packets took %s")
 }
 
 func sayArrivesWithHoles(f figures) string {
-	return fmt.Sprintf("%s of the segments came after one that was missing, though no queue stood in the path (small "+
-		"packets took %s, %s at the least): %s arrived, %s at best", f.share("out_of_order_ratio"), f.time("rtt_s"),
-		f.time("rtt_base_s"), f.rate("steady_bps"), f.rate("best_bps"))
+	return fmt.Sprintf("%s of the segments came after one that was missing, though no queue stood in the path%s: %s "+
+		"arrived, %s at best", f.share("out_of_order_ratio"), f.smallPackets(" (small packets took %s)"),
+		f.rate("steady_bps"), f.rate("best_bps"))
 }
 
 func saySenderRanLate(f figures) string {
@@ -23,7 +28,6 @@ func saySenderRanLate(f figures) string {
 }
 
 func sayArrivesUnhindered(f figures) string {
-	return fmt.Sprintf("%s arrived without a loss, without a queue (small packets took %s, %s at the least) and with "+
-		"room in the window: nothing but its own host held the sender back", f.rate("steady_bps"), f.time("rtt_s"),
-		f.time("rtt_base_s"))
+	return fmt.Sprintf("%s arrived without a loss, without a queue%s and with room in the window: nothing but its own "+
+		"host held the sender back", f.rate("steady_bps"), f.smallPackets(" (small packets took %s)"))
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -88,8 +89,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f.size("largest_bytes"), f.size("lost_bytes"))
 	},
 	verdict.CapturedIdleRestart: func(f figures) string {
-		return fmt.Sprintf("the congestion window reopened after idle times (%s idle, %.0f restarts), one round trip of %s "+
-			"after another", f.time("idle_s"), f["restarts"], f.time("rtt_s"))
+		return fmt.Sprintf("the congestion window reopened after idle times %s (%.0f, %s in all)", f.took(), f["restarts"],
+			f.time("idle_s")) + f.known("rtt_s", ", doubling each round trip of %s")
 	},
 	verdict.CapturedSlowStart: func(f figures) string {
 		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
@@ -98,9 +99,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.CapturedLoss: func(f figures) string {
 		return fmt.Sprintf("%.0f of %.0f segments were sent again in %.0f recoveries, and the congestion window they left "+
-			"held the sender "+
-			"back %s (round trip %s, %s at the least)", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
-			f.time("rtt_s"), f.time("rtt_base_s"))
+			"held the sender back %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
+			f.roundTrip(" (round trip %s)", ", %s at the least"))
 	},
 	verdict.CapturedFullLink: sayCapturedFullLink,
 	verdict.CapturedQueueBetween: func(f figures) string {
@@ -108,9 +108,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
 	},
 	verdict.CapturedAckQueue: func(f figures) string {
-		return fmt.Sprintf("acknowledgements queued on their way back %s: the round trip was %s, %s when empty, and by "+
-			"their timestamps "+
-			"most of the difference was theirs", f.took(), f.time("rtt_s"), f.time("rtt_base_s"))
+		return fmt.Sprintf("acknowledgements queued on their way back %s%s, and by their timestamps most of the difference "+
+			"was theirs", f.took(), f.roundTrip(": the round trip was %s", ", %s when empty"))
 	},
 	verdict.CapturedSenderWaits: func(f figures) string {
 		lost := "nothing lost and no queue"
@@ -153,7 +152,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.CapturedWaitsSomewhere: func(f figures) string {
 		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+
-			"acknowledgements on their way back; a capture at the sender would tell", f.time("rtt_base_s"), f.took())
+			"acknowledgements on their way back; a capture at the sender would tell",
+			cmp.Or(f.known("rtt_base_s", "%s"), "round trip"), f.took())
 	},
 	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
 	verdict.CapturedUnscaled: fixedSentence(
@@ -174,8 +174,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedBareSynAck: fixedSentence("the SYN-ACK has none of the options that the SYN offered: SYN cookies " +
 		"without timestamps, a middlebox that strips options, or a system that has none"),
 	verdict.CapturedCoarseClock: func(f figures) string {
-		return fmt.Sprintf("the capture's stamps come in steps of %s, too coarse for a round trip of %s", f.time("grain_s"),
-			f.time("rtt_s"))
+		return fmt.Sprintf("the capture's stamps come in steps of %s, too coarse for a round trip%s", f.time("grain_s"),
+			f.known("rtt_s", " of %s"))
 	},
 	verdict.CapturedClockSteps: func(f figures) string {
 		return fmt.Sprintf("the capture's clock stepped back %.0f times", f["steps"])
