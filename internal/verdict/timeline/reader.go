@@ -29,7 +29,7 @@ func (t *timeline) readerPaced(shares verdict.Shares) {
 	if shares[verdict.ReceiverApplication] == 0 || verdict.Headline(shares).Limiter == verdict.ReceiverApplication {
 		return
 	}
-	left := float64(t.d.ReaderPaced) / 1e9 / t.length
+	left := float64(t.d.ReaderPaced) / 1e9 / t.wall() // as the shares are
 	for _, from := range []verdict.Name{verdict.Sender, verdict.Application, verdict.Bottleneck, verdict.Unknown} {
 		moved := min(left, shares[from])
 		left -= moved

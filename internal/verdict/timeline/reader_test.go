@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -130,5 +131,14 @@ func TestJudge_SlowReader(t *testing.T) {
 	}
 	if 10*mixed > far {
 		t.Errorf("%d of %d cases at the receiver are mixed", mixed, far)
+	}
+}
+
+// ReaderPaced is a part of the whole time, which lost SYNs are part of.
+func TestReaderPaced_ShareOfTheWholeTime(t *testing.T) {
+	x := timeline{length: 1, c: &flow.Connection{SYNWait: 1e9}, d: &flow.Direction{ReaderPaced: 5e8},
+		time: map[verdict.Name]float64{verdict.Congestion: 1, verdict.Sender: 0.8, verdict.ReceiverApplication: 0.2}}
+	if got := x.shares()[verdict.ReceiverApplication]; got != 0.1+0.25 {
+		t.Errorf("receiver-application %g, want 0.35", got)
 	}
 }
