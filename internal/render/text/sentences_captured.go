@@ -89,8 +89,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f.size("largest_bytes"), f.size("lost_bytes"))
 	},
 	verdict.CapturedIdleRestart: func(f figures) string {
-		return fmt.Sprintf("the congestion window reopened after idle times %s (%.0f, %s in all)", f.took(), f["restarts"],
-			f.time("idle_s")) + f.known("rtt_s", ", doubling each round trip of %s")
+		return fmt.Sprintf("the congestion window reopened after idle times %s (%s, %s idle)", f.took(),
+			count(int(f["restarts"]), "restart"), f.time("idle_s")) + f.known("rtt_s", ", doubling each round trip of %s")
 	},
 	verdict.CapturedSlowStart: func(f figures) string {
 		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
