@@ -177,8 +177,11 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.Shared = shares(paths, p.Role, window, send)
 	if opt.MaxDelay > 0 && needed > allowed {
 		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
-		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(opt.MaxDelay), paths[narrowest],
-			units.Size(allowed).Exact())
+		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), paths[narrowest], units.Size(allowed).Exact(),
+			units.Time(opt.MaxDelay), paths[widest], 100*p.Shared[widest].Goodput)
+	}
+	if opt.MaxDelay > 0 && !fixed {
+		p.warn(AutomaticDelay, units.Time(opt.MaxDelay))
 	}
 	p.noteEachPath(paths, target)
 	return p, nil

@@ -46,6 +46,10 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			if choose != c.choose {
 				t.Errorf("warnings %v, want a choice: %v", p.Warnings, c.choose)
 			}
+			unbounded := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == AutomaticDelay })
+			if unbounded {
+				t.Errorf("fixed windows are called automatic: %v", p.Warnings)
+			}
 			less := 1.0
 			for i, s := range p.Shared {
 				if !c.choose && s.Goodput < 0.95 {
@@ -60,6 +64,10 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 				t.Errorf("%d bytes suffice", c.window-2920)
 			}
 		})
+	}
+	automatic, err := NewForAll([]Path{lan, wan}, mustTarget(t, "linux"), Options{MaxDelay: ms})
+	if err != nil || !slices.ContainsFunc(automatic.Warnings, func(s Statement) bool { return s.Code == AutomaticDelay }) {
+		t.Errorf("automatic windows keep no bound, and no warning says so: %v, %v", automatic.Warnings, err)
 	}
 	if _, err := NewForAll([]Path{lan, {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
 		t.Error("an impossible second path was taken")

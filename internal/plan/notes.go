@@ -18,6 +18,7 @@ const (
 	FlowCapped            Code = "flow-capped"
 	BeyondLargestWindow   Code = "beyond-largest-window"
 	RateOrDelay           Code = "rate-or-delay"
+	AutomaticDelay        Code = "automatic-delay"
 	MemoryTooSmall        Code = "memory-too-small"
 	AutotuningEnds        Code = "autotuning-ends"
 	NoDynamicSendBuffer   Code = "no-dynamic-send-buffer"

@@ -102,7 +102,7 @@ func writePlanDirections(t *table, d *record.Plan) {
 	}
 }
 
-// writeShared shows how well one window suits each of several paths.
+// writePlanShared shows how well one window suits each of several paths.
 func writePlanShared(w io.Writer, d *record.Plan) {
 	if len(d.Paths) == 0 {
 		return
@@ -115,8 +115,7 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	t := newTable()
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),
-			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), fmt.Sprintf("loses %.0f %%", 100*p.Lost),
-			added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
+			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
 	}
 	t.write(w, "  ")
 }

@@ -43,8 +43,10 @@ var planSentences = map[plan.Code]string{
 	plan.FlowCapped:      "one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f " +
 		"connections",
-	plan.RateOrDelay: "no window gives %s 95 %% of its rate (at least %s) and adds at most %s of delay to %s (at most " +
-		"%s): choose between them; this plan keeps the delay",
+	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, %s at most %s to add no " +
+		"more than %s of delay; the one window keeps the delay, and %s gets %.0f %% of its rate",
+	plan.AutomaticDelay: "windows are automatic here and fill the queue: only the one window, where a program sets it, " +
+		"keeps the bound of %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
 		"some firewalls drop: several connections are the safer way",
