@@ -76,8 +76,13 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", "not needed")
 	}
 	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // those say it of each path
-		t.row("expected", units.Rate(d.ExpectedGoodputBps).String(), fmt.Sprintf("%.0f %% of what the line carries",
-			100*d.FillsRatio))
+		goodput := d.ExpectedGoodputBps
+		fills := d.FillsRatio
+		if d.App != nil && d.App.AllowsBps > 0 && d.App.AllowsBps < goodput {
+			goodput = d.App.AllowsBps
+			fills = d.App.FillsRatio
+		}
+		t.row("expected", units.Rate(goodput).String(), fmt.Sprintf("%.0f %% of what the line carries", 100*fills))
 	}
 }
 
