@@ -157,15 +157,14 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	send := window
 	if fixed {
 		now := wholeSegments(p.presentWindow, p.Path.MSS)
-		switch {
-		case now > p.WindowBytes && !p.bounded:
+		if now > p.WindowBytes && !p.bounded {
 			p.note(PresentWindowLarger, units.Size(window).Exact(), units.Size(now).Exact())
 			window = now
-		case window >= needed:
-			p.note(LeastWindowForAll)
-			fallthrough
-		default:
-			window = p.WindowBytes
+		} else {
+			window = p.WindowBytes // the target or the memory may bound it
+			if window >= needed {
+				p.note(LeastWindowForAll)
+			}
 		}
 		send = p.SendBytes
 		if !p.bounded {

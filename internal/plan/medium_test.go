@@ -74,6 +74,34 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 	}
 }
 
+// TestNewForAll_NotesTheLeastWindowWhereItSuffices checks that a window below the least one, which the target's lack of
+// window scaling or the memory bounds, is not called sufficient.
+func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {
+	lan := Path{RateBps: 100 * mbit, RTT: 300 * time.Microsecond}
+	wan := Path{RateBps: 24 * mbit, RTT: 118 * ms}
+	crowded := lan
+	crowded.Connections = 300
+	crowded.MemoryBytes = 64 << 20
+	for name, c := range map[string]struct {
+		target string
+		paths  []Path
+		noted  bool
+	}{
+		"a window that suffices":   {"windows-2000", []Path{lan, wan}, true},
+		"no window scaling":        {"windows-95", []Path{lan, wan}, false},
+		"memory bounds the window": {"windows-2000", []Path{crowded, wan}, false},
+	} {
+		p, err := NewForAll(c.paths, mustTarget(t, c.target), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == LeastWindowForAll })
+		if noted != c.noted || noted != (p.Shared[1].Goodput >= 0.95) {
+			t.Errorf("%s: a window of %d gives %.3f, noted as sufficient: %v", name, p.SharedWindow, p.Shared[1].Goodput, noted)
+		}
+	}
+}
+
 // TestNewForAll_CountsSendBuffers checks that the table of Windows XP, whose window of 65,535 bytes is larger than the
 // plan's and stays, has the send buffer that the plan sets.
 func TestNewForAll_CountsSendBuffers(t *testing.T) {
