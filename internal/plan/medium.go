@@ -180,7 +180,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 			units.Time(opt.MaxDelay), paths[widest], 100*p.Shared[widest].Goodput)
 	}
 	if opt.MaxDelay > 0 && !fixed {
-		p.warn(AutomaticDelay, units.Time(opt.MaxDelay))
+		p.warn(DelayUnbounded, units.Time(opt.MaxDelay))
 	}
 	p.noteEachPath(paths, target)
 	return p, nil
@@ -199,7 +199,11 @@ func (p *Plan) noteEachPath(paths []Path, target Target) {
 	if p.fixed {
 		return
 	}
-	p.note(CeilingsFollowLargest, p.Shared)
+	follow := CeilingsFollowLargest
+	if target.Family == catalog.Solaris || target.Family == catalog.AIX {
+		follow = SizesFollowLargest
+	}
+	p.note(follow, p.Shared)
 	if target.Family == catalog.Linux {
 		p.note(RouteWindows, p.Shared)
 	}

@@ -46,9 +46,9 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			if choose != c.choose {
 				t.Errorf("warnings %v, want a choice: %v", p.Warnings, c.choose)
 			}
-			unbounded := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == AutomaticDelay })
+			unbounded := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == DelayUnbounded })
 			if unbounded {
-				t.Errorf("fixed windows are called automatic: %v", p.Warnings)
+				t.Errorf("fixed windows are said to keep no bound: %v", p.Warnings)
 			}
 			less := 1.0
 			for i, s := range p.Shared {
@@ -65,9 +65,16 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			}
 		})
 	}
+	for target, want := range map[string]Code{"linux": CeilingsFollowLargest, "aix": SizesFollowLargest,
+		"solaris": SizesFollowLargest} {
+		p, err := NewForAll([]Path{lan, wan}, mustTarget(t, target), Options{})
+		if err != nil || !slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == want }) {
+			t.Errorf("%s: no note %s: %v, %v", target, want, p.Notes, err)
+		}
+	}
 	automatic, err := NewForAll([]Path{lan, wan}, mustTarget(t, "linux"), Options{MaxDelay: ms})
-	if err != nil || !slices.ContainsFunc(automatic.Warnings, func(s Statement) bool { return s.Code == AutomaticDelay }) {
-		t.Errorf("automatic windows keep no bound, and no warning says so: %v, %v", automatic.Warnings, err)
+	if err != nil || !slices.ContainsFunc(automatic.Warnings, func(s Statement) bool { return s.Code == DelayUnbounded }) {
+		t.Errorf("the ceilings keep no bound, and no warning says so: %v, %v", automatic.Warnings, err)
 	}
 	if _, err := NewForAll([]Path{lan, {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
 		t.Error("an impossible second path was taken")

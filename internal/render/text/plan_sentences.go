@@ -45,8 +45,8 @@ var planSentences = map[plan.Code]string{
 		"connections",
 	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, %s at most %s to add no " +
 		"more than %s of delay; the one window keeps the delay, and %s gets %.0f %% of its rate",
-	plan.AutomaticDelay: "windows are automatic here and fill the queue: only the one window, where a program sets it, " +
-		"keeps the bound of %s",
+	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
+		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
 		"some firewalls drop: several connections are the safer way",
@@ -92,6 +92,8 @@ var planSentences = map[plan.Code]string{
 	plan.InterfaceWindows: "an interface can have its own TcpWindowSize, below %s, which wins over the host's: %s",
 	plan.CeilingsFollowLargest: "windows are automatic here: the ceilings follow the largest path, %s; the one " +
 		"window is for programs that set their own",
+	plan.SizesFollowLargest: "every connection gets the window of the largest path here, %s; the one window is for " +
+		"programs that set their own",
 	plan.RouteWindows:       "a route can have its own bound, --route PREFIX --clamp: %s",
 	plan.AutotuningSuffices: "AutoTuningLevelLocal %s is enough: its windows reach %s",
 	plan.TemplatesOfTarget:  "templates: %s",
