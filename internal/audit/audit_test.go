@@ -298,6 +298,7 @@ func TestShellCollectorOnThisHost(t *testing.T) {
 func TestSnapshotsOfOtherMakersAreRefused(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"schema":"fullpipe/plan/v1"}`, "hello",
 		"fullpipe-snapshot 1\nmemory many\nsystem linux", "fullpipe-snapshot 1\n",
+		"----\nStart Port : 49152\nNumber of Ports : 16384\n", "----\nIfLuid : ethernet_32768\nIfIndex : 12\n",
 		netTCPSetting + strings.Repeat("a:b\n", maxWindowsText/4), "SettingName:" + strings.Repeat("x", maxWindowsLine)} {
 		if s, err := ParseSnapshot([]byte(text)); err == nil {
 			t.Errorf("%.100q was taken: %+v", text, s)

@@ -151,9 +151,12 @@ func (w *windowsLines) setting(name, value string) bool {
 		w.found = true
 		return true
 	}
-	entry, known := catalog.Get(catalog.Windows, strings.TrimSuffix(strings.TrimSuffix(name, "Mss"), "Ms"))
-	if !known || entry.Kind != "cmdlet parameter" || w.template == "" {
+	if w.template == "" {
 		return false
+	}
+	entry, known := catalog.Get(catalog.Windows, strings.TrimSuffix(strings.TrimSuffix(name, "Mss"), "Ms"))
+	if !known || entry.Kind != "cmdlet parameter" {
+		return true // one that is not audited
 	}
 	w.Values[w.template+"/"+entry.Name] = value
 	if w.template == "Internet" {
@@ -182,10 +185,11 @@ func (w *windowsLines) global(text string) {
 	w.netsh = append(w.netsh, value)
 	n := len(w.netsh)
 	_, notNumber := strconv.Atoi(value)
+	isState := slices.Contains([]string{"enabled", "disabled", "default"}, w.netsh[0])
 	switch {
 	case strings.Contains(label, "Chimney"):
 		w.Values["Chimney"] = value
-	case n == 2 && notNumber == nil: // of `netsh int tcp show heuristics`: the state, then a threshold
+	case n == 2 && isState && notNumber == nil: // of `netsh int tcp show heuristics`: the state, then a threshold
 		w.today = true
 		w.found = true
 		w.Values["ScalingHeuristics"] = w.netsh[0]

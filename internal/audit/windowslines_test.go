@@ -92,6 +92,9 @@ func TestWindowsOwnTexts(t *testing.T) {
 		"a saved .reg file of NT 4's card": {savedNT4, "windows-2000", "", map[string]string{
 			"Interfaces/E100B1/MTU": "576", "Interfaces/E100B1/TcpWindowSize": "8760"}},
 		"netsh's heuristics in French": {frenchHeuristics, "windows", "", map[string]string{"ScalingHeuristics": "enabled"}},
+		"a template's list with settings that are not audited": {"SettingName : Internet\nAnother : Enabled\n" +
+			"Ports : 49152\nAutoTuningLevelLocal : Normal\n", "windows", "", map[string]string{
+			"AutoTuningLevelLocal": "Normal", "ScalingHeuristics": ""}},
 		"the batch collector on 2000": {batch2000, "windows-2000", "5.0.2195", map[string]string{
 			"DefaultSendWindow": "65536"}},
 	} {

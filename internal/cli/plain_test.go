@@ -32,6 +32,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 	tune := file("tune.json", `{"schema":"fullpipe/tune/v1","directions":3}`)
 	short := file("short.json", `{"schema":"fullpipe/measure/v1","directions":[`)
 	text := file("text.json", `hello`)
+	sentence := file("sentence.json", `{"schema":"fullpipe/rfc6349/v1","directions":[{"criteria":[{"reason":{}}]}]}`)
 	t.Setenv("FULLPIPE_STATE", dir)
 	for _, c := range []struct{ line, want string }{
 		{"measure x --parallel x", `--parallel: "x" is not a number`},
@@ -45,6 +46,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"measure x --label a", `--label: "a" has no = in it`},
 		{"measure x --time soon", "--time: "},
 		{"show " + kind, "directions holds a text instead of a list"},
+		{"show " + sentence, "an object instead of a text"},
 		{"show " + short, "the JSON ends too early"},
 		{"show " + text, "no JSON at byte 1"},
 		{"plan --tune " + tune, "directions holds a number instead of a list"},

@@ -6,6 +6,7 @@ import "math/bits"
 // 1500 bytes.
 const (
 	receiveTruesize = 2304 // a received full segment: page fragment, skb_shared_info, sk_buff
+	defaultMSS      = 536  // TCP_MSS_DEFAULT: segments up to this size leave the payload's share at its default
 	largestSend     = 65536 - 1 - 256
 )
 
@@ -21,11 +22,15 @@ func LinuxGranted(requested, ceiling int) int {
 // LinuxReceiveWindow returns the final advertised window, in bytes, of a granted receive buffer for full segments
 // of mss bytes. Since Linux 6.6 the window is the payload's share of the first full segment's memory, in 256ths
 // (tcp_measure_rcv_mss, tcp_win_from_space). It stops growing when one more segment would not fit
-// (tcp_grow_window). The window scale, chosen for half of the buffer (tcp_select_initial_window), may limit it
-// further.
+// (tcp_grow_window). The initial window, half of the buffer, is granted without growing: two segments of it stay
+// (seen with Linux 6.18), all of it up to an MSS of 536 bytes. The window scale, chosen for half of the buffer
+// (tcp_select_initial_window), may limit it further.
 func LinuxReceiveWindow(granted, mss int) int {
-	share := min(mss*256/receiveTruesize, 255)
-	window := (granted - receiveTruesize) * share / 256
+	initial := granted / 2
+	if mss > defaultMSS {
+		initial = min(initial, 2*mss)
+	}
+	window := max((granted-receiveTruesize)*receiveShare(mss)/256, initial)
 	shift := max(bits.Len(uint(max(granted/2, 0)))-bits.Len(MaxUnscaled), 0)
 	if shift > MaxScale {
 		shift = MaxScale
@@ -34,10 +39,18 @@ func LinuxReceiveWindow(granted, mss int) int {
 	return max(window/mss*mss, min(mss, granted))
 }
 
+// receiveShare returns the payload's share of a received segment's memory, in 256ths.
+func receiveShare(mss int) int {
+	if mss <= defaultMSS {
+		return 128 // TCP_DEFAULT_SCALING_RATIO
+	}
+	return min(mss*256/receiveTruesize, 255)
+}
+
 // LinuxBufferFor returns the SO_RCVBUF in bytes, an even number. Its final advertised window is at least window
 // bytes for full segments of mss bytes. It inverts LinuxReceiveWindow without rounding to whole segments.
 func LinuxBufferFor(window, mss int) int {
-	share := min(mss*256/receiveTruesize, 255)
+	share := receiveShare(mss)
 	granted := (window*256+share-1)/share + receiveTruesize
 	return (granted + 3) / 4 * 2
 }

@@ -58,6 +58,14 @@ func TestLinuxBuffers(t *testing.T) {
 			t.Errorf("%d bytes asked: window %d, seen %d", requested, got, want)
 		}
 	}
+	// Windows of a few segments and of small ones: `measure lab:rate=10mbit,rtt=20ms --receive-buffer` and --mss.
+	for _, c := range []struct{ requested, mss, want int }{{2000, 1448, 1448}, {2920, 1448, 2896}, {4380, 1448, 2896},
+		{2920, 1460, 2920}, {3500, 1460, 2920}, {4380, 1460, 2920}, {5000, 1460, 4380}, {5840, 1460, 5840},
+		{7000, 1460, 7300}, {2920, 524, 2620}, {5840, 524, 5764}, {20000, 524, 19912}} {
+		if got := LinuxReceiveWindow(LinuxGranted(c.requested, 0), c.mss); got != c.want {
+			t.Errorf("%d bytes asked, an MSS of %d: window %d, seen %d", c.requested, c.mss, got, c.want)
+		}
+	}
 	for _, c := range []struct{ granted, write, want int }{{131072, 8192, 80400}, {131072, 16384, 93400},
 		{131072, 65536, 119000},
 		{524288, 8192, 300000}, {524288, 16384, 314000}, {524288, 65536, 342000}, {32768, 16384, 32000},

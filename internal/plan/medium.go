@@ -157,15 +157,14 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	send := window
 	if fixed {
 		now := wholeSegments(p.presentWindow, p.Path.MSS)
-		switch {
-		case now > p.WindowBytes && !p.bounded:
+		if now > p.WindowBytes && !p.bounded {
 			p.note(PresentWindowLarger, units.Size(window).Exact(), units.Size(now).Exact())
 			window = now
-		case window >= needed:
-			p.note(LeastWindowForAll)
-			fallthrough
-		default:
-			window = p.WindowBytes
+		} else {
+			window = p.WindowBytes // the target or the memory may bound it
+			if window >= needed {
+				p.note(LeastWindowForAll)
+			}
 		}
 		send = p.SendBytes
 		if !p.bounded {
@@ -177,8 +176,11 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.Shared = shares(paths, p.Role, window, send)
 	if opt.MaxDelay > 0 && needed > allowed {
 		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
-		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(opt.MaxDelay), paths[narrowest],
-			units.Size(allowed).Exact())
+		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), paths[narrowest], units.Size(allowed).Exact(),
+			units.Time(opt.MaxDelay), paths[widest], 100*p.Shared[widest].Goodput)
+	}
+	if opt.MaxDelay > 0 && !fixed {
+		p.warn(DelayUnbounded, units.Time(opt.MaxDelay))
 	}
 	p.noteEachPath(paths, target)
 	return p, nil
@@ -197,7 +199,11 @@ func (p *Plan) noteEachPath(paths []Path, target Target) {
 	if p.fixed {
 		return
 	}
-	p.note(CeilingsFollowLargest, p.Shared)
+	follow := CeilingsFollowLargest
+	if target.Family == catalog.Solaris || target.Family == catalog.AIX {
+		follow = SizesFollowLargest
+	}
+	p.note(follow, p.Shared)
 	if target.Family == catalog.Linux {
 		p.note(RouteWindows, p.Shared)
 	}

@@ -46,6 +46,10 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			if choose != c.choose {
 				t.Errorf("warnings %v, want a choice: %v", p.Warnings, c.choose)
 			}
+			unbounded := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == DelayUnbounded })
+			if unbounded {
+				t.Errorf("fixed windows are said to keep no bound: %v", p.Warnings)
+			}
 			less := 1.0
 			for i, s := range p.Shared {
 				if !c.choose && s.Goodput < 0.95 {
@@ -61,8 +65,47 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			}
 		})
 	}
+	for target, want := range map[string]Code{"linux": CeilingsFollowLargest, "aix": SizesFollowLargest,
+		"solaris": SizesFollowLargest} {
+		p, err := NewForAll([]Path{lan, wan}, mustTarget(t, target), Options{})
+		if err != nil || !slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == want }) {
+			t.Errorf("%s: no note %s: %v, %v", target, want, p.Notes, err)
+		}
+	}
+	automatic, err := NewForAll([]Path{lan, wan}, mustTarget(t, "linux"), Options{MaxDelay: ms})
+	if err != nil || !slices.ContainsFunc(automatic.Warnings, func(s Statement) bool { return s.Code == DelayUnbounded }) {
+		t.Errorf("the ceilings keep no bound, and no warning says so: %v, %v", automatic.Warnings, err)
+	}
 	if _, err := NewForAll([]Path{lan, {RateBps: -1, RTT: ms}}, mustTarget(t, "linux"), Options{}); err == nil {
 		t.Error("an impossible second path was taken")
+	}
+}
+
+// TestNewForAll_NotesTheLeastWindowWhereItSuffices checks that a window below the least one, which the target's lack of
+// window scaling or the memory bounds, is not called sufficient.
+func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {
+	lan := Path{RateBps: 100 * mbit, RTT: 300 * time.Microsecond}
+	wan := Path{RateBps: 24 * mbit, RTT: 118 * ms}
+	crowded := lan
+	crowded.Connections = 300
+	crowded.MemoryBytes = 64 << 20
+	for name, c := range map[string]struct {
+		target string
+		paths  []Path
+		noted  bool
+	}{
+		"a window that suffices":   {"windows-2000", []Path{lan, wan}, true},
+		"no window scaling":        {"windows-95", []Path{lan, wan}, false},
+		"memory bounds the window": {"windows-2000", []Path{crowded, wan}, false},
+	} {
+		p, err := NewForAll(c.paths, mustTarget(t, c.target), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == LeastWindowForAll })
+		if noted != c.noted || noted != (p.Shared[1].Goodput >= 0.95) {
+			t.Errorf("%s: a window of %d gives %.3f, noted as sufficient: %v", name, p.SharedWindow, p.Shared[1].Goodput, noted)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ var (
 	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
 	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
 	bitRate    = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(bits/sec|bit/s|bps|bytes/sec)`)
-	latency    = regexp.MustCompile(`(?i)(?:latency|ping|\]): +([0-9.]+) *ms`)
+	latency    = regexp.MustCompile(`(?i)(?:latency|ping|\]): +([0-9.]+) *m(?:s|illiseconds)`)
 	jitterText = regexp.MustCompile(`(?i)jitter: *([0-9.]+) *ms`)
 	hop        = regexp.MustCompile(`^ *[0-9]+\.(?:\|--)? *(\S+) +([0-9.]+)% +[0-9]+` + strings.Repeat(` +([0-9.]+)`, 5))
 )
@@ -249,10 +249,10 @@ func parseText(text string) *Pasted {
 			bps *= 8
 		}
 		switch lower := strings.ToLower(line); {
-		case strings.Contains(lower, "download"):
+		case strings.Contains(lower, "download"), strings.Contains(lower, "downlink"): // downlink: macOS networkQuality
 			p.Program = "speed test"
 			p.DownBps = bps
-		case strings.Contains(lower, "upload"):
+		case strings.Contains(lower, "upload"), strings.Contains(lower, "uplink"):
 			p.Program = "speed test"
 			p.UpBps = bps
 		default:

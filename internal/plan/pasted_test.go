@@ -74,6 +74,9 @@ func TestResults(t *testing.T) {
 		"Ookla": {"    Idle Latency:    12.25 ms   (jitter: 0.52ms, low: 11.9ms, high: 13.0ms)\n    Download:   940.12 " +
 			"Mbps (data used: 1.1 GB)\n      Upload:    41.50 Mbps (data used: 50 MB)\n",
 			41.5, 940.12, 12250 * time.Microsecond},
+		"macOS networkQuality": {"==== SUMMARY ====\nUplink capacity: 43.210 Mbps\nDownlink capacity: 234.560 Mbps\n" +
+			"Responsiveness: Medium (233 RPM)\nIdle Latency: 23.500 milliseconds\n", 43.21, 234.56,
+			23500 * time.Microsecond},
 		"Ookla's JSON":         {`{"type":"result","ping":{"jitter":0.5,"latency":9.5},"download":{"bandwidth":12500000},"upload":{"bandwidth":1250000}}`, 10, 100, 9500 * time.Microsecond},
 		"speedtest-cli's JSON": {`{"download": 93e6, "upload": 9e6, "ping": 21.5}`, 9, 93, 21500 * time.Microsecond},
 		"mtr": {"HOST: a                          Loss%   Snt   Last   Avg  Best  Wrst StDev\n  1.|-- gateway              " +

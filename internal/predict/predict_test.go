@@ -3,6 +3,7 @@ package predict
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,5 +181,36 @@ func TestThePublishedSurface(t *testing.T) {
 	}
 	if more := goodput("", 2*bdp, 2*bdp); best < 90 || more > 1.03*best {
 		t.Errorf("%.3g Mbit/s with the product, %.3g with twice as much", best, more)
+	}
+}
+
+// TestTransfer_SaysThatBuffersFollowLinux checks that a receive buffer on another system's stack is warned of where
+// Linux makes another window of it, and that the path setting which the warning names gives the buffer as the window.
+func TestTransfer_SaysThatBuffersFollowLinux(t *testing.T) {
+	for _, c := range []struct {
+		path    string
+		setup   Setup
+		warning string
+		window  int
+	}{
+		{"rate=10mbit,rtt=100ms,stack=windows-95", Setup{ReceiveBuffer: 2920}, "", 2920},
+		{"rate=10mbit,rtt=100ms,stack=windows-2000", Setup{ReceiveBuffer: 17520}, "far.window=17520", 20440},
+		{"rate=10mbit,rtt=100ms,stack=windows-2000", Setup{ReceiveBuffer: 17520, Direction: transfer.Down},
+			"near.window=17520", 20440},
+		{"rate=10mbit,rtt=100ms,stack=windows-2000,far.window=17520", Setup{}, "", 17520},
+		{"rate=10mbit,rtt=100ms", Setup{ReceiveBuffer: 17520}, "", 20272},
+	} {
+		path, err := link.Parse(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Transfer(path, c.setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(a.Warnings, "; ")
+		if a.WindowBytes != c.window || (said == "") != (c.warning == "") || !strings.Contains(said, c.warning) {
+			t.Errorf("%s, %+v: a window of %d, %q", c.path, c.setup, a.WindowBytes, said)
+		}
 	}
 }

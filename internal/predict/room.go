@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // room is a path and a setup as the models need them: one direction, in segments and
@@ -180,6 +181,14 @@ const hosts = 100e-6
 
 func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
 
+// receiverEnd names the end that receives as a path's settings do.
+func receiverEnd(d transfer.Direction) string {
+	if d == transfer.Down {
+		return "near"
+	}
+	return "far"
+}
+
 // receiver settles how far the receiver's window gets.
 func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	r.window = math.Inf(1)
@@ -188,7 +197,13 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	_, _, most := triple(sysctl(receiver, "ipv4.tcp_rmem"))
 	switch {
 	case s.ReceiveBuffer > 0:
-		r.window = float64(model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss)))
+		window := model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss))
+		r.window = float64(window)
+		if receiver.Foreign() && window != s.ReceiveBuffer {
+			r.warn(fmt.Sprintf("%s advertises the whole receive buffer, %s; here, as in the lab, Linux's rules make it a "+
+				"window of %s: for %[1]s itself give %[4]s.window=%[5]d in --path", receiver.Name,
+				units.Size(s.ReceiveBuffer).Exact(), units.Size(window).Exact(), receiverEnd(s.Direction), s.ReceiveBuffer))
+		}
 	case receiver.Window > 0:
 		r.window = float64(receiver.Window)
 		r.factorZero = receiver.Clamped && s.Window == 0 && receiver.Window <= model.MaxUnscaled

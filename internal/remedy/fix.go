@@ -82,7 +82,7 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 		}
 		for _, at := range f.places(s) {
 			fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: at.end, System: at.system,
-				Settings: f.settings(s, at, v), Source: s.Source}
+				Settings: f.settings(s, at, v), Source: s.sourceOn(at.system)}
 			if s.Action == RaiseCeilings && at.system == Linux {
 				fix.Ceiling = ceiling
 			}

@@ -15,7 +15,7 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 		role = plan.Receiver
 	}
 	one := func(name, where, value string) []plan.Setting {
-		return []plan.Setting{{Role: role, Name: name, Where: where, Value: value, Source: s.Source}}
+		return []plan.Setting{{Role: role, Name: name, Where: where, Value: value, Source: s.sourceOn(at.system)}}
 	}
 	const sysctl, inProgram = "sysctl, every new connection of the host", "in the program, before connect() or listen()"
 	const anyTime = "in the program"

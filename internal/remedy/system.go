@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,38 @@ var elsewhere = map[Action][]System{
 	AskSender:      {Windows, Windows10, MacOS, FreeBSD},
 	AskReceiver:    {Windows, Windows10, MacOS, FreeBSD},
 	CaptureSender:  {Windows, Windows10, MacOS, FreeBSD},
+}
+
+// sources says where it is said that an action helps on another system, if Step.Source is of Linux.
+var sources = map[Action]map[System]string{
+	PaceBelow: {Windows: "RFC 2698; learn.microsoft.com: New-NetQosPolicy", MacOS: "RFC 2698; man dnctl(8)",
+		FreeBSD: "RFC 2698; man ipfw(8)"},
+	RemovePacing: {Windows: qosPolicy, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
+	RaiseShaper:  {Windows: qosPolicy, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
+	LowWater:     {MacOS: "xnu: bsd/netinet/tcp.h, TCP_NOTSENT_LOWAT"},
+	ProbeMTU: {MacOS: "RFC 4821; xnu: bsd/netinet/tcp_timer.c, pmtud_blackhole_detection",
+		FreeBSD: "RFC 4821; man tcp(4): pmtud_blackhole_detection"},
+	InitialWindow: {Windows: "RFC 6928; learn.microsoft.com: Set-NetTCPSetting, New-NetTransportFilter",
+		FreeBSD: "RFC 6928; man tcp(4): initcwnd_segments"},
+	ForgetMetrics: {FreeBSD: "man tcp(4): hostcache.purgenow"},
+	RaiseCeilings: {Windows: "learn.microsoft.com: Set-NetTCPSetting, netsh winsock",
+		MacOS: "xnu: bsd/netinet/tcp_subr.c", FreeBSD: "man tcp(4): recvbuf_max, sendbuf_max"},
+	ScaleAsOffered: {Windows: scaleSource, MacOS: scaleSource, FreeBSD: scaleSource},
+	AnswerSYNs: {Windows: "RFC 6298 section 5; learn.microsoft.com: listen", MacOS: "RFC 6298 section 5; man listen(2)",
+		FreeBSD: "RFC 6298 section 5; man listen(2)"},
+	AskSender: {Windows: "RFC 4898; learn.microsoft.com: GetPerTcpConnectionEStats",
+		MacOS: "xnu: net.inet.tcp.pcblist_n", FreeBSD: "man netstat(1)"},
+	AskReceiver: {Windows: "RFC 9293 section 3.8.6", MacOS: "man netstat(1)", FreeBSD: "man netstat(1)"},
+}
+
+const (
+	qosPolicy   = "learn.microsoft.com: Get-NetQosPolicy"
+	scaleSource = "RFC 7323 section 2.2; RFC 4987 section 3.6"
+)
+
+// sourceOn returns where it is said that a step helps on a system.
+func (s Step) sourceOn(system System) string {
+	return cmp.Or(sources[s.Action][system.Family()], s.Source)
 }
 
 // Specific reports whether the words or settings of an action are a system's own.

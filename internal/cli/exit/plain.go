@@ -2,6 +2,7 @@ package exit
 
 import (
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,9 @@ func jsonKind(value string) string {
 }
 
 func goKind(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "text"
+	}
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
 		return "list"

@@ -26,6 +26,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
 
+// limiterSystems are the families whose commands the remedies of limiters name.
+var limiterSystems = []string{catalog.Linux, catalog.Windows, catalog.MacOS, catalog.FreeBSD}
+
 // New returns the command explain.
 func New() *cobra.Command {
 	var system string
@@ -51,9 +54,12 @@ func New() *cobra.Command {
 			if len(args) == 0 {
 				return listParameters(cmd, system)
 			}
-			worded := slices.Contains([]string{"", catalog.Linux, catalog.Windows, catalog.MacOS, catalog.FreeBSD}, system)
 			words := remedy.SystemOf(cmp.Or(system, runtime.GOOS))
-			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0]), words); ok && worded {
+			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0]), words); ok {
+				if system != "" && !slices.Contains(limiterSystems, system) {
+					return exit.Usage("--system", fmt.Sprintf("no remedy names commands of %s", system),
+						strings.Join(limiterSystems, ", "))
+				}
 				if runtime.GOOS != "linux" {
 					limiter.Lab = "" // there are no labs
 				}
@@ -72,8 +78,8 @@ func New() *cobra.Command {
 			return printParameters(cmd, found)
 		},
 	}
-	cmd.Flags().StringVar(&system, "system", "", "only this family; a limiter in its words: "+
-		strings.Join(catalog.Families(), ", "))
+	cmd.Flags().StringVar(&system, "system", "", "only this family: "+strings.Join(catalog.Families(), ", ")+
+		"; for a limiter, the commands of "+strings.Join(limiterSystems, ", "))
 	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
 	return cmd
 }

@@ -12,6 +12,9 @@ import (
 var onlyLinux = regexp.MustCompile(`net\.ipv4|net\.core|\bss -|\btc |\bip (route|tcp)|nstat |TCP_WINDOW_CLAMP|` +
 	`SO_MAX_PACING_RATE|TCP_CONGESTION|congctl|initrwnd|initcwnd\b|lab:`)
 
+// linuxSource matches documents of Linux alone.
+var linuxSource = regexp.MustCompile(`ip-sysctl|tcp\(7\) tcp_|socket\(7\)|\bss\(8\)|\btc\(8\)|\bip-\w+\(8\)|LOWAT;|TCP_INFO`)
+
 func TestFixSentence_SpeaksTheHostsSystem(t *testing.T) {
 	facts := remedy.Facts{GoodputBps: 5e6, PathBps: 50e6, Bytes: 1e6, DurationS: 1, RTTS: 0.1, MSSBytes: 1448,
 		PassingMSS: 1360, Congestion: "cubic"}
@@ -31,6 +34,9 @@ func TestFixSentence_SpeaksTheHostsSystem(t *testing.T) {
 					}
 					for _, f := range fixes {
 						said := FixSentence(f)
+						if found := linuxSource.FindString(f.Source); found != "" {
+							t.Errorf("%s: %q is Linux's: the source of %s is %s", system, found, f.Action, f.Source)
+						}
 						for _, s := range f.Settings {
 							said += " " + s.Name + " " + s.Where
 						}

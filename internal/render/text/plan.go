@@ -76,8 +76,13 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", "not needed")
 	}
 	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // those say it of each path
-		t.row("expected", units.Rate(d.ExpectedGoodputBps).String(), fmt.Sprintf("%.0f %% of what the line carries",
-			100*d.FillsRatio))
+		goodput := d.ExpectedGoodputBps
+		fills := d.FillsRatio
+		if d.App != nil && d.App.AllowsBps > 0 && d.App.AllowsBps < goodput {
+			goodput = d.App.AllowsBps
+			fills = d.App.FillsRatio
+		}
+		t.row("expected", units.Rate(goodput).String(), fmt.Sprintf("%.0f %% of what the line carries", 100*fills))
 	}
 }
 
@@ -102,7 +107,7 @@ func writePlanDirections(t *table, d *record.Plan) {
 	}
 }
 
-// writeShared shows how well one window suits each of several paths.
+// writePlanShared shows how well one window suits each of several paths.
 func writePlanShared(w io.Writer, d *record.Plan) {
 	if len(d.Paths) == 0 {
 		return
@@ -115,8 +120,7 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	t := newTable()
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),
-			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), fmt.Sprintf("loses %.0f %%", 100*p.Lost),
-			added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
+			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
 	}
 	t.write(w, "  ")
 }

@@ -43,8 +43,10 @@ var planSentences = map[plan.Code]string{
 	plan.FlowCapped:      "one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f " +
 		"connections",
-	plan.RateOrDelay: "no window gives %s 95 %% of its rate (at least %s) and adds at most %s of delay to %s (at most " +
-		"%s): choose between them; this plan keeps the delay",
+	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, %s at most %s to add no " +
+		"more than %s of delay; the one window keeps the delay, and %s gets %.0f %% of its rate",
+	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
+		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
 		"some firewalls drop: several connections are the safer way",
@@ -90,6 +92,8 @@ var planSentences = map[plan.Code]string{
 	plan.InterfaceWindows: "an interface can have its own TcpWindowSize, below %s, which wins over the host's: %s",
 	plan.CeilingsFollowLargest: "windows are automatic here: the ceilings follow the largest path, %s; the one " +
 		"window is for programs that set their own",
+	plan.SizesFollowLargest: "every connection gets the window of the largest path here, %s; the one window is for " +
+		"programs that set their own",
 	plan.RouteWindows:       "a route can have its own bound, --route PREFIX --clamp: %s",
 	plan.AutotuningSuffices: "AutoTuningLevelLocal %s is enough: its windows reach %s",
 	plan.TemplatesOfTarget:  "templates: %s",

@@ -288,7 +288,7 @@ func RFC6349TestCells(t *record.RFC6349Test) []string {
 	case t.Subtype == verdict.Policer:
 		limited = t.Subtype
 	}
-	return append(cells, span(RateText(t.GoodputBps), " of ", units.Rate(t.AchievableBps).String()),
+	return append(cells, span(RateText(t.GoodputBps), " of ", RateText(positive(t.AchievableBps))),
 		ratioText(run.TimeRatio), ratioText(run.SteadyRatio), efficiency, delay, limited)
 }
 
@@ -298,6 +298,14 @@ func span(low, between, high string) string {
 		low = strings.TrimSuffix(low, " "+unit)
 	}
 	return low + between + high
+}
+
+// positive returns nil for 0, which is not known.
+func positive(v float64) *float64 {
+	if v == 0 {
+		return nil
+	}
+	return &v
 }
 
 func ratioText(v float64) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -92,5 +93,16 @@ func TestRFC6349Sentences(t *testing.T) {
 		if got := RFC6349Sentence(s); got != "not measured" {
 			t.Errorf("not measured for no known reason: %q", got)
 		}
+	}
+}
+
+// TestRFC6349_UnknownAchievableRate checks that a stored test without an achievable rate has a dash there, not 0 bit/s.
+func TestRFC6349_UnknownAchievableRate(t *testing.T) {
+	goodput := 9e6
+	var out strings.Builder
+	RFC6349(&out, &record.RFC6349{Directions: []record.RFC6349Direction{{Tests: []record.RFC6349Test{{
+		Kind: rfc6349.Full, GoodputBps: &goodput, Runs: []record.RFC6349Run{{SteadyBps: goodput}}}}}}})
+	if !strings.Contains(out.String(), "9 Mbit/s of –") || strings.Contains(out.String(), "0 bit/s") {
+		t.Error(out.String())
 	}
 }
