@@ -46,8 +46,14 @@ func TestFixesOfAPath(t *testing.T) {
 		v       verdict.Verdict
 		control string
 		want    bool
-	}{{verdict.Verdict{Limiter: verdict.Congestion}, "cubic", true}, {verdict.Verdict{Limiter: verdict.Congestion}, "bbr",
-		false}, {policed, "cubic", false}, {policed, "bbr", false}} {
+	}{
+		{verdict.Verdict{Limiter: verdict.Congestion}, "cubic", true},
+		{verdict.Verdict{Limiter: verdict.Congestion}, "bbr", false},
+		{verdict.Verdict{Limiter: verdict.Congestion}, "bbr2", false},
+		{verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Reordering}, "cubic", true},
+		{verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Reordering}, "bbr", false},
+		{policed, "cubic", false}, {policed, "bbr", false},
+	} {
 		var got bool
 		for _, f := range Fixes(c.v, Facts{Congestion: c.control}) {
 			got = got || f.Action == OtherControl

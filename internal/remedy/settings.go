@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -101,11 +102,14 @@ func (f *Facts) window() int {
 
 // otherControl is one that the sender does not use.
 func (f *Facts) otherControl() string {
-	if f.Congestion == "bbr" {
+	if f.usesBBR() {
 		return "cubic"
 	}
 	return "bbr"
 }
+
+// usesBBR reports that the sender's congestion control is a version of BBR.
+func (f *Facts) usesBBR() bool { return strings.HasPrefix(f.Congestion, "bbr") }
 
 // initialWindows returns the attributes of the route at an end, or at both.
 func (f *Facts) initialWindows(s Step, end End) []plan.Setting {
