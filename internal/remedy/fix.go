@@ -50,6 +50,7 @@ type Facts struct {
 	RTTS       float64 // least
 	MSSBytes   int
 	PassingMSS int    // the largest that was measured to get through where larger segments vanish
+	PassingMTU int    // of packets with such segments
 	Congestion string // the sender's
 	// Sender and Receiver are the ends' systems.
 	Sender, Receiver System
