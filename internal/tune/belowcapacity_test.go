@@ -67,13 +67,16 @@ func TestTune_WarnsAboutRetransmissions(t *testing.T) {
 	}
 	d := run(t, peer, nil)
 	said := 0.0
+	before := 0.0
 	for _, w := range d.Warnings {
 		if w.Code == RetransmitsMuch {
 			said = w.Values["retransmitted"]
+			before = w.Values["retransmitted_before"]
 		}
 	}
-	if d.Chosen == nil || d.Chosen.Congestion != lossBlind || said < 0.4 || said > 0.46 {
-		t.Errorf("%+v, %s; said %.2f", d.Chosen, d.Reason.Code, said)
+	if d.Chosen == nil || d.Chosen.Congestion != lossBlind || said < 0.4 || said > 0.46 ||
+		before < 0.005 || before > 0.007 {
+		t.Errorf("%+v, %s; said %.2f, before %.3f", d.Chosen, d.Reason.Code, said, before)
 	}
 }
 
