@@ -50,6 +50,7 @@ type Facts struct {
 	RTTS       float64 // least
 	MSSBytes   int
 	PassingMSS int    // the largest that was measured to get through where larger segments vanish
+	PassingMTU int    // of packets with such segments
 	Congestion string // the sender's
 	// Sender and Receiver are the ends' systems.
 	Sender, Receiver System
@@ -75,9 +76,9 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	}
 	fixes := []Fix{}
 	for _, s := range steps {
-		// Another control does not pass a policer, and one that slows down for each loss carries less than BBR.
-		if s.Action == OtherControl && len(steps) > 1 && v.Limiter == verdict.Congestion &&
-			(v.Subtype == verdict.Policer || v.Subtype == "" && f.Congestion == "bbr") {
+		// Another control does not pass a policer. One that slows down for each loss, real or by reordering, carries less
+		// than BBR.
+		if s.Action == OtherControl && v.Limiter == verdict.Congestion && (v.Subtype == verdict.Policer || f.usesBBR()) {
 			continue
 		}
 		for _, at := range f.places(s) {

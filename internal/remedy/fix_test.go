@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -46,8 +47,14 @@ func TestFixesOfAPath(t *testing.T) {
 		v       verdict.Verdict
 		control string
 		want    bool
-	}{{verdict.Verdict{Limiter: verdict.Congestion}, "cubic", true}, {verdict.Verdict{Limiter: verdict.Congestion}, "bbr",
-		false}, {policed, "cubic", false}, {policed, "bbr", false}} {
+	}{
+		{verdict.Verdict{Limiter: verdict.Congestion}, "cubic", true},
+		{verdict.Verdict{Limiter: verdict.Congestion}, "bbr", false},
+		{verdict.Verdict{Limiter: verdict.Congestion}, "bbr2", false},
+		{verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Reordering}, "cubic", true},
+		{verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Reordering}, "bbr", false},
+		{policed, "cubic", false}, {policed, "bbr", false},
+	} {
 		var got bool
 		for _, f := range Fixes(c.v, Facts{Congestion: c.control}) {
 			got = got || f.Action == OtherControl
@@ -122,6 +129,24 @@ func TestFixes_SegmentSizeThatWasMeasuredToPass(t *testing.T) {
 		}
 		if got != tt.want || fix.Settings == nil {
 			t.Errorf("%s: TCP_MAXSEG %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestFixes_WindowsMTUThatWasMeasuredToPass(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		mtu, mss  int
+		protocol  string
+		wantValue string
+	}{
+		{"IPv4", 1400, 1360, "ipv4", "1400"},
+		{"IPv6", 1280, 1220, "ipv6", "1280"},
+	} {
+		facts := Facts{MSSBytes: 1448, PassingMTU: tt.mtu, PassingMSS: tt.mss, Sender: Windows, Receiver: Windows}
+		got := fixOf(t, Fixes(verdict.Verdict{Limiter: verdict.MTUBlackHole}, facts), SmallerSegment).Settings
+		if len(got) != 1 || got[0].Value != tt.wantValue || !strings.Contains(got[0].Where, " "+tt.protocol+" ") {
+			t.Errorf("%s: %+v", tt.name, got)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -71,13 +72,19 @@ func (f *Facts) settingsElsewhere(s Step, system System, v verdict.Verdict,
 	window := f.window()
 	segments := f.initialWindow()
 	passing := f.PassingMSS >= minMSS
+	protocol := "ipv4"
+	if f.PassingMTU > f.PassingMSS+model.IPHeaders {
+		protocol = "ipv6"
+	}
 	switch {
 	case s.Action == WindowOfBDP && window > 0:
 		return one("SO_RCVBUF", "in the program, before connect() or listen()", strconv.Itoa(window))
 	case s.Action == PaceBelow && windows && rate > 0:
 		return one("ThrottleRateActionBitsPerSecond", "New-NetQosPolicy", strconv.Itoa(int(pacedShare*rate)))
-	case s.Action == SmallerSegment && windows && passing:
-		return one("mtu", "netsh interface ipv4 set subinterface", strconv.Itoa(f.PassingMSS+model.IPHeaders))
+	case s.Action == SmallerSegment && windows:
+		if passing && f.PassingMTU > f.PassingMSS {
+			return one("mtu", "netsh interface "+protocol+" set subinterface", strconv.Itoa(f.PassingMTU))
+		}
 	case s.Action == SmallerSegment && passing:
 		return one("TCP_MAXSEG", "in the program, before connect() or listen()", strconv.Itoa(f.PassingMSS))
 	case s.Action == InitialWindow && windows && segments > 0:
@@ -101,11 +108,14 @@ func (f *Facts) window() int {
 
 // otherControl is one that the sender does not use.
 func (f *Facts) otherControl() string {
-	if f.Congestion == "bbr" {
+	if f.usesBBR() {
 		return "cubic"
 	}
 	return "bbr"
 }
+
+// usesBBR reports that the sender's congestion control is a version of BBR.
+func (f *Facts) usesBBR() bool { return strings.HasPrefix(f.Congestion, "bbr") }
 
 // initialWindows returns the attributes of the route at an end, or at both.
 func (f *Facts) initialWindows(s Step, end End) []plan.Setting {

@@ -231,7 +231,8 @@ func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	if len(d.Streams) > 0 {
 		f.Congestion = d.Streams[0].Congestion
 		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes != nil {
-			f.PassingMSS = *d.ProbedMTUBytes - model.HeadersTo(remote.Addr())
+			f.PassingMTU = *d.ProbedMTUBytes
+			f.PassingMSS = f.PassingMTU - model.HeadersTo(remote.Addr())
 		}
 	}
 	return f

@@ -59,6 +59,7 @@ func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Di
 		facts.Sender = systemOf(ends.Sender())
 		facts.Receiver = systemOf(ends.Receiver())
 		if p.MTU < p.FirstMTU {
+			facts.PassingMTU = p.MTU
 			facts.PassingMSS = p.MTU - p.Headers
 			if p.Timestamps { // TCP_MAXSEG leaves out the option
 				facts.PassingMSS += model.TimestampBytes

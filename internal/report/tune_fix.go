@@ -21,6 +21,7 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 		facts.PathBps = d.Path.CapacityBps
 	}
 	facts.PassingMSS = d.Path.PassingMSS
+	facts.PassingMTU = d.Path.MTU
 	fixes := remedy.Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		tried := triedActions(d)

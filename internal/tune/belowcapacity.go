@@ -23,9 +23,9 @@ type belowCapacity struct {
 const (
 	// mostPacedProbes bounds the runs that look for a pacing rate.
 	mostPacedProbes = 5
-	// cleanRatio is the largest share of retransmitted bytes of a run that keeps below the capacity, keepsPace the share
-	// of its pacing rate that such a run has to carry: slow start and headers take less than the rest.
-	cleanRatio, keepsPace = 0.01, 0.9
+	// keepsPace is the share of its pacing rate that a run below the capacity has to carry: slow start and headers take
+	// less than the rest.
+	keepsPace = 0.9
 	// belowBDP is the smaller of the two windows, as a share of the model's: slow start sends bursts of half a window.
 	belowBDP = 0.75
 	// probeBudget is the share of the budget that the probes may begin their last run in.
@@ -49,7 +49,7 @@ func (b *belowCapacity) lacksQueue() bool {
 	}
 	ratio := stats.Median(retransmitRatios(today))
 	most := 1 + threshold.StandingQueue
-	if ratio >= policedLoss { // a queue that loses so much is a long one
+	if ratio >= threshold.PolicedLoss { // a queue that loses so much is a long one
 		most = 1 + threshold.LongQueue
 	}
 	return len(above) > 0 && stats.Median(above) < most && ratio > threshold.Losing
@@ -125,14 +125,14 @@ func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 			return err
 		}
 		ratio, known := t.retransmitRatio()
-		clean := known && ratio <= cleanRatio && t.Goodput >= keepsPace*rate/line
+		clean := known && ratio <= threshold.PacedClean && t.Goodput >= keepsPace*rate/line
 		if clean && t.Goodput > p.CapacityBps {
 			p.learn(t)
 		}
 		if clean && (b.clean == nil || t.Goodput > b.clean.Goodput) {
 			b.clean = t
 		}
-		if known && ratio > cleanRatio {
+		if known && ratio > threshold.PacedClean {
 			tooFast = rate
 		}
 		if !bracket.observe(clean) || random {
@@ -219,31 +219,39 @@ func (b *belowCapacity) remedies() (all []Remedy) {
 	return all
 }
 
-// refine names a policer by a paced run: the baseline loses much, keeps most of the rate and shows no queue, and just
-// below that rate nothing is lost. A queue that is as short leaves less of the rate: then the kind stays open.
+// refine names a policer by a paced run: the baseline loses much, keeps most of the rate and builds no queue before it
+// loses, and just below that rate nothing is lost. Where a queue shows or less of the rate is left, the kind stays
+// open.
 func (b *belowCapacity) refine(m *Measured) {
 	v := &m.Verdict
 	if b.clean == nil || v.Limiter != verdict.Congestion && v.Limiter != verdict.Unknown || v.Subtype != "" {
 		return
 	}
-	ratio := stats.Median(retransmitRatios(b.seen.baselineRuns()))
+	today := b.seen.baselineRuns()
+	ratio := stats.Median(retransmitRatios(today))
 	paced, _ := b.clean.retransmitRatio()
-	if !(ratio >= policedLoss) {
+	queue, known := queueAtLoss(today)
+	if !(ratio >= threshold.PolicedLoss) || !known {
 		return
 	}
 	evidence := verdict.Evidence{Limiter: verdict.Congestion, Code: verdict.PacedLosesNothing, Values: verdict.Values{
 		"paced_bps": b.clean.Setup.PacingBps, "goodput_bps": b.clean.Goodput, "paced_ratio": paced,
-		"retransmitted_ratio": ratio}}
+		"retransmitted_ratio": ratio, "queue_s": queue.Seconds()}}
 	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
-	if m.Interval.Mid >= threshold.PolicedSteady*b.clean.Goodput && m.Interval.Mid <= tenth*b.clean.Goodput {
-		v.Limiter = verdict.Congestion
-		v.Subtype = verdict.Policer
-		v.Candidates = nil
-		v.Confidence = verdict.Medium
-		// Bursts between losses do not show the rate of a policer.
-		if most, _ := b.seen.mostCarried(); b.path.CapacityBps > max(most, b.clean.Goodput) {
-			b.path.CapacityBps = max(most, b.clean.Goodput)
-			b.path.size(b.clean.result)
-		}
+	formed := threshold.QueueFormed * threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / b.clean.Goodput
+	formed = max(formed, threshold.QueueResolvable*b.clean.result.LeastRTT().Seconds())
+	if queue.Seconds() > formed || m.Interval.Mid < threshold.PolicedSteady*b.clean.Goodput ||
+		m.Interval.Mid > tenth*b.clean.Goodput {
+		return
+	}
+	v.Shares = attribute(v.Shares, []verdict.Name{v.Limiter}, verdict.Congestion)
+	v.Limiter = verdict.Congestion
+	v.Subtype = verdict.Policer
+	v.Candidates = nil
+	v.Confidence = verdict.Medium
+	// Bursts between losses do not show the rate of a policer.
+	if most, _ := b.seen.mostCarried(); b.path.CapacityBps > max(most, b.clean.Goodput) {
+		b.path.CapacityBps = max(most, b.clean.Goodput)
+		b.path.size(b.clean.result)
 	}
 }

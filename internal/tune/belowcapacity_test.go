@@ -67,13 +67,16 @@ func TestTune_WarnsAboutRetransmissions(t *testing.T) {
 	}
 	d := run(t, peer, nil)
 	said := 0.0
+	before := 0.0
 	for _, w := range d.Warnings {
 		if w.Code == RetransmitsMuch {
 			said = w.Values["retransmitted"]
+			before = w.Values["retransmitted_before"]
 		}
 	}
-	if d.Chosen == nil || d.Chosen.Congestion != lossBlind || said < 0.4 || said > 0.46 {
-		t.Errorf("%+v, %s; said %.2f", d.Chosen, d.Reason.Code, said)
+	if d.Chosen == nil || d.Chosen.Congestion != lossBlind || said < 0.4 || said > 0.46 ||
+		before < 0.005 || before > 0.007 {
+		t.Errorf("%+v, %s; said %.2f, before %.3f", d.Chosen, d.Reason.Code, said, before)
 	}
 }
 
@@ -123,20 +126,26 @@ func TestBelowCapacity_Refine(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		bps, ratio   float64
+		queue        float64 // BDPs; 0: a policer
 		paced        float64 // 0: no paced run was clean
 		limiter      verdict.Name
 		want         string
 		evidenceSaid bool
 	}{
-		{"a policer", 44e6, 0.08, 48e6, verdict.Congestion, verdict.Policer, true},
-		{"a policer behind an open verdict", 46e6, 0.1, 48e6, verdict.Unknown, verdict.Policer, true},
-		{"a short queue leaves less", 30e6, 0.03, 48e6, verdict.Congestion, "", true},
-		{"little is lost", 44e6, 0.01, 48e6, verdict.Congestion, "", false},
-		{"pacing loses as well", 44e6, 0.08, 0, verdict.Congestion, "", false},
-		{"a full link", 44e6, 0.08, 48e6, verdict.Bottleneck, "", false},
+		{"a policer", 44e6, 0.08, 0, 48e6, verdict.Congestion, verdict.Policer, true},
+		{"a policer behind an open verdict", 46e6, 0.1, 0, 48e6, verdict.Unknown, verdict.Policer, true},
+		{"a queue of a tenth of the BDP", 44e6, 0.08, 0.1, 48e6, verdict.Congestion, "", true},
+		{"a queue of 0.3 BDP", 44e6, 0.08, 0.3, 48e6, verdict.Congestion, "", true},
+		{"a queue of 0.6 BDP", 46e6, 0.04, 0.6, 48e6, verdict.Unknown, "", true},
+		{"less of the rate is left", 30e6, 0.03, 0, 48e6, verdict.Congestion, "", true},
+		{"little is lost", 44e6, 0.01, 0, 48e6, verdict.Congestion, "", false},
+		{"pacing loses as well", 44e6, 0.08, 0, 0, verdict.Congestion, "", false},
+		{"a full link", 44e6, 0.08, 0, 48e6, verdict.Bottleneck, "", false},
 	} {
 		peer := simpeer.New(shallow(50e6, 30*time.Millisecond, 10, c.bps/48.2e6, 0.1), 1)
 		peer.Path.Drops = c.ratio
+		peer.Policed = c.queue == 0
+		peer.Path.Queue = c.queue * peer.Path.BDP()
 		r, err := transfer.Run(t.Context(), peer, transfer.Spec{Direction: transfer.Up, Time: 4 * time.Second}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -145,11 +154,14 @@ func TestBelowCapacity_Refine(t *testing.T) {
 		if c.paced > 0 {
 			l.compared.below.clean = &Trial{Goodput: c.paced, Setup: Setup{PacingBps: 50e6}, result: r}
 		}
-		m := Measured{Verdict: verdict.Verdict{Limiter: c.limiter}}
+		m := Measured{Verdict: verdict.Verdict{Limiter: c.limiter, Shares: verdict.Shares{c.limiter: 1}}}
 		m.Interval.Mid = c.bps
 		l.compared.below.refine(&m)
 		if v := m.Verdict; v.Subtype != c.want || (len(v.Evidence) > 0) != c.evidenceSaid {
 			t.Errorf("%s: %s, %q, %+v", c.name, v.Limiter, v.Subtype, v.Evidence)
+		}
+		if v := m.Verdict; v.Shares[v.Limiter] != 1 {
+			t.Errorf("%s: %s of %v", c.name, v.Limiter, v.Shares)
 		}
 	}
 }

@@ -120,7 +120,11 @@ func (l *loop) change(target Setup) {
 	out.Chosen = &chosen
 	out.After = &after
 	if ratio := retransmits(l.seen.runsOf(target)); ratio != nil && *ratio > muchRetransmitted {
-		l.notes.add(Statement{Code: RetransmitsMuch, Setup: target, Values: verdict.Values{"retransmitted": *ratio}})
+		values := verdict.Values{"retransmitted": *ratio}
+		if before := retransmits(l.seen.baselineRuns()); before != nil {
+			values["retransmitted_before"] = *before
+		}
+		l.notes.add(Statement{Code: RetransmitsMuch, Setup: target, Values: values})
 	}
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
 	if l.compared.winner != (Setup{}) || l.cfg.Goal == Fair {

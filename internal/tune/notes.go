@@ -56,7 +56,7 @@ const (
 	BudgetSpent        Code = "budget-spent"
 	TakesMoreThanGains Code = "takes-more-than-gains" // Setup, factor, others
 	GainUnproven       Code = "gain-unproven"         // Setup, low, high
-	RetransmitsMuch    Code = "retransmits-much"      // Setup, retransmitted
+	RetransmitsMuch    Code = "retransmits-much"      // Setup, retransmitted, retransmitted_before
 )
 
 // Reasons why a change of a host was kept or taken back.

@@ -59,17 +59,22 @@ func (o *observations) settle(m *Measured, with Setup) {
 	}
 	v.Confidence = counterfactual(v.Limiter, often, best <= m.Interval.Mid/search.Enough &&
 		float64(other.Effective) >= farLarger*float64(effective))
-	shares := verdict.Shares{}
-	for name, share := range v.Shares {
-		if slices.Contains(moved, name) {
-			name = v.Limiter
-		}
-		shares[name] += share
-	}
-	v.Shares = shares
+	v.Shares = attribute(v.Shares, moved, v.Limiter)
 	v.Evidence = append([]verdict.Evidence{{Limiter: v.Limiter, Code: verdict.LargerWindowNoFaster, Values: verdict.Values{
 		"larger_window_bytes": float64(other.Effective), "larger_ratio": float64(other.Effective) / float64(effective),
 		"larger_bps": best}}}, v.Evidence...)
+}
+
+// attribute returns the shares of time with those of some limiters counted as another's.
+func attribute(shares verdict.Shares, from []verdict.Name, to verdict.Name) verdict.Shares {
+	all := verdict.Shares{}
+	for name, share := range shares {
+		if slices.Contains(from, name) {
+			name = to
+		}
+		all[name] += share
+	}
+	return all
 }
 
 // farLarger is the ratio of windows from which on the larger one is out of the way.

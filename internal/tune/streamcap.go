@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // streamProbe measures whether a link that seems full carries more for several connections.
@@ -20,13 +21,7 @@ type streamProbe struct {
 	fills  int               // streams that fill the path
 }
 
-const (
-	firstStreams = 4
-	// streamShare is the share of a single connection's rate that each of several has to carry for a cap per connection.
-	streamShare = 0.8
-	// sameRTT and sameRTTLeast are how much the idle round trip may differ between runs over the same path.
-	sameRTT, sameRTTLeast = 1.1, time.Millisecond
-)
+const firstStreams = 4
 
 // probe measures four streams twice where they carry a tenth more, and then twice as many until that adds no tenth.
 func (p *streamProbe) probe(ctx context.Context) error {
@@ -116,8 +111,9 @@ func (p *streamProbe) refine(v *verdict.Verdict) {
 		return
 	}
 	values := p.found.Values
-	allowed := max(sameRTT*values["rtt_single_s"], values["rtt_single_s"]+sameRTTLeast.Seconds())
-	least := min(values["rtt_single_s"]/sameRTT, values["rtt_single_s"]-sameRTTLeast.Seconds())
+	noise := threshold.SameRTTNoise.Seconds()
+	allowed := max(threshold.SameRTT*values["rtt_single_s"], values["rtt_single_s"]+noise)
+	least := min(values["rtt_single_s"]/threshold.SameRTT, values["rtt_single_s"]-noise)
 	same := values["rtt_several_s"] <= allowed && values["rtt_several_s"] >= least
 	v.Evidence = append([]verdict.Evidence{*p.found}, slices.Clone(v.Evidence)...)
 	switch {
@@ -125,9 +121,9 @@ func (p *streamProbe) refine(v *verdict.Verdict) {
 		v.Limiter = verdict.Unknown
 		v.Confidence = verdict.Low
 		v.Candidates = []verdict.Name{verdict.Bottleneck, verdict.Congestion}
-		v.Shares = verdict.Shares{verdict.Unknown: 1}
+		v.Shares = attribute(v.Shares, []verdict.Name{verdict.Bottleneck}, verdict.Unknown)
 		v.Evidence[0].Limiter = verdict.Unknown
-	case values["least_ratio"] >= streamShare:
+	case values["least_ratio"] >= threshold.StreamShare:
 		v.Subtype = verdict.PerFlow
 	default:
 		v.Subtype = verdict.Shared

@@ -83,10 +83,6 @@ func (t *Trial) loses() bool {
 	return t.result != nil && !t.Lossless && t.Limiter != verdict.MTUBlackHole
 }
 
-// policedLoss is the share of bytes sent again, with no queue to be seen, from which on a policer is
-// looked for: chance rarely loses so many, and its bucket alone holds a short transfer's traffic.
-const policedLoss = 0.02
-
 // retransmitRatio returns the share of the bytes sent that were retransmitted; false where it is not known.
 func (t *Trial) retransmitRatio() (ratio float64, known bool) {
 	if t.result == nil {
@@ -102,7 +98,7 @@ func (t *Trial) RetransmitRatio() *float64 { return retransmits([]*Trial{t}) }
 func (t *Trial) mayBePoliced() bool {
 	return t.Limiter == verdict.Congestion && !t.tellsAPolicer() &&
 		slices.ContainsFunc(t.verdict.Evidence, func(e verdict.Evidence) bool {
-			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= policedLoss
+			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= threshold.PolicedLoss
 		})
 }
 
@@ -139,6 +135,33 @@ func (t *Trial) drained() bool {
 		stands = stands + queued(all[last:])
 	}
 	return stood >= seen*early && 2*stands < late
+}
+
+// queueAtLoss returns how far the round trip was above the shortest one when losses began, in the median of all times
+// that they did. It returns false where none was seen.
+func queueAtLoss(trials []*Trial) (queue time.Duration, known bool) {
+	var queues []float64
+	for _, t := range trials {
+		end := t.result.Sender()
+		if end == nil {
+			continue
+		}
+		for i := range end.Streams {
+			losing := false
+			all := end.Streams[i].Samples
+			for j := 1; j < len(all); j++ {
+				lost := all[j].Retransmitted > all[j-1].Retransmitted
+				if lost && !losing {
+					queues = append(queues, float64(max(all[j-1].RTT, all[j].RTT)-end.LeastRTT()))
+				}
+				losing = lost
+			}
+		}
+	}
+	if len(queues) == 0 {
+		return 0, false
+	}
+	return time.Duration(stats.Median(queues)), true
 }
 
 // lostSince is how many segments a connection sent again after a moment.

@@ -166,7 +166,7 @@ const (
 	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
 	SharedLink Code = "shared-link"
 	// PacedLosesNothing: a paced transfer lost next to nothing. paced_bps (at the IP layer), goodput_bps, paced_ratio,
-	// retransmitted_ratio (without pacing).
+	// retransmitted_ratio (without pacing), queue_s (median round trip above the shortest when losses begin).
 	PacedLosesNothing Code = "paced-loses-nothing"
 	// StreamsCarryMore: several connections carried a tenth more than one. single_bps, streams, total_bps, fill_streams
 	// (as many fill the path), least_ratio (of the slowest of compare_streams, over one alone), rtt_single_s,

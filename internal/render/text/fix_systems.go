@@ -40,9 +40,8 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 	remedy.LowWater: {remedy.MacOS: "set TCP_NOTSENT_LOWAT, so that less waits in the sending host"},
 	remedy.SmallerSegment: {
-		remedy.Windows: "lower the MTU until full segments get through: netsh interface ipv4 set subinterface NAME " +
-			"mtu=BYTES " +
-			"store=persistent",
+		remedy.Windows: "lower the MTU until full segments get through: netsh interface ipv4 (or ipv6) set subinterface " +
+			"NAME mtu=BYTES store=persistent",
 		remedy.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +
 			"ifconfig mtu",
 		remedy.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +

@@ -151,8 +151,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.PacedLosesNothing: func(f figures) string {
 		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: the path drops what exceeds "+
-			"that rate and shows no queueing delay", f.rate("paced_bps"), f.rate("goodput_bps"), f.share("paced_ratio"),
-			f.share("retransmitted_ratio"))
+			"that rate; when it drops, the round trip is %s above the shortest", f.rate("paced_bps"), f.rate("goodput_bps"),
+			f.share("paced_ratio"), f.share("retransmitted_ratio"), f.time("queue_s"))
 	},
 	verdict.StreamsCarryMore: func(f figures) string {
 		return fmt.Sprintf("%.0f connections carried %s together where one carries %s; %.0f fill the path. Of %.0f the "+

@@ -166,16 +166,16 @@ func tuneVerdict(d *record.TuneDirection) string {
 	return "inconclusive, no change: " + d.Reason
 }
 
-// tuneDirectionWorthDoing is what else follows where a window is not the answer, or not all of it: the
-// remedies that were shown to help by a tenth, also beyond what the window gives, and what
-// the limiter calls for.
+// tuneDirectionWorthDoing returns the remedies that were shown to help by a tenth, also beyond what the chosen setup
+// gives.
 func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 	var chosen float64
 	if d.After != nil {
 		chosen = d.After.MedianBps
 	}
 	for _, r := range d.Remedies {
-		if r.CI95 != nil && r.CI95[0] > 1 && r.Factor >= 1.1 && r.GoodputBps >= 1.1*chosen {
+		chosenAlready := d.Chosen != nil && d.Chosen.Name == r.Name
+		if !chosenAlready && r.CI95 != nil && r.CI95[0] > 1 && r.Factor >= 1.1 && r.GoodputBps >= 1.1*chosen {
 			lines = append(lines, fmt.Sprintf("%s, which gave %s (× %s)", r.Name, units.Rate(r.GoodputBps), factor(r.Factor)))
 		}
 	}

@@ -152,8 +152,12 @@ func tuneWarning(s *tune.Statement) string {
 	case tune.BudgetSpent:
 		return "the budget was spent before the search began"
 	case tune.RetransmitsMuch:
-		return fmt.Sprintf("%s retransmits %s of what it sends: it keeps queues full that others share, and takes their "+
-			"capacity", s.Setup, percent(v["retransmitted"]))
+		today := ""
+		if before, ok := v["retransmitted_before"]; ok {
+			today = ", automatic " + percent(before)
+		}
+		return fmt.Sprintf("%s retransmits %s of what it sends%s: retransmissions take capacity from others on the path",
+			s.Setup, percent(v["retransmitted"]), today)
 	case tune.TakesMoreThanGains:
 		return fmt.Sprintf("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves "+
 			"that one × %.2f, so nothing is recommended", s.Setup, v["factor"], v["others"])

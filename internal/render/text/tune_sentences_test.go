@@ -19,7 +19,7 @@ func TestTuneSentences(t *testing.T) {
 	open := &tune.Open{Setup: bbr, Gain: 1.5, Runs: 3, Budget: 2 * time.Minute}
 	far := errors.New("no such module")
 	values := verdict.Values{"share": 0.964, "noise": 0.0123, "factor": 1.25, "others": 0.5, "low": 0.9, "high": 1.1,
-		"mtu": 1400, "first": 1500, "retransmitted": 0.43}
+		"mtu": 1400, "first": 1500, "retransmitted_before": 0.006, "retransmitted": 0.43}
 	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{Window: 500_000}, Open: open,
 		Chosen:    &tune.Chosen{Setup: tune.Setup{Window: 131_072}},
 		Disturbed: &tune.Disturbed{Near: true, Starved: 0.42, Busy: 0.95}}
@@ -87,8 +87,8 @@ func TestTuneSentences(t *testing.T) {
 			"another flow it gives × 1.25 and leaves that one × 0.50, so nothing is recommended"},
 		{tune.GainUnproven, warning, "the proof of congestion control bbr did not show a gain (× 0.90 to × 1.10), so " +
 			"nothing is recommended"},
-		{tune.RetransmitsMuch, warning, "congestion control bbr retransmits 43 % of what it sends: it keeps queues full " +
-			"that others share, and takes their capacity"},
+		{tune.RetransmitsMuch, warning, "congestion control bbr retransmits 43 % of what it sends, automatic 0.6 %: " +
+			"retransmissions take capacity from others on the path"},
 		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},
 		{tune.CostsGoodput, applied, "the change costs goodput (× 1.25)"},
 		{tune.FasterChanged, applied, "shown to be faster with the change"},

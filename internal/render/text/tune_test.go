@@ -44,6 +44,23 @@ func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune
 		&report.System{Target: far})
 }
 
+// A setup that was chosen is not worth trying besides, though its runs beside the baseline gave more than the proof.
+func TestTune_ChosenSetupIsNotWorthTrying(t *testing.T) {
+	const pacing, streams = "pacing at 95 Mbit/s", "4 streams"
+	ci := &[2]float64{1.5, 9}
+	d := record.TuneDirection{Chosen: &record.TuneChosen{Name: pacing}, After: &record.TuneMeasured{MedianBps: 70e6},
+		Remedies: []record.TuneRemedy{{Name: pacing, GoodputBps: 91e6, Factor: 5, CI95: ci},
+			{Name: streams, GoodputBps: 90e6, Factor: 4.9, CI95: ci}}}
+	var out strings.Builder
+	if err := text.Write(&out, &record.Tune{Directions: []record.TuneDirection{d}}); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if strings.Contains(got, pacing+", which gave") || !strings.Contains(got, streams+", which gave") {
+		t.Error(got)
+	}
+}
+
 func TestTuneKeepsTheContract(t *testing.T) {
 	encoded, err := json.Marshal(tuned(t, nil))
 	if err != nil {

@@ -141,6 +141,9 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	switch {
 	case path.Overflows(effective) && path.Drops > 0:
 		t.retransmits = path.Drops
+		if !p.Policed {
+			t.fullRTT = path.BaseRTT() + time.Duration(path.Queue*8/path.CapacityBps()*float64(time.Second))
+		}
 	case path.Loss > 0:
 		t.retransmits = path.Loss
 	default:
@@ -187,8 +190,9 @@ type traffic struct {
 	goodput, window float64
 	length          time.Duration
 	exchange        bool
-	early           float64 // bytes a second above the goodput while the path's EarlyFor lasts
-	retransmits     float64 // share of the bytes sent
+	early           float64       // bytes a second above the goodput while the path's EarlyFor lasts
+	retransmits     float64       // share of the bytes sent
+	fullRTT         time.Duration // when a queue drops; 0: none does
 	streams         int
 	losesNow        bool // one segment is lost in each sample, which is no share
 }
@@ -249,6 +253,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(bytes) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
+					sample.RTT = max(sample.RTT, t.fullRTT)
 					between := math.Min(t.path.CapacityBps(), t.window*8/t.path.BaseRTT().Seconds())
 					sample.DeliveryBps = math.Max(t.goodput, between)
 				}

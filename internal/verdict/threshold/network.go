@@ -96,6 +96,10 @@ const (
 	FirstBurst = 1.3 // ratio | attribution bank, policer; Flach et al. 2016, 3
 	// PolicedSteady is the share of the best later rate that the mean must reach.
 	PolicedSteady = 0.8 // ratio | attribution bank: policers leave 0.86 and more, queues of ten packets 0.78
+	// PolicedLoss is the share of retransmitted bytes, without a queue, from which a policer is looked for, and
+	// PacedClean the largest share that a run paced below its rate retransmits.
+	PolicedLoss = 0.02 // ratio | four recordings of policers: 0.034 to 0.22
+	PacedClean  = 0.01 // ratio | half of PolicedLoss: pacing takes most of the losses away
 	// PolicedTime is how much must be seen after slow start for a rate to be steady: cubic takes
 	// ∛(0.3 W ∕ 0.4) s to grow back from a loss at W segments.
 	PolicedTime = 3 * time.Second // time | RFC 9438, 4.1: 2.5 s at 20 segments, 4.2 s at 100
@@ -118,6 +122,15 @@ const (
 	EvenRoundTrips  = 4    // round trips | a congestion window's saw-tooth and BBR's probes even out
 	// BlackHoleTimeouts in a row with nothing acknowledged are a path that swallows.
 	BlackHoleTimeouts = 2 // timeouts | RFC 8899, 4.3: more than one probe; attribution bank, MTU black hole
+)
+
+// Several connections compared with one.
+const (
+	// StreamShare is the share of a single connection's rate that each of several must carry for a cap per connection.
+	StreamShare = 0.8 // ratio | as PolicedSteady: connections behind a cap do not share, those on a link do
+	// SameRTT and SameRTTNoise are how much the shortest round trip may differ between runs over the same path.
+	SameRTT      = 1.1              // ratio | as StandingQueue
+	SameRTTNoise = time.Millisecond // time | RTT noise of an idle host: 0.1 to 0.3 ms
 )
 
 // Acknowledgements on their way back. Of what the round trip had waited, they waited at
