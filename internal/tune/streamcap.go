@@ -16,6 +16,7 @@ import (
 type streamProbe struct {
 	*runner
 	single *Trial            // the typical baseline run
+	most   float64           // the largest goodput of a baseline run
 	tried  map[int][]*Trial  // by the number of streams
 	found  *verdict.Evidence // several streams carry a tenth more; nil: not shown
 	fills  int               // streams that fill the path
@@ -23,11 +24,11 @@ type streamProbe struct {
 
 const firstStreams = 4
 
-// probe measures four streams twice where they carry a tenth more, and then twice as many until that adds no tenth.
+// probe measures four streams twice where they carry a tenth more than one ever did, and then twice as many until that
+// adds no tenth.
 func (p *streamProbe) probe(ctx context.Context) error {
-	single := p.single.Goodput
 	p.tried = map[int][]*Trial{}
-	best := single
+	best := p.most
 	for n := firstStreams; n <= mostStreams; n *= 2 {
 		for range 2 {
 			t, err := p.run(ctx, n)
@@ -104,8 +105,17 @@ func leastStream(t *Trial) float64 {
 	return t.Goodput * float64(least) / float64(all)
 }
 
+// leavesLinkIdle reports that one connection loses segments and keeps no queue: several recover faster from losses, so
+// that they carry more on a link that nobody shares.
+func (p *streamProbe) leavesLinkIdle() bool {
+	ratio, known := p.single.retransmitRatio()
+	empty := float64(p.single.result.LeastRTT())
+	return known && ratio > threshold.Losing &&
+		float64(p.single.result.MeanRTT()) < (1+threshold.StandingQueue)*empty
+}
+
 // refine names the kind of bottleneck that the streams showed: a cap per connection, a link that others share, or
-// neither where the round trip changed.
+// neither where the round trip changed or one connection leaves the link idle.
 func (p *streamProbe) refine(v *verdict.Verdict) {
 	if p.found == nil || v.Limiter != verdict.Bottleneck {
 		return
@@ -116,14 +126,15 @@ func (p *streamProbe) refine(v *verdict.Verdict) {
 	least := min(values["rtt_single_s"]/threshold.SameRTT, values["rtt_single_s"]-noise)
 	same := values["rtt_several_s"] <= allowed && values["rtt_several_s"] >= least
 	v.Evidence = append([]verdict.Evidence{*p.found}, slices.Clone(v.Evidence)...)
+	capped := values["least_ratio"] >= threshold.StreamShare
 	switch {
-	case !same:
+	case !same || !capped && p.leavesLinkIdle():
 		v.Limiter = verdict.Unknown
 		v.Confidence = verdict.Low
 		v.Candidates = []verdict.Name{verdict.Bottleneck, verdict.Congestion}
 		v.Shares = attribute(v.Shares, []verdict.Name{verdict.Bottleneck}, verdict.Unknown)
 		v.Evidence[0].Limiter = verdict.Unknown
-	case values["least_ratio"] >= threshold.StreamShare:
+	case capped:
 		v.Subtype = verdict.PerFlow
 	default:
 		v.Subtype = verdict.Shared
@@ -144,6 +155,7 @@ func (l *loop) probeStreams(ctx context.Context) error {
 	}
 	l.streams.single = today[0]
 	for _, t := range today {
+		l.streams.most = max(l.streams.most, t.Goodput)
 		if math.Abs(t.Goodput-m.Interval.Mid) < math.Abs(l.streams.single.Goodput-m.Interval.Mid) {
 			l.streams.single = t
 		}

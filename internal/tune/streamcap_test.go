@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -49,6 +50,27 @@ func TestTune_CapPerConnection(t *testing.T) {
 	}
 }
 
+// Several streams carry no more than one where one run alone carried as much.
+func TestStreamProbe_OneRunCarriedAsMuch(t *testing.T) {
+	peer := simpeer.New(wide(), 1)
+	peer.FlowBps = 193e6
+	l := newLoop(Config{Peer: peer}, transfer.Up)
+	single, err := l.try(t.Context(), l.with(Setup{}, time.Second, Today))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.path.learn(&single)
+	for _, c := range []struct {
+		most float64
+		want bool
+	}{{single.Goodput, true}, {760e6, false}} {
+		p := &streamProbe{runner: l.runner, single: &single, most: c.most}
+		if err := p.probe(t.Context()); err != nil || (p.found != nil) != c.want {
+			t.Errorf("one run carried %.0f Mbit/s: %+v, %v", c.most/1e6, p.found, err)
+		}
+	}
+}
+
 // The streams stay within the payload that may be moved.
 func TestTune_StreamsStayWithinMaxBytes(t *testing.T) {
 	peer := simpeer.New(wide(), 1)
@@ -70,17 +92,29 @@ func TestStreamProbe_Kind(t *testing.T) {
 		name            string
 		least           float64
 		single, several time.Duration
+		idle            bool // one connection loses and keeps no queue
 		limiter         verdict.Name
 		subtype         string
 	}{
-		{"each as fast as one", 0.99, 20e6, 20e6, verdict.Bottleneck, verdict.PerFlow},
-		{"just fast enough", 0.8, 20e6, 20e6, verdict.Bottleneck, verdict.PerFlow},
-		{"one is slower", 0.79, 20e6, 20e6, verdict.Bottleneck, verdict.Shared},
-		{"another path", 0.99, 20e6, 35e6, verdict.Unknown, ""},
-		{"a shorter path", 0.99, 20e6, 12e6, verdict.Unknown, ""},
-		{"a host's own scatter", 0.99, 1e6, 1.9e6, verdict.Bottleneck, verdict.PerFlow},
+		{"each as fast as one", 0.99, 20e6, 20e6, false, verdict.Bottleneck, verdict.PerFlow},
+		{"just fast enough", 0.8, 20e6, 20e6, false, verdict.Bottleneck, verdict.PerFlow},
+		{"one is slower", 0.79, 20e6, 20e6, false, verdict.Bottleneck, verdict.Shared},
+		{"one loses and leaves the link idle", 0.3, 20e6, 20e6, true, verdict.Unknown, ""},
+		{"each loses at its cap", 0.99, 20e6, 20e6, true, verdict.Bottleneck, verdict.PerFlow},
+		{"another path", 0.99, 20e6, 35e6, false, verdict.Unknown, ""},
+		{"a shorter path", 0.99, 20e6, 12e6, false, verdict.Unknown, ""},
+		{"a host's own scatter", 0.99, 1e6, 1.9e6, false, verdict.Bottleneck, verdict.PerFlow},
 	} {
-		p := &streamProbe{found: &verdict.Evidence{Values: verdict.Values{"least_ratio": c.least,
+		path := wide()
+		if c.idle {
+			path = shallow(1e9, 20*time.Millisecond, 40, 0.8, 0.3)
+		}
+		r, err := transfer.Run(t.Context(), simpeer.New(path, 1), transfer.Spec{Direction: transfer.Up, Time: time.Second},
+			nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &streamProbe{single: &Trial{result: r}, found: &verdict.Evidence{Values: verdict.Values{"least_ratio": c.least,
 			"rtt_single_s": c.single.Seconds(), "rtt_several_s": c.several.Seconds()}}}
 		v := verdict.Verdict{Limiter: verdict.Bottleneck}
 		if p.refine(&v); v.Limiter != c.limiter || v.Subtype != c.subtype {
