@@ -146,7 +146,7 @@ func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 		sender.SendBuffer = chosen.SendBuffer
 		receiver.ReceiveBuffer = chosen.ReceiveBuffer
 		receiver.Clamp = chosen.Clamp
-		t.Spec.Near.Force = true // today's transfers get what any program gets
+		t.Spec.Near.Force = true // only here: baseline runs get what any program gets
 		// A web server's send buffer cannot be had; it may be large enough as it is.
 		var refused *transfer.Unsupported
 		if errors.As(r.check(&t), &refused) && refused.Field == "Far.SendBuffer" {
