@@ -17,12 +17,11 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 	remedy.PaceBelow: {
 		remedy.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
-			"sender, or " +
-			"a program that paces itself",
-		remedy.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that " +
-			"paces itself",
-		remedy.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that " +
-			"paces itself",
+			"sender, or a program that paces itself",
+		remedy.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that paces " +
+			"itself",
+		remedy.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that paces " +
+			"itself",
 	},
 	remedy.RemovePacing: {
 		remedy.Windows: "raise or remove the throttle on the sender (Get-NetQosPolicy)",
@@ -30,9 +29,8 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 		remedy.FreeBSD: "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
 	},
 	remedy.RaiseShaper: {
-		remedy.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its " +
-			"interface's speed " +
-			"(Get-NetAdapter)",
+		remedy.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its interface's " +
+			"speed (Get-NetAdapter)",
 		remedy.MacOS: "raise or remove the pipe on the sending host (dnctl list), or look at its interface's speed " +
 			"(ifconfig)",
 		remedy.FreeBSD: "raise or remove the pipe on the sending host (ipfw pipe show), or look at its interface's speed " +
@@ -42,10 +40,10 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	remedy.SmallerSegment: {
 		remedy.Windows: "lower the MTU until full segments get through: netsh interface ipv4 (or ipv6) set subinterface " +
 			"NAME mtu=BYTES store=persistent",
-		remedy.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +
-			"ifconfig mtu",
-		remedy.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or " +
-			"route -mtu",
+		remedy.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or ifconfig " +
+			"mtu",
+		remedy.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or route " +
+			"-mtu",
 	},
 	remedy.ProbeMTU: {
 		remedy.MacOS:   "keep net.inet.tcp.pmtud_blackhole_detection at 1, the default, at the sender",
@@ -53,17 +51,16 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 	remedy.InitialWindow: {
 		remedy.Windows: "start with more at the sender, where the system lets the template be set (Server 2012 R2 and " +
-			"later): Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss, and " +
-			"New-NetTransportFilter, without which the template does not act",
+			"later): Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss, and New-NetTransportFilter, " +
+			"without which the template does not act",
 		remedy.FreeBSD: "start with more: sysctl net.inet.tcp.initcwnd_segments at the sender",
 	},
 	remedy.ForgetMetrics: {
 		remedy.FreeBSD: "forget the metrics of earlier connections: sysctl net.inet.tcp.hostcache.purgenow=1",
 	},
 	remedy.RaiseCeilings: {
-		remedy.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the " +
-			"receiver, netsh " +
-			"winsock set autotuning on at the sender",
+		remedy.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the receiver, " +
+			"netsh winsock set autotuning on at the sender",
 		remedy.MacOS: "raise the ceilings of automatic buffers: net.inet.tcp.autorcvbufmax and autosndbufmax, and " +
 			"kern.ipc.maxsockbuf above both (fullpipe plan --target macos computes them)",
 		remedy.FreeBSD: "raise the ceilings of automatic buffers: net.inet.tcp.recvbuf_max and sendbuf_max, and " +
@@ -71,13 +68,11 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 	remedy.WindowScaling: {
 		remedy.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
-			"middlebox that " +
-			"strips the option",
+			"middlebox that strips the option",
 		remedy.MacOS: "find the middlebox that strips the window scale option, or switch scaling on at the other end: " +
 			"macOS always offers it",
-		remedy.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that " +
-			"strips the " +
-			"option",
+		remedy.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that strips " +
+			"the option",
 	},
 	remedy.ScaleAsOffered: {
 		remedy.Windows: scaleAsOffered,
@@ -85,20 +80,16 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 		remedy.FreeBSD: scaleAsOffered,
 	},
 	remedy.AnswerSYNs: {
-		remedy.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one " +
-			"and its " +
-			"connection limit, or loss on the path",
-		remedy.MacOS: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
-			"backlog and " +
-			"kern.ipc.somaxconn), a firewall or its connection limit, or loss on the path",
+		remedy.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one and " +
+			"its connection limit, or loss on the path",
+		remedy.MacOS: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's backlog " +
+			"and kern.ipc.somaxconn), a firewall or its connection limit, or loss on the path",
 		remedy.FreeBSD: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
-			"backlog and " +
-			"kern.ipc.soacceptqueue), a firewall or its connection limit, or loss on the path",
+			"backlog and kern.ipc.soacceptqueue), a firewall or its connection limit, or loss on the path",
 	},
 	remedy.MarkCongestion: {
 		remedy.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
-			"point's " +
-			"queue marks",
+			"point's queue marks",
 		remedy.MacOS: "mark instead of dropping, where the narrow point's queue marks: net.inet.tcp.ecn=1, or in " +
 			"releases without it net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1",
 		remedy.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
@@ -111,19 +102,15 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 	remedy.AskReceiver: {
 		remedy.Windows: openPrefix + "run fullpipe why on the receiving host, or capture there: a window that shrinks to " +
-			"0 is a " +
-			"program that does not read, one that stays the same a window that is too small",
+			"0 is a program that does not read, one that stays the same a window that is too small",
 		remedy.MacOS: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
-			"that does " +
-			"not read, an empty one a window that is too small",
-		remedy.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
-			"that " +
-			"does not read, an empty one a window that is too small",
+			"that does not read, an empty one a window that is too small",
+		remedy.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a " +
+			"program that does not read, an empty one a window that is too small",
 	},
 	remedy.CaptureSender: {
-		remedy.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, " +
-			"then pktmon " +
-			"etl2pcap and fullpipe diagnose)",
+		remedy.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, then " +
+			"pktmon etl2pcap and fullpipe diagnose)",
 		remedy.MacOS: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
 			"diagnose it",
 		remedy.FreeBSD: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
@@ -134,9 +121,7 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 // openPrefix begins the words of actions that change nothing.
 const openPrefix = "to tell: "
 
-const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving " +
-	"program"
+const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving program"
 
-const scaleAsOffered = "have the receiver keep the window scale that its handshake agreed on: look for a " +
-	"firewall or a " +
-	"load balancer that changes the option; larger buffers do not help"
+const scaleAsOffered = "have the receiver keep the window scale that its handshake agreed on: look for a firewall " +
+	"or a load balancer that changes the option; larger buffers do not help"
