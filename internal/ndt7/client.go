@@ -63,7 +63,7 @@ func (e *brokenError) Error() string {
 		"failed to write frame: ", "failed to read frame header: ", "failed to read frame payload: "} {
 		text = strings.TrimPrefix(text, step) // the library's part of the message
 	}
-	return "the ndt7 server does not keep to WebSocket: " + text
+	return "the ndt7 server violated the WebSocket protocol: " + text
 }
 
 func (e *brokenError) Unwrap() error { return e.err }
@@ -247,7 +247,8 @@ func (c *client) upload(ctx context.Context) error {
 		if c.spec.Bytes > 0 {
 			n = int(min(int64(n), max(c.spec.Bytes-c.bytes, 1<<10)))
 		}
-		if err = c.ws.Write(ctx, websocket.MessageBinary, payload()[:n]); err == nil {
+		err = c.ws.Write(ctx, websocket.MessageBinary, payload()[:n])
+		if err == nil {
 			c.bytes += int64(n)
 			c.share = c.conn.payloadShare(c.bytes)
 		}

@@ -109,9 +109,9 @@ type silentSSHError struct {
 
 func (e *silentSSHError) Error() string {
 	if e.login {
-		return fmt.Sprintf("the far end logged in and then said nothing for %v", e.within)
+		return fmt.Sprintf("the far end logged in but sent nothing for %v", e.within)
 	}
-	return fmt.Sprintf("nothing was heard of the far end within %v", e.within)
+	return fmt.Sprintf("the far end did not respond within %v", e.within)
 }
 
 func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, error) {
@@ -170,7 +170,8 @@ func (s *sshSession) start(ctx context.Context, program string) error {
 	if program != "" {
 		go s.send(stdin, program) // if it fails, no server starts
 	}
-	if err = s.awaitSigns(ctx, ready, program != ""); err == nil {
+	err = s.awaitSigns(ctx, ready, program != "")
+	if err == nil {
 		return nil
 	}
 	s.stdin.Close()

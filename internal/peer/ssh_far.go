@@ -29,7 +29,8 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	if !o.Copy {
 		return hello + "fullpipe " + serveFlags, "", nil
 	}
-	if program, err = os.Executable(); err != nil {
+	program, err = os.Executable()
+	if err != nil {
 		return "", "", err
 	}
 	info, err := os.Stat(program)
@@ -54,7 +55,7 @@ func (t sshTarget) checkSameSystem(ctx context.Context) error {
 	const maxName = 4 << 10 // bytes
 	out, says, err := runBounded(ctx, t.command(nil, "uname -sm"), defaultSSHTimeouts.loginTimeout(), maxName)
 	if err != nil {
-		return &SSHError{t.host, fmt.Errorf("ask for its system: %w: %s", err, says.last()), "ssh " + t.host +
+		return &SSHError{t.host, fmt.Errorf("query its system: %w: %s", err, says.last()), "ssh " + t.host +
 			" by hand, until it works"}
 	}
 	there := strings.ToLower(string(bytes.TrimSpace(out)))
@@ -85,7 +86,7 @@ func runBounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, most in
 	err = cmd.Wait()
 	switch {
 	case out.over:
-		err = fmt.Errorf("it says more than %v", units.Size(most))
+		err = fmt.Errorf("its output exceeds %v", units.Size(most))
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
@@ -172,7 +173,7 @@ func (p *tunnelPeer) Check(t transfer.Test) error {
 		return err
 	case spec.Near != (transfer.Socket{}) || spec.Far != (transfer.Socket{}):
 		return &transfer.Unsupported{Field: "Near and Far",
-			Why: "through the tunnel the path is crossed by ssh's own connection, which nobody here can set"}
+			Why: "through the tunnel, ssh's own connection crosses the path; fullpipe cannot set its socket"}
 	}
 	return p.Peer.Check(t)
 }

@@ -63,14 +63,14 @@ func TestSSH_EndsSilentFarEnds(t *testing.T) {
 		script, want string
 		times        sshTimeouts
 	}{
-		"says nothing":                  {"exec " + hang, "nothing was heard", neverLogsIn},
-		"ignores its end":               {"trap '' HUP INT TERM PIPE; " + hang + " & wait", "nothing was heard", neverLogsIn},
+		"says nothing":                  {"exec " + hang, "did not respond", neverLogsIn},
+		"ignores its end":               {"trap '' HUP INT TERM PIPE; " + hang + " & wait", "did not respond", neverLogsIn},
 		"leaves a child with its pipes": {hang + " & exit 0", "no server came up", ends},
-		"logs in and says nothing": {"echo " + arrived + "; " + hang + " & wait", "logged in and then said nothing",
+		"logs in and says nothing": {"echo " + arrived + "; " + hang + " & wait", "logged in but sent nothing",
 			logsIn},
-		"logs in again and again": {"while sleep 0.1; do echo " + arrived + "; done", "logged in and then said nothing",
+		"logs in again and again": {"while sleep 0.1; do echo " + arrived + "; done", "logged in but sent nothing",
 			logsIn},
-		"says what is no server": {"echo " + arrived + "; echo hello; exec " + hang, "logged in and then said nothing",
+		"says what is no server": {"echo " + arrived + "; echo hello; exec " + hang, "logged in but sent nothing",
 			logsIn},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestSSH_LimitsOutput(t *testing.T) {
 		script, want string
 		copies       bool
 	}{
-		"a document":        {flood, "more than 1 MiB", false},
-		"its system's name": {flood, "more than 4096 B", true},
+		"a document":        {flood, "output exceeds 1 MiB", false},
+		"its system's name": {flood, "output exceeds 4096 B", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeSSH(t, c.script)

@@ -135,7 +135,7 @@ func hint(err error) string {
 	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
 		return "check that the host is up and that no firewall blocks the port"
 	case errors.As(err, &closed):
-		return "check that fullpipe serve still runs there, and its log"
+		return "check that fullpipe serve still runs there, and read its log"
 	case errors.Is(err, errBusy):
 		return "try later, or start your own server on another port"
 	case errors.As(err, &dns), strings.HasPrefix(err.Error(), "no such host"):

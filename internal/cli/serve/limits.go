@@ -27,15 +27,15 @@ func (l *limits) add(fl *pflag.FlagSet) {
 	fl.IntVar(&l.clients, "max-clients", l.clients, "clients with the key at a time; each runs one test at a time")
 	fl.IntVar(&l.tests, "max-tests", l.tests, "tests by iperf3's protocol at a time; UDP tests of clients with the key "+
 		"come on top")
-	fl.IntVar(&l.perHost, "max-tests-per-host", 0, "those of one host without the key (an IPv4 address, an IPv6 /64); 0 "+
-		"is a quarter of --max-tests")
+	fl.IntVar(&l.perHost, "max-tests-per-host", 0, "concurrent tests of one host without the key (an IPv4 address or "+
+		"IPv6 /64); 0: a quarter of --max-tests")
 	fl.IntVar(&l.streams, "max-streams", l.streams, "data connections at a time, a thread each; counted for each of the "+
 		"two protocols")
-	fl.Var((*cmdflag.Period)(&l.time), "max-time", "how long one test may last")
-	fl.Var(&l.bytes, "max-bytes", "payload that one test may move in each direction")
-	fl.Var(&l.rate, "max-rate", "rate that one test may take in each direction, and has to ask for; 0 is no bound")
-	fl.Var(&l.buffers, "max-buffers", "socket buffers that all tests together may ask for, counted for each of the two "+
-		"protocols; automatic ones are bounded by the system")
+	fl.Var((*cmdflag.Period)(&l.time), "max-time", "maximum duration of one test")
+	fl.Var(&l.bytes, "max-bytes", "maximum payload of one test in each direction")
+	fl.Var(&l.rate, "max-rate", "maximum rate of one test in each direction; requests need a rate; 0: unlimited")
+	fl.Var(&l.buffers, "max-buffers", "maximum requested socket buffers of all tests together, counted for each of the "+
+		"two protocols; the system limits automatic ones")
 }
 
 func (l *limits) check() error {
@@ -44,16 +44,16 @@ func (l *limits) check() error {
 		value int
 	}{{"--max-clients", l.clients}, {"--max-tests", l.tests}, {"--max-streams", l.streams}} {
 		if n.value < 1 {
-			return exit.Usage(n.flag, "nobody could measure", "1 or more")
+			return exit.Usage(n.flag, "no client could run a test", "1 or more")
 		}
 	}
 	return cmdflag.Check(
-		cmdflag.If(l.perHost < 0, "--max-tests-per-host", "nobody could measure",
+		cmdflag.If(l.perHost < 0, "--max-tests-per-host", "no client could run a test",
 			"1 or more, or 0 for a quarter of --max-tests"),
 		cmdflag.If(l.time < time.Second, "--max-time", "iperf3's protocol counts in seconds", "1s or more"),
-		cmdflag.If(l.bytes < 1, "--max-bytes", "no test could move anything", "a size, as in 10GB"),
+		cmdflag.If(l.bytes < 1, "--max-bytes", "no test could transfer data", "a size, as in 10GB"),
 		cmdflag.If(l.buffers < 1, "--max-buffers", "no window could be tried", "a size, as in 1GiB"),
-		cmdflag.If(l.rate < 0, "--max-rate", "is below nothing", "a rate, as in 1gbit"),
+		cmdflag.If(l.rate < 0, "--max-rate", "is negative", "a rate, as in 1gbit"),
 	)
 }
 

@@ -52,7 +52,7 @@ func (f *webFlags) check() error {
 	}
 	if err := cmdflag.Check(
 		cmdflag.If(f.tests < 2, "--web-tests", "a test takes several connections", "8 or more"),
-		cmdflag.If(f.bytes < 1, "--web-bytes", "no test could move anything", "a size, as in 10GB"),
+		cmdflag.If(f.bytes < 1, "--web-bytes", "no test could transfer data", "a size, as in 10GB"),
 		cmdflag.If((f.Cert == "") != (f.ListenFlags.Key == ""), "--web-cert", "a certificate and its key are needed",
 			"both --web-cert and --web-key"),
 	); err != nil {
