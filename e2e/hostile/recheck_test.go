@@ -197,8 +197,8 @@ func unreportedEvent(t *testing.T, s *site) (dir, address string) {
 	return dir, address
 }
 
-// TestRecheck_HostileWebhooks checks that recheck completes its visit whatever a webhook's server answers, sends a
-// bounded number of requests to it, and none to other servers.
+// TestRecheck_HostileWebhooks checks that a hostile webhook server cannot block a visit of recheck, cause more than
+// maxTries requests, or redirect requests to another server.
 func TestRecheck_HostileWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -1,7 +1,7 @@
 package flow
 
-// minSYNTimeout is the least time after which a SYN is sent again, RTO_MIN of tcp.h. What comes
-// sooner is a copy, from a second interface or a mirror port.
+// minSYNTimeout is the minimum RTO of a SYN in nanoseconds (TCP_RTO_MIN in Linux tcp.h). A copy that arrives sooner
+// comes from a second interface or a mirror port and is not a retransmission.
 const minSYNTimeout = int64(2e8)
 
 func (c *Connection) handshake(s *Segment, from int, at int64) {

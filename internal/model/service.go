@@ -42,10 +42,9 @@ func (s Service) Capacity(mss int) float64 {
 	return float64(8*mss) / segment.Seconds()
 }
 
-// Round returns the time until a window can be sent again, and the bytes sent in it. A sender sends whole segments;
-// a window is free again once its second segment has arrived and its ACK has returned. A window of at most two
-// segments is halved (tcp_bound_to_half_wnd), and each half is acknowledged. A receiver with delayed ACKs makes the
-// halves wait for its timer.
+// Round returns the time until the sender can use the window again, and the bytes sent in that time. The window is
+// rounded down to whole segments. The ACK of the second segment opens it again. The sender halves a window of at most
+// two segments (tcp_bound_to_half_wnd). Each half gets its own ACK, which the delayed ACK timer may hold back.
 func (s Service) Round(window, mss int) (round time.Duration, sent int) {
 	if window <= 2*mss {
 		half := max(min(mss, window/2), 1)
@@ -66,14 +65,14 @@ func (s Service) Round(window, mss int) (round time.Duration, sent int) {
 	switch {
 	case segments%2 == 1 && s.DelayedAck > 0: // the last one waits for the first of the next pair
 		return s.RTT + s.Segment + s.Ack, (segments - 1) * mss
-	case s.HalfDuplex && segments <= mostInTurn:
+	case s.HalfDuplex && segments <= maxInTurn:
 		return s.inTurn(segments), segments * mss
 	}
 	return s.RTT + 2*s.Segment + s.Ack, segments * mss
 }
 
-// mostInTurn is the largest window, in segments, that is simulated on a shared line; a larger one fills it.
-const mostInTurn = 64
+// maxInTurn is the largest window, in segments, that is simulated on a shared line; a larger one fills it.
+const maxInTurn = 64
 
 // inTurn returns the round of a window on a line that segments and ACKs share, in order of arrival.
 func (s Service) inTurn(segments int) time.Duration {

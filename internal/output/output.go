@@ -59,7 +59,7 @@ func New(name string) (*File, error) {
 	case !at.regular || at.info != nil:
 		return nil, plain(name, fs.ErrExist)
 	}
-	f, err := beside(name, at, forOwner)
+	f, err := createTemporary(name, at, forOwner)
 	if err != nil {
 		return nil, plain(name, err)
 	}
@@ -73,7 +73,7 @@ func whole(ctx context.Context, name string, perm fs.FileMode) (*File, error) {
 		return nil, err
 	}
 	if at.regular {
-		if f, err := beside(name, at, perm); err == nil || at.info == nil {
+		if f, err := createTemporary(name, at, perm); err == nil || at.info == nil {
 			return f, plain(name, err)
 		}
 		// A directory without write permission may contain a writable file.
@@ -154,8 +154,8 @@ func openDirectly(name string, flags int) (*File, error) {
 // maxTries limits the attempts when other processes take the name first.
 const maxTries = 100
 
-// beside creates a temporary file with a unique name.
-func beside(name string, at place, perm fs.FileMode) (*File, error) {
+// createTemporary creates a file with a unique name in the directory of the target.
+func createTemporary(name string, at place, perm fs.FileMode) (*File, error) {
 	removeStale(filepath.Dir(at.path))
 	for try := 0; ; try++ {
 		temporary := filepath.Join(filepath.Dir(at.path), ".fullpipe-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try)+
@@ -238,7 +238,8 @@ func (f *File) Commit() error {
 	if f.fresh {
 		return plain(f.name, os.Link(f.temporary, f.target)) // Discard removes the other name
 	}
-	if err = os.Rename(f.temporary, f.target); err == nil {
+	err = os.Rename(f.temporary, f.target)
+	if err == nil {
 		f.own = info
 	} else if f.existed {
 		err = f.overwrite() // a mount point cannot be renamed over

@@ -10,7 +10,7 @@ import (
 // maxNames limits the directory entries searched for stale files.
 const maxNames = 10_000
 
-// temporaryName matches the names that beside creates.
+// temporaryName matches the names of temporary files; the first group is the process id.
 var temporaryName = regexp.MustCompile(`^\.fullpipe-([0-9]{1,9})-[0-9]{1,3}(\.[^./]*)?$`)
 
 // removeStale removes temporary files of this user's killed processes from a directory.

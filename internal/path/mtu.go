@@ -16,17 +16,17 @@ type MTU struct {
 
 // Range of the probed IP packet sizes in bytes.
 const (
-	leastMTU  = 576  // every IPv4 host takes it (RFC 791)
-	leastMTU6 = 1280 // RFC 8200 section 5
-	mostMTU   = 65535
+	minMTU  = 576  // every IPv4 host takes it (RFC 791)
+	minMTU6 = 1280 // RFC 8200 section 5
+	maxMTU  = 65535
 )
 
-// probesEach is the number of probes after which a size counts as too large: one loss is no limit (RFC 8899 section
+// maxProbes is the number of probes after which a size counts as too large: one loss is no limit (RFC 8899 section
 // 5.1.2, MAX_PROBES).
-const probesEach = 3
+const maxProbes = 3
 
-// FindMTU sends unfragmentable echo requests to a host that answers them. It ignores ICMP errors, so it finds black
-// holes in which TCP's path MTU discovery fails.
+// FindMTU finds the path MTU with ICMP echo requests that must not be fragmented. It ignores ICMP errors, so it also
+// works on paths with an MTU black hole. It returns an error if the host does not answer echo requests.
 func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 	c = c.withDefaults()
 	e, err := openEcho(to, c.Route)
@@ -38,16 +38,16 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 		return MTU{}, err
 	}
 	headers := 20 + 8 // IPv4 and ICMP
-	least := leastMTU
+	least := minMTU
 	if e.six {
 		headers = 40 + 8
-		least = leastMTU6
+		least = minMTU6
 	}
 	patience := c.Patience
 	passes := func(bytes int) bool {
 		start := time.Now()
 		e.from = e.seq + 1 // a late answer to an earlier try is also valid
-		for range probesEach {
+		for range maxProbes {
 			took, err := e.probe(ctx, bytes-headers, patience)
 			if err != nil {
 				return false
@@ -76,13 +76,13 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 
 // usualMTUs are common first-link MTUs, descending: loopback, jumbo frames, Ethernet, PPPoE (RFC 2516), WireGuard,
 // the minimum of IPv6.
-var usualMTUs = [...]int{mostMTU, 9216, 9001, 9000, 1500, 1492, 1420, 1400, 1280}
+var usualMTUs = [...]int{maxMTU, 9216, 9001, 9000, 1500, 1492, 1420, 1400, 1280}
 
 // firstLink returns the largest size that can leave this host. Each probe delays later ones, for seconds on a slow
 // return path. It tries the usual sizes first, largest first, so that one packet is usually enough.
 func firstLink(least int, leaves func(bytes int) bool) int {
 	low := least
-	high := mostMTU
+	high := maxMTU
 	for _, size := range usualMTUs {
 		if size <= least {
 			break
@@ -111,7 +111,7 @@ func firstLink(least int, leaves func(bytes int) bool) int {
 func largest(least, most int, passes func(bytes int) bool) int {
 	low := least
 	high := most
-	for range probesEach {
+	for range maxProbes {
 		for middle := high; low < high; middle = (low + high + 1) / 2 {
 			if passes(middle) {
 				low = middle

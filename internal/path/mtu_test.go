@@ -10,7 +10,7 @@ func TestTheFirstLinkIsAskedWithFewPackets(t *testing.T) {
 	for _, c := range []struct{ mtu, packets int }{{1500, 1}, {9000, 1}, {65535, 1}, {1280, 1}, {1420, 1}, {576, 0},
 		{1476, 7}, {8996, 13}, {65520, 17}, {600, 11}} {
 		left := 0
-		got := firstLink(leastMTU, func(bytes int) bool {
+		got := firstLink(minMTU, func(bytes int) bool {
 			if bytes <= c.mtu {
 				left++
 			}
@@ -26,10 +26,10 @@ func TestTheFirstLinkIsAskedWithFewPackets(t *testing.T) {
 func TestLossIsNoSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
-		most := leastMTU + rng.IntN(9000)
-		carries := leastMTU + rng.IntN(most-leastMTU+1)
+		most := minMTU + rng.IntN(9000)
+		carries := minMTU + rng.IntN(most-minMTU+1)
 		lost, asked := rng.IntN(12), 0 // the probe whose answers are lost
-		got := largest(leastMTU, most, func(bytes int) bool {
+		got := largest(minMTU, most, func(bytes int) bool {
 			asked++
 			return bytes <= carries && asked != lost
 		})

@@ -14,8 +14,8 @@ import (
 // iperf3ProbeTimeout limits the first exchange with an unknown server.
 const iperf3ProbeTimeout = 10 * time.Second
 
-// probeIperf3 sends our protocol's marker, which an iperf3 server takes for a cookie. If one answers, the first
-// test uses that connection.
+// probeIperf3 checks whether an iperf3 server listens at address. It sends probe.Marker, which an iperf3 server accepts
+// as a cookie. The first test of the returned peer uses this connection.
 func probeIperf3(ctx context.Context, address string, by socket.Route) (transfer.Peer, bool) {
 	ctx, cancel := context.WithTimeout(ctx, iperf3ProbeTimeout)
 	defer cancel()
@@ -25,7 +25,8 @@ func probeIperf3(ctx context.Context, address string, by socket.Route) (transfer
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	var first [1]byte
-	if _, err = conn.Write(probe.Marker[:]); err == nil {
+	_, err = conn.Write(probe.Marker[:])
+	if err == nil {
 		_, err = io.ReadFull(conn, first[:])
 	}
 	if !stop() || err != nil || first[0] != probe.AnswerIperf3 {
