@@ -72,17 +72,20 @@ func (h *Holder) Bounds() (b Bounds, err error) {
 		return b, errors.New("secret is missing")
 	}
 	if h.MaxTime != "" {
-		if b.Time, err = units.ParseTime(h.MaxTime); err != nil {
+		b.Time, err = units.ParseTime(h.MaxTime)
+		if err != nil {
 			return b, fmt.Errorf("max-time: %w", err)
 		}
 	}
 	if h.MaxBytes != "" {
-		if b.Bytes, err = units.ParseSize(h.MaxBytes); err != nil {
+		b.Bytes, err = units.ParseSize(h.MaxBytes)
+		if err != nil {
 			return b, fmt.Errorf("max-bytes: %w", err)
 		}
 	}
 	if h.MaxRate != "" {
-		if b.Rate, err = units.ParseRate(h.MaxRate); err != nil {
+		b.Rate, err = units.ParseRate(h.MaxRate)
+		if err != nil {
 			return b, fmt.Errorf("max-rate: %w", err)
 		}
 	}

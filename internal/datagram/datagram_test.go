@@ -89,7 +89,8 @@ func TestPacer(t *testing.T) {
 	for now := time.Duration(0); now < time.Second; now += 1100 * time.Microsecond {
 		for {
 			n, wait := p.due(now, 44)
-			if sent += n; wait > 0 {
+			sent += n
+			if wait > 0 {
 				break
 			}
 		}
@@ -114,11 +115,13 @@ func TestPacer_Bursts(t *testing.T) {
 		at := 0
 		for {
 			n, wait := p.due(now, 4)
-			if at += n; wait > 0 {
+			at += n
+			if wait > 0 {
 				break
 			}
 		}
-		if sent += at; at%burst != 0 {
+		sent += at
+		if at%burst != 0 {
 			t.Fatalf("%d datagrams at once", at)
 		}
 	}

@@ -63,7 +63,8 @@ func PrivateKey(text []byte) (*rsa.PrivateKey, error) {
 			return nil, errors.New("not a private key")
 		}
 		var ok bool
-		if key, ok = parsed.(*rsa.PrivateKey); !ok {
+		key, ok = parsed.(*rsa.PrivateKey)
+		if !ok {
 			return nil, errors.New("not an RSA key")
 		}
 	}

@@ -116,7 +116,8 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test,
 	}
 	var refused *transfer.Unsupported
 	// Servers without --bidir hang up too, so such a failure blames no single leg.
-	if err = refusedField(*tcp, err); errors.As(err, &refused) && len(t.Legs) == 1 {
+	err = refusedField(*tcp, err)
+	if errors.As(err, &refused) && len(t.Legs) == 1 {
 		p.mu.Lock()
 		p.refusals[refusalKeyOf(*tcp)] = refused
 		p.mu.Unlock()
@@ -248,7 +249,8 @@ func (p *Peer) connectOnce(ctx context.Context) (*control, Cookie, error) {
 	}
 	p.wasReached.Store(true)
 	c := &control{conn: conn}
-	if _, err = conn.Write(cookie[:]); err == nil {
+	_, err = conn.Write(cookie[:])
+	if err == nil {
 		_, err = c.expect(ctx, answerTimeout, ParamExchange)
 	} else {
 		err = c.explainError(ctx, err, "sending the cookie")

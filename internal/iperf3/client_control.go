@@ -19,7 +19,8 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.
 			conns = nil
 		}
 	}()
-	if err = c.requestStreams(ctx, wire); err != nil {
+	err = c.requestStreams(ctx, wire)
+	if err != nil {
 		return
 	}
 	n := wire.Streams
@@ -35,7 +36,8 @@ func open(ctx context.Context, c *control, cookie Cookie, wire Params, o socket.
 		if o.LocalPort > 0 {
 			o.LocalPort++
 		}
-		if _, err = conn.Write(cookie[:]); err != nil {
+		_, err = conn.Write(cookie[:])
+		if err != nil {
 			return conns, fmt.Errorf("stream %d: %w", len(conns), err)
 		}
 	}
@@ -93,26 +95,32 @@ func (c *control) runMonitored(ctx context.Context, run func(context.Context) er
 
 // finishTest exchanges results with the server and returns the server's. The test lasted at most wall.
 func (c *control) finishTest(ctx context.Context, mine Results, wall time.Duration) (far Results, err error) {
-	if err = c.send(ctx, TestEnd); err != nil {
+	err = c.send(ctx, TestEnd)
+	if err != nil {
 		return
 	}
-	if _, err = c.expect(ctx, resultTimeout, ExchangeResults); err != nil {
+	_, err = c.expect(ctx, resultTimeout, ExchangeResults)
+	if err != nil {
 		return
 	}
-	if err = c.sendFrame(ctx, mine, "the results"); err != nil {
+	err = c.sendFrame(ctx, mine, "the results")
+	if err != nil {
 		return
 	}
 	text, err := c.readFrame(ctx, resultTimeout, MaxServerResults, "the far end's results")
 	if err != nil {
 		return
 	}
-	if far, err = ParseResults(text); err != nil {
+	far, err = ParseResults(text)
+	if err != nil {
 		return far, fmt.Errorf("the far end's results: %w", err)
 	}
-	if err = far.validate(len(mine.Streams), wall); err != nil {
+	err = far.validate(len(mine.Streams), wall)
+	if err != nil {
 		return
 	}
-	if _, err = c.expect(ctx, resultTimeout, DisplayResults); err != nil {
+	_, err = c.expect(ctx, resultTimeout, DisplayResults)
+	if err != nil {
 		return
 	}
 	return far, c.send(ctx, Done)

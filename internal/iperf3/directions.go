@@ -113,7 +113,8 @@ func (c *control) runData(ctx context.Context, directions []direction, n int,
 		c.hangUp()
 		return done, err
 	}
-	if done.far, err = c.finishTest(ctx, done.near, time.Since(started)); err != nil {
+	done.far, err = c.finishTest(ctx, done.near, time.Since(started))
+	if err != nil {
 		return done, err
 	}
 	return done, done.addFarResults(n, time.Since(started))

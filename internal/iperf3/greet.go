@@ -74,7 +74,8 @@ func (t *test) acceptUDP(ctx context.Context, n int) (directions []direction, er
 			}
 		}
 	}()
-	if err = t.send(ctx, CreateStreams); err != nil {
+	err = t.send(ctx, CreateStreams)
+	if err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(t.server.stepTimeout())

@@ -75,7 +75,8 @@ func TestParams_MarshalJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = json.Marshal(all); string(got) != params312 {
+	got, _ = json.Marshal(all)
+	if string(got) != params312 {
 		t.Errorf("%s; want %s", got, params312)
 	}
 }

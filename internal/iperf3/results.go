@@ -71,7 +71,8 @@ func ParseResults(text []byte) (Results, error) {
 	has, err := o.counter("sender_has_retransmits")
 	r.SenderHasRetransmits = int(min(has, 1))
 	all = append(all, err)
-	if r.Congestion, err = o.text("congestion_used", 64); err == nil && !transfer.Printable(r.Congestion) {
+	r.Congestion, err = o.text("congestion_used", 64)
+	if err == nil && !transfer.Printable(r.Congestion) {
 		err = fmt.Errorf("congestion_used: %+q is no congestion control", r.Congestion)
 	}
 	all = append(all, err)

@@ -44,7 +44,8 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 	}
 	if s == ParamExchange {
 		conn.Write(frame(params))
-		if s, err = ReadState(conn); err != nil {
+		s, err = ReadState(conn)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +61,8 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 		stream.Write(cookie[:])
 	}
 	for s != TestRunning {
-		if s, err = ReadState(conn); err != nil {
+		s, err = ReadState(conn)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,7 +42,8 @@ func (t *test) serve(ctx context.Context, leave func(error)) ([]transfer.Outcome
 	if err != nil {
 		return nil, err
 	}
-	if t.params, err = ParseParams(text); err != nil {
+	t.params, err = ParseParams(text)
+	if err != nil {
 		return nil, t.refuse(CodeParams, syscall.EINVAL, err)
 	}
 	if g := t.server.Auth; g != nil && !t.hasKey {

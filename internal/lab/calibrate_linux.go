@@ -44,7 +44,8 @@ func (e *inside) calibrate(p *link.Path) error {
 	if err == nil {
 		c.floor = least
 		var with time.Duration
-		if with, err = e.echoes(delay); err == nil && delay > 0 {
+		with, err = e.echoes(delay)
+		if err == nil && delay > 0 {
 			c.early = min(max(0, int64(with-2*delay)/2), maxEarly)
 		}
 	}

@@ -182,7 +182,8 @@ func (e *inside) build(p *link.Path, files []int) error {
 
 // startLink hands the devices, and a capture's file, to the process that carries.
 func (e *inside) startLink(p *link.Path, nearTUN, farTUN *tun, capture []int) (err error) {
-	if e.link, err = startLink(fitsRealTime(p)); err != nil {
+	e.link, err = startLink(fitsRealTime(p))
+	if err != nil {
 		return err
 	}
 	descriptors := append([]int{nearTUN.fd, farTUN.fd}, capture...)

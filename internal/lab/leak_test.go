@@ -209,7 +209,8 @@ func checkNothingLeft(t *testing.T, tests []ending) {
 			var processes []int
 			var users []string
 			if !poll(func() bool {
-				if processes = inNamespace(pidNamespace); len(processes) == 0 {
+				processes = inNamespace(pidNamespace)
+				if len(processes) == 0 {
 					users = holders(networks)
 				}
 				return len(processes)+len(users) == 0

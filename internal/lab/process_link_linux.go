@@ -134,7 +134,8 @@ func (l *carrying) handle(r request, files []int) (back reply, err error) {
 		if len(files) > 2 {
 			slowest := max(l.path.Up.Delay+l.path.Up.Jitter+l.path.Up.HoldBack, l.path.Down.Delay+l.path.Down.Jitter+
 				l.path.Down.HoldBack)
-			if l.tap, err = newTap(os.NewFile(uintptr(files[2]), "capture"), slowest); err != nil {
+			l.tap, err = newTap(os.NewFile(uintptr(files[2]), "capture"), slowest)
+			if err != nil {
 				return back, fmt.Errorf("capture: %w", err)
 			}
 		}

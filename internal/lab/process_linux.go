@@ -42,7 +42,8 @@ func (e *engine) start(end string, c Command) (*Process, error) {
 func (p *Process) files(c Command) (all, ours []*os.File, err error) {
 	stdin := c.Stdin
 	if stdin == nil {
-		if stdin, err = os.Open(os.DevNull); err != nil {
+		stdin, err = os.Open(os.DevNull)
+		if err != nil {
 			return nil, nil, err
 		}
 		ours = append(ours, stdin)
@@ -55,7 +56,8 @@ func (p *Process) files(c Command) (all, ours []*os.File, err error) {
 			f = all[1]
 		case isFile:
 		case w == nil:
-			if f, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+			f, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
 				return nil, ours, err
 			}
 			ours = append(ours, f)

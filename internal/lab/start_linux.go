@@ -115,7 +115,8 @@ func (e *engine) listen() {
 	for {
 		var r reply
 		var files []int
-		if files, err = e.control.receive(&r); err != nil {
+		files, err = e.control.receive(&r)
+		if err != nil {
 			break
 		}
 		for _, fd := range files {

@@ -110,7 +110,8 @@ var keys = map[string]key{
 			}
 			c := d.lane(i)
 			var err error
-			if c.PoliceRate, err = rate(r); err != nil {
+			c.PoliceRate, err = rate(r)
+			if err != nil {
 				return err
 			}
 			size, err := units.ParseSize(burst)
@@ -188,7 +189,8 @@ var keys = map[string]key{
 		}
 		p := &d.result.VPN
 		var err error
-		if p.Crypto, err = rate(budget); err != nil || !stated {
+		p.Crypto, err = rate(budget)
+		if err != nil || !stated {
 			return err
 		}
 		q, err := parseQueue(depth)

@@ -165,7 +165,8 @@ func (d *draft) path() (Path, error) {
 	}
 	for i, host := range []*Stack{&p.Near, &p.Far} {
 		var err error
-		if *host, err = FindStack(d.stacks[i]); err != nil {
+		*host, err = FindStack(d.stacks[i])
+		if err != nil {
 			return Path{}, err
 		}
 		for _, change := range d.changes[i] {

@@ -57,7 +57,8 @@ func TestServer_EnforcesLimits(t *testing.T) {
 		no.Status() != http.StatusTooManyRequests || no.Try() != "again in 60 minutes" {
 		t.Errorf("%v", err)
 	}
-	if now = now.Add(24 * time.Hour); !admit(one) {
+	now = now.Add(24 * time.Hour)
+	if !admit(one) {
 		t.Error("the next day")
 	}
 }

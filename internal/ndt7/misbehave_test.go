@@ -154,7 +154,8 @@ func TestServer_EndsTestStalledInsideMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		length := int64(head[1])
-		if kind = head[0]; length == 126 {
+		kind = head[0]
+		if length == 126 {
 			if _, err := io.ReadFull(answer, head[:]); err != nil {
 				t.Fatal(err)
 			}

@@ -54,7 +54,8 @@ func serveWithin(t *testing.T, secure bool, cfg Config, places admission.Limits)
 	}
 	s.Listener, s.Config.ConnState = listener, httpserver.TrackState
 	s.Config.ConnContext = WithConn
-	if s.address = l.Addr().String(); secure {
+	s.address = l.Addr().String()
+	if secure {
 		s.StartTLS()
 	} else {
 		s.Start()

@@ -97,7 +97,8 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	// A server sends payload right after the upgrade, so the path is idle only before.
 	load := func() error {
 		var err error
-		if c, err = p.ask(ctx, c); err != nil {
+		c, err = p.ask(ctx, c)
+		if err != nil {
 			return err
 		}
 		c.each = transfer.Toward(spec.Direction, each)

@@ -155,7 +155,8 @@ func (t *session) read(r *http.Request) (err error) {
 	if len(r.URL.RawQuery) > maxQuery {
 		return fmt.Errorf("a query of %d bytes, more than %d", len(r.URL.RawQuery), maxQuery)
 	}
-	if t.Query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+	t.Query, err = url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
 		return fmt.Errorf("the query is malformed: %w", err)
 	}
 	t.length = longest

@@ -42,7 +42,8 @@ func Temporary(dir, pattern string) (*File, error) {
 		return nil, err
 	}
 	f := &File{name: file.Name(), file: file, stop: never}
-	if f.own, err = file.Stat(); err != nil {
+	f.own, err = file.Stat()
+	if err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -38,12 +38,14 @@ func openEcho(to netip.Addr, by socket.Route) (*echo, error) {
 	rand.Read(e.nonce[:])
 	e.id = binary.BigEndian.Uint16(e.nonce[:])
 	var err error
-	if e.conn, err = listenEcho(e.six, false, by); err == nil {
+	e.conn, err = listenEcho(e.six, false, by)
+	if err == nil {
 		e.method = DatagramICMP
 		e.to = &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil
 	}
-	if e.conn, err = listenEcho(e.six, true, by); err == nil {
+	e.conn, err = listenEcho(e.six, true, by)
+	if err == nil {
 		e.method = RawICMP
 		e.to = &net.IPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 		return e, nil

@@ -77,7 +77,8 @@ func Ask(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, error) {
 	if err == nil {
 		defer e.close()
 		var r RoundTrips
-		if r, err = e.ask(ctx, c); err == nil || ctx.Err() != nil {
+		r, err = e.ask(ctx, c)
+		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
 	}

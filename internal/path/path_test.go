@@ -46,7 +46,8 @@ func TestRoundTripsOfLoopback(t *testing.T) {
 			t.Errorf("%s, an open port: %+v, %v", host, r, err)
 		}
 		l.Close()
-		if r, err = connects(context.Background(), open, quick); err != nil || len(r.Times) != 5 {
+		r, err = connects(context.Background(), open, quick)
+		if err != nil || len(r.Times) != 5 {
 			t.Errorf("%s, a refused port: %+v, %v", host, r, err)
 		}
 	}

@@ -158,7 +158,8 @@ func hostPortOr(text string, usual int) (string, error) {
 		host = text[1 : len(text)-1]
 	case colons == 1 || strings.HasPrefix(text, "["):
 		var err error
-		if host, port, err = net.SplitHostPort(text); err != nil {
+		host, port, err = net.SplitHostPort(text)
+		if err != nil {
 			return "", errors.New("not HOST:PORT")
 		}
 	}

@@ -177,9 +177,11 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 		return cookie, "", err
 	}
 	var a accept
-	if err = ctl.send(kindGrant, struct{}{}); err == nil {
+	err = ctl.send(kindGrant, struct{}{})
+	if err == nil {
 		var m message
-		if m, err = ctl.readNext(ctx, c.Timeouts.Answer); err == nil {
+		m, err = ctl.readNext(ctx, c.Timeouts.Answer)
+		if err == nil {
 			err = m.decode(kindAccept, &a)
 		}
 	}

@@ -94,7 +94,8 @@ func (c *control) awaitHello(ctx context.Context, f Far, answered *markerConn) e
 	}
 	theirs := c.hello.versions()
 	var ok bool
-	if c.version, ok = supportedVersions.common(theirs); !ok {
+	c.version, ok = supportedVersions.common(theirs)
+	if !ok {
 		return &versionError{theirs, c.hello.Software}
 	}
 	c.clock = clockFrom(&c.hello, answered.wroteAt, read)

@@ -60,7 +60,8 @@ func TestControl_SkipsLateEchoes(t *testing.T) {
 	if err != nil || m.kind != kindAccept {
 		t.Fatalf("%q, %v", m.kind, err)
 	}
-	if m, err = c.readNext(t.Context(), time.Minute); err != nil || e.receive(m) == nil {
+	m, err = c.readNext(t.Context(), time.Minute)
+	if err != nil || e.receive(m) == nil {
 		t.Errorf("an answer to nothing was taken: %v", err)
 	}
 }

@@ -213,8 +213,9 @@ func TestClient_WorksAfterFailedTransfer(t *testing.T) {
 	if _, err := transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up}, nil); !errors.As(err, &u) {
 		t.Errorf("a spec without an end: %v", err)
 	}
-	if r, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1000},
-		nil); err != nil {
+	r, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1000},
+		nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	checkResult(t, r, 1000)

@@ -291,7 +291,8 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 			continue
 		}
 		var s *socket.Stream
-		if s, err = socket.NewStream(conn, options); err == nil {
+		s, err = socket.NewStream(conn, options)
+		if err == nil {
 			streams = append(streams, s)
 		}
 	}

@@ -63,7 +63,8 @@ type Session struct {
 func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	conn.SetDeadline(time.Now().Add(s.timeouts().Answer))
-	if _, err = conn.Write([]byte{AnswerFullpipe}); err == nil {
+	_, err = conn.Write([]byte{AnswerFullpipe})
+	if err == nil {
 		secured, err = secureServer(ctx, conn, s.Certificate, s.keyFor)
 	}
 	if err != nil {
@@ -224,7 +225,8 @@ func answerEcho(conn net.Conn, m message, sending *transfer.Sending, since, with
 func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	var cookie Preface
 	revoke = func() {}
-	if err = errLimitedGrant; s.Holder == nil || !s.Holder.hasLimits() {
+	err = errLimitedGrant
+	if s.Holder == nil || !s.Holder.hasLimits() {
 		cookie, revoke, err = s.Host.Grant(s.expiresAt())
 	}
 	answer := accept{Tokens: []string{string(cookie[:])}}

@@ -144,7 +144,8 @@ func TestServe_SendsNoUDPAmplification(t *testing.T) {
 		conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 		for buffer := make([]byte, 100); ; {
 			n, err := conn.Read(buffer)
-			if bytes += n; err != nil {
+			bytes += n
+			if err != nil {
 				return bytes
 			}
 		}

@@ -103,7 +103,8 @@ func TestServe_SharesStreamsAndBuffers(t *testing.T) {
 		t.Errorf("buffers: %v", err)
 	}
 	forget()
-	if forget, err = expect(2, 500); err != nil {
+	forget, err = expect(2, 500)
+	if err != nil {
 		t.Errorf("when there is room again: %v", err)
 	} else {
 		forget()

@@ -119,7 +119,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	var l *net.TCPListener
 	if c.ShareWindows {
-		if l, err = listenShared(ctx, c.Address); errors.Is(err, socket.ErrNotSupported) {
+		l, err = listenShared(ctx, c.Address)
+		if errors.Is(err, socket.ErrNotSupported) {
 			c.ShareWindows = false
 		}
 	}

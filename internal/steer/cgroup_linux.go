@@ -45,7 +45,8 @@ func newCgroup() (*cgroup, error) {
 		return nil, err
 	}
 	g := &cgroup{path: path, parent: parent}
-	if g.dir, err = os.Open(path); err == nil {
+	g.dir, err = os.Open(path)
+	if err == nil {
 		var st unix.Stat_t
 		err = unix.Fstat(int(g.dir.Fd()), &st)
 		g.id = st.Ino
@@ -134,7 +135,8 @@ func (g *cgroup) remove() error {
 	}
 	var err error
 	for range 50 { // a process counts as a member until it is reaped
-		if err = unix.Rmdir(g.path); !errors.Is(err, unix.EBUSY) {
+		err = unix.Rmdir(g.path)
+		if !errors.Is(err, unix.EBUSY) {
 			return err
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -118,7 +118,8 @@ func onSmallDisk(dir, url string) error {
 	}
 	n := 0
 	for ; ; n++ {
-		if err = keep(s, n); err != nil && !errors.As(err, new(*Waiting)) {
+		err = keep(s, n)
+		if err != nil && !errors.As(err, new(*Waiting)) {
 			break
 		}
 		if n == 2000 {
@@ -141,7 +142,8 @@ func onSmallDisk(dir, url string) error {
 	if left, _ := filepath.Glob(filepath.Join(dir, "outbox", outboxBegun+"*")); len(left) > 0 {
 		return fmt.Errorf("left half written: %q", left)
 	}
-	if s, err = OpenAt(ctx, dir, url); err != nil {
+	s, err = OpenAt(ctx, dir, url)
+	if err != nil {
 		return err
 	}
 	if s.outbox != nil { // without outbox space the server stores at once
@@ -159,10 +161,12 @@ func onSmallDisk(dir, url string) error {
 		if err := fill(ballast); err != nil {
 			return err
 		}
-		if s, err = OpenAt(ctx, dir, url); !errors.As(err, new(*FullError)) {
+		s, err = OpenAt(ctx, dir, url)
+		if !errors.As(err, new(*FullError)) {
 			return fmt.Errorf("opened on a full disk: %v", err)
 		}
-		if err = os.Remove(ballast); err == nil {
+		err = os.Remove(ballast)
+		if err == nil {
 			s, err = OpenAt(ctx, dir, url)
 		}
 		if err != nil {
@@ -175,7 +179,8 @@ func onSmallDisk(dir, url string) error {
 	if err := syscall.Mount("none", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	if s, err = OpenAt(ctx, dir, url); err != nil {
+	s, err = OpenAt(ctx, dir, url)
+	if err != nil {
 		return fmt.Errorf("read-only: %w", err)
 	}
 	defer s.Close()

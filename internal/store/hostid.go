@@ -51,7 +51,8 @@ func makeOnce(dir, name, line string) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = fmt.Fprintln(f, line)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
 		return err
 	}
 	path := filepath.Join(dir, name)

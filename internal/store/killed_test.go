@@ -23,7 +23,8 @@ func writeOn() {
 	n, _ := strconv.Atoi(os.Getenv(writerVariable))
 	for ; err == nil; n++ {
 		var doc []byte
-		if doc, err = document(n, "b", 1e6); err == nil {
+		doc, err = document(n, "b", 1e6)
+		if err == nil {
 			err = s.Keep(ctx, doc, []byte(`{"series":[]}`))
 		}
 		if err == nil {

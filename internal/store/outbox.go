@@ -126,7 +126,8 @@ func (o *outbox) put(e *entry, doc, samples []byte, now time.Time, clientADay in
 			_, err = f.Write(part)
 		}
 	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(o.dir, fmt.Sprintf("%019d%s", now.UnixNano(), ending)))
 	}
 	if err != nil {

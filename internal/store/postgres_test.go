@@ -174,7 +174,8 @@ func TestOpenAt_RejectsNewerHistory(t *testing.T) {
 	}
 	setVersion(t, s, 99)
 	s.Close()
-	if s, err = OpenAt(t.Context(), t.TempDir(), url); err != nil {
+	s, err = OpenAt(t.Context(), t.TempDir(), url)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()

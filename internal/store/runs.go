@@ -139,7 +139,8 @@ func (s *Store) Get(ctx context.Context, id string) (doc, samples []byte, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	if doc, err = unpack(packed); err != nil || len(packedSamples) == 0 {
+	doc, err = unpack(packed)
+	if err != nil || len(packedSamples) == 0 {
 		return doc, nil, err
 	}
 	samples, err = unpack(packedSamples)

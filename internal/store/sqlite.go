@@ -37,16 +37,19 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.begin(ctx, mode); err == nil {
+	err = s.begin(ctx, mode)
+	if err == nil {
 		return s, nil
 	}
 	s.Close()
 	if info, absent := os.Stat(path + "-wal"); readOnly(dir) && (absent != nil || info.Size() == 0) {
 		// Without a journal the file is complete, and no process changes it.
-		if s, err = openFile(dir, path, "immutable=1"); err != nil {
+		s, err = openFile(dir, path, "immutable=1")
+		if err != nil {
 			return nil, err
 		}
-		if err = s.upToDate(ctx); err == nil {
+		err = s.upToDate(ctx)
+		if err == nil {
 			return s, nil
 		}
 		s.Close()
@@ -160,7 +163,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback()
-	if version, err = versionOf(ctx, tx); err != nil { // another process may have migrated it
+	version, err = versionOf(ctx, tx)
+	if err != nil { // another process may have migrated it
 		return err
 	}
 	texts, latest, err := pending(version)

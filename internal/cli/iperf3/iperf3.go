@@ -238,7 +238,8 @@ func (f *flags) rate() (bps int64, burst int, err error) {
 	}
 	text, blocks, given := strings.Cut(f.bitrate, "/")
 	if given {
-		if burst, err = strconv.Atoi(blocks); err != nil || burst < 1 || burst > iperf3.MaxBurst {
+		burst, err = strconv.Atoi(blocks)
+		if err != nil || burst < 1 || burst > iperf3.MaxBurst {
 			return 0, 0, usageError(fmt.Sprintf("invalid burst count (maximum = %d)", iperf3.MaxBurst), "-b 100M/10")
 		}
 	}

@@ -69,12 +69,12 @@ func (f *flags) serve(cmd *cobra.Command) error {
 	h := &serverPrinter{f: f, cmd: cmd, end: cancel}
 	clients := &iperf3.Server{MaxTests: 1, MaxTestsPerHost: 1, MaxTime: maxTestTime, Auth: gate,
 		IdleTimeout: time.Duration(f.receiveTimeoutMs) * time.Millisecond,
-		Interval:    f.reportInterval(), OnStart: h.onStart, Report: h.report,
-		Output: h.output}
+		Interval:    f.reportInterval(), OnStart: h.onStart, Report: h.report, Output: h.output}
 	if f.server.maxTime > 0 {
 		clients.MaxTime = time.Duration(f.server.maxTime) * time.Second
 	}
-	if clients.MaxBps, clients.AveragePeriod, err = f.server.maxRate(); err != nil {
+	clients.MaxBps, clients.AveragePeriod, err = f.server.maxRate()
+	if err != nil {
 		return err
 	}
 	s, err := server.New(ctx, server.Config{Address: f.listens(), Key: probe.NewKey(), Software: build.Version(),
@@ -143,7 +143,8 @@ func (s *serverFlags) maxRate() (float64, time.Duration, error) {
 	seconds := float64(usual)
 	if given {
 		var err error
-		if seconds, err = strconv.ParseFloat(over, 64); err != nil || !(seconds >= 0.1 && seconds <= longest) {
+		seconds, err = strconv.ParseFloat(over, 64)
+		if err != nil || !(seconds >= 0.1 && seconds <= longest) {
 			return 0, 0, exit.Usage(flag, "invalid time interval for calculating average data rate", flag+" 100M/5")
 		}
 	}

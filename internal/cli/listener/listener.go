@@ -56,7 +56,8 @@ func (f *ListenFlags) flag(end string) string { return cmp.Or(f.Name, "--listen"
 // Open listens without access control.
 func (f *ListenFlags) Open(ctx context.Context) (l *net.TCPListener, token string, err error) {
 	if f.Token != "" {
-		if token, err = ReadToken(ctx, f.flag("-token-file"), f.Token); err != nil {
+		token, err = ReadToken(ctx, f.flag("-token-file"), f.Token)
+		if err != nil {
 			return nil, "", err
 		}
 	}
@@ -85,7 +86,8 @@ func readPair(ctx context.Context, cert, key string) (pair tls.Certificate, err 
 		if err != nil {
 			return pair, err
 		}
-		if pems[i], err = input.ReadAll(file, name, most); err != nil {
+		pems[i], err = input.ReadAll(file, name, most)
+		if err != nil {
 			return pair, err
 		}
 	}

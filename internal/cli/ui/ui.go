@@ -82,12 +82,14 @@ func (f *flags) run(cmd *cobra.Command) error {
 		Tests: pageTests(cmd, f.retests),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
 	if f.listen.Operator != "" {
-		if cfg.Operator, err = listener.ReadToken(cmd.Context(), "--listen-operator-token-file",
-			f.listen.Operator); err != nil {
+		cfg.Operator, err = listener.ReadToken(cmd.Context(), "--listen-operator-token-file",
+			f.listen.Operator)
+		if err != nil {
 			return err
 		}
 	}
-	if cfg.Ours, err = f.listen.OwnHosts(l.Addr()); err != nil {
+	cfg.Ours, err = f.listen.OwnHosts(l.Addr())
+	if err != nil {
 		return err
 	}
 	scheme := "http"

@@ -18,7 +18,8 @@ func TestNow_DetectsStalledMachine(t *testing.T) {
 		}
 		for range 20 {
 			<-time.After(sleep)
-			if got = Now().Since(before); got.Still >= 150*time.Millisecond && got.Still <= got.Span && got.Disturbs() {
+			got = Now().Since(before)
+			if got.Still >= 150*time.Millisecond && got.Still <= got.Span && got.Disturbs() {
 				return
 			}
 		}

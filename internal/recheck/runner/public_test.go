@@ -79,7 +79,8 @@ func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 				t.Fatalf("tested again at once: %+v", v)
 			}
 			for _, e := range v.Events {
-				if told = append(told, e.What); v.Peer != "p" || e.Metric != recheck.Goodput || v.At.Before(falls) {
+				told = append(told, e.What)
+				if v.Peer != "p" || e.Metric != recheck.Goodput || v.At.Before(falls) {
 					t.Errorf("%s: %+v", v.Peer, e)
 				}
 			}

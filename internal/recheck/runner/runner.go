@@ -226,7 +226,7 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 // visit runs a test if it is allowed, and schedules the next one.
 func (r *run) visit(ctx context.Context, f *far, again []string) {
 	v := recheck.Visit{Peer: f.peer, At: r.Now(), Retest: again != nil}
-	var unlock func()
+	unlock, err := r.Lock(f.peer)
 	defer func() {
 		v.Path = f.path
 		if v.Next.IsZero() {
@@ -240,8 +240,7 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 		}
 	}()
 	f.retestAfter = v.At.Add(change.Soon)
-	var err error
-	switch unlock, err = r.Lock(f.peer); {
+	switch {
 	case err != nil:
 		v.Err = err
 		r.schedule(f, &v)

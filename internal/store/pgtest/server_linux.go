@@ -137,9 +137,10 @@ func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	var err error
 	for range 50 {
-		if err = s.try("pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
+		err = s.try("pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
 			"-k "+s.dir+" -c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=minimal "+
-				"-c max_wal_senders=0 -c shared_buffers=16MB -c max_connections=60", "start"); err == nil {
+				"-c max_wal_senders=0 -c shared_buffers=16MB -c max_connections=60", "start")
+		if err == nil {
 			return
 		}
 	}
@@ -153,7 +154,8 @@ func (s *Server) Stop(t testing.TB, mode string) {
 		text, err := os.ReadFile(s.dir + "/data/postmaster.pid")
 		first, _, _ := strings.Cut(string(text), "\n")
 		pid, wrong := strconv.Atoi(first)
-		if err = errors.Join(err, wrong); err == nil {
+		err = errors.Join(err, wrong)
+		if err == nil {
 			err = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if err != nil {
