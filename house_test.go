@@ -32,7 +32,7 @@ var floors = [][]string{
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
 		"internal/record/guard",
-		"internal/watch/paths", "internal/recheck"},
+		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary",
 		"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",

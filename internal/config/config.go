@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -93,9 +94,9 @@ var farName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 // lists by command the flags that may have a default.
 func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, error) {
 	f := &File{}
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(f)
-	if err := understood(err, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4", "ipv6", "most",
-		"samples-days", "runs-days", "most-results", "client-results-a-day", "store", "recheck", "peers"}); err != nil {
+	if err := Decode(bytes.NewReader(text), f, []string{"far", "defaults", "history", "peer", "key-file", "bind", "ipv4",
+		"ipv6", "most", "samples-days", "runs-days", "most-results", "client-results-a-day",
+		"store", "recheck", "peers"}); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Far)) {
@@ -114,8 +115,9 @@ func Parse(text []byte, dir, home string, allowed map[string][]string) (*File, e
 	return f, f.checkDefaults(allowed)
 }
 
-// understood returns an error with the line and, for an unknown key, the nearest known key.
-func understood(err error, names []string) error {
+// Decode decodes TOML into a value. It rejects unknown keys: the error has the line and the nearest of the known keys.
+func Decode(from io.Reader, into any, names []string) error {
+	err := toml.NewDecoder(from).DisallowUnknownFields().Decode(into)
 	var unknown *toml.StrictMissingError
 	var bad *toml.DecodeError
 	switch {

@@ -40,8 +40,7 @@ type Bounds struct {
 // ParseKeys parses a server's key file. The caller checks that secrets are valid and unique.
 func ParseKeys(text []byte) (*Keys, error) {
 	k := &Keys{Key: map[string]*Holder{}}
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(k)
-	if err := understood(err, []string{"key", "secret", "max-time", "max-bytes", "max-rate", "from",
+	if err := Decode(bytes.NewReader(text), k, []string{"key", "secret", "max-time", "max-bytes", "max-rate", "from",
 		"until"}); err != nil {
 		return nil, err
 	}

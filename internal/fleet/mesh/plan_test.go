@@ -1,0 +1,219 @@
+package mesh
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fleet returns agents spread evenly over sites. Each is named after its site.
+func fleet(agents, sites int) []Agent {
+	all := make([]Agent, agents)
+	for i := range all {
+		site := fmt.Sprintf("s%03d", i%max(sites, 1))
+		all[i] = Agent{ID: fmt.Sprintf("id%05d", i), Name: fmt.Sprintf("%s-%d", site, i),
+			Labels: map[string]string{"site": site}}
+	}
+	return all
+}
+
+// sited returns a mesh with sites, each with an uplink of its own if uplinks is set, and one task.
+func sited(t *testing.T, sites int, uplinks bool, task string) *Mesh {
+	t.Helper()
+	var text strings.Builder
+	for i := range sites {
+		fmt.Fprintf(&text, "[site.s%03d]\nlabels = { site = \"s%03d\" }\n", i, i)
+		if uplinks {
+			fmt.Fprintf(&text, "uplink = \"wan%03d\"\n[link.wan%03d]\n", i, i)
+		}
+	}
+	m, err := Parse([]byte(text.String() + task))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestPairs(t *testing.T) {
+	agents := fleet(12, 3)
+	for _, c := range []struct {
+		name, task string
+		want       int
+	}{
+		{"full mesh", `between = ["*"]`, 12 * 11 / 2},
+		{"one site", `between = ["site:s001"]`, 4 * 3 / 2},
+		{"two sites and a host", `between = ["site:s000", "site:s001", "s002-2"]`, 9 * 8 / 2},
+		{"from and to", `from = ["s000-*"]
+to = ["s001-*"]`, 16},
+		{"from and to overlap", `from = ["*"]
+to = ["s001-1", "s001-4"]`, 2*10 + 1},
+		{"one agent of each site", `between = ["site:*"]
+per-site = 1`, 3},
+		{"no match", `between = ["nobody"]`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := sited(t, 3, true, "[task.a]\nevery = \"6h\"\n"+c.task)
+			pairs, err := m.Pairs(Throughput, agents)
+			if err != nil || len(pairs) != c.want {
+				t.Fatalf("%d pairs, %v; want %d", len(pairs), err, c.want)
+			}
+			reversed := slices.Clone(agents)
+			slices.Reverse(reversed)
+			again, _ := m.Pairs(Throughput, reversed)
+			if !slices.EqualFunc(pairs, again, func(a, b Pair) bool { return a.Key() == b.Key() }) {
+				t.Error("the order of the agents changes the pairs")
+			}
+		})
+	}
+}
+
+func TestPairs_NeighboursAreStable(t *testing.T) {
+	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\nneighbours = 5")
+	keys := func(agents []Agent) map[string]bool {
+		pairs, err := m.Pairs(Throughput, agents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := map[string]bool{}
+		degree := map[string]int{}
+		for _, p := range pairs {
+			set[p.Key()] = true
+			degree[p.A]++
+			degree[p.B]++
+		}
+		for _, a := range agents {
+			if degree[a.ID] < 5 {
+				t.Errorf("%s has %d neighbours, want at least 5", a.ID, degree[a.ID])
+			}
+		}
+		return set
+	}
+	agents := fleet(200, 1)
+	before := keys(agents[:199])
+	after := keys(agents)
+	changed := 0
+	for key := range before {
+		if !after[key] {
+			changed++
+		}
+	}
+	if changed > 25 {
+		t.Errorf("one agent more replaces %d of %d pairs", changed, len(before))
+	}
+	if few := keys(agents[:6]); len(few) != 15 {
+		t.Errorf("6 agents with 5 neighbours make %d pairs, want the full mesh of 15", len(few))
+	}
+}
+
+func TestPairs_NeedLinksBetweenSites(t *testing.T) {
+	m := sited(t, 3, true, "[link.sea]\nbetween = [\"s000\", \"s002\"]\n[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
+	pairs, err := m.Pairs(Throughput, fleet(6, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ a, b, want string }{
+		{"id00000", "id00003", "[host:id00000 host:id00003]"}, // one site
+		{"id00000", "id00001", "[host:id00000 host:id00001 link:wan000 link:wan001]"},
+		{"id00000", "id00002", "[host:id00000 host:id00002 link:sea link:wan000 link:wan002]"},
+	} {
+		i := slices.IndexFunc(pairs, func(p Pair) bool { return p.A == c.a && p.B == c.b })
+		if i < 0 || fmt.Sprint(pairs[i].Needs) != c.want {
+			t.Errorf("%s %s needs %v, want %s", c.a, c.b, pairs[max(i, 0)].Needs, c.want)
+		}
+	}
+}
+
+func TestPairs_TooMany(t *testing.T) {
+	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
+	if _, err := m.Pairs(Throughput, fleet(2000, 1)); err == nil || !strings.Contains(err.Error(), "set neighbours") {
+		t.Errorf("two million pairs: %v", err)
+	}
+}
+
+// TestPlan_StretchesInterval compares with the arithmetic by hand. An uplink of one of 20 sites with 5 hosts each is in
+// 475 pairs: 475 × 12 s / 0.6 = 2.64 h. A host in 99 pairs of 2 × 625 MB has 0.65 × 50 GB a day: 91 h.
+func TestPlan_StretchesInterval(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		uplinks bool
+		task    string
+		hours   float64
+		bound   string
+	}{
+		{"not stretched", false, "every = \"1h\"", 1, ""},
+		{"by uplinks", true, "every = \"1h\"", 2.639, "link"},
+		{"long enough", true, "every = \"6h\"", 6, ""},
+		{"by bytes", false, "every = \"6h\"\n[limits]\nday-bytes = \"50GB\"", 91.38, "host"},
+		{"by bytes with most", false, "every = \"6h\"\nmost = \"100MB\"\n[limits]\nday-bytes = \"50GB\"", 14.62, "host"},
+		{"by an emptier link", false, "every = \"6h\"\n[limits]\nmost-full = 0.01", 33, "host"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := sited(t, 20, c.uplinks, "[task.a]\nbetween = [\"*\"]\n"+c.task)
+			plan, err := m.Plan(fleet(100, 20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var longest Planned
+			for _, p := range plan.Pairs {
+				if p.Every > longest.Every {
+					longest = p
+				}
+			}
+			got := longest.Every.Hours()
+			kind, _, _ := strings.Cut(string(longest.Bound), ":")
+			if math.Abs(got-c.hours) > 0.005*c.hours || kind != c.bound {
+				t.Errorf("%.3f h by %q, want %.3f h by a %q", got, longest.Bound, c.hours, c.bound)
+			}
+		})
+	}
+}
+
+func TestPlan_RunLargerThanBurst(t *testing.T) {
+	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\n[limits]\nday-bytes = \"5GB\"")
+	_, err := m.Plan(fleet(3, 1))
+	if err == nil || err.Error() != "task.a: a run moves up to 1.16 GiB, more than a fifth of the 4.66 GiB a day of "+
+		"host s000-0: set most, or raise day-bytes" {
+		t.Error(err)
+	}
+}
+
+func TestPlan_OwnLimitOfAgent(t *testing.T) {
+	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\nmost = \"10MB\"")
+	agents := fleet(10, 1)
+	agents[3].DayBytes = 200e6 // 9 pairs × 20 MB / 130 MB a day: 33.2 h
+	plan, err := m.Plan(agents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plan.Pairs {
+		want := 6.0
+		if p.A == "id00003" || p.B == "id00003" {
+			want = 33.23
+		}
+		if got := p.Every.Hours(); math.Abs(got-want) > 0.01 {
+			t.Errorf("%s every %.2f h, want %.2f", p.Key(), got, want)
+		}
+	}
+}
+
+func TestDefault(t *testing.T) {
+	for _, c := range []struct{ agents, throughput, latency int }{{2, 1, 1}, {30, 435, 435}, {100, 500, 500}} {
+		m := Default(c.agents)
+		agents := fleet(c.agents, 1)
+		throughput, _ := m.Pairs(Throughput, agents)
+		latency, _ := m.Pairs(Latency, agents)
+		if near(len(throughput), c.throughput) || near(len(latency), c.latency) {
+			t.Errorf("%d agents: %d and %d pairs, want about %d and %d", c.agents, len(throughput), len(latency),
+				c.throughput, c.latency)
+		}
+		if every := time.Duration(m.Tasks["throughput"].Every); every != 24*time.Hour {
+			t.Errorf("every %v", every)
+		}
+	}
+}
+
+// near reports whether a count is outside 90 to 100 % of another: neighbours that choose each other are one pair.
+func near(n, want int) bool { return n > want || n < want*9/10 }
