@@ -35,7 +35,7 @@ var floors = [][]string{
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary",
-		"internal/socket", "internal/output", "internal/path", "internal/engine", "internal/datagram",
+		"internal/socket", "internal/output", "internal/outbox", "internal/path", "internal/engine", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
@@ -73,7 +73,8 @@ var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/
 // mayChangeFiles are the packages that make, change, rename or remove files, and which.
 var mayChangeFiles = map[string]string{
 	"internal/output":          "files that a user names, and small ones of our own",
-	"internal/store":           "the history and its outbox",
+	"internal/outbox":          "results that wait until they are stored",
+	"internal/store":           "the history",
 	"internal/store/pgtest":    "servers for tests",
 	"internal/host":            "the journal and the system's configuration",
 	"internal/testenv":         "probes for tests",

@@ -92,17 +92,30 @@ func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here boo
 		return false, err
 	}
 	defer tx.Rollback()
+	if here && e.client != "" {
+		if err := s.checkQuota(ctx, tx, e); err != nil {
+			return false, err
+		}
+	}
+	added, err = s.insert(ctx, tx, e, packed, packedSamples, bytes, seal)
+	if err == nil && !added {
+		added, err = s.grow(ctx, tx, e, doc, seal)
+	}
+	if err != nil || !added {
+		return false, err
+	}
+	return true, tx.Commit()
+}
+
+// insert inserts a record and its figures, labels and samples. added is false where it is stored already.
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, e *entry, packed, packedSamples []byte, bytes int,
+	seal string) (added bool, err error) {
 	var gone int64
 	if err := tx.QueryRowContext(ctx, "SELECT before_ns FROM gone"+s.untilCommit).Scan(&gone); err != nil {
 		return false, err
 	}
 	if e.started.UnixNano() < gone {
 		return false, ErrGone
-	}
-	if here && e.client != "" {
-		if err := s.checkQuota(ctx, tx, e); err != nil {
-			return false, err
-		}
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO path(key, far) VALUES($1, $2) ON CONFLICT DO NOTHING", e.PathKey,
 		plain(e.sum.Far)); err != nil {
@@ -114,11 +127,8 @@ func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here boo
 	if err != nil {
 		return false, err
 	}
-	switch n, err := result.RowsAffected(); {
-	case err != nil:
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return false, err
-	case n == 0:
-		return s.grow(ctx, tx, e, doc, seal)
 	}
 	if err := addFigures(ctx, tx, e); err != nil {
 		return false, err
@@ -135,7 +145,7 @@ func (s *Store) add(ctx context.Context, e *entry, doc, samples []byte, here boo
 			return false, err
 		}
 	}
-	return true, tx.Commit()
+	return true, nil
 }
 
 // checkQuota returns ErrClientQuota when the client's quota of the last 24 hours is used up.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/outbox"
 )
 
 // class selects the runs that a limit covers, as an SQL condition.
@@ -32,8 +34,8 @@ func (s *Store) trimClients(ctx context.Context, tx *sql.Tx, now time.Time, keep
 		if err != nil {
 			return err
 		}
-		tooMany := keep.Results > 0 && number > int64(keep.Results/clientShare)
-		if !tooMany && bytes+number*rowBytes <= keep.Bytes/clientShare {
+		tooMany := keep.Results > 0 && number > int64(keep.Results/outbox.ClientShare)
+		if !tooMany && bytes+number*rowBytes <= keep.Bytes/outbox.ClientShare {
 			return nil
 		}
 		if more, err := s.shrinkClients(ctx, tx); err != nil || !more {

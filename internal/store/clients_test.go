@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/outbox"
 )
 
 // noise returns text that does not compress well.
@@ -219,7 +221,7 @@ func TestOutbox_Clients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.outbox.maxFiles, s.ClientResultsADay = files, 3
+	s.outbox.MaxFiles, s.ClientResultsADay = files, 3
 	n := 0
 	leave := func(far string) error {
 		n++
@@ -227,13 +229,13 @@ func TestOutbox_Clients(t *testing.T) {
 		return err
 	}
 	waits := func() (owner, client int) {
-		all, err := s.outbox.list()
+		all, err := s.outbox.List()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, f := range all {
 			switch {
-			case f.client != "":
+			case f.Client != "":
 				client++
 			case client > 0:
 				t.Errorf("number %d is the owner's and waits behind clients'", i)
@@ -253,7 +255,7 @@ func TestOutbox_Clients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if owner, client := waits(); owner != 0 || client != files/clientShare {
+	if owner, client := waits(); owner != 0 || client != files/outbox.ClientShare {
 		t.Errorf("%d and %d wait", owner, client)
 	}
 	for i := range files {
@@ -272,24 +274,24 @@ func TestOutbox_Clients(t *testing.T) {
 	if owner, _ := waits(); owner != files {
 		t.Errorf("%d of the owner wait", owner)
 	}
-	s.outbox.maxFiles, s.outbox.maxBytes = 1000, 64<<10
+	s.outbox.MaxFiles, s.outbox.MaxBytes = 1000, 64<<10
 	for i := range 100 {
 		if err := leave(ofClient(1000 + i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := s.outbox.list()
+	all, err := s.outbox.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var taken int64
 	for _, f := range all {
-		if f.client != "" {
-			taken += f.bytes
+		if f.Client != "" {
+			taken += f.Bytes
 		}
 	}
-	if taken == 0 || taken > s.outbox.maxBytes/clientShare {
-		t.Errorf("clients' results take %d bytes of %d", taken, s.outbox.maxBytes)
+	if taken == 0 || taken > s.outbox.MaxBytes/outbox.ClientShare {
+		t.Errorf("clients' results take %d bytes of %d", taken, s.outbox.MaxBytes)
 	}
 }
 

@@ -139,7 +139,7 @@ func onSmallDisk(dir, url string) error {
 		}
 	}
 	s.Close()
-	if left, _ := filepath.Glob(filepath.Join(dir, "outbox", outboxBegun+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "outbox", ".new-"+"*")); len(left) > 0 {
 		return fmt.Errorf("left half written: %q", left)
 	}
 	s, err = OpenAt(ctx, dir, url)

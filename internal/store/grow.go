@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// grow replaces a stored record by a later state of it.
+// grow replaces a stored record by a later state of it. It does not commit.
 func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte, seal string) (grew bool, err error) {
 	now, ok := e.doc.(*record.WatchKept)
 	if !ok {
@@ -38,5 +38,5 @@ func (s *Store) grow(ctx context.Context, tx *sql.Tx, e *entry, doc []byte, seal
 	if err := addFigures(ctx, tx, e); err != nil {
 		return false, err
 	}
-	return true, tx.Commit()
+	return true, nil
 }

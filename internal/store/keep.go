@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -67,7 +65,7 @@ func (s *Store) leave(e *entry, doc, samples []byte) (left bool, err error) {
 	if s.outbox == nil {
 		return false, nil
 	}
-	err = s.outbox.put(e, doc, samples, time.Now(), s.clientResultsADay())
+	err = s.outbox.Put(e.ID, e.client, doc, samples, time.Now(), s.clientResultsADay())
 	return err == nil, err
 }
 
@@ -77,13 +75,13 @@ func (s *Store) Deliver(ctx context.Context) error {
 	if s.outbox == nil {
 		return nil
 	}
-	files, err := s.outbox.list()
+	files, err := s.outbox.List()
 	if err != nil {
 		return err
 	}
 	var refused error
 	for i, f := range files {
-		doc, samples, err := s.outbox.get(f.name)
+		doc, samples, err := s.outbox.Get(f.Name)
 		if errors.Is(err, fs.ErrNotExist) { // another process delivered it
 			continue
 		}
@@ -94,14 +92,14 @@ func (s *Store) Deliver(ctx context.Context) error {
 		if err == nil {
 			err = s.addWithRetry(ctx, e, doc, samples)
 			if err == nil || isFinal(err) {
-				os.Remove(filepath.Join(s.outbox.dir, f.name))
+				s.outbox.Remove(f.Name)
 				continue
 			}
 			if ctx.Err() != nil {
 				err = errors.New("timeout before the server stored all results")
 			}
 			if !isRecordError(err) {
-				return &Waiting{len(files) - i, s.outbox.dir, err}
+				return &Waiting{len(files) - i, s.outbox.Dir, err}
 			}
 		}
 		refused = err
@@ -109,8 +107,8 @@ func (s *Store) Deliver(ctx context.Context) error {
 	if refused == nil {
 		return nil
 	}
-	files, _ = s.outbox.list()
-	return &Waiting{len(files), s.outbox.dir, refused}
+	files, _ = s.outbox.List()
+	return &Waiting{len(files), s.outbox.Dir, refused}
 }
 
 // isFinal reports whether no retry can ever store the record.

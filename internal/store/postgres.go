@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/fullpipe-net/fullpipe/internal/outbox"
 )
 
 const (
@@ -71,9 +73,12 @@ func openPostgres(dir, text string) (*Store, error) {
 			return migratePostgres(ctx, conn, ownSchema)
 		})), where(config), config.Password})
 	db.SetMaxOpenConns(4)
-	return &Store{db: db, dir: dir, outbox: newOutbox(dir), dialect: dialect{
+	return &Store{db: db, dir: dir, outbox: outbox.In(dir), dialect: dialect{
 		untilCommit: " FOR SHARE",
 		toChange:    " FOR UPDATE",
+		now:         "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) * 1000000",
+		fleetLock:   fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrating+1),
+		types:       postgresTypes,
 		oneState:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		mayTrim:     fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", trimming),
 	}}, nil

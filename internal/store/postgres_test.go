@@ -114,7 +114,7 @@ func TestOutbox_Bounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer away.Close()
-	away.outbox.maxFiles = 3
+	away.outbox.MaxFiles = 3
 	var waiting *Waiting
 	if err := away.Keep(t.Context(), measured(t, 0, "b", 5e6), nil); !errors.As(err, &waiting) {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestOutbox_Bounded(t *testing.T) {
 		!strings.Contains(err.Error(), "is full") {
 		t.Errorf("one more than fits: %v", err)
 	}
-	garbage := filepath.Join(dir, "outbox", strings.Repeat("0", 19)+"-x"+outboxSuffix)
+	garbage := filepath.Join(dir, "outbox", strings.Repeat("0", 19)+"-x.result")
 	if err := os.WriteFile(garbage, []byte("fullpipe outbox 1 5 -4\n{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

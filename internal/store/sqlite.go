@@ -19,8 +19,11 @@ import (
 // wait is the longest wait for another process's write lock.
 const wait = 5 * time.Second
 
-// Open opens the history in a directory. It makes the directory readable for its owner only.
-func Open(ctx context.Context, dir string) (*Store, error) {
+// Open opens the history in a directory. It makes the directory readable for its owner only. A power cut may lose the
+// last records.
+func Open(ctx context.Context, dir string) (*Store, error) { return openDir(ctx, dir, "NORMAL") }
+
+func openDir(ctx context.Context, dir, synchronous string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the history's directory: %w", err)
 	}
@@ -33,7 +36,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		mode = "DELETE"
 	}
 	s, err := openFile(dir, path, fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&"+
-		"_pragma=synchronous(NORMAL)&_txlock=immediate", wait.Milliseconds()))
+		"_pragma=synchronous(%s)&_txlock=immediate", wait.Milliseconds(), synchronous))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,8 @@ func openFile(dir, name, options string) (*Store, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	return &Store{db: db, dir: dir, path: name, dialect: dialect{usedBytes: usedPages}}, nil
+	return &Store{db: db, dir: dir, path: name, dialect: dialect{usedBytes: usedPages,
+		now: "CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000000", fleetLock: "SELECT 1"}}, nil
 }
 
 // readOnly reports whether a directory is on a read-only file system.

@@ -12,6 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/outbox"
 )
 
 // Store is an open history.
@@ -23,8 +26,8 @@ type Store struct {
 	db  *sql.DB
 	dir string // user's state directory
 	dialect
-	path   string  // of SQLite's file; "" with a server
-	outbox *outbox // nil: add stores at once or fails
+	path   string      // of SQLite's file; "" with a server
+	outbox *outbox.Box // nil: add stores at once or fails
 }
 
 // dialect contains the differences between the databases. All other SQL works in both, with $1 for parameters.
@@ -32,6 +35,9 @@ type dialect struct {
 	untilCommit string                                        // ends a SELECT whose rows must not change
 	toChange    string                                        // ends a SELECT whose rows are then updated
 	oneState    *sql.TxOptions                                // of a transaction that reads several tables
+	now         string                                        // the time by the database's clock, ns since 1970
+	fleetLock   string                                        // lets one process at a time migrate the fleet's tables
+	types       *strings.Replacer                             // of the migrations' types; nil: as they are
 	mayTrim     string                                        // asks whether to trim; "" is yes
 	usedBytes   func(context.Context, *sql.Tx) (int64, error) // nil: no size limit
 }
@@ -43,14 +49,14 @@ var ErrNotFound = errors.New("no such run in the history")
 const DefaultClientResultsADay = 50
 
 // ErrClientQuota reports that the client's quota of stored results is used up.
-var ErrClientQuota = errors.New("this client's quota of stored results for 24 hours is used up")
+var ErrClientQuota = outbox.ErrClientQuota
 
 // ErrNoLabel reports that the run has no label to remove.
 var ErrNoLabel = errors.New("the run has no such label")
 
 // migrations are written for SQLite; see postgresTypes.
 //
-//go:embed migrations/*.sql
+//go:embed migrations/*.sql migrations/fleet/*.sql
 var migrations embed.FS
 
 const (
@@ -95,7 +101,11 @@ func (s *Store) Close() error { return s.db.Close() }
 // pending returns the migrations that a history lacks. They are numbered files, and the version is how many have
 // run. A newer history is refused, because its rules are unknown.
 func pending(version int) (texts []string, latest int, err error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	return pendingIn("migrations", version)
+}
+
+func pendingIn(dir string, version int) (texts []string, latest int, err error) {
+	files, err := fs.Glob(migrations, dir+"/*.sql")
 	if err != nil {
 		return nil, 0, err
 	}

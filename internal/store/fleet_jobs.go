@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// Job is a due run of a pair. Its ID is the ID of the run's document.
+type Job struct {
+	ID, Pair, Task string
+	A, B           string // agents, A < B
+	Near           string // the agent that tests, from its grant on
+	Origin         record.Origin
+	Due, Late      time.Time
+	State          mesh.State
+	Reason         mesh.Reason
+	Detail         string // of the reason
+	Epoch          int64
+	Granted, Until time.Time // the grant
+	Ended          time.Time
+}
+
+// PairState is what the schedule keeps of a pair.
+type PairState struct {
+	Next time.Time // when its next run is due
+	Near string    // the agent that connected in the last run that worked, "" before
+}
+
+// PairStates returns the state of all pairs by key.
+func (f *Fleet) PairStates(ctx context.Context) (map[string]PairState, error) {
+	states := map[string]PairState{}
+	err := f.query(ctx, func(rows *sql.Rows) error {
+		var key string
+		var next int64
+		var p PairState
+		err := rows.Scan(&key, &next, &p.Near)
+		p.Next = moment(next)
+		states[key] = p
+		return err
+	}, "SELECT key, next_ns, near FROM pair")
+	return states, err
+}
+
+// Due inserts the due jobs of pairs, and when their next ones are due, if this hub leads. A job that exists changes
+// nothing.
+func (f *Fleet) Due(ctx context.Context, lead Lead, jobs []Job, next map[string]time.Time) error {
+	return f.change(ctx, func(tx *sql.Tx) error {
+		var leads bool
+		if err := tx.QueryRowContext(ctx, "SELECT "+f.leads(1, 2), lead.Epoch, lead.Holder).Scan(&leads); err != nil {
+			return err
+		}
+		if !leads {
+			return ErrNotLeading
+		}
+		for _, j := range jobs {
+			_, err := tx.ExecContext(ctx, "INSERT INTO job(id, pair, task, a, b, origin, due_ns, late_ns, state) "+
+				"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9) ON CONFLICT DO NOTHING", j.ID, j.Pair, j.Task, j.A, j.B,
+				string(j.Origin), j.Due.UnixNano(), j.Late.UnixNano(), string(mesh.Due))
+			if err != nil {
+				return err
+			}
+		}
+		for key, at := range next {
+			_, err := tx.ExecContext(ctx, "INSERT INTO pair(key, next_ns) VALUES($1,$2) ON CONFLICT(key) DO UPDATE SET "+
+				"next_ns = excluded.next_ns", key, at.UnixNano())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Grant orders a due job to an agent for a time, if this hub leads. It is one statement, so two hubs never grant one
+// job. granted is false where the job has ended or was granted before.
+func (f *Fleet) Grant(ctx context.Context, lead Lead, id, near string, now time.Time, lasts time.Duration) (
+	granted bool, err error) {
+	defer f.s.explain(&err)
+	result, err := f.s.db.ExecContext(ctx, "UPDATE job SET state = $1, near = $2, epoch = $3, granted_ns = $4, "+
+		"until_ns = $5 WHERE id = $6 AND state = $7 AND "+f.leads(8, 9), string(mesh.Granted), near, lead.Epoch,
+		now.UnixNano(), now.Add(lasts).UnixNano(), id, string(mesh.Due), lead.Epoch, lead.Holder)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// SetNear changes the agent that tests in a granted job, when the first could not connect.
+func (f *Fleet) SetNear(ctx context.Context, id, near string) error {
+	return f.exec(ctx, "UPDATE job SET near = $1 WHERE id = $2 AND state = $3", near, id, string(mesh.Granted))
+}
+
+// End is how a job ended without a result.
+type End struct {
+	State  mesh.State
+	Reason mesh.Reason
+	Detail string
+}
+
+// Finish ends jobs that have not ended. Each direction of their pairs shows the reason in Grid.
+func (f *Fleet) Finish(ctx context.Context, id string, end End, now time.Time) error {
+	return f.change(ctx, func(tx *sql.Tx) error {
+		var task, a, b string
+		err := tx.QueryRowContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = $3, ended_ns = $4 "+
+			"WHERE id = $5 AND state IN ('due', 'granted') RETURNING task, a, b", string(end.State), string(end.Reason),
+			plain(end.Detail), now.UnixNano(), id).Scan(&task, &a, &b)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, ends := range [][2]string{{a, b}, {b, a}} {
+			_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
+				"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
+				"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
+				"WHERE path_last.at_ns <= excluded.at_ns", task, ends[0], ends[1], id, now.UnixNano(), string(end.State),
+				string(end.Reason))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const selectJob = "SELECT id, pair, task, a, b, near, origin, due_ns, late_ns, state, reason, detail, epoch, " +
+	"granted_ns, until_ns, ended_ns FROM job"
+
+func scanJob(row interface{ Scan(...any) error }) (j Job, err error) {
+	var due, late, granted, until, ended int64
+	err = row.Scan(&j.ID, &j.Pair, &j.Task, &j.A, &j.B, &j.Near, &j.Origin, &due, &late, &j.State, &j.Reason, &j.Detail,
+		&j.Epoch, &granted, &until, &ended)
+	j.Due = moment(due)
+	j.Late = moment(late)
+	j.Granted = moment(granted)
+	j.Until = moment(until)
+	j.Ended = moment(ended)
+	return j, err
+}
+
+// OpenJobs returns the jobs that have not ended, in the order in which they became due.
+func (f *Fleet) OpenJobs(ctx context.Context) (jobs []Job, err error) {
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		j, err := scanJob(rows)
+		jobs = append(jobs, j)
+		return err
+	}, selectJob+" WHERE state IN ('due', 'granted') ORDER BY due_ns, id")
+	return jobs, err
+}
+
+// JobFilter selects jobs.
+type JobFilter struct {
+	State mesh.State // "" is all
+	A, B  string     // agents in any order; "" is all
+	Limit int        // newest jobs; 0 is 100
+}
+
+// Jobs returns jobs, the newest first.
+func (f *Fleet) Jobs(ctx context.Context, filter JobFilter) (jobs []Job, err error) {
+	limit := filter.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		j, err := scanJob(rows)
+		jobs = append(jobs, j)
+		return err
+	}, selectJob+" WHERE ($1 = '' OR state = $1) AND ($2 = '' OR a = $2 OR b = $2) AND ($3 = '' OR a = $3 OR b = $3) "+
+		"ORDER BY due_ns DESC, id DESC LIMIT $4", string(filter.State), filter.A, filter.B, limit)
+	return jobs, err
+}
+
+// Job returns a job. The error is ErrNotFound without it.
+func (f *Fleet) Job(ctx context.Context, id string) (Job, error) {
+	j, err := scanJob(f.s.db.QueryRowContext(ctx, selectJob+" WHERE id = $1", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return j, err
+}
+
+// CountJobs returns the number of jobs by state and reason since a time.
+func (f *Fleet) CountJobs(ctx context.Context, since time.Time) (counts map[End]int64, err error) {
+	counts = map[End]int64{}
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		var end End
+		var n int64
+		err := rows.Scan(&end.State, &end.Reason, &n)
+		counts[end] = n
+		return err
+	}, "SELECT state, reason, count(*) FROM job WHERE due_ns >= $1 GROUP BY state, reason", since.UnixNano())
+	return counts, err
+}
+
+// TrimJobs removes ended jobs that were due before a time.
+func (f *Fleet) TrimJobs(ctx context.Context, before time.Time) error {
+	return f.exec(ctx, "DELETE FROM job WHERE due_ns < $1 AND state NOT IN ('due', 'granted')", nanoseconds(before))
+}

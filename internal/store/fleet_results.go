@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// ErrNotAsked reports a result of a run that was not ordered of this agent. No retry stores it.
+var ErrNotAsked = errors.New("this run was not ordered of this agent")
+
+// maxClockOff is the greatest difference between a document's time and the hub's that is taken for the time between an
+// order and its start.
+const maxClockOff = 5 * time.Second
+
+// AddResult stores the document of a run that this agent was ordered to make, and ends its job. A second delivery
+// changes nothing. The error is ErrNotAsked, ErrGone or a fault of the document where no retry helps: see Refused.
+func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now time.Time) (job Job, err error) {
+	e, err := read(doc)
+	if err != nil {
+		return job, &RefusedError{err}
+	}
+	packed := pack(doc)
+	err = f.change(ctx, func(tx *sql.Tx) error {
+		job, err = scanJob(tx.QueryRowContext(ctx, selectJob+" WHERE id = $1"+f.s.toChange, e.ID))
+		if errors.Is(err, sql.ErrNoRows) || err == nil && job.Near != agent {
+			return &RefusedError{ErrNotAsked}
+		}
+		if err != nil || job.State == mesh.Done {
+			return err
+		}
+		if job.State != mesh.Granted && job.State != mesh.Lost {
+			return &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
+		}
+		if off := e.started.Sub(job.Granted); off < -maxClockOff || off > job.Until.Sub(job.Granted)+maxClockOff {
+			e.started = job.Granted // one series has one clock
+			if e.Labels == nil {
+				e.Labels = map[string]string{}
+			}
+			e.Labels["clock_off"] = off.Round(time.Second).String()
+		}
+		if _, err := f.s.insert(ctx, tx, e, packed, nil, 0, ""); err != nil {
+			if errors.Is(err, ErrGone) {
+				return &RefusedError{err}
+			}
+			return err
+		}
+		job.State = mesh.Done
+		job.Reason = ""
+		job.Ended = now
+		if e.Outcome != record.Done {
+			job.State = mesh.Failed
+			job.Reason = failure(e.Outcome)
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3 WHERE id = $4",
+			string(job.State), string(job.Reason), now.UnixNano(), job.ID)
+		if err != nil {
+			return err
+		}
+		return f.setLast(ctx, tx, job, e)
+	})
+	return job, err
+}
+
+// failure returns the reason of a run whose document says that it failed.
+func failure(outcome record.Outcome) mesh.Reason {
+	if outcome == record.Interrupted {
+		return mesh.Interrupted
+	}
+	return mesh.FarError
+}
+
+// RefusedError is a result that is never stored. The agent forgets it.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// setLast updates the grid with a run: up is the direction in which the near agent sends.
+func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) error {
+	far := job.A
+	if job.Near == job.A {
+		far = job.B
+	}
+	figures := map[string]record.Figure{}
+	for _, figure := range e.sum.Figures {
+		figures[figure.Direction] = figure
+	}
+	for direction, ends := range map[string][2]string{"up": {job.Near, far}, "down": {far, job.Near}} {
+		figure, has := figures[direction]
+		if !has || figure.GoodputBps == nil {
+			_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
+				"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
+				"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
+				"WHERE path_last.at_ns <= excluded.at_ns", job.Task, ends[0], ends[1], job.ID, e.started.UnixNano(),
+				string(job.State), string(job.Reason))
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason, "+
+			"goodput_bps, rtt_min_s, limiter, measured, measured_ns) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$4,$5) "+
+			"ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, at_ns = excluded.at_ns, "+
+			"state = excluded.state, reason = excluded.reason, goodput_bps = excluded.goodput_bps, "+
+			"rtt_min_s = excluded.rtt_min_s, limiter = excluded.limiter, measured = excluded.measured, "+
+			"measured_ns = excluded.measured_ns WHERE path_last.measured_ns <= excluded.measured_ns",
+			job.Task, ends[0], ends[1], job.ID, e.started.UnixNano(), string(job.State), string(job.Reason),
+			figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cell is one direction of the grid: how the last run ended, and the figures of the last that gave some.
+type Cell struct {
+	Task, Sender, Receiver string
+	Run                    string
+	At                     time.Time
+	State                  mesh.State
+	Reason                 mesh.Reason
+	GoodputBps             *float64 // nil: never measured
+	UsualBps               *float64 // of the runs before; nil: not known yet
+	RTTMinS                *float64
+	Limiter                string
+	Measured               string // run of the figures
+	MeasuredAt             time.Time
+}
+
+// Grid returns the last run of each direction of a task; "" is all tasks.
+func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error) {
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		var c Cell
+		var at, measured int64
+		err := rows.Scan(&c.Task, &c.Sender, &c.Receiver, &c.Run, &at, &c.State, &c.Reason, &c.GoodputBps, &c.UsualBps,
+			&c.RTTMinS, &c.Limiter, &c.Measured, &measured)
+		c.At = moment(at)
+		c.MeasuredAt = moment(measured)
+		cells = append(cells, c)
+		return err
+	}, "SELECT task, sender, receiver, run, at_ns, state, reason, goodput_bps, usual_bps, rtt_min_s, limiter, measured, "+
+		"measured_ns FROM path_last WHERE $1 = '' OR task = $1 ORDER BY task, sender, receiver", task)
+	return cells, err
+}
+
+// SetUsual records the usual goodput of a direction.
+func (f *Fleet) SetUsual(ctx context.Context, task, sender, receiver string, bps float64) error {
+	return f.exec(ctx, "UPDATE path_last SET usual_bps = $1 WHERE task = $2 AND sender = $3 AND receiver = $4", bps, task,
+		sender, receiver)
+}
+
+// Event is a change that a result showed.
+type Event struct {
+	Run, Task, Sender, Receiver string
+	Metric, Kind                string // as recheck.Event
+	At                          time.Time
+	Old, New                    string
+	Cause                       string // common cause with other events, "" without one
+	Sent                        time.Time
+}
+
+// AddEvents stores events. One that exists changes nothing, so a hub may compute them again after a restart.
+func (f *Fleet) AddEvents(ctx context.Context, events []Event) error {
+	return f.change(ctx, func(tx *sql.Tx) error {
+		for _, e := range events {
+			_, err := tx.ExecContext(ctx, "INSERT INTO event(run, sender, receiver, metric, what, task, at_ns, old_value, "+
+				"new_value, cause) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10) ON CONFLICT DO NOTHING", e.Run, e.Sender, e.Receiver,
+				e.Metric, e.Kind, e.Task, e.At.UnixNano(), plain(e.Old), plain(e.New), plain(e.Cause))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Events returns events since a time, the newest first.
+func (f *Fleet) Events(ctx context.Context, since time.Time, limit int) (events []Event, err error) {
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		var e Event
+		var at, sent int64
+		err := rows.Scan(&e.Run, &e.Sender, &e.Receiver, &e.Metric, &e.Kind, &e.Task, &at, &e.Old, &e.New, &e.Cause, &sent)
+		e.At = moment(at)
+		e.Sent = moment(sent)
+		events = append(events, e)
+		return err
+	}, "SELECT run, sender, receiver, metric, what, task, at_ns, old_value, new_value, cause, sent_ns FROM event "+
+		"WHERE at_ns >= $1 ORDER BY at_ns DESC, run, sender, receiver, metric LIMIT $2", nanoseconds(since), limit)
+	return events, err
+}
+
+// MarkSent records that events were reported, with their common cause.
+func (f *Fleet) MarkSent(ctx context.Context, events []Event, cause string, now time.Time) error {
+	return f.change(ctx, func(tx *sql.Tx) error {
+		for _, e := range events {
+			_, err := tx.ExecContext(ctx, "UPDATE event SET sent_ns = $1, cause = $2 WHERE run = $3 AND sender = $4 AND "+
+				"receiver = $5 AND metric = $6", now.UnixNano(), plain(cause), e.Run, e.Sender, e.Receiver, e.Metric)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

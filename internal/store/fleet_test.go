@@ -1,0 +1,301 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+)
+
+// bothFleets runs a test on a new fleet in a file and on one in PostgreSQL. at opens it once more, as another hub does.
+func bothFleets(t *testing.T, test func(t *testing.T, at func() *Fleet)) {
+	run := func(name string, url func(*testing.T) string) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			to := url(t)
+			test(t, func() *Fleet {
+				f, err := OpenFleet(t.Context(), dir, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { f.Close() })
+				return f
+			})
+		})
+	}
+	run("sqlite", func(*testing.T) string { return "" })
+	run("postgres", func(t *testing.T) string { return pgtest.Shared(t).URL(t) })
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const leadTime = 300 * time.Millisecond
+
+func TestFleet_OneHubLeads(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		first := at()
+		second := at()
+		lead, err := first.TakeLead(t.Context(), "one", time.Hour)
+		if err != nil || lead.Epoch != 1 {
+			t.Fatalf("lead %+v, %v", lead, err)
+		}
+		if _, err := second.TakeLead(t.Context(), "two", time.Hour); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a second hub leads: %v", err)
+		}
+		again, err := first.TakeLead(t.Context(), "one", leadTime)
+		if err != nil || again != lead {
+			t.Errorf("renewed: %+v, %v", again, err)
+		}
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			taken, err := second.TakeLead(t.Context(), "two", time.Hour)
+			if err == nil {
+				if taken.Epoch != 2 {
+					t.Errorf("epoch %d after the first expired, want 2", taken.Epoch)
+				}
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		must(t, first.Due(t.Context(), Lead{Epoch: 2, Holder: "two"}, nil, nil))
+		err = first.Due(t.Context(), lead, []Job{{ID: "x", Origin: record.Scheduled}}, nil)
+		if !errors.Is(err, ErrNotLeading) {
+			t.Errorf("the old hub adds jobs: %v", err)
+		}
+	})
+}
+
+// fleetDocument returns the document of a run with up at a rate.
+func fleetDocument(t *testing.T, id string, at time.Time, upBps, downBps float64) []byte {
+	t.Helper()
+	up := record.Direction{Direction: "up", GoodputBps: &upBps, Streams: []record.Stream{}}
+	up.Limiter = "receiver-window"
+	down := record.Direction{Direction: "down", GoodputBps: &downBps, Streams: []record.Stream{}}
+	down.Limiter = "bottleneck"
+	doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
+		StartedAt: at, Envelope: &record.Envelope{ID: id, TestID: id, Origin: record.Scheduled, Outcome: record.Done,
+			PathKey: record.Path{Far: "b"}.Key()}}, Peer: "b", Directions: []record.Direction{up, down}})
+	must(t, err)
+	return doc
+}
+
+// granted returns a fleet with one job that is granted to an agent, and the job's ID.
+func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
+	t.Helper()
+	lead, err := f.TakeLead(t.Context(), "one", time.Hour)
+	must(t, err)
+	id = record.NewID(begin, [10]byte{1})
+	job := Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
+		Late: begin.Add(time.Minute)}
+	must(t, f.Due(t.Context(), lead, []Job{job}, map[string]time.Time{"t a b": begin.Add(time.Hour)}))
+	ok, err := f.Grant(t.Context(), lead, id, near, begin, time.Minute)
+	if err != nil || !ok {
+		t.Fatalf("granted %v, %v", ok, err)
+	}
+	return id, lead
+}
+
+func TestFleet_ResultIsStoredOnce(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		id, lead := granted(t, f, "b")
+		if again, err := f.Grant(t.Context(), lead, id, "a", begin, time.Minute); again || err != nil {
+			t.Errorf("granted twice: %v, %v", again, err)
+		}
+		doc := fleetDocument(t, id, begin, 1e6, 2e6)
+		if _, err := f.AddResult(t.Context(), "a", doc, begin); !errors.Is(err, ErrNotAsked) {
+			t.Errorf("the other agent's result: %v", err)
+		}
+		var stored atomic.Int32
+		var wait sync.WaitGroup
+		for range 16 {
+			wait.Go(func() {
+				if job, err := f.AddResult(t.Context(), "b", doc, begin); err == nil && job.State == mesh.Done {
+					stored.Add(1)
+				} else {
+					t.Errorf("%v %v", job.State, err)
+				}
+			})
+		}
+		wait.Wait()
+		runs, err := f.Store().List(t.Context(), Filter{})
+		if err != nil || len(runs) != 1 || stored.Load() != 16 {
+			t.Errorf("%d runs, %d of 16 deliveries confirmed, %v", len(runs), stored.Load(), err)
+		}
+		cells, err := f.Grid(t.Context(), "t")
+		must(t, err)
+		if len(cells) != 2 || *cells[0].GoodputBps != 2e6 || cells[0].Sender != "a" || *cells[1].GoodputBps != 1e6 ||
+			cells[1].Limiter != "receiver-window" {
+			t.Errorf("up is not the direction in which b sends: %+v", cells)
+		}
+	})
+}
+
+func TestFleet_ResultThatNobodyOrdered(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		id, _ := granted(t, f, "b")
+		for name, doc := range map[string][]byte{
+			"unknown run": fleetDocument(t, record.NewID(begin, [10]byte{9}), begin, 1, 1),
+			"garbage":     []byte("{"),
+			"negative":    fleetDocument(t, id, begin, -1, 1),
+		} {
+			var refused *RefusedError
+			if _, err := f.AddResult(t.Context(), "b", doc, begin); !errors.As(err, &refused) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestFleet_LateResult(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		id, _ := granted(t, f, "a")
+		must(t, f.Finish(t.Context(), id, End{State: mesh.Lost, Reason: mesh.NoResult}, begin.Add(time.Hour)))
+		cells, err := f.Grid(t.Context(), "")
+		if err != nil || len(cells) != 2 || cells[0].State != mesh.Lost || cells[0].GoodputBps != nil {
+			t.Errorf("after it was lost: %+v, %v", cells, err)
+		}
+		job, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, begin, 5, 6), begin.Add(48*time.Hour))
+		if err != nil || job.State != mesh.Done {
+			t.Errorf("two days later: %s, %v", job.State, err)
+		}
+		stored, err := f.Job(t.Context(), id)
+		if err != nil || stored.State != mesh.Done || stored.Reason != "" {
+			t.Errorf("the job: %+v, %v", stored, err)
+		}
+		must(t, f.Finish(t.Context(), id, End{State: mesh.Lost}, begin)) // changes nothing now
+		if stored, _ = f.Job(t.Context(), id); stored.State != mesh.Done {
+			t.Errorf("a job that is done became %s", stored.State)
+		}
+	})
+}
+
+func TestFleet_ClockOff(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		id, _ := granted(t, f, "a")
+		_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, begin.Add(3*time.Hour), 5, 6), begin)
+		must(t, err)
+		runs, err := f.Store().List(t.Context(), Filter{})
+		if err != nil || len(runs) != 1 || !runs[0].StartedAt.Equal(begin) || runs[0].Labels["clock_off"] != "3h0m0s" {
+			t.Errorf("%+v, %v", runs, err)
+		}
+	})
+}
+
+func TestFleet_Enrol(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		must(t, f.AddEnrolment(t.Context(), Enrolment{Hash: "h", Uses: 2, Until: begin.Add(time.Hour),
+			Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Labels: map[string]string{"site": "x"}}, begin))
+		inside := netip.MustParseAddr("10.1.2.3")
+		join := func(hash, key, name string, from netip.Addr, now time.Time) (Agent, error) {
+			return f.Enrol(t.Context(), hash, Agent{ID: "id" + key, Name: name, NKey: key,
+				Labels: map[string]string{"site": "mine", "rack": "1"}}, from, now)
+		}
+		for name, err := range map[string]error{
+			"unknown secret":  second(join("other", "k", "n", inside, begin)),
+			"another network": second(join("h", "k", "n", netip.MustParseAddr("192.0.2.1"), begin)),
+			"expired":         second(join("h", "k", "n", inside, begin.Add(time.Hour))),
+		} {
+			if !errors.Is(err, ErrEnrolment) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		a, err := join("h", "k1", "web", inside, begin)
+		if err != nil || a.Name != "web" || a.Labels["site"] != "x" || a.Labels["rack"] != "1" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if same, err := join("h", "k1", "web", inside, begin); err != nil || same.ID != a.ID {
+			t.Errorf("joined again: %+v, %v", same, err)
+		}
+		b, err := join("h", "k2", "web", inside, begin)
+		if err != nil || b.Name != "web-2" {
+			t.Errorf("%+v, %v", b, err)
+		}
+		if _, err := join("h", "k3", "web", inside, begin); !errors.Is(err, ErrEnrolment) {
+			t.Errorf("a third use of two: %v", err)
+		}
+		must(t, f.RemoveAgent(t.Context(), a.ID, begin))
+		if _, err := f.AgentByKey(t.Context(), "k1"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a removed agent: %v", err)
+		}
+		if _, err := join("h", "k1", "web", inside, begin); !errors.Is(err, ErrEnrolment) {
+			t.Errorf("a removed key joins again: %v", err)
+		}
+		must(t, f.Rename(t.Context(), b.ID, "web")) // its name is free again
+		must(t, f.Saw(t.Context(), b.ID, json.RawMessage(`{"version":"1"}`), time.Second, begin))
+		all, err := f.Agents(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if only := all[0]; only.Name != "web" || only.ClockOff != time.Second || !only.Seen.Equal(begin) {
+			t.Errorf("%+v", only)
+		}
+	})
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+func TestFleet_MeshEventsAccounts(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		if _, err := f.SetMesh(t.Context(), "[task.x]", "me", begin); err == nil {
+			t.Error("a mesh file with a fault is stored")
+		}
+		good := "[task.x]\nbetween = [\"*\"]\nevery = \"1h\""
+		for want := int64(1); want <= 2; want++ {
+			if v, err := f.SetMesh(t.Context(), good, "me", begin); err != nil || v != want {
+				t.Errorf("version %d, %v", v, err)
+			}
+		}
+		if text, v, err := f.Mesh(t.Context()); err != nil || text != good || v != 2 {
+			t.Errorf("%q %d %v", text, v, err)
+		}
+		e := Event{Run: "r", Task: "t", Sender: "a", Receiver: "b", Metric: "goodput", Kind: "dip", At: begin,
+			Old: "1", New: "2"}
+		must(t, f.AddEvents(t.Context(), []Event{e, e}))
+		must(t, f.MarkSent(t.Context(), []Event{e}, "host b", begin))
+		events, err := f.Events(t.Context(), time.Time{}, 10)
+		if err != nil || len(events) != 1 || events[0].Cause != "host b" || !events[0].Sent.Equal(begin) {
+			t.Errorf("%+v %v", events, err)
+		}
+		must(t, f.SetAccount(t.Context(), Account{"ann", "viewer", "t1"}))
+		must(t, f.SetAccount(t.Context(), Account{"ann", "admin", "t2"}))
+		accounts, err := f.Accounts(t.Context())
+		if err != nil || len(accounts) != 1 || accounts[0].Role != "admin" {
+			t.Errorf("%+v %v", accounts, err)
+		}
+		must(t, f.Audit(t.Context(), AuditEntry{ID: "1", At: begin, By: "ann", Action: "mesh"}))
+		if log, err := f.AuditLog(t.Context(), 5); err != nil || len(log) != 1 || log[0].By != "ann" {
+			t.Errorf("%+v %v", log, err)
+		}
+		id, _ := granted(t, f, "a")
+		must(t, f.Finish(t.Context(), id, End{mesh.Skipped, mesh.HostTaken, "run"}, begin))
+		counts, err := f.CountJobs(t.Context(), time.Time{})
+		if err != nil || counts[End{State: mesh.Skipped, Reason: mesh.HostTaken}] != 1 {
+			t.Errorf("%v %v", counts, err)
+		}
+		must(t, f.TrimJobs(t.Context(), begin.Add(time.Hour)))
+		if jobs, err := f.Jobs(t.Context(), JobFilter{}); err != nil || len(jobs) != 0 {
+			t.Errorf("%v %v", jobs, err)
+		}
+	})
+}
