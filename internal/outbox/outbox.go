@@ -202,3 +202,17 @@ func (o *Box) Get(name string) (doc, samples []byte, err error) {
 
 // Remove removes a result that is stored.
 func (o *Box) Remove(name string) error { return os.Remove(filepath.Join(o.Dir, name)) }
+
+// Try returns an error when a result of a size cannot be put now.
+func (o *Box) Try(bytes int) error {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(o.Dir, unfinished+"*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, bytes))
+	return errors.Join(err, f.Close())
+}

@@ -228,7 +228,10 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
 		Timeouts: s.config.Timeouts,
-		Event:    func(r *transfer.Result) { s.report(Event{Kind: "transfer", Client: client, Keyed: true, Result: r}) },
+	}
+	holder := ""
+	session.Event = func(r *transfer.Result) {
+		s.report(Event{Kind: "transfer", Client: client, Keyed: true, Holder: holder, Result: r})
 	}
 	done := pending(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)
@@ -254,7 +257,6 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	if s.config.Exclusive {
 		session.Turn = s.claim(client.Addr(), func() { end(probe.ErrTurnOver) })
 	}
-	holder := ""
 	if session.Holder != nil {
 		holder = session.Holder.Name
 	}

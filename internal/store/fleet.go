@@ -100,7 +100,7 @@ type Lead struct {
 func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration) (lead Lead, err error) {
 	err = f.change(ctx, func(tx *sql.Tx) error {
 		var until, now int64
-		err := tx.QueryRowContext(ctx, "SELECT epoch, holder, until_ns, "+f.s.now+" FROM hub"+f.s.toChange).Scan(
+		err := tx.QueryRowContext(ctx, "SELECT epoch, holder, until_ns, "+f.s.now()+" FROM hub"+f.s.toChange).Scan(
 			&lead.Epoch, &lead.Holder, &until, &now)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (f *Fleet) YieldLead(ctx context.Context, lead Lead) error {
 // leads is a condition on the database's clock for statements whose last two parameters are epoch and holder.
 func (f *Fleet) leads(epoch, holder int) string {
 	return fmt.Sprintf("EXISTS (SELECT 1 FROM hub WHERE epoch = $%d AND holder = $%d AND until_ns > %s)", epoch, holder,
-		f.s.now)
+		f.s.now())
 }
 
 // Mesh returns the newest mesh file and its version, "" and 0 without one.

@@ -25,6 +25,14 @@ type Job struct {
 	Ended          time.Time
 }
 
+// Other returns the other agent of the job's pair.
+func (j Job) Other(agent string) string {
+	if agent == j.A {
+		return j.B
+	}
+	return j.A
+}
+
 // PairState is what the schedule keeps of a pair.
 type PairState struct {
 	Next time.Time // when its next run is due
@@ -76,6 +84,13 @@ func (f *Fleet) Due(ctx context.Context, lead Lead, jobs []Job, next map[string]
 	})
 }
 
+// Request inserts a job that a user asks for. Any process may do so; the hub that leads starts it.
+func (f *Fleet) Request(ctx context.Context, j Job) error {
+	return f.exec(ctx, "INSERT INTO job(id, pair, task, a, b, origin, due_ns, late_ns, state) "+
+		"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9)", j.ID, j.Pair, j.Task, j.A, j.B, string(j.Origin), j.Due.UnixNano(),
+		j.Late.UnixNano(), string(mesh.Due))
+}
+
 // Grant orders a due job to an agent for a time, if this hub leads. It is one statement, so two hubs never grant one
 // job. granted is false where the job has ended or was granted before.
 func (f *Fleet) Grant(ctx context.Context, lead Lead, id, near string, now time.Time, lasts time.Duration) (
@@ -94,6 +109,11 @@ func (f *Fleet) Grant(ctx context.Context, lead Lead, id, near string, now time.
 // SetNear changes the agent that tests in a granted job, when the first could not connect.
 func (f *Fleet) SetNear(ctx context.Context, id, near string) error {
 	return f.exec(ctx, "UPDATE job SET near = $1 WHERE id = $2 AND state = $3", near, id, string(mesh.Granted))
+}
+
+// SetPairNear records the agent that connected in a run of a pair.
+func (f *Fleet) SetPairNear(ctx context.Context, pair, near string) error {
+	return f.exec(ctx, "UPDATE pair SET near = $1 WHERE key = $2", near, pair)
 }
 
 // End is how a job ended without a result.

@@ -83,10 +83,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // setLast updates the grid with a run: up is the direction in which the near agent sends.
 func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) error {
-	far := job.A
-	if job.Near == job.A {
-		far = job.B
-	}
+	far := job.Other(job.Near)
 	figures := map[string]record.Figure{}
 	for _, figure := range e.sum.Figures {
 		figures[figure.Direction] = figure
@@ -150,10 +147,27 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 	return cells, err
 }
 
-// SetUsual records the usual goodput of a direction.
-func (f *Fleet) SetUsual(ctx context.Context, task, sender, receiver string, bps float64) error {
-	return f.exec(ctx, "UPDATE path_last SET usual_bps = $1 WHERE task = $2 AND sender = $3 AND receiver = $4", bps, task,
-		sender, receiver)
+// Usual is the usual goodput of a direction.
+type Usual struct {
+	Task, Sender, Receiver string
+	GoodputBps             float64
+}
+
+// SetUsual records usual goodputs in the grid.
+func (f *Fleet) SetUsual(ctx context.Context, all []Usual) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return f.change(ctx, func(tx *sql.Tx) error {
+		for _, u := range all {
+			_, err := tx.ExecContext(ctx, "UPDATE path_last SET usual_bps = $1 WHERE task = $2 AND sender = $3 AND "+
+				"receiver = $4", u.GoodputBps, u.Task, u.Sender, u.Receiver)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Event is a change that a result showed.

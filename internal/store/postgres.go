@@ -76,7 +76,9 @@ func openPostgres(dir, text string) (*Store, error) {
 	return &Store{db: db, dir: dir, outbox: outbox.In(dir), dialect: dialect{
 		untilCommit: " FOR SHARE",
 		toChange:    " FOR UPDATE",
-		now:         "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) * 1000000",
+		now: func() string {
+			return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) * 1000000"
+		},
 		fleetLock:   fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrating+1),
 		types:       postgresTypes,
 		oneState:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},

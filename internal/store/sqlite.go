@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -71,7 +72,7 @@ func openFile(dir, name, options string) (*Store, error) {
 	}
 	db.SetMaxOpenConns(1)
 	return &Store{db: db, dir: dir, path: name, dialect: dialect{usedBytes: usedPages,
-		now: "CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000000", fleetLock: "SELECT 1"}}, nil
+		now: func() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }, fleetLock: "SELECT 1"}}, nil
 }
 
 // readOnly reports whether a directory is on a read-only file system.

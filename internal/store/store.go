@@ -35,7 +35,7 @@ type dialect struct {
 	untilCommit string                                        // ends a SELECT whose rows must not change
 	toChange    string                                        // ends a SELECT whose rows are then updated
 	oneState    *sql.TxOptions                                // of a transaction that reads several tables
-	now         string                                        // the time by the database's clock, ns since 1970
+	now         func() string                                 // the time by the clock of all hubs, ns since 1970, as SQL
 	fleetLock   string                                        // lets one process at a time migrate the fleet's tables
 	types       *strings.Replacer                             // of the migrations' types; nil: as they are
 	mayTrim     string                                        // asks whether to trim; "" is yes

@@ -46,12 +46,29 @@ type lease struct {
 
 // NewBook returns an empty book with full budgets.
 func NewBook(budgets map[Resource]Budget, now time.Time) *Book {
-	b := &Book{leases: map[string]lease{}, users: map[Resource]string{}, away: map[Resource]time.Time{},
-		buckets: map[Resource]*bucket{}}
-	for r, budget := range budgets {
-		b.buckets[r] = newBucket(budget.Bytes, now)
-	}
+	b := &Book{leases: map[string]lease{}, users: map[Resource]string{}, away: map[Resource]time.Time{}}
+	b.SetBudgets(budgets, now)
 	return b
+}
+
+// SetBudgets replaces the budgets. One that stays the same keeps its level.
+func (b *Book) SetBudgets(budgets map[Resource]Budget, now time.Time) {
+	buckets := make(map[Resource]*bucket, len(budgets))
+	for r, budget := range budgets {
+		fresh := newBucket(budget.Bytes, now)
+		if old := b.buckets[r]; old != nil && fresh != nil {
+			old.refill(now)
+			fresh.level = min(old.level, fresh.level) // a lower budget counts what was taken under the higher one
+		}
+		buckets[r] = fresh
+	}
+	b.buckets = buckets
+}
+
+// Has reports whether a run waits or has a lease.
+func (b *Book) Has(id string) bool {
+	_, runs := b.leases[id]
+	return runs || slices.ContainsFunc(b.waiting, func(r Run) bool { return r.ID == id })
 }
 
 // order is the order in which waiting runs are tried: First before others, then by latest start.

@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+)
+
+const (
+	stateFile = "agent.json"
+	seedFile  = "agent.seed"
+	joinTime  = 20 * time.Second
+)
+
+// ErrNotJoined reports that a state directory has no membership.
+var ErrNotJoined = errors.New("this host has not joined a fleet")
+
+// Load reads a membership and its key. The error is ErrNotJoined without one.
+func Load(dir string) (State, nkeys.KeyPair, error) {
+	var s State
+	text, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil, ErrNotJoined
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, nil, fmt.Errorf("%s: %w", stateFile, err)
+	}
+	key, err := readKey(dir)
+	return s, key, err
+}
+
+func readKey(dir string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(filepath.Join(dir, seedFile))
+	if err != nil {
+		return nil, err
+	}
+	key, err := nkeys.FromSeed(bytes.TrimSpace(seed))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", seedFile, err)
+	}
+	return key, nil
+}
+
+// Join makes a key, which never leaves this host, and joins the fleet of a token. A request that the hub answered and
+// this host did not hear of is repeated with the same key, and uses the token once.
+func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (State, nkeys.KeyPair, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return State{}, nil, err
+	}
+	key, err := readKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = newKey(dir)
+	}
+	if err != nil {
+		return State{}, nil, err
+	}
+	r.NKey, err = key.PublicKey()
+	if err != nil {
+		return State{}, nil, err
+	}
+	r.Secret = token.Secret
+	var last error
+	for _, url := range token.URLs {
+		reply, err := post(ctx, url, token.Pin, r)
+		if err != nil {
+			last = err
+			continue
+		}
+		s := State{ID: reply.ID, Name: reply.Name, URLs: token.URLs, Pin: token.Pin}
+		if len(reply.URLs) > 0 {
+			s.URLs = reply.URLs
+		}
+		return s, key, output.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
+	}
+	return State{}, nil, last
+}
+
+func newKey(dir string) (nkeys.KeyPair, error) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, err
+	}
+	return key, output.WriteNew(filepath.Join(dir, seedFile), append(seed, '\n'))
+}
+
+// post asks one hub.
+func post(ctx context.Context, url, pin string, r bus.JoinRequest) (reply bus.JoinReply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	body, err := json.Marshal(r)
+	if err != nil {
+		return reply, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+bus.JoinPath, bytes.NewReader(body))
+	if err != nil {
+		return reply, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{TLSClientConfig: bus.PinnedTLS(pin), Proxy: http.ProxyFromEnvironment}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return reply, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return reply, err
+	}
+	if err := json.Unmarshal(text, &reply); err != nil {
+		return reply, fmt.Errorf("%s: status %d, and not a hub's reply", url, response.StatusCode)
+	}
+	if reply.Error != "" || reply.ID == "" {
+		return reply, fmt.Errorf("the hub at %s refused: %s", url, reply.Error)
+	}
+	return reply, nil
+}

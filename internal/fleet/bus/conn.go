@@ -1,0 +1,203 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+var errTooLarge = errors.New("the message is too large")
+
+// Path is where a hub's HTTPS server has the agents' WebSocket.
+const Path = "/nats"
+
+// Token lets an agent join. Its text is "fph1." and base64 of JSON.
+type Token struct {
+	URLs   []string `json:"u"`           // of the hub, https://HOST:PORT
+	Secret string   `json:"s"`           // one-time, or with a number of uses
+	Pin    string   `json:"p,omitempty"` // SHA-256 of the hub CA's public key; "": a public certificate
+}
+
+const tokenPrefix = "fph1."
+
+// String returns the token's text.
+func (t Token) String() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // impossible: strings only
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParseToken parses a token's text. The errors do not quote it, because it has a secret.
+func ParseToken(text string) (t Token, err error) {
+	body, ok := strings.CutPrefix(strings.TrimSpace(text), tokenPrefix)
+	raw, bad := base64.RawURLEncoding.DecodeString(body)
+	if !ok || bad != nil || len(body) > 8<<10 {
+		return t, errors.New("not a token: it begins with fph1. and is one word")
+	}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return t, errors.New("not a token: it was cut or changed")
+	}
+	if len(t.URLs) == 0 || t.Secret == "" {
+		return t, errors.New("not a token: it has no address or no secret")
+	}
+	for _, text := range t.URLs {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
+			return t, errors.New("not a token: an address in it is not https://HOST:PORT")
+		}
+	}
+	return t, nil
+}
+
+// Pin returns the pin of a CA's certificate.
+func Pin(ca *x509.Certificate) string {
+	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// PinnedTLS returns a configuration that accepts a server whose chain ends in the pinned CA and whose certificate is
+// for the server's name. An empty pin accepts what the system trusts.
+func PinnedTLS(pin string) *tls.Config {
+	if pin == "" {
+		return &tls.Config{MinVersion: tls.VersionTLS13}
+	}
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // VerifyConnection checks the chain and the name
+		VerifyConnection: func(s tls.ConnectionState) error {
+			i := slices.IndexFunc(s.PeerCertificates, func(c *x509.Certificate) bool { return c.IsCA && Pin(c) == pin })
+			if i < 1 {
+				return errors.New("the server's certificate is not by the hub that made the token")
+			}
+			roots := x509.NewCertPool()
+			roots.AddCert(s.PeerCertificates[i])
+			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: s.ServerName})
+			return err
+		},
+	}
+}
+
+// Conn is an agent's connection. It reconnects for ever.
+type Conn struct {
+	agent string
+	nats  *nats.Conn
+}
+
+// Dialer configures an agent's connection.
+type Dialer struct {
+	Agent string // ID
+	Key   nkeys.KeyPair
+	URLs  []string // https://HOST:PORT of the hub, or nats:// of a server of the user's
+	TLS   *tls.Config
+	// Connected is called after each connect, Lost after each loss. They must not block.
+	Connected func()
+	Lost      func(error)
+}
+
+// Reconnects wait between minWait and maxWait, with as much jitter.
+const (
+	minWait = 500 * time.Millisecond
+	maxWait = 16 * time.Second
+)
+
+// Dial starts a connection. It returns at once, also when no server is reachable yet.
+func (d Dialer) Dial() (*Conn, error) {
+	public, err := d.Key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	options := []nats.Option{
+		nats.Name("agent " + d.Agent),
+		nats.Nkey(public, d.Key.Sign),
+		nats.CustomInboxPrefix(Inbox(d.Agent)),
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // a removed agent may be added again
+		nats.PingInterval(HereEvery),
+		nats.MaxPingsOutstanding(2),
+		nats.ReconnectBufSize(-1), // nothing is sent without a connection: the outbox has it
+		nats.CustomReconnectDelay(func(attempts int) time.Duration {
+			wait := min(minWait<<min(attempts, 6), maxWait)
+			return wait + rand.N(wait)
+		}),
+		nats.ConnectHandler(func(*nats.Conn) { d.Connected() }),
+		nats.ReconnectHandler(func(*nats.Conn) { d.Connected() }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { d.Lost(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { d.Lost(err) }),
+	}
+	if d.TLS != nil {
+		options = append(options, nats.Secure(d.TLS))
+	}
+	urls := make([]string, len(d.URLs))
+	for i, text := range d.URLs {
+		if rest, ok := strings.CutPrefix(text, "https://"); ok {
+			urls[i] = "wss://" + rest
+			options = append(options, nats.ProxyPath(Path))
+			continue
+		}
+		urls[i] = text
+	}
+	conn, err := nats.Connect(strings.Join(urls, ","), options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{d.Agent, conn}, nil
+}
+
+// Ask sends a message to the hub and decodes the reply.
+func (c *Conn) Ask(ctx context.Context, kind string, message, reply any) error {
+	return c.AskRaw(ctx, kind, Encode(message), reply)
+}
+
+// AskRaw is Ask with a message that is encoded already.
+func (c *Conn) AskRaw(ctx context.Context, kind string, message []byte, reply any) error {
+	m, err := c.nats.RequestWithContext(ctx, Up(c.agent, kind), message)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	return Decode(m.Data, reply)
+}
+
+// Send sends a message to the hub and waits for nothing.
+func (c *Conn) Send(kind string, message any) error {
+	return c.nats.Publish(Up(c.agent, kind), Encode(message))
+}
+
+// Serve calls serve for each request of the hub, one at a time, and replies with what it returns.
+func (c *Conn) Serve(kind string, serve func(data []byte) any) error {
+	_, err := c.nats.Subscribe(Down(c.agent, kind), func(m *nats.Msg) {
+		if reply := serve(m.Data); m.Reply != "" {
+			_ = m.Respond(Encode(reply)) // the hub times out
+		}
+	})
+	return err
+}
+
+// Close closes the connection.
+func (c *Conn) Close() { c.nats.Close() }
+
+// Local returns this end's address of the current connection, the zero value without one.
+func (c *Conn) Local() netip.Addr {
+	text, err := c.nats.GetClientIP()
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.AddrFromSlice(text)
+	return addr.Unmap()
+}

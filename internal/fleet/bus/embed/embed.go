@@ -1,0 +1,140 @@
+// Package embed runs a NATS server inside the hub's process. Agents reach it by a WebSocket behind the hub's HTTPS
+// server, and the hub by a pipe.
+package embed
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	natsd "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+)
+
+// Server is an embedded NATS server.
+type Server struct {
+	nats *natsd.Server
+	hub  string // secret of the hub's own connection
+
+	mu    sync.Mutex
+	conns map[string]map[uint64]bool // connections by public key; the server forgets closed ones by itself
+}
+
+// Admit returns the ID of the agent with a public key.
+type Admit func(ctx context.Context, nkey string) (agent string, err error)
+
+// admitTime limits one question to the store.
+const admitTime = 5 * time.Second
+
+// Start starts a server. admit is asked at each connect.
+func Start(admit Admit, secret string) (*Server, error) {
+	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}}
+	server, err := natsd.NewServer(&natsd.Options{
+		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
+		AuthTimeout: admitTime.Seconds(), PingInterval: bus.HereEvery, MaxPingsOut: 2,
+		Websocket:                  natsd.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: admitTime},
+		CustomClientAuthentication: &door{s, admit},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("nats-server: %w", err)
+	}
+	s.nats = server
+	server.Start()
+	if !server.ReadyForConnections(10 * time.Second) {
+		server.Shutdown()
+		return nil, errors.New("nats-server: not ready within 10 s")
+	}
+	return s, nil
+}
+
+// door admits the hub itself and agents that sign the nonce.
+type door struct {
+	s     *Server
+	admit Admit
+}
+
+// Check implements natsd.Authentication.
+func (d *door) Check(c natsd.ClientAuthentication) bool {
+	options := c.GetOpts()
+	if options.Nkey == "" {
+		// The hub's own connection is a pipe; a WebSocket cannot know the secret.
+		return d.s.hub != "" && options.Token == d.s.hub
+	}
+	key, err := nkeys.FromPublicKey(options.Nkey)
+	if err != nil {
+		return false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(options.Sig)
+	if err != nil || key.Verify(c.GetNonce(), signature) != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
+	defer cancel()
+	agent, err := d.admit(ctx, options.Nkey)
+	if err != nil {
+		return false
+	}
+	c.RegisterUser(&natsd.User{Username: options.Nkey, Permissions: permissions(agent)})
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	if d.s.conns[options.Nkey] == nil {
+		d.s.conns[options.Nkey] = map[uint64]bool{}
+	}
+	d.s.conns[options.Nkey][c.GetID()] = true
+	return true
+}
+
+// permissions returns what an agent may publish and subscribe to: its own subjects only.
+func permissions(agent string) *natsd.Permissions {
+	return &natsd.Permissions{
+		Publish:   &natsd.SubjectPermission{Allow: []string{bus.Up(agent, ">")}},
+		Subscribe: &natsd.SubjectPermission{Allow: []string{bus.Down(agent, ">"), bus.Inbox(agent) + ".>"}},
+		Response:  &natsd.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
+	}
+}
+
+// Connect returns the hub's own connection.
+func (s *Server) Connect() (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(s.nats), nats.Token(s.hub), nats.Name("hub"), nats.MaxReconnects(-1))
+}
+
+// Disconnect closes all connections with a public key.
+func (s *Server) Disconnect(nkey string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.conns[nkey] {
+		_ = s.nats.DisconnectClientByID(id) // it may have left
+	}
+	delete(s.conns, nkey)
+}
+
+// Handler forwards the agents' WebSocket connections to the server.
+func (s *Server) Handler() (http.Handler, error) {
+	port := s.nats.WebsocketURL()
+	target, err := url.Parse(port)
+	if err != nil {
+		return nil, err
+	}
+	target.Scheme = "http"
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.URL.Path = "/"
+		r.SetXForwarded()
+	}}, nil
+}
+
+// Shutdown ends the server.
+func (s *Server) Shutdown() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}

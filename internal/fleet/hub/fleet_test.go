@@ -1,0 +1,374 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// world is a fleet of simulated agents on a virtual clock, with faults.
+type world struct {
+	t     *testing.T
+	ctx   context.Context
+	rng   *rand.Rand
+	fleet *store.Fleet
+
+	mu      sync.Mutex
+	hub     *Hub // nil: none runs
+	agents  map[string]*simAgent
+	made    map[string]bool // runs whose document was written to an outbox
+	serving map[string]string
+	work    sync.WaitGroup
+}
+
+// simAgent is an agent without network and sockets.
+type simAgent struct {
+	id     string
+	down   bool // killed: it replies to nothing, and its run is gone
+	cut    bool // cannot reach the hub
+	busy   string
+	epoch  int64
+	log    []occupied
+	outbox map[string][]byte
+	life   int // raised when it is killed
+}
+
+// occupied is a run on a host, by the agent's own log.
+type occupied struct {
+	run      string
+	from, to time.Time
+	far      string
+}
+
+var errNoReply = errors.New("no reply")
+
+// Order implements Orders.
+func (w *world) Order(ctx context.Context, id string, o bus.Order) (bus.OrderReply, error) {
+	time.Sleep(time.Millisecond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.agents[id]
+	if a.down || a.cut {
+		return bus.OrderReply{}, errNoReply
+	}
+	if o.Epoch < a.epoch {
+		return bus.OrderReply{Refused: mesh.Stale}, nil
+	}
+	a.epoch = o.Epoch
+	if a.busy != "" {
+		return bus.OrderReply{Refused: mesh.Busy}, nil
+	}
+	if o.Role == bus.RoleServe {
+		w.serving[o.Run] = id
+		return bus.OrderReply{Port: 5201}, nil
+	}
+	a.busy = o.Run
+	w.work.Go(func() { w.test(a, o) })
+	if w.rng.IntN(20) == 0 { // the order arrives and its reply does not
+		return bus.OrderReply{}, errNoReply
+	}
+	return bus.OrderReply{}, nil
+}
+
+func (w *world) Stop(agent, run string) {}
+func (w *world) Disconnect(nkey string) {}
+
+// test runs a test on an agent, writes its document and delivers it.
+func (w *world) test(a *simAgent, o bus.Order) {
+	w.mu.Lock()
+	far := w.agents[w.serving[o.Run]]
+	life := a.life
+	farLife := far.life
+	w.mu.Unlock()
+	from := time.Now()
+	lasts := 2*o.Spec.Time + time.Duration(w.random(int(time.Second)))
+	time.Sleep(lasts)
+	w.mu.Lock()
+	a.log = append(a.log, occupied{o.Run, from, time.Now(), far.id})
+	if a.busy == o.Run {
+		a.busy = ""
+	}
+	if a.life != life || a.down {
+		w.mu.Unlock()
+		return // killed: nothing was written
+	}
+	failed := far.life != farLife || far.down
+	if !failed {
+		a.outbox[o.Run] = simDocument(w.t, o, from)
+		w.made[o.Run] = true
+	}
+	w.mu.Unlock()
+	if failed {
+		w.say(a, func(h *Hub) bool {
+			h.Failed(a.id, bus.Failed{V: 1, Run: o.Run, Reason: mesh.FarError})
+			return true
+		})
+		return
+	}
+	w.deliver(a)
+}
+
+// say calls a hub if the agent reaches one.
+func (w *world) say(a *simAgent, call func(*Hub) bool) bool {
+	w.mu.Lock()
+	h := w.hub
+	ok := h != nil && !a.cut && !a.down
+	w.mu.Unlock()
+	return ok && call(h)
+}
+
+// deliver sends an agent's outbox. A reply may be lost, so that a result comes twice.
+func (w *world) deliver(a *simAgent) {
+	w.mu.Lock()
+	waiting := make(map[string][]byte, len(a.outbox))
+	for run, doc := range a.outbox {
+		waiting[run] = doc
+	}
+	w.mu.Unlock()
+	for run, doc := range waiting {
+		w.say(a, func(h *Hub) bool {
+			receipt := h.Result(w.ctx, a.id, doc)
+			if receipt.Refused != "" {
+				w.t.Errorf("run %s was refused: %s", run, receipt.Refused)
+			}
+			if !receipt.Stored || w.random(10) == 0 {
+				return false
+			}
+			w.mu.Lock()
+			delete(a.outbox, run)
+			w.mu.Unlock()
+			return true
+		})
+	}
+}
+
+func (w *world) random(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
+}
+
+// live keeps an agent present and delivers what waits.
+func (w *world) live(a *simAgent) {
+	for w.ctx.Err() == nil {
+		w.say(a, func(h *Hub) bool {
+			h.Here(w.ctx, a.id, bus.Here{V: 1, ClockNs: time.Now().UnixNano()})
+			return true
+		})
+		w.deliver(a)
+		select {
+		case <-w.ctx.Done():
+		case <-time.After(10 * time.Second):
+		}
+	}
+}
+
+func simDocument(t *testing.T, o bus.Order, at time.Time) []byte {
+	t.Helper()
+	bps := 1e8
+	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at.UTC(),
+		Envelope: &record.Envelope{ID: o.Run, TestID: o.Run, Origin: record.Origin(o.Origin), Outcome: record.Done,
+			PathKey: o.PathKey}}, Peer: o.Far}
+	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
+		d := record.Direction{Direction: direction, GoodputBps: &bps, Streams: []record.Stream{}}
+		d.Limiter = "bottleneck"
+		doc.Directions = append(doc.Directions, d)
+	}
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+const simMesh = "[task.t]\nbetween = [\"*\"]\nevery = \"15m\"\ntime = \"5s\"\n" +
+	"[site.x]\nagents = [\"a0\", \"a1\"]\nuplink = \"wan\"\n[link.wan]\n"
+
+// newWorld returns agents that have joined.
+func newWorld(t *testing.T, agents int) *world {
+	t.Helper()
+	fleet, err := store.OpenFleet(t.Context(), t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(1, 1)), fleet: fleet, agents: map[string]*simAgent{}, made: map[string]bool{},
+		serving: map[string]string{}}
+	now := time.Now()
+	if _, err := fleet.SetMesh(t.Context(), simMesh, "test", now); err != nil {
+		t.Fatal(err)
+	}
+	err = fleet.AddEnrolment(t.Context(), store.Enrolment{Hash: "h", Uses: agents, Until: now.Add(time.Hour)}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range agents {
+		id := fmt.Sprintf("id%d", i)
+		_, err := fleet.Enrol(t.Context(), "h", store.Agent{ID: id, Name: fmt.Sprintf("a%d", i), NKey: id}, netip.MustParseAddr("127.0.0.1"), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hello := bus.Hello{V: 1, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}, Port: 5201}
+		if err := fleet.Saw(t.Context(), id, bus.Encode(hello), 0, now); err != nil {
+			t.Fatal(err)
+		}
+		w.agents[id] = &simAgent{id: id, outbox: map[string][]byte{}}
+	}
+	return w
+}
+
+// startHub runs a hub until kill is called. A killed hub does not yield its lead.
+func (w *world) startHub() (kill func()) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	h := New(Config{Fleet: w.fleet, Orders: w, Lease: time.Minute, Event: func(e Event) {
+		if e.Kind == "error" && ctx.Err() == nil {
+			w.t.Errorf("hub: %s %s", e.Run, e.Detail)
+		}
+	}})
+	w.mu.Lock()
+	w.hub = h
+	w.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.loop(ctx)
+	}()
+	return func() {
+		w.mu.Lock()
+		w.hub = nil
+		w.mu.Unlock()
+		cancel()
+		<-done
+	}
+}
+
+// check compares what the agents made with what the hub stored.
+func (w *world) check(minDone int) {
+	w.t.Helper()
+	ctx := context.Background()
+	jobs, err := w.fleet.Jobs(ctx, store.JobFilter{Limit: 100000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	states := map[string]int{}
+	for _, j := range jobs {
+		states[string(j.State)+" "+string(j.Reason)]++
+		if w.made[j.ID] && j.State != mesh.Done {
+			w.t.Errorf("%s was measured and has ended as %s %s", j.ID, j.State, j.Reason)
+		}
+		if j.State == mesh.Done && !w.made[j.ID] {
+			w.t.Errorf("%s is done and nobody measured it", j.ID)
+		}
+		if !j.State.Final() {
+			w.t.Errorf("%s of %v is still %s", j.ID, j.Due, j.State)
+		}
+		if j.State.Final() && j.State != mesh.Done && !slices.Contains(mesh.Reasons(j.State), j.Reason) {
+			w.t.Errorf("%s has ended as %s with reason %q", j.ID, j.State, j.Reason)
+		}
+	}
+	runs, err := w.fleet.Store().List(ctx, store.Filter{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(runs) != len(w.made) || len(runs) < minDone {
+		w.t.Errorf("%d runs are stored, %d were made, want at least %d", len(runs), len(w.made), minDone)
+	}
+	w.t.Logf("%d jobs, %d made, %d stored: %v", len(jobs), len(w.made), len(runs), states)
+	w.checkOverlaps()
+}
+
+// checkOverlaps fails where two runs met on a host, or on the uplink of a0 and a1.
+func (w *world) checkOverlaps() {
+	w.t.Helper()
+	by := map[string][]occupied{}
+	onUplink := func(id string) bool { return id == "id0" || id == "id1" }
+	for _, a := range w.agents {
+		for _, o := range a.log {
+			by[a.id] = append(by[a.id], o)
+			by[o.far] = append(by[o.far], o)
+			if onUplink(a.id) != onUplink(o.far) {
+				by["wan"] = append(by["wan"], o)
+			}
+		}
+	}
+	for resource, all := range by {
+		slices.SortFunc(all, func(a, b occupied) int { return a.from.Compare(b.from) })
+		for i := 1; i < len(all); i++ {
+			if all[i].from.Before(all[i-1].to) {
+				w.t.Errorf("%s: %s and %s met at %v", resource, all[i-1].run, all[i].run, all[i].from)
+			}
+		}
+	}
+}
+
+// TestFleet_Invariants kills agents and hubs and cuts uplinks on a virtual clock. Results made are results stored, once;
+// no two runs meet on a host or link; each due run ends with a reason.
+func TestFleet_Invariants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 6)
+		defer w.fleet.Close()
+		ctx, end := context.WithCancel(context.Background())
+		w.ctx = ctx
+		for _, a := range w.agents {
+			w.work.Go(func() { w.live(a) })
+		}
+		kill := w.startHub()
+		faults := 0
+		for began := time.Now(); time.Since(began) < 2*time.Hour; faults++ {
+			time.Sleep(time.Duration(30+w.random(120)) * time.Second)
+			a := w.agents[fmt.Sprintf("id%d", w.random(len(w.agents)))]
+			switch w.random(4) {
+			case 0: // kill -9, back after a while
+				w.mu.Lock()
+				a.down = true
+				a.life++
+				a.busy = ""
+				w.mu.Unlock()
+				time.Sleep(time.Duration(w.random(100)) * time.Second)
+				w.mu.Lock()
+				a.down = false
+				w.mu.Unlock()
+			case 1: // the site's uplink
+				w.mu.Lock()
+				a.cut = true
+				w.mu.Unlock()
+				time.Sleep(time.Duration(w.random(200)) * time.Second)
+				w.mu.Lock()
+				a.cut = false
+				w.mu.Unlock()
+			case 2: // the hub, and another one takes over
+				kill()
+				time.Sleep(time.Duration(w.random(30)) * time.Second)
+				kill = w.startHub()
+			}
+		}
+		for _, a := range w.agents {
+			w.mu.Lock()
+			a.down = false
+			a.cut = false
+			w.mu.Unlock()
+		}
+		nothing := "[task.t]\nbetween = [\"nobody\"]\nevery = \"15m\"\n"
+		if _, err := w.fleet.SetMesh(ctx, nothing, "test", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute) // outboxes drain, leases end
+		kill()
+		end()
+		w.work.Wait()
+		t.Logf("%d faults", faults)
+		w.check(50)
+	})
+}

@@ -1,0 +1,274 @@
+// Package hub starts the runs of a fleet, stores their results and follows what they show.
+//
+// Life of a run:
+//
+//  1. A pair becomes due: its job is in the database before anything else happens (schedule.go).
+//  2. The book starts it when both hosts and all links are free (mesh.Book).
+//  3. Grant writes the order into the database, if this hub still leads (run.go).
+//  4. The far agent gets the run's key, then the near agent the order to test.
+//  5. The result is stored and its job ends in one transaction; then the agent may forget it (results.go).
+//  6. The path's detector compares it with earlier ones. Changes become alerts (alert.go).
+//
+// A hub that loses the lead starts nothing more, and takes results all the same.
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// Orders sends orders to agents.
+type Orders interface {
+	Order(ctx context.Context, agent string, o bus.Order) (bus.OrderReply, error)
+	Stop(agent, run string)
+	// Disconnect ends the connections of a removed agent.
+	Disconnect(nkey string)
+}
+
+// Config configures a hub.
+type Config struct {
+	Fleet  *store.Fleet
+	Orders Orders
+	// Zone is of quiet hours without a zone; nil: time.Local.
+	Zone *time.Location
+	// Lease is how long the lead lasts without renewal; 0: 6 s.
+	Lease time.Duration
+	// Event, if not nil, receives what happens. It must not block.
+	Event func(Event)
+	// Alert, if not nil, receives changes, grouped by their cause.
+	Alert func(ctx context.Context, a Alert)
+}
+
+// Event is an event of a hub.
+type Event struct {
+	Kind   string // leads, follows, joined, removed, away, back, started, ended, error
+	Agent  string // name
+	Run    string
+	Pair   [2]string // names
+	State  mesh.State
+	Reason mesh.Reason
+	Detail string
+}
+
+const (
+	defaultLease = 6 * time.Second
+	refreshEvery = 2 * time.Second
+	keepJobs     = 90 * 24 * time.Hour
+	trimEvery    = time.Hour
+	// lostAfter is how long after the end of its order a run without a result is lost.
+	lostAfter = 3 * time.Second
+	// admission is how long the far end admits the near one.
+	admission = 10 * time.Second
+	// orderTime limits the wait for an agent's reply.
+	orderTime = 5 * time.Second
+	// runMargin is what a run may take beyond its transfers: connects, handshakes, the far end's report.
+	runMargin = 20 * time.Second
+)
+
+// Hub is a running hub. Its methods are safe for concurrent use.
+type Hub struct {
+	Config
+	holder string // random, so that a hub that starts again is another one
+	wake   chan struct{}
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	lead    store.Lead
+	leading bool
+	renewAt time.Time
+	freshAt time.Time
+	trimAt  time.Time
+	mesh    *mesh.Mesh
+	version int64 // of the mesh
+	members map[string]*member
+	pairs   map[string]*pair
+	book    *mesh.Book
+	runs    map[string]*run
+	paths   map[string]*follower // by pair
+	changes []store.Event        // not reported yet
+	alertAt time.Time
+}
+
+// member is an agent.
+type member struct {
+	store.Agent
+	hello    bus.Hello
+	seen     time.Time  // by this hub
+	seenFrom netip.Addr // the address of its connection
+	away     bool
+}
+
+// pair is a planned pair.
+type pair struct {
+	mesh.Planned
+	quiet recheck.Hours
+	next  time.Time // due
+	near  string    // the agent that connected last
+	test  time.Time // when a suspected change is tested again; zero: not
+}
+
+// run is a granted run.
+type run struct {
+	job    store.Job
+	needs  []mesh.Resource
+	failed chan bus.Failed // by its near agent
+	done   chan struct{}   // closed when its result is stored
+}
+
+// New returns a hub. Run starts it.
+func New(c Config) *Hub {
+	if c.Zone == nil {
+		c.Zone = time.Local
+	}
+	if c.Lease == 0 {
+		c.Lease = defaultLease
+	}
+	return &Hub{Config: c, holder: rand.Text(), wake: make(chan struct{}, 1), members: map[string]*member{},
+		pairs: map[string]*pair{}, runs: map[string]*run{}, paths: map[string]*follower{}}
+}
+
+// newID returns the identifier of a run.
+func newID(at time.Time) string {
+	var random [10]byte
+	rand.Read(random[:])
+	return record.NewID(at, random)
+}
+
+func (h *Hub) event(e Event) {
+	if h.Event != nil {
+		h.Event(e)
+	}
+}
+
+func (h *Hub) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run leads or waits for the lead until ctx ends, and yields the lead. A database that fails is tried again.
+func (h *Hub) Run(ctx context.Context) error {
+	h.loop(ctx)
+	h.mu.Lock()
+	lead := h.lead
+	leading := h.leading
+	h.mu.Unlock()
+	if !leading {
+		return nil
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), orderTime)
+	defer cancel()
+	return h.Fleet.YieldLead(ending, lead)
+}
+
+// loop does what is due until ctx ends.
+func (h *Hub) loop(ctx context.Context) {
+	defer h.work.Wait()
+	for {
+		next, err := h.step(ctx, time.Now())
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			h.event(Event{Kind: "error", Detail: err.Error()})
+			next = time.Now().Add(refreshEvery)
+		}
+		timer := time.NewTimer(max(time.Until(next), 0))
+		select {
+		case <-ctx.Done():
+		case <-h.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// step does what is due and returns when the next step is.
+func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !now.Before(h.renewAt) {
+		if err := h.renew(ctx, now); err != nil {
+			return now, err
+		}
+	}
+	if !now.Before(h.freshAt) {
+		if err := h.refresh(ctx, now); err != nil {
+			return now, err
+		}
+		h.freshAt = now.Add(refreshEvery)
+	}
+	next = h.renewAt
+	if h.freshAt.Before(next) {
+		next = h.freshAt
+	}
+	if !h.leading {
+		return next, nil
+	}
+	due, err := h.due(ctx, now)
+	if err != nil {
+		return now, err
+	}
+	h.start(ctx, now)
+	h.flushAlerts(ctx, now)
+	if !now.Before(h.trimAt) {
+		h.trimAt = now.Add(trimEvery)
+		if err := h.Fleet.TrimJobs(ctx, now.Add(-keepJobs)); err != nil {
+			return now, err
+		}
+	}
+	for _, at := range []time.Time{due, h.alertAt} {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	if at, ok := h.book.Wake(now); ok && at.Before(next) {
+		next = at
+	}
+	return next, nil
+}
+
+// renew takes or renews the lead.
+func (h *Hub) renew(ctx context.Context, now time.Time) error {
+	lead, err := h.Fleet.TakeLead(ctx, h.holder, h.Lease)
+	h.renewAt = now.Add(h.Lease / 3)
+	switch {
+	case errors.Is(err, store.ErrNotLeading):
+		if h.leading {
+			h.follow()
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("lead: %w", err) // it may have expired: Grant checks it
+	case !h.leading || lead.Epoch != h.lead.Epoch:
+		h.lead = lead
+		return h.takeOver(ctx, now)
+	}
+	return nil
+}
+
+// follow ends this hub's lead.
+func (h *Hub) follow() {
+	h.leading = false
+	h.book = nil
+	h.event(Event{Kind: "follows"})
+}
+
+// Leads reports whether this hub leads, and its epoch.
+func (h *Hub) Leads() (epoch int64, leads bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lead.Epoch, h.leading
+}

@@ -1,0 +1,95 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+)
+
+// Wire is a hub's side of the bus.
+type Wire struct {
+	Conn *nats.Conn
+	// Kick ends the connections of a removed agent; nil: the server does it.
+	Kick func(nkey string)
+}
+
+// Order implements Orders.
+func (w *Wire) Order(ctx context.Context, agent string, o bus.Order) (reply bus.OrderReply, err error) {
+	m, err := w.Conn.RequestWithContext(ctx, bus.Down(agent, bus.OrderKind), bus.Encode(o))
+	if err != nil {
+		return reply, err
+	}
+	return reply, bus.Decode(m.Data, &reply)
+}
+
+// Stop implements Orders.
+func (w *Wire) Stop(agent, run string) {
+	_ = w.Conn.Publish(bus.Down(agent, bus.StopKind), bus.Encode(bus.Stop{Run: run})) // its order ends by itself
+}
+
+// Disconnect implements Orders.
+func (w *Wire) Disconnect(nkey string) {
+	if w.Kick != nil {
+		w.Kick(nkey)
+	}
+}
+
+// handleTime limits the work for one message.
+const handleTime = 20 * time.Second
+
+// maxHandlers limits the messages that are handled at a time; the bus keeps the others.
+const maxHandlers = 32
+
+// Listen takes the agents' messages until the connection closes. Several hubs share them.
+func (w *Wire) Listen(ctx context.Context, h *Hub) error {
+	slots := make(chan struct{}, maxHandlers)
+	take := func(kind string, handle func(ctx context.Context, agent string, data []byte) any) error {
+		_, err := w.Conn.QueueSubscribe(bus.AnyUp(kind), "hub", func(m *nats.Msg) {
+			slots <- struct{}{}
+			go func() {
+				defer func() { <-slots }()
+				ctx, cancel := context.WithTimeout(ctx, handleTime)
+				defer cancel()
+				reply := handle(ctx, bus.AgentOf(m.Subject), m.Data)
+				if m.Reply != "" && reply != nil {
+					_ = m.Respond(bus.Encode(reply)) // the agent asks again
+				}
+			}()
+		})
+		return err
+	}
+	err := take(bus.HelloKind, func(ctx context.Context, agent string, data []byte) any {
+		var m bus.Hello
+		if err := bus.Decode(data, &m); err != nil {
+			return bus.Welcome{V: bus.Version, Error: "the hello cannot be read"}
+		}
+		return h.Hello(ctx, agent, m)
+	})
+	if err != nil {
+		return err
+	}
+	// Each hub hears of each agent: presence is the hub's own.
+	_, err = w.Conn.Subscribe(bus.AnyUp(bus.HereKind), func(m *nats.Msg) {
+		var here bus.Here
+		if bus.Decode(m.Data, &here) == nil {
+			h.Here(ctx, bus.AgentOf(m.Subject), here)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = take(bus.ResultKind, func(ctx context.Context, agent string, data []byte) any { return h.Result(ctx, agent, data) })
+	if err != nil {
+		return err
+	}
+	return take(bus.FailedKind, func(_ context.Context, agent string, data []byte) any {
+		var f bus.Failed
+		if err := bus.Decode(data, &f); err != nil {
+			return bus.Receipt{Refused: "it cannot be read"}
+		}
+		return h.Failed(agent, f)
+	})
+}

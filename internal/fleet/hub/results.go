@@ -1,0 +1,299 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// maxBps is the greatest goodput that a hub takes from an agent: 100 Tbit/s.
+const maxBps = 1e14
+
+// retryLater is what an agent waits when the database failed.
+const retryLater = 5 * time.Second
+
+// Hello takes an agent's introduction.
+func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welcome {
+	now := time.Now()
+	if hello.V != bus.Version {
+		return bus.Welcome{V: bus.Version, Error: "the hub speaks version 1 of the messages: upgrade the agent"}
+	}
+	ahead := time.Unix(0, hello.ClockNs).Sub(now)
+	hello.ClockNs = 0 // so that an unchanged report stays equal
+	hello.Waiting = 0
+	if err := h.Fleet.Saw(ctx, agent, bus.Encode(hello), ahead, now); err != nil {
+		return bus.Welcome{V: bus.Version, Error: "the hub cannot store it now"}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := agent
+	if m := h.members[agent]; m != nil {
+		m.seen = now
+		m.hello = hello
+		h.setPresence(m, now)
+		name = m.Name
+	}
+	h.freshAt = now // plan with what it said
+	h.poke()
+	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano()}
+}
+
+// Here takes an agent's sign of life. Only each third one changes the database, for the other hubs.
+func (h *Hub) Here(ctx context.Context, agent string, here bus.Here) {
+	now := time.Now()
+	h.mu.Lock()
+	m := h.members[agent]
+	var write bool
+	if m != nil {
+		m.seen = now
+		wasAway := m.away
+		h.setPresence(m, now)
+		write = now.Sub(m.Seen) > bus.AwayAfter/2
+		if wasAway {
+			h.poke()
+		}
+	}
+	h.mu.Unlock()
+	if write {
+		_ = h.Fleet.Saw(ctx, agent, nil, time.Unix(0, here.ClockNs).Sub(now), now) // the next one tries again
+	}
+}
+
+// SeenFrom records the address of an agent's connection.
+func (h *Hub) SeenFrom(agent string, from netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.members[agent]; m != nil {
+		m.seenFrom = from.Unmap()
+	}
+}
+
+// Result stores a run's document. The agent may forget it when the receipt says stored or refused.
+func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt {
+	doc, err := decodeResult(data)
+	if err != nil {
+		return bus.Receipt{Refused: err.Error()}
+	}
+	now := time.Now()
+	job, err := h.Fleet.AddResult(ctx, agent, data, now)
+	var refused *store.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		h.event(Event{Kind: "error", Agent: h.nameOf(agent), Detail: "a result was refused: " + err.Error()})
+		return bus.Receipt{Refused: err.Error()}
+	case err != nil:
+		h.event(Event{Kind: "error", Agent: h.nameOf(agent), Detail: err.Error()})
+		return bus.Receipt{Later: retryLater}
+	}
+	h.followPath(ctx, job, doc)
+	h.mu.Lock()
+	if g := h.runs[job.ID]; g != nil {
+		select {
+		case <-g.done:
+		default:
+			close(g.done)
+		}
+	}
+	names := h.names(job)
+	h.mu.Unlock()
+	h.event(Event{Kind: "ended", Run: job.ID, Pair: names, State: job.State, Reason: job.Reason})
+	return bus.Receipt{Stored: true}
+}
+
+// decodeResult decodes a document and rejects one whose figures cannot be true.
+func decodeResult(data []byte) (*record.Measure, error) {
+	if len(data) > bus.MaxMessage {
+		return nil, errors.New("the document is too large")
+	}
+	decoded, err := record.Decode(data, nil)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := decoded.(*record.Measure)
+	if !ok {
+		return nil, errors.New("not a measurement")
+	}
+	if len(doc.Directions) > 2 {
+		return nil, errors.New("more than two directions")
+	}
+	for i := range doc.Directions {
+		if bps := doc.Directions[i].GoodputBps; bps != nil && (*bps < 0 || *bps > maxBps) {
+			return nil, errors.New("impossible goodput")
+		}
+	}
+	return doc, nil
+}
+
+// Failed takes an agent's report of a run without a document.
+func (h *Hub) Failed(agent string, f bus.Failed) bus.Receipt {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := h.runs[f.Run]
+	if g == nil {
+		return bus.Receipt{Refused: "the run has ended"}
+	}
+	known := false
+	for _, reason := range mesh.Reasons(mesh.Failed) {
+		known = known || reason == f.Reason
+	}
+	if !known {
+		f.Reason = mesh.FarError
+	}
+	const maxDetail = 300
+	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
+	select {
+	case g.failed <- f:
+	default:
+	}
+	return bus.Receipt{Stored: true}
+}
+
+func (h *Hub) nameOf(agent string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.members[agent]; m != nil {
+		return m.Name
+	}
+	return agent
+}
+
+// follower detects changes of one pair. Its directions are named by their sender's ID.
+type follower struct {
+	path  recheck.Path
+	last  time.Time          // of the newest result that it knows
+	usual map[string]float64 // goodput by sender, as the grid has it
+}
+
+// newUsual returns the usual goodputs that differ by 1 % or more from those in the grid.
+func (f *follower) newUsual(job store.Job) (all []store.Usual) {
+	for _, s := range f.path.Standings() {
+		if s.UsualBps <= 0 || math.Abs(s.UsualBps/f.usual[s.Name]-1) < 0.01 {
+			continue
+		}
+		if f.usual == nil {
+			f.usual = map[string]float64{}
+		}
+		f.usual[s.Name] = s.UsualBps
+		all = append(all, store.Usual{Task: job.Task, Sender: s.Name, Receiver: job.Other(s.Name), GoodputBps: s.UsualBps})
+	}
+	return all
+}
+
+// pastRuns are how many results of a pair a hub that starts reads.
+const pastRuns = 60
+
+// followPath compares a result with the earlier ones of its pair.
+func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure) {
+	result := recheck.ResultOf(doc)
+	for i := range result.Directions {
+		result.Directions[i].Name = senderOf(job, result.Directions[i].Name)
+	}
+	result.At = job.Granted
+	result.Retest = job.Origin == record.Retest
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.paths[job.Pair]
+	if f == nil {
+		f = h.rebuild(ctx, job)
+		h.paths[job.Pair] = f
+	}
+	if !result.At.After(f.last) {
+		return // delivered twice, or late: a baseline is in order of time
+	}
+	f.last = result.At
+	events := f.path.Add(result)
+	if err := h.Fleet.SetUsual(ctx, f.newUsual(job)); err != nil {
+		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
+	}
+	if p := h.pairs[job.Pair]; p != nil {
+		p.test, _ = f.path.Wants()
+		h.poke()
+	}
+	var stored []store.Event
+	for _, e := range events {
+		if one, ok := newEvent(job, e); ok {
+			stored = append(stored, one)
+		}
+	}
+	if len(stored) == 0 {
+		return
+	}
+	if err := h.Fleet.AddEvents(ctx, stored); err != nil {
+		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
+	}
+	h.noteChanges(stored, time.Now())
+}
+
+// senderOf returns the agent that sends in a direction of a job's document.
+func senderOf(job store.Job, direction string) string {
+	if direction == "up" {
+		return job.Near
+	}
+	return job.Other(job.Near)
+}
+
+// rebuild makes a detector from the stored results of a pair, of which either agent was the near one.
+func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
+	f := &follower{}
+	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, A: job.A, B: job.B, Limit: pastRuns})
+	if err != nil {
+		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
+		return f
+	}
+	for i := len(jobs) - 1; i >= 0; i-- {
+		j := jobs[i]
+		if j.Pair != job.Pair || j.ID == job.ID {
+			continue
+		}
+		encoded, _, err := h.Fleet.Store().Get(ctx, j.ID)
+		if err != nil {
+			continue // trimmed
+		}
+		doc, err := decodeResult(encoded)
+		if err != nil {
+			continue
+		}
+		result := recheck.ResultOf(doc)
+		for k := range result.Directions {
+			result.Directions[k].Name = senderOf(j, result.Directions[k].Name)
+		}
+		result.At = j.Granted
+		result.Retest = j.Origin == record.Retest
+		f.path.Add(result)
+		f.last = j.Granted
+	}
+	return f
+}
+
+// newEvent converts a detected change. A suspicion is no event yet.
+func newEvent(job store.Job, e recheck.Event) (store.Event, bool) {
+	out := store.Event{Run: job.ID, Task: job.Task, Sender: e.Direction, Metric: string(e.Metric), Kind: string(e.What),
+		At: e.At, Old: e.Before, New: e.After}
+	if out.Sender == "" { // of the far end
+		out.Sender = job.Other(job.Near)
+	}
+	out.Receiver = job.Other(out.Sender)
+	switch {
+	case e.What == "":
+		return out, false
+	case e.Metric == recheck.Goodput:
+		out.Old = units.Rate(e.Shift.Before).String()
+		out.New = units.Rate(e.Shift.After).String()
+	case e.Metric == recheck.RTT:
+		out.Old = units.Time(units.Seconds(e.Shift.Before))
+		out.New = units.Time(units.Seconds(e.Shift.After))
+	case e.What == change.Changed && e.Before == "":
+		return out, false
+	}
+	return out, true
+}

@@ -1,0 +1,279 @@
+package hub
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// start starts the runs whose hosts and links are free, and ends those whose latest start has passed.
+func (h *Hub) start(ctx context.Context, now time.Time) {
+	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderLasts(r) + lostAfter })
+	for _, s := range skipped {
+		detail := s.By
+		if id, isHost := s.Resource.Host(); isHost && h.members[id] != nil {
+			detail = h.members[id].Name + " " + s.By
+		} else if name, isLink := s.Resource.Link(); isLink {
+			detail = name + " " + s.By
+		}
+		h.finish(ctx, s.ID, store.End{State: mesh.Skipped, Reason: s.Reason, Detail: detail}, now)
+	}
+	for _, r := range started {
+		h.launch(ctx, r)
+	}
+}
+
+// orderLasts returns how long the order of a run lasts: both directions, twice where the first agent cannot connect.
+func (h *Hub) orderLasts(r mesh.Run) time.Duration {
+	task := h.taskOf(h.taskName(r.Pair))
+	return 2*time.Duration(task.Time) + runMargin + admission
+}
+
+func (h *Hub) taskName(key string) string {
+	if p := h.pairs[key]; p != nil {
+		return p.Task
+	}
+	return ""
+}
+
+// launch orders a run on a goroutine of its own.
+func (h *Hub) launch(ctx context.Context, r mesh.Run) {
+	job, err := h.Fleet.Job(ctx, r.ID)
+	if err != nil || h.members[job.A] == nil || h.members[job.B] == nil {
+		h.book.Free(r.ID, 0, time.Now())
+		return
+	}
+	near := job.A
+	if p := h.pairs[job.Pair]; p != nil && p.near != "" {
+		near = p.near
+	}
+	task := h.taskOf(job.Task)
+	lead := h.lead
+	lasts := h.orderLasts(r)
+	g := &run{job: job, needs: r.Needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	h.runs[r.ID] = g
+	h.work.Go(func() {
+		moved := h.carryOut(ctx, g, task, lead, near, lasts)
+		h.mu.Lock()
+		delete(h.runs, r.ID)
+		if h.book != nil {
+			h.book.Free(r.ID, moved, time.Now())
+		}
+		h.mu.Unlock()
+		h.poke()
+	})
+}
+
+// carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved, at most.
+func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, lasts time.Duration) (
+	moved int64) {
+	began := time.Now()
+	granted, err := h.Fleet.Grant(ctx, lead, g.job.ID, near, began, lasts)
+	if err != nil || !granted {
+		return 0 // the job is still due where the database failed, and another hub's where the lead has gone
+	}
+	h.mu.Lock()
+	names := h.names(g.job)
+	h.mu.Unlock()
+	h.event(Event{Kind: "started", Run: g.job.ID, Pair: names})
+	end := began.Add(lasts)
+	for attempt := range 2 {
+		ended, final := h.attempt(ctx, g, task, lead, near, end)
+		unreachable := final.Reason == mesh.Unreachable
+		switch {
+		case ended:
+			h.remember(ctx, g.job.Pair, near)
+			return task.RunBytes() // results.go counts what it really moved
+		case unreachable && attempt == 0 && time.Until(end) > 2*time.Duration(task.Time):
+			near = g.job.Other(near)
+			if err := h.Fleet.SetNear(ctx, g.job.ID, near); err != nil {
+				return 0
+			}
+			continue
+		}
+		h.mu.Lock()
+		h.finish(context.WithoutCancel(ctx), g.job.ID, final, time.Now())
+		h.mu.Unlock()
+		break
+	}
+	return 0
+}
+
+// remember records which agent of a pair connected.
+func (h *Hub) remember(ctx context.Context, key, near string) {
+	h.mu.Lock()
+	p := h.pairs[key]
+	same := p == nil || p.near == near
+	if !same {
+		p.near = near
+	}
+	h.mu.Unlock()
+	if !same {
+		_ = h.Fleet.SetPairNear(ctx, key, near) // the next run tries the other way round again
+	}
+}
+
+// attempt orders a run one way round and waits for its result. ended is set when its result is stored; otherwise final
+// says how the run ended.
+func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, end time.Time) (
+	ended bool, final store.End) {
+	h.mu.Lock()
+	nearAgent := h.members[near]
+	farAgent := h.members[g.job.Other(near)]
+	h.mu.Unlock()
+	if nearAgent == nil || farAgent == nil {
+		return false, store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
+	}
+	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(), Within: admission,
+		Until: time.Until(end), Task: g.job.Task, Origin: string(g.job.Origin), PathKey: pathKey(g.job, near),
+		Spec: h.spec(task, nearAgent, farAgent)}
+	serve := order
+	serve.Role = bus.RoleServe
+	serve.Far = nearAgent.Name
+	serve.From = nearAgent.networks()
+	reply, err := h.order(ctx, farAgent.ID, serve)
+	switch {
+	case err != nil:
+		return false, store.End{State: mesh.Failed, Reason: mesh.TimedOut, Detail: farAgent.Name + ": " + err.Error()}
+	case reply.Refused != "":
+		return false, refused(farAgent, reply)
+	}
+	test := order
+	test.Role = bus.RoleTest
+	test.Far = farAgent.Name
+	test.Peers = farAgent.peers(reply.Port)
+	test.Until = time.Until(end)
+	if len(test.Peers) == 0 {
+		h.Orders.Stop(farAgent.ID, g.job.ID)
+		return false, store.End{State: mesh.Failed, Reason: mesh.Unreachable, Detail: farAgent.Name + " has no address"}
+	}
+	reply, err = h.order(ctx, nearAgent.ID, test)
+	if err == nil && reply.Refused != "" {
+		h.Orders.Stop(farAgent.ID, g.job.ID)
+		return false, refused(nearAgent, reply)
+	}
+	// Without a reply the order may have arrived: the hosts stay in use until its end.
+	timer := time.NewTimer(time.Until(end) + lostAfter)
+	defer timer.Stop()
+	select {
+	case <-g.done:
+		return true, final
+	case f := <-g.failed:
+		h.Orders.Stop(farAgent.ID, g.job.ID)
+		return false, store.End{State: mesh.Failed, Reason: f.Reason, Detail: nearAgent.Name + ": " + f.Detail}
+	case <-timer.C:
+		return false, store.End{State: mesh.Lost, Reason: mesh.NoResult}
+	case <-ctx.Done():
+		return true, final // the job stays granted: the next hub waits for its end
+	}
+}
+
+func (h *Hub) order(ctx context.Context, agent string, o bus.Order) (bus.OrderReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, orderTime)
+	defer cancel()
+	return h.Orders.Order(ctx, agent, o)
+}
+
+func refused(a *member, reply bus.OrderReply) store.End {
+	reason := reply.Refused
+	if !slices.Contains(mesh.Reasons(mesh.Refused), reason) {
+		reason = mesh.Busy // an agent of a newer version
+	}
+	return store.End{State: mesh.Refused, Reason: reason, Detail: a.Name + ": " + reply.Detail}
+}
+
+// spec returns what a run transfers: the task, narrowed by both agents' own limits.
+func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
+	s := bus.Spec{Time: time.Duration(task.Time), Bytes: int64(task.Most), Streams: task.Streams,
+		Congestion: task.Congestion}
+	for _, a := range agents {
+		if limit := a.hello.Limits.TimeNs; limit > 0 {
+			s.Time = min(s.Time, limit)
+		}
+		if limit := a.hello.Limits.RateBps; limit > 0 && (s.Bps == 0 || limit < s.Bps) {
+			s.Bps = limit
+		}
+	}
+	return s
+}
+
+// adopt waits for the end of a run that another hub ordered.
+func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
+	g := &run{job: j, needs: needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	h.runs[j.ID] = g
+	h.work.Go(func() {
+		timer := time.NewTimer(time.Until(j.Until) + lostAfter)
+		defer timer.Stop()
+		final := store.End{State: mesh.Lost, Reason: mesh.NoResult}
+		ended := false
+		select {
+		case <-g.done:
+			ended = true
+		case f := <-g.failed:
+			final = store.End{State: mesh.Failed, Reason: f.Reason, Detail: f.Detail}
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !ended {
+			h.finish(ctx, j.ID, final, time.Now())
+		}
+		delete(h.runs, j.ID)
+		if h.book != nil {
+			h.book.Free(j.ID, 0, time.Now())
+		}
+		h.poke()
+	})
+}
+
+// peers returns the addresses at which others may reach an agent.
+func (m *member) peers(port int) (all []netip.AddrPort) {
+	if port <= 0 || port > 65535 {
+		return nil
+	}
+	addresses := m.hello.Addresses
+	if m.seenFrom.IsValid() && !m.seenFrom.IsLoopback() && !slices.Contains(addresses, m.seenFrom) {
+		addresses = append(slices.Clone(addresses), m.seenFrom)
+	}
+	for _, a := range addresses {
+		all = append(all, netip.AddrPortFrom(a, uint16(port)))
+	}
+	return all[:min(len(all), maxAddresses)]
+}
+
+// maxAddresses limits the addresses of an agent in an order.
+const maxAddresses = 16
+
+// networks returns the addresses from which an agent's connections may come: its own, and the one that the hub sees,
+// which a NAT has made.
+func (m *member) networks() (all []netip.Prefix) {
+	for _, p := range m.peers(1) {
+		all = append(all, netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
+	}
+	return all
+}
+
+// names returns the names of a job's agents.
+func (h *Hub) names(j store.Job) (names [2]string) {
+	for i, id := range []string{j.A, j.B} {
+		names[i] = id
+		if m := h.members[id]; m != nil {
+			names[i] = m.Name
+		}
+	}
+	return names
+}
+
+// pathKey returns the series of a pair's runs, with the near agent as its host.
+func pathKey(j store.Job, near string) string {
+	return record.Path{HostID: near, Far: j.Other(near), Kind: "fleet", Protocol: "tcp", Others: "task=" + j.Task}.Key()
+}
