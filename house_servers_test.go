@@ -61,7 +61,8 @@ func TestOneHTTPServer(t *testing.T) {
 // servers make a log of (logStderr): not by os.Stderr, and not by the standard logger.
 func TestServersWriteToTheirLog(t *testing.T) {
 	// Processes of their own that no server is, and tests.
-	mayWrite := []string{"cmd/fullpipe/main.go", "cmd/fullpipe/manual.go", "internal/lab/", "internal/testenv/"}
+	mayWrite := []string{"cmd/fullpipe/main.go", "cmd/fullpipe/manual.go", "cmd/fullpipe-hub/main.go",
+		"internal/lab/", "internal/testenv/"}
 	eachProductFile(t, func(name string, file *ast.File) {
 		allowed := slices.ContainsFunc(mayWrite, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -39,10 +39,11 @@ var floors = [][]string{
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
-		"internal/sockdiag", "internal/socklist", "autobuf"},
+		"internal/sockdiag", "internal/socklist", "internal/fleet/bus", "internal/fleet/bus/embed", "autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349",
-		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner"},
+		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner",
+		"internal/fleet/agent", "internal/fleet/hub"},
 	// faces
 	{"internal/report", "internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg",
 		"internal/render/html"},
@@ -57,9 +58,9 @@ var floors = [][]string{
 		"internal/cli/plan", "internal/cli/predict", "internal/cli/audit", "internal/cli/apply", "internal/cli/undo",
 		"internal/cli/explain", "internal/cli/exec", "internal/cli/lab", "internal/cli/diagnose", "internal/cli/show",
 		"internal/cli/version", "internal/cli/watch", "internal/cli/history", "internal/cli/ui", "internal/cli/recheck",
-		"internal/cli/iperf3", "internal/cli/key"},
+		"internal/cli/iperf3", "internal/cli/key", "internal/cli/agent", "internal/cli/hub"},
 	{"internal/cli"},
-	{"cmd/fullpipe"},
+	{"cmd/fullpipe", "cmd/fullpipe-hub"},
 }
 
 // pureFloors are how many floors from the ground do no I/O.

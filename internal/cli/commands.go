@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/agent"
 	"github.com/fullpipe-net/fullpipe/internal/cli/apply"
 	"github.com/fullpipe-net/fullpipe/internal/cli/audit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
@@ -67,7 +68,7 @@ PEER is one of
 		ui.New(ui.Retest{Command: "recheck", Series: recheck.Series}, ui.Retest{Command: "measure", Series: measure.Series}),
 		recheck.New())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
-	root.AddCommand(iperf3.New(), key.New())
+	root.AddCommand(iperf3.New(), key.New(), agent.New())
 	refuseStrays(root)
 	completions(root)
 	configured(root)

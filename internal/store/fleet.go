@@ -255,3 +255,8 @@ func nanoseconds(t time.Time) int64 {
 	}
 	return t.UnixNano()
 }
+
+// Backup copies a history in a file to a new file, while other processes use it.
+func (f *Fleet) Backup(ctx context.Context, name string) error {
+	return f.exec(ctx, "VACUUM INTO $1", name)
+}

@@ -79,10 +79,10 @@ func openPostgres(dir, text string) (*Store, error) {
 		now: func() string {
 			return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) * 1000000"
 		},
-		fleetLock:   fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrating+1),
-		types:       postgresTypes,
-		oneState:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-		mayTrim:     fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", trimming),
+		fleetLock: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrating+1),
+		types:     postgresTypes,
+		oneState:  &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		mayTrim:   fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", trimming),
 	}}, nil
 }
 

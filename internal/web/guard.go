@@ -19,7 +19,19 @@ const (
 	Nobody Role = iota
 	Viewer
 	Operator
+	Admin // of a hub
 )
+
+// article returns the role as in "an operator".
+func (r Role) article() string {
+	switch r {
+	case Admin:
+		return "an admin"
+	case Operator:
+		return "an operator"
+	}
+	return "a viewer"
+}
 
 // visitor is who asks, and below which path the page stands for them.
 type visitor struct {
@@ -127,7 +139,7 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, r, s.refuse)
 		return
 	}
-	role := s.roleOf(brought)
+	role := s.roleOf(r.Context(), brought)
 	if role == Nobody {
 		s.failures.take(address, time.Now())
 		s.door(w, r, http.StatusUnauthorized, "that token is not known here")
@@ -155,12 +167,16 @@ func tooMany(w http.ResponseWriter, r *http.Request, refuse refusing) {
 }
 
 // roleOf compares a token with all there are, in constant time.
-func (s *Server) roleOf(token string) Role {
-	role := Nobody
+func (s *Server) roleOf(ctx context.Context, token string) Role {
+	role := s.accountRole(ctx, token)
+	opening := Operator
+	if s.cfg.Fleet != nil {
+		opening = Admin
+	}
 	for _, one := range []struct {
 		token string
 		role  Role
-	}{{s.cfg.Viewer, Viewer}, {s.cfg.Operator, Operator}, {s.cfg.Opening, Operator}} {
+	}{{s.cfg.Viewer, Viewer}, {s.cfg.Operator, Operator}, {s.cfg.Opening, opening}} {
 		if one.token != "" && same(token, one.token) {
 			role = max(role, one.role)
 		}

@@ -40,6 +40,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"tail":     func(id string) string { return id[max(len(id)-12, 0):] },
 	"standing": text.Standing, "letter": text.Letter, "change": text.ChangeText,
 	"figure": text.FigureText, "add": func(a, b int) int { return a + b },
+	"list": func(all ...string) []string { return all },
 	"ratio": func(v *float64) string {
 		if v == nil {
 			return ""
@@ -64,6 +65,7 @@ type view struct {
 	Data     any
 	Tests    bool // there is a test from a browser, and this visitor may start it
 	Public   bool // and nothing else
+	Fleet    bool // a hub's pages
 }
 
 // door is the way in, for who is not.
@@ -83,7 +85,7 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request, status int, what s
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	v := visitorOf(r.Context())
 	writePage(w, r, status, name, view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
-		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil && v.role >= Operator})
+		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil && v.role >= Operator, Fleet: s.cfg.Fleet != nil})
 }
 
 func writePage(w http.ResponseWriter, r *http.Request, status int, name string, v view) {

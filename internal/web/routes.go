@@ -39,6 +39,7 @@ func (s *Server) routes() []route {
 		{"GET /api/v1/live", Viewer, s.stream},
 		{"GET /api/v1/openapi.json", Viewer, s.answer(func(*http.Request) (any, error) { return openapi, nil })},
 	}
+	all = append(all, s.fleetRoutes()...)
 	if s.cfg.Speed != nil {
 		show := func(w http.ResponseWriter, r *http.Request, name string, data any) {
 			s.render(w, r, http.StatusOK, name, data)
@@ -94,6 +95,6 @@ func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case role == Nobody:
 		in.server.door(w, r, http.StatusUnauthorized, "")
 	default:
-		in.server.refuse(w, r, http.StatusForbidden, "this needs an operator", "the operators' token")
+		in.server.refuse(w, r, http.StatusForbidden, "this needs "+needed.article(), "the token of "+needed.article())
 	}
 }

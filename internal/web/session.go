@@ -76,7 +76,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, r, s.refuse)
 		return
 	}
-	role := s.roleOf(token)
+	role := s.roleOf(r.Context(), token)
 	if role == Nobody {
 		s.failures.take(address, time.Now())
 		s.door(w, r, http.StatusUnauthorized, "that token is not known here")

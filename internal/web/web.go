@@ -31,6 +31,8 @@ type Config struct {
 	Tests *Tests
 	// Speed is the test from a browser; nil: there is none.
 	Speed *Speed
+	// Fleet is a hub's fleet; nil: this is no hub.
+	Fleet *Fleet
 	// Note stands on every page; "" is none.
 	Note string
 }

@@ -25,6 +25,20 @@ const (
 	joinTime  = 20 * time.Second
 )
 
+// State is an agent's membership.
+type State struct {
+	ID   string   `json:"id"`
+	Name string   `json:"name"`
+	URLs []string `json:"urls"` // of the hub
+	Pin  string   `json:"pin,omitempty"`
+}
+
+// Encode returns the state's file.
+func (s State) Encode() []byte {
+	text, _ := json.MarshalIndent(s, "", "  ") // strings only
+	return append(text, '\n')
+}
+
 // ErrNotJoined reports that a state directory has no membership.
 var ErrNotJoined = errors.New("this host has not joined a fleet")
 

@@ -22,7 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Limits are a host's own limits, whatever the hub orders. The zero value is DefaultLimits without budgets.
+// Limits are a host's own limits, which no hub can change. The zero value is DefaultLimits without budgets.
 type Limits struct {
 	Budget recheck.Budget // of all runs in a day, as near and as far end; 0 is no limit
 	Time   time.Duration  // of one transfer; 0 is no limit
@@ -67,7 +67,10 @@ func ParseLimits(text []byte) (Limits, error) {
 		{"most-time", file.MostTime, func(s string) (err error) { l.Time, err = units.ParseTime(s); return err }},
 		{"most-rate", file.MostRate, func(s string) (err error) { l.Rate, err = units.ParseRate(s); return err }},
 		{"zone", file.Zone, func(s string) (err error) { zone, err = time.LoadLocation(s); return err }},
-		{"quiet-hours", file.QuietHours, func(s string) (err error) { l.Quiet, err = recheck.ParseHours(s, zone); return err }},
+		{"quiet-hours", file.QuietHours, func(s string) (err error) {
+			l.Quiet, err = recheck.ParseHours(s, zone)
+			return err
+		}},
 	} {
 		if field.text == "" {
 			continue
@@ -129,7 +132,7 @@ func (l Limits) allowsPeer(addr netip.Addr) bool {
 	return len(l.Peers) == 0 || slices.ContainsFunc(l.Peers, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
 }
 
-// ledger counts what the runs of a day took, also over restarts.
+// ledger counts the bytes and time of a day's runs, also over restarts.
 type ledger struct {
 	path string
 	mu   sync.Mutex
@@ -168,7 +171,7 @@ func encodeLedger(file ledgerFile) []byte {
 	return append(text, '\n')
 }
 
-// today returns what the runs of this day took, by the clock of the limits' zone.
+// today returns the bytes and time of this day's runs, by the clock of the limits' zone.
 func (l *ledger) today(now time.Time, limits Limits) recheck.Cost {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -71,8 +71,8 @@ func Pin(ca *x509.Certificate) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// PinnedTLS returns a configuration that accepts a server whose chain ends in the pinned CA and whose certificate is
-// for the server's name. An empty pin accepts what the system trusts.
+// PinnedTLS returns a configuration for a hub with the pinned CA. The server's certificate must be by that CA and
+// for the server's name. With an empty pin it must be one that the system trusts.
 func PinnedTLS(pin string) *tls.Config {
 	if pin == "" {
 		return &tls.Config{MinVersion: tls.VersionTLS13}

@@ -1,7 +1,7 @@
 // Package bus connects the agents of a fleet with its hub: subjects, messages, and an agent's connection.
 //
-// Agents ask the hub on up subjects, and the hub asks agents on down subjects. A result is a request that the hub
-// answers after it has stored the document. Messages are JSON with durations, never clock times, so that clocks that
+// Agents ask the hub on up subjects, and the hub asks agents on down subjects. The hub replies to a result after it has
+// stored the document. Messages are JSON with durations, never clock times, so that clocks that
 // differ cannot make two tests meet.
 package bus
 
@@ -129,7 +129,7 @@ type Order struct {
 	PathKey string           `json:"path_key"`
 }
 
-// Spec is what a run transfers.
+// Spec is the size of a run's transfers.
 type Spec struct {
 	Time       Span    `json:"time_ns"`         // of each direction
 	Bytes      int64   `json:"bytes,omitempty"` // of each direction; 0 is no limit
@@ -174,7 +174,7 @@ type JoinRequest struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// JoinReply is the hub's answer.
+// JoinReply is the hub's reply to JoinRequest.
 type JoinReply struct {
 	ID    string   `json:"id"`
 	Name  string   `json:"name"`

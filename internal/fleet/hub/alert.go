@@ -33,7 +33,7 @@ func (h *Hub) noteChanges(events []store.Event, now time.Time) {
 	}
 }
 
-// flushAlerts reports the collected changes, grouped by what they have in common.
+// flushAlerts reports the collected changes, grouped by their common cause.
 func (h *Hub) flushAlerts(ctx context.Context, now time.Time) {
 	if h.alertAt.IsZero() || now.Before(h.alertAt) {
 		return

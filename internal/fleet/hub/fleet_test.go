@@ -204,8 +204,8 @@ func newWorld(t *testing.T, agents int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, rng: rand.New(rand.NewPCG(1, 1)), fleet: fleet, agents: map[string]*simAgent{}, made: map[string]bool{},
-		serving: map[string]string{}}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(1, 1)), fleet: fleet, agents: map[string]*simAgent{},
+		made: map[string]bool{}, serving: map[string]string{}}
 	now := time.Now()
 	if _, err := fleet.SetMesh(t.Context(), simMesh, "test", now); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,8 @@ func newWorld(t *testing.T, agents int) *world {
 	}
 	for i := range agents {
 		id := fmt.Sprintf("id%d", i)
-		_, err := fleet.Enrol(t.Context(), "h", store.Agent{ID: id, Name: fmt.Sprintf("a%d", i), NKey: id}, netip.MustParseAddr("127.0.0.1"), now)
+		agent := store.Agent{ID: id, Name: fmt.Sprintf("a%d", i), NKey: id}
+		_, err := fleet.Enrol(t.Context(), "h", agent, netip.MustParseAddr("127.0.0.1"), now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,8 +314,8 @@ func (w *world) checkOverlaps() {
 	}
 }
 
-// TestFleet_Invariants kills agents and hubs and cuts uplinks on a virtual clock. Results made are results stored, once;
-// no two runs meet on a host or link; each due run ends with a reason.
+// TestFleet_Invariants kills agents and hubs and cuts uplinks on a virtual clock. Each result that was made is stored
+// once; no two runs meet on a host or link; each due run ends with a reason.
 func TestFleet_Invariants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 6)

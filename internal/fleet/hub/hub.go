@@ -1,4 +1,4 @@
-// Package hub starts the runs of a fleet, stores their results and follows what they show.
+// Package hub starts the runs of a fleet, stores their results and follows the paths.
 //
 // Life of a run:
 //
@@ -17,7 +17,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,6 +126,7 @@ type run struct {
 	needs  []mesh.Resource
 	failed chan bus.Failed // by its near agent
 	done   chan struct{}   // closed when its result is stored
+	moved  int64           // payload in bytes, before done is closed
 }
 
 // New returns a hub. Run starts it.
@@ -271,4 +274,35 @@ func (h *Hub) Leads() (epoch int64, leads bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lead.Epoch, h.leading
+}
+
+// Refresh reads changes of agents, mesh file and jobs soon.
+func (h *Hub) Refresh() {
+	h.mu.Lock()
+	h.freshAt = time.Time{}
+	h.mu.Unlock()
+	h.poke()
+}
+
+// Request makes a job that a user asks for, of the first task of a pair of agents. Any process may do so.
+func Request(ctx context.Context, f *store.Fleet, a, b string, now time.Time, waits time.Duration) (store.Job, error) {
+	text, _, err := f.Mesh(ctx)
+	if err != nil {
+		return store.Job{}, err
+	}
+	task := "throughput"
+	if m, err := mesh.Parse([]byte(text)); err == nil && text != "" {
+		for _, name := range slices.Sorted(maps.Keys(m.Tasks)) {
+			if m.Tasks[name].Kind == mesh.Throughput {
+				task = name
+				break
+			}
+		}
+	}
+	if b < a {
+		a, b = b, a
+	}
+	job := store.Job{ID: newID(now), Task: task, A: a, B: b, Origin: record.Manual, Due: now, Late: now.Add(waits)}
+	job.Pair = mesh.Pair{Task: task, A: a, B: b}.Key()
+	return job, f.Request(ctx, job)
 }

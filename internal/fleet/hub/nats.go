@@ -81,7 +81,9 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 	if err != nil {
 		return err
 	}
-	err = take(bus.ResultKind, func(ctx context.Context, agent string, data []byte) any { return h.Result(ctx, agent, data) })
+	err = take(bus.ResultKind, func(ctx context.Context, agent string, data []byte) any {
+		return h.Result(ctx, agent, data)
+	})
 	if err != nil {
 		return err
 	}

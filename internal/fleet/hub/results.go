@@ -43,7 +43,7 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 		h.setPresence(m, now)
 		name = m.Name
 	}
-	h.freshAt = now // plan with what it said
+	h.freshAt = now // plan with its limits
 	h.poke()
 	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano()}
 }
@@ -101,6 +101,7 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 		select {
 		case <-g.done:
 		default:
+			g.moved = movedBy(doc)
 			close(g.done)
 		}
 	}
@@ -108,6 +109,16 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 	h.mu.Unlock()
 	h.event(Event{Kind: "ended", Run: job.ID, Pair: names, State: job.State, Reason: job.Reason})
 	return bus.Receipt{Stored: true}
+}
+
+// movedBy returns the payload of a document in bytes, both ways.
+func movedBy(doc *record.Measure) (bytes int64) {
+	for i := range doc.Directions {
+		if n := doc.Directions[i].Bytes; n != nil && *n > 0 {
+			bytes += *n
+		}
+	}
+	return bytes
 }
 
 // decodeResult decodes a document and rejects one whose figures cannot be true.
@@ -242,7 +253,7 @@ func senderOf(job store.Job, direction string) string {
 	return job.Other(job.Near)
 }
 
-// rebuild makes a detector from the stored results of a pair, of which either agent was the near one.
+// rebuild makes a detector from the stored results of a pair, in which either agent was the near one.
 func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
 	f := &follower{}
 	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, A: job.A, B: job.B, Limit: pastRuns})

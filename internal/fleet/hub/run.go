@@ -71,7 +71,7 @@ func (h *Hub) launch(ctx context.Context, r mesh.Run) {
 	})
 }
 
-// carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved, at most.
+// carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved.
 func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, lasts time.Duration) (
 	moved int64) {
 	began := time.Now()
@@ -90,7 +90,7 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 		switch {
 		case ended:
 			h.remember(ctx, g.job.Pair, near)
-			return task.RunBytes() // results.go counts what it really moved
+			return g.moved
 		case unreachable && attempt == 0 && time.Until(end) > 2*time.Duration(task.Time):
 			near = g.job.Other(near)
 			if err := h.Fleet.SetNear(ctx, g.job.ID, near); err != nil {
@@ -189,7 +189,7 @@ func refused(a *member, reply bus.OrderReply) store.End {
 	return store.End{State: mesh.Refused, Reason: reason, Detail: a.Name + ": " + reply.Detail}
 }
 
-// spec returns what a run transfers: the task, narrowed by both agents' own limits.
+// spec returns the size of a run's transfers: the task's, narrowed by both agents' own limits.
 func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
 	s := bus.Spec{Time: time.Duration(task.Time), Bytes: int64(task.Most), Streams: task.Streams,
 		Congestion: task.Congestion}

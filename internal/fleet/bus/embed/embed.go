@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"sync"
 	"time"
@@ -29,8 +31,8 @@ type Server struct {
 	conns map[string]map[uint64]bool // connections by public key; the server forgets closed ones by itself
 }
 
-// Admit returns the ID of the agent with a public key.
-type Admit func(ctx context.Context, nkey string) (agent string, err error)
+// Admit returns the ID of the agent with a public key, which connects from an address.
+type Admit func(ctx context.Context, nkey string, from netip.Addr) (agent string, err error)
 
 // admitTime limits one question to the store.
 const admitTime = 5 * time.Second
@@ -42,7 +44,8 @@ func Start(admit Admit, secret string) (*Server, error) {
 		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
 		AuthTimeout: admitTime.Seconds(), PingInterval: bus.HereEvery, MaxPingsOut: 2,
-		Websocket:                  natsd.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: admitTime},
+		Websocket: natsd.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: admitTime},
+
 		CustomClientAuthentication: &door{s, admit},
 	})
 	if err != nil {
@@ -80,7 +83,7 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
 	defer cancel()
-	agent, err := d.admit(ctx, options.Nkey)
+	agent, err := d.admit(ctx, options.Nkey, addressOf(c.RemoteAddress()))
 	if err != nil {
 		return false
 	}
@@ -92,6 +95,16 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	}
 	d.s.conns[options.Nkey][c.GetID()] = true
 	return true
+}
+
+// addressOf returns the address that the proxy in front forwarded, the zero value without one.
+func addressOf(a net.Addr) netip.Addr {
+	host, _, err := net.SplitHostPort(a.String())
+	if err != nil {
+		host = a.String()
+	}
+	addr, _ := netip.ParseAddr(host)
+	return addr.Unmap()
 }
 
 // permissions returns what an agent may publish and subscribe to: its own subjects only.

@@ -1,0 +1,267 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/web"
+)
+
+type serveFlags struct {
+	*options
+	listen, public string
+	cert, key      string
+	alerts         alertFlags
+	note           string
+}
+
+func newServe(o *options) *cobra.Command {
+	f := &serveFlags{options: o}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "run the hub",
+		Long: `serve runs the hub until it is interrupted. It prints the page's address with a link for its
+admin, and the command that joins a host. One port serves the page, the API and the agents,
+over TLS: agents pin the hub's own certificate authority by their token.`,
+		Example: `  fullpipe-hub serve
+  fullpipe-hub serve --public https://hub.example.net:8443 --store postgres://fullpipe@db/fleet
+  fullpipe-hub serve --webhook https://alerts.example.net/hook`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.use(cmd, func(ctx context.Context, dir string, fleet *store.Fleet) error {
+				return f.run(ctx, cmd, dir, fleet)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", ":8443", "`ADDR:PORT` of the page, the API and the agents")
+	flags.StringVar(&f.public, "public", "", "the `URL` that agents connect to; default: this host's addresses")
+	flags.StringVar(&f.cert, "cert", "", "a certificate that agents' systems trust, as a PEM `FILE`; default: one of the "+
+		"hub's own authority")
+	flags.StringVar(&f.key, "key", "", "its private key, as a PEM `FILE`")
+	flags.StringVar(&f.note, "note", "", "a line on every page")
+	f.alerts.add(flags)
+	return cmd
+}
+
+// hubFile is the address of a hub that serves, for the hub's other commands.
+type hubFile struct {
+	URLs []string `json:"urls"`
+	Pin  string   `json:"pin,omitempty"`
+}
+
+const hubFileName = "hub.json"
+
+func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fleet *store.Fleet) error {
+	if (f.cert == "") != (f.key == "") {
+		return exit.Usage("--cert", "a certificate and its key belong together", "--cert FILE --key FILE")
+	}
+	l, err := socket.Listen(ctx, f.listen, socket.Options{})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	urls, names, err := f.names(l.Addr().(*net.TCPAddr).AddrPort())
+	if err != nil {
+		return err
+	}
+	secure, pin, err := f.secure(ctx, dir, names)
+	if err != nil {
+		return err
+	}
+	file, err := json.Marshal(hubFile{urls, pin})
+	if err != nil {
+		return err
+	}
+	if err := output.WritePrivate(ctx, filepath.Join(dir, hubFileName), append(file, '\n')); err != nil {
+		return err
+	}
+	var h *hub.Hub
+	wire := &hub.Wire{}
+	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, e) },
+		Alert: func(ctx context.Context, a hub.Alert) { f.alerts.report(ctx, cmd, a) }})
+	nats, err := embed.Start(func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
+		a, err := fleet.AgentByKey(ctx, nkey)
+		if err == nil {
+			h.SeenFrom(a.ID, from)
+		}
+		return a.ID, err
+	}, rand.Text())
+	if err != nil {
+		return err
+	}
+	defer nats.Shutdown()
+	wire.Kick = nats.Disconnect
+	wire.Conn, err = nats.Connect()
+	if err != nil {
+		return err
+	}
+	defer wire.Conn.Close()
+	if err := wire.Listen(ctx, h); err != nil {
+		return err
+	}
+	door, err := nats.Handler()
+	if err != nil {
+		return err
+	}
+	admin := rand.Text()
+	pages := web.New(web.Config{History: fleet.Store(), Version: build.Version(), Encrypted: true, Opening: admin,
+		Note: f.note, Ours: func(string) bool { return true }, Fleet: &web.Fleet{Store: fleet,
+			Request: func(ctx context.Context, a, b string) (store.Job, error) {
+				return hub.Request(ctx, fleet, a, b, time.Now(), requestTime)
+			},
+			Token: func(ctx context.Context, by string) (string, error) {
+				now := time.Now()
+				secret, err := hub.NewToken(ctx, fleet, store.Enrolment{Uses: 1, Until: now.Add(time.Hour), By: by}, now)
+				return bus.Token{URLs: urls, Secret: secret, Pin: pin}.String(), err
+			}}})
+	defer pages.Close()
+	mux := http.NewServeMux()
+	mux.Handle(bus.JoinPath, hub.JoinHandler(fleet, func(store.Agent) { h.Refresh() }))
+	mux.Handle(bus.Path, door)
+	mux.Handle("/", pages)
+	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx,
+		ErrorLog: log.New(console.Progress(cmd), "", 0)})
+	defer server.Close()
+	if err := f.ready(ctx, cmd, fleet, urls, pin, admin); err != nil {
+		return err
+	}
+	return h.Run(ctx)
+}
+
+// names returns the hub's URLs for tokens, and the names and addresses for its certificate.
+func (f *serveFlags) names(at netip.AddrPort) (urls, names []string, err error) {
+	host, _ := os.Hostname()
+	names = []string{"localhost", "127.0.0.1", "::1"}
+	if host != "" {
+		names = append(names, host)
+	}
+	addresses := []netip.Addr{at.Addr().Unmap()}
+	if at.Addr().IsUnspecified() {
+		addresses = socket.HostAddresses()
+	}
+	for _, a := range addresses {
+		names = append(names, a.String())
+		urls = append(urls, "https://"+net.JoinHostPort(a.String(), strconv.Itoa(int(at.Port()))))
+	}
+	if len(urls) == 0 {
+		urls = []string{fmt.Sprintf("https://127.0.0.1:%d", at.Port())}
+	}
+	if f.public == "" {
+		return urls, names, nil
+	}
+	u, err := url.Parse(f.public)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return nil, nil, exit.Usage("--public", fmt.Sprintf("%q is not https://HOST[:PORT]", f.public),
+			"--public https://hub.example.net:8443")
+	}
+	return []string{"https://" + u.Host}, append(names, u.Hostname()), nil
+}
+
+// secure returns the TLS configuration, and the pin of the hub's own authority.
+func (f *serveFlags) secure(ctx context.Context, dir string, names []string) (*tls.Config, string, error) {
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, "", exit.Usage("--cert", err.Error(), "a PEM file with a certificate, and --key with its key")
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, "", nil
+	}
+	slices.Sort(names)
+	ca, err := hub.OpenCA(ctx, dir, slices.Compact(names))
+	if err != nil {
+		return nil, "", err
+	}
+	return ca.TLS(), bus.Pin(ca.Cert), nil
+}
+
+// firstToken admits the first hosts: enough for a try, and for a day.
+const (
+	firstUses = 100
+	firstTime = 24 * time.Hour
+)
+
+// readyLine is the first line of serve --json.
+type readyLine struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"` // ready
+	URLs  []string  `json:"urls"`
+	Open  string    `json:"open"` // the page, with an admin's token
+	Join  string    `json:"join"` // a token for agents
+}
+
+// ready prints the page's address and the command that joins a host.
+func (f *serveFlags) ready(ctx context.Context, cmd *cobra.Command, fleet *store.Fleet, urls []string, pin,
+	admin string) error {
+	now := time.Now()
+	secret, err := hub.NewToken(ctx, fleet, store.Enrolment{Uses: firstUses, Until: now.Add(firstTime), By: "serve"}, now)
+	if err != nil {
+		return err
+	}
+	join := bus.Token{URLs: urls, Secret: secret, Pin: pin}.String()
+	open := urls[0] + "/open?token=" + admin
+	if console.WantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(readyLine{now.UTC(), "ready", urls, open, join})
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "page (admin): %s\njoin a host (%d times, %d h):\n"+
+		"  fullpipe agent --join %s\n", open, firstUses, int(firstTime.Hours()), join)
+	return err
+}
+
+// hubLine is a line of serve --json.
+type hubLine struct {
+	At     time.Time `json:"at"`
+	Event  string    `json:"event"`
+	Agent  string    `json:"agent,omitempty"`
+	Run    string    `json:"run,omitempty"`
+	Pair   []string  `json:"pair,omitempty"`
+	State  string    `json:"state,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+func printEvent(cmd *cobra.Command, e hub.Event) {
+	line := hubLine{At: time.Now().UTC(), Event: e.Kind, Agent: e.Agent, Run: e.Run, State: string(e.State),
+		Reason: string(e.Reason), Detail: e.Detail}
+	if e.Pair[0] != "" {
+		line.Pair = e.Pair[:]
+	}
+	if console.WantsJSON(cmd) {
+		text, _ := json.Marshal(line) // texts and times
+		fmt.Fprintln(cmd.OutOrStdout(), string(text))
+		return
+	}
+	text := line.At.Format(time.TimeOnly) + "  " + e.Kind
+	for _, word := range append([]string{e.Agent, line.State, line.Reason, e.Detail}, line.Pair...) {
+		if word != "" {
+			text += "  " + word
+		}
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), render.Line(text))
+}

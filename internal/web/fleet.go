@@ -1,0 +1,276 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+// Fleet is a hub's fleet as pages.
+type Fleet struct {
+	Store *store.Fleet
+	// Request asks for a test of a pair of agents now.
+	Request func(ctx context.Context, a, b string) (store.Job, error)
+	// Token makes a token for one host.
+	Token func(ctx context.Context, by string) (string, error)
+}
+
+// fleetRoutes returns the routes of a hub.
+func (s *Server) fleetRoutes() []route {
+	f := s.cfg.Fleet
+	if f == nil {
+		return nil
+	}
+	return []route{
+		{"GET /fleet", Viewer, page(s, "fleet", s.fleetGrid)},
+		{"GET /fleet/hosts", Viewer, page(s, "fleet-hosts", s.fleetHosts)},
+		{"GET /fleet/runs", Viewer, page(s, "fleet-runs", s.fleetRuns)},
+		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents)},
+		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh)},
+		{"GET /api/v1/fleet/grid", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetGrid(r) })},
+		{"GET /api/v1/fleet/hosts", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetHosts(r) })},
+		{"GET /api/v1/fleet/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetRuns(r) })},
+		{"GET /api/v1/fleet/events", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetEvents(r) })},
+		{"GET /api/v1/fleet/mesh", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetMesh(r) })},
+		{"POST /api/v1/fleet/test", Operator, s.answer(s.fleetTest)},
+		{"POST /api/v1/fleet/mesh", Admin, s.answer(s.setFleetMesh)},
+		{"POST /api/v1/fleet/tokens", Admin, s.answer(s.fleetToken)},
+		{"DELETE /api/v1/fleet/hosts/{name}", Admin, s.answer(s.removeFleetHost)},
+	}
+}
+
+// accountRole returns the role of a named user's token.
+func (s *Server) accountRole(ctx context.Context, token string) Role {
+	if s.cfg.Fleet == nil || token == "" {
+		return Nobody
+	}
+	accounts, err := s.cfg.Fleet.Store.Accounts(ctx)
+	if err != nil {
+		return Nobody
+	}
+	sum := sha256.Sum256([]byte(token))
+	hash := hex.EncodeToString(sum[:])
+	role := Nobody
+	for _, a := range accounts {
+		if same(a.TokenHash, hash) {
+			role = max(role, map[string]Role{"viewer": Viewer, "operator": Operator, "admin": Admin}[a.Role])
+		}
+	}
+	return role
+}
+
+// FleetHosts is the document of a fleet's hosts.
+type FleetHosts struct {
+	record.Header
+	Hosts []FleetHost `json:"hosts"`
+}
+
+// FleetHost is an agent.
+type FleetHost struct {
+	Name      string            `json:"name"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	SeenAt    time.Time         `json:"seen_at,omitzero"`
+	Away      bool              `json:"away"`
+	ClockOffS float64           `json:"clock_off_s"`
+	Version   string            `json:"version,omitempty"`
+	Kernel    string            `json:"kernel,omitempty"`
+	Addresses []string          `json:"addresses,omitempty"`
+	Limits    bus.Limits        `json:"limits"`
+	JoinedAt  time.Time         `json:"joined_at"`
+}
+
+func (s *Server) fleetHosts(r *http.Request) (*FleetHosts, error) {
+	agents, err := s.cfg.Fleet.Store.Agents(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	doc := &FleetHosts{Header: s.header("fleet-hosts"), Hosts: []FleetHost{}}
+	for _, a := range agents {
+		var hello bus.Hello
+		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen
+		h := FleetHost{Name: a.Name, Labels: a.Labels, SeenAt: a.Seen, Away: time.Since(a.Seen) > bus.AwayAfter+bus.HereEvery,
+			ClockOffS: a.ClockOff.Seconds(), Version: hello.Version, Kernel: hello.Kernel, Limits: hello.Limits,
+			JoinedAt: a.Joined}
+		for _, at := range hello.Addresses {
+			h.Addresses = append(h.Addresses, at.String())
+		}
+		doc.Hosts = append(doc.Hosts, h)
+	}
+	return doc, nil
+}
+
+// FleetRuns is the document of a fleet's newest runs.
+type FleetRuns struct {
+	record.Header
+	State mesh.State `json:"state,omitempty"` // of the runs; "" is all
+	Runs  []FleetRun `json:"runs"`
+}
+
+// FleetRun is a due run with its end.
+type FleetRun struct {
+	ID     string      `json:"id"`
+	Task   string      `json:"task"`
+	Hosts  [2]string   `json:"hosts"`
+	Origin string      `json:"origin"`
+	DueAt  time.Time   `json:"due_at"`
+	State  mesh.State  `json:"state"`
+	Reason mesh.Reason `json:"reason,omitempty"`
+	Detail string      `json:"detail,omitempty"`
+}
+
+const fleetRunsAtOnce = 200
+
+func (s *Server) fleetRuns(r *http.Request) (*FleetRuns, error) {
+	state := mesh.State(r.URL.Query().Get("state"))
+	jobs, err := s.cfg.Fleet.Store.Jobs(r.Context(), store.JobFilter{State: state, Limit: fleetRunsAtOnce})
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.fleetNames(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	doc := &FleetRuns{Header: s.header("fleet-runs"), State: state, Runs: []FleetRun{}}
+	for _, j := range jobs {
+		doc.Runs = append(doc.Runs, FleetRun{ID: j.ID, Task: j.Task, Hosts: [2]string{nameIn(names, j.A), nameIn(names, j.B)},
+			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail})
+	}
+	return doc, nil
+}
+
+// FleetEvents is the document of a fleet's newest changes.
+type FleetEvents struct {
+	record.Header
+	Events []FleetEvent `json:"events"`
+}
+
+// FleetEvent is a change that a run showed.
+type FleetEvent struct {
+	Run      string    `json:"run"`
+	Sender   string    `json:"sender"`
+	Receiver string    `json:"receiver"`
+	Metric   string    `json:"metric"`
+	Kind     string    `json:"kind"`
+	At       time.Time `json:"at"`
+	Before   string    `json:"before"`
+	After    string    `json:"after"`
+	Cause    string    `json:"cause,omitempty"` // common to several changes
+}
+
+const fleetEventsAtOnce = 200
+
+func (s *Server) fleetEvents(r *http.Request) (*FleetEvents, error) {
+	events, err := s.cfg.Fleet.Store.Events(r.Context(), time.Time{}, fleetEventsAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.fleetNames(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	doc := &FleetEvents{Header: s.header("fleet-events"), Events: []FleetEvent{}}
+	for _, e := range events {
+		doc.Events = append(doc.Events, FleetEvent{e.Run, nameIn(names, e.Sender), nameIn(names, e.Receiver), e.Metric,
+			e.Kind, e.At, e.Old, e.New, e.Cause})
+	}
+	return doc, nil
+}
+
+// FleetMesh is the document of a fleet's mesh file.
+type FleetMesh struct {
+	record.Header
+	Version int64  `json:"version"`
+	Text    string `json:"text"`
+}
+
+func (s *Server) fleetMesh(r *http.Request) (*FleetMesh, error) {
+	text, version, err := s.cfg.Fleet.Store.Mesh(r.Context())
+	return &FleetMesh{s.header("fleet-mesh"), version, text}, err
+}
+
+func (s *Server) fleetNames(ctx context.Context) (map[string]string, error) {
+	agents, err := s.cfg.Fleet.Store.Agents(ctx)
+	names := map[string]string{}
+	for _, a := range agents {
+		names[a.ID] = a.Name
+	}
+	return names, err
+}
+
+func nameIn(names map[string]string, id string) string { return cmp.Or(names[id], id) }
+
+// fleetTest asks for a test of two hosts.
+func (s *Server) fleetTest(r *http.Request) (any, error) {
+	names, err := s.fleetNames(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, key := range []string{"a", "b"} {
+		name := r.FormValue(key)
+		for id, known := range names {
+			if known == name {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) != 2 || ids[0] == ids[1] {
+		return nil, &asked{http.StatusBadRequest, "a and b are not two hosts of the fleet", "?a=HOST&b=HOST"}
+	}
+	job, err := s.cfg.Fleet.Request(r.Context(), ids[0], ids[1])
+	if err != nil {
+		return nil, err
+	}
+	return &FleetRuns{Header: s.header("fleet-runs"), Runs: []FleetRun{{ID: job.ID, Task: job.Task,
+		Hosts: [2]string{names[job.A], names[job.B]}, Origin: string(job.Origin), DueAt: job.Due, State: mesh.Due}}}, nil
+}
+
+// setFleetMesh uses the mesh file in the request's body.
+func (s *Server) setFleetMesh(r *http.Request) (any, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, &asked{http.StatusRequestEntityTooLarge, "the mesh file is too large", ""}
+	}
+	if _, err := mesh.Parse(text); err != nil {
+		return nil, &asked{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
+	}
+	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), "api", time.Now())
+	return &FleetMesh{s.header("fleet-mesh"), version, string(text)}, err
+}
+
+// FleetToken is the document of a new token.
+type FleetToken struct {
+	record.Header
+	Token string `json:"token"`
+}
+
+func (s *Server) fleetToken(r *http.Request) (any, error) {
+	token, err := s.cfg.Fleet.Token(r.Context(), "api")
+	return &FleetToken{s.header("fleet-token"), token}, err
+}
+
+func (s *Server) removeFleetHost(r *http.Request) (any, error) {
+	agents, err := s.cfg.Fleet.Store.Agents(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if a.Name == r.PathValue("name") {
+			if err := s.cfg.Fleet.Store.RemoveAgent(r.Context(), a.ID, time.Now()); err != nil {
+				return nil, err
+			}
+			return s.fleetHosts(r)
+		}
+	}
+	return nil, &asked{http.StatusNotFound, "no host of the fleet has this name", ""}
+}

@@ -1,0 +1,186 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// FleetGrid is the document of a fleet's grid: a row sends and a column receives.
+type FleetGrid struct {
+	record.Header
+	Task  string         `json:"task"`
+	Tasks []string       `json:"tasks"`
+	Sites bool           `json:"sites"` // rows and columns are sites; a cell is the worst of their pairs
+	Names []string       `json:"names"`
+	Rows  []FleetGridRow `json:"rows"`
+	// Limiters are the limiters in the grid, for the legend.
+	Limiters []string `json:"limiters"`
+}
+
+// FleetGridRow has the cells of one sender.
+type FleetGridRow struct {
+	Name  string      `json:"name"`
+	Cells []FleetCell `json:"cells"`
+}
+
+// FleetCell is one direction of a pair, or of a pair of sites.
+type FleetCell struct {
+	Receiver   string      `json:"receiver"`
+	State      mesh.State  `json:"state,omitempty"`
+	Reason     mesh.Reason `json:"reason,omitempty"`
+	GoodputBps *float64    `json:"goodput_bps,omitempty"`
+	UsualBps   *float64    `json:"usual_bps,omitempty"`
+	RTTMinS    *float64    `json:"rtt_min_s,omitempty"`
+	Limiter    string      `json:"limiter,omitempty"`
+	Run        string      `json:"run,omitempty"` // of the figures
+	At         time.Time   `json:"at,omitzero"`   // of the figures
+	Class      string      `json:"-"`             // of the page's style
+	Title      string      `json:"-"`
+}
+
+// sitesAbove is the number of agents above which a grid shows sites.
+const sitesAbove = 40
+
+// levels of a cell against its own past.
+const (
+	lowerThan  = 0.75
+	higherThan = 1.33
+)
+
+func (s *Server) fleetGrid(r *http.Request) (*FleetGrid, error) {
+	agents, err := s.cfg.Fleet.Store.Agents(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	cells, err := s.cfg.Fleet.Store.Grid(r.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	g := &FleetGrid{Header: s.header("fleet-grid"), Task: r.URL.Query().Get("task")}
+	for _, c := range cells {
+		if !slices.Contains(g.Tasks, c.Task) {
+			g.Tasks = append(g.Tasks, c.Task)
+		}
+	}
+	if g.Task == "" && len(g.Tasks) > 0 {
+		g.Task = g.Tasks[0]
+	}
+	names, err := s.gridNames(r.Context(), agents, r.URL.Query().Get("site"))
+	if err != nil {
+		return nil, err
+	}
+	g.Sites = len(agents) > sitesAbove && r.URL.Query().Get("site") == ""
+	if !g.Sites {
+		names = map[string]string{}
+		for _, a := range agents {
+			names[a.ID] = a.Name
+		}
+	}
+	g.fill(names, cells)
+	return g, nil
+}
+
+// gridNames returns the site of each agent.
+func (s *Server) gridNames(ctx context.Context, agents []store.Agent, _ string) (map[string]string, error) {
+	text, _, err := s.cfg.Fleet.Store.Mesh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mesh.Parse([]byte(text))
+	if err != nil {
+		m = &mesh.Mesh{}
+	}
+	names := map[string]string{}
+	for _, a := range agents {
+		names[a.ID] = cmp.Or(m.SiteOf(mesh.Agent{ID: a.ID, Name: a.Name, Labels: a.Labels}), "(no site)")
+	}
+	return names, nil
+}
+
+// fill makes the rows. Cells of equal names are one: the worst.
+func (g *FleetGrid) fill(names map[string]string, cells []store.Cell) {
+	worst := map[[2]string]FleetCell{}
+	for _, c := range cells {
+		from := names[c.Sender]
+		to := names[c.Receiver]
+		if c.Task != g.Task || from == "" || to == "" {
+			continue
+		}
+		cell := newFleetCell(c, to)
+		key := [2]string{from, to}
+		if known, ok := worst[key]; !ok || badness(cell) > badness(known) {
+			worst[key] = cell
+		}
+		if cell.Limiter != "" && !slices.Contains(g.Limiters, cell.Limiter) {
+			g.Limiters = append(g.Limiters, cell.Limiter)
+		}
+	}
+	slices.Sort(g.Limiters)
+	for _, name := range names {
+		if !slices.Contains(g.Names, name) {
+			g.Names = append(g.Names, name)
+		}
+	}
+	slices.Sort(g.Names)
+	for _, from := range g.Names {
+		row := FleetGridRow{Name: from}
+		for _, to := range g.Names {
+			cell, ok := worst[[2]string{from, to}]
+			if !ok {
+				cell = FleetCell{Receiver: to, Class: "empty", Title: fmt.Sprintf("%s → %s: not measured", from, to)}
+				if from == to {
+					cell.Class = "self"
+					cell.Title = ""
+				}
+			} else {
+				cell.Title = fmt.Sprintf("%s → %s: %s", from, to, cell.Title)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+}
+
+func newFleetCell(c store.Cell, to string) FleetCell {
+	cell := FleetCell{Receiver: to, State: c.State, Reason: c.Reason, GoodputBps: c.GoodputBps, UsualBps: c.UsualBps,
+		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt, Class: "usual"}
+	ratio := 1.0
+	switch {
+	case c.GoodputBps == nil:
+		cell.Class = "missing"
+	case c.UsualBps == nil || *c.UsualBps <= 0:
+		cell.Class = "few"
+	default:
+		ratio = *c.GoodputBps / *c.UsualBps
+	}
+	switch {
+	case c.State != mesh.Done:
+		cell.Class = "missing"
+		cell.Title = fmt.Sprintf("last run %s", c.State)
+		if c.Reason != "" {
+			cell.Title += ": " + string(c.Reason)
+		}
+	case ratio < lowerThan:
+		cell.Class = "lower"
+	case ratio > higherThan:
+		cell.Class = "higher"
+	}
+	if c.GoodputBps != nil {
+		cell.Title = fmt.Sprintf("%s, limited by %s. %s", units.Rate(*c.GoodputBps), cmp.Or(c.Limiter, "unknown"), cell.Title)
+	}
+	return cell
+}
+
+// badness orders cells of a pair of sites.
+func badness(c FleetCell) int {
+	return slices.Index([]string{"empty", "higher", "few", "usual", "lower", "missing"}, c.Class)
+}
