@@ -23,6 +23,12 @@ func Program(t *testing.T) string {
 	return built(t, program)
 }
 
+// HubProgram returns the path of fullpipe-hub. It is built once for the test package.
+func HubProgram(t *testing.T) string {
+	t.Helper()
+	return built(t, hub)
+}
+
 // HostileProgram returns the path of bench/hostile, which plays every hostile far end. It is built once for
 // the test package.
 func HostileProgram(t *testing.T) string {
@@ -59,6 +65,7 @@ var (
 	buildDir string     // removed by Main; "" until something is built
 
 	program = sync.OnceValues(func() (string, error) { return build(".", "./cmd/fullpipe", "fullpipe") })
+	hub     = sync.OnceValues(func() (string, error) { return build(".", "./cmd/fullpipe-hub", "fullpipe-hub") })
 	hostile = sync.OnceValues(func() (string, error) { return build("bench", "./hostile", "hostile") })
 )
 

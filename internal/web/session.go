@@ -88,5 +88,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 		SameSite: http.SameSiteStrictMode, Secure: s.cfg.Encrypted})
 	// A redirect would still count as asked for by whoever led here, and the browser would
 	// keep the cookie back. A page that goes on by itself is ours.
-	s.render(w, r, http.StatusOK, "opened", base+"/")
+	first := base + "/"
+	if s.cfg.Fleet != nil {
+		first += "fleet"
+	}
+	s.render(w, r, http.StatusOK, "opened", first)
 }

@@ -75,7 +75,8 @@ shows the limiter of each path.
 		"~/.local/state/fullpipe")
 	flags.StringVar(&o.store, "store", os.Getenv("FULLPIPE_HUB_STORE"), "`URL` of a PostgreSQL database; default: a file "+
 		"in the state directory")
-	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newRuns(o), newTest(o), newBackup(o))
+	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newGrid(o), newRuns(o), newTest(o),
+		newBackup(o))
 	return root
 }
 

@@ -36,6 +36,7 @@ import (
 type serveFlags struct {
 	*options
 	listen, public string
+	page           string
 	cert, key      string
 	alerts         alertFlags
 	note           string
@@ -61,6 +62,8 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", ":8443", "`ADDR:PORT` of the page, the API and the agents")
+	flags.StringVar(&f.page, "page", "127.0.0.1:0", "`ADDR:PORT` of the page for browsers on this host, without TLS; \"\" is "+
+		"none")
 	flags.StringVar(&f.public, "public", "", "the `URL` that agents connect to; default: this host's addresses")
 	flags.StringVar(&f.cert, "cert", "", "a certificate that agents' systems trust, as a PEM `FILE`; default: one of the "+
 		"hub's own authority")
@@ -131,17 +134,19 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 		return err
 	}
 	admin := rand.Text()
-	pages := web.New(web.Config{History: fleet.Store(), Version: build.Version(), Encrypted: true, Opening: admin,
-		Note: f.note, Ours: func(string) bool { return true }, Fleet: &web.Fleet{Store: fleet,
-			Request: func(ctx context.Context, a, b string) (store.Job, error) {
-				return hub.Request(ctx, fleet, a, b, time.Now(), requestTime)
-			},
-			Token: func(ctx context.Context, by string) (string, error) {
-				now := time.Now()
-				secret, err := hub.NewToken(ctx, fleet, store.Enrolment{Uses: 1, Until: now.Add(time.Hour), By: by}, now)
-				return bus.Token{URLs: urls, Secret: secret, Pin: pin}.String(), err
-			}}})
+	config := f.pages(fleet, urls, pin, admin)
+	config.Encrypted = true
+	pages := web.New(config)
 	defer pages.Close()
+	open := urls[0] + "/open?token=" + admin
+	if f.page != "" {
+		local, end, err := f.servePage(ctx, cmd, f.pages(fleet, urls, pin, admin))
+		if err != nil {
+			return err
+		}
+		defer end()
+		open = local
+	}
 	mux := http.NewServeMux()
 	mux.Handle(bus.JoinPath, hub.JoinHandler(fleet, func(store.Agent) { h.Refresh() }))
 	mux.Handle(bus.Path, door)
@@ -149,10 +154,49 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx,
 		ErrorLog: log.New(console.Progress(cmd), "", 0)})
 	defer server.Close()
-	if err := f.ready(ctx, cmd, fleet, urls, pin, admin); err != nil {
+	if err := f.ready(ctx, cmd, fleet, urls, pin, open); err != nil {
 		return err
 	}
 	return h.Run(ctx)
+}
+
+// pages returns the configuration of the pages.
+func (f *serveFlags) pages(fleet *store.Fleet, urls []string, pin, admin string) web.Config {
+	return web.Config{History: fleet.Store(), Version: build.Version(), Opening: admin, Note: f.note,
+		Ours: func(string) bool { return true }, Fleet: &web.Fleet{Store: fleet,
+			Request: func(ctx context.Context, a, b string) (store.Job, error) {
+				return hub.Request(ctx, fleet, a, b, time.Now(), requestTime)
+			},
+			Token: func(ctx context.Context, by string) (string, error) {
+				now := time.Now()
+				secret, err := hub.NewToken(ctx, fleet, store.Enrolment{Uses: 1, Until: now.Add(time.Hour), By: by}, now)
+				return bus.Token{URLs: urls, Secret: secret, Pin: pin}.String(), err
+			}}}
+}
+
+// servePage serves the pages on a loopback address without TLS, so that a browser on this host shows no warning. It
+// returns the address with an admin's token.
+func (f *serveFlags) servePage(ctx context.Context, cmd *cobra.Command, config web.Config) (open string, end func(),
+	err error) {
+	l, err := socket.Listen(ctx, f.page, socket.Options{})
+	if err != nil {
+		return "", nil, err
+	}
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	if !at.Addr().IsLoopback() {
+		l.Close()
+		return "", nil, exit.Usage("--page", fmt.Sprintf("%s is not an address of this host alone", at.Addr()),
+			"--page 127.0.0.1:8080, and --listen for other hosts")
+	}
+	names := []string{at.String(), fmt.Sprintf("localhost:%d", at.Port())}
+	config.Ours = func(host string) bool { return slices.Contains(names, host) }
+	pages := web.New(config)
+	server := httpserver.Start(l, httpserver.Config{Handler: pages, BaseContext: ctx,
+		ErrorLog: log.New(console.Progress(cmd), "", 0)})
+	return fmt.Sprintf("http://%s/open?token=%s", at, config.Opening), func() {
+		server.Close()
+		pages.Close()
+	}, nil
 }
 
 // names returns the hub's URLs for tokens, and the names and addresses for its certificate.
@@ -218,14 +262,13 @@ type readyLine struct {
 
 // ready prints the page's address and the command that joins a host.
 func (f *serveFlags) ready(ctx context.Context, cmd *cobra.Command, fleet *store.Fleet, urls []string, pin,
-	admin string) error {
+	open string) error {
 	now := time.Now()
 	secret, err := hub.NewToken(ctx, fleet, store.Enrolment{Uses: firstUses, Until: now.Add(firstTime), By: "serve"}, now)
 	if err != nil {
 		return err
 	}
 	join := bus.Token{URLs: urls, Secret: secret, Pin: pin}.String()
-	open := urls[0] + "/open?token=" + admin
 	if console.WantsJSON(cmd) {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(readyLine{now.UTC(), "ready", urls, open, join})
 	}

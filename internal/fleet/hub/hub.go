@@ -75,7 +75,7 @@ const (
 	// orderTime limits the wait for an agent's reply.
 	orderTime = 5 * time.Second
 	// runMargin is what a run may take beyond its transfers: connects, handshakes, the far end's report.
-	runMargin = 20 * time.Second
+	runMargin = 10 * time.Second
 )
 
 // Hub is a running hub. Its methods are safe for concurrent use.

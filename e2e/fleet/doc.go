@@ -1,0 +1,2 @@
+// Package fleet tests fullpipe-hub and its agents as programs, in network namespaces with real TCP.
+package fleet
