@@ -25,6 +25,11 @@ demo: build ## the main job on two embedded labs, in under two minutes
 demo-ui: build ## the pages of `fullpipe ui` on a history measured in the lab now, its dates shifted over two weeks (five minutes)
 	@$(GO) run -C bench ./demoui -program $(CURDIR)/$(BIN) $(if $(NO_OPEN),-no-open)
 
+.PHONY: demo-fleet
+demo-fleet: build ## a hub and eight hosts in namespaces of this machine: the grid with what limits each path (two minutes)
+	$(GO) build -o bin/fullpipe-hub ./cmd/fullpipe-hub
+	@$(GO) run -C bench ./fleetdemo -program $(CURDIR)/$(BIN) -hub $(CURDIR)/bin/fullpipe-hub $(if $(NO_OPEN),-no-open)
+
 .PHONY: check
 check: ## unit tests, goldens, recordings, scripts: no root, nothing installed, no labs
 	$(GO) vet ./...

@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/outbox"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// newAgent returns an agent with a server on loopback, without a hub.
+func newAgent(t *testing.T, limits Limits) *agent {
+	t.Helper()
+	dir := t.TempDir()
+	spent, err := openLedger(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &agent{Config: Config{Limits: limits, Dir: dir}, box: outbox.In(dir), spent: spent, ctx: ctx,
+		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}, wake: make(chan struct{}, 1)}
+	a.server, err = server.New(ctx, server.Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Holders: a.holders,
+		Exclusive: true, Event: a.served})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.server.Serve(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return a
+}
+
+// order returns an order that a host without limits accepts.
+func order(role string) bus.Order {
+	return bus.Order{V: bus.Version, Run: "run", Role: role, Epoch: 1, Key: probe.NewKey().String(), Within: time.Second,
+		Until: 20 * time.Second, Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
+		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+}
+
+// TestRefusals checks each reason for which a host refuses an order, whatever the hub says.
+func TestRefusals(t *testing.T) {
+	zone := time.FixedZone("", 0)
+	always, err := recheck.ParseHours("00:00-12:00,12:00-22:30", zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := time.Date(2026, 5, 1, 10, 0, 0, 0, zone)
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		change func(o *bus.Order)
+		spent  recheck.Cost
+		want   mesh.Reason
+	}{
+		{name: "no limits"},
+		{name: "quiet hours", limits: Limits{Quiet: always}, want: mesh.QuietHours},
+		{name: "transfer too long", limits: Limits{Time: 100 * time.Millisecond}, want: mesh.Rate},
+		{name: "no rate in the order", limits: Limits{Rate: 1e6}, want: mesh.Rate},
+		{name: "rate too high", limits: Limits{Rate: 1e6}, change: func(o *bus.Order) { o.Spec.Bps = 2e6 }, want: mesh.Rate},
+		{name: "rate within the limit", limits: Limits{Rate: 1e6}, change: func(o *bus.Order) { o.Spec.Bps = 1e6 }},
+		{name: "bytes are used", limits: Limits{Budget: recheck.Budget{Bytes: 10e6}}, spent: recheck.Cost{Bytes: 9e6},
+			want: mesh.BytesBudget},
+		{name: "time is used", limits: Limits{Budget: recheck.Budget{Time: time.Minute}}, spent: recheck.Cost{Time: time.Minute},
+			want: mesh.TimeBudget},
+		{name: "another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, want: mesh.Peer},
+		{name: "far end in another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			change: func(o *bus.Order) { o.Peers = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:5201")} },
+			want:   mesh.Peer},
+		{name: "from anywhere", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			change: func(o *bus.Order) { o.From = nil }, want: mesh.Peer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := order(bus.RoleServe)
+			if c.change != nil {
+				c.change(&o)
+			}
+			if got, detail := c.limits.refusal(&o, c.spent, quiet); got != c.want {
+				t.Errorf("%q (%s), want %q", got, detail, c.want)
+			}
+		})
+	}
+}
+
+func TestOrder_Stale(t *testing.T) {
+	a := newAgent(t, Limits{})
+	reply := func(change func(o *bus.Order)) mesh.Reason {
+		o := order(bus.RoleServe)
+		change(&o)
+		return a.order(bus.Encode(o)).(bus.OrderReply).Refused
+	}
+	if got := reply(func(o *bus.Order) { o.Epoch = 7 }); got != "" {
+		t.Errorf("accepted: %q", got)
+	}
+	for name, c := range map[string]struct {
+		change func(o *bus.Order)
+		want   mesh.Reason
+	}{
+		"older epoch":      {func(o *bus.Order) { o.Epoch = 6 }, mesh.Stale},
+		"another version":  {func(o *bus.Order) { o.Epoch = 7; o.V = 99 }, mesh.Stale},
+		"unknown role":     {func(o *bus.Order) { o.Epoch = 7; o.Role = "format-disk" }, mesh.Stale},
+		"no key":           {func(o *bus.Order) { o.Epoch = 7; o.Key = "" }, mesh.Stale},
+		"longer than 30 m": {func(o *bus.Order) { o.Epoch = 7; o.Until = time.Hour }, mesh.Rate},
+		"negative time":    {func(o *bus.Order) { o.Epoch = 7; o.Spec.Time = -1 }, mesh.Rate},
+		"many streams":     {func(o *bus.Order) { o.Epoch = 7; o.Spec.Streams = 1000 }, mesh.Rate},
+	} {
+		if got := reply(c.change); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := a.order([]byte("{")).(bus.OrderReply).Refused; got != mesh.Stale {
+		t.Errorf("garbage: %q", got)
+	}
+	a.LimitsErr = errors.New("line 3")
+	if got := reply(func(o *bus.Order) { o.Epoch = 7 }); got != mesh.LimitsBroken {
+		t.Errorf("a limits file with a fault: %q", got)
+	}
+}
+
+// dial connects to an agent with a run's key.
+func dial(t *testing.T, a *agent, key string) (transfer.Peer, error) {
+	t.Helper()
+	parsed, err := probe.ParseKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return peer.Open(ctx, "fullpipe://"+a.server.Addr().String(), peer.Options{Key: &parsed})
+}
+
+// TestServe_KeyIsForOneRun checks what a stolen run key is worth: one run, from its addresses, until its end.
+func TestServe_KeyIsForOneRun(t *testing.T) {
+	a := newAgent(t, Limits{})
+	o := order(bus.RoleServe)
+	if reason, detail := a.serve(o); reason != "" {
+		t.Fatal(reason, detail)
+	}
+	far, err := dial(t, a, o.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	spec := transfer.Spec{Direction: transfer.Up, Time: 100 * time.Millisecond, Bytes: 1e5}
+	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
+		spec.Direction = d
+		if _, err := transfer.Run(t.Context(), far, spec, nil); err != nil {
+			t.Fatalf("%s: %v", d, err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(a.holders()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the key is valid after both transfers")
+		}
+	}
+	if _, err := transfer.Run(t.Context(), far, spec, nil); err == nil {
+		t.Error("a third transfer with the run's key")
+	}
+	if again, err := dial(t, a, o.Key); err == nil {
+		again.Close()
+		t.Error("a second session with the run's key")
+	}
+	elsewhere := order(bus.RoleServe)
+	elsewhere.Run = "other"
+	elsewhere.From = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	if reason, detail := a.serve(elsewhere); reason != "" {
+		t.Fatal(reason, detail)
+	}
+	if other, err := dial(t, a, elsewhere.Key); err == nil {
+		other.Close()
+		t.Error("the key was accepted from another address")
+	}
+}
+
+func TestServe_BusyHost(t *testing.T) {
+	a := newAgent(t, Limits{})
+	release, ok := a.server.TryTurn(time.Minute, func() {})
+	if !ok {
+		t.Fatal("the host is not free")
+	}
+	defer release()
+	if reason, _ := a.serve(order(bus.RoleServe)); reason != mesh.Busy {
+		t.Errorf("serve: %q", reason)
+	}
+	if reason, _ := a.test(order(bus.RoleTest)); reason != mesh.Busy {
+		t.Errorf("test: %q", reason)
+	}
+}
+
+func TestLedger_SurvivesRestart(t *testing.T) {
+	dir := t.TempDir()
+	l, err := openLedger(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	l.add(now, Limits{}, 100, time.Second)
+	l.add(now.Add(time.Hour), Limits{}, 50, time.Second)
+	again, err := openLedger(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.today(now.Add(2*time.Hour), Limits{}); got != (recheck.Cost{Bytes: 150, Time: 2 * time.Second}) {
+		t.Errorf("after a restart: %+v", got)
+	}
+	if got := again.today(now.Add(24*time.Hour), Limits{}); got != (recheck.Cost{}) {
+		t.Errorf("the next day: %+v", got)
+	}
+	if got := again.today(now, Limits{}); got != (recheck.Cost{}) {
+		t.Errorf("a clock that is set back brings back: %+v", got)
+	}
+}
+
+func TestParseLimits(t *testing.T) {
+	l, err := ParseLimits([]byte("day-bytes = \"20GB\"\nday-time = \"20m\"\nmost-time = \"10s\"\nmost-rate = \"500mbit\"\n" +
+		"quiet-hours = \"08:00-18:00\"\nzone = \"Europe/Berlin\"\npeers = [\"10.0.0.0/8\", \"2001:db8::/32\"]\n"))
+	if err != nil || l.Budget.Bytes != 20e9 || l.Budget.Time != 20*time.Minute || l.Time != 10*time.Second || l.Rate != 500e6 ||
+		len(l.Peers) != 2 || !l.Quiet.Quiet(time.Date(2026, 1, 5, 7, 30, 0, 0, time.UTC)) {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if l, err := ParseLimits(nil); err != nil || l.Budget != DefaultLimits().Budget {
+		t.Errorf("an empty file: %+v, %v", l, err)
+	}
+	for text, want := range map[string]string{
+		"day-byte = \"1GB\"":               "line 1: there is no setting day-byte (day-bytes?)",
+		"day-bytes = \"lots\"":             "day-bytes: size",
+		"most-rate = 5":                    "line 1",
+		"peers = [\"10.0.0.1\"]":           "peers: \"10.0.0.1\" is not a network",
+		"zone = \"Nowhere\"":               "zone:",
+		"quiet-hours = \"00:00-23:59\"":    "quiet-hours:",
+		"day-time = \"20m\"\nday-time = 1": "line 2",
+	} {
+		if _, err := ParseLimits([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParseLimits(f *testing.F) {
+	f.Add([]byte("day-bytes = \"20GB\"\npeers = [\"10.0.0.0/8\"]\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := ParseLimits(text)
+		if err != nil {
+			return
+		}
+		o := order(bus.RoleServe)
+		l.refusal(&o, recheck.Cost{}, time.Now())
+	})
+}

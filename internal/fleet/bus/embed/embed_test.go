@@ -1,0 +1,180 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+)
+
+// site is a server behind HTTP with agents that it admits by key.
+type site struct {
+	*Server
+	url string
+
+	mu     sync.Mutex
+	agents map[string]string // nkey → ID
+}
+
+func start(t *testing.T) *site {
+	t.Helper()
+	s := &site{agents: map[string]string{}}
+	server, err := Start(func(_ context.Context, nkey string, _ netip.Addr) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		id, known := s.agents[nkey]
+		if !known {
+			return "", errors.New("unknown")
+		}
+		return id, nil
+	}, "hub-secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	s.Server = server
+	door, err := server.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(door)
+	t.Cleanup(web.Close)
+	s.url = "ws" + strings.TrimPrefix(web.URL, "http")
+	return s
+}
+
+// member returns the key of an agent that the site admits.
+func (s *site) member(t *testing.T, id string) (nkeys.KeyPair, string) {
+	t.Helper()
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents[public] = id
+	return key, public
+}
+
+func (s *site) dial(key nkeys.KeyPair, public string, more ...nats.Option) (*nats.Conn, error) {
+	options := append([]nats.Option{nats.Nkey(public, key.Sign), nats.MaxReconnects(0), nats.Timeout(10 * time.Second)}, more...)
+	return nats.Connect(s.url, options...)
+}
+
+// TestServer_AgentUsesItsOwnSubjectsOnly checks what a stolen agent key is worth.
+func TestServer_AgentUsesItsOwnSubjectsOnly(t *testing.T) {
+	s := start(t)
+	key, public := s.member(t, "anna")
+	denied := make(chan error, 10)
+	conn, err := s.dial(key, public, nats.CustomInboxPrefix(bus.Inbox("anna")),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	hub, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	if _, err := hub.Subscribe(bus.AnyUp("echo"), func(m *nats.Msg) { _ = m.Respond([]byte(bus.AgentOf(m.Subject))) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := conn.Request(bus.Up("anna", "echo"), nil, 10*time.Second)
+	if err != nil || string(reply.Data) != "anna" {
+		t.Fatalf("its own subject: %v", err)
+	}
+	for _, subject := range []string{bus.Up("bert", "result"), bus.Down("bert", "order"), bus.Down("anna", "order"),
+		"$SYS.REQ.SERVER.PING", "$JS.API.INFO", "anything"} {
+		if err := conn.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		expectDenied(t, denied, "publish to "+subject)
+	}
+	for _, subject := range []string{bus.Down("bert", ">"), bus.AnyUp("result"), ">", "_INBOX_bert.>", "$SYS.>"} {
+		if _, err := conn.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		expectDenied(t, denied, "subscribe to "+subject)
+	}
+}
+
+func expectDenied(t *testing.T, denied <-chan error, action string) {
+	t.Helper()
+	select {
+	case err := <-denied:
+		if !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: %v", action, err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Errorf("%s was not denied", action)
+	}
+}
+
+// TestServer_Admission checks that only signed keys of members are admitted, and that the hub's token needs its secret.
+func TestServer_Admission(t *testing.T) {
+	s := start(t)
+	_, annasKey := s.member(t, "anna")
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strangersKey, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, dial := range map[string]func() (*nats.Conn, error){
+		"unknown key":                  func() (*nats.Conn, error) { return s.dial(stranger, strangersKey) },
+		"another's key, own signature": func() (*nats.Conn, error) { return s.dial(stranger, annasKey) },
+		"no credentials":               func() (*nats.Conn, error) { return nats.Connect(s.url, nats.MaxReconnects(0)) },
+		"a guess of the hub's secret":  func() (*nats.Conn, error) { return nats.Connect(s.url, nats.Token("hub"), nats.MaxReconnects(0)) },
+		"an empty secret":              func() (*nats.Conn, error) { return nats.Connect(s.url, nats.Token(""), nats.MaxReconnects(0)) },
+		"user and password":            func() (*nats.Conn, error) { return nats.Connect(s.url, nats.UserInfo("a", "b"), nats.MaxReconnects(0)) },
+	} {
+		if conn, err := dial(); err == nil {
+			conn.Close()
+			t.Errorf("%s was admitted", name)
+		}
+	}
+}
+
+// TestServer_DisconnectsRemovedAgent checks that a removed agent's connection ends at once.
+func TestServer_DisconnectsRemovedAgent(t *testing.T) {
+	s := start(t)
+	key, public := s.member(t, "anna")
+	closed := make(chan struct{})
+	conn, err := s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s.mu.Lock()
+	delete(s.agents, public)
+	s.mu.Unlock()
+	s.Disconnect(public)
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection is still open")
+	}
+	if conn, err := s.dial(key, public); err == nil {
+		conn.Close()
+		t.Error("a removed agent was admitted")
+	}
+}
