@@ -23,7 +23,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
-	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/output"
@@ -38,6 +37,7 @@ type serveFlags struct {
 	listen, public string
 	page           string
 	cert, key      string
+	nats           natsFlags
 	alerts         alertFlags
 	note           string
 }
@@ -69,6 +69,7 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 		"hub's own authority")
 	flags.StringVar(&f.key, "key", "", "its private key, as a PEM `FILE`")
 	flags.StringVar(&f.note, "note", "", "a line on every page")
+	f.nats.add(flags)
 	f.alerts.add(flags)
 	return cmd
 }
@@ -109,28 +110,19 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	wire := &hub.Wire{}
 	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, e) },
 		Alert: func(ctx context.Context, a hub.Alert) { f.alerts.report(ctx, cmd, a) }})
-	nats, err := embed.Start(func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
+	admit := func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
 		a, err := fleet.AgentByKey(ctx, nkey)
 		if err == nil {
 			h.SeenFrom(a.ID, from)
 		}
 		return a.ID, err
-	}, rand.Text())
+	}
+	door, agentURLs, end, err := f.nats.start(dir, wire, admit)
 	if err != nil {
 		return err
 	}
-	defer nats.Shutdown()
-	wire.Kick = nats.Disconnect
-	wire.Conn, err = nats.Connect()
-	if err != nil {
-		return err
-	}
-	defer wire.Conn.Close()
+	defer end()
 	if err := wire.Listen(ctx, h); err != nil {
-		return err
-	}
-	door, err := nats.Handler()
-	if err != nil {
 		return err
 	}
 	admin := rand.Text()
@@ -148,8 +140,10 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 		open = local
 	}
 	mux := http.NewServeMux()
-	mux.Handle(bus.JoinPath, hub.JoinHandler(fleet, func(store.Agent) { h.Refresh() }))
-	mux.Handle(bus.Path, door)
+	mux.Handle(bus.JoinPath, hub.JoinHandler(fleet, agentURLs, func(store.Agent) { h.Refresh() }))
+	if door != nil {
+		mux.Handle(bus.Path, door)
+	}
 	mux.Handle("/", pages)
 	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx,
 		ErrorLog: log.New(console.Progress(cmd), "", 0)})

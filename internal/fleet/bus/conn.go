@@ -103,8 +103,8 @@ type Conn struct {
 type Dialer struct {
 	Agent string // ID
 	Key   nkeys.KeyPair
-	URLs  []string // https://HOST:PORT of the hub, or nats:// of a server of the user's
-	TLS   *tls.Config
+	URLs  []string    // https://HOST:PORT of the hub, or nats:// of a server of the user's
+	TLS   *tls.Config // of the hub; a server of the user's has what its URL says
 	// Connected is called after each connect, Lost after each loss. They must not block.
 	Connected func()
 	Lost      func(error)
@@ -141,14 +141,11 @@ func (d Dialer) Dial() (*Conn, error) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { d.Lost(err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { d.Lost(err) }),
 	}
-	if d.TLS != nil {
-		options = append(options, nats.Secure(d.TLS))
-	}
 	urls := make([]string, len(d.URLs))
 	for i, text := range d.URLs {
 		if rest, ok := strings.CutPrefix(text, "https://"); ok {
 			urls[i] = "wss://" + rest
-			options = append(options, nats.ProxyPath(Path))
+			options = append(options, nats.ProxyPath(Path), nats.Secure(d.TLS))
 			continue
 		}
 		urls[i] = text

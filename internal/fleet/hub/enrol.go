@@ -49,10 +49,13 @@ const (
 	maxLabel    = 128
 )
 
-// JoinHandler admits agents by their tokens.
-func JoinHandler(f *store.Fleet, joined func(store.Agent)) http.Handler {
+// JoinHandler admits agents by their tokens. urls are where they connect to afterwards; none: the hub itself.
+func JoinHandler(f *store.Fleet, urls []string, joined func(store.Agent)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, reply := join(f, r, joined)
+		if reply.Error == "" {
+			reply.URLs = urls
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(reply) // the agent asks again

@@ -1,0 +1,120 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/callout"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
+	"github.com/fullpipe-net/fullpipe/internal/output"
+)
+
+// natsFlags name a NATS server of the user's, in place of the embedded one.
+type natsFlags struct{ url, public, account string }
+
+func (f *natsFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.url, "nats", "", "the `URL` of a NATS server of yours; default: one in the hub's process")
+	flags.StringVar(&f.public, "nats-public", "", "the `URL`s at which agents reach that server, separated by commas; "+
+		"default: --nats")
+	flags.StringVar(&f.account, "nats-account", "$G", "its `ACCOUNT` for the agents")
+}
+
+// start connects the hub to its bus. door forwards the agents' WebSocket to an embedded server and is nil without one;
+// urls are where agents connect to, none for the hub itself.
+func (f *natsFlags) start(dir string, wire *hub.Wire,
+	admit func(context.Context, string, netip.Addr) (string, error)) (door http.Handler, urls []string, end func(),
+	err error) {
+	if f.url == "" {
+		return startEmbedded(wire, admit)
+	}
+	u, err := url.Parse(f.url)
+	if err != nil || u.Host == "" {
+		return nil, nil, nil, exit.Usage("--nats", "not a URL", "--nats nats://nats.example.net:4222")
+	}
+	user, userPublic, err := storedKey(dir, "nats-hub.seed", nkeys.CreateUser)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	issuer, issuerPublic, err := storedKey(dir, "nats-issuer.seed", nkeys.CreateAccount)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	wire.Conn, err = nats.Connect(f.url, nats.Name("fullpipe-hub"), nats.Nkey(userPublic, user.Sign),
+		nats.MaxReconnects(-1))
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("the NATS server at %s: %w; its configuration needs:\n%s", u.Host, err,
+			callout.Configuration(userPublic, issuerPublic))
+	}
+	if err := callout.Serve(wire.Conn, issuer, f.account, admit); err != nil {
+		wire.Conn.Close()
+		return nil, nil, nil, err
+	}
+	urls = []string{u.String()}
+	if f.public != "" {
+		urls = strings.Split(f.public, ",")
+	}
+	return nil, urls, wire.Conn.Close, nil
+}
+
+func startEmbedded(wire *hub.Wire, admit embed.Admit) (door http.Handler, urls []string, end func(), err error) {
+	server, err := embed.Start(admit, rand.Text())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	wire.Kick = server.Disconnect
+	wire.Conn, err = server.Connect()
+	if err != nil {
+		server.Shutdown()
+		return nil, nil, nil, err
+	}
+	door, err = server.Handler()
+	if err != nil {
+		wire.Conn.Close()
+		server.Shutdown()
+		return nil, nil, nil, err
+	}
+	return door, nil, func() {
+		wire.Conn.Close()
+		server.Shutdown()
+	}, nil
+}
+
+// storedKey returns a key of the state directory. It makes one at first use.
+func storedKey(dir, name string, create func() (nkeys.KeyPair, error)) (key nkeys.KeyPair, public string, err error) {
+	path := filepath.Join(dir, name)
+	seed, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = create()
+		if err == nil {
+			seed, err = key.Seed()
+		}
+		if err == nil {
+			err = output.WriteNew(path, append(seed, '\n'))
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	key, err = nkeys.FromSeed(bytes.TrimSpace(seed))
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	public, err = key.PublicKey()
+	return key, public, err
+}
