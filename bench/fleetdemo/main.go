@@ -321,14 +321,18 @@ func awaitGrid(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		var doc struct{ Cells []struct{ State string } }
+		var doc struct {
+			Rows []struct{ Cells []struct{ State string } }
+		}
 		if err := json.Unmarshal([]byte(text), &doc); err != nil {
 			return err
 		}
 		done := 0
-		for _, c := range doc.Cells {
-			if c.State == "done" {
-				done++
+		for _, row := range doc.Rows {
+			for _, c := range row.Cells {
+				if c.State == "done" {
+					done++
+				}
 			}
 		}
 		if done != shown {

@@ -378,15 +378,19 @@ func TestFleet_FirstGrid(t *testing.T) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		var doc struct {
-			Cells []struct{ Sender, Receiver, State, Limiter string }
+			Rows []struct {
+				Cells []struct{ Receiver, State, Limiter string }
+			}
 		}
 		if err := json.Unmarshal([]byte(f.ask("grid", "--json")), &doc); err != nil {
 			t.Fatal(err)
 		}
 		full := 0
-		for _, c := range doc.Cells {
-			if c.State == "done" && c.Limiter != "" {
-				full++
+		for _, row := range doc.Rows {
+			for _, c := range row.Cells {
+				if c.State == "done" && c.Limiter != "" {
+					full++
+				}
 			}
 		}
 		if full == 6 {

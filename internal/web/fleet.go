@@ -37,6 +37,7 @@ func (s *Server) fleetRoutes() []route {
 		{"GET /fleet/runs", Viewer, page(s, "fleet-runs", s.fleetRuns)},
 		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents)},
 		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh)},
+		{"GET /metrics", Viewer, s.fleetMetrics},
 		{"GET /api/v1/fleet/grid", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetGrid(r) })},
 		{"GET /api/v1/fleet/hosts", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetHosts(r) })},
 		{"GET /api/v1/fleet/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetRuns(r) })},
@@ -58,8 +59,7 @@ func (s *Server) accountRole(ctx context.Context, token string) Role {
 	if err != nil {
 		return Nobody
 	}
-	sum := sha256.Sum256([]byte(token))
-	hash := hex.EncodeToString(sum[:])
+	hash := hashOf(token)
 	role := Nobody
 	for _, a := range accounts {
 		if same(a.TokenHash, hash) {
@@ -67,6 +67,11 @@ func (s *Server) accountRole(ctx context.Context, token string) Role {
 		}
 	}
 	return role
+}
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }
 
 // FleetHosts is the document of a fleet's hosts.
@@ -90,11 +95,16 @@ type FleetHost struct {
 }
 
 func (s *Server) fleetHosts(r *http.Request) (*FleetHosts, error) {
-	agents, err := s.cfg.Fleet.Store.Agents(r.Context())
+	return s.cfg.Fleet.Hosts(r.Context(), s.cfg.Version)
+}
+
+// Hosts returns the members, sorted by name. version is the program's.
+func (f *Fleet) Hosts(ctx context.Context, version string) (*FleetHosts, error) {
+	agents, err := f.Store.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	doc := &FleetHosts{Header: s.header("fleet-hosts"), Hosts: []FleetHost{}}
+	doc := &FleetHosts{Header: header(version, "fleet-hosts"), Hosts: []FleetHost{}}
 	for _, a := range agents {
 		var hello bus.Hello
 		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen
@@ -131,16 +141,21 @@ type FleetRun struct {
 const fleetRunsAtOnce = 200
 
 func (s *Server) fleetRuns(r *http.Request) (*FleetRuns, error) {
-	state := mesh.State(r.URL.Query().Get("state"))
-	jobs, err := s.cfg.Fleet.Store.Jobs(r.Context(), store.JobFilter{State: state, Limit: fleetRunsAtOnce})
+	return s.cfg.Fleet.Runs(r.Context(), s.cfg.Version, store.JobFilter{State: mesh.State(r.URL.Query().Get("state")),
+		Limit: fleetRunsAtOnce})
+}
+
+// Runs returns runs, the newest first. version is the program's.
+func (f *Fleet) Runs(ctx context.Context, version string, filter store.JobFilter) (*FleetRuns, error) {
+	jobs, err := f.Store.Jobs(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.fleetNames(r.Context())
+	names, err := f.names(ctx)
 	if err != nil {
 		return nil, err
 	}
-	doc := &FleetRuns{Header: s.header("fleet-runs"), State: state, Runs: []FleetRun{}}
+	doc := &FleetRuns{Header: header(version, "fleet-runs"), State: filter.State, Runs: []FleetRun{}}
 	for _, j := range jobs {
 		doc.Runs = append(doc.Runs, FleetRun{ID: j.ID, Task: j.Task, Hosts: [2]string{nameIn(names, j.A), nameIn(names, j.B)},
 			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail})
@@ -174,7 +189,7 @@ func (s *Server) fleetEvents(r *http.Request) (*FleetEvents, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.fleetNames(r.Context())
+	names, err := s.cfg.Fleet.names(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +213,9 @@ func (s *Server) fleetMesh(r *http.Request) (*FleetMesh, error) {
 	return &FleetMesh{s.header("fleet-mesh"), version, text}, err
 }
 
-func (s *Server) fleetNames(ctx context.Context) (map[string]string, error) {
-	agents, err := s.cfg.Fleet.Store.Agents(ctx)
+// names returns the members' names by ID.
+func (f *Fleet) names(ctx context.Context) (map[string]string, error) {
+	agents, err := f.Store.Agents(ctx)
 	names := map[string]string{}
 	for _, a := range agents {
 		names[a.ID] = a.Name
@@ -211,7 +227,7 @@ func nameIn(names map[string]string, id string) string { return cmp.Or(names[id]
 
 // fleetTest asks for a test of two hosts.
 func (s *Server) fleetTest(r *http.Request) (any, error) {
-	names, err := s.fleetNames(r.Context())
+	names, err := s.cfg.Fleet.names(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -57,15 +57,21 @@ const (
 )
 
 func (s *Server) fleetGrid(r *http.Request) (*FleetGrid, error) {
-	agents, err := s.cfg.Fleet.Store.Agents(r.Context())
+	return s.cfg.Fleet.Grid(r.Context(), s.cfg.Version, r.URL.Query().Get("task"), sitesAbove)
+}
+
+// Grid returns the grid of a task, "" is the first one. A grid of more agents than sitesAbove shows sites. version is
+// the program's.
+func (f *Fleet) Grid(ctx context.Context, version, task string, sitesAbove int) (*FleetGrid, error) {
+	agents, err := f.Store.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cells, err := s.cfg.Fleet.Store.Grid(r.Context(), "")
+	cells, err := f.Store.Grid(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	g := &FleetGrid{Header: s.header("fleet-grid"), Task: r.URL.Query().Get("task")}
+	g := &FleetGrid{Header: header(version, "fleet-grid"), Task: task, Sites: len(agents) > sitesAbove}
 	for _, c := range cells {
 		if !slices.Contains(g.Tasks, c.Task) {
 			g.Tasks = append(g.Tasks, c.Task)
@@ -74,24 +80,23 @@ func (s *Server) fleetGrid(r *http.Request) (*FleetGrid, error) {
 	if g.Task == "" && len(g.Tasks) > 0 {
 		g.Task = g.Tasks[0]
 	}
-	names, err := s.gridNames(r.Context(), agents, r.URL.Query().Get("site"))
-	if err != nil {
-		return nil, err
+	names := map[string]string{}
+	for _, a := range agents {
+		names[a.ID] = a.Name
 	}
-	g.Sites = len(agents) > sitesAbove && r.URL.Query().Get("site") == ""
-	if !g.Sites {
-		names = map[string]string{}
-		for _, a := range agents {
-			names[a.ID] = a.Name
+	if g.Sites {
+		names, err = f.sites(ctx, agents)
+		if err != nil {
+			return nil, err
 		}
 	}
 	g.fill(names, cells)
 	return g, nil
 }
 
-// gridNames returns the site of each agent.
-func (s *Server) gridNames(ctx context.Context, agents []store.Agent, _ string) (map[string]string, error) {
-	text, _, err := s.cfg.Fleet.Store.Mesh(ctx)
+// sites returns the site of each agent.
+func (f *Fleet) sites(ctx context.Context, agents []store.Agent) (map[string]string, error) {
+	text, _, err := f.Store.Mesh(ctx)
 	if err != nil {
 		return nil, err
 	}

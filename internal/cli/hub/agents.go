@@ -2,21 +2,22 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
-	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/web"
 	"github.com/spf13/cobra"
 )
 
@@ -67,32 +68,30 @@ func newAgents(o *options) *cobra.Command {
 }
 
 func listAgents(ctx context.Context, cmd *cobra.Command, f *store.Fleet) error {
-	agents, err := f.Agents(ctx)
+	doc, err := (&web.Fleet{Store: f}).Hosts(ctx, build.Version())
 	if err != nil {
 		return err
 	}
 	if console.WantsJSON(cmd) {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"agents": agents})
+		return present.JSON(cmd.OutOrStdout(), doc)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSEEN\tVERSION\tKERNEL\tLABELS\tADDRESSES")
-	for _, a := range agents {
-		var hello bus.Hello
-		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen
+	for _, h := range doc.Hosts {
 		seen := "never"
-		if !a.Seen.IsZero() {
-			seen = units.Time(time.Since(a.Seen).Round(time.Second)) + " ago"
+		if !h.SeenAt.IsZero() {
+			seen = units.Time(time.Since(h.SeenAt).Round(time.Second)) + " ago"
 		}
-		var labels, addresses []string
-		for name, value := range a.Labels {
+		var labels []string
+		for name, value := range h.Labels {
 			labels = append(labels, name+"="+value)
 		}
 		slices.Sort(labels)
-		for _, at := range hello.Addresses {
-			addresses = append(addresses, at.String())
+		fmt.Fprintln(table, render.Line(strings.Join([]string{h.Name, seen, h.Version, h.Kernel, strings.Join(labels, ","),
+			strings.Join(h.Addresses, ",")}, "\t")))
+		if h.Limits.Broken != "" {
+			fmt.Fprintf(table, "\tits limits file has a fault: %s\n", render.Line(h.Limits.Broken))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, seen, hello.Version, hello.Kernel,
-			strings.Join(labels, ","), strings.Join(addresses, ","))
 	}
 	return table.Flush()
 }
@@ -141,37 +140,24 @@ func newRuns(o *options) *cobra.Command {
 }
 
 func listRuns(ctx context.Context, cmd *cobra.Command, f *store.Fleet, filter store.JobFilter) error {
-	jobs, err := f.Jobs(ctx, filter)
+	doc, err := (&web.Fleet{Store: f}).Runs(ctx, build.Version(), filter)
 	if err != nil {
 		return err
 	}
 	if console.WantsJSON(cmd) {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"runs": jobs})
-	}
-	names, err := agentNames(ctx, f)
-	if err != nil {
-		return err
+		return present.JSON(cmd.OutOrStdout(), doc)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "DUE\tTASK\tPAIR\tSTATE\tREASON\tRUN")
-	for _, j := range jobs {
-		reason := string(j.Reason)
-		if j.Detail != "" {
-			reason += " (" + render.Line(j.Detail) + ")"
+	fmt.Fprintln(table, "DUE\tTASK\tHOSTS\tSTATE\tREASON\tRUN")
+	for _, r := range doc.Runs {
+		reason := string(r.Reason)
+		if r.Detail != "" {
+			reason += " (" + render.Line(r.Detail) + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s, %s\t%s\t%s\t%s\n", j.Due.Local().Format(time.DateTime), j.Task, names[j.A],
-			names[j.B], j.State, reason, j.ID)
+		fmt.Fprintf(table, "%s\t%s\t%s, %s\t%s\t%s\t%s\n", r.DueAt.Local().Format(time.DateTime), r.Task, r.Hosts[0],
+			r.Hosts[1], r.State, reason, r.ID)
 	}
 	return table.Flush()
-}
-
-func agentNames(ctx context.Context, f *store.Fleet) (map[string]string, error) {
-	agents, err := f.Agents(ctx)
-	names := map[string]string{}
-	for _, a := range agents {
-		names[a.ID] = a.Name
-	}
-	return names, err
 }
 
 // requestTime is how long a requested test waits for its hosts.

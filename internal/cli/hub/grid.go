@@ -3,19 +3,21 @@ package hub
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
 func newGrid(o *options) *cobra.Command {
@@ -25,71 +27,50 @@ func newGrid(o *options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {
-				cells, err := f.Grid(ctx, task)
+				doc, err := (&web.Fleet{Store: f}).Grid(ctx, build.Version(), task, maxAgents)
 				if err != nil {
 					return err
 				}
 				if console.WantsJSON(cmd) {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"cells": cells})
+					return present.JSON(cmd.OutOrStdout(), doc)
 				}
-				names, err := agentNames(ctx, f)
-				if err != nil {
-					return err
-				}
-				return printGrid(cmd, names, cells)
+				return printGrid(cmd.OutOrStdout(), doc)
 			})
 		}}
 	cmd.Flags().StringVar(&task, "task", "", "only this task")
 	return cmd
 }
 
+// maxAgents is above any number of agents: on a terminal the grid never shows sites.
+const maxAgents = 1 << 20
+
 // printGrid prints a matrix of goodputs with a letter for the limiter, and a legend.
-func printGrid(cmd *cobra.Command, names map[string]string, cells []store.Cell) error {
-	byEnds := map[[2]string]store.Cell{}
-	var all, limiters []string
-	for _, c := range cells {
-		from := names[c.Sender]
-		to := names[c.Receiver]
-		if from == "" || to == "" {
-			continue
-		}
-		byEnds[[2]string{from, to}] = c
-		for _, name := range []string{from, to} {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
-			}
-		}
-		if c.Limiter != "" && !slices.Contains(limiters, c.Limiter) {
-			limiters = append(limiters, c.Limiter)
-		}
-	}
-	slices.Sort(all)
-	slices.Sort(limiters)
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "from \\ to\t%s\t\n", strings.Join(all, "\t"))
-	for _, from := range all {
-		fmt.Fprintf(table, "%s\t", from)
-		for _, to := range all {
-			fmt.Fprintf(table, "%s\t", cellText(byEnds, from, to))
+func printGrid(out io.Writer, doc *web.FleetGrid) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "from \\ to\t%s\t\n", strings.Join(doc.Names, "\t"))
+	for _, row := range doc.Rows {
+		fmt.Fprintf(table, "%s\t", row.Name)
+		for _, c := range row.Cells {
+			fmt.Fprintf(table, "%s\t", cellText(row.Name, c))
 		}
 		fmt.Fprintln(table)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, name := range limiters {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s  ", text.Letter(name), name)
+	legend := make([]string, len(doc.Limiters))
+	for i, name := range doc.Limiters {
+		legend[i] = text.Letter(name) + " " + name
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout())
+	_, err := fmt.Fprintln(out, strings.Join(legend, "  "))
 	return err
 }
 
-func cellText(byEnds map[[2]string]store.Cell, from, to string) string {
-	c, ok := byEnds[[2]string{from, to}]
+func cellText(from string, c web.FleetCell) string {
 	switch {
-	case from == to:
+	case from == c.Receiver:
 		return "-"
-	case !ok:
+	case c.State == "":
 		return "."
 	case c.State != mesh.Done:
 		return cmp.Or(string(c.Reason), string(c.State))

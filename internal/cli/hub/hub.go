@@ -76,7 +76,7 @@ shows the limiter of each path.
 	flags.StringVar(&o.store, "store", os.Getenv("FULLPIPE_HUB_STORE"), "`URL` of a PostgreSQL database; default: a file "+
 		"in the state directory")
 	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newGrid(o), newRuns(o), newTest(o),
-		newBackup(o))
+		newUsers(o), newBackup(o))
 	return root
 }
 

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -127,5 +128,23 @@ func TestReasons_AreClosedAndDistinct(t *testing.T) {
 	}
 	if Reasons(Done) != nil || Due.Final() || Granted.Final() || !Done.Final() {
 		t.Error("done needs no reason; due and granted are not final")
+	}
+}
+
+// TestReasons_AreDocumented checks that docs/fleet.md explains each state and reason.
+func TestReasons_AreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/fleet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []State{Done, Failed, Refused, Skipped, Lost} {
+		if !strings.Contains(string(text), "| `"+string(state)+"` |") {
+			t.Errorf("docs/fleet.md has no state %s", state)
+		}
+		for _, reason := range Reasons(state) {
+			if !strings.Contains(string(text), "`"+string(reason)+"`") {
+				t.Errorf("docs/fleet.md has no reason %s of %s", reason, state)
+			}
+		}
 	}
 }

@@ -1,0 +1,198 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+)
+
+const fleetAdmin = "admin-token-of-the-hub"
+
+// fleetSite returns the pages of a fleet with agents that have measured each other.
+func fleetSite(t testing.TB, agents int) *Server {
+	t.Helper()
+	ctx := context.Background()
+	f, err := store.OpenFleet(ctx, t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	now := time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+	if err := f.AddEnrolment(ctx, store.Enrolment{Hash: "h", Uses: agents, Until: now.Add(time.Hour)}, now); err != nil {
+		t.Fatal(err)
+	}
+	for i := range agents {
+		name := fmt.Sprintf("host<%d>", i)
+		_, err := f.Enrol(ctx, "h", store.Agent{ID: fmt.Sprintf("id%03d", i), Name: name, NKey: fmt.Sprint("k", i)},
+			netip.MustParseAddr("127.0.0.1"), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lead, err := f.TakeLead(ctx, "one", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []store.Job
+	for a := range agents {
+		for b := a + 1; b < agents; b++ {
+			id := record.NewID(now, [10]byte{0: byte(a), 5: byte(b)})
+			jobs = append(jobs, store.Job{ID: id, Pair: fmt.Sprint(a, b), Task: "t", A: fmt.Sprintf("id%03d", a),
+				B: fmt.Sprintf("id%03d", b), Origin: record.Scheduled, Due: now, Late: now})
+		}
+	}
+	if err := f.Due(ctx, lead, jobs, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range jobs {
+		if i%7 == 3 {
+			if err := f.Finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.HostTaken}, now); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if _, err := f.Grant(ctx, lead, j.ID, j.A, now, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		up := 1e8
+		down := 2e8
+		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: now,
+			Envelope: &record.Envelope{ID: j.ID, Origin: record.Scheduled, Outcome: record.Done,
+				PathKey: record.Path{Far: j.B}.Key()}}, Peer: j.B,
+			Directions: []record.Direction{{Direction: "up", GoodputBps: &up, Streams: []record.Stream{}},
+				{Direction: "down", GoodputBps: &down, Streams: []record.Stream{}}}}
+		doc.Directions[0].Limiter = "receiver-window"
+		doc.Directions[1].Limiter = "bottleneck"
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.AddResult(ctx, j.A, encoded, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.SetUsual(ctx, []store.Usual{{Task: "t", Sender: "id000", Receiver: "id001", GoodputBps: 9e8}}); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{History: f.Store(), Version: "test", Opening: fleetAdmin, Viewer: "viewer-token-45678",
+		Operator: "operator-token-9012", Ours: func(string) bool { return true }, Fleet: &Fleet{Store: f,
+			Request: func(context.Context, string, string) (store.Job, error) { return store.Job{ID: "asked"}, nil },
+			Token:   func(context.Context, string) (string, error) { return "fph1.x", nil }}})
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestFleet_Roles(t *testing.T) {
+	s := fleetSite(t, 3)
+	for _, c := range []struct {
+		method, path string
+		least        Role
+		body         string
+	}{
+		{"GET", "/fleet", Viewer, ""}, {"GET", "/fleet/hosts", Viewer, ""}, {"GET", "/fleet/runs", Viewer, ""},
+		{"GET", "/fleet/events", Viewer, ""}, {"GET", "/fleet/mesh", Viewer, ""}, {"GET", "/metrics", Viewer, ""},
+		{"GET", "/api/v1/fleet/grid", Viewer, ""}, {"GET", "/api/v1/fleet/hosts", Viewer, ""},
+		{"GET", "/api/v1/fleet/runs?state=skipped", Viewer, ""}, {"GET", "/api/v1/fleet/events", Viewer, ""},
+		{"GET", "/api/v1/fleet/mesh", Viewer, ""},
+		{"POST", "/api/v1/fleet/test?a=host<0>&b=host<1>", Operator, ""},
+		{"POST", "/api/v1/fleet/mesh", Admin, "[task.t]\nbetween = [\"*\"]\nevery = \"1h\"\n"},
+		{"POST", "/api/v1/fleet/tokens", Admin, ""},
+		{"DELETE", "/api/v1/fleet/hosts/host<2>", Admin, ""},
+	} {
+		for token, role := range map[string]Role{"": Nobody, "viewer-token-45678": Viewer, "operator-token-9012": Operator,
+			fleetAdmin: Admin} {
+			path := strings.NewReplacer("<", "%3C", ">", "%3E").Replace(c.path)
+			status := ask(s, c.method, path, func(r *http.Request) {
+				r.Body = http.NoBody
+				if c.body != "" {
+					r.Body = readCloser{strings.NewReader(c.body)}
+				}
+				r.RemoteAddr = fmt.Sprintf("198.18.0.%d:1", role)
+				if token != "" {
+					r.Header.Set("Authorization", "Bearer "+token)
+				}
+			}).Code
+			want := http.StatusOK
+			switch {
+			case role == Nobody:
+				want = http.StatusUnauthorized
+			case role < c.least:
+				want = http.StatusForbidden
+			}
+			if c.method == "DELETE" && role == Admin && status == http.StatusNotFound {
+				continue // removed before
+			}
+			if status != want {
+				t.Errorf("%s %s as %v: %d, want %d", c.method, c.path, role, status, want)
+			}
+		}
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// TestFleet_GridPage checks the cells: colour by the past, letter by limiter, reason without a result, names escaped.
+func TestFleet_GridPage(t *testing.T) {
+	s := fleetSite(t, 8)
+	body := ask(s, "GET", "/fleet", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+fleetAdmin) }).Body.String()
+	for _, want := range []string{`class="lower"`, `class="few"`, `class="missing"`, "skipped: host-taken",
+		"limited by receiver-window", "host&lt;0&gt;", `class="self"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(body, "host<0>") {
+		t.Error("a name is not escaped")
+	}
+	metrics := ask(s, "GET", "/metrics", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+fleetAdmin) }).Body.String()
+	for _, want := range []string{`fullpipe_fleet_goodput_bps{task="t",from="host<0>",to="host<1>"} 1e+08`,
+		`fullpipe_fleet_usual_bps{task="t",from="host<0>",to="host<1>"} 9e+08`,
+		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %s in\n%.600s", want, metrics)
+		}
+	}
+}
+
+func TestFleet_AccountTokens(t *testing.T) {
+	s := fleetSite(t, 2)
+	status := func(token, method, path string) int {
+		return ask(s, method, path, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }).Code
+	}
+	if got := status("anns-secret-token", "GET", "/fleet"); got != http.StatusUnauthorized {
+		t.Errorf("an unknown token: %d", got)
+	}
+	err := s.cfg.Fleet.Store.SetAccount(context.Background(), store.Account{Name: "ann", Role: "operator",
+		TokenHash: hashOf("anns-secret-token")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := status("anns-secret-token", "GET", "/fleet"); got != http.StatusOK {
+		t.Errorf("ann: %d", got)
+	}
+	if got := status("anns-secret-token", "POST", "/api/v1/fleet/tokens"); got != http.StatusForbidden {
+		t.Errorf("ann makes tokens: %d", got)
+	}
+}
+
+// BenchmarkFleetGrid makes the page of 100 hosts.
+func BenchmarkFleetGrid(b *testing.B) {
+	s := fleetSite(b, 40)
+	for b.Loop() {
+		if code := ask(s, "GET", "/fleet", func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+		}).Code; code != http.StatusOK && code != http.StatusTooManyRequests {
+			b.Fatal(code)
+		}
+	}
+}
