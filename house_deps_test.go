@@ -42,6 +42,17 @@ func TestBenchRequiresNothingMore(t *testing.T) {
 	}
 }
 
+// TestOnlyTheHubLinksTheNATSServer checks that fullpipe itself carries neither its size nor its memory.
+func TestOnlyTheHubLinksTheNATSServer(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/fullpipe").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "nats-server") {
+		t.Error("cmd/fullpipe links nats-server: only bus/embed may import it, and only fullpipe-hub may import that")
+	}
+}
+
 // TestEveryDependencyIsExplained holds go.mod's direct requirements and the table of
 // ARCHITECTURE.md against each other.
 func TestEveryDependencyIsExplained(t *testing.T) {

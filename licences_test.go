@@ -19,12 +19,12 @@ var licences = map[string]*regexp.Regexp{
 	"ISC":        regexp.MustCompile(`Permission to use, copy, modify, and/?(?:or)? distribute this software`),
 }
 
-// TestLicences reads the licence of every module whose packages are in the program, on any
+// TestLicences reads the licence of every module whose packages are in a program, on any
 // system it is built for.
 func TestLicences(t *testing.T) {
 	modules := map[string]string{}
 	for _, system := range []string{"linux", "windows", "darwin", "freebsd"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/fullpipe")
+		cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/fullpipe", "./cmd/fullpipe-hub")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		if err != nil {
