@@ -253,9 +253,9 @@ time = "500ms"
 most = "5MB"
 `
 
-// TestFleet_Faults kills agents and the hub with SIGKILL, stops the hub and cuts uplinks, one fault every few seconds for
-// a minute. All results that were made are stored, none twice; no two runs met on a host or declared link by the agents'
-// own logs; every due run ended with a reason.
+// TestFleet_Faults kills agents and the hub with SIGKILL, stops the hub and cuts uplinks, one fault every few seconds
+// for a minute. All results that were made are stored, none twice; no two runs met on a host or declared link by the
+// agents' own logs; every due run ended with a reason.
 func TestFleet_Faults(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
 	if testing.Short() {

@@ -61,7 +61,8 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 		name, unit, help string
 		value            func(i int) *float64
 	}{
-		{"goodput_bps", "", "Goodput of the last run of a direction, bit/s.", func(i int) *float64 { return cells[i].GoodputBps }},
+		{"goodput_bps", "", "Goodput of the last run of a direction, bit/s.",
+			func(i int) *float64 { return cells[i].GoodputBps }},
 		{"usual_bps", "", "Usual goodput of a direction, bit/s.", func(i int) *float64 { return cells[i].UsualBps }},
 		{"rtt_min_seconds", "seconds", "Least round trip of the last run.", func(i int) *float64 { return cells[i].RTTMinS }},
 	} {

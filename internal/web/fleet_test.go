@@ -79,7 +79,8 @@ func fleetSite(t testing.TB, agents int) *Server {
 			t.Fatal(err)
 		}
 	}
-	if err := f.SetUsual(ctx, []store.Usual{{Task: "t", Sender: "id000", Receiver: "id001", GoodputBps: 9e8}}); err != nil {
+	if err := f.SetUsual(ctx, []store.Usual{{Task: "t", Sender: "id000", Receiver: "id001",
+		GoodputBps: 9e8}}); err != nil {
 		t.Fatal(err)
 	}
 	s := New(Config{History: f.Store(), Version: "test", Opening: fleetAdmin, Viewer: "viewer-token-45678",
@@ -144,7 +145,10 @@ func (readCloser) Close() error { return nil }
 // TestFleet_GridPage checks the cells: colour by the past, letter by limiter, reason without a result, names escaped.
 func TestFleet_GridPage(t *testing.T) {
 	s := fleetSite(t, 8)
-	body := ask(s, "GET", "/fleet", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+fleetAdmin) }).Body.String()
+	body := ask(s, "GET", "/fleet", func(r *http.Request) {
+		r.Header.Set("Authorization",
+			"Bearer "+fleetAdmin)
+	}).Body.String()
 	for _, want := range []string{`class="lower"`, `class="few"`, `class="missing"`, "skipped: host-taken",
 		"limited by receiver-window", "host&lt;0&gt;", `class="self"`} {
 		if !strings.Contains(body, want) {
@@ -154,7 +158,10 @@ func TestFleet_GridPage(t *testing.T) {
 	if strings.Contains(body, "host<0>") {
 		t.Error("a name is not escaped")
 	}
-	metrics := ask(s, "GET", "/metrics", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+fleetAdmin) }).Body.String()
+	metrics := ask(s, "GET", "/metrics", func(r *http.Request) {
+		r.Header.Set("Authorization",
+			"Bearer "+fleetAdmin)
+	}).Body.String()
 	for _, want := range []string{`fullpipe_fleet_goodput_bps{task="t",from="host<0>",to="host<1>"} 1e+08`,
 		`fullpipe_fleet_usual_bps{task="t",from="host<0>",to="host<1>"} 9e+08`,
 		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`} {

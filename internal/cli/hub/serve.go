@@ -62,8 +62,9 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", ":8443", "`ADDR:PORT` of the page, the API and the agents")
-	flags.StringVar(&f.page, "page", "127.0.0.1:0", "`ADDR:PORT` of the page for browsers on this host, without TLS; \"\" is "+
-		"none")
+	flags.StringVar(&f.page, "page", "127.0.0.1:0",
+		"`ADDR:PORT` of the page for browsers on this host, without TLS; \"\" is "+
+			"none")
 	flags.StringVar(&f.public, "public", "", "the `URL` that agents connect to; default: this host's addresses")
 	flags.StringVar(&f.cert, "cert", "", "a certificate that agents' systems trust, as a PEM `FILE`; default: one of the "+
 		"hub's own authority")

@@ -57,7 +57,8 @@ func newUsers(o *options) *cobra.Command {
 				return err
 			})
 		}}
-	add.Flags().StringVar(&role, "role", "viewer", "viewer reads; operator tests too; admin changes mesh, tokens and hosts")
+	add.Flags().StringVar(&role, "role", "viewer",
+		"viewer reads; operator tests too; admin changes mesh, tokens and hosts")
 	remove := &cobra.Command{Use: "remove NAME", Short: "remove a user", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {

@@ -76,9 +76,11 @@ func TestRefusals(t *testing.T) {
 		{name: "rate within the limit", limits: Limits{Rate: 1e6}, change: func(o *bus.Order) { o.Spec.Bps = 1e6 }},
 		{name: "bytes are used", limits: Limits{Budget: recheck.Budget{Bytes: 10e6}}, spent: recheck.Cost{Bytes: 9e6},
 			want: mesh.BytesBudget},
-		{name: "time is used", limits: Limits{Budget: recheck.Budget{Time: time.Minute}}, spent: recheck.Cost{Time: time.Minute},
-			want: mesh.TimeBudget},
-		{name: "another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, want: mesh.Peer},
+		{name: "time is used", limits: Limits{Budget: recheck.Budget{Time: time.Minute}},
+			spent: recheck.Cost{Time: time.Minute},
+			want:  mesh.TimeBudget},
+		{name: "another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+			want: mesh.Peer},
 		{name: "far end in another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 			change: func(o *bus.Order) { o.Peers = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:5201")} },
 			want:   mesh.Peer},
@@ -229,7 +231,8 @@ func TestLedger_SurvivesRestart(t *testing.T) {
 func TestParseLimits(t *testing.T) {
 	l, err := ParseLimits([]byte("day-bytes = \"20GB\"\nday-time = \"20m\"\nmost-time = \"10s\"\nmost-rate = \"500mbit\"\n" +
 		"quiet-hours = \"08:00-18:00\"\nzone = \"Europe/Berlin\"\npeers = [\"10.0.0.0/8\", \"2001:db8::/32\"]\n"))
-	if err != nil || l.Budget.Bytes != 20e9 || l.Budget.Time != 20*time.Minute || l.Time != 10*time.Second || l.Rate != 500e6 ||
+	if err != nil || l.Budget.Bytes != 20e9 || l.Budget.Time != 20*time.Minute || l.Time != 10*time.Second ||
+		l.Rate != 500e6 ||
 		len(l.Peers) != 2 || !l.Quiet.Quiet(time.Date(2026, 1, 5, 7, 30, 0, 0, time.UTC)) {
 		t.Errorf("%+v, %v", l, err)
 	}

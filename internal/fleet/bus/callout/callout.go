@@ -27,8 +27,8 @@ const (
 	sessionTime = 10 * time.Minute
 )
 
-// Configuration returns what a NATS server's configuration file needs: the hub's public key, which also makes the server
-// send nonces, and the public key of the issuer.
+// Configuration returns what a NATS server's configuration file needs: the hub's public key, which also makes the
+// server send nonces, and the public key of the issuer.
 func Configuration(hub, issuer string) string {
 	return fmt.Sprintf(`authorization {
   users: [ { nkey: %s } ]

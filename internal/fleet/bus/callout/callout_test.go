@@ -80,7 +80,8 @@ func TestServe_AdmitsMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	denied := make(chan error, 4)
-	conn, err := nats.Connect(server.ClientURL(), nats.Nkey(memberKey, member.Sign), nats.CustomInboxPrefix(bus.Inbox("anna")),
+	conn, err := nats.Connect(server.ClientURL(), nats.Nkey(memberKey, member.Sign),
+		nats.CustomInboxPrefix(bus.Inbox("anna")),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +93,8 @@ func TestServe_AdmitsMembers(t *testing.T) {
 	if err := hub.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if reply, err := conn.Request(bus.Up("anna", "echo"), []byte("x"), 10*time.Second); err != nil || string(reply.Data) != "x" {
+	if reply, err := conn.Request(bus.Up("anna", "echo"), []byte("x"), 10*time.Second); err != nil ||
+		string(reply.Data) != "x" {
 		t.Errorf("its own subject: %v", err)
 	}
 	if err := conn.Publish(bus.Up("bert", "result"), nil); err != nil {

@@ -70,7 +70,8 @@ func (s *site) member(t *testing.T, id string) (nkeys.KeyPair, string) {
 }
 
 func (s *site) dial(key nkeys.KeyPair, public string, more ...nats.Option) (*nats.Conn, error) {
-	options := append([]nats.Option{nats.Nkey(public, key.Sign), nats.MaxReconnects(0), nats.Timeout(10 * time.Second)}, more...)
+	options := append([]nats.Option{nats.Nkey(public, key.Sign), nats.MaxReconnects(0), nats.Timeout(10 * time.Second)},
+		more...)
 	return nats.Connect(s.url, options...)
 }
 
@@ -90,7 +91,8 @@ func TestServer_AgentUsesItsOwnSubjectsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hub.Close()
-	if _, err := hub.Subscribe(bus.AnyUp("echo"), func(m *nats.Msg) { _ = m.Respond([]byte(bus.AgentOf(m.Subject))) }); err != nil {
+	if _, err := hub.Subscribe(bus.AnyUp("echo"),
+		func(m *nats.Msg) { _ = m.Respond([]byte(bus.AgentOf(m.Subject))) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := hub.Flush(); err != nil {
@@ -143,9 +145,18 @@ func TestServer_Admission(t *testing.T) {
 		"unknown key":                  func() (*nats.Conn, error) { return s.dial(stranger, strangersKey) },
 		"another's key, own signature": func() (*nats.Conn, error) { return s.dial(stranger, annasKey) },
 		"no credentials":               func() (*nats.Conn, error) { return nats.Connect(s.url, nats.MaxReconnects(0)) },
-		"a guess of the hub's secret":  func() (*nats.Conn, error) { return nats.Connect(s.url, nats.Token("hub"), nats.MaxReconnects(0)) },
-		"an empty secret":              func() (*nats.Conn, error) { return nats.Connect(s.url, nats.Token(""), nats.MaxReconnects(0)) },
-		"user and password":            func() (*nats.Conn, error) { return nats.Connect(s.url, nats.UserInfo("a", "b"), nats.MaxReconnects(0)) },
+		"a guess of the hub's secret": func() (*nats.Conn, error) {
+			return nats.Connect(s.url, nats.Token("hub"),
+				nats.MaxReconnects(0))
+		},
+		"an empty secret": func() (*nats.Conn, error) {
+			return nats.Connect(s.url, nats.Token(""),
+				nats.MaxReconnects(0))
+		},
+		"user and password": func() (*nats.Conn, error) {
+			return nats.Connect(s.url, nats.UserInfo("a", "b"),
+				nats.MaxReconnects(0))
+		},
 	} {
 		if conn, err := dial(); err == nil {
 			conn.Close()
