@@ -98,7 +98,7 @@ func outside(ctx context.Context) error {
 	return cmd.Wait()
 }
 
-// forward copies each connection to one inside the namespaces, whose socket the child sends.
+// forward copies each connection to one inside the namespaces. The child sends the socket of that one.
 func forward(l net.Listener, ask *os.File) {
 	for {
 		conn, err := l.Accept()

@@ -258,9 +258,6 @@ most = "5MB"
 // agents' own logs; every due run ended with a reason.
 func TestFleet_Faults(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
-	if testing.Short() {
-		t.Skip("a minute of faults")
-	}
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 
 func newGrid(o *options) *cobra.Command {
 	var task string
-	cmd := &cobra.Command{Use: "grid", Short: "print the grid: what limits each path",
+	cmd := &cobra.Command{Use: "grid", Short: "print the grid: goodput and limiter of each path",
 		Long: `grid prints the last goodput and limiter of each path. Rows send, columns receive.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

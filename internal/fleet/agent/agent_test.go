@@ -53,7 +53,7 @@ func order(role string) bus.Order {
 		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 
-// TestRefusals checks each reason for which a host refuses an order, whatever the hub says.
+// TestRefusals checks each reason for which a host refuses an order.
 func TestRefusals(t *testing.T) {
 	zone := time.FixedZone("", 0)
 	always, err := recheck.ParseHours("00:00-12:00,12:00-22:30", zone)
@@ -229,7 +229,8 @@ func TestLedger_SurvivesRestart(t *testing.T) {
 }
 
 func TestParseLimits(t *testing.T) {
-	l, err := ParseLimits([]byte("day-bytes = \"20GB\"\nday-time = \"20m\"\nmost-time = \"10s\"\nmost-rate = \"500mbit\"\n" +
+	l, err := ParseLimits([]byte("day-bytes = \"20GB\"\nday-time = \"20m\"\n" +
+		"most-time = \"10s\"\nmost-rate = \"500mbit\"\n" +
 		"quiet-hours = \"08:00-18:00\"\nzone = \"Europe/Berlin\"\npeers = [\"10.0.0.0/8\", \"2001:db8::/32\"]\n"))
 	if err != nil || l.Budget.Bytes != 20e9 || l.Budget.Time != 20*time.Minute || l.Time != 10*time.Second ||
 		l.Rate != 500e6 ||
