@@ -39,7 +39,8 @@ var floors = [][]string{
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
-		"internal/sockdiag", "internal/socklist", "internal/fleet/bus", "internal/fleet/bus/embed", "internal/fleet/bus/callout",
+		"internal/sockdiag", "internal/socklist", "internal/fleet/bus", "internal/fleet/bus/embed",
+		"internal/fleet/bus/callout",
 		"autobuf"},
 	// loops
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349",
