@@ -71,7 +71,7 @@ Without that file a day has 10 GB and 10 minutes. With a fault in it no test is 
 	flags.StringVar(&f.join, "join", "", "join with this `TOKEN` (of fullpipe-hub token); needed once")
 	flags.StringVar(&f.joinFile, "join-file", "", "a `FILE` with the token")
 	flags.StringVar(&f.name, "name", "", "this host's name in the fleet; default: its host name")
-	flags.StringSliceVar(&f.labels, "labels", nil, "labels of this host, as in site=berlin,rack=7")
+	flags.StringSliceVar(&f.labels, "labels", nil, "`LABELS` of this host, as in site=berlin,rack=7")
 	flags.StringVar(&f.listen, "listen", ":5201", "`ADDR:PORT` where other agents connect; another port if it is taken")
 	flags.StringVar(&f.limits, "limits", defaultLimits, "a `FILE` with this host's own limits")
 	flags.StringSliceVar(&f.addresses, "address", nil, "an `ADDRESS` of this host for other agents; default: all of its "+
