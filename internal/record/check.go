@@ -72,8 +72,7 @@ func (s *Sweep) checkGrid() error {
 	values := [5]map[any]bool{{}, {}, {}, {}, {}}
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		for k, v := range [5]any{c.Direction, c.Congestion, OrZero(c.SendBufferBytes), OrZero(c.ReceiveBufferBytes),
-			OrZero(c.WriteBytes)} {
+		for k, v := range [5]any{c.Direction, c.Congestion, c.Send, c.Receive, c.Write} {
 			values[k][v] = true
 		}
 	}

@@ -53,17 +53,26 @@ type Windows struct {
 	ReceiveBuffer *Buffer `json:"receive_buffer,omitempty"`
 }
 
-// Buffer keeps three values apart.
+// Buffer is a socket buffer. A size of 0 is not known, or was not requested.
 type Buffer struct {
-	RequestedBytes *int `json:"requested_bytes,omitempty"`
-	GrantedBytes   *int `json:"granted_bytes,omitempty"`
-	EffectiveBytes *int `json:"effective_bytes,omitempty"`
+	RequestedBytes int  `json:"requested_bytes,omitempty"`
+	GrantedBytes   int  `json:"granted_bytes,omitempty"`
+	EffectiveBytes int  `json:"effective_bytes,omitempty"`
 	Automatic      bool `json:"automatic"`
 	Clipped        bool `json:"clipped,omitempty"`
-	// Forced says that it took privilege to pass the system's ceiling, where an ordinary program is clipped.
+	// Forced says that a privilege was used to pass the system's maximum, at which other programs are clipped.
 	Forced bool `json:"forced,omitempty"`
-	// AutomaticMaxBytes is how far the system's sizing goes, where it sizes the buffer.
-	AutomaticMaxBytes *int `json:"automatic_max_bytes,omitempty"`
+	// AutomaticMaxBytes is the maximum of autotuning, where the buffer is automatic.
+	AutomaticMaxBytes int `json:"automatic_max_bytes,omitempty"`
+}
+
+// NewBuffer returns a buffer of a transfer as documents have it; nil for an end that cannot be seen.
+func NewBuffer(b *transfer.Buffer) *Buffer {
+	if b == nil {
+		return nil
+	}
+	return &Buffer{RequestedBytes: b.Requested, GrantedBytes: b.Granted, EffectiveBytes: b.Effective,
+		Automatic: b.Automatic(), Clipped: b.Clipped, Forced: b.Forced, AutomaticMaxBytes: b.AutomaticMax}
 }
 
 // Stream is one connection's part.

@@ -69,8 +69,8 @@ func (d *Tune) summarize(s *Summary) {
 func (d *Sweep) summarize(s *Summary) {
 	s.Far = d.Peer
 	for i := range d.Cells {
-		if c := &d.Cells[i]; c.Best {
-			s.add(Figure{Direction: string(c.Direction), GoodputBps: c.GoodputBps, Limiter: string(c.Limiter)})
+		if c := &d.Cells[i]; c.Best && c.Measured() {
+			s.add(Figure{Direction: string(c.Direction), GoodputBps: &c.GoodputBps, Limiter: string(c.Limiter)})
 		}
 	}
 }

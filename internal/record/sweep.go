@@ -57,39 +57,66 @@ type SweepPath struct {
 	Fix              []remedy.Fix `json:"fix,omitempty"` // about what limits the best cell
 }
 
-// SweepCell is one cell. The sizes are what was asked for; an absent one was automatic.
-// A cell without goodput was not measured.
+// SweepSetup is one combination of a grid's values. Send and Write are the sender's, Receive is the receiver's; in
+// bytes, 0 is automatic.
+type SweepSetup struct {
+	Direction  transfer.Direction `json:"direction"`
+	Congestion string             `json:"congestion,omitempty"` // the sender's; "": its default
+	Send       int                `json:"send_buffer_bytes,omitempty"`
+	Receive    int                `json:"receive_buffer_bytes,omitempty"`
+	Write      int                `json:"write_bytes,omitempty"`
+}
+
+// Automatic is the word for the size 0 of a sweep.
+const Automatic = "automatic"
+
+// SweepSize returns a size of a sweep in words.
+func SweepSize(bytes int) string {
+	if bytes == 0 {
+		return Automatic
+	}
+	return units.Size(bytes).String()
+}
+
+// Buffers returns the setup in words, without its direction.
+func (s SweepSetup) Buffers() string {
+	text := "send buffer " + SweepSize(s.Send) + ", receive buffer " + SweepSize(s.Receive)
+	if s.Write > 0 {
+		text += ", writes of " + SweepSize(s.Write)
+	}
+	if s.Congestion != "" {
+		text += ", " + s.Congestion
+	}
+	return text
+}
+
+// SweepCell is one cell: its setup as requested, and its results. A cell without goodput was not measured.
 type SweepCell struct {
-	Direction          transfer.Direction `json:"direction"`
-	Congestion         string             `json:"congestion,omitempty"`
-	SendBufferBytes    *int               `json:"send_buffer_bytes,omitempty"`
-	ReceiveBufferBytes *int               `json:"receive_buffer_bytes,omitempty"`
-	WriteBytes         *int               `json:"write_bytes,omitempty"`
-	// GoodputBps is the middle of the runs, each without slow start; of a predicted cell
-	// the model's.
-	GoodputBps *float64    `json:"goodput_bps,omitempty"`
+	SweepSetup
+	// GoodputBps is the median of the runs, each without slow start. In a predicted cell it is the model's.
+	GoodputBps float64     `json:"goodput_bps,omitempty"`
 	CI95Bps    *[2]float64 `json:"ci95_bps,omitempty"`
 	Runs       []float64   `json:"runs_bps,omitempty"`
-	Tight      bool        `json:"tight,omitempty"` // the interval is as narrow as was asked
-	// Unsettled says that no run reached a steady rate: slow start is in the goodput.
+	Tight      bool        `json:"tight,omitempty"` // the interval is within the requested precision
+	// Unsettled reports that no run reached a steady rate: the goodput includes slow start.
 	Unsettled bool         `json:"unsettled,omitempty"`
 	Limiter   verdict.Name `json:"limiter,omitempty"`
 	Subtype   string       `json:"subtype,omitempty"`
 	Predicted bool         `json:"predicted"`
 	Best      bool         `json:"best,omitempty"` // of its direction
-	// Enough marks the smallest buffers that reach 98 % of the best.
+	// Enough marks the smallest buffers that reach 98 % of the best goodput.
 	Enough        bool     `json:"enough,omitempty"`
-	SendBuffer    *Buffer  `json:"send_buffer,omitempty"` // of the run next to the middle
+	SendBuffer    *Buffer  `json:"send_buffer,omitempty"` // of the run closest to the median
 	ReceiveBuffer *Buffer  `json:"receive_buffer,omitempty"`
 	Retransmitted *int64   `json:"retransmitted_segments,omitempty"`
-	Refused       string   `json:"refused,omitempty"` // why it cannot be had
+	Refused       string   `json:"refused,omitempty"` // why the setup is impossible
 	Problems      []string `json:"problems,omitempty"`
 }
 
-// Clipped says that the cell got less than was asked.
+// Clipped reports whether the systems granted less than the setup requests.
 func (c *SweepCell) Clipped() bool {
 	return c.SendBuffer != nil && c.SendBuffer.Clipped || c.ReceiveBuffer != nil && c.ReceiveBuffer.Clipped
 }
 
-// Measured says that the cell was run, and not left out or predicted.
-func (c *SweepCell) Measured() bool { return c.GoodputBps != nil && !c.Predicted }
+// Measured reports whether the cell has a goodput of its own runs.
+func (c *SweepCell) Measured() bool { return c.GoodputBps > 0 && !c.Predicted }

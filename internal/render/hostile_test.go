@@ -171,8 +171,8 @@ func grid(n int) []byte {
 	doc := record.Sweep{Header: record.Header{Schema: "fullpipe/sweep/v1"}}
 	for i := range n {
 		size := i + 1
-		doc.Cells = append(doc.Cells, record.SweepCell{Direction: "up", SendBufferBytes: &size, ReceiveBufferBytes: &size,
-			WriteBytes: &size})
+		doc.Cells = append(doc.Cells, record.SweepCell{SweepSetup: record.SweepSetup{Direction: "up", Send: size,
+			Receive: size, Write: size}})
 	}
 	out, err := record.Encode(&doc)
 	if err != nil {

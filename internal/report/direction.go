@@ -52,7 +52,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		d.Curves = newDirectionCurves(e)
 	}
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
-		d.Windows.ReceiveBuffer = newBuffer(e.Streams[0].ReceiveBuffer)
+		d.Windows.ReceiveBuffer = record.NewBuffer(&e.Streams[0].ReceiveBuffer)
 		if h := e.Streams[0].Handshake; h != nil {
 			d.SACK = &h.SACK
 			d.Timestamps = &h.Timestamps
@@ -97,8 +97,8 @@ func senderSide(d *record.Direction, e *transfer.End) {
 	if len(e.Streams) == 0 {
 		return
 	}
-	if b := e.Streams[0].SendBuffer; b != (transfer.Buffer{}) { // an ndt7 server tells nothing of its own
-		d.Windows.SendBuffer = newBuffer(b)
+	if b := &e.Streams[0].SendBuffer; *b != (transfer.Buffer{}) { // an ndt7 server reports nothing of its own
+		d.Windows.SendBuffer = record.NewBuffer(b)
 	}
 	if h := e.Streams[0].Handshake; h != nil {
 		d.PathMTUBytes = known(h.PathMTU)
@@ -139,12 +139,6 @@ func streams(d *record.Direction, r *transfer.Result) {
 		}
 		d.Streams = append(d.Streams, out)
 	}
-}
-
-func newBuffer(b transfer.Buffer) *record.Buffer {
-	return &record.Buffer{RequestedBytes: known(b.Requested), GrantedBytes: known(b.Granted),
-		EffectiveBytes: known(b.Effective), Automatic: b.Automatic(), Clipped: b.Clipped,
-		Forced: b.Forced, AutomaticMaxBytes: known(b.AutomaticMax)}
 }
 
 func newCPU(r *transfer.Result) *record.CPU {
@@ -238,12 +232,12 @@ func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	return f
 }
 
-// fullMax returns where automatic sizing ends, of a buffer that it made about as large as that; 0 of any other.
+// fullMax returns the maximum of autotuning for a buffer that has grown to 90 % of it or more, 0 for any other.
 func fullMax(b *record.Buffer) int {
-	if b == nil || b.AutomaticMaxBytes == nil || 10*record.OrZero(b.GrantedBytes) < 9**b.AutomaticMaxBytes {
+	if b == nil || 10*b.GrantedBytes < 9*b.AutomaticMaxBytes {
 		return 0
 	}
-	return *b.AutomaticMaxBytes
+	return b.AutomaticMaxBytes
 }
 
 // systemOf returns the system of an end that can be seen.

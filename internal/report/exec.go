@@ -25,7 +25,8 @@ func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) re
 	s := &c.Stream
 	out := record.ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(),
 		Congestion: s.Congestion,
-		Windows:    record.Windows{SendBuffer: newBuffer(s.SendBuffer), ReceiveBuffer: newBuffer(s.ReceiveBuffer)},
+		Windows: record.Windows{SendBuffer: record.NewBuffer(&s.SendBuffer),
+			ReceiveBuffer: record.NewBuffer(&s.ReceiveBuffer)},
 		Directions: []record.Direction{}, Unseen: !c.Seen()}
 	if c.Opened {
 		out.Role = "opened"

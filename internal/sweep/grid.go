@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -14,8 +15,8 @@ import (
 // MaxCells bounds a grid: more would take days to measure.
 const MaxCells = 10_000
 
-// Axes are the values that a sweep goes over: every combination is a cell. Sizes are
-// bytes; 0 is automatic, for writes as large as costs least.
+// Axes are the values of a grid: every combination is a cell. Sizes are in bytes; 0 is automatic, for writes
+// the size with the least overhead.
 type Axes struct {
 	Send       []int                `json:"send"`
 	Receive    []int                `json:"receive"`
@@ -24,23 +25,16 @@ type Axes struct {
 	Congestion []string             `json:"congestion"` // the sender's; "" is its default
 }
 
-// Cell is one combination. Send and Write are the sender's, Receive is the receiver's.
-type Cell struct {
-	Direction            transfer.Direction
-	Congestion           string
-	Send, Receive, Write int
-}
-
 // Cells lists all combinations: directions, congestion controls, write sizes, receive
 // buffers and, fastest, send buffers.
-func (a Axes) Cells() []Cell {
-	var all []Cell
+func (a Axes) Cells() []record.SweepSetup {
+	var all []record.SweepSetup
 	for _, d := range a.Directions {
 		for _, cc := range a.Congestion {
 			for _, w := range a.Write {
 				for _, r := range a.Receive {
 					for _, s := range a.Send {
-						all = append(all, Cell{d, cc, s, r, w})
+						all = append(all, record.SweepSetup{Direction: d, Congestion: cc, Send: s, Receive: r, Write: w})
 					}
 				}
 			}
@@ -49,7 +43,7 @@ func (a Axes) Cells() []Cell {
 	return all
 }
 
-// Check says what is wrong with a grid.
+// Check returns why a grid is invalid.
 func (a Axes) Check() error {
 	n := 1
 	for _, axis := range []struct {
@@ -95,8 +89,26 @@ func twice[T comparable](values []T) bool {
 	return false
 }
 
-// Spec is the cell as a transfer.
-func (c Cell) Spec(length time.Duration) transfer.Spec {
+// Record returns the axes as a document has them: the sizes, and whether automatic is one value more.
+func (a Axes) Record() record.SweepAxes {
+	out := record.SweepAxes{Directions: a.Directions}
+	out.SendBuffers, out.SendAutomatic = fixed(a.Send)
+	out.ReceiveBuffers, out.ReceiveAutomatic = fixed(a.Receive)
+	out.Writes, out.WriteAutomatic = fixed(a.Write)
+	if len(a.Congestion) > 1 || a.Congestion[0] != "" {
+		out.Congestion = a.Congestion
+	}
+	return out
+}
+
+// fixed returns the sizes of an axis without automatic, and whether automatic is one of its values.
+func fixed(axis []int) (sizes []int, automatic bool) {
+	sizes = slices.DeleteFunc(slices.Clone(axis), func(size int) bool { return size == 0 })
+	return sizes, len(sizes) < len(axis)
+}
+
+// spec returns the transfer of a cell.
+func spec(c record.SweepSetup, length time.Duration) transfer.Spec {
 	s := transfer.Spec{Direction: c.Direction, Time: length, Program: transfer.Program{WriteBytes: c.Write}}
 	sender := &s.Near
 	receiver := &s.Far
@@ -109,46 +121,6 @@ func (c Cell) Spec(length time.Duration) transfer.Spec {
 	return s
 }
 
-// String is the cell in words.
-func (c Cell) String() string {
-	text := fmt.Sprintf("%s, send buffer %s, receive buffer %s", c.Direction, SizeText(c.Send), SizeText(c.Receive))
-	if c.Write > 0 {
-		text += ", writes of " + SizeText(c.Write)
-	}
-	if c.Congestion != "" {
-		text += ", " + c.Congestion
-	}
-	return text
-}
-
-// Short is the cell where there is little room; what is left to the systems is left out.
-func (c Cell) Short() string {
-	parts := []string{string(c.Direction)}
-	for _, part := range []struct {
-		name string
-		size int
-	}{{"send", c.Send}, {"receive", c.Receive}, {"write", c.Write}} {
-		if part.size > 0 {
-			parts = append(parts, part.name+" "+SizeText(part.size))
-		}
-	}
-	if c.Congestion != "" {
-		parts = append(parts, c.Congestion)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// SizeText prints a value of an axis.
-func SizeText(bytes int) string {
-	if bytes == 0 {
-		return Automatic
-	}
-	return units.Size(bytes).String()
-}
-
-// Automatic is the word for the value 0 of an axis.
-const Automatic = "automatic"
-
 // mostOfAnAxis bounds what one range may come to.
 const mostOfAnAxis = 1000
 
@@ -159,7 +131,7 @@ func ParseSizes(text string) ([]int, error) {
 	var sizes []int
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
-		if strings.EqualFold(item, Automatic) {
+		if strings.EqualFold(item, record.Automatic) {
 			sizes = append(sizes, 0)
 			continue
 		}

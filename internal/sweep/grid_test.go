@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -65,11 +66,11 @@ func TestCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := axes.Cells()
-	if len(cells) != 16 || cells[1] != (Cell{transfer.Up, "", 2, 3, 0}) || cells[15] != (Cell{transfer.Down, "bbr", 2, 0,
-		0}) {
+	if len(cells) != 16 || cells[1] != (record.SweepSetup{Direction: transfer.Up, Send: 2, Receive: 3}) ||
+		cells[15] != (record.SweepSetup{Direction: transfer.Down, Congestion: "bbr", Send: 2}) {
 		t.Errorf("%v", cells)
 	}
-	s := cells[15].Spec(time.Second)
+	s := spec(cells[15], time.Second)
 	if s.Far.SendBuffer != 2 || s.Far.Congestion != "bbr" || s.Near.ReceiveBuffer != 0 || s.Near.SendBuffer != 0 ||
 		s.Time != time.Second {
 		t.Errorf("%+v", s)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // Identity is what makes two sweeps the same: only runs of the same kind may stand in
@@ -31,24 +32,10 @@ const (
 	journalLimit  = 64 << 20 // bytes; a run takes about 600
 )
 
-// Ends are who measured: a sweep must not go on with other hosts. An end that cannot be
-// seen is nil.
+// Ends are the hosts of a sweep's runs, which must be the same in all of them. An end that cannot be seen is nil.
 type Ends struct {
-	Near *Host `json:"near,omitempty"`
-	Far  *Host `json:"far,omitempty"`
-}
-
-// Host is an end of the transfers.
-type Host struct {
-	Address string `json:"address,omitempty"`
-	Kernel  string `json:"kernel,omitempty"`
-}
-
-func (h *Host) String() string {
-	if h == nil {
-		return "a host that cannot be seen"
-	}
-	return strings.TrimSpace(h.Address + " " + h.Kernel)
+	Near *record.Host `json:"near,omitempty"`
+	Far  *record.Host `json:"far,omitempty"`
 }
 
 // same says what differs. The near host may have another address by now: some change
@@ -56,7 +43,7 @@ func (h *Host) String() string {
 func (e *Ends) same(now Ends) error {
 	for _, host := range []struct {
 		which     string
-		then, now *Host
+		then, now *record.Host
 		moved     bool
 	}{{"near", e.Near, now.Near, true}, {"far", e.Far, now.Far, false}} {
 		if host.then == nil && host.now == nil || host.then != nil && host.now != nil &&
@@ -64,9 +51,17 @@ func (e *Ends) same(now Ends) error {
 			(host.moved || host.then.Address == host.now.Address) {
 			continue
 		}
-		return fmt.Errorf("began with %v as the %s host, now it is %v", host.then, host.which, host.now)
+		return fmt.Errorf("began with %s as the %s host, now it is %s", hostText(host.then), host.which,
+			hostText(host.now))
 	}
 	return nil
+}
+
+func hostText(h *record.Host) string {
+	if h == nil {
+		return "a host that cannot be seen"
+	}
+	return strings.TrimSpace(h.Address + " " + h.Kernel)
 }
 
 // line is one line of the journal: the first has the identity, the others one each of

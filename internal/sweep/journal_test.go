@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -33,7 +34,8 @@ func begun(t *testing.T, path string, runs int) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, &Host{"192.0.2.2", "Linux 6.1"}}); err != nil {
+	if err := j.Meet(Ends{&record.Host{Address: "192.0.2.1", Kernel: "Linux 6.18"},
+		&record.Host{Address: "192.0.2.2", Kernel: "Linux 6.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range runs {
@@ -102,13 +104,15 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	for _, far := range []*Host{{"192.0.2.9", "Linux 6.1"}, {"192.0.2.2", "Linux 6.2"}, nil} {
-		if err := j.Meet(Ends{&Host{"192.0.2.1", "Linux 6.18"}, far}); err == nil || !strings.Contains(err.Error(),
-			"began with 192.0.2.2 Linux 6.1 as the far host") {
+	for _, far := range []*record.Host{{Address: "192.0.2.9", Kernel: "Linux 6.1"},
+		{Address: "192.0.2.2", Kernel: "Linux 6.2"}, nil} {
+		err := j.Meet(Ends{&record.Host{Address: "192.0.2.1", Kernel: "Linux 6.18"}, far})
+		if err == nil || !strings.Contains(err.Error(), "began with 192.0.2.2 Linux 6.1 as the far host") {
 			t.Errorf("with %v: %v", far, err)
 		}
 	}
-	if err := j.Meet(Ends{&Host{"192.0.2.77", "Linux 6.18"}, &Host{"192.0.2.2", "Linux 6.1"}}); err != nil {
+	if err := j.Meet(Ends{&record.Host{Address: "192.0.2.77", Kernel: "Linux 6.18"},
+		&record.Host{Address: "192.0.2.2", Kernel: "Linux 6.1"}}); err != nil {
 		t.Errorf("this host has another address: %v", err)
 	}
 	other, err := open(t, path, identity())

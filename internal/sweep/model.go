@@ -137,7 +137,8 @@ type kind struct {
 // expect is what the model says of a cell before it has seen any like it: the smaller of
 // both buffers each round trip (model.Rate), or the path's capacity. ok is false where
 // it says nothing: around the knee, and where a system sizes a buffer by itself.
-func expect(p *record.SweepPath, c Cell, scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
+func expect(p *record.SweepPath, c record.SweepSetup,
+	scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
 	if c.Send == 0 || c.Receive == 0 || p.RTTMin <= 0 || p.CapacityBps <= 0 {
 		return "", 0, false
 	}
@@ -203,7 +204,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 // alike are the measured cells of one kind.
 type alike struct {
 	limiter verdict.Name
-	cells   []Cell
+	cells   []record.SweepSetup
 	ratios  []float64         // goodput over the model's, logarithms
 	rows    map[int][]float64 // the same by the buffer that limits; one row on a full path
 	middles map[int]float64   // of the rows
@@ -237,7 +238,7 @@ func (a *alike) factor() float64 {
 	return math.Exp(stats.Middle(a.rows[slices.Max(slices.Collect(maps.Keys(a.rows)))]))
 }
 
-func (a *alike) add(c Cell, ratio float64) {
+func (a *alike) add(c record.SweepSetup, ratio float64) {
 	if a.rows == nil {
 		a.rows = map[int][]float64{}
 		a.middles = map[int]float64{}
@@ -248,7 +249,7 @@ func (a *alike) add(c Cell, ratio float64) {
 }
 
 // row is the buffer that limits a cell; 0 on a full path.
-func (a *alike) row(c Cell) int {
+func (a *alike) row(c record.SweepSetup) int {
 	switch a.limiter {
 	case verdict.SendBuffer:
 		return c.Send
@@ -261,7 +262,7 @@ func (a *alike) row(c Cell) int {
 // near are the ratios of those measured cells that share with c what limits it: the same
 // send buffer, or the same receive buffer, and on a full path all cells, if there are
 // some on both sides. A model is never stretched beyond what was seen.
-func (a *alike) near(c Cell) []float64 {
+func (a *alike) near(c record.SweepSetup) []float64 {
 	row := a.rows[a.row(c)]
 	if a.limiter != verdict.Bottleneck {
 		return row
@@ -296,7 +297,7 @@ func (a *alike) settle() bool {
 }
 
 // predict is the interval in which one more cell lies: Student's, around those near it.
-func (a *alike) predict(c Cell, bps float64) (stats.Interval, bool) {
+func (a *alike) predict(c record.SweepSetup, bps float64) (stats.Interval, bool) {
 	near := a.near(c)
 	if len(near) == 0 {
 		return stats.Interval{}, false

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
@@ -32,7 +33,7 @@ const mostFailures = 3
 // corners of the grid), then all others, then repeats of those whose interval is too
 // wide. Cells that the model is sure of come last.
 type Schedule struct {
-	cells     []Cell
+	cells     []record.SweepSetup
 	rules     Rules
 	logs      [][]float64       // of the good runs' goodputs
 	intervals []*stats.Interval // of the same; nil: not computed since the last run
@@ -135,12 +136,18 @@ func (s *Schedule) place(round, cell int) int {
 // typical is what one run costs.
 func (s *Schedule) typical() time.Duration { return s.elapsed / time.Duration(len(s.runs)) }
 
-// Done says that a cell needs no further run.
+// Done reports whether a cell needs no further run.
 func (s *Schedule) Done(cell int) bool {
 	n := len(s.logs[cell])
 	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= mostFailures || n >= s.rules.Most ||
 		n+s.failures[cell] >= s.rules.Most+mostFailures ||
-		n >= s.rules.Fewest && (s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
+		s.precise(cell)
+}
+
+// precise reports whether a cell's interval is within the requested precision.
+func (s *Schedule) precise(cell int) bool {
+	return len(s.logs[cell]) >= s.rules.Fewest &&
+		(s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
 }
 
 // Interval is where a cell's goodput lies with 95 % confidence.

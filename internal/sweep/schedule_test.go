@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -35,7 +36,7 @@ type world struct {
 	sendMakes, recvMakes float64 // effective bytes of one requested
 }
 
-func (w *world) truth(c Cell) (bps float64, l verdict.Name) {
+func (w *world) truth(c record.SweepSetup) (bps float64, l verdict.Name) {
 	send, receive := float64(c.Send)*w.sendMakes, float64(c.Receive)*w.recvMakes
 	if c.Send == 0 {
 		send = w.path.AutoWindow
@@ -56,7 +57,7 @@ func (w *world) truth(c Cell) (bps float64, l verdict.Name) {
 	return bps, verdict.ReceiverWindow
 }
 
-func (w *world) trial(i int, c Cell) Trial {
+func (w *world) trial(i int, c record.SweepSetup) Trial {
 	const length = time.Second
 	bps, l := w.truth(c)
 	bps *= math.Exp(w.path.Deviation(length) * w.rng.NormFloat64())

@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Config says what to measure.
@@ -28,7 +26,7 @@ type Config struct {
 
 // Progress is what a sweep does now.
 type Progress struct {
-	Cell    Cell
+	Cell    record.SweepSetup
 	Done    int     // cells that need no further run
 	Cells   int     // of the grid
 	Share   float64 // of the work or the budget, 0 to 1
@@ -36,42 +34,17 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-// Result is what is known of the grid.
-type Result struct {
-	Identity Identity
-	Rules    Rules
-	Ends     Ends
-	Paths    []record.SweepPath
-	Cells    []Measured // in the order of Axes.Cells
-	Elapsed  time.Duration
-	Bytes    int64
-	Complete bool // every cell was measured as the Rules say, or cannot be
-}
-
-// Measured is one cell and what is known of it.
-type Measured struct {
-	Cell
-	Runs      []Trial // the good ones
-	Problems  []string
-	Interval  stats.Interval // of the runs' goodputs, 95 %
-	Tight     bool           // as tight as was asked for
-	Limiter   verdict.Name
-	Subtype   string
-	Refused   string      // why it cannot be had; ""
-	Predicted *Prediction // nil: measured, or not known
-}
-
 // failuresInARow end a sweep: its far end is gone.
 const failuresInARow = 3
 
 // Run measures until the schedule has nothing left, its budget ends or ctx does. With an
-// error the Result holds all that was measured, in earlier processes too.
-func Run(ctx context.Context, cfg Config) (*Result, error) {
+// error the document has all runs so far, those of earlier processes included.
+func Run(ctx context.Context, cfg Config) (*record.Sweep, error) {
 	id := cfg.Journal.Identity
 	s := NewSchedule(id.Axes, cfg.Rules)
 	for i, c := range s.cells {
 		var refused *transfer.Unsupported
-		if err := cfg.Peer.Check(transfer.TCP(c.Spec(id.Time))); errors.As(err, &refused) {
+		if err := cfg.Peer.Check(transfer.TCP(spec(c, id.Time))); errors.As(err, &refused) {
 			s.Refuse(i, refused.Error())
 		} else if err != nil {
 			return nil, err
@@ -82,7 +55,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	l := loop{cfg: cfg, id: id, schedule: s}
 	err := l.run(ctx)
-	return l.result(), err
+	return l.document(), err
 }
 
 type loop struct {
@@ -116,7 +89,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		failed++
 		if failed == failuresInARow {
-			return fmt.Errorf("%d runs in a row failed, the last one: %s: %s", failed, l.schedule.cells[i], r.Problem)
+			return fmt.Errorf("%d runs in a row failed, the last one: %s: %s", failed, cellText(l.schedule.cells[i]), r.Problem)
 		}
 	}
 }
@@ -126,7 +99,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	c := l.schedule.cells[i]
 	start := time.Now()
-	result, err := transfer.Run(ctx, l.cfg.Peer, c.Spec(l.id.Time), nil)
+	result, err := transfer.Run(ctx, l.cfg.Peer, spec(c, l.id.Time), nil)
 	elapsed := time.Since(start)
 	if ctx.Err() != nil {
 		return Trial{}, context.Cause(ctx)
@@ -146,12 +119,14 @@ func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	return newTrial(i, c, start, elapsed, result), nil
 }
 
-func newHost(e *transfer.End) *Host {
+func newHost(e *transfer.End) *record.Host {
 	if e == nil || len(e.Streams) == 0 {
 		return nil
 	}
-	return &Host{e.Streams[0].Local.Addr().String(), e.Kernel}
+	return &record.Host{Address: e.Streams[0].Local.Addr().String(), Kernel: e.Kernel}
 }
+
+func cellText(c record.SweepSetup) string { return string(c.Direction) + ", " + c.Buffers() }
 
 func (l *loop) progress(cell int) {
 	if l.cfg.Progress == nil {
@@ -163,37 +138,4 @@ func (l *loop) progress(cell int) {
 		p.BestBps = max(p.BestBps, path.CapacityBps)
 	}
 	l.cfg.Progress(p)
-}
-
-func (l *loop) result() *Result {
-	s := l.schedule
-	r := &Result{Identity: l.id, Rules: s.rules, Paths: s.Paths(), Elapsed: s.elapsed, Complete: true}
-	if ends := l.cfg.Journal.Ends; ends != nil {
-		r.Ends = *ends
-	}
-	sure := s.Sure()
-	for i, c := range s.cells {
-		m := Measured{Cell: c, Refused: s.refused[i], Interval: s.Interval(i)}
-		m.Limiter, m.Subtype = s.Limiter(i)
-		if len(s.logs[i]) == 0 {
-			m.Limiter = ""
-		}
-		if p, known := sure[i]; known {
-			m.Predicted = &p
-			m.Limiter = p.Limiter
-		}
-		m.Tight = len(s.logs[i]) >= s.rules.Fewest && (s.rules.Precision == 0 || m.Interval.Within(s.rules.Precision))
-		r.Complete = r.Complete && s.Done(i)
-		r.Cells = append(r.Cells, m)
-	}
-	for _, run := range s.runs {
-		r.Bytes += run.Bytes
-		m := &r.Cells[run.Cell]
-		if run.Problem != "" {
-			m.Problems = append(m.Problems, run.Problem)
-		} else {
-			m.Runs = append(m.Runs, run)
-		}
-	}
-	return r
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -54,12 +55,28 @@ func TestSweep(t *testing.T) {
 			len(result.Paths), shown, len(peer.Ran))
 	}
 	for _, m := range result.Cells {
-		if !m.Tight || m.Predicted != nil || m.Limiter == "" || m.Runs[0].Send == nil || m.Runs[0].Receive == nil {
+		if !m.Tight || m.Predicted || m.Limiter == "" || m.SendBuffer == nil || m.ReceiveBuffer == nil {
 			t.Errorf("%+v", m)
 		}
 	}
-	if small, large := result.Cells[0], result.Cells[4]; small.Interval.Mid*5 > large.Interval.Mid {
-		t.Errorf("16 KiB: %v, 256 KiB: %v", small.Interval, large.Interval)
+	for _, p := range result.Paths {
+		var best, enough *record.SweepCell
+		for i := range result.Cells {
+			c := &result.Cells[i]
+			if c.Direction == p.Direction && c.Best {
+				best = c
+			}
+			if c.Direction == p.Direction && c.Enough {
+				enough = c
+			}
+		}
+		if best == nil || enough == nil || enough.GoodputBps < 0.98*best.GoodputBps || enough.Send != 262144 ||
+			len(p.Fix) == 0 || p.Fix[0].Limiter != best.Limiter {
+			t.Errorf("%s: best %+v, enough %+v, fix %v", p.Direction, best, enough, p.Fix)
+		}
+	}
+	if small, large := result.Cells[0], result.Cells[4]; small.GoodputBps*5 > large.GoodputBps {
+		t.Errorf("16 KiB: %v, 256 KiB: %v", small.GoodputBps, large.GoodputBps)
 	}
 }
 
@@ -139,7 +156,7 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 	}
 	for _, m := range result.Cells {
 		if (m.Send == 16384) != (m.Refused != "") || (m.Send == 16384) != (len(m.Runs) == 0) {
-			t.Errorf("%v: refused %q, %d runs", m.Cell, m.Refused, len(m.Runs))
+			t.Errorf("%v: refused %q, %d runs", m.SweepSetup, m.Refused, len(m.Runs))
 		}
 	}
 }

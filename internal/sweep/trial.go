@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -35,7 +36,7 @@ type Trial struct {
 }
 
 // newTrial reads what a sweep keeps of one transfer.
-func newTrial(cell int, c Cell, at time.Time, elapsed time.Duration, result *transfer.Result) Trial {
+func newTrial(cell int, c record.SweepSetup, at time.Time, elapsed time.Duration, result *transfer.Result) Trial {
 	r := Trial{Cell: cell, At: at.UTC().Round(time.Millisecond), Elapsed: elapsed}
 	received, ok := result.Received()
 	if !ok || received.Bytes == 0 {

@@ -78,7 +78,7 @@ ends before, they are marked as predicted.`,
 	const grid = "16K,64K,256K,1M,automatic"
 	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
 	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
-	fl.StringVar(&f.write, "write-sizes", sweep.Automatic, "bytes of one write by the sender")
+	fl.StringVar(&f.write, "write-sizes", record.Automatic, "bytes of one write by the sender")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
 		"default if not given)")
 	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
@@ -174,9 +174,9 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 		f.Note("until the sweep is complete, what is measured is kept in " + path)
 	}
 	line := progress.NewLine(console.Progress(cmd))
-	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
+	doc, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
 		Progress: func(p sweep.Progress) {
-			doing := p.Cell.Short()
+			doing := brief(p.Cell)
 			if p.Share > 0.1 {
 				doing = fmt.Sprintf("about %s left  %s",
 					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
@@ -184,10 +184,10 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
 		}})
 	line.Clear()
-	if result == nil || len(journal.Runs) == 0 {
+	if doc == nil || len(journal.Runs) == 0 {
 		return errors.Join(failed, removeUnused(journal))
 	}
-	doc := report.Sweep(present.Header(cmd), result)
+	report.Sweep(present.Header(cmd), doc)
 	present.NoteLate(cmd, doc)
 	status := exit.Done
 	if failed != nil {
@@ -206,10 +206,27 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	if status != exit.Done {
 		return exit.Status(status)
 	}
-	if temporary && result.Complete {
+	if temporary && doc.Complete {
 		return journal.Remove()
 	}
 	return nil
+}
+
+// brief returns a cell for the progress line, without what is left to the systems.
+func brief(c record.SweepSetup) string {
+	parts := []string{string(c.Direction)}
+	for _, part := range []struct {
+		name string
+		size int
+	}{{"send", c.Send}, {"receive", c.Receive}, {"write", c.Write}} {
+		if part.size > 0 {
+			parts = append(parts, part.name+" "+record.SweepSize(part.size))
+		}
+	}
+	if c.Congestion != "" {
+		parts = append(parts, c.Congestion)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // journal opens where what is measured is kept: the user's file, or one of our own, which

@@ -28,7 +28,7 @@ func Sweep(w io.Writer, s *record.Sweep) error {
 				return "not known"
 			}
 			return d.String()
-		}, "bytes": func(v float64) string { return units.Size(v).String() }, "asked": text.SizeOr,
+		}, "bytes": func(v float64) string { return units.Size(v).String() }, "asked": record.SweepSize,
 		"reached":  text.ReachedText,
 		"findings": text.SweepFindings, "summary": text.SweepSummary, "spread": text.SweepCellSpread,
 		"marks": text.SweepCellMarks,
@@ -84,7 +84,7 @@ func sweepPlaneFigure(p *text.SweepPlane) sweepFigure {
 		Wide: len(p.Across.Values) > 8}
 	for _, name := range verdict.Names() {
 		for _, c := range p.All() {
-			if c.GoodputBps != nil && c.Limiter == name {
+			if c.GoodputBps > 0 && c.Limiter == name {
 				f.Limiters = append(f.Limiters, name)
 				break
 			}

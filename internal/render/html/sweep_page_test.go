@@ -19,10 +19,10 @@ import (
 // TestSweepPageStandsByItself: no scripts, nothing from outside, whole SVG, everything
 // that a cell may be in it, and measured cells told from predicted ones.
 func TestSweepPageStandsByItself(t *testing.T) {
-	result := swept()
-	result.Identity.Peer = `<script>alert("x")</script>`
+	doc := sweptDocument(record.Header{Version: "devel"})
+	doc.Peer = `<script>alert("x")</script>`
 	var out bytes.Buffer
-	if err := Sweep(&out, report.Sweep(record.Header{Version: "devel"}, result)); err != nil {
+	if err := Sweep(&out, doc); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
@@ -61,7 +61,7 @@ func TestSweepPageStandsByItself(t *testing.T) {
 // TestSweepPageIsAsSeen holds the page that e2e opens in a browser.
 func TestSweepPageIsAsSeen(t *testing.T) {
 	var out bytes.Buffer
-	if err := Sweep(&out, report.Sweep(record.Header{Version: "devel"}, swept())); err != nil {
+	if err := Sweep(&out, sweptDocument(record.Header{Version: "devel"})); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "testdata/sweep.html", out.Bytes())
@@ -80,22 +80,21 @@ func TestSweepPageOfEveryShape(t *testing.T) {
 	} {
 		axes.Directions, axes.Congestion = []transfer.Direction{transfer.Up, transfer.Down}, []string{"", "bbr"}
 		for _, measured := range []bool{true, false} {
-			r := swept()
-			r.Identity.Axes, r.Cells = axes, nil
+			doc := swept()
+			doc.Axes, doc.Cells = axes.Record(), nil
 			if !measured {
-				r.Paths = nil
+				doc.Paths = nil
 			}
-			for i, c := range axes.Cells() {
-				m := sweep.Measured{Cell: c}
+			for _, setup := range axes.Cells() {
+				c := record.SweepCell{SweepSetup: setup}
 				if measured {
-					m = swept().Cells[1]
-					m.Cell = c
-					m.Runs[0].Cell = i
+					c = swept().Cells[1]
+					c.SweepSetup = setup
 				}
-				r.Cells = append(r.Cells, m)
+				doc.Cells = append(doc.Cells, c)
 			}
+			report.Sweep(record.Header{}, doc)
 			var out bytes.Buffer
-			doc := report.Sweep(record.Header{}, r)
 			if err := Sweep(&out, doc); err != nil {
 				t.Errorf("%+v: %v", axes, err)
 			}

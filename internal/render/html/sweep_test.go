@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -25,44 +25,50 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // swept is a small sweep with one of everything: measured, predicted, clipped, refused,
 // failed and missing cells.
-func swept() *sweep.Result {
+func swept() *record.Sweep {
 	axes := sweep.Axes{Send: []int{16384, 65536, 262144, 0}, Receive: []int{65536, 262144}, Write: []int{0},
 		Directions: []transfer.Direction{transfer.Up}, Congestion: []string{""}}
-	r := &sweep.Result{Identity: sweep.Identity{Peer: "host", Axes: axes, Time: time.Second, Seed: 1},
-		Rules: sweep.Rules{Precision: 0.03, Budget: time.Minute}, Elapsed: 24 * time.Second, Bytes: 123456789,
-		Paths: []record.SweepPath{{Direction: transfer.Up, RTTMin: units.Duration(12 * time.Millisecond),
-			MSSBytes: 1448, CapacityBps: 96e6, BDPBytes: 144e3}}}
-	for i, c := range axes.Cells() {
-		m := sweep.Measured{Cell: c}
+	doc := &record.Sweep{Peer: "host", Axes: axes.Record(), RunS: 1, Seed: 1, PrecisionRatio: 0.03, BudgetS: 60,
+		ElapsedS: 24, BytesSent: 123456789, Paths: []record.SweepPath{{Direction: transfer.Up,
+			RTTMin: units.Duration(12 * time.Millisecond), MSSBytes: 1448, CapacityBps: 96e6, BDPBytes: 144e3,
+			Fix: remedy.Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, remedy.Facts{GoodputBps: 96e6, RTTS: 0.012,
+				MSSBytes: 1448})}}}
+	for i, setup := range axes.Cells() {
+		c := record.SweepCell{SweepSetup: setup}
 		mid := 96e6 * math.Min(1, math.Min(float64(c.Send), float64(c.Receive))/144e3)
 		if c.Send == 0 {
 			mid = 95e6
 		}
 		switch i {
 		case 0:
-			m.Limiter, m.Predicted = verdict.SendBuffer, &sweep.Prediction{Interval: stats.Interval{Low: mid * 0.98, Mid: mid,
-				High: mid * 1.02}, Limiter: verdict.SendBuffer}
+			c.Predicted, c.GoodputBps, c.CI95Bps, c.Limiter = true, mid, &[2]float64{mid * 0.98, mid * 1.02}, verdict.SendBuffer
 		case 4:
-			m.Problems = []string{"nothing arrived in 1 s"}
+			c.Problems = []string{"nothing arrived in 1 s"}
 		case 5:
-			m.Refused = "Near.SendBuffer cannot be had: it is too large"
+			c.Refused = "Near.SendBuffer cannot be had: it is too large"
 		default:
-			m.Limiter, m.Interval, m.Tight = verdict.ReceiverWindow, stats.Interval{Low: mid * 0.99, Mid: mid, High: mid * 1.01},
-				i != 3
-			for _, f := range []float64{0.995, 1, 1.005} {
-				m.Runs = append(m.Runs, sweep.Trial{Cell: i, GoodputBps: mid * f, Settled: true, Limiter: m.Limiter,
-					Send:    &transfer.Buffer{Requested: c.Send, Granted: 2 * c.Send, Effective: c.Send},
-					Receive: &transfer.Buffer{Requested: c.Receive, Granted: 2 * c.Receive, Effective: 65535, Clipped: i == 2}})
-			}
+			c.GoodputBps, c.CI95Bps, c.Tight = mid, &[2]float64{mid * 0.99, mid * 1.01}, i != 3
+			c.Best, c.Enough = i == 6, i == 6
+			c.Limiter, c.Runs = verdict.ReceiverWindow, []float64{mid * 0.995, mid, mid * 1.005}
+			c.SendBuffer = record.NewBuffer(&transfer.Buffer{Requested: c.Send, Granted: 2 * c.Send, Effective: c.Send})
+			c.ReceiveBuffer = record.NewBuffer(&transfer.Buffer{Requested: c.Receive, Granted: 2 * c.Receive,
+				Effective: 65535, Clipped: i == 2})
 		}
-		r.Cells = append(r.Cells, m)
+		doc.Cells = append(doc.Cells, c)
 	}
-	return r
+	return doc
+}
+
+// sweptDocument is the document of swept as the command makes it.
+func sweptDocument(h record.Header) *record.Sweep {
+	doc := swept()
+	report.Sweep(h, doc)
+	return doc
 }
 
 func TestSweepText(t *testing.T) {
 	var out bytes.Buffer
-	text.Sweep(&out, report.Sweep(record.Header{}, swept()))
+	text.Sweep(&out, sweptDocument(record.Header{}))
 	golden(t, "testdata/sweep.txt", out.Bytes())
 }
 
@@ -85,7 +91,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestSweepJSON(t *testing.T) {
-	text, err := json.Marshal(report.Sweep(record.Header{Schema: "fullpipe/sweep/v1"}, swept()))
+	text, err := json.Marshal(sweptDocument(record.Header{Schema: "fullpipe/sweep/v1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +121,7 @@ func TestSweepJSON(t *testing.T) {
 
 func TestSweepCSV(t *testing.T) {
 	var out bytes.Buffer
-	if err := text.SweepCSV(&out, report.Sweep(record.Header{}, swept())); err != nil {
+	if err := text.SweepCSV(&out, sweptDocument(record.Header{})); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()

@@ -60,11 +60,11 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 		path := ""
 		pen := "M"
 		for j, c := range line {
-			if c.GoodputBps == nil {
+			if c.GoodputBps <= 0 {
 				pen = "M"
 				continue
 			}
-			at := y(*c.GoodputBps)
+			at := y(c.GoodputBps)
 			path += fmt.Sprintf("%s%.1f %.1f", pen, x(float64(j)), at)
 			pen = "L"
 			labels[i] = at
@@ -87,9 +87,9 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 func sweepPlaneCeiling(p *text.SweepPlane) float64 {
 	high := 1.0
 	for _, c := range p.All() {
-		if c.GoodputBps != nil {
-			high = math.Max(high, *c.GoodputBps)
-			if c.CI95Bps != nil && c.CI95Bps[1] < 1.3**c.GoodputBps {
+		if c.GoodputBps > 0 {
+			high = math.Max(high, c.GoodputBps)
+			if c.CI95Bps != nil && c.CI95Bps[1] < 1.3*c.GoodputBps {
 				high = math.Max(high, c.CI95Bps[1])
 			}
 		}
@@ -140,7 +140,7 @@ func sweepAxisSize(a text.SweepAxis, at float64) float64 {
 
 // sweepCellDrawPoint adds one cell and its interval.
 func sweepCellDrawPoint(c *record.SweepCell, b *strings.Builder, x float64, y func(float64) float64) {
-	if c.GoodputBps == nil {
+	if c.GoodputBps <= 0 {
 		return
 	}
 	if c.CI95Bps != nil && c.CI95Bps[1] < 1e15 {
@@ -154,7 +154,7 @@ func sweepCellDrawPoint(c *record.SweepCell, b *strings.Builder, x float64, y fu
 	if c.Predicted {
 		open = ` class="open"`
 	}
-	fmt.Fprintf(b, `<circle%s cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, open, x, y(*c.GoodputBps),
+	fmt.Fprintf(b, `<circle%s cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, open, x, y(c.GoodputBps),
 		template.HTMLEscapeString(sweepCellTell(c)))
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -52,8 +51,8 @@ func SweepPlaneHeat(p *text.SweepPlane) template.HTML {
 	per, _ := p.Scale()
 	most := 0.0
 	for _, c := range p.All() {
-		if c.GoodputBps != nil {
-			most = math.Max(most, *c.GoodputBps)
+		if c.GoodputBps > 0 {
+			most = math.Max(most, c.GoodputBps)
 		}
 	}
 	var b strings.Builder
@@ -109,7 +108,7 @@ func axisText(size int) string {
 	if size == 0 {
 		return "auto"
 	}
-	return sweep.SizeText(size)
+	return record.SweepSize(size)
 }
 
 const heatGap = 1.0 // around each cell
@@ -120,12 +119,12 @@ func sweepCellPaint(c *record.SweepCell, b *strings.Builder, x, y, most float64)
 	h := heatRow - 2*heatGap
 	x = x + heatGap
 	y = y + heatGap
-	if c.GoodputBps == nil {
+	if c.GoodputBps <= 0 {
 		fmt.Fprintf(b, `<g class="cell none"><rect x="%g" y="%g" width="%g" height="%g" rx="3"/></g>`, x, y, w, h)
 		return
 	}
 	fmt.Fprintf(b, `<g class="cell toned" style="%s"><rect x="%g" y="%g" width="%g" height="%g" rx="3"/>`,
-		heatTone(*c.GoodputBps/most), x, y, w, h)
+		heatTone(c.GoodputBps/most), x, y, w, h)
 	if c.Predicted {
 		for d := 8.0; d < w+h; d += 8 {
 			fmt.Fprintf(b, `<path class="hatch" d="M%.1f %.1fL%.1f %.1f"/>`, x+math.Max(0, d-h), y+math.Min(d, h),
@@ -143,7 +142,7 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	x = x + heatGap
 	y = y + heatGap
 	title := template.HTMLEscapeString(sweepCellTell(c))
-	if c.GoodputBps == nil {
+	if c.GoodputBps <= 0 {
 		text := "–"
 		switch {
 		case c.Refused != "":
@@ -156,14 +155,14 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 		return
 	}
 	class := "cell label toned " + template.HTMLEscapeString(string(c.Limiter))
-	value := text.ThreeDigits(*c.GoodputBps / per)
+	value := text.ThreeDigits(c.GoodputBps / per)
 	if c.Predicted {
 		class = class + " predicted"
 		value = "~" + value
 	}
 	fmt.Fprintf(b,
 		`<g class="%s" style="%s"><title>%s</title><text class="v mid" x="%g" y="%g">%s</text><text class="m mid" x="%g" y="%g">%s</text><rect class="bar" x="%g" y="%g" width="%g" height="3" rx="1.5"/>`,
-		class, heatTone(*c.GoodputBps/most), title, x+w/2, y+17, value, x+w/2, y+29.5,
+		class, heatTone(c.GoodputBps/most), title, x+w/2, y+17, value, x+w/2, y+29.5,
 		template.HTMLEscapeString(shortName(c.Limiter)), x+5, y+h-6, w-10)
 	if c.Clipped() {
 		fmt.Fprintf(b, `<path class="cut" d="M%g %gl-9 0l9 9z"/>`, x+w, y)
@@ -180,8 +179,8 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 
 // sweepCellTell is the cell in a sentence.
 func sweepCellTell(c *record.SweepCell) string {
-	tip := text.SweepCellName(c) + ": "
-	if c.GoodputBps == nil {
+	tip := c.Buffers() + ": "
+	if c.GoodputBps <= 0 {
 		if marks := text.SweepCellMarks(c); marks != "" {
 			return tip + marks
 		}

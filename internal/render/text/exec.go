@@ -130,11 +130,11 @@ func bufferShort(b *record.Buffer) string {
 		return ""
 	}
 	text := "automatic"
-	if b.RequestedBytes != nil {
-		text = units.Size(*b.RequestedBytes).String()
+	if b.RequestedBytes > 0 {
+		text = units.Size(b.RequestedBytes).String()
 	}
-	if b.Clipped && b.GrantedBytes != nil {
-		text += fmt.Sprintf(" (got %s)", units.Size(*b.GrantedBytes/2))
+	if b.Clipped && b.GrantedBytes > 0 {
+		text += fmt.Sprintf(" (got %s)", units.Size(b.GrantedBytes/2))
 	}
 	return text
 }

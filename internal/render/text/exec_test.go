@@ -20,7 +20,7 @@ func TestExecText(t *testing.T) {
 				Windows: record.Windows{SendBuffer: &record.Buffer{Automatic: true},
 					ReceiveBuffer: &record.Buffer{Automatic: true}}},
 			{Role: "accepted", Remote: "192.0.2.7:51234", LastedS: &lasted, Congestion: "cubic",
-				Windows: record.Windows{SendBuffer: &record.Buffer{RequestedBytes: number(16 << 20), GrantedBytes: number(8 << 20),
+				Windows: record.Windows{SendBuffer: &record.Buffer{RequestedBytes: 16 << 20, GrantedBytes: 8 << 20,
 					Clipped: true}, ReceiveBuffer: &record.Buffer{Automatic: true}},
 				Program: &record.ExecAsked{Ignored: true, SendBufferBytes: number(1 << 16)},
 				Directions: []record.Direction{{Direction: "up", Bytes: &bytes, GoodputBps: &rate, Verdict: limited},

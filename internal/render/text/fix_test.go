@@ -55,7 +55,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 		},
 		"sweep": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return strings.Join(SweepFindings(&record.Sweep{Paths: []record.SweepPath{{Fix: fix}},
-				Cells: []record.SweepCell{{Best: true, GoodputBps: &rate, Limiter: v.Limiter, Subtype: v.Subtype}}}), "\n")
+				Cells: []record.SweepCell{{Best: true, GoodputBps: rate, Limiter: v.Limiter, Subtype: v.Subtype}}}), "\n")
 		},
 		"watch": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return Advice(&record.WatchedDirection{Verdict: v, Fix: fix})

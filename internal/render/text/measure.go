@@ -138,12 +138,12 @@ func bufferText(b *record.Buffer) string {
 		return "cannot be seen"
 	}
 	asked := "automatic"
-	if b.RequestedBytes != nil {
-		asked = units.Size(*b.RequestedBytes).String() + " asked"
+	if b.RequestedBytes > 0 {
+		asked = units.Size(b.RequestedBytes).String() + " asked"
 	}
 	parts := []string{asked}
-	if b.GrantedBytes != nil {
-		granted := units.Size(*b.GrantedBytes).String() + " granted"
+	if b.GrantedBytes > 0 {
+		granted := units.Size(b.GrantedBytes).String() + " granted"
 		if b.Clipped {
 			granted += " (clipped by the system)"
 		}
@@ -152,8 +152,8 @@ func bufferText(b *record.Buffer) string {
 		}
 		parts = append(parts, granted)
 	}
-	if b.EffectiveBytes != nil {
-		parts = append(parts, units.Size(*b.EffectiveBytes).String()+" reached")
+	if b.EffectiveBytes > 0 {
+		parts = append(parts, units.Size(b.EffectiveBytes).String()+" reached")
 	}
 	return strings.Join(parts, ", ")
 }

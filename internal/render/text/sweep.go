@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -8,28 +9,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
-
-// SweepCellName is the cell's buffers in words.
-func SweepCellName(c *record.SweepCell) string {
-	text := fmt.Sprintf("send buffer %s, receive buffer %s", SizeOr(c.SendBufferBytes), SizeOr(c.ReceiveBufferBytes))
-	if c.WriteBytes != nil {
-		text += ", writes of " + units.Size(*c.WriteBytes).String()
-	}
-	if c.Congestion != "" {
-		text += ", " + c.Congestion
-	}
-	return text
-}
-
-func SizeOr(bytes *int) string {
-	if bytes == nil {
-		return sweep.Automatic
-	}
-	return units.Size(*bytes).String()
-}
 
 // SweepCounts are the cells that were measured, tight among them, predicted and left out.
 func SweepCounts(s *record.Sweep) (measured, tight, predicted, missing int) {
@@ -37,7 +18,7 @@ func SweepCounts(s *record.Sweep) (measured, tight, predicted, missing int) {
 		switch c := &s.Cells[i]; {
 		case c.Predicted:
 			predicted++
-		case c.GoodputBps == nil:
+		case c.GoodputBps <= 0:
 			missing++
 		default:
 			measured++
@@ -106,10 +87,10 @@ func SweepCellMarks(c *record.SweepCell) string {
 }
 
 func ReachedText(b *record.Buffer) string {
-	if b == nil || b.EffectiveBytes == nil {
+	if b == nil || b.EffectiveBytes == 0 {
 		return ""
 	}
-	return units.Size(*b.EffectiveBytes).String()
+	return units.Size(b.EffectiveBytes).String()
 }
 
 // Sweep prints a matrix for each plane of the grid, with averages.
@@ -177,13 +158,13 @@ func SweepFindings(s *record.Sweep) []string {
 		if !c.Best || !c.Measured() {
 			continue
 		}
-		line := fmt.Sprintf("Best %s: %s by %s", c.Direction, SweepCellGoodputText(c), SweepCellName(c))
+		line := fmt.Sprintf("Best %s: %s by %s", c.Direction, SweepCellGoodputText(c), c.Buffers())
 		if c.Limiter != "" {
 			line += fmt.Sprintf(" (limited by %s)", c.Limiter)
 		}
 		for j := range s.Cells {
 			if e := &s.Cells[j]; e.Enough && e.Measured() && !e.Best && e.Direction == c.Direction {
-				line += fmt.Sprintf("; enough, within 2 %% of it: %s with %s", SweepCellName(e), SweepCellGoodputText(e))
+				line += fmt.Sprintf("; enough, within 2 %% of it: %s with %s", e.Buffers(), SweepCellGoodputText(e))
 			}
 		}
 		lines = append(lines, line+".")
@@ -216,7 +197,7 @@ func SweepFindings(s *record.Sweep) []string {
 
 // SweepCellGoodputText is "93.1 Mbit/s (92.8 to 93.4)".
 func SweepCellGoodputText(c *record.SweepCell) string {
-	text := units.Rate(*c.GoodputBps).String()
+	text := units.Rate(c.GoodputBps).String()
 	if spread := SweepCellSpread(c); spread != "" {
 		text += " (" + spread + ")"
 	}
@@ -245,37 +226,26 @@ func SweepCSV(w io.Writer, s *record.Sweep) error {
 		"predicted", "tight", "limiter", "subtype", "send_granted_bytes", "send_effective_bytes", "send_clipped",
 		"receive_granted_bytes", "receive_effective_bytes",
 		"receive_clipped", "retransmitted_segments", "best", "refused"})
-	bps := func(v *float64) string {
-		if v == nil {
+	number := func(v float64) string { // "": not known
+		if v == 0 {
 			return ""
 		}
-		return strconv.FormatFloat(*v, 'f', 0, 64)
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	size := func(v *int) string {
-		if v == nil {
-			return sweep.Automatic
-		}
-		return strconv.Itoa(*v)
-	}
+	size := func(bytes int) string { return cmp.Or(number(float64(bytes)), record.Automatic) }
 	buffer := func(b *record.Buffer) []string {
 		if b == nil {
 			return []string{"", "", ""}
 		}
-		known := func(v *int) string {
-			if v == nil {
-				return ""
-			}
-			return strconv.Itoa(*v)
-		}
-		return []string{known(b.GrantedBytes), known(b.EffectiveBytes), strconv.FormatBool(b.Clipped)}
+		return []string{number(float64(b.GrantedBytes)), number(float64(b.EffectiveBytes)), strconv.FormatBool(b.Clipped)}
 	}
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		row := []string{string(c.Direction), c.Congestion, size(c.SendBufferBytes), size(c.ReceiveBufferBytes),
-			size(c.WriteBytes), bps(c.GoodputBps), "", ""}
+		row := []string{string(c.Direction), c.Congestion, size(c.Send), size(c.Receive), size(c.Write),
+			number(c.GoodputBps), "", ""}
 		if c.CI95Bps != nil {
-			row[6] = bps(&c.CI95Bps[0])
-			row[7] = bps(&c.CI95Bps[1])
+			row[6] = strconv.FormatFloat(c.CI95Bps[0], 'f', 0, 64)
+			row[7] = strconv.FormatFloat(c.CI95Bps[1], 'f', 0, 64)
 		}
 		row = append(row, strconv.Itoa(len(c.Runs)), strconv.FormatBool(c.Predicted), strconv.FormatBool(c.Tight),
 			string(c.Limiter), c.Subtype)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -90,8 +89,8 @@ func (p *SweepPlane) Scale() (per float64, unit string) {
 	most := 0.0
 	for _, row := range p.Cells {
 		for _, c := range row {
-			if c.GoodputBps != nil {
-				most = math.Max(most, *c.GoodputBps)
+			if c.GoodputBps > 0 {
+				most = math.Max(most, c.GoodputBps)
 			}
 		}
 	}
@@ -119,12 +118,12 @@ func sweepCellText(c *record.SweepCell, per float64) string {
 	switch {
 	case c.Refused != "":
 		return "n/a  "
-	case c.GoodputBps == nil && len(c.Problems) > 0:
+	case c.GoodputBps <= 0 && len(c.Problems) > 0:
 		return "failed  "
-	case c.GoodputBps == nil:
+	case c.GoodputBps <= 0:
 		return "–  "
 	}
-	text := ThreeDigits(*c.GoodputBps / per)
+	text := ThreeDigits(c.GoodputBps / per)
 	mark := " "
 	switch {
 	case c.Predicted:
@@ -148,8 +147,8 @@ func Average(cells []*record.SweepCell, per float64) string {
 	n := 0
 	predicted := ""
 	for _, c := range cells {
-		if c.GoodputBps != nil {
-			sum += *c.GoodputBps
+		if c.GoodputBps > 0 {
+			sum += c.GoodputBps
 			n++
 		}
 		if c.Predicted {
@@ -209,14 +208,14 @@ func (p *SweepPlane) writeColumns(w io.Writer, from, to int, per float64) {
 	}
 	head := []string{""}
 	for _, v := range p.Across.Values[from:to] {
-		head = append(head, sweep.SizeText(v)+"  ")
+		head = append(head, record.SweepSize(v)+"  ")
 	}
 	if means {
 		head = append(head, "average  ")
 	}
 	t.row(head...)
 	for i, row := range p.Cells {
-		line := []string{sweep.SizeText(p.Down.Values[i])}
+		line := []string{record.SweepSize(p.Down.Values[i])}
 		for _, c := range row[from:to] {
 			line = append(line, sweepCellText(c, per))
 		}
@@ -261,9 +260,9 @@ func (p *SweepPlane) key() string {
 			"?")
 	})
 	used("–", "not measured", func(c *record.SweepCell) bool { return strings.HasPrefix(sweepCellText(c, 1), "–") })
-	used("( )", "of those that were measured", func(c *record.SweepCell) bool { return c.GoodputBps == nil })
+	used("( )", "of those that were measured", func(c *record.SweepCell) bool { return c.GoodputBps <= 0 })
 	for _, name := range verdict.Names() {
-		used(letters[name], string(name), func(c *record.SweepCell) bool { return c.GoodputBps != nil && c.Limiter == name })
+		used(letters[name], string(name), func(c *record.SweepCell) bool { return c.GoodputBps > 0 && c.Limiter == name })
 	}
 	return strings.Join(parts, " · ")
 }

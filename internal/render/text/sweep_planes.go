@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/sweep"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -24,23 +23,11 @@ type SweepAxis struct {
 	Values []int // bytes; 0 is automatic
 }
 
-// sweepPlace is where in the grid a cell stands; a size of 0 is automatic.
-type sweepPlace struct {
-	direction            transfer.Direction
-	congestion           string
-	send, receive, write int
-}
-
-func sweepCellPlace(c *record.SweepCell) sweepPlace {
-	return sweepPlace{c.Direction, c.Congestion, record.OrZero(c.SendBufferBytes), record.OrZero(c.ReceiveBufferBytes),
-		record.OrZero(c.WriteBytes)}
-}
-
 // distinct lists the values that cells have, in the order of their first appearance.
-func distinct[T comparable](cells []record.SweepCell, of func(sweepPlace) T) (all []T) {
+func distinct[T comparable](cells []record.SweepCell, of func(record.SweepSetup) T) (all []T) {
 	seen := map[T]bool{}
 	for i := range cells {
-		if v := of(sweepCellPlace(&cells[i])); !seen[v] {
+		if v := of(cells[i].SweepSetup); !seen[v] {
 			seen[v] = true
 			all = append(all, v)
 		}
@@ -50,7 +37,7 @@ func distinct[T comparable](cells []record.SweepCell, of func(sweepPlace) T) (al
 
 // sweepGrid is what the planes of one sweep have in common.
 type sweepGrid struct {
-	at      map[sweepPlace]*record.SweepCell
+	at      map[record.SweepSetup]*record.SweepCell
 	sends   []int // across
 	rows    []int // down
 	others  []int // one plane each
@@ -58,13 +45,13 @@ type sweepGrid struct {
 }
 
 func newSweepGrid(s *record.Sweep) *sweepGrid {
-	g := &sweepGrid{at: map[sweepPlace]*record.SweepCell{}}
+	g := &sweepGrid{at: map[record.SweepSetup]*record.SweepCell{}}
 	for i := range s.Cells {
-		g.at[sweepCellPlace(&s.Cells[i])] = &s.Cells[i]
+		g.at[s.Cells[i].SweepSetup] = &s.Cells[i]
 	}
-	g.sends = distinct(s.Cells, func(p sweepPlace) int { return p.send })
-	g.rows = distinct(s.Cells, func(p sweepPlace) int { return p.receive })
-	g.others = distinct(s.Cells, func(p sweepPlace) int { return p.write })
+	g.sends = distinct(s.Cells, func(s record.SweepSetup) int { return s.Send })
+	g.rows = distinct(s.Cells, func(s record.SweepSetup) int { return s.Receive })
+	g.others = distinct(s.Cells, func(s record.SweepSetup) int { return s.Write })
 	g.byWrite = len(g.rows) == 1 && len(g.others) > 1
 	if g.byWrite {
 		g.rows, g.others = g.others, g.rows
@@ -77,12 +64,12 @@ func newSweepGrid(s *record.Sweep) *sweepGrid {
 // each. A place without a cell is shown as not measured.
 func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 	g := newSweepGrid(s)
-	for _, d := range distinct(s.Cells, func(p sweepPlace) transfer.Direction { return p.direction }) {
+	for _, d := range distinct(s.Cells, func(s record.SweepSetup) transfer.Direction { return s.Direction }) {
 		var path *record.SweepPath
 		if i := slices.IndexFunc(s.Paths, func(p record.SweepPath) bool { return p.Direction == d }); i >= 0 {
 			path = &s.Paths[i]
 		}
-		for _, cc := range distinct(s.Cells, func(p sweepPlace) string { return p.congestion }) {
+		for _, cc := range distinct(s.Cells, func(s record.SweepSetup) string { return s.Congestion }) {
 			for _, other := range g.others {
 				p := g.plane(d, cc, other)
 				p.Path = path
@@ -107,21 +94,21 @@ func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) Sw
 		parts = append(parts, congestion)
 	}
 	if len(g.others) > 1 || other > 0 {
-		parts = append(parts, fixed+" "+sweep.SizeText(other))
+		parts = append(parts, fixed+" "+record.SweepSize(other))
 	}
 	p := SweepPlane{Title: strings.Join(parts, ", "), Across: SweepAxis{"send buffer", g.sends},
 		Down: SweepAxis{name, g.rows}, Receives: !g.byWrite}
 	for _, row := range g.rows {
 		cells := make([]*record.SweepCell, len(g.sends))
 		for i, send := range g.sends {
-			place := sweepPlace{d, congestion, send, row, other}
+			setup := record.SweepSetup{Direction: d, Congestion: congestion, Send: send, Receive: row, Write: other}
 			if g.byWrite {
-				place.receive = other
-				place.write = row
+				setup.Receive = other
+				setup.Write = row
 			}
-			cells[i] = g.at[place]
+			cells[i] = g.at[setup]
 			if cells[i] == nil {
-				cells[i] = &record.SweepCell{Direction: d, Congestion: congestion}
+				cells[i] = &record.SweepCell{SweepSetup: record.SweepSetup{Direction: d, Congestion: congestion}}
 			}
 		}
 		p.Cells = append(p.Cells, cells)
