@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // Metrics are what a process of re-checks did: counters that never fall and how each path
@@ -23,7 +24,7 @@ type Metrics struct {
 
 // newest is how a path stood after its last visit.
 type newest struct {
-	standings []Standing
+	standings []record.RecheckDirection
 	at        time.Time // of the newest result
 }
 
@@ -53,7 +54,11 @@ func (m *Metrics) Add(v Visit) {
 		m.tests[k]++
 	}
 	for _, e := range v.Events {
-		m.events[eventKind{v.Peer, string(e.What), string(e.Metric)}]++
+		k := eventKind{v.Peer, string(e.Event), e.Metric}
+		if e.Event == Rise {
+			k.event = string(change.Dipped) // one word for both in the metric
+		}
+		m.events[k]++
 	}
 	now := newest{v.Path.Standings(), m.newest[v.Peer].at}
 	if v.Result != nil && !v.Late {
@@ -96,31 +101,29 @@ func (m *Metrics) Write(w io.Writer, open bool, version string) error {
 // standings prints how each direction of each path stands.
 func (m *Metrics) standings(p *openmetrics.Page) {
 	peers := slices.Sorted(maps.Keys(m.newest))
-	each := func(name, unit, help string, of func(Standing) (float64, bool)) {
+	each := func(name, unit, help string, of func(record.RecheckDirection) *float64) {
 		p.Family(name, "gauge", unit, help)
 		for _, peer := range peers {
 			for _, s := range m.newest[peer].standings {
-				if v, ok := of(s); ok {
-					p.Sample(name, v, "peer", peer, "direction", s.Name)
+				if v := of(s); v != nil {
+					p.Sample(name, *v, "peer", peer, "direction", s.Direction)
 				}
 			}
 		}
 	}
-	each("goodput_bps", "", "Payload a second that the newest test got, in bits.", func(s Standing) (float64, bool) {
-		return s.GoodputBps, s.GoodputBps > 0
-	})
-	each("usual_bps", "", "The median of the results before, where 12 are known.", func(s Standing) (float64, bool) {
-		return s.UsualBps, s.UsualBps > 0
-	})
-	each("rtt_min_seconds", "seconds", "The shortest round trip of the newest test.", func(s Standing) (float64, bool) {
-		return s.RTTMin.Seconds(), s.RTTMin > 0
-	})
-	each("dip", "", "1 while the level differs and it is not known whether that stays.", func(s Standing) (float64, bool) {
-		if s.State == change.Dip {
-			return 1, true
-		}
-		return 0, true
-	})
+	each("goodput_bps", "", "Payload a second that the newest test got, in bits.",
+		func(s record.RecheckDirection) *float64 { return s.GoodputBps })
+	each("usual_bps", "", "The median of the results before, where 12 are known.",
+		func(s record.RecheckDirection) *float64 { return s.UsualBps })
+	each("rtt_min_seconds", "seconds", "The shortest round trip of the newest test.",
+		func(s record.RecheckDirection) *float64 { return s.RTTMinS })
+	each("dip", "", "1 while the level differs and it is not known whether that stays.",
+		func(s record.RecheckDirection) *float64 {
+			if s.State == change.Dip {
+				return new(1.0)
+			}
+			return new(0.0)
+		})
 	p.Family("newest_test_timestamp_seconds", "gauge", "seconds", "When the newest result was measured.")
 	for _, peer := range peers {
 		if at := m.newest[peer].at; !at.IsZero() {

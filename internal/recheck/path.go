@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // Result is what one test of a path found; what is not known is 0 or "".
@@ -27,34 +28,21 @@ type Direction struct {
 	Handshake  string // the options that the ends settled on
 }
 
-// Metric is what differs.
-type Metric string
-
-// The closed list. The first two scatter, the others are words.
+// The metrics of events, in a closed list. The first two scatter, the others are words.
 const (
-	Goodput   Metric = "goodput"
-	RTT       Metric = "rtt"
-	Limiter   Metric = "limiter"
-	MTU       Metric = "mtu"
-	Handshake Metric = "handshake"
-	FarKernel Metric = "far_kernel"
+	Goodput   = "goodput"
+	RTT       = "rtt"
+	Limiter   = "limiter"
+	MTU       = "mtu"
+	Handshake = "handshake"
+	FarKernel = "far_kernel"
 )
 
-// Event is what a result led to.
-type Event struct {
-	What      change.Event
-	Metric    Metric
-	Direction string // "" where it is the path's
-	At, Since time.Time
-	RunID     string
-	// Shift are the levels of goodput, bit/s, or of the least round trip, seconds.
-	Shift change.Change
-	// Before and After are words.
-	Before, After string
-}
+// Rise is the event of a level that went up, where change.Dipped is that of one that went down.
+const Rise change.Event = "rise"
 
-// leastRTT is below what two round trips count as the same: a shift of 15 % is then less
-// than 0.5 ms, which is a host's own work.
+// leastRTT is the RTT below which all RTTs are equivalent: a shift of 15 % is then less than 0.5 ms, which is a
+// host's own delay.
 const leastRTT = 3300 * time.Microsecond
 
 // Path follows one far end. Its zero value is one without results; the same results lead to
@@ -94,7 +82,7 @@ func (p *Path) follower(name string) *follower {
 func (p *Path) Cost() Cost { return Dearest(p.costs) }
 
 // Add takes the next result.
-func (p *Path) Add(r Result) (events []Event) {
+func (p *Path) Add(r Result) (events []record.RecheckEvent) {
 	p.costs = append(p.costs, r.Cost)
 	p.costs = p.costs[max(len(p.costs)-reserve, 0):]
 	for _, d := range r.Directions {
@@ -110,34 +98,53 @@ func (p *Path) Add(r Result) (events []Event) {
 }
 
 // levels follows what scatters.
-func (f *follower) levels(r Result, d Direction) (events []Event) {
+func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) {
 	rtt := max(d.RTTMin, leastRTT).Seconds()
 	if d.RTTMin <= 0 {
 		rtt = 0
 	}
 	for _, s := range []struct {
-		metric Metric
+		metric string
 		track  *change.Track
 		value  float64
 	}{{Goodput, &f.goodput, d.GoodputBps}, {RTT, &f.rtt, rtt}} {
 		what := s.track.Add(change.Result{At: r.At, Value: s.value, Retest: r.Retest})
-		if what != "" {
-			events = append(events, Event{What: what, Metric: s.metric, Direction: d.Name, At: r.At, Since: s.track.Since,
-				RunID: r.RunID, Shift: s.track.Shift})
+		if what == "" {
+			continue
 		}
+		e := record.RecheckEvent{Event: what, Metric: s.metric, Direction: d.Name, At: r.At, Since: s.track.Since,
+			RunID: r.RunID, Confidence: "high"}
+		shift := s.track.Shift
+		if s.metric == Goodput {
+			e.BeforeBps = &shift.Before
+			e.AfterBps = &shift.After
+		} else {
+			e.BeforeRTTMinS = &shift.Before
+			e.AfterRTTMinS = &shift.After
+		}
+		if what != change.Back {
+			e.P = &shift.P
+		}
+		if what == change.Dipped && shift.After > shift.Before {
+			e.Event = Rise
+		}
+		if shift.LowConfidence {
+			e.Confidence = "low"
+		}
+		events = append(events, e)
 	}
 	return events
 }
 
 // words follows what does not scatter. A re-test is as good as any result, but for what
 // limits: there it was looked for where something seemed wrong.
-func (f *follower) words(r Result, d Direction) (events []Event) {
+func (f *follower) words(r Result, d Direction) (events []record.RecheckEvent) {
 	limiter := d.Limiter
 	if r.Retest {
 		limiter = ""
 	}
 	for _, s := range []struct {
-		metric Metric
+		metric string
 		word   *change.Word
 		is     string
 	}{{Limiter, &f.limiter, limiter}, {MTU, &f.mtu, d.MTU}, {Handshake, &f.options, d.Handshake}} {
@@ -148,10 +155,10 @@ func (f *follower) words(r Result, d Direction) (events []Event) {
 	return events
 }
 
-func word(w *change.Word, r Result, metric Metric, direction, is string) (Event, bool) {
+func word(w *change.Word, r Result, metric, direction, is string) (record.RecheckEvent, bool) {
 	before, changed := w.Add(r.At, is)
-	return Event{What: change.Changed, Metric: metric, Direction: direction, At: r.At, Since: r.At, RunID: r.RunID,
-		Before: before, After: is}, changed
+	return record.RecheckEvent{Event: change.Changed, Metric: metric, Direction: direction, At: r.At, Since: r.At,
+		RunID: r.RunID, Before: before, After: is, Confidence: "high"}, changed
 }
 
 // Wants says which directions are to be tested again, and when.
@@ -193,19 +200,22 @@ func (p *Path) NotBefore() (at time.Time) {
 	return at
 }
 
-// Standing is how one direction stands.
-type Standing struct {
-	Direction
-	State    change.State
-	UsualBps float64 // 0: too few results
-	Results  int     // that stand for what was
-}
-
-// Standings are those of all directions, in the order in which they were first measured.
-func (p *Path) Standings() (all []Standing) {
+// Standings returns the newest result of each direction against the level before it, in the order in which the
+// directions were first measured.
+func (p *Path) Standings() (all []record.RecheckDirection) {
 	for _, f := range p.directions {
-		all = append(all, Standing{Direction: f.newest, State: f.goodput.Standing(),
-			UsualBps: f.goodput.Usual(), Results: f.goodput.Known()})
+		s := record.RecheckDirection{Figure: record.Figure{Direction: f.newest.Name, Limiter: f.newest.Limiter},
+			Results: f.goodput.Known(), State: f.goodput.Standing()}
+		if f.newest.GoodputBps > 0 {
+			s.GoodputBps = &f.newest.GoodputBps
+		}
+		if f.newest.RTTMin > 0 {
+			s.RTTMinS = new(f.newest.RTTMin.Seconds())
+		}
+		if usual := f.goodput.Usual(); usual > 0 {
+			s.UsualBps = &usual
+		}
+		all = append(all, s)
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func usual(rng *rand.Rand, at time.Time) Result {
 func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 	down := func(r *Result) *Direction { return &r.Directions[1] }
 	for _, c := range []struct {
-		metric    Metric
+		metric    string
 		direction string
 		change    func(*Result)
 		within    time.Duration
@@ -44,7 +44,7 @@ func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 	} {
 		p, rng := &Path{}, rand.New(rand.NewPCG(1, 1))
 		at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-		var events []Event
+		var events []record.RecheckEvent
 		changed := time.Time{}
 		for n := range 34 {
 			r := usual(rng, at)
@@ -85,8 +85,8 @@ func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 			if e.Metric != c.metric {
 				t.Errorf("%s: %+v", c.metric, e)
 			}
-			switch e.What {
-			case change.Dipped:
+			switch e.Event {
+			case change.Dipped, Rise:
 				dips++
 			case change.Changed:
 				changes++
@@ -131,7 +131,8 @@ func TestMetrics(t *testing.T) {
 		at = at.Add(time.Hour)
 	}
 	m.Add(Visit{Peer: "a\n\"b", At: at, Skip: QuietHours, Path: p})
-	m.Add(Visit{Peer: "a\n\"b", At: at, Retest: true, Path: p, Events: []Event{{What: change.Dipped, Metric: Goodput}}})
+	m.Add(Visit{Peer: "a\n\"b", At: at, Retest: true, Path: p,
+		Events: []record.RecheckEvent{{Event: Rise, Metric: Goodput}}})
 	for _, open := range []bool{false, true} {
 		var page bytes.Buffer
 		if err := m.Write(&page, open, "v"); err != nil {

@@ -106,7 +106,7 @@ type Visit struct {
 	Skip   Skip  // why it was not made; "": it was
 	Err    error // what it ended with
 	Result *Result
-	Path   *Path // as it is now
-	Events []Event
-	Next   time.Time // zero: not by this process
+	Path   *Path                 // as it is now
+	Events []record.RecheckEvent // without Far, Plan and Text
+	Next   time.Time             // zero: not by this process
 }

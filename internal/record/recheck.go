@@ -3,6 +3,7 @@ package record
 import (
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
@@ -15,7 +16,7 @@ type Recheck struct {
 	Interrupted bool           `json:"interrupted,omitempty"`
 }
 
-// RecheckTest is one test, or one that was due and was not made.
+// RecheckTest is one test, or one that was due and skipped.
 type RecheckTest struct {
 	Far        string             `json:"peer"`
 	At         time.Time          `json:"at"`
@@ -24,32 +25,32 @@ type RecheckTest struct {
 	Directions []RecheckDirection `json:"directions"`
 	Bytes      *int64             `json:"bytes,omitempty"`
 	TookS      *float64           `json:"took_s,omitempty"`
-	// Skipped is why it was not made: quiet-hours, bytes-budget, time-budget or busy.
+	// Skipped is the reason: quiet-hours, bytes-budget, time-budget, busy or policy.
 	Skipped string   `json:"skipped,omitempty"`
 	Error   *Failure `json:"error,omitempty"`
 	// NextAt is when this far end is tested next; absent: not by this process.
 	NextAt *time.Time `json:"next_at,omitempty"`
 }
 
-// RecheckDirection is what a test found of one direction, and what is usual there.
+// RecheckDirection is a test's result in one direction, and the usual level there.
 type RecheckDirection struct {
 	Figure
-	UsualBps *float64 `json:"usual_bps,omitempty"` // absent: too few results
-	Results  int      `json:"results"`             // that stand for what was
-	State    string   `json:"state"`               // usual, suspected or dip
+	UsualBps *float64     `json:"usual_bps,omitempty"` // absent: too few results
+	Results  int          `json:"results"`             // from which the usual level follows
+	State    change.State `json:"state"`
 }
 
-// RecheckEvent is that a path is not as it was.
+// RecheckEvent is a change of a path.
 type RecheckEvent struct {
-	// Event is dip or rise (the level differs now), changed (and it stays) or back.
-	Event     string    `json:"event"`
-	Far       string    `json:"peer"`
-	Direction string    `json:"direction,omitempty"` // absent: the path's
-	Metric    string    `json:"metric"`              // goodput, rtt, limiter, mtu, handshake or far_kernel
-	At        time.Time `json:"at"`
-	Since     time.Time `json:"since"` // when the first result said so
-	RunID     string    `json:"run_id,omitempty"`
-	// Levels are medians; words are those of limiters, options and kernels.
+	// Event is dip or rise (the level differs now), changed (it stays different) or back.
+	Event     change.Event `json:"event"`
+	Far       string       `json:"peer"`
+	Direction string       `json:"direction,omitempty"` // absent: the path's
+	Metric    string       `json:"metric"`              // goodput, rtt, limiter, mtu, handshake or far_kernel
+	At        time.Time    `json:"at"`
+	Since     time.Time    `json:"since"` // time of the first result that differed
+	RunID     string       `json:"run_id,omitempty"`
+	// Levels are medians; Before and After name limiters, options and kernels.
 	BeforeBps     *float64     `json:"before_bps,omitempty"`
 	AfterBps      *float64     `json:"after_bps,omitempty"`
 	BeforeRTTMinS *float64     `json:"before_rtt_min_s,omitempty"`

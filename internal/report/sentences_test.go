@@ -46,8 +46,8 @@ func TestDocuments_HaveTheirSentences(t *testing.T) {
 		"tune": {Tune(record.Header{}, "", &tune.Result{Directions: []tune.Direction{{
 			Before: tune.Measured{Verdict: judged(), Typical: &transfer.Result{}}}}}, nil, nil), 13},
 		"compare": {ComparedDirection(transfer.Up, [2]string{}, [2]compare.Side{side, wider}), 2},
-		"recheck": {RecheckEvent("far", &recheck.Event{What: change.Dipped, Metric: recheck.RTT, At: time.Unix(1, 0)},
-			func(*record.RecheckEvent) *record.RecheckPlan { return nil }), 1},
+		"recheck": {RecheckEvent(record.RecheckEvent{Event: change.Dipped, Metric: recheck.RTT, At: time.Unix(1, 0)}, "far",
+			nil), 1},
 	} {
 		encoded, err := json.Marshal(tt.doc)
 		if err != nil {

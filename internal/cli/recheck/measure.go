@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
@@ -229,11 +230,9 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 	}
 	var events []record.RecheckEvent
 	for i := range v.Events {
-		e := report.RecheckEvent(v.Peer, &v.Events[i], func(e *record.RecheckEvent) *record.RecheckPlan {
-			return k.planFor(&v, e)
-		})
-		k.told = k.told || e.Event != "back"
-		events = append(events, e)
+		e := &v.Events[i]
+		k.told = k.told || e.Event != change.Back
+		events = append(events, report.RecheckEvent(*e, v.Peer, k.planFor(&v, e)))
 	}
 	k.Update(func() { k.metrics.Add(v) })
 	if !v.Late {

@@ -1,10 +1,12 @@
 package recheck
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -45,7 +47,7 @@ func value(v *string) string {
 // planFor says whether what fullpipe applied on this host still suffices for a path that is
 // another one now; nil where it applied nothing, or where that is not known.
 func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.RecheckPlan {
-	if e.Event == "back" || e.Metric == string(recheck.FarKernel) {
+	if e.Event == change.Back || e.Metric == recheck.FarKernel {
 		return nil
 	}
 	ours := oursInForce()
@@ -57,13 +59,13 @@ func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.Re
 		return nil
 	}
 	for _, now := range v.Path.Standings() {
-		if e.Direction == "" || now.Name == e.Direction {
+		if e.Direction == "" || now.Direction == e.Direction {
 			path := pathNow(&now, e)
 			path.MemoryBytes = s.MemoryBytes
 			if s.LimitBytes > 0 {
 				path.MemoryBytes = min(path.MemoryBytes, s.LimitBytes)
 			}
-			return planNow(path, host.Target(s.Version), transfer.Direction(now.Name), s.Values, ours)
+			return planNow(path, host.Target(s.Version), transfer.Direction(now.Direction), s.Values, ours)
 		}
 	}
 	return nil
@@ -71,15 +73,9 @@ func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.Re
 
 // pathNow is the path that is planned for: what a test got, with headers, or the new level
 // where that is more. Where windows limit it nobody knows how much more it carries: twice.
-func pathNow(now *recheck.Standing, e *record.RecheckEvent) plan.Path {
-	bps := now.GoodputBps
-	rtt := now.RTTMin
-	if e.AfterBps != nil {
-		bps = max(bps, *e.AfterBps)
-	}
-	if e.AfterRTTMinS != nil {
-		rtt = units.Seconds(*e.AfterRTTMinS)
-	}
+func pathNow(now *record.RecheckDirection, e *record.RecheckEvent) plan.Path {
+	bps := max(record.OrZero(now.GoodputBps), record.OrZero(e.AfterBps))
+	rtt := units.Seconds(record.OrZero(cmp.Or(e.AfterRTTMinS, now.RTTMinS)))
 	switch now.Limiter {
 	case string(verdict.ReceiverWindow), string(verdict.SendBuffer):
 		bps *= 2

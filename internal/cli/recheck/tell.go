@@ -124,7 +124,7 @@ func (f *tellFlags) runProgram(ctx context.Context, e *record.RecheckEvent, obje
 
 // eventValues are an event's values as a program reads them: numbers in bit/s and seconds.
 func eventValues(e *record.RecheckEvent) map[string]string {
-	values := map[string]string{"EVENT": e.Event, "PEER": e.Far, "DIRECTION": e.Direction, "METRIC": e.Metric,
+	values := map[string]string{"EVENT": string(e.Event), "PEER": e.Far, "DIRECTION": e.Direction, "METRIC": e.Metric,
 		"AT": e.At.UTC().Format(time.RFC3339), "SINCE": e.Since.UTC().Format(time.RFC3339), "RUN_ID": e.RunID,
 		"CONFIDENCE": e.Confidence, "BEFORE": e.Before, "AFTER": e.After, "TEXT": e.Text}
 	for name, either := range map[string][2]*float64{"BEFORE": {e.BeforeBps, e.BeforeRTTMinS},

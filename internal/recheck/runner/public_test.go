@@ -79,7 +79,7 @@ func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 				t.Fatalf("tested again at once: %+v", v)
 			}
 			for _, e := range v.Events {
-				told = append(told, e.What)
+				told = append(told, e.Event)
 				if v.Peer != "p" || e.Metric != recheck.Goodput || v.At.Before(falls) {
 					t.Errorf("%s: %+v", v.Peer, e)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // world simulates far ends with set rates, and a history that forgets nothing.
@@ -111,10 +112,10 @@ func (w *world) steady(noise float64, falls time.Time, to float64) func(time.Tim
 	}
 }
 
-func (w *world) events(what change.Event) (all []recheck.Event) {
+func (w *world) events(what change.Event) (all []record.RecheckEvent) {
 	for _, v := range w.visits {
 		for _, e := range v.Events {
-			if e.What == what {
+			if e.Event == what {
 				all = append(all, e)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -68,11 +69,11 @@ func recheckRows(t *table, one *record.RecheckTest) {
 // fewestKnown is how many results it takes to suspect anything (change.Track).
 const fewestKnown = 12
 
-func stateText(state string) string {
-	if state == "usual" {
+func stateText(state change.State) string {
+	if state == change.Usual {
 		return ""
 	}
-	return state
+	return string(state)
 }
 
 var skips = map[string]string{
