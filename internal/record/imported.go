@@ -56,7 +56,7 @@ func Imported(text []byte) ([]byte, error) {
 	digest := sha256.Sum256(text)
 	path := Path{Far: Summarize(doc).Far, Kind: kind, Protocol: protocolOf(doc), Streams: streamsOf(doc)}
 	h.Envelope = &Envelope{ID: NewID(h.StartedAt, [10]byte(digest[:10])), PathKey: path.Key(), Origin: Manual,
-		Outcome: OutcomeOf(doc), Labels: map[string]string{"imported": kind[len("imported "):]}}
+		Outcome: Summarize(doc).Outcome, Labels: map[string]string{"imported": kind[len("imported "):]}}
 	return Encode(doc)
 }
 

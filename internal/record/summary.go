@@ -7,36 +7,56 @@ type Summary struct {
 	Kind    string // the command
 	Far     string // as it was named
 	Figures []Figure
+	Outcome Outcome
 }
 
-// Summarize answers a document's summary: of a sweep its best cells, of tune what it ended
-// with, of captures the directions that carried most.
+// Summarize returns a document's summary: the best cells of a sweep, the final settings' results of tune, the
+// connection with the most lost time of a capture.
 func Summarize(doc Document) Summary {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(doc.Head().Schema, "fullpipe/"), "/")
-	s := Summary{Kind: kind}
+	s := Summary{Kind: kind, Outcome: Done}
 	if d, ok := doc.(interface{ summarize(*Summary) }); ok {
 		d.summarize(&s)
 	}
 	return s
 }
 
+// end sets the far end and the outcome. A later interruption of a direction changes the outcome.
+func (s *Summary) end(far string, failure *Failure) {
+	s.Far = far
+	switch {
+	case failure != nil && failure.Message == "interrupted":
+		s.Outcome = Interrupted
+	case failure != nil:
+		s.Outcome = Failed
+	}
+}
+
+func (s *Summary) interrupt(interrupted bool) {
+	if interrupted {
+		s.Outcome = Interrupted
+	}
+}
+
 func (d *Measure) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		s.add(d.Directions[i].figure())
+		s.interrupt(d.Directions[i].Interrupted)
 	}
 }
 
 func (d *MeasureUDP) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		one := &d.Directions[i]
 		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps, Limiter: string(one.Limiter)})
+		s.interrupt(one.Interrupted)
 	}
 }
 
 func (d *Capacity) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		one := &d.Directions[i]
 		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.CapacityBps})
@@ -44,7 +64,8 @@ func (d *Capacity) summarize(s *Summary) {
 }
 
 func (d *Compare) summarize(s *Summary) {
-	s.Far = d.Peers[0] + " and " + d.Peers[1]
+	s.end(d.Peers[0]+" and "+d.Peers[1], d.Error)
+	s.interrupt(d.Interrupted)
 	for i := range d.Directions {
 		one := &d.Directions[i]
 		s.add(Figure{Direction: string(one.Direction), GoodputBps: one.First.GoodputBps, RTTMinS: one.First.RTTMinS,
@@ -53,7 +74,7 @@ func (d *Compare) summarize(s *Summary) {
 }
 
 func (d *Tune) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		m := &d.Directions[i].Before
 		if after := d.Directions[i].After; after != nil {
@@ -63,11 +84,13 @@ func (d *Tune) summarize(s *Summary) {
 		f.Direction = string(d.Directions[i].Direction)
 		f.GoodputBps = &m.MedianBps
 		s.add(f)
+		s.interrupt(d.Directions[i].Interrupted)
 	}
 }
 
 func (d *Sweep) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
+	s.interrupt(d.Interrupted)
 	for i := range d.Cells {
 		if c := &d.Cells[i]; c.Best && c.Measured() {
 			s.add(Figure{Direction: string(c.Direction), GoodputBps: &c.GoodputBps, Limiter: string(c.Limiter)})
@@ -76,13 +99,13 @@ func (d *Sweep) summarize(s *Summary) {
 }
 
 func (d *RFC6349) summarize(s *Summary) {
-	s.Far = d.Peer
+	s.end(d.Peer, d.Error)
+	s.interrupt(d.Interrupted)
 	for i := range d.Directions {
 		one := &d.Directions[i]
 		f := Figure{Direction: string(one.Direction)}
 		if one.RTT > 0 {
-			rtt := one.RTT.Seconds()
-			f.RTTMinS = &rtt
+			f.RTTMinS = new(one.RTT.Seconds())
 		}
 		for j := range one.Tests {
 			if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
@@ -96,6 +119,7 @@ func (d *RFC6349) summarize(s *Summary) {
 
 func (d *Diagnose) summarize(s *Summary) {
 	s.Far = strings.Join(d.Files, ", ")
+	s.interrupt(d.Interrupted)
 	if len(d.Connections) > 0 {
 		for i := range d.Connections[0].Directions {
 			one := &d.Connections[0].Directions[i]
@@ -105,7 +129,7 @@ func (d *Diagnose) summarize(s *Summary) {
 	}
 }
 
-// add keeps one figure for each direction.
+// add keeps the first figure of each direction.
 func (s *Summary) add(f Figure) {
 	for _, before := range s.Figures {
 		if before.Direction == f.Direction {
@@ -120,56 +144,11 @@ func (d *Direction) figure() Figure {
 		RetransmittedRatio: d.retransmitted()}
 }
 
-// retransmitted are the segments that were sent again over those that the payload fills; nil
-// where that is not known.
+// retransmitted returns retransmitted segments over the segments that the payload fills; nil if that is not known.
 func (d *Direction) retransmitted() *float64 {
 	if d.RetransmittedSegment == nil || d.Bytes == nil || d.MSSBytes == nil || *d.MSSBytes <= 0 ||
 		*d.Bytes < int64(*d.MSSBytes) {
 		return nil
 	}
-	ratio := float64(*d.RetransmittedSegment) * float64(*d.MSSBytes) / float64(*d.Bytes)
-	return &ratio
-}
-
-// OutcomeOf is how a measured document says that it ended.
-func OutcomeOf(doc Document) Outcome {
-	var failure *Failure
-	interrupted := false
-	switch d := doc.(type) {
-	case *Measure:
-		failure = d.Error
-		for i := range d.Directions {
-			interrupted = interrupted || d.Directions[i].Interrupted
-		}
-	case *MeasureUDP:
-		failure = d.Error
-		for i := range d.Directions {
-			interrupted = interrupted || d.Directions[i].Interrupted
-		}
-	case *Capacity:
-		failure = d.Error
-	case *Compare:
-		failure = d.Error
-		interrupted = d.Interrupted
-	case *Tune:
-		failure = d.Error
-		for i := range d.Directions {
-			interrupted = interrupted || d.Directions[i].Interrupted
-		}
-	case *Sweep:
-		failure = d.Error
-		interrupted = d.Interrupted
-	case *RFC6349:
-		failure = d.Error
-		interrupted = d.Interrupted
-	case *Diagnose:
-		interrupted = d.Interrupted
-	}
-	switch {
-	case interrupted || failure != nil && failure.Message == "interrupted":
-		return Interrupted
-	case failure != nil:
-		return Failed
-	}
-	return Done
+	return new(float64(*d.RetransmittedSegment) * float64(*d.MSSBytes) / float64(*d.Bytes))
 }
