@@ -19,6 +19,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -152,12 +153,11 @@ func FillHistory(t testing.TB, s *store.Store, far string, n int) (newest string
 		wave := 1 + 0.04*math.Sin(float64(at.Hour())/24*2*math.Pi) + 0.02*math.Sin(float64(i*i%97))
 		limiter := verdict.Bottleneck
 		level := 92e6
-		rtt := 0.0402
-		mss := 1448
+		rtt := 40200 * time.Microsecond
 		if i > 2*n/3 {
 			limiter = verdict.ReceiverWindow
 			level = 41e6
-			rtt = 0.0524
+			rtt = 52400 * time.Microsecond
 		}
 		doc := &printed.Measure{Peer: far, Directions: []printed.Direction{}, Header: printed.Header{
 			Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at, Envelope: &printed.Envelope{
@@ -165,11 +165,12 @@ func FillHistory(t testing.TB, s *store.Store, far string, n int) (newest string
 				Origin: printed.Manual, Outcome: printed.Done, PathKey: printed.Path{Far: far}.Key()}}}
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			bps := level * wave
-			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMinS: &rtt, Streams: []printed.Stream{}}
+			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMin: units.Duration(rtt),
+				Streams: []printed.Stream{}}
 			bytes := int64(bps / 8)
 			resent := int64(i % 50)
 			d.Bytes = &bytes
-			d.MSSBytes = &mss
+			d.MSSBytes = 1448
 			d.RetransmittedSegment = &resent
 			d.Limiter = limiter
 			d.Confidence = verdict.High

@@ -84,8 +84,8 @@ func NewEnvelope(doc record.Document, start time.Time, took time.Duration) *reco
 	if captured { // a capture's hosts are others
 		settings = nil
 	}
-	return &record.Envelope{ID: NewID(start), Origin: record.Manual, Outcome: record.Summarize(doc).Outcome, TookS: &seconds,
-		EndedAt: record.NsTime(start.Add(took).UnixNano()), ClockSynchronised: host.ClockSynchronised(),
+	return &record.Envelope{ID: NewID(start), Origin: record.Manual, Outcome: record.Summarize(doc).Outcome,
+		TookS: &seconds, EndedAt: record.NsTime(start.Add(took).UnixNano()), ClockSynchronised: host.ClockSynchronised(),
 		InForce: settings, Commit: build.This().Commit}
 }
 

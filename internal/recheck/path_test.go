@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/change"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // usual is a result of a path as it has been, with a little noise.
@@ -99,11 +100,12 @@ func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
 }
 
 func TestResultOfARecord(t *testing.T) {
-	bps, rtt, took, yes, mtu := 9e7, 0.02, 3.5, true, 1500
+	bps, took, yes := 9e7, 3.5, true
 	bytes := int64(33e6)
 	doc := &record.Measure{Far: &record.Host{Kernel: "Linux 6.1"}, Directions: []record.Direction{{
-		Direction: transfer.Up, GoodputBps: &bps, RTTMinS: &rtt, Bytes: &bytes, SACK: &yes, Timestamps: &yes,
-		PathMTUBytes: &mtu}}}
+		Direction: transfer.Up, GoodputBps: &bps, RTTMin: units.Duration(20 * time.Millisecond),
+		Bytes: &bytes, SACK: &yes, Timestamps: &yes,
+		PathMTUBytes: 1500}}}
 	doc.Envelope = &record.Envelope{ID: "x", Origin: record.Retest, Outcome: record.Done, TookS: &took}
 	r := ResultOf(doc)
 	if !r.Retest || r.Cost != (Cost{33e6, 3500 * time.Millisecond}) || len(r.Directions) != 1 ||

@@ -43,18 +43,15 @@ func ResultOf(doc *record.Measure) Result {
 }
 
 func directionOf(d *record.Direction) Direction {
-	out := Direction{Name: string(d.Direction), Limiter: string(d.Limiter)}
+	out := Direction{Name: string(d.Direction), RTTMin: time.Duration(d.RTTMin), Limiter: string(d.Limiter)}
 	if d.GoodputBps != nil {
 		out.GoodputBps = *d.GoodputBps
 	}
-	if d.RTTMinS != nil {
-		out.RTTMin = units.Seconds(*d.RTTMinS)
-	}
 	switch {
-	case d.PathMTUBytes != nil:
-		out.MTU = fmt.Sprintf("%d bytes", *d.PathMTUBytes)
-	case d.MSSBytes != nil:
-		out.MTU = fmt.Sprintf("%d bytes of payload", *d.MSSBytes)
+	case d.PathMTUBytes > 0:
+		out.MTU = fmt.Sprintf("%d bytes", d.PathMTUBytes)
+	case d.MSSBytes > 0:
+		out.MTU = fmt.Sprintf("%d bytes of payload", d.MSSBytes)
 	}
 	if d.SACK == nil || d.Timestamps == nil {
 		return out

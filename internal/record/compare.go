@@ -2,6 +2,7 @@ package record
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
@@ -26,18 +27,18 @@ type ComparedDirection struct {
 
 // ComparedWay is one of the two ways, over all its transfers.
 type ComparedWay struct {
-	Peer          string      `json:"peer"`
-	GoodputBps    *float64    `json:"goodput_bps,omitempty"`
-	CI95Bps       *[2]float64 `json:"ci95_bps,omitempty"`
-	GoodputsBps   []float64   `json:"goodputs_bps"`
-	Limiters      []string    `json:"limiters"` // of each transfer
-	MSSBytes      *int        `json:"mss_bytes,omitempty"`
-	PathMTUBytes  *int        `json:"path_mtu_bytes,omitempty"`
-	RTTMinS       *float64    `json:"rtt_min_s,omitempty"`
-	RTTMeanS      *float64    `json:"rtt_mean_s,omitempty"`
-	ResentRatio   *float64    `json:"retransmitted_ratio,omitempty"`
-	WindowBytes   *int        `json:"window_bytes,omitempty"`
-	InFlightBytes *int        `json:"in_flight_bytes,omitempty"`
-	NearCPURatio  *float64    `json:"near_host_cpu_ratio,omitempty"`
-	FarCPURatio   *float64    `json:"far_host_cpu_ratio,omitempty"`
+	Peer          string         `json:"peer"`
+	GoodputBps    *float64       `json:"goodput_bps,omitempty"`
+	CI95Bps       *[2]float64    `json:"ci95_bps,omitempty"`
+	GoodputsBps   []float64      `json:"goodputs_bps"`
+	Limiters      []string       `json:"limiters"` // of each transfer
+	MSSBytes      int            `json:"mss_bytes,omitempty"`
+	PathMTUBytes  int            `json:"path_mtu_bytes,omitempty"`
+	RTTMin        units.Duration `json:"rtt_min_s,omitzero"`
+	RTTMean       units.Duration `json:"rtt_mean_s,omitzero"`
+	ResentRatio   *float64       `json:"retransmitted_ratio,omitempty"`
+	WindowBytes   int            `json:"window_bytes,omitempty"`
+	InFlightBytes int            `json:"in_flight_bytes,omitempty"`
+	NearCPURatio  *float64       `json:"near_host_cpu_ratio,omitempty"`
+	FarCPURatio   *float64       `json:"far_host_cpu_ratio,omitempty"`
 }

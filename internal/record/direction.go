@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -15,19 +16,19 @@ type Direction struct {
 	DurationS            *float64           `json:"duration_s,omitempty"`
 	Bytes                *int64             `json:"bytes,omitempty"`
 	RetransmittedSegment *int64             `json:"retransmitted_segments,omitempty"`
-	RTTMinS              *float64           `json:"rtt_min_s,omitempty"`
-	RTTMeanS             *float64           `json:"rtt_mean_s,omitempty"`
-	// the connection's own, median once it had started up
-	RTTLoadedS  *float64 `json:"rtt_loaded_s,omitempty"`
-	Latency     *Latency `json:"latency_under_load,omitempty"`
-	MSSBytes    *int     `json:"mss_bytes,omitempty"`
-	WindowScale *int     `json:"window_scale,omitempty"`
+	RTTMin               units.Duration     `json:"rtt_min_s,omitzero"`
+	RTTMean              units.Duration     `json:"rtt_mean_s,omitzero"`
+	// RTTLoaded is the median RTT of the connection itself after its startup.
+	RTTLoaded   units.Duration `json:"rtt_loaded_s,omitzero"`
+	Latency     *Latency       `json:"latency_under_load,omitempty"`
+	MSSBytes    int            `json:"mss_bytes,omitempty"`
+	WindowScale *int           `json:"window_scale,omitempty"`
 	// What else the ends settled on, and the path MTU as the sender's kernel knew it.
 	SACK         *bool `json:"sack,omitempty"`
 	Timestamps   *bool `json:"timestamps,omitempty"`
-	PathMTUBytes *int  `json:"path_mtu_bytes,omitempty"`
+	PathMTUBytes int   `json:"path_mtu_bytes,omitempty"`
 	// ProbedMTUBytes is the largest packet that probes got through where larger ones vanish.
-	ProbedMTUBytes *int `json:"probed_mtu_bytes,omitempty"`
+	ProbedMTUBytes int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
 	Fix         []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
 	Windows     Windows      `json:"windows"`
@@ -92,8 +93,8 @@ type Interval struct {
 	Bytes      int64   `json:"bytes"`
 	GoodputBps float64 `json:"goodput_bps"`
 	// As the sender's kernel told at the interval's end, or last before it.
-	RTTS          *float64 `json:"rtt_s,omitempty"`
-	Retransmitted *int64   `json:"retransmitted_segments,omitempty"`
+	RTT           units.Duration `json:"rtt_s,omitzero"`
+	Retransmitted *int64         `json:"retransmitted_segments,omitempty"`
 }
 
 // CPU is what each end's program took, as shares of wall time: all of its threads

@@ -1,5 +1,7 @@
 package record
 
+import "github.com/fullpipe-net/fullpipe/internal/units"
+
 // Exec is what `exec` reports of a program's connections.
 type Exec struct {
 	Header
@@ -17,13 +19,13 @@ type ExecConnection struct {
 	Local  string `json:"local"`
 	Remote string `json:"remote"`
 	// Rule is the destination of the rule that the connection followed: "any" or a prefix.
-	Rule       string      `json:"rule,omitempty"`
-	LastedS    *float64    `json:"lasted_s,omitempty"`
-	Congestion string      `json:"congestion,omitempty"`
-	MSSBytes   *int        `json:"mss_bytes,omitempty"`
-	Windows    Windows     `json:"windows"`
-	Program    *ExecAsked  `json:"program,omitempty"`
-	Directions []Direction `json:"directions"`
+	Rule       string         `json:"rule,omitempty"`
+	Lasted     units.Duration `json:"lasted_s,omitzero"`
+	Congestion string         `json:"congestion,omitempty"`
+	MSSBytes   int            `json:"mss_bytes,omitempty"`
+	Windows    Windows        `json:"windows"`
+	Program    *ExecAsked     `json:"program,omitempty"`
+	Directions []Direction    `json:"directions"`
 	// Unseen says that the connection's payload could not be read.
 	Unseen bool `json:"unseen,omitempty"`
 }
@@ -31,6 +33,6 @@ type ExecConnection struct {
 // ExecAsked is what the program itself asked for.
 type ExecAsked struct {
 	Ignored            bool `json:"ignored"`
-	SendBufferBytes    *int `json:"send_buffer_bytes,omitempty"`
-	ReceiveBufferBytes *int `json:"receive_buffer_bytes,omitempty"`
+	SendBufferBytes    int  `json:"send_buffer_bytes,omitempty"`
+	ReceiveBufferBytes int  `json:"receive_buffer_bytes,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -215,11 +216,11 @@ func (o *iperf3Object) direction(d transfer.Direction, s *iperf3Span) Direction 
 			stream.Local = fmt.Sprintf("%s:%d", c.LocalHost, c.LocalPort)
 			stream.Remote = fmt.Sprintf("%s:%d", c.RemoteHost, c.RemotePort)
 		}
-		if rtt := one.Sender.MinRTT / 1e6; rtt > 0 && (out.RTTMinS == nil || rtt < *out.RTTMinS) {
-			out.RTTMinS = &rtt
+		if rtt := micros(one.Sender.MinRTT); rtt > 0 && (out.RTTMin == 0 || rtt < out.RTTMin) {
+			out.RTTMin = rtt
 		}
-		if mean := one.Sender.MeanRTT / 1e6; mean > 0 && out.RTTMeanS == nil {
-			out.RTTMeanS = &mean
+		if out.RTTMean == 0 {
+			out.RTTMean = max(micros(one.Sender.MeanRTT), 0)
 		}
 		if n := one.Sender.Retransmits; n != nil {
 			total := *n
@@ -232,6 +233,8 @@ func (o *iperf3Object) direction(d transfer.Direction, s *iperf3Span) Direction 
 	}
 	return out
 }
+
+func micros(v float64) units.Duration { return units.Duration(units.Seconds(v / 1e6)) }
 
 // datagrams is a test of UDP. The sum's rate is the sender's: what was lost is taken off.
 func (o *iperf3Object) datagrams(h Header, peer string, d transfer.Direction) (Document, error) {

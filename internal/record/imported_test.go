@@ -39,8 +39,8 @@ func TestImportedIperf3(t *testing.T) {
 		}
 		m := decoded.(*Measure)
 		d := &m.Directions[0]
-		if string(d.Direction) != c.want || *d.GoodputBps != 8000 || *d.RetransmittedSegment != 3 || *d.RTTMinS != 0.0201 ||
-			d.Limiter != "unknown" || m.Peer != "iperf3://far.example.net" || m.Outcome != Done {
+		if string(d.Direction) != c.want || *d.GoodputBps != 8000 || *d.RetransmittedSegment != 3 ||
+			d.RTTMin.Seconds() != 0.0201 || d.Limiter != "unknown" || m.Peer != "iperf3://far.example.net" || m.Outcome != Done {
 			t.Errorf("%s, reverse %d: %s", c.end, c.reverse, doc)
 		}
 	}

@@ -1,6 +1,10 @@
 package record
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
 
 // Summary is what lists show of a measured document.
 type Summary struct {
@@ -68,7 +72,7 @@ func (d *Compare) summarize(s *Summary) {
 	s.interrupt(d.Interrupted)
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{Direction: string(one.Direction), GoodputBps: one.First.GoodputBps, RTTMinS: one.First.RTTMinS,
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: one.First.GoodputBps, RTTMinS: secondsOf(one.First.RTTMin),
 			Limiter: string(one.Cause)})
 	}
 }
@@ -103,10 +107,7 @@ func (d *RFC6349) summarize(s *Summary) {
 	s.interrupt(d.Interrupted)
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		f := Figure{Direction: string(one.Direction)}
-		if one.RTT > 0 {
-			f.RTTMinS = new(one.RTT.Seconds())
-		}
+		f := Figure{Direction: string(one.Direction), RTTMinS: secondsOf(one.RTT)}
 		for j := range one.Tests {
 			if t := &one.Tests[j]; t.GoodputBps != nil && (f.GoodputBps == nil || *t.GoodputBps > *f.GoodputBps) {
 				f.GoodputBps = t.GoodputBps
@@ -140,15 +141,22 @@ func (s *Summary) add(f Figure) {
 }
 
 func (d *Direction) figure() Figure {
-	return Figure{Direction: string(d.Direction), GoodputBps: d.GoodputBps, RTTMinS: d.RTTMinS, Limiter: string(d.Limiter),
-		RetransmittedRatio: d.retransmitted()}
+	return Figure{Direction: string(d.Direction), GoodputBps: d.GoodputBps, RTTMinS: secondsOf(d.RTTMin),
+		Limiter: string(d.Limiter), RetransmittedRatio: d.retransmitted()}
 }
 
 // retransmitted returns retransmitted segments over the segments that the payload fills; nil if that is not known.
 func (d *Direction) retransmitted() *float64 {
-	if d.RetransmittedSegment == nil || d.Bytes == nil || d.MSSBytes == nil || *d.MSSBytes <= 0 ||
-		*d.Bytes < int64(*d.MSSBytes) {
+	if d.RetransmittedSegment == nil || d.Bytes == nil || d.MSSBytes <= 0 || *d.Bytes < int64(d.MSSBytes) {
 		return nil
 	}
-	return new(float64(*d.RetransmittedSegment) * float64(*d.MSSBytes) / float64(*d.Bytes))
+	return new(float64(*d.RetransmittedSegment) * float64(d.MSSBytes) / float64(*d.Bytes))
+}
+
+// secondsOf returns a time in seconds; nil for 0, which is not known.
+func secondsOf(d units.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	return new(d.Seconds())
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Tune is the object that `tune --json` prints.
@@ -55,18 +56,18 @@ type TuneDisturbed struct {
 
 // TunePath is what was learned of the path.
 type TunePath struct {
-	RTTMinS       *float64 `json:"rtt_min_s,omitempty"`
-	RTTLoadedS    *float64 `json:"rtt_loaded_s,omitempty"`
-	JitterS       *float64 `json:"jitter_s,omitempty"`
-	MSSBytes      *int     `json:"mss_bytes,omitempty"`
-	PathMTUBytes  *int     `json:"path_mtu_bytes,omitempty"`
-	WindowScale   *int     `json:"window_scale,omitempty"`
-	BottleneckBps *float64 `json:"bottleneck_bps,omitempty"`
-	CapacityBps   *float64 `json:"capacity_bps,omitempty"` // the same in payload
-	AtLeast       bool     `json:"at_least,omitempty"`
-	BDPBytes      *float64 `json:"bdp_bytes,omitempty"`
-	WindowBytes   *int     `json:"window_bytes,omitempty"`
-	Middlebox     []string `json:"middlebox,omitempty"`
+	RTTMin        units.Duration  `json:"rtt_min_s,omitzero"`
+	RTTLoaded     units.Duration  `json:"rtt_loaded_s,omitzero"`
+	Jitter        *units.Duration `json:"jitter_s,omitempty"`
+	MSSBytes      int             `json:"mss_bytes,omitempty"`
+	PathMTUBytes  int             `json:"path_mtu_bytes,omitempty"`
+	WindowScale   *int            `json:"window_scale,omitempty"`
+	BottleneckBps float64         `json:"bottleneck_bps,omitempty"`
+	CapacityBps   float64         `json:"capacity_bps,omitempty"` // the same in payload
+	AtLeast       bool            `json:"at_least,omitempty"`
+	BDPBytes      float64         `json:"bdp_bytes,omitempty"`
+	WindowBytes   int             `json:"window_bytes,omitempty"`
+	Middlebox     []string        `json:"middlebox,omitempty"`
 }
 
 // TuneMeasured is what repeated transfers gave: the typical one as `measure` has it,
@@ -83,8 +84,8 @@ type TuneTrial struct {
 	Reason         string  `json:"reason"`
 	Automatic      bool    `json:"automatic,omitempty"`
 	Remedy         string  `json:"remedy,omitempty"`
-	WindowBytes    *int    `json:"window_bytes,omitempty"` // asked
-	EffectiveBytes *int    `json:"effective_bytes,omitempty"`
+	WindowBytes    int     `json:"window_bytes,omitempty"` // asked
+	EffectiveBytes int     `json:"effective_bytes,omitempty"`
 	Clipped        bool    `json:"clipped,omitempty"`
 	GoodputBps     float64 `json:"goodput_bps"`
 	Limiter        string  `json:"limiter"`
@@ -95,16 +96,16 @@ type TuneTrial struct {
 // TuneChosen is what the loop ends with; with Automatic nothing is to be set.
 type TuneChosen struct {
 	Automatic          bool  `json:"automatic"`
-	WindowBytes        *int  `json:"window_bytes,omitempty"`
-	SendBufferBytes    *int  `json:"send_buffer_bytes,omitempty"`
-	ReceiveBufferBytes *int  `json:"receive_buffer_bytes,omitempty"`
+	WindowBytes        int   `json:"window_bytes,omitempty"`
+	SendBufferBytes    int   `json:"send_buffer_bytes,omitempty"`
+	ReceiveBufferBytes int   `json:"receive_buffer_bytes,omitempty"`
 	Shown              *bool `json:"shown,omitempty"`
 	// Name says in words what is changed.
-	Name              string   `json:"name,omitempty"`
-	CongestionControl string   `json:"congestion_control,omitempty"`
-	Streams           *int     `json:"streams,omitempty"`
-	PacingBps         *float64 `json:"pacing_bps,omitempty"`
-	MSSBytes          *int     `json:"mss_bytes,omitempty"`
+	Name              string  `json:"name,omitempty"`
+	CongestionControl string  `json:"congestion_control,omitempty"`
+	Streams           int     `json:"streams,omitempty"`
+	PacingBps         float64 `json:"pacing_bps,omitempty"`
+	MSSBytes          int     `json:"mss_bytes,omitempty"`
 }
 
 // TuneRemedy is a way to send that was measured in turn with another: with today's, or

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -101,8 +102,8 @@ type WatchedDirection struct {
 	Bytes              int64              `json:"bytes"`
 	GoodputBps         float64            `json:"goodput_bps"`
 	RetransmittedBytes int64              `json:"retransmitted_bytes,omitempty"`
-	RTTS               *float64           `json:"rtt_s,omitempty"`
-	RTTMinS            *float64           `json:"rtt_min_s,omitempty"`
+	RTT                units.Duration     `json:"rtt_s,omitzero"`
+	RTTMin             units.Duration     `json:"rtt_min_s,omitzero"`
 	// InFlightBytes is what was under way last, OfferedBytes the receiver's window then: the
 	// peer's where this end sends, else our own.
 	InFlightBytes int64 `json:"in_flight_bytes,omitempty"`

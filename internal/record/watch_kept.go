@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // WatchKept is what `watch --record` keeps of up to an hour: by the minute, and by groups of
@@ -43,7 +44,7 @@ type WatchGroupDirection struct {
 	Direction          transfer.Direction `json:"direction"`
 	Bytes              int64              `json:"bytes"`
 	RetransmittedBytes int64              `json:"retransmitted_bytes,omitempty"`
-	RTTMinS            *float64           `json:"rtt_min_s,omitempty"`
+	RTTMin             units.Duration     `json:"rtt_min_s,omitzero"`
 	// MovingS is the time of its connections that Shares divide. A limiter may be "network":
 	// congestion, bottleneck, pacing or a local queue, undivided.
 	MovingS float64            `json:"moving_s"`

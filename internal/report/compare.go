@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
@@ -27,8 +28,8 @@ func ComparedDirection(direction transfer.Direction, peers [2]string, sides [2]c
 
 func newWay(peer string, s *compare.Side) record.ComparedWay {
 	w := record.ComparedWay{Peer: peer, GoodputsBps: append([]float64{}, s.Goodputs...), Limiters: []string{},
-		MSSBytes: known(s.MSS), PathMTUBytes: known(s.PathMTU),
-		WindowBytes: known(s.Window), InFlightBytes: known(s.InFlight), NearCPURatio: s.NearCPU, FarCPURatio: s.FarCPU}
+		RTTMin: units.Duration(s.RTTMin), RTTMean: units.Duration(s.RTTMean), MSSBytes: s.MSS, PathMTUBytes: s.PathMTU,
+		WindowBytes: s.Window, InFlightBytes: s.InFlight, NearCPURatio: s.NearCPU, FarCPURatio: s.FarCPU}
 	goodput := stats.Estimate(s.Goodputs, 0.95)
 	w.GoodputBps = rate(goodput.Mid)
 	if len(s.Goodputs) > 1 {
@@ -36,12 +37,6 @@ func newWay(peer string, s *compare.Side) record.ComparedWay {
 	}
 	for _, v := range s.Verdicts {
 		w.Limiters = append(w.Limiters, string(v.Limiter))
-	}
-	if s.RTTMin > 0 {
-		w.RTTMinS = seconds(s.RTTMin)
-	}
-	if s.RTTMean > 0 {
-		w.RTTMeanS = seconds(s.RTTMean)
 	}
 	if ratio, ok := s.LossRatio(); ok {
 		w.ResentRatio = &ratio

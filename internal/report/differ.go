@@ -47,7 +47,7 @@ func directionFacts(all map[string]string, d *record.Direction) {
 	if d.RetransmittedSegment != nil {
 		all[name("segments sent again")] = fmt.Sprint(*d.RetransmittedSegment)
 	}
-	if d.PathMTUBytes != nil {
-		all[name("path MTU")] = fmt.Sprintf("%d bytes", *d.PathMTUBytes)
+	if d.PathMTUBytes > 0 {
+		all[name("path MTU")] = fmt.Sprintf("%d bytes", d.PathMTUBytes)
 	}
 }

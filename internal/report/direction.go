@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -33,7 +34,7 @@ func Host(e *transfer.End) *record.Host {
 // Direction describes one transfer and its verdict.
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
-		ProbedMTUBytes: known(r.ProbedMTU), Streams: []record.Stream{}}
+		ProbedMTUBytes: r.ProbedMTU, Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
 		d.Bytes = &received.Bytes
 		d.DurationS = seconds(received.Duration())
@@ -48,7 +49,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	}
 	if e := r.Sender(); e != nil {
 		senderSide(&d, e)
-		d.RTTLoadedS = told(e.LoadedRTT(startup.End))
+		d.RTTLoaded = units.Duration(e.LoadedRTT(startup.End))
 		d.Curves = newDirectionCurves(e)
 	}
 	if e := r.Receiver(); e != nil && len(e.Streams) > 0 {
@@ -80,7 +81,7 @@ func Intervals(intervals []transfer.Interval) (all []record.Interval) {
 			i.End-i.Start)}
 		if s := i.Sender; s != nil {
 			if s.Have&transfer.HaveRTT != 0 {
-				one.RTTS = seconds(s.RTT)
+				one.RTT = units.Duration(s.RTT)
 			}
 			if s.Have&transfer.HaveRetrans != 0 {
 				since := s.Retransmitted - resent
@@ -101,8 +102,8 @@ func senderSide(d *record.Direction, e *transfer.End) {
 		d.Windows.SendBuffer = record.NewBuffer(b)
 	}
 	if h := e.Streams[0].Handshake; h != nil {
-		d.PathMTUBytes = known(h.PathMTU)
-		d.MSSBytes = &h.MSS
+		d.PathMTUBytes = h.PathMTU
+		d.MSSBytes = h.MSS
 		d.SACK = &h.SACK
 		d.Timestamps = &h.Timestamps
 		if h.SendScale >= 0 {
@@ -115,8 +116,8 @@ func senderSide(d *record.Direction, e *transfer.End) {
 			d.RetransmittedSegment = &sum
 		}
 	}
-	d.RTTMinS = told(e.LeastRTT())
-	d.RTTMeanS = told(e.MeanRTT())
+	d.RTTMin = units.Duration(e.LeastRTT())
+	d.RTTMean = units.Duration(e.MeanRTT())
 }
 
 func streams(d *record.Direction, r *transfer.Result) {
@@ -175,25 +176,10 @@ func starved(d *record.Direction) bool {
 	return d.Limiter == verdict.CPU || d.Limiter == verdict.Mixed && slices.Contains(d.Candidates, verdict.CPU)
 }
 
-// told is a time that is known where it is not 0.
-func told(d time.Duration) *float64 {
-	if d == 0 {
-		return nil
-	}
-	return seconds(d)
-}
-
 func seconds(d time.Duration) *float64 { s := d.Seconds(); return &s }
 
 func rate(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-func known(v int) *int {
-	if v == 0 {
 		return nil
 	}
 	return &v
@@ -209,12 +195,9 @@ func Bps(bytes int64, span time.Duration) float64 {
 // factsOf returns what a direction and the transfer it describes say of the path and the ends.
 func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
-		RTTS: record.OrZero(d.RTTMinS)}
+		RTTS: d.RTTMin.Seconds(), MSSBytes: d.MSSBytes}
 	if d.Bytes != nil {
 		f.Bytes = *d.Bytes
-	}
-	if d.MSSBytes != nil {
-		f.MSSBytes = *d.MSSBytes
 	}
 	if r != nil {
 		f.Sender = systemOf(r.Sender())
@@ -224,8 +207,8 @@ func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	f.ReceiveBufferMax = fullMax(d.Windows.ReceiveBuffer)
 	if len(d.Streams) > 0 {
 		f.Congestion = d.Streams[0].Congestion
-		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes != nil {
-			f.PassingMTU = *d.ProbedMTUBytes
+		if remote, err := netip.ParseAddrPort(d.Streams[0].Remote); err == nil && d.ProbedMTUBytes > 0 {
+			f.PassingMTU = d.ProbedMTUBytes
 			f.PassingMSS = f.PassingMTU - model.HeadersTo(remote.Addr())
 		}
 	}

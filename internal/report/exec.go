@@ -5,6 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
@@ -24,22 +25,19 @@ func Exec(h record.Header, command []string, status int, cfg steer.Config, r *st
 func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) record.ExecConnection {
 	s := &c.Stream
 	out := record.ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(),
-		Congestion: s.Congestion,
+		Congestion: s.Congestion, Lasted: units.Duration(c.Lasted),
 		Windows: record.Windows{SendBuffer: record.NewBuffer(&s.SendBuffer),
 			ReceiveBuffer: record.NewBuffer(&s.ReceiveBuffer)},
 		Directions: []record.Direction{}, Unseen: !c.Seen()}
 	if c.Opened {
 		out.Role = "opened"
 	}
-	if c.Lasted > 0 {
-		out.LastedS = seconds(c.Lasted)
-	}
 	if s.Handshake != nil {
-		out.MSSBytes = &s.Handshake.MSS
+		out.MSSBytes = s.Handshake.MSS
 	}
 	if c.AskedSend > 0 || c.AskedReceive > 0 {
-		out.Program = &record.ExecAsked{Ignored: ignored, SendBufferBytes: known(c.AskedSend),
-			ReceiveBufferBytes: known(c.AskedReceive)}
+		out.Program = &record.ExecAsked{Ignored: ignored, SendBufferBytes: c.AskedSend,
+			ReceiveBufferBytes: c.AskedReceive}
 	}
 	var asked transfer.Socket
 	if c.Rule >= 0 && c.Rule < len(rules) {

@@ -23,6 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
@@ -131,9 +132,9 @@ func checkMeasured(t *testing.T, where string, d *record.Direction) {
 	if d.GoodputBps != nil && d.Bytes != nil && d.DurationS != nil {
 		atMost(t, where+": goodput", *d.GoodputBps**d.DurationS, 1.05*8*float64(*d.Bytes))
 	}
-	for _, loaded := range []*float64{d.RTTMeanS, d.RTTLoadedS} {
-		if loaded != nil && d.RTTMinS != nil {
-			atMost(t, where+": least round trip", *d.RTTMinS, 1.01**loaded)
+	for _, loaded := range []units.Duration{d.RTTMean, d.RTTLoaded} {
+		if loaded != 0 && d.RTTMin != 0 {
+			atMost(t, where+": least round trip", d.RTTMin.Seconds(), 1.01*loaded.Seconds())
 		}
 	}
 	checkVerdict(t, where, &d.Verdict)

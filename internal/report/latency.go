@@ -47,8 +47,8 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 		bytes := int64(*d.GoodputBps / 8 * added.Seconds())
 		out.QueueBytes = &bytes
 	}
-	if d.RTTLoadedS != nil && d.RTTMinS != nil {
-		own := *d.RTTLoadedS - *d.RTTMinS
+	if d.RTTLoaded > 0 && d.RTTMin > 0 {
+		own := (d.RTTLoaded - d.RTTMin).Seconds()
 		// In a queue that all share, one packet in twenty meets it at the least.
 		out.Separate = own > bloatFrom.Seconds() && *out.LoadedP95S-out.IdleS < own/3
 	}

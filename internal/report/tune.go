@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // System is a host that settings are planned for.
@@ -38,7 +39,7 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	for _, t := range d.Trials {
 		out.Trials = append(out.Trials, record.TuneTrial{Reason: text.TunePurpose(t.Purpose),
 			Automatic: t.Automatic, Remedy: t.Remedy,
-			WindowBytes: known(t.Asked), EffectiveBytes: known(t.Effective),
+			WindowBytes: t.Asked, EffectiveBytes: t.Effective,
 			Clipped:    t.Clipped,
 			GoodputBps: carried(t.Goodput), Limiter: string(t.Limiter), RetransmittedRatio: t.RetransmitRatio()})
 	}
@@ -81,12 +82,9 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	switch {
 	case d.Chosen != nil:
 		c := d.Chosen
-		out.Chosen = &record.TuneChosen{WindowBytes: known(c.Window), SendBufferBytes: known(c.SendBuffer),
-			ReceiveBufferBytes: known(c.ReceiveBuffer), Shown: &d.Shown, Name: c.String(),
-			CongestionControl: c.Congestion, Streams: known(c.Streams), MSSBytes: known(c.MSS)}
-		if c.PacingBps > 0 {
-			out.Chosen.PacingBps = rate(c.PacingBps)
-		}
+		out.Chosen = &record.TuneChosen{WindowBytes: c.Window, SendBufferBytes: c.SendBuffer,
+			ReceiveBufferBytes: c.ReceiveBuffer, Shown: &d.Shown, Name: c.String(),
+			CongestionControl: c.Congestion, Streams: c.Streams, PacingBps: c.PacingBps, MSSBytes: c.MSS}
 		out.Settings = settings(d, near, far)
 	case d.Verdict == search.NoChange:
 		out.Chosen = &record.TuneChosen{Automatic: true}
@@ -116,23 +114,18 @@ func newTuneDisturbed(u *tune.Disturbed) *record.TuneDisturbed {
 }
 
 func newTunePath(p *tune.Path) record.TunePath {
-	out := record.TunePath{MSSBytes: known(p.MSS), PathMTUBytes: known(p.MTU), AtLeast: p.AtLeast,
-		WindowBytes: known(p.Window),
-		Middlebox:   p.Middlebox}
+	out := record.TunePath{RTTMin: units.Duration(p.RTT), RTTLoaded: units.Duration(p.LoadedRTT), MSSBytes: p.MSS,
+		PathMTUBytes: p.MTU, AtLeast: p.AtLeast, WindowBytes: p.Window, Middlebox: p.Middlebox}
 	if p.RTT > 0 {
-		out.RTTMinS = seconds(p.RTT)
-		out.JitterS = seconds(p.Jitter)
-	}
-	if p.LoadedRTT > 0 {
-		out.RTTLoadedS = seconds(p.LoadedRTT)
+		out.Jitter = new(units.Duration(p.Jitter))
 	}
 	if p.Scale >= 0 {
 		out.WindowScale = &p.Scale
 	}
 	if p.CapacityBps > 0 {
-		out.BottleneckBps = rate(p.BottleneckBps)
-		out.CapacityBps = rate(p.CapacityBps)
-		out.BDPBytes = rate(p.BDPBytes)
+		out.BottleneckBps = p.BottleneckBps
+		out.CapacityBps = p.CapacityBps
+		out.BDPBytes = p.BDPBytes
 	}
 	return out
 }

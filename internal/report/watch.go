@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -45,14 +46,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			f := &s.Flows[j]
 			d := record.WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,
 				GoodputBps: float64(f.Bytes) * 8 / max(length, 1e-9), RetransmittedBytes: max(f.Resent, 0),
-				InFlightBytes: f.InFlight, OfferedBytes: f.Offered}
-			if f.RTT > 0 {
-				d.RTTS = seconds(f.RTT)
-			}
-			if f.MinRTT > 0 {
-				d.RTTMinS = seconds(f.MinRTT)
-			}
-			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}
+				RTT: units.Duration(f.RTT), RTTMin: units.Duration(f.MinRTT), InFlightBytes: f.InFlight, OfferedBytes: f.Offered}
+			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: d.RTTMin.Seconds(), Congestion: s.Congestion}
 			if f.Direction == transfer.Up {
 				facts.Sender = system
 			} else {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -28,10 +29,7 @@ func WatchMinute(m *watch.Minute, began time.Duration) record.WatchMinute {
 				continue
 			}
 			way := record.WatchGroupDirection{Direction: d, Bytes: w.Bytes, RetransmittedBytes: w.Resent,
-				Shares: map[string]float64{}}
-			if w.MinRTT > 0 {
-				way.RTTMinS = seconds(w.MinRTT)
-			}
+				RTTMin: units.Duration(w.MinRTT), Shares: map[string]float64{}}
 			for _, s := range w.Limited {
 				way.MovingS += s
 			}

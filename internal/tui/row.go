@@ -149,12 +149,8 @@ func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
 	if d.Bytes > 0 {
 		r.resent = float64(d.RetransmittedBytes) / float64(d.Bytes)
 	}
-	if d.RTTS != nil {
-		r.rtt = *d.RTTS
-	}
-	if d.RTTMinS != nil {
-		r.least = *d.RTTMinS
-	}
+	r.rtt = d.RTT.Seconds()
+	r.least = d.RTTMin.Seconds()
 	return r
 }
 

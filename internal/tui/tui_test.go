@@ -6,24 +6,26 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // watched is a period in which so many bit/s went to and came from a few far ends.
 func watched(rates ...float64) *record.Watch {
-	trip, least := 0.074, 0.040
 	one := func(program, local, remote string, way transfer.Direction, bps float64,
 		shares verdict.Shares) record.WatchedConnection {
 		limiter := shares.Top()[0]
 		return record.WatchedConnection{Local: local, Remote: remote, PID: 7, Program: program, SendBufferBytes: 64 << 10,
 			FollowedS: 90, Directions: []record.WatchedDirection{{Direction: way, Bytes: int64(bps / 4), GoodputBps: bps,
-				RetransmittedBytes: int64(bps / 400), RTTS: &trip, RTTMinS: &least, OfferedBytes: 128 << 10,
+				RetransmittedBytes: int64(bps / 400), RTT: units.Duration(74 * time.Millisecond),
+				RTTMin: units.Duration(40 * time.Millisecond), OfferedBytes: 128 << 10,
 				Verdict: verdict.Verdict{Limiter: limiter, Confidence: verdict.Medium, Shares: shares}}}}
 	}
 	full := verdict.Shares{verdict.Bottleneck: 0.75, verdict.SlowStart: 0.25}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // served is a server with a history of one path, whose newest result's id and key are told.
@@ -47,8 +48,8 @@ func served(t testing.TB, cfg Config) (s *Server, id, key string) {
 
 // measured is a record of a path.
 func measured(at time.Time, n int, far string, bps float64) *record.Measure {
-	rtt := 0.04
-	d := record.Direction{Direction: "up", GoodputBps: &bps, RTTMinS: &rtt, Streams: []record.Stream{}}
+	d := record.Direction{Direction: "up", GoodputBps: &bps, RTTMin: units.Duration(40 * time.Millisecond),
+		Streams: []record.Stream{}}
 	d.Limiter = "bottleneck"
 	return &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
 		Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n), byte(n >> 8), byte(n >> 16)}),

@@ -11,9 +11,9 @@ func Direction(d *record.Direction) {
 	s := scope{}
 	s.add("goodput_bps", d.GoodputBps)
 	s.add("duration_s", d.DurationS)
-	s.add("rtt_min_s", d.RTTMinS)
-	s.add("rtt_mean_s", d.RTTMeanS)
-	s.add("rtt_loaded_s", d.RTTLoadedS)
+	s.addTime("rtt_min_s", d.RTTMin)
+	s.addTime("rtt_mean_s", d.RTTMean)
+	s.addTime("rtt_loaded_s", d.RTTLoaded)
 	if d.GoodputBps != nil {
 		s["stream_bps"] = *d.GoodputBps / float64(max(len(d.Streams), 1))
 	}
@@ -38,8 +38,8 @@ func Direction(d *record.Direction) {
 	}
 	finish(&d.Verdict, d.Fix, s, drop{"goodput_bps": func() { d.GoodputBps = nil },
 		"steady_goodput_bps": func() { d.SteadyGoodputBps = nil },
-		"rtt_mean_s":         func() { d.RTTMeanS = nil },
-		"rtt_loaded_s":       func() { d.RTTLoadedS = nil },
+		"rtt_mean_s":         func() { d.RTTMean = 0 },
+		"rtt_loaded_s":       func() { d.RTTLoaded = 0 },
 		"latency":            func() { d.Latency = nil },
 		"intervals":          func() { d.Intervals = nil }})
 }
@@ -65,9 +65,9 @@ func Captured(d *record.CapturedDirection, lasted float64) {
 // Watched checks one direction of a watched connection.
 func Watched(d *record.WatchedDirection) {
 	s := scope{"goodput_bps": d.GoodputBps, "stream_bps": d.GoodputBps}
-	s.add("rtt_min_s", d.RTTMinS)
-	s.add("rtt_s", d.RTTS)
-	finish(&d.Verdict, d.Fix, s, drop{"rtt_s": func() { d.RTTS = nil }})
+	s.addTime("rtt_min_s", d.RTTMin)
+	s.addTime("rtt_s", d.RTT)
+	finish(&d.Verdict, d.Fix, s, drop{"rtt_s": func() { d.RTT = 0 }})
 }
 
 // carries adds the bytes that packets or acknowledgements show, and their rate; 0 is not known.

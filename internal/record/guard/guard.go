@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -40,6 +41,13 @@ type scope map[string]float64
 func (s scope) add(name string, value *float64) {
 	if value != nil {
 		s[name] = *value
+	}
+}
+
+// addTime adds a time that is known where it is not 0.
+func (s scope) addTime(name string, t units.Duration) {
+	if t != 0 {
+		s[name] = t.Seconds()
 	}
 }
 

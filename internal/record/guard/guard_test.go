@@ -2,8 +2,10 @@ package guard
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -89,14 +91,13 @@ func TestDirection_RemovesFigures(t *testing.T) {
 	took := 1.0
 	goodput := 8e6
 	steady := 23.5e6
-	least := 0.04
-	loaded := 0.02
 	d := record.Direction{Bytes: &bytes, DurationS: &took, GoodputBps: &goodput, SteadyGoodputBps: &steady,
-		Startup: &record.Startup{DurationS: 0.5}, RTTMinS: &least, RTTLoadedS: &loaded,
+		Startup: &record.Startup{DurationS: 0.5}, RTTMin: units.Duration(40 * time.Millisecond),
+		RTTLoaded: units.Duration(20 * time.Millisecond),
 		Intervals: []record.Interval{{EndS: 0.5, Bytes: 5e6, GoodputBps: 80e6}}}
 	Direction(&d)
-	if d.GoodputBps == nil || d.SteadyGoodputBps != nil || d.RTTLoadedS != nil || d.Intervals != nil {
-		t.Errorf("%v, %v, %v, %v", d.GoodputBps, d.SteadyGoodputBps, d.RTTLoadedS, d.Intervals)
+	if d.GoodputBps == nil || d.SteadyGoodputBps != nil || d.RTTLoaded != 0 || d.Intervals != nil {
+		t.Errorf("%v, %v, %v, %v", d.GoodputBps, d.SteadyGoodputBps, d.RTTLoaded, d.Intervals)
 	}
 }
 
@@ -104,14 +105,14 @@ func TestLoops_RemoveFigures(t *testing.T) {
 	capacity := 19e6
 	high := 23.5e6
 	middle := 18.8e6
-	tune := record.TuneDirection{Path: record.TunePath{CapacityBps: &capacity, BottleneckBps: &capacity},
+	tune := record.TuneDirection{Path: record.TunePath{CapacityBps: capacity, BottleneckBps: capacity},
 		Before: record.TuneMeasured{MedianBps: middle, CI95Bps: &[2]float64{14e6, high}}}
-	if Tune(&tune); tune.Before.CI95Bps != nil || tune.Path.CapacityBps == nil {
+	if Tune(&tune); tune.Before.CI95Bps != nil || tune.Path.CapacityBps == 0 {
 		t.Errorf("%v, %v", tune.Before.CI95Bps, tune.Path.CapacityBps)
 	}
 	tune.Trials = []record.TuneTrial{{GoodputBps: high}}
-	if Tune(&tune); tune.Path.CapacityBps != nil || tune.Path.BottleneckBps != nil {
-		t.Errorf("%v", *tune.Path.CapacityBps)
+	if Tune(&tune); tune.Path.CapacityBps != 0 || tune.Path.BottleneckBps != 0 {
+		t.Errorf("%v", tune.Path.CapacityBps)
 	}
 	line := record.RFC6349Direction{Bottleneck: record.RFC6349Bottleneck{Bps: 20e6},
 		Tests: []record.RFC6349Test{{GoodputBps: &high, CI95Bps: &[2]float64{high, high}},

@@ -12,10 +12,10 @@ func Tune(d *record.TuneDirection) {
 		measured = append(measured, d.After)
 	}
 	s := scope{}
-	s.add("rtt_min_s", p.RTTMinS)
-	s.add("rtt_loaded_s", p.RTTLoadedS)
-	if !p.AtLeast {
-		s.add("capacity_bps", p.CapacityBps)
+	s.addTime("rtt_min_s", p.RTTMin)
+	s.addTime("rtt_loaded_s", p.RTTLoaded)
+	if !p.AtLeast && p.CapacityBps > 0 {
+		s["capacity_bps"] = p.CapacityBps
 	}
 	for _, m := range measured {
 		s["goodput_bps"] = max(s["goodput_bps"], m.MedianBps)
@@ -26,7 +26,7 @@ func Tune(d *record.TuneDirection) {
 	if f := d.File; f != nil && f.AfterS > 0 && f.BeforeS > 0 {
 		s["file_bps"] = float64(f.Bytes) * 8 / min(f.AfterS, f.BeforeS)
 	}
-	remove := drop{"rtt_loaded_s": func() { p.RTTLoadedS = nil },
+	remove := drop{"rtt_loaded_s": func() { p.RTTLoaded = 0 },
 		"file_bps":     func() { d.File = nil },
 		"capacity_bps": func() { dropCapacity(p) }}
 	broken := check(loopRelations, s, remove)
@@ -37,9 +37,9 @@ func Tune(d *record.TuneDirection) {
 }
 
 func dropCapacity(p *record.TunePath) {
-	p.BottleneckBps = nil
-	p.CapacityBps = nil
-	p.BDPBytes = nil
+	p.BottleneckBps = 0
+	p.CapacityBps = 0
+	p.BDPBytes = 0
 }
 
 // checkInterval removes an interval whose end exceeds the capacity of the path.

@@ -13,7 +13,7 @@ func TestLoopRelations_EachRemovesItsFigures(t *testing.T) {
 	defer func() { loopRelations = table }()
 	sound := func() *record.TuneDirection {
 		d := &record.TuneDirection{
-			Path:   record.TunePath{CapacityBps: new(20e6), BottleneckBps: new(20e6), RTTMinS: new(0.04), RTTLoadedS: new(0.05)},
+			Path:   record.TunePath{CapacityBps: 20e6, BottleneckBps: 20e6, RTTMin: ms(40), RTTLoaded: ms(50)},
 			File:   &record.TuneFile{Bytes: 10e6, BeforeS: 8, AfterS: 5},
 			Before: record.TuneMeasured{MedianBps: 10e6, CI95Bps: &[2]float64{9e6, 11e6}}}
 		d.Before.Verdict = verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.High}
@@ -38,7 +38,7 @@ func TestLoopRelations_EachRemovesItsFigures(t *testing.T) {
 				d.File = nil
 			}
 		},
-		"rtt_min_s>rtt_loaded_s": func(d *record.TuneDirection, gone bool) { d.Path.RTTLoadedS = unless(gone, 0.05/3) },
+		"rtt_min_s>rtt_loaded_s": func(d *record.TuneDirection, gone bool) { d.Path.RTTLoaded = unless(gone, ms(50)/3) },
 	} {
 		for _, relations := range [][]relation{table, without(table, name)} {
 			loopRelations = relations

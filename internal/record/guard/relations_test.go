@@ -4,9 +4,11 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -159,14 +161,14 @@ func TestDirectionRelations_EachRemovesItsFigures(t *testing.T) {
 	}
 	measured := func() *record.Direction {
 		return &record.Direction{Bytes: new(int64(10e6)), DurationS: new(10.0), GoodputBps: new(8e6),
-			SteadyGoodputBps: new(8e6), Startup: &record.Startup{DurationS: 1}, RTTMinS: new(0.04), RTTMeanS: new(0.05),
-			RTTLoadedS: new(0.05), Latency: &record.Latency{LoadedS: new(0.05), LoadedP95S: new(0.06),
+			SteadyGoodputBps: new(8e6), Startup: &record.Startup{DurationS: 1}, RTTMin: ms(40), RTTMean: ms(50),
+			RTTLoaded: ms(50), Latency: &record.Latency{LoadedS: new(0.05), LoadedP95S: new(0.06),
 				LoadedLargestS: new(0.07)},
 			Intervals: []record.Interval{{EndS: 5, Bytes: 5e6, GoodputBps: 8e6}},
 			Verdict:   verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.High}}
 	}
 	watched := func() *record.WatchedDirection {
-		return &record.WatchedDirection{GoodputBps: 8e6, RTTMinS: new(0.04), RTTS: new(0.05),
+		return &record.WatchedDirection{GoodputBps: 8e6, RTTMin: ms(40), RTT: ms(50),
 			Verdict: verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.High}}
 	}
 	for name, change := range map[string]struct {
@@ -181,15 +183,15 @@ func TestDirectionRelations_EachRemovesItsFigures(t *testing.T) {
 			d.SteadyGoodputBps = scaled(d.SteadyGoodputBps, gone)
 		}},
 		"rtt_min_s>rtt_mean_s": {measured: func(d *record.Direction, gone bool) {
-			d.RTTMeanS = unless(gone, 0.05/3)
+			d.RTTMean = unless(gone, ms(50)/3)
 		}},
 		"rtt_min_s>rtt_loaded_s": {measured: func(d *record.Direction, gone bool) {
-			d.RTTLoadedS = unless(gone, 0.05/3)
+			d.RTTLoaded = unless(gone, ms(50)/3)
 		}},
 		"rtt_min_s>rtt_max_s": {captured: func(d *record.CapturedDirection, gone bool) {
-			d.RTTMaxS = unless(gone, 0.06/3)
+			d.RTTMaxS = unless(gone, new(0.06/3))
 		}},
-		"rtt_min_s>rtt_s": {watched: func(d *record.WatchedDirection, gone bool) { d.RTTS = unless(gone, 0.05/3) }},
+		"rtt_min_s>rtt_s": {watched: func(d *record.WatchedDirection, gone bool) { d.RTT = unless(gone, ms(50)/3) }},
 		"latency_loaded_s>latency_p95_s": {measured: func(d *record.Direction, gone bool) {
 			d.Latency.LoadedS = new(0.15)
 			if gone {
@@ -287,11 +289,13 @@ func lowered(v *verdict.Verdict, removed bool) {
 }
 
 // scaled returns three times a figure, nil where it is gone.
-func scaled(figure *float64, gone bool) *float64 { return unless(gone, 3**figure) }
+func scaled(figure *float64, gone bool) *float64 { return unless(gone, new(3**figure)) }
 
-func unless(gone bool, figure float64) *float64 {
+func unless[T *float64 | units.Duration](gone bool, figure T) (none T) {
 	if gone {
-		return nil
+		return none
 	}
-	return &figure
+	return figure
 }
+
+func ms(n time.Duration) units.Duration { return units.Duration(n * time.Millisecond) }

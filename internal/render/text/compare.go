@@ -38,8 +38,8 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 		{"limited by", comparedWayLimiterText},
 		{"segment", func(w *record.ComparedWay) string { return bytesText(w.MSSBytes) }},
 		{"path MTU", func(w *record.ComparedWay) string { return bytesText(w.PathMTUBytes) }},
-		{"least round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMinS) }},
-		{"mean round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMeanS) }},
+		{"least round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMin) }},
+		{"mean round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMean) }},
 		{"sent again", func(w *record.ComparedWay) string { return shareText(w.ResentRatio, "%.2g %%") }},
 		{"near host busy", func(w *record.ComparedWay) string { return shareText(w.NearCPURatio, "%.0f %%") }},
 		{"far host busy", func(w *record.ComparedWay) string { return shareText(w.FarCPURatio, "%.0f %%") }},
@@ -102,18 +102,18 @@ func comparedWayLimiterText(w *record.ComparedWay) string {
 	return verdict.Join(shares.Top(), ", ")
 }
 
-func bytesText(v *int) string {
-	if v == nil {
+func bytesText(v int) string {
+	if v == 0 {
 		return notKnown
 	}
-	return fmt.Sprintf("%d bytes", *v)
+	return fmt.Sprintf("%d bytes", v)
 }
 
-func timeText(v *float64) string {
-	if v == nil {
+func timeText(d units.Duration) string {
+	if d == 0 {
 		return notKnown
 	}
-	return SecondsText(*v)
+	return d.String()
 }
 
 func shareText(v *float64, format string) string {

@@ -44,8 +44,8 @@ func measureCSV(w io.Writer, m *record.Measure) error {
 		d := &m.Directions[i]
 		out.Write([]string{m.Peer, string(d.Direction), m.StartedAt.Format(csvTime), known(d.GoodputBps),
 			known(d.SteadyGoodputBps),
-			known(d.DurationS), known(d.Bytes), known(d.RetransmittedSegment), known(d.RTTMinS), known(d.RTTMeanS),
-			known(d.MSSBytes),
+			known(d.DurationS), known(d.Bytes), known(d.RetransmittedSegment), figure(d.RTTMin.Seconds()),
+			figure(d.RTTMean.Seconds()), figure(d.MSSBytes),
 			string(d.Limiter), d.Subtype, string(d.Confidence)})
 	}
 	out.Flush()
@@ -70,6 +70,14 @@ func measureUDPCSV(w io.Writer, m *record.MeasureUDP) error {
 }
 
 const csvTime = "2006-01-02T15:04:05.000Z"
+
+// figure is a figure in full, or nothing for 0, which is not known.
+func figure[T int | float64](v T) string {
+	if v <= 0 {
+		return ""
+	}
+	return known(&v)
+}
 
 // known is a figure in full, or nothing.
 func known[T int | int64 | float64](v *T) string {

@@ -3,15 +3,16 @@ package text
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func TestExecText(t *testing.T) {
-	number := func(v int) *int { return &v }
 	bytes, small := int64(5<<20), int64(400)
-	rate, lasted := 20.4e6, 2.0
+	rate := 20.4e6
 	limited := verdict.Verdict{Limiter: verdict.SendBuffer, Confidence: verdict.High,
 		Shares: verdict.Shares{verdict.SendBuffer: 1}}
 	e := record.Exec{Command: []string{"rsync", "-a", "big/", "host:"}, ElapsedS: 2, ProcessesLeft: 1,
@@ -19,10 +20,10 @@ func TestExecText(t *testing.T) {
 			{Role: "opened", Remote: "192.0.2.1:22", Congestion: "bbr",
 				Windows: record.Windows{SendBuffer: &record.Buffer{Automatic: true},
 					ReceiveBuffer: &record.Buffer{Automatic: true}}},
-			{Role: "accepted", Remote: "192.0.2.7:51234", LastedS: &lasted, Congestion: "cubic",
+			{Role: "accepted", Remote: "192.0.2.7:51234", Lasted: units.Duration(2 * time.Second), Congestion: "cubic",
 				Windows: record.Windows{SendBuffer: &record.Buffer{RequestedBytes: 16 << 20, GrantedBytes: 8 << 20,
 					Clipped: true}, ReceiveBuffer: &record.Buffer{Automatic: true}},
-				Program: &record.ExecAsked{Ignored: true, SendBufferBytes: number(1 << 16)},
+				Program: &record.ExecAsked{Ignored: true, SendBufferBytes: 1 << 16},
 				Directions: []record.Direction{{Direction: "up", Bytes: &bytes, GoodputBps: &rate, Verdict: limited},
 					{Direction: "down", Bytes: &small, Verdict: verdict.Verdict{Limiter: verdict.Unknown}}}},
 		}}

@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 func TestLatencyWords(t *testing.T) {
@@ -41,7 +42,8 @@ func TestLatencyWords(t *testing.T) {
 		"never got faster": {&transfer.Latency{Method: "echo", Idle: ms(50), Loaded: ms(40)}, .04, .04, record.NoBloat,
 			[]string{"the load adds less than 1 ms"}},
 	} {
-		d := record.Direction{GoodputBps: &goodput, RTTMinS: &c.ownMin, RTTLoadedS: &c.own}
+		d := record.Direction{GoodputBps: &goodput, RTTMin: units.Duration(units.Seconds(c.ownMin)),
+			RTTLoaded: units.Duration(units.Seconds(c.own))}
 		l := report.Latency(c.l, &d)
 		d.Latency = l
 		var out strings.Builder

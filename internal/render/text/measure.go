@@ -58,13 +58,13 @@ func writeDirection(w io.Writer, d *record.Direction) {
 	if said := doIf(d.Fix, d.Verdict); said != "" {
 		t.row("do", said)
 	}
-	if d.RTTMinS != nil {
-		text := SecondsText(*d.RTTMinS) + " least"
+	if d.RTTMin > 0 {
+		text := d.RTTMin.String() + " least"
 		switch {
-		case d.RTTLoadedS != nil:
-			text += ", " + SecondsText(*d.RTTLoadedS) + " under load"
-		case d.RTTMeanS != nil:
-			text += ", " + SecondsText(*d.RTTMeanS) + " mean during the transfer"
+		case d.RTTLoaded > 0:
+			text += ", " + d.RTTLoaded.String() + " under load"
+		case d.RTTMean > 0:
+			text += ", " + d.RTTMean.String() + " mean during the transfer"
 		}
 		t.row("round trip", text)
 	}

@@ -107,37 +107,37 @@ func confidenceText(ci *[2]float64) string {
 
 func tunePathRows(p *record.TunePath, t *table) {
 	var trip []string
-	if p.RTTMinS != nil {
-		trip = append(trip, "round trip "+SecondsText(*p.RTTMinS))
-		if p.JitterS != nil && *p.JitterS > 0.02**p.RTTMinS {
-			trip = append(trip, "jitter "+SecondsText(*p.JitterS))
+	if p.RTTMin > 0 {
+		trip = append(trip, "round trip "+p.RTTMin.String())
+		if p.Jitter != nil && p.Jitter.Seconds() > 0.02*p.RTTMin.Seconds() {
+			trip = append(trip, "jitter "+p.Jitter.String())
 		}
 	}
-	if p.RTTLoadedS != nil {
-		trip = append(trip, SecondsText(*p.RTTLoadedS)+" under load")
+	if p.RTTLoaded > 0 {
+		trip = append(trip, p.RTTLoaded.String()+" under load")
 	}
-	if p.MSSBytes != nil {
-		trip = append(trip, fmt.Sprintf("MSS %d", *p.MSSBytes))
+	if p.MSSBytes > 0 {
+		trip = append(trip, fmt.Sprintf("MSS %d", p.MSSBytes))
 	}
-	if p.PathMTUBytes != nil {
-		trip = append(trip, fmt.Sprintf("path MTU %d", *p.PathMTUBytes))
+	if p.PathMTUBytes > 0 {
+		trip = append(trip, fmt.Sprintf("path MTU %d", p.PathMTUBytes))
 	}
 	t.row("path", strings.Join(trip, ", "))
-	if p.BottleneckBps == nil || p.CapacityBps == nil || p.BDPBytes == nil || p.WindowBytes == nil {
+	if p.BottleneckBps == 0 || p.CapacityBps == 0 || p.BDPBytes == 0 || p.WindowBytes == 0 {
 		return
 	}
 	carries := "carries "
 	if p.AtLeast {
 		carries = "carries at least "
 	}
-	t.row("", fmt.Sprintf("%s%s at the IP layer, %s of payload", carries, units.Rate(*p.BottleneckBps),
-		units.Rate(*p.CapacityBps)))
+	t.row("", fmt.Sprintf("%s%s at the IP layer, %s of payload", carries, units.Rate(p.BottleneckBps),
+		units.Rate(p.CapacityBps)))
 	segments := ""
-	if p.MSSBytes != nil && *p.MSSBytes > 0 {
-		segments = fmt.Sprintf(" = %d × %d", *p.WindowBytes / *p.MSSBytes, *p.MSSBytes)
+	if p.MSSBytes > 0 {
+		segments = fmt.Sprintf(" = %d × %d", p.WindowBytes/p.MSSBytes, p.MSSBytes)
 	}
-	t.row("", fmt.Sprintf("so %s have to be in flight; the model's window is %s%s", units.Size(*p.BDPBytes),
-		units.Size(*p.WindowBytes).Exact(), segments))
+	t.row("", fmt.Sprintf("so %s have to be in flight; the model's window is %s%s", units.Size(p.BDPBytes),
+		units.Size(p.WindowBytes).Exact(), segments))
 }
 
 func tuneMeasuredText(m *record.TuneMeasured) string {
@@ -156,8 +156,8 @@ func tuneVerdict(d *record.TuneDirection) string {
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic:
 		name := d.Chosen.Name
-		if d.Chosen.CongestionControl == "" && d.Chosen.Streams == nil && d.Chosen.WindowBytes != nil {
-			name = "a window of " + units.Size(*d.Chosen.WindowBytes).Exact()
+		if d.Chosen.CongestionControl == "" && d.Chosen.Streams == 0 && d.Chosen.WindowBytes > 0 {
+			name = "a window of " + units.Size(d.Chosen.WindowBytes).Exact()
 		}
 		return name + ": " + d.Reason
 	case d.Verdict == search.NoChange:

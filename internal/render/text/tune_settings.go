@@ -121,11 +121,11 @@ func settingLines(d *record.TuneDirection, host, role string) (lines []settingLi
 		buffer = d.Chosen.SendBufferBytes
 	}
 	addBuffer := func() {
-		if buffer != nil {
-			lines = append(lines, settingLine{remedy.LargerWindows, record.ByProgram, option, strconv.Itoa(*buffer),
+		if buffer > 0 {
+			lines = append(lines, settingLine{remedy.LargerWindows, record.ByProgram, option, strconv.Itoa(buffer),
 				"in a program that sets its own, before connect() or listen()"})
 		}
-		buffer = nil
+		buffer = 0
 	}
 	for _, s := range d.Settings {
 		if s.Host != host {

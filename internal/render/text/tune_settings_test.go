@@ -18,29 +18,29 @@ func TestTuneSettings_MarkAlternatives(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name     string
-		buffer   *int
+		buffer   int
 		settings []record.TuneSetting
 		want     []string
 	}{
-		{"window by the host, a program or streams", &buffer, []record.TuneSetting{
+		{"window by the host, a program or streams", buffer, []record.TuneSetting{
 			one(remedy.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
 			one(remedy.LargerWindows, record.ByProgram, "net.core.wmem_max", "20971520"),
 			one(remedy.LargerWindows, record.ByStreams, "connections at once", "4")},
 			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520",
 				"  with net.core.wmem_max = 20971520", "or connections at once = 4"}},
-		{"old Windows: scaling is needed in any case", &buffer, []record.TuneSetting{
+		{"old Windows: scaling is needed in any case", buffer, []record.TuneSetting{
 			one(remedy.WindowScaling, record.ByHost, "Tcp1323Opts", "1"),
 			one(remedy.LargerWindows, record.ByHost, "TcpWindowSize", "20971520"),
 			one(remedy.LargerWindows, record.ByHost, "GlobalMaxTcpWindowSize", "20971520")},
 			[]string{"Tcp1323Opts = 1", "TcpWindowSize = 20971520", "GlobalMaxTcpWindowSize = 20971520",
 				"or SO_SNDBUF = 20971520"}},
-		{"window and congestion control", &buffer, []record.TuneSetting{
+		{"window and congestion control", buffer, []record.TuneSetting{
 			one(remedy.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
 			one(remedy.OtherControl, record.ByProgram, "TCP_CONGESTION", "bbr"),
 			one(remedy.OtherControl, record.ByRoute, "congctl", "bbr")},
 			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520", "TCP_CONGESTION = bbr",
 				"or congctl = bbr"}},
-		{"a document without alternatives", &buffer, []record.TuneSetting{
+		{"a document without alternatives", buffer, []record.TuneSetting{
 			one("", "", "net.ipv4.tcp_wmem", "4096 16384 33554432")},
 			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "SO_SNDBUF = 20971520"}},
 	} {

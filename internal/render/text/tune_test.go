@@ -164,12 +164,12 @@ func TestTune_ChosenRow(t *testing.T) {
 		chosen     record.TuneChosen
 		want, none string
 	}{
-		{record.TuneChosen{WindowBytes: &window, Name: "a window of 65,536 bytes"}, "chosen, 2 % retransmitted", "by itself"},
-		{record.TuneChosen{WindowBytes: &window, Streams: &streams, Name: "a window of 65,536 bytes, 4 streams"},
+		{record.TuneChosen{WindowBytes: window, Name: "a window of 65,536 bytes"}, "chosen, 2 % retransmitted", "by itself"},
+		{record.TuneChosen{WindowBytes: window, Streams: streams, Name: "a window of 65,536 bytes, 4 streams"},
 			"helps, in 3 runs; chosen; 2 % retransmitted", "  chosen, 2 %"},
 	} {
-		d := record.TuneDirection{Direction: transfer.Up, Chosen: &c.chosen, Trials: []record.TuneTrial{{WindowBytes: &window,
-			EffectiveBytes: &window, GoodputBps: 436e6, Limiter: "receiver-window", RetransmittedRatio: &resent}},
+		d := record.TuneDirection{Direction: transfer.Up, Chosen: &c.chosen, Trials: []record.TuneTrial{{WindowBytes: window,
+			EffectiveBytes: window, GoodputBps: 436e6, Limiter: "receiver-window", RetransmittedRatio: &resent}},
 			Remedies: []record.TuneRemedy{{Name: "a window of 65,536 bytes, 4 streams", Runs: 3, GoodputBps: 965e6, Factor: 2.2,
 				CI95: &[2]float64{2, 2.4}, RetransmittedRatio: &resent}}}
 		var out strings.Builder

@@ -29,8 +29,8 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		if t.Remedy != "" {
 			continue
 		}
-		asked := record.OrZero(t.WindowBytes)
-		effective := record.OrZero(t.EffectiveBytes)
+		asked := t.WindowBytes
+		effective := t.EffectiveBytes
 		i, ok := byLabel[asked]
 		if !ok {
 			i = len(all)
@@ -43,9 +43,9 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
 			}
-			if c := d.Chosen; !t.Automatic && c != nil && record.OrZero(c.WindowBytes) == effective {
+			if c := d.Chosen; !t.Automatic && c != nil && c.WindowBytes == effective {
 				note := "chosen"
-				if c.CongestionControl != "" || c.Streams != nil || c.PacingBps != nil || c.MSSBytes != nil {
+				if c.CongestionControl != "" || c.Streams > 0 || c.PacingBps > 0 || c.MSSBytes > 0 {
 					note = "the chosen window by itself"
 				}
 				notes = append(notes, note)

@@ -53,10 +53,10 @@ func WatchLines(w io.Writer, d *record.Watch, rows int) {
 
 func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *record.WatchedDirection) []string {
 	trip := ""
-	if d.RTTS != nil {
-		trip = SecondsText(*d.RTTS)
-		if d.RTTMinS != nil {
-			trip += " (" + SecondsText(*d.RTTMinS) + ")"
+	if d.RTT > 0 {
+		trip = d.RTT.String()
+		if d.RTTMin > 0 {
+			trip += " (" + d.RTTMin.String() + ")"
 		}
 	}
 	return []string{Owner(c), DirectionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,

@@ -18,7 +18,7 @@ type keptGroup struct {
 	name, network string
 	direction     transfer.Direction
 	bytes         int64
-	rtt           *float64
+	rtt           units.Duration
 	moving        float64
 	limited       map[string]float64 // seconds
 }
@@ -40,8 +40,8 @@ func WatchKept(w io.Writer, d *record.WatchKept) {
 	for i := range groups[:min(Rows, len(groups))] {
 		g := &groups[i]
 		trip := ""
-		if g.rtt != nil {
-			trip = SecondsText(*g.rtt)
+		if g.rtt > 0 {
+			trip = g.rtt.String()
 		}
 		t.row(g.name, DirectionWord(g.direction)+" "+g.network, units.Size(g.bytes).String(), trip, keptShares(g))
 	}
@@ -91,8 +91,8 @@ func keptGroups(d *record.WatchKept) (all []keptGroup) {
 func (g *keptGroup) add(f *record.WatchGroupDirection) {
 	g.bytes += f.Bytes
 	g.moving += f.MovingS
-	if f.RTTMinS != nil && (g.rtt == nil || *f.RTTMinS < *g.rtt) {
-		g.rtt = f.RTTMinS
+	if f.RTTMin > 0 && (g.rtt == 0 || f.RTTMin < g.rtt) {
+		g.rtt = f.RTTMin
 	}
 	for name, share := range f.Shares {
 		g.limited[name] += share * f.MovingS
