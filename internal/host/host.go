@@ -14,11 +14,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // Kind says which store holds a value.
-type Kind string
+type Kind = record.SettingKind
 
 const (
 	Sysctl   Kind = "sysctl"   // "net.ipv4.tcp_rmem"
@@ -84,20 +85,11 @@ type store interface {
 	normal(value string) string
 }
 
-// Did is what became of one change.
-type Did struct {
-	Kind Kind    `json:"kind"`
-	Name string  `json:"name"`
-	Old  *string `json:"old"`  // before
-	New  *string `json:"new"`  // asked for
-	Took *string `json:"took"` // read back after
-	// Outcome is one of the constants below.
-	Outcome Outcome `json:"outcome"`
-	Reason  string  `json:"reason,omitempty"`
-}
+// Did is one change with its outcome.
+type Did = record.HostChange
 
-// Outcome says what became of a change.
-type Outcome string
+// Outcome is the outcome of a change.
+type Outcome = record.ChangeOutcome
 
 const (
 	Unchanged  Outcome = "unchanged"   // it was so already
@@ -202,15 +194,8 @@ func Forget(ctx context.Context, cfg Config, names ...string) error {
 	return cfg.forget(names)
 }
 
-// State is what holds of one value that we changed.
-type State struct {
-	Record
-	Now *string `json:"now"`
-	// Is is "ours", "interrupted" (ours, but the run that wrote it was cut short),
-	// "not-made" (announced, never written), "changed" (somebody else's value),
-	// "gone" (a restart took it back) or "unreadable".
-	Is string `json:"is"`
-}
+// State is a setting that fullpipe changed, with its present value.
+type State = record.HostSetting
 
 // Status says what of this host's settings is ours. It takes no lock and writes nothing.
 func Status(cfg Config) ([]State, error) {

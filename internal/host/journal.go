@@ -8,22 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Record is one value that we changed, or are about to.
-type Record struct {
-	Kind Kind    `json:"kind"`
-	Name string  `json:"name"`
-	Old  *string `json:"old"` // before our first change: what undo restores
-	Was  *string `json:"was"` // right before the last change: what a roll-back restores
-	New  *string `json:"new"` // what we wrote last, or are about to write
-	// Made says that New was written and read back. Until then the value is one of Was
-	// and New.
-	Made bool      `json:"made"`
-	At   time.Time `json:"at"`
-	Boot string    `json:"boot,omitempty"` // run-time values live no longer than this
-}
+// Record is one entry of the journal.
+type Record = record.JournalEntry
 
 // journal is the file of one scope: the host's, or one network namespace's.
 type journal struct {

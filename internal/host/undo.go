@@ -193,7 +193,7 @@ func (c Config) status() ([]State, error) {
 	}
 	states := make([]State, 0, len(j.Records))
 	for _, r := range j.Records {
-		state := State{Record: r, Is: "unreadable"}
+		state := State{JournalEntry: r, Is: "unreadable"}
 		if s, err := c.store(r.Kind); err == nil {
 			if value, err := s.read(r.Name); err == nil {
 				state.Is = c.is(r, value)

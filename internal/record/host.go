@@ -29,28 +29,40 @@ type Status struct {
 	Settings []HostSetting `json:"settings"`
 }
 
-// HostChange is what became of one change of a host's settings. Values are as the system
-// writes them; null where there is none.
+// SettingKind names the store of a setting: sysctl, route, qdisc, registry, file or nettcp.
+type SettingKind string
+
+// ChangeOutcome is the outcome of a change, from the closed list in host.
+type ChangeOutcome string
+
+// HostChange is one change of a host's settings. Values are as the system writes them; null is an absent value.
 type HostChange struct {
-	Kind    string  `json:"kind"` // sysctl, route, qdisc, registry, file or nettcp
-	Name    string  `json:"name"`
-	Old     *string `json:"old"`     // before
-	New     *string `json:"new"`     // asked for
-	Took    *string `json:"took"`    // read back after
-	Outcome string  `json:"outcome"` // one of host's Outcomes: changed, unchanged, refused …
-	Reason  string  `json:"reason,omitempty"`
+	Kind    SettingKind   `json:"kind"`
+	Name    string        `json:"name"`
+	Old     *string       `json:"old"`  // before
+	New     *string       `json:"new"`  // requested
+	Took    *string       `json:"took"` // read back after
+	Outcome ChangeOutcome `json:"outcome"`
+	Reason  string        `json:"reason,omitempty"`
 }
 
-// HostSetting is one value that fullpipe changed, as the journal has it, and what holds now.
+// JournalEntry is one value that fullpipe changed.
+type JournalEntry struct {
+	Kind SettingKind `json:"kind"`
+	Name string      `json:"name"`
+	Old  *string     `json:"old"`  // before the first change: undo restores it
+	Was  *string     `json:"was"`  // before the last change: a roll-back restores it
+	New  *string     `json:"new"`  // written last, or about to be written
+	Made bool        `json:"made"` // New was written and read back; until then the value is Was or New
+	At   time.Time   `json:"at"`
+	Boot string      `json:"boot,omitempty"` // the boot that run-time values belong to
+}
+
+// HostSetting is a journal entry and the present value.
 type HostSetting struct {
-	Kind string    `json:"kind"`
-	Name string    `json:"name"`
-	Old  *string   `json:"old"`  // before the first change: what undo restores
-	Was  *string   `json:"was"`  // right before the last change: what a roll-back restores
-	New  *string   `json:"new"`  // written last, or about to be
-	Made bool      `json:"made"` // New was written and read back
-	At   time.Time `json:"at"`
-	Boot string    `json:"boot,omitempty"` // run-time values live no longer than this
-	Now  *string   `json:"now"`
-	Is   string    `json:"is"` // ours, interrupted, not-made, changed, gone or unreadable
+	JournalEntry
+	Now *string `json:"now"`
+	// Is is "ours", "interrupted" (ours, but the run that wrote it was cut short), "not-made" (announced, never written),
+	// "changed" (another program's value), "gone" (reset by a restart) or "unreadable".
+	Is string `json:"is"`
 }

@@ -12,11 +12,8 @@ import (
 // TuneApplied says what applying a direction's settings gave.
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 	out := &record.TuneApplied{Kept: a.Kept, Reason: text.TuneAppliedReason(a), Marked: a.Marked,
-		Changes: hostChanges(a.Changes),
-		Scope:   text.ApplyScope(wholeHost, a.Lasting)}
-	if len(a.Far) > 0 {
-		out.Far = hostChanges(a.Far)
-	}
+		Far: a.Far, Changes: listed(a.Changes),
+		Scope: text.ApplyScope(wholeHost, a.Lasting)}
 	if a.NotLasting != nil {
 		out.Warnings = append(out.Warnings, "it is lost at the next restart: "+a.NotLasting.Error())
 	}

@@ -164,7 +164,7 @@ func TestAPlanThatFitsNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := "4096 131072 2097152"
-	ours := []host.State{{Record: host.Record{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &was}, Is: "ours"}}
+	ours := []host.State{{JournalEntry: host.Record{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &was}, Is: "ours"}}
 	values := map[string]string{"net.ipv4.tcp_rmem": was, "net.ipv4.tcp_wmem": was}
 	for _, c := range []struct {
 		bps  float64
@@ -177,7 +177,8 @@ func TestAPlanThatFitsNoMore(t *testing.T) {
 		}
 	}
 	window := "65536"
-	ours = []host.State{{Record: host.Record{Kind: host.Route, Name: "192.0.2.0/24 window", New: &window}, Is: "ours"}}
+	ours = []host.State{{Is: "ours",
+		JournalEntry: host.Record{Kind: host.Route, Name: "192.0.2.0/24 window", New: &window}}}
 	fit := planNow(plan.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448}, target, transfer.Down, values, ours)
 	if fit == nil || fit.Fits || fit.Settings[0].Name != "192.0.2.0/24 window" {
 		t.Errorf("%+v", fit)

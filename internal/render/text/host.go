@@ -31,7 +31,7 @@ func Apply(w io.Writer, a *record.Apply) {
 	writeChanges(w, a.Changes)
 	changed := false
 	for _, d := range a.Changes {
-		if d.Outcome == string(host.Unchanged) {
+		if d.Outcome == host.Unchanged {
 			continue
 		}
 		changed = true
@@ -61,7 +61,7 @@ const OldWindows = "connections that are open keep the windows that they agreed 
 // do not take over: their window scale is the handshake's (RFC 7323 section 2.3).
 func KeepsOldWindows(changes []record.HostChange) bool {
 	for _, d := range changes {
-		if d.Outcome != string(host.Changed) {
+		if d.Outcome != host.Changed {
 			continue
 		}
 		for _, word := range []string{"mem", "window", "tcp1323opts", "autotuning", "scaling"} {
@@ -87,10 +87,10 @@ func writeChanges(w io.Writer, changes []record.HostChange) {
 	t := newTable()
 	for _, d := range changes {
 		change := brief(d.Old) + " -> " + brief(d.New)
-		if d.Outcome == string(host.Unchanged) {
+		if d.Outcome == host.Unchanged {
 			change = brief(d.Old)
 		}
-		t.row(d.Outcome, d.Name, change, d.Reason)
+		t.row(string(d.Outcome), d.Name, change, d.Reason)
 	}
 	t.write(w, "  ")
 }
@@ -112,7 +112,7 @@ func Undo(w io.Writer, u *record.Undo) {
 	}
 	writeChanges(w, u.Changes)
 	for _, d := range u.Changes {
-		if d.Outcome == string(host.Conflict) {
+		if d.Outcome == host.Conflict {
 			fmt.Fprintf(w, "%s stays as it is; settle it by hand, then: fullpipe undo --forget '%s'\n", d.Name, d.Name)
 		}
 	}
