@@ -1,5 +1,5 @@
-// Package recheck decides when paths are tested again, and what the results say: times,
-// quiet hours, budgets of a day, and events from the results of a path. It is arithmetic: no
+// Package recheck decides when paths are tested again, and derives events from the results of a path: schedule, quiet
+// hours, daily budgets. It is arithmetic: no
 // clock, no I/O. runner/ carries it out.
 package recheck
 
@@ -25,8 +25,7 @@ type span struct{ from, to int }
 // up to Room.
 const leastOpen = 60 // minutes
 
-// Room is what a visit leaves until quiet hours begin, so that a suspicion can be tested
-// again at once and be told within the same time.
+// Room is the least time from a visit to the next quiet hours, so that retests of a suspicion can follow at once.
 const Room = 30 * time.Minute
 
 // ParseHours reads spans as 08:00-18:00, several of them with commas between; "" is none.
@@ -64,7 +63,7 @@ func minuteOfDay(text string) (int, error) {
 	return at.Hour()*60 + at.Minute(), err
 }
 
-func (s span) holds(minute int) bool {
+func (s span) contains(minute int) bool {
 	if s.from < s.to {
 		return minute >= s.from && minute < s.to
 	}
@@ -72,7 +71,7 @@ func (s span) holds(minute int) bool {
 }
 
 func (h Hours) quietMinute(minute int) bool {
-	return slices.ContainsFunc(h.spans, func(s span) bool { return s.holds(minute) })
+	return slices.ContainsFunc(h.spans, func(s span) bool { return s.contains(minute) })
 }
 
 func (h Hours) longestOpen() (longest int) {

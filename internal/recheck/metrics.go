@@ -12,8 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Metrics are what a process of re-checks did: counters that never fall and how each path
-// stands. It is not safe for use by several goroutines.
+// Metrics are the counters of a process and the newest result of each path. It is not safe for concurrent use.
 type Metrics struct {
 	tests  map[testKind]int64
 	events map[eventKind]int64
@@ -22,7 +21,7 @@ type Metrics struct {
 	newest map[string]newest
 }
 
-// newest is how a path stood after its last visit.
+// newest is the state of a path after its last visit.
 type newest struct {
 	standings []record.RecheckDirection
 	at        time.Time // of the newest result
@@ -32,7 +31,7 @@ type testKind struct{ peer, origin, outcome string }
 
 type eventKind struct{ peer, event, metric string }
 
-// NewMetrics is an empty one.
+// NewMetrics returns empty Metrics.
 func NewMetrics() *Metrics {
 	return &Metrics{tests: map[testKind]int64{}, events: map[eventKind]int64{}, bytes: map[string]int64{},
 		took: map[string]time.Duration{}, newest: map[string]newest{}}
@@ -98,7 +97,7 @@ func (m *Metrics) Write(w io.Writer, open bool, version string) error {
 	return p.End(w)
 }
 
-// standings prints how each direction of each path stands.
+// standings prints the newest result of each direction of each path.
 func (m *Metrics) standings(p *openmetrics.Page) {
 	peers := slices.Sorted(maps.Keys(m.newest))
 	each := func(name, unit, help string, of func(record.RecheckDirection) *float64) {

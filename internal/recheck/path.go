@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Result is what one test of a path found; what is not known is 0 or "".
+// Result is the result of one test of a path; 0 or "" is not known.
 type Result struct {
 	RunID      string
 	At         time.Time
@@ -18,7 +18,7 @@ type Result struct {
 	Cost       Cost
 }
 
-// Direction is what was found of one direction.
+// Direction is the result in one direction.
 type Direction struct {
 	Name       string // up or down
 	GoodputBps float64
@@ -48,7 +48,7 @@ const leastRTT = 3300 * time.Microsecond
 // Path follows one far end. Its zero value is one without results; the same results lead to
 // the same state, so it can be rebuilt from what is stored.
 type Path struct {
-	// Public says that it is never tested again at once: what is suspected waits for visits.
+	// Public says that there are no retests: the next visits confirm a suspicion.
 	Public bool
 
 	directions []*follower
@@ -78,7 +78,7 @@ func (p *Path) follower(name string) *follower {
 	return p.directions[i]
 }
 
-// Cost is what a test of this path takes, as the newest ones tell.
+// Cost returns the expected cost of a test, from the newest ones.
 func (p *Path) Cost() Cost { return Dearest(p.costs) }
 
 // Add takes the next result.
@@ -97,7 +97,7 @@ func (p *Path) Add(r Result) (events []record.RecheckEvent) {
 	return events
 }
 
-// levels follows what scatters.
+// levels adds a result to the metrics that scatter.
 func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) {
 	rtt := max(d.RTTMin, leastRTT).Seconds()
 	if d.RTTMin <= 0 {

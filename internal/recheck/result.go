@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// ResultOf is what a measured document says; of one that was not done it is the cost alone.
+// ResultOf returns the result of a measured document; of one that is not done, the cost alone.
 func ResultOf(doc *record.Measure) Result {
 	r := Result{At: doc.StartedAt}
 	if doc.Far != nil {
@@ -73,7 +73,7 @@ func directionOf(d *record.Direction) Direction {
 	return out
 }
 
-// ResultOfRun is what a list of the history tells of a run: levels and limiters.
+// ResultOfRun returns the result of a run from a list of the history: levels and limiters.
 func ResultOfRun(run *record.HistoryRun) Result {
 	r := Result{RunID: run.ID, At: run.StartedAt, Retest: run.Origin == record.Retest}
 	if run.Outcome != record.Done {
@@ -92,16 +92,15 @@ func ResultOfRun(run *record.HistoryRun) Result {
 	return r
 }
 
-// Visit is one test of a path, or one that was due.
+// Visit is one test of a path, or one that was due and skipped.
 type Visit struct {
 	Peer   string
 	At     time.Time
 	Retest bool
-	// Late says that the test was made by a process that ended before it could tell: only its
-	// Events are news.
+	// Late says that an earlier process ran the test and ended before it reported: only its Events are new.
 	Late   bool
-	Skip   Skip  // why it was not made; "": it was
-	Err    error // what it ended with
+	Skip   Skip  // why it was skipped; "": it was not
+	Err    error // of the test
 	Result *Result
 	Path   *Path                 // as it is now
 	Events []record.RecheckEvent // without Far, Plan and Text

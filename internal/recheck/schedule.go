@@ -13,8 +13,8 @@ const (
 	mostGap  = 2.5
 )
 
-// PublicEvery is the least mean of the times between tests of public ndt7 servers: what M-Lab
-// asks of programs that nobody watches, for all its servers together (ndt7-protocol.md).
+// PublicEvery is the shortest mean time between tests of public ndt7 servers, all of them together: M-Lab asks that of
+// unattended programs (ndt7-protocol.md).
 const PublicEvery = 6 * time.Hour
 
 // LatestPublic is when the test of a public server that follows one now begins at the latest.

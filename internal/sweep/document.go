@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// document returns what is known of the grid. Its cells are in the order of Axes.Cells.
+// document returns the document of the grid so far. Its cells are in the order of Axes.Cells.
 func (l *loop) document() *record.Sweep {
 	s := l.schedule
 	doc := &record.Sweep{Peer: l.id.Peer, Axes: l.id.Axes.Record(), Paths: s.Paths(), Cells: s.results(),
@@ -32,7 +32,7 @@ func (l *loop) document() *record.Sweep {
 	return doc
 }
 
-// results returns all cells with what their runs showed, or what the model predicts.
+// results returns all cells with the results of their runs, or with the prediction of the model.
 func (s *Schedule) results() []record.SweepCell {
 	cells := make([]record.SweepCell, len(s.cells))
 	middles := make([]*Trial, len(s.cells)) // the good run closest to the cell's median

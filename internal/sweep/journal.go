@@ -16,9 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Identity is what makes two sweeps the same: only runs of the same kind may stand in
-// one table. How precise a sweep is to be, and what it may cost, may change when it goes
-// on.
+// Identity identifies a sweep: all runs of a journal have the same. The precision and the budget may change when the
+// sweep continues.
 type Identity struct {
 	Schema string        `json:"schema"`
 	Peer   string        `json:"peer"` // as its user calls it
@@ -64,8 +63,7 @@ func hostText(h *record.Host) string {
 	return strings.TrimSpace(h.Address + " " + h.Kernel)
 }
 
-// line is one line of the journal: the first has the identity, the others one each of
-// what follows.
+// line is one line of the journal: the first has the identity, each of the others one of the other fields.
 type line struct {
 	Identity *Identity `json:"sweep,omitempty"`
 	Ends     *Ends     `json:"ends,omitempty"`
@@ -85,7 +83,7 @@ type Journal struct {
 	size   int64
 }
 
-// JournalError says that a journal cannot be gone on with.
+// JournalError is the reason why a sweep cannot continue with a journal.
 type JournalError struct {
 	Path string
 	Err  error
@@ -143,7 +141,7 @@ func openJournal(file *os.File, id Identity) (*Journal, error) {
 	return j, nil
 }
 
-// same says what differs between two sweeps.
+// same returns an error that names the difference between two sweeps.
 func (id Identity) same(now Identity) error {
 	switch {
 	case id.Peer != now.Peer:
@@ -245,7 +243,7 @@ func (j *Journal) append(l line) error {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		return &JournalError{j.file.Name(), err, "room on the disk; what was kept until now is whole"}
+		return &JournalError{j.file.Name(), err, "room on the disk; the runs until now are complete"}
 	}
 	j.size += int64(len(text))
 	return nil

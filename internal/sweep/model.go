@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Prediction is what the model expects of a cell that was not measured.
+// Prediction is the model's goodput and limiter of a cell that was not measured.
 type Prediction struct {
 	stats.Interval // bit/s, 95 %
 	Limiter        verdict.Name
@@ -29,7 +29,7 @@ const (
 	fewestAlike = 3
 )
 
-// Paths are what is known of each direction by now.
+// Paths returns the path of each direction by the runs so far.
 func (s *Schedule) Paths() []record.SweepPath {
 	all := []record.SweepPath{}
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
@@ -56,7 +56,7 @@ func (s *Schedule) Paths() []record.SweepPath {
 			}
 			p.CapacityBps = max(p.CapacityBps, s.mid(i))
 		}
-		p.AtLeast = s.held(&p)
+		p.AtLeast = s.limitedByBuffers(&p)
 		if p.CapacityBps > 0 {
 			p.BDPBytes = model.BDP(p.CapacityBps, time.Duration(p.RTTMin))
 			p.KneeSendBytes, p.KneeReceiveBytes = s.knees(&p)
@@ -88,9 +88,9 @@ func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
 // plain takes requested buffers for what they say.
 func plain(kind) func(verdict.Name) float64 { return func(verdict.Name) float64 { return 1 } }
 
-// held says that every cell about as good as the best was limited by a buffer or window,
-// so that larger ones might carry more.
-func (s *Schedule) held(p *record.SweepPath) bool {
+// limitedByBuffers reports whether a buffer or window limited every cell within 5 % of the best, so that larger ones
+// might carry more.
+func (s *Schedule) limitedByBuffers(p *record.SweepPath) bool {
 	for i, c := range s.cells {
 		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.mid(i) < 0.95*p.CapacityBps {
 			continue
@@ -278,10 +278,10 @@ func (a *alike) near(c record.SweepSetup) []float64 {
 	return nil
 }
 
-// settle finds how much cells with the same limiting buffer differ, one stalled run among
-// them left out; false where too few tell.
+// settle estimates how much cells with the same limiting buffer differ, without outliers. It returns false for too few
+// cells.
 func (a *alike) settle() bool {
-	const least = 0.004 // what a few values that happen to agree are not trusted below
+	const least = 0.004 // the lowest deviation that is believed of a few values
 	var rows [][]float64
 	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that sums are the same each time
 		rows = append(rows, a.rows[row])

@@ -64,8 +64,8 @@ func NewSchedule(axes Axes, rules Rules) *Schedule {
 	return s
 }
 
-// extreme says that a value stands at either end of its axis; automatic sizing may be
-// anywhere, so what stands before it counts too.
+// extreme reports whether a value is at either end of its axis. Automatic sizing may be anywhere, so the value before
+// it counts too.
 func extreme(axis []int, value int) bool {
 	last := len(axis) - 1
 	return value == axis[0] || value == axis[last] || axis[last] == 0 && last > 0 && value == axis[last-1]
@@ -86,7 +86,7 @@ func (s *Schedule) Observe(r Trial) {
 	s.logs[r.Cell] = append(s.logs[r.Cell], math.Log(r.GoodputBps))
 }
 
-// Next answers the cell to measure; false when there is nothing left to do or to spend.
+// Next returns the cell to measure, or false if no cell is left or the budget is spent.
 func (s *Schedule) Next() (int, bool) {
 	if s.rules.Budget > 0 && len(s.runs) > 0 && s.elapsed+s.typical() > s.rules.Budget {
 		return 0, false

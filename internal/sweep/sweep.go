@@ -1,7 +1,7 @@
 // Package sweep measures a grid: every combination of send buffers, receive buffers,
 // write sizes, directions and congestion controls, in random order, each as often as its
-// interval needs. What is measured is kept in a journal at once, so a sweep that is cut
-// off goes on where it was. Cells that the model is sure of are measured last, or not at
+// interval needs. Each run is stored in a journal at once, so an interrupted sweep
+// continues where it was. Cells that the model is sure of are measured last, or not at
 // all, and are marked as predicted.
 package sweep
 

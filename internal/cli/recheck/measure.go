@@ -29,26 +29,26 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// rechecker is what a run of recheck measures with, keeps and tells.
+// rechecker runs the tests of one command, stores the results and reports events.
 type rechecker struct {
 	cmd    *cobra.Command
 	f      *flags
 	fars   map[string]*recheckFar // by the runner's name
 	dir    string                 // of the history
 	hostID string
-	// accounts are of the day's tests, by id.
+	// accounts are the day's tests, by id.
 	accounts map[string]account
 	doc      record.Recheck
-	told     bool // something but back
+	reported bool // an event other than change.Back
 	failed   bool
-	unmarked bool // that what was told cannot be marked was said
+	unmarked bool // the note about marks that cannot be written was printed
 	*listener.Exporter
 	metrics *recheck.Metrics // the exporter's
 }
 
 func newRechecker(cmd *cobra.Command, f *flags, fars []*recheckFar) (*rechecker, error) {
 	if _, in, _ := lab.Around(); in && !console.IsSet(cmd, "record") {
-		return nil, exit.Usage("--record", "this is a lab, whose results are kept only where that is asked for", "--record")
+		return nil, exit.Usage("--record", "results of a lab are stored only on request", "--record")
 	}
 	m := recheck.NewMetrics()
 	k := &rechecker{cmd: cmd, f: f, fars: map[string]*recheckFar{}, doc: record.Recheck{Header: present.Header(cmd)},
@@ -93,13 +93,13 @@ func Series(ctx context.Context, file *config.File, hostID, name string) (string
 	return seriesOfFar(hostID, fars[0], f.time), nil
 }
 
-// patience is what a test may take beside its transfers: to connect, to be told how it ended.
-const patience = 20 * time.Second
+// setupTimeout is the time that a test may take besides its transfers: to connect, to receive the far end's result.
+const setupTimeout = 20 * time.Second
 
 // errOverBudget cuts a test short.
 var errOverBudget = errors.New("it took more than the day's budget of bytes has left")
 
-// test measures a far end and keeps the result.
+// test measures a far end and stores the result.
 func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, error) {
 	far := k.fars[o.Peer]
 	sends := o.Directions
@@ -112,7 +112,7 @@ func (k *rechecker) test(ctx context.Context, o runner.Order) (*recheck.Result, 
 	if err != nil {
 		return nil, fmt.Errorf("the test cannot be charged to the day's budgets: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(history.WithSession(ctx), time.Duration(len(sends))*(k.f.time+patience))
+	ctx, cancel := context.WithTimeout(history.WithSession(ctx), time.Duration(len(sends))*(k.f.time+setupTimeout))
 	defer cancel()
 	doc := &record.Measure{Header: present.Header(k.cmd), Peer: lab.PeerName(o.Peer)}
 	doc.Schema = "fullpipe/measure/v1"
@@ -179,7 +179,7 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 	return nil
 }
 
-// seal fills in what measured documents carry beside their figures.
+// seal adds the envelope of a measured document.
 func (k *rechecker) seal(ctx context.Context, far *recheckFar, doc *record.Measure, o runner.Order,
 	id string, took time.Duration) {
 	s := history.SessionOf(ctx)
@@ -220,8 +220,8 @@ func (k *rechecker) keep(doc *record.Measure) error {
 	return err
 }
 
-// tell prints, counts and passes on what came of a visit.
-func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
+// report prints a visit, counts it and passes its events on.
+func (k *rechecker) report(ctx context.Context, v recheck.Visit) {
 	var failure *record.Failure
 	if v.Err != nil {
 		f, _ := exit.Describe(k.cmd.Context(), v.Err)
@@ -231,7 +231,7 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 	var events []record.RecheckEvent
 	for i := range v.Events {
 		e := &v.Events[i]
-		k.told = k.told || e.Event != change.Back
+		k.reported = k.reported || e.Event != change.Back
 		events = append(events, report.RecheckEvent(*e, v.Peer, k.planFor(&v, e)))
 	}
 	k.Update(func() { k.metrics.Add(v) })
@@ -244,19 +244,19 @@ func (k *rechecker) tell(ctx context.Context, v recheck.Visit) {
 			console.Note(k.cmd, "standard output: %v", err)
 		}
 	}
-	// An interrupt ends the telling, soon; what was not told then is told late.
+	// An interrupt ends notifications soon. The next process reports the events that are left.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(k.cmd.Context(), func() { time.AfterFunc(tellingAtEnd, stop) })()
+	defer context.AfterFunc(k.cmd.Context(), func() { time.AfterFunc(notifyAfterInterrupt, stop) })()
 	for i := range events {
-		k.f.tell.event(ctx, k.cmd, k.doc.Header, &events[i])
+		k.f.notify.event(ctx, k.cmd, k.doc.Header, &events[i])
 	}
 	if v.Result != nil && ctx.Err() == nil {
 		k.mark(k.fars[v.Peer].series, mark{v.Result.At, v.Result.RunID})
 	}
 }
 
-// print prints what is not printed yet.
+// print prints tests and events that are not printed yet.
 func (k *rechecker) print() error {
 	if k.doc.Tests == nil {
 		k.doc.Tests = []record.RecheckTest{}

@@ -19,14 +19,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// How much of a path's past its state is rebuilt from: results, which levels and limiters
-// are read from, and the newest of their documents, for what stands in those alone.
+// Limits of the history from which a path's state is rebuilt: results with levels and limiters, and the newest
+// documents, which also have the MTU and the handshake.
 const (
 	pastRuns      = 300
 	pastDocuments = 24
 )
 
-// withStore opens the history for one use, and stores there what waited for that.
+// withStore opens the history for one use, after it delivered the outbox.
 func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) error {
 	s, err := history.Open(ctx, k.cmd)
 	if err != nil {
@@ -39,10 +39,10 @@ func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) 
 	return do(s)
 }
 
-// load rebuilds a path from the history, and finds the events that nobody was told of.
+// load rebuilds a path from the history, and finds the events that were not reported.
 func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, err error) {
 	series := k.fars[peer].series
-	told, marked := k.readMark(series)
+	reported, marked := k.readMark(series)
 	past.Path = &recheck.Path{Public: k.fars[peer].public}
 	err = k.withStore(ctx, func(s *store.Store) error {
 		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns, MeasuredHere: true})
@@ -60,7 +60,7 @@ func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, er
 				r = recheck.ResultOf(doc)
 			}
 			events := past.Path.Add(r)
-			if at := (mark{r.At, r.RunID}); marked && len(events) > 0 && at.after(told) {
+			if at := (mark{r.At, r.RunID}); marked && len(events) > 0 && at.after(reported) {
 				past.Unreported = append(past.Unreported, recheck.Visit{Peer: peer, At: r.At, Retest: r.Retest, Result: &r,
 					Events: events})
 			}
@@ -68,13 +68,13 @@ func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, er
 				past.Last = all[i].StartedAt
 			}
 			if !marked {
-				told = mark{r.At, r.RunID}
+				reported = mark{r.At, r.RunID}
 			}
 		}
 		return nil
 	})
-	if err == nil && !marked { // nobody followed this series from here before
-		k.mark(series, told)
+	if err == nil && !marked { // the first time that this host follows the series
+		k.mark(series, reported)
 	}
 	return past, err
 }
@@ -94,15 +94,15 @@ func documentOf(ctx context.Context, s *store.Store, id string) (*record.Measure
 	return &record.Measure{Header: *doc.Head()}, nil
 }
 
-// account is what one test took, and when it began.
+// account is the cost of one test and its start.
 type account struct {
 	at   time.Time
 	cost recheck.Cost
 }
 
-// spent is what all re-checks of this host took on the day that began at a time: those in the history, and those of
-// this process that are not there. What a clock that was ahead dated later is left out. A history that cannot be asked
-// says nothing of others.
+// spent returns the cost of all tests of this host on the day that began at a time: those in the history, and those
+// of this process that are not in it. It ignores results with later dates, from a clock that was ahead. If the history
+// is unavailable, it counts the tests of this process only.
 func (k *rechecker) spent(ctx context.Context, since time.Time) (all recheck.Cost, err error) {
 	maps.DeleteFunc(k.accounts, func(_ string, a account) bool { return a.at.Before(since) })
 	err = k.withStore(ctx, func(s *store.Store) error {
@@ -149,7 +149,7 @@ func (k *rechecker) lock(peer string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// farHost is the host that a PEER names, whatever is spoken there.
+// farHost returns the host of a PEER, without scheme, port and path.
 func farHost(peer string) string {
 	_, rest, found := strings.Cut(peer, "://")
 	if !found {

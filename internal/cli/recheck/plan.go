@@ -17,15 +17,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// rootsState is where root's journal stands, which every user may read.
+// rootsState is the directory of root's journal, which every user may read.
 const rootsState = "/var/lib/fullpipe"
 
-// oursInForce are the settings on this host that are fullpipe's and hold now.
+// oursInForce returns the settings of this host that fullpipe changed and that are still in force.
 func oursInForce() (ours []host.State) {
 	for _, dir := range []string{"", rootsState} {
 		states, err := host.Status(host.Config{StateDir: dir})
 		if err != nil {
-			continue // fullpipe status says what is wrong with it
+			continue // fullpipe status reports the error
 		}
 		for _, s := range states {
 			if s.Is == "ours" && s.Kind != host.File && s.Kind != host.Qdisc &&
@@ -44,8 +44,8 @@ func value(v *string) string {
 	return *v
 }
 
-// planFor says whether what fullpipe applied on this host still suffices for a path that is
-// another one now; nil where it applied nothing, or where that is not known.
+// planFor reports whether the settings that fullpipe applied on this host still suffice for a changed path. It returns
+// nil if there are none, or if that is not known.
 func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.RecheckPlan {
 	if e.Event == change.Back || e.Metric == recheck.FarKernel {
 		return nil
@@ -71,8 +71,8 @@ func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.Re
 	return nil
 }
 
-// pathNow is the path that is planned for: what a test got, with headers, or the new level
-// where that is more. Where windows limit it nobody knows how much more it carries: twice.
+// pathNow returns the path to plan for: the rate of the newest test at the IP layer, or the new level if that is
+// higher. If a window limits the rate, the path may carry more: twice the rate.
 func pathNow(now *record.RecheckDirection, e *record.RecheckEvent) plan.Path {
 	bps := max(record.OrZero(now.GoodputBps), record.OrZero(e.AfterBps))
 	rtt := units.Seconds(record.OrZero(cmp.Or(e.AfterRTTMinS, now.RTTMinS)))
@@ -84,7 +84,7 @@ func pathNow(now *record.RecheckDirection, e *record.RecheckEvent) plan.Path {
 	return plan.Path{RateBps: bps * (mss + model.IPHeaders + model.TimestampBytes) / mss, RTT: rtt, MSS: mss}
 }
 
-// planNow is what a path needs of this host, against what holds.
+// planNow compares the settings that a path needs on this host with those in force.
 func planNow(path plan.Path, target plan.Target, d transfer.Direction, values map[string]string,
 	ours []host.State) *record.RecheckPlan {
 	role := plan.Sender
@@ -103,8 +103,8 @@ func planNow(path plan.Path, target plan.Target, d transfer.Direction, values ma
 		WindowBytes: window, Settings: p.Settings}
 	for _, s := range ours {
 		fit.Applied = append(fit.Applied, s.Name)
-		held, err := strconv.Atoi(value(s.New)) // a route that holds the window to fewer bytes
-		if s.Kind == host.Route && strings.HasSuffix(s.Name, " window") && err == nil && held < window {
+		limit, err := strconv.Atoi(value(s.New)) // a route that limits the window to fewer bytes
+		if s.Kind == host.Route && strings.HasSuffix(s.Name, " window") && err == nil && limit < window {
 			fit.Settings = append(fit.Settings, plan.Setting{Role: role, Name: s.Name, Where: "ip route",
 				Value: strconv.Itoa(window), Before: value(s.New)})
 		}

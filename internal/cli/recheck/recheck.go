@@ -30,7 +30,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// flags are what a user asks of tests that repeat themselves.
+// flags are the options of recheck.
 type flags struct {
 	farend.PeerFlags
 	time       time.Duration
@@ -40,12 +40,12 @@ type flags struct {
 	quietHours string
 	own        bool
 	zone       string
-	tell       tellFlags
+	notify     notifyFlags
 	scrapes    listener.ListenFlags
 }
 
-// leastEvery is the shortest mean time between tests of one far end: the next one must not
-// meet the re-tests of a suspicion.
+// leastEvery is the shortest mean time between tests of one far end: retests of a suspicion must end before the next
+// test.
 const leastEvery = 30 * time.Minute
 
 // New returns the command recheck.
@@ -54,7 +54,7 @@ func New() *cobra.Command {
 	return cmd
 }
 
-// command is the command, and what its flags say.
+// command returns the command and its options.
 func command() (*cobra.Command, *flags) {
 	f := &flags{}
 	cmd := &cobra.Command{
@@ -104,7 +104,7 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: tested as any far end; "+
 		"M-Lab's never are")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
-	f.tell.register(fl)
+	f.notify.register(fl)
 	listener.AddScrapeFlags(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	history.AddStoreFlag(fl)
@@ -113,7 +113,7 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	return cmd, f
 }
 
-// check says before anything is measured what cannot be.
+// check returns a usage error for options and far ends that cannot be measured.
 func (f *flags) check(cmd *cobra.Command, peers []string) error {
 	if len(peers) == 0 {
 		return exit.Usage("PEER", "none is given, and the configuration names none",
@@ -149,10 +149,10 @@ func (f *flags) check(cmd *cobra.Command, peers []string) error {
 	if _, err := f.Directions(); err != nil {
 		return err
 	}
-	return f.tell.check()
+	return f.notify.check()
 }
 
-// hours reads the quiet hours in their zone.
+// hours returns the quiet hours in their zone.
 func (f *flags) hours() (recheck.Hours, error) {
 	zone, err := time.LoadLocation(f.zone)
 	if err != nil {
@@ -199,7 +199,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	cfg := runner.Config{Peers: peers, Once: f.every == 0,
 		Schedule: recheck.Schedule{Every: time.Duration(f.every), Quiet: quiet},
 		Budget:   recheck.Budget{Bytes: int64(f.dayBytes), Time: time.Duration(f.dayTime)},
-		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Report: k.tell,
+		Test:     k.test, Load: k.load, Spent: k.spent, Lock: k.lock, Report: k.report,
 		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
 	if f.scrapes.Address != "" {
@@ -212,11 +212,11 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	return k.finish(runner.Run(cmd.Context(), cfg))
 }
 
-// Clock is another clock than this host's, for tests of what takes days.
+// Clock replaces the host's clock in tests that simulate days.
 type Clock struct {
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error
-	Kept  func() // nil, or called between keeping a result and telling of it
+	Kept  func() // nil, or called after a result is stored and before it is reported
 }
 
 type clockKey struct{}
@@ -226,7 +226,7 @@ func WithClock(ctx context.Context, c Clock) context.Context {
 	return context.WithValue(ctx, clockKey{}, c)
 }
 
-// clockOf is the clock of a context; nils are this host's.
+// clockOf returns the clock of a context; nil functions are the host's clock.
 func clockOf(ctx context.Context) (now func() time.Time, sleep func(context.Context, time.Duration) error) {
 	if c, ok := ctx.Value(clockKey{}).(Clock); ok {
 		return c.Now, c.Sleep
@@ -234,7 +234,7 @@ func clockOf(ctx context.Context) (now func() time.Time, sleep func(context.Cont
 	return nil, nil
 }
 
-// finish prints what came of it all, and is the status.
+// finish prints the document of a single visit and returns the exit status.
 func (k *rechecker) finish(err error) error {
 	stopped := k.cmd.Context().Err() != nil
 	switch {
@@ -250,7 +250,7 @@ func (k *rechecker) finish(err error) error {
 	switch {
 	case stopped:
 		return exit.Status(exit.Interrupted)
-	case k.told:
+	case k.reported:
 		return exit.Status(exit.No)
 	case k.failed:
 		return exit.Status(exit.Failed)
@@ -258,12 +258,12 @@ func (k *rechecker) finish(err error) error {
 	return nil
 }
 
-// recheckFar is one far end and how it is reached.
+// recheckFar is one far end with its options.
 type recheckFar struct {
 	address string
 	flags   farend.PeerFlags
 	series  string // the path's key
-	public  bool   // whoever runs it bounds how often programs test there
+	public  bool   // its operator limits how often programs test it
 	sends   []string
 }
 
@@ -307,11 +307,10 @@ func (f *flags) resolve(cmd *cobra.Command, file *config.File, names []string) (
 	return fars, nil
 }
 
-// completeRecheck offers what was measured before, the names of the configuration and the
-// kinds of PEER.
+// completeRecheck completes far ends of the history, names of the configuration and kinds of PEER.
 func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // completion does not wait for a server
 	defer cancel()
 	if s, err := history.Open(ctx, cmd); err == nil { // without a history there is nothing to offer
 		runs, _ := s.List(ctx, store.Filter{Limit: 200})

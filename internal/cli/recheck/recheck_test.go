@@ -45,7 +45,7 @@ func TestWebhook(t *testing.T) {
 	var errs bytes.Buffer
 	cmd := New()
 	cmd.SetErr(&errs)
-	f := &tellFlags{webhook: s.URL, pause: time.Millisecond}
+	f := &notifyFlags{webhook: s.URL, pause: time.Millisecond}
 	if err := f.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestWebhook(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
-	f = &tellFlags{webhook: gone.URL + "/secret", pause: time.Millisecond}
+	f = &notifyFlags{webhook: gone.URL + "/secret", pause: time.Millisecond}
 	f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip"})
 	if !strings.Contains(errs.String(), "404") || strings.Contains(errs.String(), "secret") {
 		t.Error(errs.String())
@@ -99,7 +99,7 @@ func TestWebhook_Tries(t *testing.T) {
 				s.Start()
 			}
 			defer s.Close()
-			f := &tellFlags{webhook: c.scheme + "://" + s.Listener.Addr().String(), pause: time.Millisecond}
+			f := &notifyFlags{webhook: c.scheme + "://" + s.Listener.Addr().String(), pause: time.Millisecond}
 			if err := f.post(t.Context(), []byte("{}")); err == nil || connections.Load() != int64(c.tries) {
 				t.Errorf("%d tries, want %d: %v", connections.Load(), c.tries, err)
 			}
@@ -122,7 +122,7 @@ func TestOnChangeEndsInTime(t *testing.T) {
 		var errs bytes.Buffer
 		cmd := New()
 		cmd.SetErr(&errs)
-		f := &tellFlags{program: program, limit: time.Second}
+		f := &notifyFlags{program: program, limit: time.Second}
 		f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
 		if _, err := os.Stat(told); err != nil || !strings.Contains(errs.String(), "did not end within 1s") {
 			t.Errorf("%s: %v, %s", name, err, errs.String())
@@ -132,13 +132,13 @@ func TestOnChangeEndsInTime(t *testing.T) {
 
 func TestWhoIsTold(t *testing.T) {
 	for _, c := range []struct {
-		f    tellFlags
+		f    notifyFlags
 		good bool
-	}{{tellFlags{}, true}, {tellFlags{webhook: "https://alerts.example.net/x"}, true},
-		{tellFlags{webhook: "http://127.0.0.1:9/x"}, true}, {tellFlags{webhook: "http://[::1]:9"}, true},
-		{tellFlags{webhook: "http://localhost/x"}, true}, {tellFlags{webhook: "http://alerts.example.net/x"}, false},
-		{tellFlags{webhook: "ftp://127.0.0.1"}, false}, {tellFlags{webhook: "https:///x"}, false},
-		{tellFlags{program: "/nowhere/alert"}, false}} {
+	}{{notifyFlags{}, true}, {notifyFlags{webhook: "https://alerts.example.net/x"}, true},
+		{notifyFlags{webhook: "http://127.0.0.1:9/x"}, true}, {notifyFlags{webhook: "http://[::1]:9"}, true},
+		{notifyFlags{webhook: "http://localhost/x"}, true}, {notifyFlags{webhook: "http://alerts.example.net/x"}, false},
+		{notifyFlags{webhook: "ftp://127.0.0.1"}, false}, {notifyFlags{webhook: "https:///x"}, false},
+		{notifyFlags{program: "/nowhere/alert"}, false}} {
 		if err := c.f.check(); (err == nil) != c.good {
 			t.Errorf("%+v: %v", c.f, err)
 		}

@@ -147,15 +147,14 @@ func (m mark) after(o mark) bool {
 	return cmp.Or(m.at.Compare(o.at), cmp.Compare(m.id, o.id)) > 0
 }
 
-// markFile is where a series' mark stands: on this host, since it is this host's processes
-// that tell, wherever the history is.
+// markFile returns the file of a series' mark. It is on this host, whose processes report, wherever the history is.
 func (k *rechecker) markFile(series string) string {
 	return filepath.Join(k.dir, "recheck-"+series+".told")
 }
 
 const markForm = "fullpipe recheck told 1 %d %s\n" // when the run began, ns since 1970; its id, - for none
 
-// readMark answers a series' mark; false where there is none that can be read.
+// readMark returns a series' mark, or false if there is none that can be read.
 func (k *rechecker) readMark(series string) (m mark, ok bool) {
 	text, err := os.ReadFile(k.markFile(series))
 	if err != nil {
@@ -169,11 +168,11 @@ func (k *rechecker) readMark(series string) (m mark, ok bool) {
 	return m, true
 }
 
-// mark moves a series' mark on. Where that fails, an event may be told twice: that is said.
+// mark advances a series' mark. If that fails, an event may be reported twice, which a note says.
 func (k *rechecker) mark(series string, m mark) {
 	if err := k.writeMark(series, m); err != nil && !k.unmarked {
 		k.unmarked = true
-		console.Note(k.cmd, "what was told cannot be marked as told, and may be told again: %v", err)
+		console.Note(k.cmd, "reported events cannot be marked as reported, and may be reported again: %v", err)
 	}
 }
 
@@ -185,7 +184,7 @@ func (k *rechecker) writeMark(series string, m mark) error {
 	return k.replace(k.markFile(series), fmt.Appendf(nil, markForm, ns, cmp.Or(m.id, "-")))
 }
 
-// replace writes a small file beside the history, whole or not at all.
+// replace writes a small file to the directory of the history, atomically.
 func (k *rechecker) replace(name string, text []byte) error {
 	return output.WritePrivate(context.Background(), name, text)
 }
@@ -193,16 +192,15 @@ func (k *rechecker) replace(name string, text []byte) error {
 // platforms are the domains of M-Lab's servers, which are nobody's own.
 var platforms = []string{"measurement-lab.org", "measurementlab.net"}
 
-// ownAddresses are ranges beside the private ones that no server on the Internet has (RFC 6598,
-// 2544, 5737, 5180, 3849): what is there is on this host's own networks.
+// ownAddresses lists, besides the private ranges, those that no server on the Internet has (RFC 6598, 2544, 5737, 5180,
+// 3849): their hosts are in this host's own networks.
 var ownAddresses = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:2::/48"),
 	netip.MustParsePrefix("2001:db8::/32")}
 
-// publicServer says whether a PEER is a speed test server for everybody: an ndt7 server that has
-// a public address and of which nobody says that it is the user's own, or one of M-Lab's. What
-// cannot be found out counts as one.
+// publicServer reports whether a PEER is a public speed test server: one of M-Lab's, or an ndt7 server at a public
+// address without --own. A server whose address cannot be resolved counts as public.
 func publicServer(ctx context.Context, far string, own bool) bool {
 	if !peer.OnceOnly(far) {
 		return false
@@ -228,8 +226,8 @@ func ownAddress(a netip.Addr) bool {
 
 const turnForm = "fullpipe recheck public 1 %d\n" // when the next test may begin, ns since 1970
 
-// turn takes the turn of public servers, whose lock is held: all processes of this user share
-// it, and it is noted before the test, so that who is killed has had it.
+// turn reserves the turn of public servers, which all processes of this user share. The caller has their lock. The turn
+// is recorded before the test, so that a killed process has used it.
 func (k *rechecker) turn(now, next time.Time) (until time.Time, err error) {
 	name := filepath.Join(k.dir, "recheck-public")
 	text, err := os.ReadFile(name)
@@ -239,7 +237,7 @@ func (k *rechecker) turn(now, next time.Time) (until time.Time, err error) {
 	var ns int64
 	if _, err := fmt.Sscanf(string(text), turnForm, &ns); err == nil {
 		until = time.Unix(0, ns)
-		if until.After(now) && !until.After(recheck.LatestPublic(now)) { // else the clock was set
+		if until.After(now) && !until.After(recheck.LatestPublic(now)) { // otherwise the clock was set
 			return until, nil
 		}
 	}

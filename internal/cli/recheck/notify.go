@@ -28,32 +28,32 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// tellFlags say who else is told of an event.
-type tellFlags struct {
+// notifyFlags name a program and a webhook that receive events.
+type notifyFlags struct {
 	program string
 	webhook string
 	pause   time.Duration // before a webhook is tried again; 0: webhookPause
 	limit   time.Duration // of the program; 0: programTime
 }
 
-// Bounds of who is told: nobody may hold up the tests.
+// Limits of the program and the webhook: neither may delay the tests.
 const (
 	programTime  = time.Minute
 	webhookTime  = 10 * time.Second
 	webhookTries = 3
 	webhookPause = 2 * time.Second // doubled each time
 	webhookReads = 64 << 10        // bytes of an answer
-	// tellingAtEnd is what telling may take after an interrupt.
-	tellingAtEnd = 700 * time.Millisecond
+	// notifyAfterInterrupt is the time that notifications may take after an interrupt.
+	notifyAfterInterrupt = 700 * time.Millisecond
 )
 
-func (f *tellFlags) register(fl *pflag.FlagSet) {
+func (f *notifyFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.program, "on-change", "", "run this `program` for each event: no shell, no arguments; the event "+
 		"is in FULLPIPE_EVENT, _PEER, _METRIC …, and as JSON on standard input")
 	fl.StringVar(&f.webhook, "webhook", "", "send each event as JSON to this `URL` by POST")
 }
 
-func (f *tellFlags) check() error {
+func (f *notifyFlags) check() error {
 	if f.program != "" {
 		path, err := exec.LookPath(f.program)
 		if err != nil {
@@ -80,15 +80,15 @@ func loopback(host string) bool {
 	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// event tells of one event. What cannot be told is a note: the event is printed as well.
-func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Header, e *record.RecheckEvent) {
+// event passes an event to the program and the webhook. A failure is a note, because the event is printed as well.
+func (f *notifyFlags) event(ctx context.Context, cmd *cobra.Command, h record.Header, e *record.RecheckEvent) {
 	if f.program == "" && f.webhook == "" {
 		return
 	}
 	object, err := json.Marshal(&record.Recheck{Header: h, Tests: []record.RecheckTest{},
 		Events: []record.RecheckEvent{*e}})
 	if err != nil {
-		console.Note(cmd, "an event cannot be told: %v", err)
+		console.Note(cmd, "an event cannot be reported: %v", err)
 		return
 	}
 	if f.program != "" {
@@ -104,7 +104,7 @@ func (f *tellFlags) event(ctx context.Context, cmd *cobra.Command, h record.Head
 }
 
 // runProgram runs the program with an event in its environment and on standard input.
-func (f *tellFlags) runProgram(ctx context.Context, e *record.RecheckEvent, object []byte) error {
+func (f *notifyFlags) runProgram(ctx context.Context, e *record.RecheckEvent, object []byte) error {
 	limit := cmp.Or(f.limit, programTime)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -122,7 +122,7 @@ func (f *tellFlags) runProgram(ctx context.Context, e *record.RecheckEvent, obje
 	return err
 }
 
-// eventValues are an event's values as a program reads them: numbers in bit/s and seconds.
+// eventValues returns an event's values for the program's environment: numbers in bit/s and seconds.
 func eventValues(e *record.RecheckEvent) map[string]string {
 	values := map[string]string{"EVENT": string(e.Event), "PEER": e.Far, "DIRECTION": e.Direction, "METRIC": e.Metric,
 		"AT": e.At.UTC().Format(time.RFC3339), "SINCE": e.Since.UTC().Format(time.RFC3339), "RUN_ID": e.RunID,
@@ -138,8 +138,8 @@ func eventValues(e *record.RecheckEvent) map[string]string {
 	return values
 }
 
-// post sends an event, and again where that fails for a reason that may pass.
-func (f *tellFlags) post(ctx context.Context, object []byte) error {
+// post sends an event, and repeats that after a temporary failure.
+func (f *notifyFlags) post(ctx context.Context, object []byte) error {
 	pause := f.pause
 	if pause == 0 {
 		pause = webhookPause
@@ -158,7 +158,7 @@ func (f *tellFlags) post(ctx context.Context, object []byte) error {
 	}
 }
 
-func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, err error) {
+func (f *notifyFlags) postOnce(ctx context.Context, object []byte) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, webhookTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.webhook, bytes.NewReader(object))
@@ -180,7 +180,7 @@ func (f *tellFlags) postOnce(ctx context.Context, object []byte) (again bool, er
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, webhookReads)) // so that the connection may be used again
 	if answer.StatusCode/100 != 2 {
 		return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests,
-			fmt.Errorf("%s answers %s", request.URL.Host, answer.Status)
+			fmt.Errorf("%s: status %s", request.URL.Host, answer.Status)
 	}
 	return false, nil
 }
