@@ -52,7 +52,7 @@ func AddFlags(cmd *cobra.Command, always bool, of Series) {
 // begun is when this process began, with the monotonic clock.
 var begun = time.Now()
 
-// Seal fills in what measured documents carry beside their figures.
+// Seal adds the envelope of a measured document.
 func Seal(cmd *cobra.Command, doc record.Document) {
 	if cmd.Flags().Lookup("record") == nil {
 		return
@@ -76,7 +76,7 @@ func Seal(cmd *cobra.Command, doc record.Document) {
 	}
 }
 
-// NewEnvelope returns what every document that was measured on this host carries beside its figures.
+// NewEnvelope returns the envelope of a document that was measured on this host.
 func NewEnvelope(doc record.Document, start time.Time, took time.Duration) *record.Envelope {
 	seconds := took.Seconds()
 	settings := host.SettingsInForce()
@@ -227,8 +227,7 @@ func Against(ctx context.Context, s *store.Store, doc record.Document) string {
 	return strings.Join(lines, "; ")
 }
 
-// SealBrowsers fills in what documents carry beside their figures: the series is the browser's
-// address.
+// SealBrowsers adds the envelope of a browser's test, whose series is the browser's address.
 func SealBrowsers(cmd *cobra.Command, doc *record.Measure, took time.Duration) {
 	doc.Envelope = NewEnvelope(doc, doc.StartedAt, took)
 	if dir, err := store.Dir(); err == nil {

@@ -34,14 +34,14 @@ func SessionOf(ctx context.Context) *Session {
 	return &Session{TestID: NewID(begun)}
 }
 
-// Met keeps how a far end's clock stands to this host's.
+// Met adds the offset of a far end's clock.
 func (s *Session) Met(c transfer.Clock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clocks = append(s.clocks, c)
 }
 
-// FarClock is the far end's clock; nil where there is none that tells, or more than one.
+// FarClock returns the far end's clock; nil if it is not known, or if there is more than one.
 func (s *Session) FarClock() *record.FarClock {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ func BehindSudo() string {
 	return ""
 }
 
-// BecomeCaller leaves root's rights where who called sudo has the history that a command reads or
-// writes by itself: neither it nor what stands beside it becomes root's.
+// BecomeCaller drops root's rights for commands that read or write the history of the user who called sudo, so that no
+// file there becomes root's.
 func BecomeCaller(cmd *cobra.Command) error {
 	uid := BehindSudo()
 	if top := topLevel(cmd); uid == "" || top != "history" && top != "recheck" && top != "ui" {

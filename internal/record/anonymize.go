@@ -29,13 +29,12 @@ var closed = map[string]bool{"schema": true, "version": true, "started_at": true
 	"tap_at": true, "unit": true,
 	"congestion": true, "kernel": true, "type": true, "grade": true, "system": true}
 
-// addresses finds what may be an IP address; what is none stays.
+// addresses matches texts that may be IP addresses; address leaves others unchanged.
 var addresses = regexp.MustCompile(`[0-9A-Fa-f:.]*[0-9A-Fa-f][:.][0-9A-Fa-f:.]*`)
 
-// Anonymized is a copy of a document, samples included, without addresses, names of hosts
-// and files, identifiers and labels. Each is replaced by the same made-up one wherever it
-// stands, so that what belongs together still does. Names inside sentences are replaced
-// where they were named elsewhere too.
+// Anonymized returns a copy of a document, samples included, without addresses, names of hosts and files, identifiers
+// and labels. Each has the same replacement everywhere in the document. Names inside sentences are replaced if they are
+// also the value of a naming key.
 func Anonymized(doc Document) (Document, error) { return new(Anonymizer).Document(doc) }
 
 // Document is Anonymized, with the names that were made up for documents before.
@@ -69,10 +68,10 @@ func (a *Anonymizer) Document(doc Document) (Document, error) {
 	return Decode(encoded, samples)
 }
 
-// Anonymizer makes up names for several documents, the same ones for what stands in several of
-// them: two paths stay two paths. Its zero value knows none.
+// Anonymizer anonymizes several documents with the same replacements: two paths stay two paths. Its zero value is ready
+// to use.
 type Anonymizer struct {
-	names  map[string]string // what is replaced, by what
+	names  map[string]string // replacements by name
 	counts map[string]int
 	longer []string // the names from the longest down
 }
@@ -134,7 +133,7 @@ func (a *Anonymizer) order() {
 	slices.SortFunc(a.longer, func(x, y string) int { return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(x, y)) })
 }
 
-// replace answers the tree with everything replaced.
+// replace returns the tree with all names and addresses replaced.
 func (a *Anonymizer) replace(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -171,7 +170,7 @@ func (a *Anonymizer) text(s string) string {
 	return addresses.ReplaceAllStringFunc(s, a.address)
 }
 
-// replaceWord replaces a name where it does not stand inside a longer word.
+// replaceWord replaces a name that is not part of a longer word.
 func replaceWord(s, name, by string) string {
 	var out strings.Builder
 	for {
@@ -198,7 +197,7 @@ func inWord(c byte) bool {
 // addressKey begins what an address is known by among the names.
 const addressKey = "address "
 
-// address replaces an address by one of those kept for documentation; what is none stays.
+// address replaces an IP address by a documentation address (RFC 5737, 3849). It returns other texts unchanged.
 func (a *Anonymizer) address(s string) string {
 	end := ""
 	for strings.HasSuffix(s, ".") || strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "::") {

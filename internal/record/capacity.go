@@ -25,6 +25,6 @@ type CapacityDirection struct {
 
 // How a capacity was searched.
 const (
-	ByFeedback = "feedback" // RFC 9097: the sender adjusts every 50 ms to what the receiver tells
+	ByFeedback = "feedback" // RFC 9097: the sender adjusts its rate every 50 ms to the receiver's feedback
 	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds
 )

@@ -31,7 +31,7 @@ func checkSize(text []byte) error {
 	return nil
 }
 
-// check holds a document that was read to what renderers rely on.
+// check returns an error for a decoded document that renderers cannot rely on.
 func check(doc Document) error {
 	if err := checkNumbers(reflect.ValueOf(doc)); err != nil {
 		return err
@@ -139,7 +139,7 @@ func checkNumber(v reflect.Value) error {
 	return nil
 }
 
-// OrZero returns what a field that may be absent holds, and 0 where it is.
+// OrZero returns the value of a field, 0 if it is absent.
 func OrZero[T int | int64 | float64](v *T) T {
 	if v == nil {
 		return 0

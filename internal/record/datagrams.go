@@ -14,8 +14,7 @@ type MeasureUDP struct {
 	Error      *Failure    `json:"error,omitempty"`
 }
 
-// Datagrams is one direction of a UDP transfer. An absent count was not told by the
-// receiver.
+// Datagrams is one direction of a UDP transfer. The receiver did not report an absent count.
 type Datagrams struct {
 	Direction     transfer.Direction `json:"direction"`
 	Protocol      string             `json:"protocol"` // "udp"
@@ -35,7 +34,7 @@ type Datagrams struct {
 	Variation     *Variation         `json:"delay_variation,omitempty"`
 	CPURatio      *float64           `json:"near_cpu_ratio,omitempty"` // of one processor
 	FarCPURatio   *float64           `json:"far_cpu_ratio,omitempty"`
-	// Limiter and what follows are absent in documents of before they were judged.
+	// Limiter, Confidence, Candidates and Evidence are absent in documents of versions without verdicts for UDP.
 	Limiter     verdict.Name       `json:"limiter,omitempty"`
 	Confidence  verdict.Confidence `json:"confidence,omitempty"`
 	Candidates  []verdict.Name     `json:"candidates,omitempty"`

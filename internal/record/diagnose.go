@@ -74,7 +74,7 @@ type CapturedDirection struct {
 	SYNWaitS float64 `json:"syn_wait_s,omitempty"`
 	TapAt    string  `json:"tap_at"` // sender, receiver, middle or unknown
 	verdict.Verdict
-	Fix        []remedy.Fix        `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Fix        []remedy.Fix        `json:"fix,omitempty"` // remedies in order, or the next test
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
 	Settings   []CapturedSettings  `json:"settings,omitempty"`
 	// Program is the known one whose window the verdict speaks of; absent: none that is known.

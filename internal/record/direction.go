@@ -23,14 +23,14 @@ type Direction struct {
 	Latency     *Latency       `json:"latency_under_load,omitempty"`
 	MSSBytes    int            `json:"mss_bytes,omitempty"`
 	WindowScale *int           `json:"window_scale,omitempty"`
-	// What else the ends settled on, and the path MTU as the sender's kernel knew it.
+	// SACK and Timestamps are the negotiated options, PathMTUBytes is by the sender's kernel.
 	SACK         *bool `json:"sack,omitempty"`
 	Timestamps   *bool `json:"timestamps,omitempty"`
 	PathMTUBytes int   `json:"path_mtu_bytes,omitempty"`
-	// ProbedMTUBytes is the largest packet that probes got through where larger ones vanish.
+	// ProbedMTUBytes is the largest packet that passed where larger ones vanish.
 	ProbedMTUBytes int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
-	Fix         []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
+	Fix         []remedy.Fix `json:"fix,omitempty"` // remedies in order, or the next test
 	Windows     Windows      `json:"windows"`
 	Streams     []Stream     `json:"streams"`
 	Intervals   []Interval   `json:"intervals,omitempty"`
@@ -92,7 +92,7 @@ type Interval struct {
 	EndS       float64 `json:"end_s"`
 	Bytes      int64   `json:"bytes"`
 	GoodputBps float64 `json:"goodput_bps"`
-	// As the sender's kernel told at the interval's end, or last before it.
+	// RTT and Retransmitted are the sender's kernel's at the end of the interval, or the last before it.
 	RTT           units.Duration `json:"rtt_s,omitzero"`
 	Retransmitted *int64         `json:"retransmitted_segments,omitempty"`
 }

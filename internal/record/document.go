@@ -21,8 +21,8 @@ const MostBytes = 64 << 20
 // version does not know.
 var ErrUnknown = errors.New("not a document that this version knows")
 
-// Kinds lists an empty document of each kind, by name. A command that prints several kinds
-// tells them apart by what they hold.
+// Kinds lists an empty document of each kind, by name. Several kinds may have the
+// schema of one command; kindOf distinguishes them.
 func Kinds() map[string]Document {
 	return map[string]Document{
 		"apply": &Apply{}, "audit": &Audit{}, "measure": &Measure{}, "measure-udp": &MeasureUDP{},

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Envelope is what every measured document carries beside its figures, and no other: who
-// measured what, when, and how it ended.
+// Envelope identifies a measured document: its host, series, time and outcome. Other documents have none.
 type Envelope struct {
 	ID     string `json:"id,omitempty"`      // of this document, a UUIDv7
 	TestID string `json:"test_id,omitempty"` // the same in both ends' documents of one test

@@ -5,7 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// ExplainedLimiter is what a limiter's word means, how one is sure of it, and what to do.
+// ExplainedLimiter describes a limiter, its evidence and its remedies.
 type ExplainedLimiter struct {
 	Limiter verdict.Name `json:"limiter"`
 	What    string       `json:"what"`

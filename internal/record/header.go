@@ -16,7 +16,7 @@ type Header struct {
 	Late *Late `json:"late,omitempty"` // in a lab
 }
 
-// Failure is an error as users read it: on what, what went wrong, what to try.
+// Failure is an error as users read it: its argument, its cause and a remedy.
 type Failure struct {
 	Code     string `json:"code"` // stable: docs/exit-status.md
 	Argument string `json:"argument,omitempty"`
@@ -24,8 +24,7 @@ type Failure struct {
 	Try      string `json:"try,omitempty"`
 }
 
-// CommandFailed is the object that any command prints with --json when it fails before there is
-// anything to tell.
+// CommandFailed is the object that any command prints with --json when it fails without a result.
 type CommandFailed struct {
 	Header
 	Error *Failure `json:"error"`

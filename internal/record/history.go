@@ -31,7 +31,7 @@ type Figure struct {
 	GoodputBps *float64 `json:"goodput_bps,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
 	Limiter    string   `json:"limiter,omitempty"`
-	// RetransmittedRatio are the segments sent again over those that the payload fills.
+	// RetransmittedRatio is the count of retransmitted segments over the segments that the payload fills.
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
@@ -94,8 +94,7 @@ type DifferentValue struct {
 	Second *string `json:"second,omitempty"`
 }
 
-// Split takes the samples out of a document that holds them, and leaves every other byte's
-// meaning as it came.
+// Split separates a document from the samples in it.
 func Split(text []byte) (doc, samples []byte, err error) {
 	if err := checkSize(text); err != nil {
 		return nil, nil, err

@@ -14,8 +14,8 @@ import (
 )
 
 // Imported makes a stored document of what another program or an older fullpipe printed: an
-// object of `iperf3 --json`, or a report without id. What already is a record is answered
-// as it is. The same text always becomes the same record, so it can be imported again.
+// object of `iperf3 --json`, or a report without id. A record is returned
+// unchanged. The same text always becomes the same record, so it can be imported again.
 func Imported(text []byte) ([]byte, error) {
 	if err := checkSize(text); err != nil {
 		return nil, err
@@ -140,8 +140,7 @@ type iperf3Span struct {
 	Sender      bool    `json:"sender"`
 }
 
-// fromIperf3 is a test of iperf3's as a record. What limited it iperf3 does not tell, so it
-// is not known, unless our own client printed the object.
+// fromIperf3 converts a test of iperf3. Its limiter is unknown, unless our own client printed the object.
 func fromIperf3(text []byte) (Document, error) {
 	var o iperf3Object
 	if err := json.Unmarshal(text, &o); err != nil {
@@ -196,7 +195,7 @@ func fromIperf3(text []byte) (Document, error) {
 	return doc, check(doc)
 }
 
-// counted says whether a receiver's sum was counted: where a test was cut short its end may not have told.
+// counted reports whether a receiver's sum is known: in an interrupted test the receiver may not have reported it.
 func (o *iperf3Object) counted(s *iperf3Span) bool { return o.Error == "" || s.Bytes > 0 }
 
 // direction is one direction's sum and streams; of a test both ways a stream says whether
@@ -236,7 +235,7 @@ func (o *iperf3Object) direction(d transfer.Direction, s *iperf3Span) Direction 
 
 func micros(v float64) units.Duration { return units.Duration(units.Seconds(v / 1e6)) }
 
-// datagrams is a test of UDP. The sum's rate is the sender's: what was lost is taken off.
+// datagrams converts a UDP test. The sum's rate is the sender's, so the lost datagrams are subtracted.
 func (o *iperf3Object) datagrams(h Header, peer string, d transfer.Direction) (Document, error) {
 	s := o.End.Sum
 	if s == nil || s.Packets <= 0 || s.Lost < 0 || s.Lost > s.Packets {

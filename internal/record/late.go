@@ -1,8 +1,7 @@
 package record
 
-// Late says how exact the lab was that something was measured in: how much later than an
-// exact link it handed packets over, and how often it stood still. The figures beside Up
-// and Down are the larger of both.
+// Late is the timing error of the lab of a measurement: how much later than an exact link it forwarded packets, and its
+// stalls. The figures outside Up and Down are the larger of both.
 type Late struct {
 	LinkLate
 	Up   LinkLate `json:"up"`
@@ -10,9 +9,8 @@ type Late struct {
 	RTTS float64  `json:"rtt_s"` // asked for
 	// FloorS is the least round trip that the lab could have had; absent: not known.
 	FloorS float64 `json:"floor_s,omitempty"`
-	// Believable is false when either direction stood still for more than 0.5 % of the
-	// time, or handed one packet in a hundred over more than 0.25 ms and 5 % of the round
-	// trip late.
+	// Believable is false when either direction stalled for more than 0.5 % of the time, or forwarded one packet in 100
+	// more than 0.25 ms and 5 % of the RTT late.
 	Believable bool `json:"believable"`
 }
 

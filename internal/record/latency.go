@@ -1,7 +1,7 @@
 package record
 
 // Latency is what the transfer made of others' round trips on the path: small packets on
-// a connection of their own, before it and beside it. Times are medians but where said.
+// a connection of their own, before and during the transfer. Times are medians unless stated otherwise.
 type Latency struct {
 	Method         string   `json:"method"` // "echo" on the control connection, "ICMP", "ICMP (raw)", "TCP connect"
 	IdleS          float64  `json:"idle_s"`
@@ -12,11 +12,10 @@ type Latency struct {
 	LoadedProbes   int      `json:"loaded_probes"`
 	Lost           int      `json:"lost_probes"`
 	AddedS         *float64 `json:"added_s,omitempty"`
-	// QueueBytes is what stands in the queue at the goodput: the added time's worth.
+	// QueueBytes is the queue that adds AddedS at the goodput.
 	QueueBytes *int64 `json:"queue_bytes,omitempty"`
 	Bloat      Bloat  `json:"bufferbloat,omitempty"`
-	// NoCore says that a program that asks or answers waited for a core: the times say
-	// nothing of queues then.
+	// NoCore says that the prober or the responder waited for a core: the times are no evidence of queues then.
 	NoCore bool `json:"starved,omitempty"`
 	// Separate says that the loaded connection waits in a queue that the small packets do
 	// not: something keeps flows apart.

@@ -22,7 +22,7 @@ type Measure struct {
 	Error      *Failure    `json:"error,omitempty"`
 }
 
-// Criterion is what a measurement was held against, and whether it passed.
+// Criterion is a requirement of a measurement, and whether it passed.
 type Criterion struct {
 	Direction   transfer.Direction `json:"direction"`
 	Criterion   string             `json:"criterion"` // fail-below or fail-on

@@ -2,8 +2,7 @@ package record
 
 import "time"
 
-// PageTest is the object that the page's API answers of a test that was started there: of the
-// one that runs, else of the last.
+// PageTest is the object that the page's API returns for a test that was started there: the running one, else the last.
 type PageTest struct {
 	Header
 	State   TestState  `json:"state"`

@@ -2,8 +2,7 @@ package record
 
 import "time"
 
-// Paths is the object that the page's API answers: what is kept, path by path, the one of
-// the newest result first.
+// Paths is the object that the page's API returns: the paths of the history, the one with the newest result first.
 type Paths struct {
 	Header
 	Paths []KeptPath `json:"paths"`
@@ -25,7 +24,7 @@ type KeptDirection struct {
 	Results   []KeptPoint `json:"results"` // the oldest first
 }
 
-// Standing says how a result stands to its path's own past.
+// Standing compares a result with the earlier results of its path.
 type Standing string
 
 // The closed list.
@@ -45,7 +44,7 @@ type KeptPoint struct {
 	GoodputBps *float64  `json:"goodput_bps,omitempty"`
 	RTTMinS    *float64  `json:"rtt_min_s,omitempty"`
 	Limiter    string    `json:"limiter,omitempty"`
-	// RetransmittedRatio are the segments sent again over those that the payload fills.
+	// RetransmittedRatio is the count of retransmitted segments over the segments that the payload fills.
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 
 	Against Standing `json:"against"`

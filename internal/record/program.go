@@ -5,7 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// ProgramWindow is a program that has a window of its own beside TCP's.
+// ProgramWindow is a program with a window of its own, in addition to TCP's.
 type ProgramWindow struct {
 	Name        string `json:"name"`
 	WindowBytes int    `json:"window_bytes"`

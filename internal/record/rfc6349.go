@@ -79,8 +79,8 @@ type RFC6349Direction struct {
 	// one, else the bottleneck's.
 	ReferenceBps      float64 `json:"-"`
 	ReferenceOverhead int     `json:"-"`
-	// Course and RoundTrips are of the run that stands for one connection with a window that
-	// suffices: what arrived in bit/s, and mean round trips in nanoseconds, over time.
+	// Course and RoundTrips are the goodput in bit/s and the mean RTT in nanoseconds over time, of the typical run of one
+	// connection with a sufficient window.
 	Course     []flow.Point `json:"-"`
 	RoundTrips []flow.Point `json:"-"`
 }
@@ -229,8 +229,7 @@ func (r *RFC6349) Of(d transfer.Direction) (all []Formula) {
 	return all
 }
 
-// Typical is the run with the middle rate, whose metrics stand for the test; nil if there
-// is none.
+// Typical returns the run with the median rate, whose metrics are those of the test; nil if there is none.
 func (t *RFC6349Test) Typical() *RFC6349Run {
 	if len(t.Runs) == 0 {
 		return nil

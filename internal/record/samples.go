@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Samples are the optional part of a document: what its curves are drawn from. They are
-// stored beside the document, and everything else is complete without them.
+// Samples are the data of a document's curves. They are stored apart from the document, which is complete without
+// them.
 type Samples struct {
 	Series []Series `json:"series"`
 }
@@ -21,8 +21,8 @@ type Series struct {
 	// pointer: "/connections/0/directions/1".
 	Of   string `json:"of"`
 	Name string `json:"name"`
-	// AtNs are times since the object's beginning, Values what held then: bytes, bit/s or
-	// nanoseconds. Ends are the upper ends of ranges, Limiters name bands of time.
+	// AtNs are times since the object's beginning, Values the values then: bytes, bit/s or nanoseconds. Ends are the
+	// upper ends of ranges, Limiters name bands of time.
 	AtNs     deltas   `json:"at_ns"`
 	Values   deltas   `json:"values"`
 	Ends     deltas   `json:"ends,omitempty"`
@@ -69,7 +69,7 @@ func (d *deltas) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Band is a span of time and what limited it, in nanoseconds since the beginning.
+// Band is a span of time and its limiter, in nanoseconds since the beginning.
 type Band struct {
 	StartNs, EndNs int64
 	Limiter        verdict.Name
@@ -113,7 +113,7 @@ func SamplesOf(doc Document) *Samples {
 	return out
 }
 
-// attach puts samples back to where they belong; what has no place is dropped.
+// attach fills a document's curves from samples. It drops samples without a curve.
 func (s *Samples) attach(doc Document) {
 	holder, ok := doc.(sampled)
 	if !ok || s == nil {
@@ -141,8 +141,7 @@ func (c *curve) len() int {
 	return len(*c.bands)
 }
 
-// series is the curve with at most so many points: of more, evenly chosen ones with the
-// first and the last.
+// series returns the curve with at most the given number of points, evenly chosen, with the first and the last.
 func (c *curve) series(most int) Series {
 	out := Series{Of: c.of, Name: c.name, AtNs: deltas{}, Values: deltas{}}
 	n := c.len()

@@ -40,18 +40,18 @@ type SweepAxes struct {
 	Congestion       []string             `json:"congestion,omitempty"` // absent: the senders' default
 }
 
-// SweepPath is what the runs of one direction told of the path. 0 is not known.
+// SweepPath is the path of one direction by all runs. 0 is not known.
 type SweepPath struct {
 	Direction   transfer.Direction `json:"direction"`
 	RTTMin      units.Duration     `json:"rtt_min_s,omitzero"`
 	MSSBytes    int                `json:"mss_bytes,omitempty"`
 	Congestion  string             `json:"congestion,omitempty"`   // of all runs; "" where they differ
 	CapacityBps float64            `json:"capacity_bps,omitempty"` // payload: the best cell's goodput
-	AtLeast     bool               `json:"at_least,omitempty"`     // even the best cell was held back by a buffer
+	AtLeast     bool               `json:"at_least,omitempty"`     // a buffer limited even the best cell
 	// BDPBytes is CapacityBps × RTTMin: where a window begins to fill the path.
 	BDPBytes float64 `json:"bdp_bytes,omitempty"`
-	// KneeSendBytes and KneeReceiveBytes are the requests that come to the BDP, after what these
-	// systems make of a requested buffer; 0 where no cell told.
+	// KneeSendBytes and KneeReceiveBytes are the requested sizes whose effective size is the BDP on these systems; 0 is
+	// not known.
 	KneeSendBytes    float64      `json:"knee_send_buffer_bytes,omitempty"`
 	KneeReceiveBytes float64      `json:"knee_receive_buffer_bytes,omitempty"`
 	Fix              []remedy.Fix `json:"fix,omitempty"` // about what limits the best cell

@@ -26,7 +26,7 @@ type TuneDirection struct {
 	Direction   transfer.Direction `json:"direction"`
 	Path        TunePath           `json:"path"`
 	Before      TuneMeasured       `json:"before"`
-	Fix         []remedy.Fix       `json:"fix,omitempty"` // what to do: what was shown to help first
+	Fix         []remedy.Fix       `json:"fix,omitempty"` // remedies, those that were shown to help first
 	Trials      []TuneTrial        `json:"trials"`
 	Verdict     search.Verdict     `json:"verdict"`
 	Reason      string             `json:"reason"`
@@ -108,9 +108,8 @@ type TuneChosen struct {
 	MSSBytes          int     `json:"mss_bytes,omitempty"`
 }
 
-// TuneRemedy is a way to send that was measured in turn with another: with today's, or
-// with what had been found before (Beside). The interval holds for all remedies and all
-// looks at them together, 1 % one way.
+// TuneRemedy is a candidate that was measured in turn with the baseline or with an earlier candidate (Beside). The
+// interval is for all remedies and all looks at them together, one-sided 1 %.
 type TuneRemedy struct {
 	Name       string      `json:"name"`
 	Beside     string      `json:"beside,omitempty"`
@@ -118,8 +117,8 @@ type TuneRemedy struct {
 	GoodputBps float64     `json:"goodput_bps"`
 	Factor     float64     `json:"factor"`
 	CI95       *[2]float64 `json:"ci95,omitempty"`
-	// OthersFactor is the share that another flow kept of what it has beside the reference,
-	// where the goal was fair; Factor is of both flows' mean then.
+	// OthersFactor is the goodput of a competing flow over its goodput against the reference, for the goal fair; Factor is
+	// that of both flows' mean then.
 	OthersFactor *float64 `json:"others_factor,omitempty"`
 	// RetransmittedRatio is the share of the bytes sent that were retransmitted; absent: not known.
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
@@ -140,8 +139,8 @@ type TuneDelay struct {
 	CI95    *[2]float64 `json:"ci95,omitempty"`
 }
 
-// TuneOthers is what another flow on the link keeps beside today's way to send, and beside what
-// was tried last, where the goal was fair.
+// TuneOthers is the goodput of a competing flow on the link with the baseline and with the last candidate, for the goal
+// fair.
 type TuneOthers struct {
 	BeforeBps float64     `json:"before_bps"`
 	AfterBps  float64     `json:"after_bps"`

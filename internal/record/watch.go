@@ -9,15 +9,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Watch is what limited this host's connections in a span of time: one period of `watch`,
-// or all of it where a length was asked for, or what `why` saw of its target.
+// Watch has the limiters of this host's connections in a span of time: one period of `watch`, the whole time of
+// `watch --for`, or the target of `why`.
 type Watch struct {
 	Header
 	Target  string  `json:"target,omitempty"` // of `why`
 	AtS     float64 `json:"at_s"`             // when the span ended, since the watch began
 	LengthS float64 `json:"length_s"`
-	// Standing counts the connections that stand and are followed, Matching those of the
-	// span that fit what was asked for, idle ones included.
+	// Standing counts the open connections that are followed, Matching those of the span that match the filter, idle ones
+	// included.
 	Standing int         `json:"standing"`
 	Matching int         `json:"matching"`
 	Totals   WatchTotals `json:"totals"`
@@ -26,7 +26,7 @@ type Watch struct {
 	Connections []WatchedConnection `json:"connections"`
 	// LeftOut counts lighter connections that moved payload and are not listed.
 	LeftOut int `json:"left_out,omitempty"`
-	// LostEnds counts ends that the kernel could not tell us for want of room.
+	// LostEnds counts closed connections whose last counters the kernel dropped, because its queue was full.
 	LostEnds    int64    `json:"lost_ends"`
 	DumpS       float64  `json:"dump_s"`
 	Unread      []string `json:"unread,omitempty"`
@@ -70,7 +70,7 @@ type WatchTotals struct {
 	Unfinished         int64 `json:"unfinished"` // ended without the kernel's last account
 }
 
-// WatchLimited is what one limiter held back in one direction.
+// WatchLimited sums the connections of one limiter in one direction.
 type WatchLimited struct {
 	Limiter     verdict.Name       `json:"limiter"`
 	Direction   transfer.Direction `json:"direction"`
@@ -104,15 +104,15 @@ type WatchedDirection struct {
 	RetransmittedBytes int64              `json:"retransmitted_bytes,omitempty"`
 	RTT                units.Duration     `json:"rtt_s,omitzero"`
 	RTTMin             units.Duration     `json:"rtt_min_s,omitzero"`
-	// InFlightBytes is what was under way last, OfferedBytes the receiver's window then: the
-	// peer's where this end sends, else our own.
+	// InFlightBytes are the last bytes in flight, OfferedBytes the receive window then: the peer's if this end sends, else
+	// our own.
 	InFlightBytes int64 `json:"in_flight_bytes,omitempty"`
 	OfferedBytes  int64 `json:"offered_bytes,omitempty"`
 	// Sampled says that the verdict rests on samples; else on the kernel's cumulative
 	// clocks alone.
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
-	Fix []remedy.Fix `json:"fix,omitempty"` // what to do about it, in order, or what would tell
-	// Program is the known one whose own window what is under way looks like.
+	Fix []remedy.Fix `json:"fix,omitempty"` // remedies in order, or the next test
+	// Program is a known program whose window agrees with the bytes in flight.
 	Program *ProgramWindow `json:"program,omitempty"`
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // WatchKept is what `watch --record` keeps of up to an hour: by the minute, and by groups of
-// connections, what was moved and what limited it. It holds networks, no addresses.
+// connections, what was moved and what limited it. It has networks, no addresses.
 type WatchKept struct {
 	Header
 	// Anonymized says that networks are made-up ones.
@@ -23,7 +23,7 @@ type WatchKept struct {
 type WatchMinute struct {
 	AtS     float64 `json:"at_s"` // when it ended, since started_at
 	LengthS float64 `json:"length_s"`
-	// LostEnds counts ends that the kernel could not tell for want of room.
+	// LostEnds counts closed connections whose last counters the kernel dropped, because its queue was full.
 	LostEnds int64        `json:"lost_ends,omitempty"`
 	Groups   []WatchGroup `json:"groups"` // the heaviest first
 }
@@ -51,8 +51,8 @@ type WatchGroupDirection struct {
 	Shares  map[string]float64 `json:"shares"`
 }
 
-// summarize tells by what most bytes were limited. Goodput is left out: what programs asked
-// for is no property of a path.
+// summarize names the limiter of the most bytes. It leaves goodput out, which is the demand of programs and no property
+// of a path.
 func (d *WatchKept) summarize(s *Summary) {
 	s.Far = "this host's connections"
 	by := map[transfer.Direction]map[string]float64{}

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Datagrams describes one UDP transfer and what was judged of it.
+// Datagrams describes one UDP transfer and its verdict.
 func Datagrams(r *transfer.DatagramResult, v verdict.Verdict) record.Datagrams {
 	d := record.Datagrams{Direction: r.Spec.Direction, Protocol: "udp", GoodputBps: r.Bps(),
 		DurationS:     r.Duration.Seconds(),

@@ -1,5 +1,5 @@
-// Package report makes the documents of record/ from what instruments, judges and loops
-// answer, one file a document. It does no I/O: what a document needs besides is passed in.
+// Package report makes the documents of record/ from the results of instruments, judges and loops, one file a document.
+// It does no I/O: callers pass all inputs.
 package report
 
 import (

@@ -10,8 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Changes looks for changes in runs, the oldest first. What failed and what re-tested a
-// suspicion does not count.
+// Changes finds changes in runs, the oldest first. Failed runs and retests do not count.
 func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 	type key struct{ path, direction string }
 	type one struct {
@@ -128,7 +127,7 @@ func roundTrips(n int, rtt func(i int) *float64,
 	return all
 }
 
-// Difference puts two records beside each other.
+// Difference compares two records.
 func Difference(h record.Header, first, second record.Document) *record.Difference {
 	a := record.Summarize(first)
 	b := record.Summarize(second)

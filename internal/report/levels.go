@@ -8,7 +8,7 @@ import (
 )
 
 // Levels sums up the runs of one series, the oldest first, before and since a time.
-// Re-tests and what failed do not count.
+// Retests and failed runs do not count.
 func Levels(runs []record.HistoryRun, at time.Time) []record.DifferenceLevels {
 	type sum struct {
 		values   []float64

@@ -5,9 +5,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Standings puts each result of a path's runs, the oldest first, against those before it,
-// direction by direction; of each direction the newest so many are answered. Re-tests and
-// what failed are shown and do not count for what is usual.
+// Standings compares each result of a path's runs, the oldest first, with those before it, direction by direction. It
+// returns the given number of newest results of each direction. Retests and failed runs do not count for the usual
+// level.
 func Standings(runs []record.HistoryRun, newest int) []record.KeptDirection {
 	out := []record.KeptDirection{}
 	before := map[string][]float64{}

@@ -37,7 +37,7 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 	return doc
 }
 
-// OfFarEnd turns a plan for the far host, who sends what the near one receives.
+// OfFarEnd turns the directions of a plan for the far host.
 func OfFarEnd(d *record.Plan) {
 	d.End = "far"
 	for i := range d.Directions {
@@ -64,7 +64,7 @@ func PlanTunnel(layers model.Tunnel, mtu, mss int) *record.PlanTunnel {
 		}}
 }
 
-// PlanApp holds a program against a plan's path.
+// PlanApp returns the rate that a program's own window, block or buffer allows on a plan's path.
 func PlanApp(program catalog.Program, p *plan.Plan) *record.PlanApp {
 	app := &record.PlanApp{Program: program}
 	if program.Bytes > 0 {

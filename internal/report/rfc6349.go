@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// RFC6349 describes a test against what it was held to.
+// RFC6349 describes a test and its requirements.
 func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc6349.Result) *record.RFC6349 {
 	doc := &record.RFC6349{Header: h, Peer: peer, Reference: reference,
 		EndedAt: h.StartedAt.Add(r.Elapsed).Round(time.Millisecond), Near: Host(r.Near), Far: Host(r.Far),
@@ -81,7 +81,7 @@ func oneConnection(d *record.RFC6349Direction) *record.RFC6349Run {
 	return nil
 }
 
-// draw keeps what the curves of the run that stands for one connection are made of.
+// draw adds the data of the curves: those of the typical run of one connection.
 func draw(d *record.RFC6349Direction) {
 	test := d.Find(rfc6349.Full)
 	if test == nil || test.Typical() == nil {

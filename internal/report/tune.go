@@ -141,8 +141,7 @@ func newTuneMeasured(m *tune.Measured) record.TuneMeasured {
 	return out
 }
 
-// carried is a goodput, 0 of a transfer of which nothing arrived: the loop, which reckons with
-// ratios, has it as 1 bit/s.
+// carried returns a goodput, 0 for a transfer without payload: the loop, which needs ratios, uses 1 bit/s for it.
 func carried(bps float64) float64 {
 	if bps <= 1 {
 		return 0

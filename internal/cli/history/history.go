@@ -1,4 +1,4 @@
-// Package history lists what was measured from here, and what changed.
+// Package history lists the results of this host and their changes.
 package history
 
 import (
@@ -50,7 +50,7 @@ its order with the next command that reaches it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
-				if err := heldTo(&filter, args, since); err != nil {
+				if err := narrow(&filter, args, since); err != nil {
 					return err
 				}
 				runs, err := s.List(ctx, filter)
@@ -87,10 +87,10 @@ func runsAsked(ctx context.Context, s *store.Store, args []string) ([]store.Run,
 	return runs, err
 }
 
-// completeRuns offers the paths and the ids that the history holds.
+// completeRuns completes the paths and the ids of the history.
 func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // whoever completes waits for no server
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second) // completion does not wait for a server
 	defer cancel()
 	s, err := history.Open(ctx, cmd)
 	if err != nil { // without a history there is nothing to offer

@@ -167,8 +167,7 @@ status is then 1.`,
 	return cmd
 }
 
-// importOwn keeps what root measured for the user behind sudo, whose the host's name is made
-// before root asks for it.
+// importOwn stores results of root for the user who called sudo. It creates the user's host ID first.
 func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Reader) error {
 	dir, err := store.Dir()
 	if err != nil {
@@ -203,8 +202,8 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	return history.Trim(ctx, cmd, s)
 }
 
-// eachDocument reads documents one after the other. What is no result goes to refuse, whose
-// error ends it.
+// eachDocument reads documents one after the other. It passes the error of a document that is no result to refuse,
+// whose error ends the loop.
 func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
 	text := &documentText{in: io.LimitReader(input.Text(in), 1<<34)}
 	d := json.NewDecoder(text)
@@ -235,8 +234,7 @@ func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse fun
 	}
 }
 
-// documentText bounds what is read for one document: a decoder holds all of it before anybody sees
-// its length.
+// documentText limits the bytes of one document, because a decoder buffers a whole document.
 type documentText struct {
 	in   io.Reader
 	left int // bytes that the present document may still take

@@ -29,7 +29,7 @@ func newDays() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
-				if err := heldTo(&filter, args, since); err != nil {
+				if err := narrow(&filter, args, since); err != nil {
 					return err
 				}
 				days, err := s.Days(ctx, filter)
@@ -45,8 +45,8 @@ func newDays() *cobra.Command {
 	return cmd
 }
 
-// heldTo holds a filter to the path that args name, and to what was measured no longer ago.
-func heldTo(f *store.Filter, args []string, since time.Duration) error {
+// narrow limits a filter to the path that args name and to results of the last since.
+func narrow(f *store.Filter, args []string, since time.Duration) error {
 	if f.Limit < 0 {
 		return exit.Usage("--limit", strconv.Itoa(f.Limit)+" is below zero", "--limit 50, or 0 for all")
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// NoteLate adds to what was measured how late the lab was that it was measured in, if it
-// was one, and who measured it when. A lab that cannot be asked is a note: the figures are there all the same.
+// NoteLate adds the envelope of a measured document, and in a lab the lab's lateness. A lab that does not respond is a
+// note.
 func NoteLate(cmd *cobra.Command, doc record.Document) {
 	history.Seal(cmd, doc)
 	account, in, err := lab.Around()
@@ -62,8 +62,8 @@ func Incomplete(cmd *cobra.Command, doc record.Document, into **record.Failure, 
 	return exit.Status(status)
 }
 
-// CreateFile begins the file that a flag names, before anything is measured for it;
-// without a name it answers nil, which takes and keeps nothing.
+// CreateFile creates the file that a flag names, before the measurement. Without a name it returns nil, which is valid
+// and writes nothing.
 func CreateFile(cmd *cobra.Command, flag, name string) (*output.File, error) {
 	if name == "" {
 		return nil, nil
