@@ -118,7 +118,7 @@ func (h *Hub) group(task string, events []store.Event, cells []store.Cell) (aler
 
 // changeOf names a change so that equal changes of several paths have equal names.
 func changeOf(e store.Event) string {
-	switch recheck.Metric(e.Metric) {
+	switch e.Metric {
 	case recheck.Goodput, recheck.RTT:
 		return e.Metric + " " + e.Kind
 	}

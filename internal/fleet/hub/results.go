@@ -188,14 +188,15 @@ type follower struct {
 // newUsual returns the usual goodputs that differ by 1 % or more from those in the grid.
 func (f *follower) newUsual(job store.Job) (all []store.Usual) {
 	for _, s := range f.path.Standings() {
-		if s.UsualBps <= 0 || math.Abs(s.UsualBps/f.usual[s.Name]-1) < 0.01 {
+		if s.UsualBps == nil || math.Abs(*s.UsualBps/f.usual[s.Direction]-1) < 0.01 {
 			continue
 		}
 		if f.usual == nil {
 			f.usual = map[string]float64{}
 		}
-		f.usual[s.Name] = s.UsualBps
-		all = append(all, store.Usual{Task: job.Task, Sender: s.Name, Receiver: job.Other(s.Name), GoodputBps: s.UsualBps})
+		f.usual[s.Direction] = *s.UsualBps
+		all = append(all, store.Usual{Task: job.Task, Sender: s.Direction, Receiver: job.Other(s.Direction),
+			GoodputBps: *s.UsualBps})
 	}
 	return all
 }
@@ -287,23 +288,23 @@ func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
 }
 
 // newEvent converts a detected change. A suspicion is no event yet.
-func newEvent(job store.Job, e recheck.Event) (store.Event, bool) {
-	out := store.Event{Run: job.ID, Task: job.Task, Sender: e.Direction, Metric: string(e.Metric), Kind: string(e.What),
-		At: e.At, Old: e.Before, New: e.After}
+func newEvent(job store.Job, e record.RecheckEvent) (store.Event, bool) {
+	out := store.Event{Run: job.ID, Task: job.Task, Sender: e.Direction, Metric: e.Metric, Kind: string(e.Event), At: e.At,
+		Old: e.Before, New: e.After}
 	if out.Sender == "" { // of the far end
 		out.Sender = job.Other(job.Near)
 	}
 	out.Receiver = job.Other(out.Sender)
 	switch {
-	case e.What == "":
+	case e.Event == "":
 		return out, false
-	case e.Metric == recheck.Goodput:
-		out.Old = units.Rate(e.Shift.Before).String()
-		out.New = units.Rate(e.Shift.After).String()
-	case e.Metric == recheck.RTT:
-		out.Old = units.Time(units.Seconds(e.Shift.Before))
-		out.New = units.Time(units.Seconds(e.Shift.After))
-	case e.What == change.Changed && e.Before == "":
+	case e.BeforeBps != nil && e.AfterBps != nil:
+		out.Old = units.Rate(*e.BeforeBps).String()
+		out.New = units.Rate(*e.AfterBps).String()
+	case e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil:
+		out.Old = units.Time(units.Seconds(*e.BeforeRTTMinS))
+		out.New = units.Time(units.Seconds(*e.AfterRTTMinS))
+	case e.Event == change.Changed && e.Before == "":
 		return out, false
 	}
 	return out, true
