@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -38,117 +39,118 @@ func TestFindings(t *testing.T) {
 		path     Path
 		grade    Grade
 		param    string
-		text     string // "" demands that there is no finding at all
+		code     Code   // "" expects no finding at all
+		args     string // part of the printed values
 	}{
-		"a tuned host": {linux("6.18.1", nil), wan, "", "", ""},
+		"a tuned host": {linux("6.18.1", nil), wan, "", "", "", ""},
 		"a send buffer that caps": {linux("6.18.1", map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}), wan,
-			Limits, "net.ipv4.tcp_wmem", "tcp_wmem max 4 MiB caps 1 Gbit/s x 100 ms at 336 Mbit/s"},
+			Limits, "net.ipv4.tcp_wmem", SendMax, "336 Mbit/s"},
 		"half is window before 6.6": {linux("6.1.0-13-amd64",
 			map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}), wan, Limits, "net.ipv4.tcp_rmem",
-			"a window of 3 MiB, caps 1 Gbit/s x 100 ms at 252 Mbit/s"},
+			ReceiveMaxWindow, "252 Mbit/s"},
 		"no cap on a short path": {linux("6.1", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}),
-			Path{RateBps: 1e8, RTT: 10 * time.Millisecond}, "", "", ""},
+			Path{RateBps: 1e8, RTT: 10 * time.Millisecond}, "", "", "", ""},
 		"no path, no cap": {linux("6.1", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}), Path{},
-			"", "", ""},
+			"", "", "", ""},
 		"no scaling": {linux("6.1", map[string]string{"net.ipv4.tcp_window_scaling": "0"}), wan, Limits,
-			"net.ipv4.tcp_window_scaling", "at 5.24 Mbit/s"},
+			"net.ipv4.tcp_window_scaling", NoWindowScaling, "5.24 Mbit/s"},
 		"no scaling, no path": {linux("6.1", map[string]string{"net.ipv4.tcp_window_scaling": "0"}), Path{}, Harmful,
-			"net.ipv4.tcp_window_scaling", "65,535"},
+			"net.ipv4.tcp_window_scaling", HarmfulSetting, "65,535"},
 		"no autotuning": {linux("6.18", map[string]string{"net.ipv4.tcp_moderate_rcvbuf": "0"}), wan, Limits,
-			"net.ipv4.tcp_moderate_rcvbuf", "stays at 128 KiB"},
+			"net.ipv4.tcp_moderate_rcvbuf", ReceiveAutotuningOff, "128 KiB"},
 		"no timestamps": {linux("6.18", map[string]string{"net.ipv4.tcp_timestamps": "0"}), Path{}, Harmful,
-			"net.ipv4.tcp_timestamps", "wrapped"},
+			"net.ipv4.tcp_timestamps", HarmfulSetting, "wrapped"},
 		"tw_recycle, old kernel": {linux("4.4", map[string]string{"net.ipv4.tcp_tw_recycle": "1"}), Path{}, Harmful,
-			"net.ipv4.tcp_tw_recycle", "NAT"},
+			"net.ipv4.tcp_tw_recycle", HarmfulSetting, "NAT"},
 		"adv_win_scale, new kernel": {linux("6.6", map[string]string{"net.ipv4.tcp_adv_win_scale": "2"}), Path{}, Inert,
-			"net.ipv4.tcp_adv_win_scale", "does nothing here"},
+			"net.ipv4.tcp_adv_win_scale", InertSetting, ""},
 		"low_latency": {linux("5.4", map[string]string{"net.ipv4.tcp_low_latency": "1"}), Path{}, Inert,
-			"net.ipv4.tcp_low_latency", "prequeue"},
+			"net.ipv4.tcp_low_latency", InertSetting, "prequeue"},
 		"large defaults": {linux("6.1", map[string]string{"net.ipv4.tcp_rmem": "4096 16777216 67108864"}),
-			Path{}, Harmful, "net.ipv4.tcp_rmem", "a default of 16 MiB belongs to every socket"},
+			Path{}, Harmful, "net.ipv4.tcp_rmem", LargeDefault, "16 MiB"},
 		"tcp_mem in bytes": {linux("6.1", map[string]string{"net.ipv4.tcp_mem": "8388608 12582912 16777216"}),
-			Path{}, Harmful, "net.ipv4.tcp_mem", "its unit is pages"},
+			Path{}, Harmful, "net.ipv4.tcp_mem", MemoryInPages, ""},
 		"too many connections": {linux("6.1", nil), Path{RateBps: 1e9, RTT: 100 * time.Millisecond, Connections: 100},
-			Risk, "net.ipv4.tcp_mem", "100 connections"},
+			Risk, "net.ipv4.tcp_mem", MemoryForConnections, "100"},
 		"rmem_max": {linux("6.1", map[string]string{"net.core.rmem_max": "212992"}), wan, Risk,
-			"net.core.rmem_max", "SO_RCVBUF"},
+			"net.core.rmem_max", ProgramWindowMax, "SO_RCVBUF"},
 		"a policy": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Normal",
 			"AutoTuningLevelGroupPolicy": "Restricted", "AutoTuningLevelEffective": "GroupPolicy"}), wan, Limits,
-			"AutoTuningLevelLocal", "level Restricted ends at 1,048,560 bytes, which caps 1 Gbit/s x 100 ms at 83.9 Mbit/s"},
+			"AutoTuningLevelLocal", AutotuningLevelByPolicy, "83.9 Mbit/s"},
 		"a policy that outweighs": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Disabled",
 			"AutoTuningLevelGroupPolicy": "Normal", "AutoTuningLevelEffective": "GroupPolicy"}), wan, Risk,
-			"AutoTuningLevelEffective", "a group policy sets receive autotuning to Normal"},
+			"AutoTuningLevelEffective", GroupPolicy, "Normal"},
 		"autotuning off": {windows("6.2.9200", map[string]string{"AutoTuningLevelLocal": "Disabled",
-			"AutoTuningLevelEffective": "Local"}), wan, Limits, "AutoTuningLevelLocal", "5.24 Mbit/s"},
+			"AutoTuningLevelEffective": "Local"}), wan, Limits, "AutoTuningLevelLocal", AutotuningLevel, "5.24 Mbit/s"},
 		"the registry of old": {windows("6.2.9200", map[string]string{"TcpWindowSize": "1001560"}), Path{}, Inert,
-			"TcpWindowSize", "autotuning replaced it"},
+			"TcpWindowSize", InertSetting, "autotuning replaced it"},
 		"AFD today": {windows("10.0.22631", map[string]string{"DefaultSendWindow": "1048576"}), Path{},
-			Harmful, "DefaultSendWindow", "delete it"},
+			Harmful, "DefaultSendWindow", HarmfulSetting, "delete it"},
 		"a template nobody uses": {windows("6.2.9200",
 			map[string]string{"InternetCustom/AutoTuningLevelLocal": "Normal", "AutoTuningLevelLocal": "Restricted"}), Path{},
-			Inert, "SettingName", "no transport filter"},
+			Inert, "SettingName", UnusedTemplate, ""},
 		"Server 2012's one template": {windows("6.2.9200",
 			map[string]string{"Custom/AutoTuningLevelLocal": "Experimental", "AutoTuningLevelLocal": "Normal"}), Path{},
-			Inert, "SettingName", "no transport filter"},
+			Inert, "SettingName", UnusedTemplate, ""},
 		"ForceWS before 2012 R2": {windows("6.2.9200", map[string]string{"ForceWS": "Disabled"}), Path{}, Inert, "ForceWS",
-			"version 6.3 and later read it"},
+			InertSetting, "version 6.3 and later read it"},
 		"FreeBSD's ceiling": {&Snapshot{System: catalog.FreeBSD, Version: "14.1",
 			Values: map[string]string{"net.inet.tcp.recvbuf_max": "2097152"}}, wan, Limits, "net.inet.tcp.recvbuf_max",
-			"2 MiB caps"},
+			AutomaticBufferMax, "2 MiB"},
 		"macOS's ceiling": {&Snapshot{System: catalog.MacOS, Version: "14.1",
 			Values: map[string]string{"net.inet.tcp.autosndbufmax": "4194304"}}, wan, Limits, "net.inet.tcp.autosndbufmax",
-			"4 MiB caps"},
-		"a system that nobody knows": {&Snapshot{System: "plan9"}, wan, Unknown, "system", "knows nothing"},
+			AutomaticBufferMax, "4 MiB"},
+		"a system that nobody knows": {&Snapshot{System: "plan9"}, wan, Unknown, "system", UnknownSystem, ""},
 		"a route that clamps": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Routes: []Route{{"default", map[string]string{"window": "65536"}}}}, wan, Limits, "window",
-			"the route to default clamps"},
+			RouteWindow, "default"},
 		"a slow port": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Interfaces: []Interface{{Name: "eth0", Default: true, SpeedBps: 1e8}}}, wan, Limits, "eth0", "100 Mbit/s"},
+			Interfaces: []Interface{{Name: "eth0", Default: true, SpeedBps: 1e8}}}, wan, Limits, "eth0", LinkRate, "100 Mbit/s"},
 		"half duplex": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Interfaces: []Interface{{Name: "eth0", Duplex: "half"}}}, Path{}, Harmful, "eth0", "collide"},
+			Interfaces: []Interface{{Name: "eth0", Duplex: "half"}}}, Path{}, Harmful, "eth0", HalfDuplex, ""},
 		"missed packets": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Interfaces: []Interface{{Name: "eth0", Ring: &Ring{RX: 256, RXMax: 4096},
-				Counters: map[string]int64{"rx_missed_errors": 50, "rx_packets": 1000}}}}, Path{}, Risk, "eth0", "5 % of 1000"},
+				Counters: map[string]int64{"rx_missed_errors": 50, "rx_packets": 1000}}}}, Path{}, Risk, "eth0", PacketsMissedByRing, "{50 1000} 256"},
 		"a line for a kernel long ago": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net.ipv4.tcp_tw_recycle", "1"}}}, Path{}, Inert,
-			"net.ipv4.tcp_tw_recycle", "gone from the kernel since 4.12"},
+			"net.ipv4.tcp_tw_recycle", RemovedSetting, "4.12"},
 		"a line that will hurt": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net/ipv4/tcp_sack", "0"}}}, Path{}, Risk, "net.ipv4.tcp_sack",
-			"next start"},
+			HarmfulAtBoot, ""},
 		"a line that nobody knows": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net.ipv4.tcp_turbo", "1"}}}, Path{}, Unknown, "net.ipv4.tcp_turbo",
-			"does not know"},
+			UnknownSetting, ""},
 		"a program's own buffer": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Sockets: []Socket{{Local: "0.0.0.0:80", Program: "httpd", RecvBytes: 131072, RecvFixed: true}}}, wan, Limits,
-			"SO_RCVBUF", "httpd"},
+			"SO_RCVBUF", ProgramBufferCaps, "httpd"},
 		"a connection that waits": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Sockets: []Socket{{Local: "a:1", Remote: "b:2", BusyS: 10, RwndS: 9}}}, Path{}, Risk, "receive window", "90 %"},
+			Sockets: []Socket{{Local: "a:1", Remote: "b:2", BusyS: 10, RwndS: 9}}}, Path{}, Risk, "receive window", WaitedForWindow, "90 10s"},
 		"a container": {&Snapshot{System: catalog.Linux, Version: "6.1", LimitBytes: 32 << 20}, wan, Risk,
-			"memory.max", "counts socket buffers"},
+			"memory.max", CgroupForConnections, ""},
 		"a namespace": {&Snapshot{System: catalog.Linux, Version: "6.1", Namespace: true}, Path{}, Unknown,
-			"namespace", "are the host's"},
+			"namespace", NamespaceSettings, ""},
 		"memory pressure": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Counters: map[string]int64{"TCPMemoryPressures": 30, "PruneCalled": 2}}, Path{}, Risk, "TCPMemoryPressures",
-			"30 times"},
+			MemoryPressure, "30"},
 		"a shaper that caps": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "tbf", ShapeBps: 1e8}}}, wan, Limits, "eth0",
-			"own shaper lets out 100 Mbit/s"},
+			ShaperRate, "100 Mbit/s"},
 		"a shaper": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "htb"}}}, Path{}, Risk, "eth0", "shapes what it sends"},
+			Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "htb"}}}, Path{}, Risk, "eth0", ShaperConfigured, ""},
 		"a queue that drops": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Interfaces: []Interface{{Name: "eth0", Counters: map[string]int64{"qdisc_packets": 1000, "qdisc_dropped": 20}}}},
-			Path{}, Risk, "eth0", "own queue, 2 % of 1000"},
+			Path{}, Risk, "eth0", PacketsDroppedQueued, "{20 1000}"},
 		"a container's own values": {func() *Snapshot {
 			s := linux("6.1", nil)
 			s.Namespaces = []Namespace{{PID: 7, Program: "nginx",
 				Values: map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}}}
 			return s
-		}(), wan, Risk, "net.ipv4.tcp_wmem", "in the network namespace of nginx (pid 7)"},
+		}(), wan, Risk, "net.ipv4.tcp_wmem", OtherNamespace, "nginx"},
 		"what could not be read": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Unread: []string{"sockets: permission denied"}}, Path{}, Unknown, "snapshot", "permission denied"},
+			Unread: []string{"sockets: permission denied"}}, Path{}, Unknown, "snapshot", Unread, "permission denied"},
 	} {
 		found := Judge(c.snapshot, c.path)
-		if c.text == "" {
+		if c.code == "" {
 			if len(found) != 0 {
 				t.Errorf("%s: %+v", name, found)
 			}
@@ -156,13 +158,14 @@ func TestFindings(t *testing.T) {
 		}
 		ok := false
 		for _, f := range found {
-			ok = ok || f.Grade == c.grade && f.Parameter == c.param && strings.Contains(f.Text, c.text)
+			ok = ok || f.Grade == c.grade && f.Parameter == c.param && f.Code == c.code &&
+				strings.Contains(fmt.Sprint(f.Args...), c.args)
 			if (f.CostBps > 0) != (f.CapBps > 0) || f.CostBps < 0 || f.CostBps > c.path.RateBps {
 				t.Errorf("%s: costs %v with a cap of %v", name, f.CostBps, f.CapBps)
 			}
 		}
 		if !ok {
-			t.Errorf("%s: no %s finding on %s with %q among %+v", name, c.grade, c.param, c.text, found)
+			t.Errorf("%s: no %s finding %s on %s with %q among %+v", name, c.grade, c.code, c.param, c.args, found)
 		}
 	}
 }
@@ -183,67 +186,70 @@ func TestWindowsBeforeVista(t *testing.T) {
 		return all
 	}
 	for name, c := range map[string]struct {
-		snapshot    *Snapshot
-		grade       Grade
-		param, text string // no text: nothing is found
+		snapshot *Snapshot
+		grade    Grade
+		param    string
+		code     Code   // "" expects no finding at all
+		args     string // part of the printed values
 	}{
 		"XP as it comes: the window": {old("windows", "5.1.2600", nil), Limits, "TcpWindowSize",
-			"65,535 bytes caps 100 Mbit/s x 80 ms at 6.55 Mbit/s"},
+			DisputedReceiveWindow, "6.55 Mbit/s"},
 		"XP as it comes: AFD": {old("windows", "5.1.2600", nil), Limits, "DefaultSendWindow",
-			"8,192 bytes and one write more under way"},
+			AFDSendWindow, "8192"},
 		"2000 as it comes": {old("windows-2000", "5.0.2195", nil), Limits, "TcpWindowSize",
-			"17,520 bytes caps 100 Mbit/s x 80 ms at 1.75 Mbit/s"},
-		"the note's remedy": {old("windows", "5.0.2195", tuned), "", "", ""},
-		"the same on 2003":  {old("windows-2000", "5.2.3790", tuned), "", "", ""},
+			FixedReceiveWindow, "1.75 Mbit/s"},
+		"the note's remedy": {old("windows", "5.0.2195", tuned), "", "", "", ""},
+		"the same on 2003":  {old("windows-2000", "5.2.3790", tuned), "", "", "", ""},
 		"a window without scaling": {old("windows", "5.2.3790", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
-			"without Tcp1323Opts bit 0 no window passes 65,535 bytes"},
+			UnscaledWindow, "1001560"},
 		"Windows 2000 with scaling unset": {old("windows", "5.0.2195", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
-			"sources disagree whether Windows 2000 scales"},
+			DisputedScaling, ""},
 		"NT 4 asked to scale": {old("windows-2000", "4.0.1381", with("TcpWindowSize", "262800")), Risk, "Tcp1323Opts",
-			"NT 4 has no window scaling"},
+			UnscaledWindowNT4, "262800"},
 		"NT 4 with a key of 2000": {old("windows-2000", "4.0.1381", map[string]string{"GlobalMaxTcpWindowSize": "262800"}),
-			Inert, "GlobalMaxTcpWindowSize", "version 5.0 and later read it"},
+			Inert, "GlobalMaxTcpWindowSize", InertSetting, "version 5.0 and later read it"},
 		"timestamps alone": {old("windows", "5.1.2600", with("Tcp1323Opts", "2")), Limits, "TcpWindowSize",
-			"65,535 bytes"},
+			FixedReceiveWindow, "65535"},
 		"a ceiling below the window": {old("windows", "5.1.2600", with("GlobalMaxTcpWindowSize", "131400")), Limits,
-			"GlobalMaxTcpWindowSize", "ends every window at 131,400"},
+			"GlobalMaxTcpWindowSize", MaxWindowSetting, "131400"},
 		"an interface's own window": {old("windows", "5.1.2600", with("Interfaces/{4D36}/TcpWindowSize", "17520")), Limits,
-			"TcpWindowSize", "of interface {4D36} of 17,520 bytes"},
+			"TcpWindowSize", InterfaceReceiveWindow, "17520"},
 		"one that 2000 half ignores": {old("windows", "5.0.2195", with("Interfaces/{4D36}/TcpWindowSize", "1001560")), Risk,
-			"TcpWindowSize", "for those that it accepts"},
+			"TcpWindowSize", IgnoredInterfaceWindow, ""},
 		"an interface's small packet": {old("windows", "5.1.2600", with("Interfaces/{4D36}/MTU", "576")), Risk, "MTU",
-			"packets of 576 bytes"},
+			InterfaceMTUSmall, "576"},
 		"no path MTU discovery": {old("windows", "5.0.2195", with("EnablePMTUDiscovery", "0")), Harmful,
-			"EnablePMTUDiscovery", "576-byte packets"},
+			"EnablePMTUDiscovery", HarmfulSetting, "576-byte packets"},
 		"an interface's window today": {old("windows", "10.0.17763",
-			map[string]string{"Interfaces/{4D36}/TcpWindowSize": "65535"}), Inert, "TcpWindowSize", "does nothing here"},
+			map[string]string{"Interfaces/{4D36}/TcpWindowSize": "65535"}), Inert, "TcpWindowSize", InertInterfaceSetting, "{4D36}"},
 	} {
 		found := Judge(c.snapshot, long)
-		if c.text == "" {
+		if c.code == "" {
 			if len(found) != 0 {
 				t.Errorf("%s: %+v", name, found)
 			}
 			continue
 		}
 		if !slices.ContainsFunc(found, func(f Finding) bool {
-			return f.Grade == c.grade && f.Parameter == c.param && strings.Contains(f.Text, c.text)
+			return f.Grade == c.grade && f.Parameter == c.param && f.Code == c.code &&
+				strings.Contains(fmt.Sprint(f.Args...), c.args)
 		}) {
-			t.Errorf("%s: no %s finding on %s with %q among %+v", name, c.grade, c.param, c.text, found)
+			t.Errorf("%s: no %s finding %s on %s with %q among %+v", name, c.grade, c.code, c.param, c.args, found)
 		}
 	}
 	here := old("windows", "5.1.2600", nil)
 	here.Here = true
-	if fix := Judge(here, long)[0].Fix; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms") ||
+	if fix := Judge(here, long)[0].Command; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms") ||
 		strings.Contains(fix, "--target") {
 		t.Errorf("the cure of the host that asks: %q", fix)
 	}
 	found := Judge(old("windows", "5.1.2600", nil), long)
-	if fix := found[0].Fix; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-xp") {
+	if fix := found[0].Command; !strings.HasPrefix(fix, "fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-xp") {
 		t.Errorf("the cure of XP: %q", fix)
 	}
 	for _, version := range []string{"6.0.6002", "6.1.7601", "6.2.9200", "6.3.9600", "10.0.19045"} {
 		found := Judge(windows(version, map[string]string{"AutoTuningLevelLocal": "Disabled"}), long)
-		if len(found) == 0 || strings.Contains(found[0].Fix, "Set-NetTCPSetting") {
+		if len(found) == 0 || strings.Contains(found[0].Command, "Set-NetTCPSetting") {
 			t.Errorf("%s: a cmdlet that refuses is no cure: %+v", version, found)
 		}
 	}
@@ -320,27 +326,28 @@ func FuzzParseSnapshot(f *testing.F) {
 			return
 		}
 		for _, found := range Judge(s, wan) {
-			if found.Text == "" || found.Parameter == "" {
+			if found.Code == "" || found.Parameter == "" {
 				t.Errorf("an empty finding: %+v", found)
 			}
 		}
 	})
 }
 
-func TestCrowds(t *testing.T) {
-	s := linux("6.1", nil) // tcp_mem's pressure mark is 383867 pages: 1.46 GiB
-	for bytes, crowds := range map[int64]bool{500 << 20: false, 700 << 20: false, 800 << 20: true} {
-		if got := s.Crowds(bytes); (got != "") != crowds {
-			t.Errorf("%d MiB: %q", bytes>>20, got)
+func TestMaxBuffers(t *testing.T) {
+	s := linux("6.1", nil)
+	check := func(wantBytes int64, wantParameter string) {
+		t.Helper()
+		if bytes, parameter := s.MaxBuffers(); bytes != wantBytes || parameter != wantParameter {
+			t.Errorf("%d bytes by %q, want %d by %q", bytes, parameter, wantBytes, wantParameter)
 		}
 	}
+	check(383867*4096/2, "net.ipv4.tcp_mem") // half of the pressure mark
 	s.LimitBytes = 1 << 30
-	if got := s.Crowds(700 << 20); !strings.Contains(got, "cgroup") {
-		t.Errorf("a cgroup of 1 GiB: %q", got)
-	}
-	if got := (&Snapshot{}).Crowds(1 << 40); got != "" {
-		t.Errorf("nothing is known, yet %q", got)
-	}
+	check(1<<29, "memory.max")
+	s = &Snapshot{MemoryBytes: 1 << 35}
+	check(1<<30, "")
+	s = &Snapshot{}
+	check(0, "")
 }
 
 func TestOverridden(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// shapers are qdiscs whose purpose is a rate.
+// shapers are qdiscs whose purpose is to limit a rate.
 var shapers = map[string]bool{"tbf": true, "htb": true, "hfsc": true, "cbq": true}
 
-// fast is the rate in bit/s from which on segmentation by the CPU may be what is slow.
-const fast = 1e9
+const (
+	minOffloadRate = 1e9  // bit/s at which segmentation by the CPU may limit
+	minErrorRatio  = 1e-6 // share of packets below which errors are chance
+	minIPv6MTU     = 1280 // bytes (RFC 8200 section 5)
+)
 
-// rare is the share of packets below which an error counter is luck.
-const rare = 1e-6
-
-// interfaces judges what is the same on every system: speed, duplex, errors, offloads.
+// interfaces judges what every system has: speed, duplex, errors, offloads.
 func (j *judge) interfaces() {
 	for i := range j.Interfaces {
 		f := &j.Interfaces[i]
@@ -26,84 +26,92 @@ func (j *judge) interfaces() {
 	}
 }
 
-// onInterface adds a finding about an interface.
-func (j *judge) onInterface(f *Interface, grade Grade, value, text, fix string) {
-	j.add(Finding{Grade: grade, Parameter: f.Name, Value: value, Text: text, Fix: fix, Confirmed: true,
-		Source: "the interface's own counters and settings"})
+// addInterface appends a finding about an interface.
+func (j *judge) addInterface(i *Interface, f Finding) {
+	f.Parameter = i.Name
+	f.Confirmed = true
+	f.Source = "the interface's own counters and settings"
+	j.add(f)
 }
 
-// interfaceRate judges what caps the path's rate: the link's speed, this host's shaper.
-func (j *judge) interfaceRate(f *Interface) {
-	rate := j.path.RateBps
-	caps := func(bps float64, value, text, fix string) {
-		j.add(Finding{Grade: Limits, Parameter: f.Name, Value: value, CapBps: bps, CostBps: rate - bps, Text: text, Fix: fix,
-			Confirmed: true, Source: "the interface's own settings"})
+// interfaceRate judges the limits of the path's rate: the link's speed and this host's shaper.
+func (j *judge) interfaceRate(i *Interface) {
+	limit := func(bps float64, f Finding) {
+		f.Parameter = i.Name
+		f.Args = []any{units.Rate(bps), j.path}
+		f.Confirmed = true
+		f.Source = "the interface's own settings"
+		j.addLimit(bps, f)
 	}
-	if speed := float64(f.SpeedBps); f.Default && speed > 0 && speed < rate {
-		caps(speed, units.Rate(speed).String(), fmt.Sprintf("the link runs at %s: that caps %s", units.Rate(speed), j.path),
-			"cable, port or negotiation")
+	if speed := float64(i.SpeedBps); i.Default && speed > 0 && speed < j.path.RateBps {
+		limit(speed, Finding{Code: LinkRate, Value: units.Rate(speed).String()})
 	}
-	switch shape := float64(f.ShapeBps); {
-	case f.Default && shape > 0 && shape < rate:
-		caps(shape, f.Qdisc+" "+units.Rate(shape).String(),
-			fmt.Sprintf("this host's own shaper lets out %s: that caps %s", units.Rate(shape), j.path), "tc qdisc show dev "+
-				f.Name)
-	case shapers[f.Qdisc]:
-		j.onInterface(f, Risk, f.Qdisc, "this host shapes what it sends: a rate set here looks like a slow path",
-			"tc -s qdisc show dev "+word(f.Name, "NAME"))
+	show := "tc -s qdisc show dev " + shellWord(i.Name, "NAME")
+	switch shape := float64(i.ShapeBps); {
+	case i.Default && shape > 0 && shape < j.path.RateBps:
+		limit(shape, Finding{Code: ShaperRate, Value: i.Qdisc + " " + units.Rate(shape).String(), Command: show})
+	case shapers[i.Qdisc]:
+		j.addInterface(i, Finding{Grade: Risk, Code: ShaperConfigured, Value: i.Qdisc, Command: show})
 	}
 }
 
-// packetErrors are the counters that tell of lost packets, and what they are a share of.
-var packetErrors = []struct{ name, packets, what string }{
-	{"rx_errors", "rx_packets", "were damaged on the cable"},
-	{"rx_missed_errors", "rx_packets", "found no free descriptor"},
-	{"rx_fifo_errors", "rx_packets", "overran the card's memory"},
-	{"tx_errors", "tx_packets", "could not be sent"},
-	{"tx_dropped", "tx_packets", "were dropped by the driver"},
-	{"qdisc_dropped", "qdisc_packets", "were dropped by this host's own queue"},
-	{"collisions", "tx_packets", "collided"},
+// packetErrors are the counters of lost packets and the counters of all packets.
+var packetErrors = []struct {
+	name, packets string
+	code          Code
+}{
+	{"rx_errors", "rx_packets", PacketsDamaged},
+	{"rx_missed_errors", "rx_packets", PacketsMissed},
+	{"rx_fifo_errors", "rx_packets", PacketsOverrun},
+	{"tx_errors", "tx_packets", PacketsUnsent},
+	{"tx_dropped", "tx_packets", PacketsDropped},
+	{"qdisc_dropped", "qdisc_packets", PacketsDroppedQueued},
+	{"collisions", "tx_packets", Collisions},
 }
 
-func (j *judge) interfaceErrors(f *Interface) {
+func (j *judge) interfaceErrors(i *Interface) {
 	for _, c := range packetErrors {
-		n := f.Counters[c.name]
-		total := f.Counters[c.packets]
-		share := float64(n) / float64(total)
-		if n <= 0 || total > 0 && share < rare {
+		n := i.Counters[c.name]
+		total := i.Counters[c.packets]
+		if n <= 0 || total > 0 && float64(n)/float64(total) < minErrorRatio {
 			continue
 		}
-		text := fmt.Sprintf("%d packets %s", n, c.what)
-		if total > 0 {
-			text += fmt.Sprintf(", %.2g %% of %d", 100*share, total)
+		f := Finding{Grade: Risk, Code: c.code, Value: c.name + " " + strconv.FormatInt(n, 10),
+			Args: []any{Packets{n, total}}}
+		if r := i.Ring; c.code == PacketsMissed && r != nil && r.RX < r.RXMax {
+			f.Code = PacketsMissedByRing
+			f.Args = append(f.Args, r.RX)
+			f.Command = fmt.Sprintf("ethtool -G %s rx %d", shellWord(i.Name, "NAME"), r.RXMax)
 		}
-		fix := ""
-		if c.name == "rx_missed_errors" && f.Ring != nil && f.Ring.RX < f.Ring.RXMax {
-			fix = fmt.Sprintf("ethtool -G %s rx %d (it has %d)", word(f.Name, "NAME"), f.Ring.RXMax, f.Ring.RX)
-		}
-		j.onInterface(f, Risk, c.name+" "+strconv.FormatInt(n, 10), text, fix)
+		j.addInterface(i, f)
 	}
 }
 
 // interfaceSettings judges duplex, offloads, MTU and the transmit queue.
-func (j *judge) interfaceSettings(f *Interface) {
-	if f.Duplex == "half" {
-		j.onInterface(f, Harmful, "half duplex",
-			"acknowledgements and data collide: often a port whose other end does not negotiate", "let both ends negotiate")
+func (j *judge) interfaceSettings(i *Interface) {
+	name := shellWord(i.Name, "NAME")
+	if i.Duplex == "half" {
+		j.addInterface(i, Finding{Grade: Harmful, Code: HalfDuplex, Value: "half duplex"})
 	}
-	for _, o := range []struct{ name, what string }{
-		{"tso", "the CPU cuts every segment"}, {"gro", "the CPU handles every packet by itself"}} {
-		if on, known := f.Offloads[o.name]; known && !on && (j.path.RateBps >= fast || float64(f.SpeedBps) >= fast) {
-			j.onInterface(f, Risk, o.name+" off", o.what+": at a gigabit and more a core may be too slow",
-				"switch it on unless a capture or a broken card needs it off")
+	for _, o := range []struct {
+		name string
+		code Code
+	}{{"tso", TSOOff}, {"gro", GROOff}} {
+		on, known := i.Offloads[o.name]
+		if known && !on && (j.path.RateBps >= minOffloadRate || float64(i.SpeedBps) >= minOffloadRate) {
+			j.addInterface(i, Finding{Grade: Risk, Code: o.code, Value: o.name + " off",
+				Command: "ethtool -K " + name + " " + o.name + " on"})
 		}
 	}
-	if f.MTUBytes > 0 && f.MTUBytes < 1280 {
-		j.onInterface(f, Risk, fmt.Sprintf("MTU %d", f.MTUBytes),
-			fmt.Sprintf("%.0f %% of every packet is headers", 4000/float64(f.MTUBytes)), "raise it to the link's MTU")
+	if i.MTUBytes > 0 && i.MTUBytes < minIPv6MTU {
+		j.addInterface(i, Finding{Grade: Risk, Code: LinkMTUSmall, Value: fmt.Sprintf("MTU %d", i.MTUBytes),
+			Args: []any{headerPercent(i.MTUBytes)}})
 	}
-	if (f.Qdisc == "pfifo_fast" || f.Qdisc == "pfifo") && f.TxQueueLen > 0 && f.TxQueueLen < 100 {
-		j.onInterface(f, Risk, fmt.Sprintf("txqueuelen %d", f.TxQueueLen),
-			"bursts of a large window are dropped in this host", "ip link set "+word(f.Name, "NAME")+" txqueuelen 1000")
+	if (i.Qdisc == "pfifo_fast" || i.Qdisc == "pfifo") && i.TxQueueLen > 0 && i.TxQueueLen < 100 {
+		j.addInterface(i, Finding{Grade: Risk, Code: TransmitQueueShort, Value: fmt.Sprintf("txqueuelen %d", i.TxQueueLen),
+			Args: []any{i.TxQueueLen}, Command: "ip link set " + name + " txqueuelen 1000"})
 	}
 }
+
+// headerPercent returns the share of a full packet that IPv4 and TCP headers without options take.
+func headerPercent(mtu int) float64 { return 100 * 40 / float64(mtu) }

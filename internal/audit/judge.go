@@ -6,77 +6,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Grade says what kind of finding it is.
-type Grade string
-
-const (
-	Limits  Grade = "limits"  // caps the stated path
-	Harmful Grade = "harmful" // hurts whatever the path
-	Risk    Grade = "risk"    // hurts under conditions that are there, or may come
-	Inert   Grade = "inert"   // does nothing on this system
-	Unknown Grade = "unknown" // the catalog does not know it, or it could not be read
-)
-
-// grades in the order in which findings are shown.
-var grades = []Grade{Limits, Harmful, Risk, Inert, Unknown}
-
-// Finding is one thing that a person should know about a host.
-type Finding struct {
-	Grade     Grade  `json:"grade"`
-	Parameter string `json:"parameter"`
-	Value     string `json:"value,omitempty"`
-	Text      string `json:"text"`
-	// CapBps is the most that the host allows with it, CostBps what the path loses; both
-	// only where a path was stated.
-	CapBps  float64 `json:"cap_bps,omitempty"`
-	CostBps float64 `json:"cost_bps,omitempty"`
-	Fix     string  `json:"fix,omitempty"`
-	Source  string  `json:"source,omitempty"`
-	// Confirmed says that a primary source states what the finding rests on.
-	Confirmed bool `json:"confirmed"`
-
-	impossible bool // the value cannot be: shown before all others
-}
-
-// Bad reports whether the finding limits or harms: a risk, a counter or an unknown setting asks for nothing.
-func (f Finding) Bad() bool { return f.Grade == Limits || f.Grade == Harmful }
-
-// Path is what the host is judged for; its zero value is no path in particular.
-type Path struct {
-	RateBps     float64
-	RTT         time.Duration
-	Connections int // bulk at one time; 0 is 1
-	// Program asks for ReceiveDatagrams and SendDatagrams bytes of buffer for its UDP socket.
-	Program                         string
-	ReceiveDatagrams, SendDatagrams int64
-}
-
-func (p Path) stated() bool { return p.RateBps > 0 && p.RTT > 0 }
-
-func (p Path) String() string {
-	return fmt.Sprintf("%s x %s", units.Rate(p.RateBps), units.Time(p.RTT))
-}
-
 // judge collects findings about one snapshot.
 type judge struct {
 	*Snapshot
-	path  Path
-	moot  string // a parameter that another one overrides: not judged
-	found []Finding
+	path       Path
+	overridden string // a parameter without effect because another one wins: not judged
+	found      []Finding
 }
 
-// Judge lists what is to be said about a host, the dearest first: by what it costs on the
+// Judge returns the findings about a host without their sentences: impossible values first, then by the loss on the
 // path, then by grade.
 func Judge(s *Snapshot, path Path) []Finding {
 	path.Connections = max(path.Connections, 1)
-	// what a collector calls all of them
+	// Collectors call every Windows "windows".
 	if s.System == catalog.Windows && s.Version != "" && !catalog.AtLeast(s.Version, "6.0") {
 		old := *s
 		old.System = catalog.Windows2000
@@ -95,32 +43,30 @@ func Judge(s *Snapshot, path Path) []Finding {
 	case catalog.MacOS, catalog.FreeBSD:
 		j.bsd()
 	default:
-		j.add(Finding{Grade: Unknown, Parameter: "system", Value: s.System, Text: "fullpipe knows nothing of this system"})
+		j.add(Finding{Grade: Unknown, Code: UnknownSystem, Parameter: "system", Value: s.System})
 		return j.found
 	}
-	j.known()
-	j.faces()
+	j.catalogued()
+	j.interfaceValues()
 	j.configured()
 	j.interfaces()
 	for _, text := range s.Unread {
-		j.add(Finding{Grade: Unknown, Parameter: "snapshot", Text: "could not be read: " + text})
+		j.add(Finding{Grade: Unknown, Code: Unread, Parameter: "snapshot", Args: []any{text}})
 	}
 	slices.SortStableFunc(j.found, func(a, b Finding) int {
-		switch {
-		case a.impossible && !b.impossible:
-			return -1
-		case b.impossible && !a.impossible:
+		if impossible := a.Code == ImpossibleValue; impossible != (b.Code == ImpossibleValue) {
+			if impossible {
+				return -1
+			}
 			return 1
 		}
-		if a.CostBps != b.CostBps {
-			return cmp.Compare(b.CostBps, a.CostBps)
-		}
-		return cmp.Compare(slices.Index(grades, a.Grade), slices.Index(grades, b.Grade))
+		return cmp.Or(cmp.Compare(b.CostBps, a.CostBps),
+			cmp.Compare(slices.Index(grades, a.Grade), slices.Index(grades, b.Grade)))
 	})
 	return j.found
 }
 
-// add enters a finding with its parameter's source.
+// add appends a finding with its parameter's source.
 func (j *judge) add(f Finding) {
 	if entry, ok := catalog.Get(j.System, f.Parameter); ok && f.Source == "" {
 		f.Source = entry.Source
@@ -129,128 +75,143 @@ func (j *judge) add(f Finding) {
 	j.found = append(j.found, f)
 }
 
-// caps enters a finding where a window of so many bytes cannot fill the path.
-func (j *judge) caps(parameter, value string, window int64, text, fix string) {
+// limit appends a finding if a window of that many bytes cannot fill the path. It adds the grade, the rates, and the
+// path and the remaining rate as last values.
+func (j *judge) limit(window int64, f Finding) {
 	if !j.path.stated() || window <= 0 {
 		return
 	}
-	most := model.Rate(int(window), j.path.RTT)
-	if most >= j.path.RateBps {
+	rate := model.Rate(int(window), j.path.RTT)
+	if rate >= j.path.RateBps {
 		return
 	}
-	j.add(Finding{Grade: Limits, Parameter: parameter, Value: value, CapBps: most, CostBps: j.path.RateBps - most,
-		Text: fmt.Sprintf("%s caps %s at %s", text, j.path, units.Rate(most)), Fix: fix})
+	f.Args = append(f.Args, j.path, units.Rate(rate))
+	j.addLimit(rate, f)
 }
 
-// planFix is the command that computes the cure of a window.
-func (j *judge) planFix() string {
+// addLimit appends a finding that limits the path to a rate in bit/s.
+func (j *judge) addLimit(rate float64, f Finding) {
+	f.Grade = Limits
+	f.CapBps = rate
+	f.CostBps = j.path.RateBps - rate
+	j.add(f)
+}
+
+// planCommand returns the command that computes the windows that the path needs, or "" without a stated path.
+func (j *judge) planCommand() string {
 	if !j.path.stated() {
 		return ""
 	}
 	rate := strings.ReplaceAll(units.Rate(j.path.RateBps).String(), " ", "")
 	command := fmt.Sprintf("fullpipe plan --rate %s --rtt %v", rate, j.path.RTT)
-	if j.Here { // by name it would be a system with its defaults
+	if j.Here { // a target would stand for a system with its defaults
 		return command
 	}
 	return command + " --target " + j.target()
 }
 
+// target returns the name by which plan knows the system.
 func (j *judge) target() string {
 	version := j.Version
 	if end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end >= 0 {
 		version = version[:end]
 	}
-	if j.System == catalog.Windows2000 && version == "" { // a .reg file
+	switch {
+	case j.System == catalog.Windows2000 && version == "": // a .reg file
 		return "windows-2000"
-	}
-	if j.System == catalog.Windows9x {
+	case j.System == catalog.Windows9x:
 		return "windows-98"
-	}
-	if j.System == catalog.Windows || j.System == catalog.Windows2000 {
+	case j.System == catalog.Windows, j.System == catalog.Windows2000:
 		return windowsTarget(version)
 	}
 	return j.System + "-" + strings.Trim(version, ".")
 }
 
-// known holds every value that the catalog has an opinion on against it.
-func (j *judge) known() {
+// catalogued compares every value with what the catalog says of its harm, effect and range.
+func (j *judge) catalogued() {
 	for _, p := range catalog.All() {
 		value, set := j.Values[p.Name]
-		if p.System != j.System || !set || p.Name == j.moot {
+		if p.System != j.System || !set || p.Name == j.overridden {
 			continue
 		}
-		why := p.HarmOf(value)
+		harm := p.HarmOf(value)
 		inert := p.InertIn(j.Version)
 		normal, _ := p.DefaultFor(j.Version)
+		f := Finding{Grade: Harmful, Parameter: p.Name, Value: value, Command: j.command(p, j.safeValue(p), "")}
 		switch {
 		case inert != "" && value != normal.Value:
-			j.add(Finding{Grade: Inert, Parameter: p.Name, Value: value, Text: "does nothing here: " + inert,
-				Fix: j.inertFix(p, "")})
+			j.addInert(p, value, "", inert)
 		case inert == "" && impossible(p, value):
-			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Fix: j.fix(p, j.cure(p), ""), impossible: true,
-				Text: fmt.Sprintf("an impossible value: not within %s; probably an overflow of 32 bits or a slip", p.Bounds())})
-		case why != "" && inert == "" && !j.hasFinding(p.Name):
-			j.add(Finding{Grade: Harmful, Parameter: p.Name, Value: value, Text: why, Fix: j.fix(p, j.cure(p), "")})
+			f.Code = ImpossibleValue
+			f.Args = []any{p.Bounds()}
+			j.add(f)
+		case harm != "" && inert == "" && !j.hasFinding(p.Name):
+			f.Code = HarmfulSetting
+			f.Args = []any{harm}
+			j.add(f)
 		}
 	}
 }
 
-// impossible reports whether a number is outside what its parameter takes.
+// addInert appends a finding that a parameter has no effect on this system. id is its interface, or "".
+func (j *judge) addInert(p catalog.Parameter, value, id, reason string) {
+	f := Finding{Grade: Inert, Code: InertSetting, Parameter: p.Name, Value: value, Args: []any{reason}}
+	if id != "" {
+		f.Code = InertInterfaceSetting
+		f.Args = append(f.Args, id)
+	}
+	if p.Kind == "registry value" {
+		f.Command = j.registryCommand(p, "unset", id)
+	}
+	j.add(f)
+}
+
+// impossible reports whether a number is outside the parameter's range.
 func impossible(p catalog.Parameter, value string) bool {
 	fields := strings.Fields(value)
-	numbers := !slices.ContainsFunc(fields, func(field string) bool {
+	areNumbers := !slices.ContainsFunc(fields, func(field string) bool {
 		_, err := strconv.ParseInt(field, 0, 64)
 		return err != nil
 	})
-	return numbers && len(fields) > 0 && p.Tunable() && p.Type != "name" && p.Check(value) != nil
+	return areNumbers && len(fields) > 0 && p.Tunable() && p.Type != "name" && p.Check(value) != nil
 }
 
-// inertFix says how to remove a value that does nothing.
-func (j *judge) inertFix(p catalog.Parameter, id string) string {
-	if p.Kind == "registry value" {
-		return j.registryFix(p, "unset", id)
-	}
-	return "remove it"
-}
-
-// hasFinding reports whether a parameter has a finding already, with what it costs.
+// hasFinding reports whether a parameter has a finding already.
 func (j *judge) hasFinding(parameter string) bool {
 	return slices.ContainsFunc(j.found, func(f Finding) bool { return f.Parameter == parameter })
 }
 
-// configured looks through the lines of configuration files: those for a kernel that is
-// long gone, those that hurt although they do not hold now, those that nobody knows.
+// configured judges the lines of configuration files: settings that the kernel no longer has, that will harm after the
+// next boot, that differ from the present value, and unknown ones.
 func (j *judge) configured() {
 	for i, c := range j.Configured {
 		name := strings.ReplaceAll(c.Name, "/", ".")
 		later := slices.ContainsFunc(j.Configured[i+1:], func(o Configured) bool { return o.Name == c.Name })
 		entry, ok := catalog.Get(j.System, name)
-		where := " (" + c.File + ")"
 		if !ok {
-			if tuning(name) {
-				j.add(Finding{Grade: Unknown, Parameter: name, Value: c.Value, Text: "fullpipe does not know this setting" + where})
+			if isTCPSetting(name) {
+				j.add(Finding{Grade: Unknown, Code: UnknownSetting, Parameter: name, Value: c.Value, Args: []any{c.File}})
 			}
 			continue
 		}
 		value := strings.Join(strings.Fields(c.Value), " ")
-		now, holds := j.Values[entry.Name]
+		now, isSet := j.Values[entry.Name]
 		switch {
 		case entry.Gone != "" && catalog.AtLeast(j.Version, entry.Gone):
-			j.add(Finding{Grade: Inert, Parameter: entry.Name, Value: value, Text: "gone from the kernel since " + entry.Gone +
-				where, Fix: "remove the line"})
-		case later, holds && now == value: // another line wins; or judged as a value that holds
+			j.add(Finding{Grade: Inert, Code: RemovedSetting, Parameter: entry.Name, Value: value,
+				Args: []any{entry.Gone, c.File}})
+		case later, isSet && now == value: // another line wins; or already judged as the present value
 		case entry.HarmOf(value) != "" && entry.InertIn(j.Version) == "":
-			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: value, Text: "comes with the next start" + where + ": " +
-				entry.HarmOf(value), Fix: "remove the line"})
-		case holds && !j.Namespace && !j.Container:
-			j.add(Finding{Grade: Risk, Parameter: entry.Name, Value: now, Text: "it is " + now + " now and " + value +
-				" after the next start" + where})
+			j.add(Finding{Grade: Risk, Code: HarmfulAtBoot, Parameter: entry.Name, Value: value,
+				Args: []any{c.File, entry.HarmOf(value)}})
+		case isSet && !j.Namespace && !j.Container:
+			j.add(Finding{Grade: Risk, Code: DiffersAtBoot, Parameter: entry.Name, Value: now,
+				Args: []any{now, value, c.File}})
 		}
 	}
 }
 
-// Overridden is the file whose line for a name comes after that of file at a start, and so
-// wins; "" where none does.
+// Overridden returns the file whose line for a name is read after that of file at boot and therefore wins, or "".
 func (s *Snapshot) Overridden(file, name string) string {
 	winner := ""
 	for _, c := range s.Configured {
@@ -263,8 +224,8 @@ func (s *Snapshot) Overridden(file, name string) string {
 	return winner
 }
 
-// tuning tells settings that are meant to make TCP faster from the many that are not.
-func tuning(name string) bool {
-	return strings.HasPrefix(name, "net.ipv4.tcp_") || strings.HasPrefix(name, "net.core.") || strings.HasPrefix(name,
-		"net.inet.tcp.")
+// isTCPSetting reports whether a sysctl is one that people set to make TCP faster.
+func isTCPSetting(name string) bool {
+	return strings.HasPrefix(name, "net.ipv4.tcp_") || strings.HasPrefix(name, "net.core.") ||
+		strings.HasPrefix(name, "net.inet.tcp.")
 }

@@ -10,10 +10,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// large is a minimum or default, in bytes, that many sockets cannot share a host with.
-const large = 1 << 20
+const (
+	maxSocketMinimum = 1 << 20 // bytes; many sockets with a larger minimum or default exhaust the memory
+	minEvents        = 10      // events since boot; fewer are chance
+	routeMSS         = 1460    // bytes of payload in a segment on Ethernet
+)
 
-// numbers are a value's three fields, as tcp_rmem has them.
+// numbers returns the three fields of a value such as tcp_rmem.
 func (j *judge) numbers(name string) (n [3]int64, ok bool) {
 	fields := strings.Fields(j.Values[name])
 	if len(fields) != 3 {
@@ -34,9 +37,9 @@ func (j *judge) number(name string) (int64, bool) {
 	return v, err == nil
 }
 
-// windowOf is the most of a receive buffer that can be window. Before 6.6 it is what
-// tcp_adv_win_scale leaves; since then the kernel measures it, and all of it is the bound.
-func (j *judge) windowOf(buffer int64) int64 {
+// maxWindow returns the largest window of a receive buffer: what tcp_adv_win_scale leaves of it. Linux 6.6 and later
+// measure that share; the whole buffer is then the bound.
+func (j *judge) maxWindow(buffer int64) int64 {
 	if catalog.AtLeast(j.Version, "6.6") {
 		return buffer
 	}
@@ -63,15 +66,16 @@ func (j *judge) linux() {
 	j.linuxDatagrams()
 	j.linuxContainer()
 	control := j.Values["net.ipv4.tcp_congestion_control"]
-	if qdisc := j.Values["net.core.default_qdisc"]; control == "bbr" && qdisc != "fq" && !catalog.AtLeast(j.Version,
-		"4.20") {
-		j.add(Finding{Grade: Risk, Parameter: "net.ipv4.tcp_congestion_control", Value: control,
-			Text: "bbr needs fq to pace before 4.20; new interfaces get " + qdisc, Fix: "sysctl -w net.core.default_qdisc=fq"})
+	qdisc := j.Values["net.core.default_qdisc"]
+	// TCP paces by timers of its own since 4.13 (net/ipv4/tcp_bbr.c).
+	if control == "bbr" && qdisc != "fq" && !catalog.AtLeast(j.Version, "4.13") {
+		j.add(Finding{Grade: Risk, Code: BBRWithoutFQ, Parameter: "net.ipv4.tcp_congestion_control", Value: control,
+			Args: []any{qdisc}, Command: "sysctl -w net.core.default_qdisc=fq"})
 	}
 }
 
-// linuxNamespaces speaks of the host's other network namespaces: each copied its values
-// when it was made (net/ipv4/tcp_ipv4.c tcp_sk_init()), and none follows the host's since.
+// linuxNamespaces judges the host's other network namespaces. Each has its own values since its creation
+// (net/ipv4/tcp_ipv4.c tcp_sk_init()).
 func (j *judge) linuxNamespaces() {
 	for _, n := range j.Namespaces {
 		inside := &judge{Snapshot: &Snapshot{System: j.System, Version: j.Version, Values: n.Values}, path: j.path}
@@ -80,227 +84,200 @@ func (j *judge) linuxNamespaces() {
 			if f.Grade != Limits || j.Values[f.Parameter] == n.Values[f.Parameter] {
 				continue
 			}
-			j.add(Finding{Grade: Risk, Parameter: f.Parameter, Value: f.Value,
-				Source: "kernel: net/ipv4/tcp_ipv4.c tcp_sk_init()", Confirmed: true,
-				Text: fmt.Sprintf("in the network namespace of %s (pid %d), whose sysctls are its own: %s", n.Program, n.PID,
-					f.Text),
-				Fix: fmt.Sprintf("nsenter -t %d -n fullpipe audit, then apply there", n.PID)})
+			j.add(Finding{Grade: Risk, Code: OtherNamespace, Parameter: f.Parameter, Value: f.Value,
+				Source: "kernel: net/ipv4/tcp_ipv4.c tcp_sk_init()", Confirmed: true, Args: []any{n.Program, n.PID, f},
+				Command: fmt.Sprintf("nsenter -t %d -n fullpipe audit", n.PID)})
 		}
 	}
 }
 
 func (j *judge) linuxWindows() {
-	fix := ""
-	if j.path.stated() {
-		fix = j.planFix()
-	}
-	rmem, haveRmem := j.numbers("net.ipv4.tcp_rmem")
+	const rmemName, wmemName = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+	command := j.planCommand()
+	rmem, haveRmem := j.numbers(rmemName)
 	if haveRmem {
-		ceiling := "tcp_rmem max " + units.Size(rmem[2]).String()
-		window := j.windowOf(rmem[2])
+		window := j.maxWindow(rmem[2])
+		f := Finding{Code: ReceiveMax, Parameter: rmemName, Value: j.Values[rmemName], Args: []any{units.Size(rmem[2])},
+			Command: command}
 		if window < rmem[2] {
-			ceiling += fmt.Sprintf(", a window of %s,", units.Size(window))
+			f.Code = ReceiveMaxWindow
+			f.Args = append(f.Args, units.Size(window))
 		}
-		j.caps("net.ipv4.tcp_rmem", j.Values["net.ipv4.tcp_rmem"], window, ceiling, fix)
+		j.limit(window, f)
 		if j.Values["net.ipv4.tcp_moderate_rcvbuf"] == "0" {
-			j.caps("net.ipv4.tcp_moderate_rcvbuf", "0", j.windowOf(rmem[1]),
-				"autotuning is off: every receive buffer stays at "+units.Size(rmem[1]).String()+", which",
-				"sysctl -w net.ipv4.tcp_moderate_rcvbuf=1")
+			j.limit(j.maxWindow(rmem[1]), Finding{Code: ReceiveAutotuningOff, Parameter: "net.ipv4.tcp_moderate_rcvbuf",
+				Value: "0", Args: []any{units.Size(rmem[1])}, Command: "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1"})
 		}
 	}
-	wmem, haveWmem := j.numbers("net.ipv4.tcp_wmem")
+	wmem, haveWmem := j.numbers(wmemName)
 	if haveWmem {
-		j.caps("net.ipv4.tcp_wmem", j.Values["net.ipv4.tcp_wmem"], wmem[2], "tcp_wmem max "+units.Size(wmem[2]).String(), fix)
+		j.limit(wmem[2], Finding{Code: SendMax, Parameter: wmemName, Value: j.Values[wmemName],
+			Args: []any{units.Size(wmem[2])}, Command: command})
 	}
 	if j.Values["net.ipv4.tcp_window_scaling"] == "0" {
-		j.caps("net.ipv4.tcp_window_scaling", "0", model.MaxUnscaled, "no window scaling: 65,535 bytes, which",
-			"sysctl -w net.ipv4.tcp_window_scaling=1")
+		j.limit(model.MaxUnscaled, Finding{Code: NoWindowScaling, Parameter: "net.ipv4.tcp_window_scaling", Value: "0",
+			Command: "sysctl -w net.ipv4.tcp_window_scaling=1"})
 	}
-	for _, b := range []struct {
-		name  string
-		have  bool
-		n     [3]int64
-		usual int64
-	}{{"net.ipv4.tcp_rmem", haveRmem, rmem, 131072}, {"net.ipv4.tcp_wmem", haveWmem, wmem, 16384}} {
-		for i, word := range []string{"minimum", "default"} {
-			if b.have && b.n[i] >= large {
-				j.add(Finding{Grade: Harmful, Parameter: b.name, Value: j.Values[b.name],
-					Text: fmt.Sprintf("a %s of %s belongs to every socket, idle ones and under memory pressure too; only the "+
-						"maximum makes one transfer fast", word, units.Size(b.n[i])),
-					Fix: fmt.Sprintf("sysctl -w %s='4096 %d %d'", b.name, b.usual, b.n[2])})
-				break
-			}
-		}
+	if haveRmem {
+		j.largeDefaults(rmemName, rmem, 131072)
 	}
-	for _, b := range []struct{ name, option string }{{"net.core.rmem_max", "SO_RCVBUF"},
-		{"net.core.wmem_max", "SO_SNDBUF"}} {
-		name := b.name
-		option := b.option
-		bound, ok := j.number(name)
-		if !ok || !j.path.stated() || model.Rate(int(bound), j.path.RTT) >= j.path.RateBps {
-			continue
+	if haveWmem {
+		j.largeDefaults(wmemName, wmem, 16384)
+	}
+	j.programWindows("net.core.rmem_max", "SO_RCVBUF")
+	j.programWindows("net.core.wmem_max", "SO_SNDBUF")
+}
+
+// largeDefaults judges minimum and default of tcp_rmem or tcp_wmem. usual is the kernel's default.
+func (j *judge) largeDefaults(name string, values [3]int64, usual int64) {
+	for i, code := range []Code{LargeMinimum, LargeDefault} {
+		if values[i] >= maxSocketMinimum {
+			j.add(Finding{Grade: Harmful, Code: code, Parameter: name, Value: j.Values[name],
+				Args:    []any{units.Size(values[i])},
+				Command: fmt.Sprintf("sysctl -w %s='4096 %d %d'", name, usual, values[2])})
+			return
 		}
-		j.add(Finding{Grade: Risk, Parameter: name, Value: j.Values[name],
-			Text: fmt.Sprintf("programs that set %s get a window of at most %s, %s here; others are not concerned", option,
-				units.Size(bound), units.Rate(model.Rate(int(bound), j.path.RTT))),
-			Fix: fmt.Sprintf("leave %s out of the program, or sysctl -w %s=%d", option, name,
-				int64(model.BDP(j.path.RateBps, j.path.RTT)))})
 	}
 }
 
+// programWindows judges the limit of buffers that programs set themselves.
+func (j *judge) programWindows(name, option string) {
+	limit, ok := j.number(name)
+	rate := model.Rate(int(limit), j.path.RTT)
+	if !ok || !j.path.stated() || rate >= j.path.RateBps {
+		return
+	}
+	j.add(Finding{Grade: Risk, Code: ProgramWindowMax, Parameter: name, Value: j.Values[name],
+		Args:    []any{option, units.Size(limit), units.Rate(rate)},
+		Command: fmt.Sprintf("sysctl -w %s=%d", name, int64(model.BDP(j.path.RateBps, j.path.RTT)))})
+}
+
 func (j *judge) linuxMemory() {
+	const name = "net.ipv4.tcp_mem"
 	page := j.PageBytes
 	if page <= 0 {
 		page = 4096
 	}
-	mem, ok := j.numbers("net.ipv4.tcp_mem")
+	mem, ok := j.numbers(name)
 	if ok && j.MemoryBytes > 0 && mem[2] > j.MemoryBytes/page {
-		j.add(Finding{Grade: Harmful, Parameter: "net.ipv4.tcp_mem", Value: j.Values["net.ipv4.tcp_mem"],
-			Text: fmt.Sprintf("its unit is pages: this lets TCP hold %s on a host of %s; it was probably meant in bytes",
-				units.Size(float64(mem[2])*float64(page)), units.Size(j.MemoryBytes)),
-			Fix: fmt.Sprintf("sysctl -w net.ipv4.tcp_mem='%d %d %d'", mem[0]/page, mem[1]/page, mem[2]/page)})
+		j.add(Finding{Grade: Harmful, Code: MemoryInPages, Parameter: name, Value: j.Values[name],
+			Args:    []any{units.Size(float64(mem[2]) * float64(page)), units.Size(j.MemoryBytes)},
+			Command: fmt.Sprintf("sysctl -w %s='%d %d %d'", name, mem[0]/page, mem[1]/page, mem[2]/page)})
 		ok = false
 	}
 	if !j.path.stated() {
 		return
 	}
 	need := 2 * model.BDP(j.path.RateBps, j.path.RTT) * float64(j.path.Connections)
-	what := fmt.Sprintf("%d connection%s with buffers of 2 x BDP need %s", j.path.Connections, plural(j.path.Connections),
-		units.Size(need))
+	args := []any{Connections(j.path.Connections), units.Size(need)}
 	if ok && need > float64(mem[1]*page)/2 {
-		j.add(Finding{Grade: Risk, Parameter: "net.ipv4.tcp_mem", Value: j.Values["net.ipv4.tcp_mem"],
-			Text: fmt.Sprintf("%s, more than half of the %s at which TCP's buffers stop growing", what, units.Size(mem[1]*page)),
-			Fix:  j.planFix() + fmt.Sprintf(" --connections %d --memory %d", j.path.Connections, j.MemoryBytes)})
+		j.add(Finding{Grade: Risk, Code: MemoryForConnections, Parameter: name, Value: j.Values[name],
+			Args:    append(args, units.Size(mem[1]*page)),
+			Command: j.planCommand() + fmt.Sprintf(" --connections %d --memory %d", j.path.Connections, j.MemoryBytes)})
 	}
 	if j.LimitBytes > 0 && need > float64(j.LimitBytes)/2 {
-		j.add(Finding{Grade: Risk, Parameter: "memory.max", Value: strconv.FormatInt(j.LimitBytes, 10), Confirmed: true,
+		j.add(Finding{Grade: Risk, Code: CgroupForConnections, Parameter: "memory.max", Confirmed: true,
+			Value:  strconv.FormatInt(j.LimitBytes, 10),
 			Source: "kernel: Documentation/admin-guide/cgroup-v2.rst (sock)",
-			Text:   fmt.Sprintf("%s; the cgroup's limit of %s counts socket buffers too", what, units.Size(j.LimitBytes)),
-			Fix:    "raise the container's memory limit, or use fewer connections"})
+			Args:   append(args, units.Size(j.LimitBytes))})
 	}
 }
 
-// Crowds says why buffers of so many bytes, all full, are too much for the host; "" when
-// they fit: half of the memory at which TCP's buffers stop growing, or of a cgroup's limit.
-func (s *Snapshot) Crowds(bytes int64) string {
+// MaxBuffers returns how many bytes full socket buffers may take together, and the parameter that bounds them: half of
+// the memory at which TCP's buffers stop growing (net.ipv4.tcp_mem), half of the cgroup's memory.max, or 1/32 of the
+// memory (""). It returns 0 if no bound is known.
+func (s *Snapshot) MaxBuffers() (bytes int64, parameter string) {
 	j := &judge{Snapshot: s}
-	share := s.MemoryBytes / 32
-	what := "1/32 of the memory"
+	bytes = s.MemoryBytes / 32
 	if mem, ok := j.numbers("net.ipv4.tcp_mem"); ok && s.PageBytes > 0 {
-		share = mem[1] * s.PageBytes / 2
-		what = "half of tcp_mem's pressure mark"
+		bytes = mem[1] * s.PageBytes / 2
+		parameter = "net.ipv4.tcp_mem"
 	}
-	if s.LimitBytes > 0 && s.LimitBytes/2 < share {
-		share = s.LimitBytes / 2
-		what = "half of the cgroup's memory limit"
+	if s.LimitBytes > 0 && s.LimitBytes/2 < bytes {
+		bytes = s.LimitBytes / 2
+		parameter = "memory.max"
 	}
-	if share <= 0 || bytes <= share {
-		return ""
-	}
-	return fmt.Sprintf("full buffers would take %s, more than %s, %s", units.Size(bytes), what, units.Size(share))
+	return bytes, parameter
 }
 
 func (j *judge) linuxRoutes() {
 	for _, r := range j.Routes {
+		f := func(code Code, name string) Finding {
+			return Finding{Code: code, Parameter: name, Value: r.Prefix + " " + name + " " + r.Attributes[name],
+				Args: []any{r.Prefix}, Command: "ip route change " + shellWord(r.Prefix, "PREFIX") + " …"}
+		}
 		if window, err := strconv.ParseInt(r.Attributes["window"], 10, 64); err == nil {
-			j.caps("window", r.Prefix+" window "+r.Attributes["window"], window, "the route to "+r.Prefix+
-				" clamps the window to "+units.Size(window).String()+", which",
-				"ip route change "+word(r.Prefix, "PREFIX")+" … without window")
+			clamped := f(RouteWindow, "window")
+			clamped.Args = append(clamped.Args, units.Size(window))
+			j.limit(window, clamped)
 		}
 		if cwnd, err := strconv.ParseInt(r.Attributes["cwnd"], 10, 32); err == nil {
-			j.caps("cwnd", r.Prefix+" cwnd "+r.Attributes["cwnd"], cwnd*1460,
-				fmt.Sprintf("the route to %s clamps the congestion window to %d segments, which", r.Prefix, cwnd),
-				"ip route change "+word(r.Prefix, "PREFIX")+" … without cwnd")
+			clamped := f(RouteCwnd, "cwnd")
+			clamped.Args = append(clamped.Args, cwnd)
+			j.limit(cwnd*routeMSS, clamped)
 		}
-		if mtu, err := strconv.Atoi(r.Attributes["mtu"]); err == nil && mtu < 1280 {
-			j.add(Finding{Grade: Risk, Parameter: "mtu", Value: r.Prefix + " mtu " + r.Attributes["mtu"],
-				Text: fmt.Sprintf("packets of %d bytes to %s: %.0f %% headers", mtu, r.Prefix, 4000/float64(mtu))})
+		if mtu, err := strconv.Atoi(r.Attributes["mtu"]); err == nil && mtu > 0 && mtu < minIPv6MTU {
+			small := f(RouteMTU, "mtu")
+			small.Grade = Risk
+			small.Args = append(small.Args, mtu, headerPercent(mtu))
+			j.add(small)
 		}
 	}
 }
 
-// linuxSockets speaks of connections that are open now.
+// linuxSockets judges the open connections.
 func (j *judge) linuxSockets() {
 	for _, s := range j.Sockets {
-		name := s.Program
-		if name == "" {
-			name = "a program"
+		if s.RecvFixed {
+			j.programBuffer(s, "SO_RCVBUF", s.RecvBytes)
 		}
-		between := s.Local
-		if s.Remote != "" {
-			between += " to " + s.Remote
+		if s.SendFixed {
+			j.programBuffer(s, "SO_SNDBUF", s.SendBytes)
 		}
-		for _, b := range []struct {
-			option  string
-			fixed   bool
-			bytes   int64
-			seconds float64
-		}{{"SO_RCVBUF", s.RecvFixed, s.RecvBytes, s.RwndS}, {"SO_SNDBUF", s.SendFixed, s.SendBytes, s.SndbufS}} {
-			if !b.fixed {
-				continue
-			}
-			finding := Finding{Grade: Risk, Parameter: b.option, Value: strconv.FormatInt(b.bytes, 10),
-				Text: fmt.Sprintf("%s (%s) set %s: its buffer stays at %s and autotuning is off", name, between, b.option,
-					units.Size(b.bytes)),
-				Fix: "take the setting out of the program, or: fullpipe exec --ignore-program-buffers -- PROGRAM"}
-			if most := model.Rate(int(b.bytes/2), j.path.RTT); j.path.stated() && most < j.path.RateBps {
-				finding.Grade = Limits
-				finding.CapBps = most
-				finding.CostBps = j.path.RateBps - most
-				finding.Text += fmt.Sprintf("; half of it is payload, %s on %s", units.Rate(most), j.path)
-			}
-			j.add(finding)
-		}
-		for _, l := range []struct {
-			parameter, what string
-			seconds         float64
-		}{{"net.ipv4.tcp_wmem", "its own send buffer", s.SndbufS}, {"receive window", "the other side's window", s.RwndS}} {
-			if l.seconds > 0.2*s.BusyS && l.seconds > 0.5 {
-				j.add(Finding{Grade: Risk, Parameter: l.parameter, Confirmed: true,
+		for _, wait := range []struct {
+			parameter string
+			code      Code
+			seconds   float64
+		}{{"net.ipv4.tcp_wmem", WaitedForSendBuffer, s.SndbufS}, {"receive window", WaitedForWindow, s.RwndS}} {
+			if wait.seconds > 0.2*s.BusyS && wait.seconds > 0.5 && s.BusyS > 0 {
+				j.add(Finding{Grade: Risk, Code: wait.code, Parameter: wait.parameter, Confirmed: true,
 					Source: "kernel: include/uapi/linux/tcp.h tcp_info",
-					Text: fmt.Sprintf("%s (%s) waited for %s in %.0f %% of its %s of sending", name, between, l.what,
-						100*l.seconds/s.BusyS, seconds(s.BusyS))})
+					Args:   []any{s, 100 * wait.seconds / s.BusyS, units.Seconds(s.BusyS)}})
 			}
 		}
 	}
 }
 
-// few events since the start say nothing.
-const few = 10
+// programBuffer judges a buffer that a program set. About half of it is payload.
+func (j *judge) programBuffer(s Socket, option string, bytes int64) {
+	f := Finding{Grade: Risk, Code: ProgramBuffer, Parameter: option, Value: strconv.FormatInt(bytes, 10),
+		Args: []any{s, option, units.Size(bytes)}}
+	rate := model.Rate(int(bytes/2), j.path.RTT)
+	if j.path.stated() && rate < j.path.RateBps {
+		f.Code = ProgramBufferCaps
+		f.Args = append(f.Args, j.path, units.Rate(rate))
+		j.addLimit(rate, f)
+		return
+	}
+	j.add(f)
+}
 
-// linuxCounters speaks of what the kernel counted since its start.
+// linuxCounters judges what the kernel counted since boot.
 func (j *judge) linuxCounters() {
-	for _, c := range []struct{ name, text, fix string }{
-		{"TCPMemoryPressures", "times TCP ran into memory pressure (tcp_mem) and buffers shrank",
-			"lower tcp_rmem and tcp_wmem's maxima, or raise tcp_mem"},
-		{"PruneCalled", "times a receive queue was squeezed because its buffer was full",
-			"a reader that is too slow, or tcp_rmem's maximum too small for what is in flight"},
-		{"RcvPruned", "segments dropped from a full receive buffer", "a reader that is too slow, or tcp_rmem's maximum too " +
-			"small for what is in flight"},
-		{"TCPBacklogDrop", "segments dropped while a program held its socket", "raise the socket's receive buffer"},
-		{"ListenOverflows", "connections refused because a listener's queue was full",
-			"raise the program's backlog and net.core.somaxconn"},
-		{"softnet_dropped", "packets dropped before TCP: a CPU's backlog was full", "raise net.core.netdev_max_backlog, or " +
-			"spread the load (RPS, more queues)"},
+	for _, c := range []struct {
+		name string
+		code Code
+	}{
+		{"TCPMemoryPressures", MemoryPressure},
+		{"PruneCalled", ReceiveQueuePruned},
+		{"RcvPruned", SegmentsPruned},
+		{"TCPBacklogDrop", BacklogDrops},
+		{"ListenOverflows", AcceptQueueOverflows},
+		{"softnet_dropped", CPUBacklogDrops},
 	} {
-		if n := j.Counters[c.name]; n >= few {
-			j.add(Finding{Grade: Risk, Parameter: c.name, Value: strconv.FormatInt(n, 10), Confirmed: true,
-				Source: "kernel: Documentation/networking/snmp_counter.rst",
-				Text:   fmt.Sprintf("%d %s, since the start", n, c.text), Fix: c.fix})
+		if n := j.Counters[c.name]; n >= minEvents {
+			j.add(Finding{Grade: Risk, Code: c.code, Parameter: c.name, Value: strconv.FormatInt(n, 10), Confirmed: true,
+				Source: "kernel: Documentation/networking/snmp_counter.rst", Args: []any{n}})
 		}
 	}
-}
-
-func seconds(s float64) string {
-	if s < 120 {
-		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
-	}
-	return strconv.FormatFloat(s/60, 'f', 0, 64) + " min"
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type flags struct{ yes, dryRun, persist bool }
@@ -202,17 +203,27 @@ func checkMemory(planned int64, would []host.Did) error {
 	if err != nil {
 		return err
 	}
-	if why := s.Crowds(bytes); why != "" {
-		return &memoryError{why}
+	limit, parameter := s.MaxBuffers()
+	if limit <= 0 || bytes <= limit {
+		return nil
 	}
-	return nil
+	return &memoryError{bytes, limit, parameter}
 }
 
-type memoryError struct{ why string }
+// memoryError reports buffers that are too large for the host's memory.
+type memoryError struct {
+	bytes, limit int64
+	parameter    string // bounds them; "": the memory
+}
 
 func (e *memoryError) Code() string { return "memory" }
 
-func (e *memoryError) Error() string { return "not applied: " + e.why }
+func (e *memoryError) Error() string {
+	share := map[string]string{"net.ipv4.tcp_mem": "half of tcp_mem's pressure mark",
+		"memory.max": "half of the cgroup's memory limit", "": "1/32 of the memory"}[e.parameter]
+	return fmt.Sprintf("not applied: full buffers would take %s, more than %s, %s", units.Size(e.bytes), share,
+		units.Size(e.limit))
+}
 
 func (e *memoryError) Try() string {
 	return "a plan with --memory for this host's, or fewer --connections"

@@ -16,10 +16,10 @@ func TestFixesAreCommands(t *testing.T) {
 	const tcpip = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
 	const afd = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\AFD\Parameters`
 	for name, c := range map[string]struct {
-		snapshot   *Snapshot
-		path       Path
-		param, fix string
-		bad        bool
+		snapshot       *Snapshot
+		path           Path
+		param, command string
+		bad            bool
 	}{
 		"an overflowed receive buffer": {linux("6.1.90", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 -1073741824"}),
 			wan, "net.ipv4.tcp_rmem", "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'", true},
@@ -33,8 +33,8 @@ func TestFixesAreCommands(t *testing.T) {
 			wan, "TcpWindowSize", `reg delete "` + tcpip + `\Interfaces\{7A}" /v TcpWindowSize /f; then fullpipe plan ` +
 				"--rate 1Gbit/s --rtt 100ms --target windows-xp", true},
 		"a card of NT 4": {old("4.0.1381", map[string]string{"Interfaces/E100B1/MTU": "576"}), Path{}, "MTU",
-			`regedit: delete MTU below HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\E100B1\Parameters\Tcpip` +
-				", unless a tunnel needs it", false},
+			`regedit: delete MTU below HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\E100B1\Parameters\Tcpip`,
+			false},
 		"a switch that is neither": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
 			"net.ipv4.tcp_sack", "sysctl -w net.ipv4.tcp_sack='1'", true},
 		"heuristics on Vista, where they are the default": {windows("6.0.6002",
@@ -55,23 +55,23 @@ func TestFixesAreCommands(t *testing.T) {
 		"an interface's acknowledgements": {windows("10.0.22631", map[string]string{"Interfaces/{7A}/TcpAckFrequency": "1"}),
 			Path{}, "TcpAckFrequency", `reg add "` + tcpip + `\Interfaces\{7A}" /v TcpAckFrequency /t REG_DWORD /d 2 /f`, true},
 		"an interface of 1,352 bytes": {windows("10.0.17763", map[string]string{"Interfaces/{7A}/MTU": "1352"}), Path{},
-			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f`, false},
 		"an interface of 9,000 bytes": {old("5.2.3790", map[string]string{"Interfaces/{7A}/MTU": "0x2328"}), Path{},
-			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f, unless a tunnel needs it`, false},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{7A}" /v MTU /f`, false},
 		"an interface whose name is a command": {windows("10.0.17763",
 			map[string]string{`Interfaces/{"&calc&"}/MTU`: "1352"}), Path{},
-			"MTU", `reg delete "` + tcpip + `\Interfaces\{ID}" /v MTU /f, unless a tunnel needs it`, false},
+			"MTU", `reg delete "` + tcpip + `\Interfaces\{ID}" /v MTU /f`, false},
 		"a route whose prefix is a command": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Routes: []Route{{"$(calc)", map[string]string{"window": "10000"}}}}, wan,
-			"window", "ip route change PREFIX … without window", true},
+			"window", "ip route change PREFIX …", true},
 		"a .reg file, which names no version": {old("", map[string]string{"TcpWindowSize": "17520"}),
 			Path{RateBps: 1e8, RTT: 80 * time.Millisecond}, "TcpWindowSize",
 			"fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-2000", true},
 	} {
 		found := Judge(c.snapshot, c.path)
-		i := slices.IndexFunc(found, func(f Finding) bool { return f.Parameter == c.param && f.Fix == c.fix })
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Parameter == c.param && f.Command == c.command })
 		if i < 0 || found[i].Bad() != c.bad {
-			t.Errorf("%s: no %q, bad %v, among %+v", name, c.fix, c.bad, found)
+			t.Errorf("%s: no %q, bad %v, among %+v", name, c.command, c.bad, found)
 		}
 	}
 }
