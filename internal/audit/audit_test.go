@@ -33,7 +33,7 @@ func windows(version string, values map[string]string) *Snapshot {
 	return &Snapshot{System: catalog.Windows, Version: version, Values: values}
 }
 
-func TestFindings(t *testing.T) {
+func TestJudge_Findings(t *testing.T) {
 	for name, c := range map[string]struct {
 		snapshot *Snapshot
 		path     Path
@@ -45,7 +45,7 @@ func TestFindings(t *testing.T) {
 		"a tuned host": {linux("6.18.1", nil), wan, "", "", "", ""},
 		"a send buffer that caps": {linux("6.18.1", map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}), wan,
 			Limits, "net.ipv4.tcp_wmem", SendMax, "336 Mbit/s"},
-		"half is window before 6.6": {linux("6.1.0-13-amd64",
+		"half of the buffer is window before 6.6": {linux("6.1.0-13-amd64",
 			map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}), wan, Limits, "net.ipv4.tcp_rmem",
 			ReceiveMaxWindow, "252 Mbit/s"},
 		"no cap on a short path": {linux("6.1", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}),
@@ -74,22 +74,22 @@ func TestFindings(t *testing.T) {
 			Risk, "net.ipv4.tcp_mem", MemoryForConnections, "100"},
 		"rmem_max": {linux("6.1", map[string]string{"net.core.rmem_max": "212992"}), wan, Risk,
 			"net.core.rmem_max", ProgramWindowMax, "SO_RCVBUF"},
-		"a policy": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Normal",
+		"a group policy": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Normal",
 			"AutoTuningLevelGroupPolicy": "Restricted", "AutoTuningLevelEffective": "GroupPolicy"}), wan, Limits,
 			"AutoTuningLevelLocal", AutotuningLevelByPolicy, "83.9 Mbit/s"},
-		"a policy that outweighs": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Disabled",
+		"a group policy that wins": {windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Disabled",
 			"AutoTuningLevelGroupPolicy": "Normal", "AutoTuningLevelEffective": "GroupPolicy"}), wan, Risk,
 			"AutoTuningLevelEffective", GroupPolicy, "Normal"},
 		"autotuning off": {windows("6.2.9200", map[string]string{"AutoTuningLevelLocal": "Disabled",
 			"AutoTuningLevelEffective": "Local"}), wan, Limits, "AutoTuningLevelLocal", AutotuningLevel, "5.24 Mbit/s"},
-		"the registry of old": {windows("6.2.9200", map[string]string{"TcpWindowSize": "1001560"}), Path{}, Inert,
+		"a registry value of Windows XP": {windows("6.2.9200", map[string]string{"TcpWindowSize": "1001560"}), Path{}, Inert,
 			"TcpWindowSize", InertSetting, "autotuning replaced it"},
-		"AFD today": {windows("10.0.22631", map[string]string{"DefaultSendWindow": "1048576"}), Path{},
+		"an AFD value on Windows 11": {windows("10.0.22631", map[string]string{"DefaultSendWindow": "1048576"}), Path{},
 			Harmful, "DefaultSendWindow", HarmfulSetting, "delete it"},
-		"a template nobody uses": {windows("6.2.9200",
+		"an unused template": {windows("6.2.9200",
 			map[string]string{"InternetCustom/AutoTuningLevelLocal": "Normal", "AutoTuningLevelLocal": "Restricted"}), Path{},
 			Inert, "SettingName", UnusedTemplate, ""},
-		"Server 2012's one template": {windows("6.2.9200",
+		"Server 2012's only template": {windows("6.2.9200",
 			map[string]string{"Custom/AutoTuningLevelLocal": "Experimental", "AutoTuningLevelLocal": "Normal"}), Path{},
 			Inert, "SettingName", UnusedTemplate, ""},
 		"ForceWS before 2012 R2": {windows("6.2.9200", map[string]string{"ForceWS": "Disabled"}), Path{}, Inert, "ForceWS",
@@ -100,7 +100,7 @@ func TestFindings(t *testing.T) {
 		"macOS's ceiling": {&Snapshot{System: catalog.MacOS, Version: "14.1",
 			Values: map[string]string{"net.inet.tcp.autosndbufmax": "4194304"}}, wan, Limits, "net.inet.tcp.autosndbufmax",
 			AutomaticBufferMax, "4 MiB"},
-		"a system that nobody knows": {&Snapshot{System: "plan9"}, wan, Unknown, "system", UnknownSystem, ""},
+		"an unknown system": {&Snapshot{System: "plan9"}, wan, Unknown, "system", UnknownSystem, ""},
 		"a route that clamps": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Routes: []Route{{"default", map[string]string{"window": "65536"}}}}, wan, Limits, "window",
 			RouteWindow, "default"},
@@ -110,21 +110,23 @@ func TestFindings(t *testing.T) {
 			Interfaces: []Interface{{Name: "eth0", Duplex: "half"}}}, Path{}, Harmful, "eth0", HalfDuplex, ""},
 		"missed packets": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Interfaces: []Interface{{Name: "eth0", Ring: &Ring{RX: 256, RXMax: 4096},
-				Counters: map[string]int64{"rx_missed_errors": 50, "rx_packets": 1000}}}}, Path{}, Risk, "eth0", PacketsMissedByRing, "{50 1000} 256"},
-		"a line for a kernel long ago": {&Snapshot{System: catalog.Linux, Version: "6.1",
+				Counters: map[string]int64{"rx_missed_errors": 50, "rx_packets": 1000}}}}, Path{}, Risk, "eth0",
+			PacketsMissedByRing, "{50 1000} 256"},
+		"a setting of an older kernel": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net.ipv4.tcp_tw_recycle", "1"}}}, Path{}, Inert,
 			"net.ipv4.tcp_tw_recycle", RemovedSetting, "4.12"},
-		"a line that will hurt": {&Snapshot{System: catalog.Linux, Version: "6.1",
+		"a setting that harms after boot": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net/ipv4/tcp_sack", "0"}}}, Path{}, Risk, "net.ipv4.tcp_sack",
 			HarmfulAtBoot, ""},
-		"a line that nobody knows": {&Snapshot{System: catalog.Linux, Version: "6.1",
+		"an unknown setting": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Configured: []Configured{{"/etc/sysctl.conf", "net.ipv4.tcp_turbo", "1"}}}, Path{}, Unknown, "net.ipv4.tcp_turbo",
 			UnknownSetting, ""},
-		"a program's own buffer": {&Snapshot{System: catalog.Linux, Version: "6.1",
+		"a buffer set by a program": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Sockets: []Socket{{Local: "0.0.0.0:80", Program: "httpd", RecvBytes: 131072, RecvFixed: true}}}, wan, Limits,
 			"SO_RCVBUF", ProgramBufferCaps, "httpd"},
 		"a connection that waits": {&Snapshot{System: catalog.Linux, Version: "6.1",
-			Sockets: []Socket{{Local: "a:1", Remote: "b:2", BusyS: 10, RwndS: 9}}}, Path{}, Risk, "receive window", WaitedForWindow, "90 10s"},
+			Sockets: []Socket{{Local: "a:1", Remote: "b:2", BusyS: 10, RwndS: 9}}}, Path{}, Risk, "receive window",
+			WaitedForWindow, "90 10s"},
 		"a container": {&Snapshot{System: catalog.Linux, Version: "6.1", LimitBytes: 32 << 20}, wan, Risk,
 			"memory.max", CgroupForConnections, ""},
 		"a namespace": {&Snapshot{System: catalog.Linux, Version: "6.1", Namespace: true}, Path{}, Unknown,
@@ -146,7 +148,7 @@ func TestFindings(t *testing.T) {
 				Values: map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}}}
 			return s
 		}(), wan, Risk, "net.ipv4.tcp_wmem", OtherNamespace, "nginx"},
-		"what could not be read": {&Snapshot{System: catalog.Linux, Version: "6.1",
+		"an unread value": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Unread: []string{"sockets: permission denied"}}, Path{}, Unknown, "snapshot", Unread, "permission denied"},
 	} {
 		found := Judge(c.snapshot, c.path)
@@ -170,8 +172,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The systems of the founding documents: windows of one size from the registry.
-func TestWindowsBeforeVista(t *testing.T) {
+// TestJudge_WindowsBeforeVista checks windows of a fixed size from the registry.
+func TestJudge_WindowsBeforeVista(t *testing.T) {
 	long := Path{RateBps: 1e8, RTT: 80 * time.Millisecond}
 	old := func(system, version string, values map[string]string) *Snapshot {
 		return &Snapshot{System: system, Version: version, Values: values}
@@ -192,36 +194,37 @@ func TestWindowsBeforeVista(t *testing.T) {
 		code     Code   // "" expects no finding at all
 		args     string // part of the printed values
 	}{
-		"XP as it comes: the window": {old("windows", "5.1.2600", nil), Limits, "TcpWindowSize",
+		"XP without settings: window": {old("windows", "5.1.2600", nil), Limits, "TcpWindowSize",
 			DisputedReceiveWindow, "6.55 Mbit/s"},
-		"XP as it comes: AFD": {old("windows", "5.1.2600", nil), Limits, "DefaultSendWindow",
+		"XP without settings: AFD": {old("windows", "5.1.2600", nil), Limits, "DefaultSendWindow",
 			AFDSendWindow, "8192"},
-		"2000 as it comes": {old("windows-2000", "5.0.2195", nil), Limits, "TcpWindowSize",
+		"2000 without settings": {old("windows-2000", "5.0.2195", nil), Limits, "TcpWindowSize",
 			FixedReceiveWindow, "1.75 Mbit/s"},
-		"the note's remedy": {old("windows", "5.0.2195", tuned), "", "", "", ""},
-		"the same on 2003":  {old("windows-2000", "5.2.3790", tuned), "", "", "", ""},
+		"2000, tuned": {old("windows", "5.0.2195", tuned), "", "", "", ""},
+		"2003, tuned": {old("windows-2000", "5.2.3790", tuned), "", "", "", ""},
 		"a window without scaling": {old("windows", "5.2.3790", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
 			UnscaledWindow, "1001560"},
 		"Windows 2000 with scaling unset": {old("windows", "5.0.2195", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
 			DisputedScaling, ""},
-		"NT 4 asked to scale": {old("windows-2000", "4.0.1381", with("TcpWindowSize", "262800")), Risk, "Tcp1323Opts",
+		"NT 4 with a scaled window": {old("windows-2000", "4.0.1381", with("TcpWindowSize", "262800")), Risk, "Tcp1323Opts",
 			UnscaledWindowNT4, "262800"},
 		"NT 4 with a key of 2000": {old("windows-2000", "4.0.1381", map[string]string{"GlobalMaxTcpWindowSize": "262800"}),
 			Inert, "GlobalMaxTcpWindowSize", InertSetting, "version 5.0 and later read it"},
-		"timestamps alone": {old("windows", "5.1.2600", with("Tcp1323Opts", "2")), Limits, "TcpWindowSize",
+		"timestamps without scaling": {old("windows", "5.1.2600", with("Tcp1323Opts", "2")), Limits, "TcpWindowSize",
 			FixedReceiveWindow, "65535"},
-		"a ceiling below the window": {old("windows", "5.1.2600", with("GlobalMaxTcpWindowSize", "131400")), Limits,
+		"a maximum below the window": {old("windows", "5.1.2600", with("GlobalMaxTcpWindowSize", "131400")), Limits,
 			"GlobalMaxTcpWindowSize", MaxWindowSetting, "131400"},
 		"an interface's own window": {old("windows", "5.1.2600", with("Interfaces/{4D36}/TcpWindowSize", "17520")), Limits,
 			"TcpWindowSize", InterfaceReceiveWindow, "17520"},
-		"one that 2000 half ignores": {old("windows", "5.0.2195", with("Interfaces/{4D36}/TcpWindowSize", "1001560")), Risk,
+		"a window that 2000 uses in one direction": {old("windows", "5.0.2195", with("Interfaces/{4D36}/TcpWindowSize", "1001560")), Risk,
 			"TcpWindowSize", IgnoredInterfaceWindow, ""},
 		"an interface's small packet": {old("windows", "5.1.2600", with("Interfaces/{4D36}/MTU", "576")), Risk, "MTU",
 			InterfaceMTUSmall, "576"},
 		"no path MTU discovery": {old("windows", "5.0.2195", with("EnablePMTUDiscovery", "0")), Harmful,
 			"EnablePMTUDiscovery", HarmfulSetting, "576-byte packets"},
-		"an interface's window today": {old("windows", "10.0.17763",
-			map[string]string{"Interfaces/{4D36}/TcpWindowSize": "65535"}), Inert, "TcpWindowSize", InertInterfaceSetting, "{4D36}"},
+		"an interface's window on Windows 10": {old("windows", "10.0.17763",
+			map[string]string{"Interfaces/{4D36}/TcpWindowSize": "65535"}), Inert, "TcpWindowSize",
+			InertInterfaceSetting, "{4D36}"},
 	} {
 		found := Judge(c.snapshot, long)
 		if c.code == "" {
@@ -255,7 +258,7 @@ func TestWindowsBeforeVista(t *testing.T) {
 	}
 }
 
-func TestTheDearestComesFirst(t *testing.T) {
+func TestJudge_OrderByCost(t *testing.T) {
 	s := linux("6.1", map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304", "net.ipv4.tcp_window_scaling": "0",
 		"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_low_latency": "1"})
 	var order []string
@@ -268,7 +271,7 @@ func TestTheDearestComesFirst(t *testing.T) {
 	}
 }
 
-func TestJudgeLeavesTheSnapshotAlone(t *testing.T) {
+func TestJudge_KeepsSnapshot(t *testing.T) {
 	s := windows("10.0.17763", map[string]string{"AutoTuningLevelLocal": "Disabled",
 		"AutoTuningLevelEffective": "GroupPolicy"})
 	Judge(s, wan)
@@ -277,7 +280,7 @@ func TestJudgeLeavesTheSnapshotAlone(t *testing.T) {
 	}
 }
 
-func TestShellCollectorOnThisHost(t *testing.T) {
+func TestCollectShell(t *testing.T) {
 	testenv.Need(t, testenv.Unix)
 	cmd := exec.Command("sh")
 	cmd.Stdin = strings.NewReader(CollectShell)
@@ -301,13 +304,13 @@ func TestShellCollectorOnThisHost(t *testing.T) {
 	Judge(s, wan)
 }
 
-func TestSnapshotsOfOtherMakersAreRefused(t *testing.T) {
+func TestParseSnapshot_Rejects(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"schema":"fullpipe/plan/v1"}`, "hello",
 		"fullpipe-snapshot 1\nmemory many\nsystem linux", "fullpipe-snapshot 1\n",
 		"----\nStart Port : 49152\nNumber of Ports : 16384\n", "----\nIfLuid : ethernet_32768\nIfIndex : 12\n",
 		netTCPSetting + strings.Repeat("a:b\n", maxWindowsText/4), "SettingName:" + strings.Repeat("x", maxWindowsLine)} {
 		if s, err := ParseSnapshot([]byte(text)); err == nil {
-			t.Errorf("%.100q was taken: %+v", text, s)
+			t.Errorf("%.100q was accepted: %+v", text, s)
 		}
 	}
 }

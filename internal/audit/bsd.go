@@ -9,7 +9,7 @@ import (
 // bsd judges macOS and FreeBSD: the maxima of the automatic buffers.
 func (j *judge) bsd() {
 	maxima := []string{"net.inet.tcp.recvbuf_max", "net.inet.tcp.sendbuf_max"}
-	usable := 2048.0 / 2304 // the share of kern.ipc.maxsockbuf that holds data (sys/kern/uipc_sockbuf.c)
+	usable := 2048.0 / 2304 // the usable share of kern.ipc.maxsockbuf (sys/kern/uipc_sockbuf.c)
 	if j.System == catalog.MacOS {
 		maxima = []string{"net.inet.tcp.autorcvbufmax", "net.inet.tcp.autosndbufmax"}
 		usable = 1

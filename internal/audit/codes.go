@@ -87,7 +87,7 @@ const (
 	DatagramsUnsent      Code = "datagrams-unsent"
 )
 
-// Containers, other namespaces, and what is not known.
+// Containers, other namespaces, and unknown values.
 const (
 	OtherNamespace       Code = "other-namespace" // its value is a Finding
 	NamespaceSettings    Code = "namespace-settings"

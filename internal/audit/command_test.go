@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
 
-// TestFixesAreCommands checks that what a finding says to do can be pasted, and does not repeat the fault.
-func TestFixesAreCommands(t *testing.T) {
+// TestJudge_Commands checks that a finding's command can be pasted and does not set the harmful value again.
+func TestJudge_Commands(t *testing.T) {
 	old := func(version string, values map[string]string) *Snapshot {
 		return &Snapshot{System: catalog.Windows2000, Version: version, Values: values}
 	}
@@ -23,7 +23,7 @@ func TestFixesAreCommands(t *testing.T) {
 	}{
 		"an overflowed receive buffer": {linux("6.1.90", map[string]string{"net.ipv4.tcp_rmem": "4096 131072 -1073741824"}),
 			wan, "net.ipv4.tcp_rmem", "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'", true},
-		"an overflowed ceiling of macOS": {&Snapshot{System: catalog.MacOS, Version: "14.1",
+		"an overflowed maximum of macOS": {&Snapshot{System: catalog.MacOS, Version: "14.1",
 			Values: map[string]string{"net.inet.tcp.autorcvbufmax": "-2147483648"}}, wan, "net.inet.tcp.autorcvbufmax",
 			"sysctl net.inet.tcp.autorcvbufmax=4194304", true},
 		"autotuning at its usual level on a longer path": {windows("10.0.17763",
@@ -35,7 +35,7 @@ func TestFixesAreCommands(t *testing.T) {
 		"a card of NT 4": {old("4.0.1381", map[string]string{"Interfaces/E100B1/MTU": "576"}), Path{}, "MTU",
 			`regedit: delete MTU below HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\E100B1\Parameters\Tcpip`,
 			false},
-		"a switch that is neither": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
+		"a switch with the value 7": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
 			"net.ipv4.tcp_sack", "sysctl -w net.ipv4.tcp_sack='1'", true},
 		"heuristics on Vista, where they are the default": {windows("6.0.6002",
 			map[string]string{"ScalingHeuristics": "Enabled"}), wan, "ScalingHeuristics",
@@ -44,13 +44,13 @@ func TestFixesAreCommands(t *testing.T) {
 			"winsock autotuning", "netsh winsock set autotuning on", true},
 		"Chimney": {windows("6.1.7601", map[string]string{"Chimney": "enabled"}), wan, "Chimney",
 			"netsh int tcp set global chimney=disabled", true},
-		"AFD today": {windows("10.0.20348", map[string]string{"DefaultSendWindow": "32768"}), wan, "DefaultSendWindow",
+		"AFD on Server 2022": {windows("10.0.20348", map[string]string{"DefaultSendWindow": "32768"}), wan, "DefaultSendWindow",
 			`reg delete "` + afd + `" /v DefaultSendWindow /f`, true},
-		"the registry of old": {windows("6.3.9600", map[string]string{"GlobalMaxTcpWindowSize": "300000"}), wan,
+		"a registry value of Windows XP": {windows("6.3.9600", map[string]string{"GlobalMaxTcpWindowSize": "300000"}), wan,
 			"GlobalMaxTcpWindowSize", `reg delete "` + tcpip + `" /v GlobalMaxTcpWindowSize /f`, false},
 		"no path MTU discovery on XP": {old("5.1.2600", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
 			"EnablePMTUDiscovery", `reg add "` + tcpip + `" /v EnablePMTUDiscovery /t REG_DWORD /d 1 /f`, true},
-		"the same on 2000, which has no reg": {old("5.0.2195", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
+		"no path MTU discovery on 2000, which has no reg": {old("5.0.2195", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
 			"EnablePMTUDiscovery", "regedit: give EnablePMTUDiscovery below " + tcpip + " the value 1", true},
 		"an interface's acknowledgements": {windows("10.0.22631", map[string]string{"Interfaces/{7A}/TcpAckFrequency": "1"}),
 			Path{}, "TcpAckFrequency", `reg add "` + tcpip + `\Interfaces\{7A}" /v TcpAckFrequency /t REG_DWORD /d 2 /f`, true},
@@ -76,9 +76,9 @@ func TestFixesAreCommands(t *testing.T) {
 	}
 }
 
-// TestOnlyLimitsAndHarmAreBad checks that counters, unknown settings and risks are not bad, so that `audit` exits 0,
+// TestFinding_Bad checks that counters, unknown settings and risks are not bad, so that `audit` exits 0,
 // and that an impossible value is bad and comes first.
-func TestOnlyLimitsAndHarmAreBad(t *testing.T) {
+func TestFinding_Bad(t *testing.T) {
 	s := linux("6.18.2", map[string]string{"net.core.rmem_max": "16384"})
 	s.Counters = map[string]int64{"ListenOverflows": 4711, "RcvPruned": 99}
 	s.Configured = []Configured{{"/etc/sysctl.d/9.conf", "net.ipv4.tcp_turbo", "1"}}

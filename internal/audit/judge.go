@@ -104,7 +104,7 @@ func (j *judge) planCommand() string {
 	}
 	rate := strings.ReplaceAll(units.Rate(j.path.RateBps).String(), " ", "")
 	command := fmt.Sprintf("fullpipe plan --rate %s --rtt %v", rate, j.path.RTT)
-	if j.Here { // a target would stand for a system with its defaults
+	if j.Here { // a target has the defaults of its system
 		return command
 	}
 	return command + " --target " + j.target()

@@ -37,8 +37,8 @@ func (j *judge) number(name string) (int64, bool) {
 	return v, err == nil
 }
 
-// maxWindow returns the largest window of a receive buffer: what tcp_adv_win_scale leaves of it. Linux 6.6 and later
-// measure that share; the whole buffer is then the bound.
+// maxWindow returns the largest window of a receive buffer: the part that tcp_adv_win_scale allows. Linux 6.6 and
+// later measure that part; the whole buffer is then the bound.
 func (j *judge) maxWindow(buffer int64) int64 {
 	if catalog.AtLeast(j.Version, "6.6") {
 		return buffer

@@ -1,6 +1,5 @@
-// Package audit judges a host's settings as a snapshot shows them: what caps a path,
-// what harms, what does nothing, what is not known. It is pure; host.Snapshot takes the
-// picture, or a script does where fullpipe cannot run.
+// Package audit judges a snapshot of a host's settings: it finds those that limit a path, harm, have no effect or are
+// unknown. It is pure. host.Snapshot takes the snapshot, or a collector script does where fullpipe cannot run.
 package audit
 
 import (
@@ -14,42 +13,42 @@ import (
 	"time"
 )
 
-// Snapshot is a host at one moment. What could not be read is absent, never 0.
+// Snapshot is the state of a host at one time. A value that could not be read is absent, never 0.
 type Snapshot struct {
 	Schema  string    `json:"schema"` // "fullpipe/snapshot/v1"
 	TakenAt time.Time `json:"taken_at,omitzero"`
 	Host    string    `json:"host,omitempty"`
 	System  string    `json:"system"`  // a family of the catalog: linux, windows, macos, freebsd
 	Version string    `json:"version"` // kernel release; "10.0.17763" on Windows
-	// Here says that it is of the host that asks, whose values plan knows by itself.
+	// Here reports that it is this host's, so that plan reads the values itself.
 	Here bool `json:"-"`
 	// Values are sysctls, registry values and cmdlet parameters by their names.
 	Values map[string]string `json:"values"`
-	// Configured are settings in files that the system reads at its start.
+	// Configured are settings in files that the system reads at boot.
 	Configured []Configured `json:"configured,omitempty"`
 
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	PageBytes   int64 `json:"page_bytes,omitempty"`
-	// LimitBytes is what a container or cgroup may use at most.
+	// LimitBytes is the memory limit of the container or cgroup.
 	LimitBytes int64 `json:"limit_bytes,omitempty"`
-	// TCPBytes is what all TCP sockets hold now.
+	// TCPBytes is the memory of all TCP sockets.
 	TCPBytes int64 `json:"tcp_bytes,omitempty"`
-	// Namespace says that the values are those of a network namespace that is not the
-	// host's first: settings of net.core belong to the host.
+	// Namespace reports that the values are those of a network namespace other than the host's initial one: settings of
+	// net.core belong to the host.
 	Namespace bool `json:"namespace,omitempty"`
 	Container bool `json:"container,omitempty"`
 
-	// Namespaces are the host's other network namespaces, which have values of their own.
+	// Namespaces are the host's other network namespaces, which have their own values.
 	Namespaces []Namespace `json:"namespaces,omitempty"`
 
 	Interfaces []Interface      `json:"interfaces,omitempty"`
 	Routes     []Route          `json:"routes,omitempty"`
 	Sockets    []Socket         `json:"sockets,omitempty"`
-	Counters   map[string]int64 `json:"counters,omitempty"` // TcpExt and softnet, since the start
-	// Unread names what could not be read, and why.
+	Counters   map[string]int64 `json:"counters,omitempty"` // TcpExt and softnet, since boot
+	// Unread has the values that could not be read, and the reasons.
 	Unread []string `json:"unread,omitempty"`
 
-	keys   map[string]bool // registry keys of a text that holds some only; nil: all were read
+	keys   map[string]bool // registry keys in a text that has only some; nil: all were read
 	byName map[string]int  // index of each interface by its name, while lines are read
 }
 
@@ -63,7 +62,7 @@ type Configured struct {
 	Value string `json:"value"`
 }
 
-// Namespace is a network namespace of the same host, as one of its processes sees it.
+// Namespace is a network namespace of the same host, as seen by one of its processes.
 type Namespace struct {
 	PID     int               `json:"pid"`
 	Program string            `json:"program,omitempty"`
@@ -77,7 +76,7 @@ type Interface struct {
 	SpeedBps   int64  `json:"speed_bps,omitempty"`
 	Duplex     string `json:"duplex,omitempty"` // full or half
 	Qdisc      string `json:"qdisc,omitempty"`
-	ShapeBps   int64  `json:"shape_bps,omitempty"` // what a token bucket lets out
+	ShapeBps   int64  `json:"shape_bps,omitempty"` // rate of a token bucket
 	TxQueueLen int    `json:"tx_queue_packets,omitempty"`
 	Default    bool   `json:"default,omitempty"` // the default route goes through it
 	// Counters: packets, rx_errors, rx_missed, tx_errors, tx_dropped, collisions, and of
@@ -101,7 +100,7 @@ type Route struct {
 	Attributes map[string]string `json:"attributes"`
 }
 
-// Socket is a TCP socket that ran into a limit, or whose program sized it.
+// Socket is a TCP socket that met a limit, or has a buffer that its program set.
 type Socket struct {
 	Local       string  `json:"local"`
 	Remote      string  `json:"remote,omitempty"` // empty: it listens
@@ -119,11 +118,11 @@ type Socket struct {
 
 const snapshotLimit = 32 << 20 // bytes
 
-// ParseSnapshot reads the JSON that `audit --collect` writes, the lines of the collectors, or what Windows' own tools
-// write: a .reg file, `netsh int tcp show global`, Get-NetTCPSetting. The text is UTF-8 or of a code page.
+// ParseSnapshot reads the JSON of `audit --collect`, the lines of the collectors, or the output of Windows' own tools:
+// a .reg file, `netsh int tcp show global`, Get-NetTCPSetting. The text is UTF-8 or of a code page.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > snapshotLimit {
-		return nil, fmt.Errorf("a snapshot of more than %d bytes", snapshotLimit)
+		return nil, fmt.Errorf("snapshot: longer than %d bytes", snapshotLimit)
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		s := &Snapshot{}
@@ -141,7 +140,7 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return parseWindows(text)
 }
 
-// linesMark begins what the collectors write.
+// linesMark begins the output of the collectors.
 const linesMark = "fullpipe-snapshot 1"
 
 // CollectShell writes a snapshot as lines, on Linux, macOS and FreeBSD, with a POSIX
@@ -160,7 +159,7 @@ var CollectPowerShell string
 //go:embed collect.cmd
 var CollectBatch string
 
-// parseLines reads what the collectors write: a word that says what follows, then fields.
+// parseLines reads the collectors' lines: a keyword, then fields.
 func parseLines(text []byte) (*Snapshot, error) {
 	s := &Snapshot{Schema: SnapshotSchema, Values: map[string]string{}, Counters: map[string]int64{}}
 	scanner := bufio.NewScanner(bytes.NewReader(text))
@@ -193,11 +192,12 @@ func parseLines(text []byte) (*Snapshot, error) {
 	return s, nil
 }
 
-func (s *Snapshot) line(what string, fields []string) error {
+// line reads one line of a collector.
+func (s *Snapshot) line(keyword string, fields []string) error {
 	rest := strings.Join(fields[1:], " ")
 	number := func() (int64, error) { return strconv.ParseInt(fields[0], 10, 64) }
 	var err error
-	switch what {
+	switch keyword {
 	case "system":
 		s.System = fields[0]
 	case "version":
@@ -231,11 +231,11 @@ func (s *Snapshot) line(what string, fields []string) error {
 	case "unread":
 		s.Unread = append(s.Unread, strings.Join(fields, " "))
 	}
-	// An unknown word is a newer collector's: left out.
+	// Newer collectors may write other keywords: they are ignored.
 	return err
 }
 
-// interfaceOf returns the interface of a name and adds it if it is new.
+// interfaceOf returns the interface with a name; it adds a new one.
 func (s *Snapshot) interfaceOf(name string) *Interface {
 	if s.byName == nil {
 		s.byName = map[string]int{}
@@ -249,7 +249,7 @@ func (s *Snapshot) interfaceOf(name string) *Interface {
 	return &s.Interfaces[i]
 }
 
-// set reads pairs of a key and a value; a value of - or ? is not known.
+// set reads pairs of a key and a value; - and ? are unknown values.
 func (f *Interface) set(pairs []string) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key := pairs[i]
@@ -296,16 +296,15 @@ func (f *Interface) set(pairs []string) error {
 	return nil
 }
 
-// routeWords are the attributes of `ip route show` that concern TCP.
-var routeWords = map[string]bool{"window": true, "cwnd": true, "advmss": true, "initcwnd": true, "initrwnd": true,
-	"mtu":     true,
-	"rto_min": true, "quickack": true, "congctl": true, "ssthresh": true}
+// routeAttributes are the attributes of `ip route show` that concern TCP.
+var routeAttributes = map[string]bool{"window": true, "cwnd": true, "advmss": true, "initcwnd": true, "initrwnd": true,
+	"mtu": true, "rto_min": true, "quickack": true, "congctl": true, "ssthresh": true}
 
-// route keeps a route with such attributes, as `ip route show` prints it.
+// route adds a route that has such attributes, from a line of `ip route show`.
 func (s *Snapshot) route(fields []string) {
 	attributes := map[string]string{}
 	for i := 1; i < len(fields); i++ {
-		if !routeWords[fields[i]] {
+		if !routeAttributes[fields[i]] {
 			continue
 		}
 		name := fields[i]

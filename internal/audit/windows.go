@@ -113,7 +113,7 @@ func (j *judge) limitedBySetting(name string, size int64, command string) {
 		Args: []any{name, Bytes(size)}, Command: command})
 }
 
-// windows2000 judges NT 4, 2000, XP and Server 2003, whose windows have a fixed size.
+// windows2000 judges NT 4, 2000, XP and Server 2003. Their windows have a fixed size.
 func (j *judge) windows2000() {
 	canScale := j.Version == "" || catalog.AtLeast(j.Version, "5.0")
 	options, _ := j.number("Tcp1323Opts")
@@ -238,9 +238,11 @@ func (j *judge) interfaceMTU(parameter, value string, mtu int64, id string) {
 	if mtu == ethernetMTU || mtu <= 0 || mtu >= math.MaxUint32 {
 		return
 	}
-	key := catalog.Parameter{Name: parameter, Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}
+	key := catalog.Parameter{Name: parameter,
+		Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}
 	f := Finding{Grade: Risk, Code: InterfaceMTUSmall, Parameter: parameter, Value: value,
-		Args: []any{mtu, headerPercent(int(mtu)), headerPercent(ethernetMTU), id}, Command: j.registryCommand(key, "unset", id)}
+		Args:    []any{mtu, headerPercent(int(mtu)), headerPercent(ethernetMTU), id},
+		Command: j.registryCommand(key, "unset", id)}
 	if mtu > ethernetMTU {
 		f.Code = InterfaceMTULarge
 		f.Args = []any{mtu, id}

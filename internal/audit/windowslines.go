@@ -11,21 +11,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
 
-// windowsLines reads what Windows' own tools write, line by line and in any language: .reg files, `reg query`,
+// windowsLines reads the output of Windows' own tools, line by line and in any language: .reg files, `reg query`,
 // `ver`, `netsh int tcp show global`, `netsh int tcp show heuristics` and the list of Get-NetTCPSetting.
 type windowsLines struct {
 	*Snapshot
 	key      string   // of the registry, below Services
 	template string   // of Get-NetTCPSetting
-	netsh    []string // values of the block so far
-	today    bool     // only Vista and later write this
+	netsh    []string // values of the present block
+	isVista  bool     // only Vista and later write this
 	is9x     bool     // the keys are those of Windows 95, 98 and Me
 	found    bool
 }
 
 var (
 	registryKey = regexp.MustCompile(`(?i)^\[?HKEY_LOCAL_MACHINE\\SYSTEM\\\w*ControlSet\w*\\Services\\([^\]]*)\]?$`)
-	// adapterKey is where NT 4 has the values of one network card.
+	// adapterKey is the key of one network card in NT 4.
 	adapterKey    = regexp.MustCompile(`(?i)^(\w+)\\parameters\\tcpip$`)
 	registryLine  = regexp.MustCompile(`^"(\w+)"=(?:dword:([0-9a-fA-F]{1,8})|"([^"]*)")$`)
 	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
@@ -39,13 +39,13 @@ const bindingKey = `class\nettrans\`
 
 const (
 	maxWindowsText = 8 << 20 // bytes; the keys of Tcpip and AFD take less than 1 MiB
-	maxWindowsLine = 4096    // bytes; longer lines hold nothing that is read
+	maxWindowsLine = 4096    // bytes; longer lines are ignored
 )
 
-// parseWindows reads a whole file of such lines.
+// parseWindows reads a file of such lines.
 func parseWindows(text []byte) (*Snapshot, error) {
 	if len(text) > maxWindowsText {
-		return nil, fmt.Errorf("snapshot: more than 8 MiB that no collector wrote: export only the keys " +
+		return nil, fmt.Errorf("snapshot: a text of Windows longer than 8 MiB: export only the keys " +
 			`Services\Tcpip\Parameters and Services\AFD\Parameters`)
 	}
 	s := &Snapshot{Schema: SnapshotSchema, System: catalog.Windows2000, Values: map[string]string{}}
@@ -96,7 +96,7 @@ func (w *windowsLines) line(text string) {
 	w.global(text)
 }
 
-// open enters a registry key.
+// open begins a registry key.
 func (w *windowsLines) open(key string) {
 	w.key = ""
 	switch lower := strings.ToLower(key); {
@@ -122,7 +122,7 @@ func (w *windowsLines) open(key string) {
 	w.keys[w.key] = true
 }
 
-// registry takes a value that the catalog knows; what else a key holds is nobody's business.
+// registry adds a value that the catalog knows. It ignores all others, which may be private.
 func (w *windowsLines) registry(name, value string) {
 	systems := []string{catalog.Windows9x, catalog.Windows2000, catalog.Windows}
 	isKnown := slices.ContainsFunc(systems, func(of string) bool {
@@ -143,11 +143,11 @@ func (w *windowsLines) registry(name, value string) {
 	}
 }
 
-// setting takes a line of Get-NetTCPSetting, whose names no language changes.
+// setting reads a line of Get-NetTCPSetting. Its names are the same in every language.
 func (w *windowsLines) setting(name, value string) bool {
 	if name == "SettingName" {
 		w.template = value
-		w.today = true
+		w.isVista = true
 		w.found = true
 		return true
 	}
@@ -156,7 +156,7 @@ func (w *windowsLines) setting(name, value string) bool {
 	}
 	entry, known := catalog.Get(catalog.Windows, strings.TrimSuffix(strings.TrimSuffix(name, "Mss"), "Ms"))
 	if !known || entry.Kind != "cmdlet parameter" {
-		return true // one that is not audited
+		return true // not audited
 	}
 	w.Values[w.template+"/"+entry.Name] = value
 	if w.template == "Internet" {
@@ -165,8 +165,8 @@ func (w *windowsLines) setting(name, value string) bool {
 	return true
 }
 
-// global takes a line of `netsh int tcp show global`. Its labels follow the system's language and its values do not.
-// The order does not change either: three lines before RFC 1323's is the autotuning level.
+// global reads a line of `netsh int tcp show global`. Its labels depend on the system's language, its values and their
+// order do not: the autotuning level is three lines before RFC 1323's.
 func (w *windowsLines) global(text string) {
 	if strings.HasPrefix(text, "--") {
 		w.netsh = nil
@@ -190,11 +190,11 @@ func (w *windowsLines) global(text string) {
 	case strings.Contains(label, "Chimney"):
 		w.Values["Chimney"] = value
 	case n == 2 && isState && notNumber == nil: // of `netsh int tcp show heuristics`: the state, then a threshold
-		w.today = true
+		w.isVista = true
 		w.found = true
 		w.Values["ScalingHeuristics"] = w.netsh[0]
 	case strings.Contains(label, "1323") && n >= 4:
-		w.today = true
+		w.isVista = true
 		w.found = true
 		w.Values["Timestamps"] = value
 		w.Values["EcnCapability"] = w.netsh[n-2]
@@ -202,27 +202,27 @@ func (w *windowsLines) global(text string) {
 	}
 }
 
-// level takes the autotuning level that netsh writes in small letters.
+// level reads the autotuning level, which netsh writes in small letters.
 func (w *windowsLines) level(value string) {
 	entry, _ := catalog.Get(catalog.Windows, "AutoTuningLevelLocal")
 	names := strings.Split(entry.Range, ", ")
 	i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, value) })
 	if i < 0 {
-		w.Unread = append(w.Unread, fmt.Sprintf("netsh int tcp show global: the autotuning level %.40q is not known", value))
+		w.Unread = append(w.Unread, fmt.Sprintf("netsh int tcp show global: unknown autotuning level %.40q", value))
 		return
 	}
 	w.Values["AutoTuningLevelLocal"] = names[i]
 }
 
-// finish settles the system: by its version, or by what only later systems write.
+// finish decides on the system: by its version, or by output that only later systems write.
 func (w *windowsLines) finish() {
 	switch {
-	case w.Version != "" && catalog.AtLeast(w.Version, "6.0"), w.Version == "" && w.today:
+	case w.Version != "" && catalog.AtLeast(w.Version, "6.0"), w.Version == "" && w.isVista:
 		w.System = catalog.Windows
 	case w.is9x:
 		w.System = catalog.Windows9x
 	case w.Version == "":
-		w.Unread = append(w.Unread, "the version, which a .reg file does not hold: judged as Windows 2000 to "+
+		w.Unread = append(w.Unread, "the version, which a .reg file does not have: judged as Windows 2000 to "+
 			"Server 2003; Vista and later ignore these values")
 	}
 }

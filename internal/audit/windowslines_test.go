@@ -71,7 +71,7 @@ ScalingHeuristics               : Disabled
 		"text \"DefaultSendWindow\"=dword:00010000\r\n"
 )
 
-func TestWindowsOwnTexts(t *testing.T) {
+func TestParseSnapshot_WindowsTools(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, system, version string
 		values                map[string]string // "": not there
@@ -136,8 +136,8 @@ func TestWindowsOwnTexts(t *testing.T) {
 	}
 }
 
-// TestCollectorsForOldSystems checks that the scripts use nothing that their systems lack.
-func TestCollectorsForOldSystems(t *testing.T) {
+// TestCollectors_OldSystems checks that the scripts use nothing that their systems lack.
+func TestCollectors_OldSystems(t *testing.T) {
 	code := func(text, comment string) string {
 		var kept []string
 		for line := range strings.Lines(text) {

@@ -142,7 +142,7 @@ func (c Config) write(ctx context.Context, dids []Did) error {
 			return err
 		}
 		if !same(d.Took, d.New) {
-			d.Reason = fmt.Sprintf("the system made it %s", Text(d.Took))
+			d.Found = d.Took
 			d.Outcome = Clipped
 			return fmt.Errorf("%w: %s is %s, not %s", ErrRefused, d.Name, Text(d.Took), Text(d.New))
 		}

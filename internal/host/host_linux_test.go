@@ -284,8 +284,8 @@ func TestAClippedValueIsReportedAndRolledBack(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	cfg.stores = map[Kind]store{Sysctl: clipping{sysctlStore{"/proc/sys"}, wmem}}
 	dids, err := applied(cfg, wanted()...)
-	if !errors.Is(err, ErrRefused) || outcomes(dids) != "rolled-back clipped " || !strings.Contains(dids[1].Reason,
-		"5000000") {
+	if !errors.Is(err, ErrRefused) || outcomes(dids) != "rolled-back clipped " || dids[1].Found == nil ||
+		!strings.Contains(*dids[1].Found, "5000000") {
 		t.Errorf("%v, %+v", err, dids)
 	}
 	settled(t, cfg, before)

@@ -185,19 +185,21 @@ func ApplyLasting(ctx context.Context, cfg Config, changes []Change) ([]Did, err
 	return Apply(ctx, cfg, lasting)
 }
 
-// Overridden warns of files that take a persistent setting back at the next start.
-func Overridden(changes []Change) (warnings []string) {
+// Override is a file whose line for a sysctl replaces ours at the next boot.
+type Override struct{ File, Name string }
+
+// Overridden returns the files that replace persistent settings at the next boot.
+func Overridden(changes []Change) (all []Override, err error) {
 	s, err := Snapshot()
 	if err != nil {
-		return []string{"whether another file overrides these at the next start is not known: " + err.Error()}
+		return nil, err
 	}
 	for _, c := range changes {
 		if file := s.Overridden(PersistFile, c.Name); c.Kind == Sysctl && file != "" {
-			warnings = append(warnings, fmt.Sprintf("%s sets %s too and is loaded later: its value is used after the next start",
-				file, c.Name))
+			all = append(all, Override{file, c.Name})
 		}
 	}
-	return warnings
+	return all, nil
 }
 
 // Lasting says whether the changes hold after a restart by themselves, as Windows' do.

@@ -149,7 +149,7 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 			d.Outcome = Unchanged
 			return nil
 		}
-		d.Reason = fmt.Sprintf("it was changed to %s by somebody else", Text(current))
+		d.Found = current
 		d.Outcome = Conflict
 		return nil
 	}
@@ -161,7 +161,7 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 		return err
 	}
 	if !same(d.Took, g.to) {
-		d.Reason = fmt.Sprintf("the system made it %s", Text(d.Took))
+		d.Found = d.Took
 		d.Outcome = Clipped
 		return fmt.Errorf("%w: it is %s, not %s", ErrRefused, Text(d.Took), Text(g.to))
 	}

@@ -43,7 +43,10 @@ type HostChange struct {
 	New     *string       `json:"new"`  // requested
 	Took    *string       `json:"took"` // read back after
 	Outcome ChangeOutcome `json:"outcome"`
-	Reason  string        `json:"reason,omitempty"`
+	// Reason is the text of the error that explains it, or the sentence that another host's fullpipe sent.
+	Reason string `json:"reason,omitempty"`
+	// Found is the value in place of ours: the system's if the change was clipped, another program's on a conflict.
+	Found *string `json:"-"`
 }
 
 // JournalEntry is one value that fullpipe changed.

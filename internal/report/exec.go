@@ -9,15 +9,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// Exec describes a steered program's run and judges each of its connections.
+// Exec returns the document of a program's run, with a verdict on each of its connections.
 func Exec(h record.Header, command []string, status int, cfg steer.Config, r *steer.Report) *record.Exec {
 	e := &record.Exec{Header: h, Command: command, Status: status, ElapsedS: r.Took.Seconds(), ProcessesLeft: r.Left,
-		Warnings: r.Warnings, Connections: []record.ExecConnection{}}
+		Warnings: text.ExecWarnings(r), Connections: []record.ExecConnection{}}
 	for i := range r.Connections {
 		e.Connections = append(e.Connections, newExecConnection(&r.Connections[i], cfg.Rules, cfg.IgnoreProgramBuffers))
-	}
-	if r.Missed {
-		e.Warnings = append(e.Warnings, text.ExecTruncated(len(r.Connections)))
 	}
 	return e
 }

@@ -8,7 +8,7 @@ import (
 
 // Apply describes changes and their outcomes.
 func Apply(header record.Header, dids []record.HostChange, wholeHost, persist bool) *record.Apply {
-	a := &record.Apply{Header: header, Applied: true, Changes: listed(dids),
+	a := &record.Apply{Header: header, Applied: true, Changes: hostChanges(dids),
 		Scope: text.ApplyScope(wholeHost, persist)}
 	for _, d := range dids {
 		a.Applied = a.Applied && (d.Outcome == host.Changed || d.Outcome == host.Unchanged)
@@ -18,7 +18,7 @@ func Apply(header record.Header, dids []record.HostChange, wholeHost, persist bo
 
 // Undo describes what was restored.
 func Undo(header record.Header, dids []record.HostChange) *record.Undo {
-	return &record.Undo{Header: header, Changes: listed(dids)}
+	return &record.Undo{Header: header, Changes: hostChanges(dids)}
 }
 
 // Status describes this host's settings that fullpipe changed.
@@ -28,3 +28,12 @@ func Status(header record.Header, states []record.HostSetting) *record.Status {
 
 // listed returns a list that JSON shows as [] when it is empty.
 func listed[T any](all []T) []T { return append([]T{}, all...) }
+
+// hostChanges returns changes with the sentences of their reasons.
+func hostChanges(dids []record.HostChange) []record.HostChange {
+	all := listed(dids)
+	for i := range all {
+		all[i].Reason = text.ChangeReason(all[i])
+	}
+	return all
+}

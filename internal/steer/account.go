@@ -7,17 +7,17 @@ import (
 )
 
 // Seen reports whether the connection's counters were ever read. Short connections may be missed under load.
-func (c *Connection) Seen() bool { return len(c.readings) > 0 }
+func (c *Connection) Seen() bool { return len(c.samples) > 0 }
 
 func (c *Connection) last() transfer.Sample {
-	if n := len(c.readings); n > 0 {
-		return c.readings[n-1].Sample
+	if n := len(c.samples); n > 0 {
+		return c.samples[n-1].Sample
 	}
 	return transfer.Sample{}
 }
 
-// reading is a sample with both queues; the direction selects Sample.Queued.
-type reading struct {
+// queueSample is a sample with both queues; the direction selects Sample.Queued.
+type queueSample struct {
 	transfer.Sample
 	unread, unacked int64
 }
@@ -45,7 +45,7 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 	if s.Bytes <= 0 {
 		return nil
 	}
-	for _, r := range c.readings {
+	for _, r := range c.samples {
 		r.Queued = r.unacked
 		if d == transfer.Down {
 			r.Queued = r.unread

@@ -115,7 +115,7 @@ func (h *hooks) close() error {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
-		return &NotPermitted{What: "load eBPF programs", Err: err}
+		return &NotPermitted{Action: "load eBPF programs", Err: err}
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.ENOSYS):
 		return &NotSupported{Feature: "eBPF sock_ops and cgroup sockopt programs (Linux 5.8, CONFIG_CGROUP_BPF)", Err: err}
 	}

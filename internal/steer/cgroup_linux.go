@@ -40,7 +40,7 @@ func newCgroup() (*cgroup, error) {
 	path, err := os.MkdirTemp(parent, cgroupPrefix+strconv.Itoa(os.Getpid())+"-")
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
-		return nil, &NotPermitted{What: "make a cgroup", Err: err}
+		return nil, &NotPermitted{Action: "make a cgroup", Err: err}
 	case err != nil:
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestWhatIsLeftGoesBack(t *testing.T) {
+func TestRun_SurvivingProcessesLeaveTheCgroup(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	report, out := steered(t, exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"), Config{})
 	pid, err := strconv.Atoi(strings.TrimSpace(out))
@@ -39,9 +39,9 @@ func TestWhatIsLeftGoesBack(t *testing.T) {
 	}
 }
 
-// TestKilled kills the steering process, alone and with its process group. The hooks end with it, and the program
+// TestSupervisor_FreesProgram kills the steering process, alone and with its process group. The hooks end with it, and the program
 // is free within 1 s.
-func TestKilled(t *testing.T) {
+func TestSupervisor_FreesProgram(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -76,8 +76,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledWithItsSupervisor checks that the next run cleans up.
-func TestKilledWithItsSupervisor(t *testing.T) {
+// TestNewCgroup_CleansUpAfterKilledSupervisor checks that the next run cleans up.
+func TestNewCgroup_CleansUpAfterKilledSupervisor(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	steerer, program, left := steering(t)
 	defer unix.Kill(program, unix.SIGKILL)
@@ -141,7 +141,7 @@ func cgroups(t *testing.T, pid int) []string {
 	return found
 }
 
-func TestTheProgramsEndIsItsOwn(t *testing.T) {
+func TestRun_ExitStatusAndStartErrors(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	cmd := exec.Command("sh", "-c", "kill -TERM $$")
 	if _, err := Run(context.Background(), cmd, Config{}); err != nil {

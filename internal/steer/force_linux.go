@@ -75,14 +75,14 @@ func duplicate(group string, inode uint32) (int, error) {
 	var holders sockdiag.Holders
 	for _, text := range strings.Fields(string(pids)) {
 		pid, _ := strconv.Atoi(text)
-		held := -1
+		match := -1
 		_ = holders.Each(pid, func(fd int, of uint32) { // it may have ended
-			if of == inode && held < 0 {
-				held = fd
+			if of == inode && match < 0 {
+				match = fd
 			}
 		})
-		if held >= 0 {
-			return sockdiag.Borrow(pid, held)
+		if match >= 0 {
+			return sockdiag.Borrow(pid, match)
 		}
 	}
 	return -1, nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRelay_KillsAfterASecondSIGTERM counts SIGTERMs within insistence as one; a later one kills. Other signals are
+// TestRelay_KillsAfterASecondSIGTERM counts SIGTERMs within minKillInterval as one; a later one kills. Other signals are
 // forwarded.
 func TestRelay_KillsAfterASecondSIGTERM(t *testing.T) {
 	type step struct {
@@ -20,11 +20,11 @@ func TestRelay_KillsAfterASecondSIGTERM(t *testing.T) {
 	const term, kill = unix.SIGTERM, unix.SIGKILL
 	for name, steps := range map[string][]step{
 		"at once":           {{0, term, term}, {0, term, term}, {0, term, term}},
-		"just before":       {{0, term, term}, {insistence - 1, term, term}},
-		"later":             {{0, term, term}, {insistence, term, kill}},
-		"after two at once": {{0, term, term}, {0, term, term}, {insistence, term, kill}},
+		"just before":       {{0, term, term}, {minKillInterval - 1, term, term}},
+		"later":             {{0, term, term}, {minKillInterval, term, kill}},
+		"after two at once": {{0, term, term}, {0, term, term}, {minKillInterval, term, kill}},
 		"a late first one":  {{time.Hour, term, term}},
-		"other signals":     {{0, term, term}, {insistence, unix.SIGUSR1, unix.SIGUSR1}, {0, unix.SIGHUP, unix.SIGHUP}},
+		"other signals":     {{0, term, term}, {minKillInterval, unix.SIGUSR1, unix.SIGUSR1}, {0, unix.SIGHUP, unix.SIGHUP}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestOwnCgroup(t *testing.T) {
 	}
 }
 
-func TestRuleLayout(t *testing.T) {
+func TestRuleValue_Layout(t *testing.T) {
 	v := ruleValue(3, transfer.Socket{SendBuffer: 1, ReceiveBuffer: 2, Clamp: 3, MSS: 4, NoDelay: true, PacingBps: 80,
 		Congestion: "bbr"})
 	if len(v) != ruleSize {
@@ -58,7 +58,7 @@ func TestRuleLayout(t *testing.T) {
 	}
 }
 
-func TestBadConfigs(t *testing.T) {
+func TestConfig_Invalid(t *testing.T) {
 	ten := netip.MustParsePrefix("10.0.0.0/8")
 	for name, cfg := range map[string]Config{
 		"twice":     {Rules: []Rule{{To: ten}, {To: netip.MustParsePrefix("10.9.9.9/8")}}},

@@ -84,21 +84,18 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	}
 	report.Connections = watch.connections()
 	report.Missed = watch.missed
-	if watch.refused != nil {
-		report.Warnings = append(report.Warnings, "buffers above net.core.wmem_max or rmem_max were refused: "+
-			watch.refused.Error())
-	}
+	report.Refused = watch.refused
 	for _, err := range []error{watchErr, leaveErr} {
 		if err != nil {
-			report.Warnings = append(report.Warnings, err.Error())
+			report.Failures = append(report.Failures, err)
 		}
 	}
 	return report, nil
 }
 
-// insistence is the least time between two SIGTERMs that kills. Shells signal the group and the process at once:
+// minKillInterval is the least time between two SIGTERMs that kill. Shells signal the group and the process at once:
 // that counts as one.
-const insistence = time.Second
+const minKillInterval = time.Second
 
 // relay forwards signals to the program until it ends. A second SIGTERM kills it.
 func relay(ctx context.Context, send func(os.Signal) error, signals <-chan os.Signal, over <-chan struct{}) {
@@ -119,7 +116,7 @@ func relay(ctx context.Context, send func(os.Signal) error, signals <-chan os.Si
 			case s != unix.SIGTERM:
 			case asked.IsZero():
 				asked = time.Now()
-			case time.Since(asked) >= insistence:
+			case time.Since(asked) >= minKillInterval:
 				s = unix.SIGKILL
 			}
 			_ = send(s)

@@ -1,17 +1,13 @@
 // Package steer gives unmodified programs the windows that a path needs.
 //
-// The program runs in a cgroup of its own to which three small eBPF programs are
-// attached. A sock_ops program sets the buffers before the SYN leaves and before
-// listen(), which is when the window scale is settled, on connections that the program
-// and its children open as well as on those they accept. Two sockopt programs take the
-// program's own SO_SNDBUF and SO_RCVBUF calls out of the way where that is asked for.
-// All of it ends with the program: nothing is pinned, no setting of the host changes. A
-// supervisor frees the program where this process is killed: it then runs on, unsteered, in
-// the cgroup that it came from.
+// The program runs in a cgroup of its own with three small eBPF programs. A sock_ops program sets the buffers of
+// connections that the program and its children open or accept, before the SYN and before listen(): the window scale is
+// fixed then. Two sockopt programs suppress the program's own SO_SNDBUF and SO_RCVBUF calls on request. Nothing is
+// pinned and no setting of the host changes, so everything ends with the program. If this process is killed, a
+// supervisor moves the program back to its original cgroup, where it continues without these settings.
 //
-// Needs Linux 5.8 with cgroup v2 (a hybrid mount will do), CAP_BPF and CAP_NET_ADMIN or
-// root. Sockets that CMD inherits were made in
-// another cgroup and keep what they have.
+// It needs Linux 5.8 with cgroup v2 (a hybrid mount is enough), and CAP_BPF and CAP_NET_ADMIN or root. Inherited sockets
+// belong to another cgroup and keep their options.
 package steer
 
 import (
@@ -64,8 +60,8 @@ type Connection struct {
 	// Final reports that the counters are the kernel's at the socket's end, not of the last sample.
 	Final bool
 
-	readings []reading
-	heard    time.Duration // time of the peer's last packet
+	samples []queueSample
+	heard   time.Duration // time of the peer's last packet
 }
 
 // Report describes a steered program's connections.
@@ -75,8 +71,10 @@ type Report struct {
 	Left int
 	// Missed reports that some connections were not followed.
 	Missed bool
-	// Warnings explain missing data.
-	Warnings []string
+	// Refused is the error of buffers above the ceilings that the kernel did not set; nil: none.
+	Refused error
+	// Failures ended the watching or the cleaning up early: data is missing.
+	Failures []error
 	Took     time.Duration
 }
 
@@ -103,12 +101,12 @@ func (e *NotSupported) Try() string {
 
 // NotPermitted names the missing privilege.
 type NotPermitted struct {
-	What string
-	Err  error
+	Action string // in the infinitive: "make a cgroup"
+	Err    error
 }
 
 func (e *NotPermitted) Error() string {
-	return fmt.Sprintf("may not %s: %v (needs root, or CAP_BPF, CAP_NET_ADMIN and a writable cgroup)", e.What, e.Err)
+	return fmt.Sprintf("may not %s: %v (needs root, or CAP_BPF, CAP_NET_ADMIN and a writable cgroup)", e.Action, e.Err)
 }
 
 func (e *NotPermitted) Unwrap() error { return e.Err }
@@ -148,7 +146,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Report, error) {
 
 func (cfg Config) check() error {
 	if cfg.Every < time.Millisecond {
-		return fmt.Errorf("reading the connections every %v: less than 1ms", cfg.Every)
+		return fmt.Errorf("a sample interval of %v: less than 1 ms", cfg.Every)
 	}
 	return Check(cfg.Rules)
 }

@@ -42,7 +42,7 @@ var jobs = map[string]func(){
 			before, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 			check(err)
 			check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 30000))
-			told, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+			reported, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 			check(err)
 			const memReceive = 1      // SK_MEMINFO_RCVBUF
 			info := make([]uint32, 9) // SO_MEMINFO is not faked
@@ -52,7 +52,7 @@ var jobs = map[string]func(){
 			if errno != 0 {
 				check(errno)
 			}
-			fmt.Println(told, int(info[memReceive]) == before)
+			fmt.Println(reported, int(info[memReceive]) == before)
 		}
 	},
 	"steer-and-wait": func() {
@@ -119,8 +119,8 @@ func steered(t *testing.T, cmd *exec.Cmd, cfg Config) (*Report, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !cmd.ProcessState.Success() || len(report.Warnings) > 0 {
-		t.Fatalf("%v: %v, warnings %v\n%s", cmd, cmd.ProcessState, report.Warnings, &out)
+	if !cmd.ProcessState.Success() || report.Refused != nil || len(report.Failures) > 0 {
+		t.Fatalf("%v: %v, refused %v, failures %v\n%s", cmd, cmd.ProcessState, report.Refused, report.Failures, &out)
 	}
 	return report, out.String()
 }
@@ -141,7 +141,7 @@ func heaviest(t *testing.T, r *Report) *Connection {
 	return best
 }
 
-func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
+func TestRun_OutgoingConnections(t *testing.T) {
 	testenv.Need(t, append(steeringNeeds, testenv.Iperf3)...)
 	port := iperf3Server(t)
 	for _, tt := range []struct {
@@ -180,7 +180,7 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 			report, _ := steered(t, cmd, tt.cfg)
 			c := heaviest(t, report)
 			if !c.Opened || c.Rule != tt.rule || c.Stream.Remote.String() != "127.0.0.1:"+port || len(report.Connections) != 2 {
-				t.Errorf("%d connections, of which %+v", len(report.Connections), c)
+				t.Errorf("%d connections, with the most payload %+v", len(report.Connections), c)
 			}
 			send, receive := c.Stream.SendBuffer, c.Stream.ReceiveBuffer
 			if tt.send > 0 && send.Granted != tt.send || tt.send == 0 && !send.Automatic() || send.Clipped {
@@ -206,8 +206,8 @@ func TestOutgoingConnectionsGetTheRulesWindows(t *testing.T) {
 	}
 }
 
-// TestWindowScaleFollowsTheRule checks that the buffer is set before the SYN.
-func TestWindowScaleFollowsTheRule(t *testing.T) {
+// TestRun_WindowScale checks that the buffer is set before the SYN.
+func TestRun_WindowScale(t *testing.T) {
 	testenv.Need(t, append(steeringNeeds, testenv.Iperf3)...)
 	port := iperf3Server(t)
 	for receive, want := range map[int]int{30_000: 0, 400_000: 3} {
@@ -219,9 +219,9 @@ func TestWindowScaleFollowsTheRule(t *testing.T) {
 	}
 }
 
-// TestServerAndClient steers nginx and curl at once: accepted connections have the listener's rule, curl's another
+// TestRun_ServerAndClient steers nginx and curl at once: accepted connections have the listener's rule, curl's another
 // one.
-func TestServerAndClient(t *testing.T) {
+func TestRun_ServerAndClient(t *testing.T) {
 	testenv.Need(t, append(steeringNeeds, testenv.Nginx, testenv.Curl)...)
 	dir, port := t.TempDir(), freePort(t)
 	write(t, filepath.Join(dir, "file"), make([]byte, 2<<20))
@@ -271,15 +271,15 @@ func write(t *testing.T, name string, content []byte) {
 	}
 }
 
-func TestProgramsAreToldWhatTheyAskedFor(t *testing.T) {
+func TestIgnoreProgramBuffers_ReportsRequestedSize(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	_, out := steered(t, job("own-buffers"), Config{IgnoreProgramBuffers: true})
 	if want := "60000 true\n60000 true\n60000 false\n"; out != want {
-		t.Errorf("TCP, MPTCP, then UDP (told, kernel's unchanged): %q, want %q", out, want)
+		t.Errorf("TCP, MPTCP, then UDP (reported size, kernel's size unchanged): %q, want %q", out, want)
 	}
 }
 
-func TestWithoutPrivilege(t *testing.T) {
+func TestRun_WithoutPrivilege(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	cmd := job("steer-nothing")
 	exe, err := os.Executable()

@@ -237,7 +237,7 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 	if len(s.Info) == 0 {
 		return
 	}
-	r := reading{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue},
+	r := queueSample{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue},
 		unread: int64(s.ReadQueue), unacked: int64(s.WriteQueue)}
 	idle := socket.DecodeLinux(s.Info, &r.Sample)
 	f.heard = max(f.heard, now-idle-f.started)
@@ -256,7 +256,7 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 	if f.ended == 0 || f.Stream.Handshake == nil {
 		f.Stream.Handshake = socket.HandshakeLinux(s.Info)
 	}
-	f.readings = append(f.readings, r)
+	f.samples = append(f.samples, r)
 	w.samples++
 }
 
@@ -264,16 +264,16 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 func (w *watcher) thin() {
 	w.samples = 0
 	for _, f := range w.follow {
-		if all := f.readings; len(all) > 8 {
+		if all := f.samples; len(all) > 8 {
 			kept := all[:0]
 			for i, r := range all {
 				if i%2 == 0 || i == len(all)-1 {
 					kept = append(kept, r)
 				}
 			}
-			f.readings = kept
+			f.samples = kept
 		}
-		w.samples += len(f.readings)
+		w.samples += len(f.samples)
 	}
 }
 

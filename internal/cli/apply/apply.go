@@ -175,7 +175,7 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 		if err != nil {
 			doc.Error = &record.Failure{Code: exit.Code(err), Message: exit.Message(err)}
 		} else if f.persist {
-			doc.Warnings = host.Overridden(changes)
+			doc.Warnings = text.OverriddenAtBoot(host.Overridden(changes))
 		}
 	}
 	if console.WantsJSON(cmd) {

@@ -79,7 +79,7 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 		tried = true
 		entry.Applied = report.TuneApplied(applied, host.WholeHost())
 		if applied.Lasting {
-			entry.Applied.Warnings = append(entry.Applied.Warnings, host.Overridden(changes)...)
+			entry.Applied.Warnings = append(entry.Applied.Warnings, text.OverriddenAtBoot(host.Overridden(changes))...)
 		}
 		doc.Applied = doc.Applied || applied.Kept
 		if err != nil {

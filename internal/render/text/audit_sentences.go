@@ -192,7 +192,7 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.DatagramsUnsent: {"%d datagrams not sent since boot because a UDP socket's send buffer was full",
 		"raise the program's SO_SNDBUF, which net.core.wmem_max limits (fullpipe plan --app quic-go)"},
 
-	audit.OtherNamespace: {"in the network namespace of %s (pid %d), whose sysctls are its own: %s",
+	audit.OtherNamespace: {"in the network namespace of %s (pid %d), which has its own sysctls: %s",
 		"%[1]s, then apply there"},
 	audit.NamespaceSettings: {"these are a network namespace's own sysctls; not visible from here: %s; visible, but " +
 		"only the host can change them: %s; the host's network cards, their errors and queues and its connection tracking " +

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/steer"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// execConnectionBytes is the payload of both directions.
+// execConnectionBytes returns the payload of both directions.
 func execConnectionBytes(c *record.ExecConnection) (sum int64) {
 	for _, d := range c.Directions {
 		if d.Bytes != nil {
@@ -23,14 +24,24 @@ func execConnectionBytes(c *record.ExecConnection) (sum int64) {
 	return sum
 }
 
-// ExecTruncated warns that connections after the first n are missing.
-func ExecTruncated(n int) string { return fmt.Sprintf("only the first %d connections are listed", n) }
+// ExecWarnings formats what is missing in a program's report.
+func ExecWarnings(r *steer.Report) (lines []string) {
+	if r.Refused != nil {
+		lines = append(lines, "buffers above net.core.wmem_max or rmem_max were refused: "+r.Refused.Error())
+	}
+	for _, err := range r.Failures {
+		lines = append(lines, err.Error())
+	}
+	if r.Missed {
+		lines = append(lines, fmt.Sprintf("only the first %d connections are listed", len(r.Connections)))
+	}
+	return lines
+}
 
-// worth is the payload from which a direction's speed says something: a request line or
-// a reply's status does not.
-const worth = 64 << 10
+// minJudgedBytes is the least payload of a direction with a goodput and a verdict: more than a request or a status line.
+const minJudgedBytes = 64 << 10
 
-// Exec prints the account for a person: the heaviest connections, the rest counted.
+// Exec prints the report for a person: the connections with the most payload, and the number of the others.
 func Exec(w io.Writer, e *record.Exec) {
 	const shown = 20
 	fmt.Fprintf(w, "exec: %s: status %d after %s, %s\n", strings.Join(e.Command, " "), e.Status, SecondsText(e.ElapsedS),
@@ -56,19 +67,18 @@ func Exec(w io.Writer, e *record.Exec) {
 		fmt.Fprintf(w, "  and %s with %s together\n", count(len(rest), "lighter connection"), units.Size(sum))
 	}
 	if len(heaviest) > 0 {
-		if said := execDo(&heaviest[0]); said != "" {
-			fmt.Fprintln(w, hanging(w, "  do: ", said))
+		if action := execAction(&heaviest[0]); action != "" {
+			fmt.Fprintln(w, hanging(w, "  do: ", action))
 		}
 	}
 	writeExecNotes(w, e)
 }
 
-// execDo is what to do about the heavier direction of a connection; "" where too little
-// moved to say.
-func execDo(c *record.ExecConnection) string {
+// execAction returns the action for a connection's direction with more payload, or "" without enough payload.
+func execAction(c *record.ExecConnection) string {
 	var most *record.Direction
 	for i := range c.Directions {
-		if d := &c.Directions[i]; d.Bytes != nil && *d.Bytes >= worth && (most == nil || *d.Bytes > *most.Bytes) {
+		if d := &c.Directions[i]; d.Bytes != nil && *d.Bytes >= minJudgedBytes && (most == nil || *d.Bytes > *most.Bytes) {
 			most = d
 		}
 	}
@@ -89,7 +99,7 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 	written := false
 	for i := range c.Directions {
 		d := &c.Directions[i]
-		if d.Bytes == nil || *d.Bytes < worth && execConnectionBytes(c) >= worth {
+		if d.Bytes == nil || *d.Bytes < minJudgedBytes && execConnectionBytes(c) >= minJudgedBytes {
 			continue
 		}
 		arrow := "sent"
@@ -97,7 +107,7 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 			arrow = "received"
 		}
 		var speed, verdict string
-		if *d.Bytes >= worth && d.GoodputBps != nil {
+		if *d.Bytes >= minJudgedBytes && d.GoodputBps != nil {
 			speed = units.Rate(*d.GoodputBps).String()
 			verdict = directionShortVerdict(d)
 		}
@@ -117,14 +127,14 @@ func execConnectionRows(c *record.ExecConnection, t *table) {
 	}
 }
 
-// directionShortVerdict leaves the candidates to the JSON: they are many where only one end is
-// seen.
+// directionShortVerdict returns the limiter and its confidence. The candidates are only in JSON: they are many if only
+// one end was measured.
 func directionShortVerdict(d *record.Direction) string {
 	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	return text + ", " + string(d.Confidence) + " confidence"
 }
 
-// bufferShort is a buffer in a table's cell.
+// bufferShort returns a buffer for a table's cell.
 func bufferShort(b *record.Buffer) string {
 	if b == nil {
 		return ""
@@ -165,7 +175,7 @@ func writeExecNotes(w io.Writer, e *record.Exec) {
 			"own")
 	}
 	if e.ProcessesLeft > 0 {
-		fmt.Fprintf(w, "  note: %s still running; connections that stand keep what they have, new ones get the system's "+
+		fmt.Fprintf(w, "  note: %s still running; open connections keep their settings, new ones get the system's "+
 			"defaults\n",
 			isAre(e.ProcessesLeft, "process"))
 	}

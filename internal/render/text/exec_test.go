@@ -37,7 +37,7 @@ func TestExecText(t *testing.T) {
       them (fullpipe tune finds how large)
   note: the program's own buffer sizes were ignored on 1 connection
   note: some connections got smaller buffers than asked: they ended first, or the program set its own
-  note: 1 process is still running; connections that stand keep what they have, new ones get the system's defaults
+  note: 1 process is still running; open connections keep their settings, new ones get the system's defaults
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

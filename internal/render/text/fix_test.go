@@ -34,7 +34,7 @@ func TestEveryFixHasASentence(t *testing.T) {
 
 // Under every verdict of every command stands what to do, or how to tell its candidates apart.
 func TestEveryCommandSaysWhatToDo(t *testing.T) {
-	moved, rate := int64(worth), 1e6
+	moved, rate := int64(minJudgedBytes), 1e6
 	written := func(write func(io.Writer)) string {
 		var out strings.Builder
 		write(&out)
@@ -45,7 +45,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 			return written(func(w io.Writer) { writeDirection(w, &record.Direction{Verdict: v, Fix: fix}) })
 		},
 		"exec": func(v verdict.Verdict, fix []remedy.Fix) string {
-			return execDo(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
+			return execAction(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
 		},
 		"diagnose": func(v verdict.Verdict, fix []remedy.Fix) string {
 			return CapturedDirectionRemedy(&record.CapturedDirection{Verdict: v, Fix: fix})

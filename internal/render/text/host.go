@@ -21,6 +21,29 @@ func ApplyScope(wholeHost, persist bool) string {
 	return "this host, until the next restart"
 }
 
+// ChangeReason returns why a change has its outcome, or "".
+func ChangeReason(d host.Did) string {
+	switch {
+	case d.Reason != "" || d.Found == nil:
+		return d.Reason
+	case d.Outcome == host.Conflict:
+		return fmt.Sprintf("somebody else changed it to %s", host.Text(d.Found))
+	}
+	return fmt.Sprintf("the system set it to %s", host.Text(d.Found))
+}
+
+// OverriddenAtBoot warns of the files that replace persistent settings at the next boot.
+func OverriddenAtBoot(overrides []host.Override, err error) (lines []string) {
+	if err != nil {
+		return []string{"whether another file overrides these settings at the next boot is unknown: " + err.Error()}
+	}
+	for _, o := range overrides {
+		lines = append(lines, fmt.Sprintf("%s sets %s too and is loaded later: its value applies after the next boot",
+			o.File, o.Name))
+	}
+	return lines
+}
+
 // Apply prints the changes for a person.
 func Apply(w io.Writer, a *record.Apply) {
 	if len(a.Changes) == 0 {
