@@ -37,13 +37,13 @@ func (c Config) store(kind Kind) (store, error) {
 	return s, nil
 }
 
-func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
 	if err := c.step(stepLocked); err != nil {
 		return nil, err
 	}
-	dids, err := c.look(changes)
+	dids, err := c.preview(changes)
 	if err == nil && c.Check != nil {
 		err = c.Check(dids)
 	}
@@ -55,7 +55,7 @@ func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(dids, func(d Did) bool { return d.Outcome != Unchanged }) {
-		return dids, c.adopt(j, dids)
+		return dids, c.finishInterrupted(j, dids)
 	}
 	before := slices.Clone(j.Records)
 	c.announce(j, dids)
@@ -69,7 +69,7 @@ func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
 	if err == nil {
 		for _, d := range dids {
 			if d.Outcome == Changed {
-				settle(j, d)
+				markMade(j, d)
 			}
 		}
 		if err = c.step(stepDone); err == nil {
@@ -82,8 +82,8 @@ func (c Config) apply(ctx context.Context, changes []Change) ([]Did, error) {
 	return dids, c.rollBack(j, before, dids, err)
 }
 
-// announce enters into the journal what is about to change. The first Old of a name
-// stays, unless somebody else changed the value since: then theirs is what undo owes.
+// announce adds the pending changes to the journal. The first Old of a name stays, unless another program changed the
+// value since: then undo restores that value.
 func (c Config) announce(j *journal, dids []Did) {
 	for _, d := range dids {
 		if d.Outcome == Unchanged {
@@ -91,7 +91,7 @@ func (c Config) announce(j *journal, dids []Did) {
 		}
 		record := Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, At: now(), Boot: bootID()}
 		if r := j.find(d.Kind, d.Name); r != nil {
-			if same(d.Old, r.New) || !r.Made && same(d.Old, r.Was) {
+			if equal(d.Old, r.New) || !r.Made && equal(d.Old, r.Was) {
 				record.Old = r.Old
 			}
 			*r = record
@@ -101,13 +101,13 @@ func (c Config) announce(j *journal, dids []Did) {
 	}
 }
 
-// adopt finishes the entries of a run that was cut short after its last write.
-func (c Config) adopt(j *journal, dids []Did) error {
+// finishInterrupted marks the records of a run that was interrupted after its last write as made.
+func (c Config) finishInterrupted(j *journal, dids []Did) error {
 	found := false
 	for _, d := range dids {
-		if r := j.find(d.Kind, d.Name); r != nil && !r.Made && same(r.New, d.New) {
+		if r := j.find(d.Kind, d.Name); r != nil && !r.Made && equal(r.New, d.New) {
 			found = true
-			settle(j, d)
+			markMade(j, d)
 		}
 	}
 	if !found {
@@ -116,19 +116,17 @@ func (c Config) adopt(j *journal, dids []Did) error {
 	return j.save()
 }
 
-// settle marks a change as made; one that returned to the value before our first is no
-// longer ours.
-func settle(j *journal, d Did) {
+// markMade marks a change as made. It drops one that returned to the value before our first change.
+func markMade(j *journal, d Did) {
 	if r := j.find(d.Kind, d.Name); r != nil {
 		r.Made = true
-		if same(r.Old, r.New) {
+		if equal(r.Old, r.New) {
 			j.drop(d.Kind, d.Name)
 		}
 	}
 }
 
-// write makes the changes one by one and reads each back. It stops at the first that
-// does not hold.
+// write makes the changes one by one and reads each back. It stops at the first that differs.
 func (c Config) write(ctx context.Context, dids []Did) error {
 	for i := range dids {
 		d := &dids[i]
@@ -141,7 +139,7 @@ func (c Config) write(ctx context.Context, dids []Did) error {
 		if err := c.put(d, d.New); err != nil {
 			return err
 		}
-		if !same(d.Took, d.New) {
+		if !equal(d.Took, d.New) {
 			d.Found = d.Took
 			d.Outcome = Clipped
 			return fmt.Errorf("%w: %s is %s, not %s", ErrRefused, d.Name, Text(d.Took), Text(d.New))
@@ -166,7 +164,7 @@ func (c Config) put(d *Did, value *string) error {
 		return fmt.Errorf("%w: write %s: %w", ErrRefused, d.Name, err)
 	}
 	if err := c.step(stepReadBack); err != nil {
-		d.Outcome = Clipped // written, and not known to hold
+		d.Outcome = Clipped // written, but not read back
 		return err
 	}
 	if d.Took, err = s.read(d.Name); err != nil {
@@ -177,8 +175,8 @@ func (c Config) put(d *Did, value *string) error {
 	return nil
 }
 
-// rollBack takes back what was written, last first, and puts the journal as it was. What
-// cannot be taken back stays in the journal as ours.
+// rollBack restores the written values, last first, and the previous journal. Records of values that it cannot restore
+// stay in the journal as ours.
 func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) error {
 	var stuck []Record
 	for i := len(dids) - 1; i >= 0; i-- {
@@ -187,9 +185,9 @@ func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) e
 		if !written {
 			continue
 		}
-		holds := d.New
+		present := d.New
 		if d.Outcome == Clipped && d.Took != nil {
-			holds = d.Took
+			present = d.Took
 		}
 		err := c.step(stepRollBack)
 		if err == nil {
@@ -199,7 +197,7 @@ func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) e
 		case err != nil:
 			if r := j.find(d.Kind, d.Name); r != nil {
 				r.Made = true
-				r.New = holds
+				r.New = present
 				stuck = append(stuck, *r)
 			}
 			d.Reason = err.Error()
@@ -215,14 +213,13 @@ func (c Config) rollBack(j *journal, before []Record, dids []Did, cause error) e
 		j.Records = append(j.Records, r)
 	}
 	if err := j.save(); err != nil {
-		// The journal on the disk still announces the changes, each with its old
-		// value: status finds them not made.
+		// The journal on the disk still announces the changes, each with its old value: status finds them not made.
 		cause = errors.Join(cause, err)
 	}
 	return cause
 }
 
-// restore writes a value's state before this run back.
+// restore writes the value from before this run.
 func (c Config) restore(d *Did) error {
 	s, err := c.store(d.Kind)
 	if err != nil {
@@ -236,13 +233,13 @@ func (c Config) restore(d *Did) error {
 		return err
 	}
 	d.Took = back
-	if !same(back, d.Old) {
+	if !equal(back, d.Old) {
 		return fmt.Errorf("it is %s after writing %s", Text(back), Text(d.Old))
 	}
 	return nil
 }
 
-// Text is a value for a person.
+// Text returns a value as text for a person.
 func Text(value *string) string {
 	switch {
 	case value == nil:
@@ -255,7 +252,7 @@ func Text(value *string) string {
 
 func now() time.Time { return time.Now().UTC().Round(time.Second) }
 
-// lock keeps other fullpipes from changing this host until it is closed.
+// lock prevents other fullpipes from changing this host until the file is closed.
 func (c Config) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(c.StateDir, 0o755); err != nil {
 		return nil, &StateError{err}
@@ -293,8 +290,8 @@ func (c Config) lock(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// sweep removes what no run needs any more: journals that a crash left half-written, and
-// those of network namespaces that ended with an earlier boot. The lock is held.
+// sweep removes unneeded files: journals that a crash left incomplete, and those of network namespaces of an earlier
+// boot. The caller has the lock.
 func (c Config) sweep() {
 	files, err := os.ReadDir(c.StateDir)
 	if err != nil {
@@ -308,13 +305,13 @@ func (c Config) sweep() {
 	}
 }
 
-// StateError says that this process may not change the host, or not keep a journal of it.
+// StateError reports that this process may not change the host or write the journal.
 type StateError struct{ Err error }
 
 func (e *StateError) Error() string { return fmt.Sprintf("change this host: %v", e.Err) }
 func (e *StateError) Unwrap() error { return e.Err }
 
-// Try says what would help.
+// Try returns the remedy.
 func (e *StateError) Try() string {
 	return "run it as root (FULLPIPE_STATE names another directory for the journal)"
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// cmdletStore holds what Windows' NetTCPIP cmdlets set: names are TEMPLATE/PARAMETER, as
-// Internet/AutoTuningLevelLocal. It was written from the cmdlets' documentation and
-// tested against output recorded after it; it was never run on a Windows.
+// cmdletStore is the store of the settings of Windows' NetTCPIP cmdlets. Names are TEMPLATE/PARAMETER, such as
+// Internet/AutoTuningLevelLocal. It follows the cmdlets' documentation and is tested with output in that format; it was
+// never run on Windows.
 type cmdletStore struct {
 	// run executes a PowerShell script and returns its standard output.
 	run func(script string) ([]byte, error)
@@ -24,13 +24,13 @@ var cmdletProperties = map[string]string{
 	"Timestamps": "Timestamps", "EcnCapability": "EcnCapability",
 }
 
-// word is all that may reach a script.
-var word = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
+// scriptWord matches the only texts that may be part of a script.
+var scriptWord = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
 func cmdletName(name string) (template, property string, err error) {
 	template, parameter, _ := strings.Cut(name, "/")
 	property = cmdletProperties[parameter]
-	if !word.MatchString(template) || property == "" {
+	if !scriptWord.MatchString(template) || property == "" {
 		return "", "", fmt.Errorf("%q is not a parameter of Set-NetTCPSetting (TEMPLATE/PARAMETER)", name)
 	}
 	return template, property, nil
@@ -54,8 +54,8 @@ func (s cmdletStore) read(name string) (*string, error) {
 	return &value, nil
 }
 
-// template asks for one property, and for who decides on the autotuning level. The
-// enumerations are cast to strings: as numbers they differ between versions.
+// template reads one property, and the source of the autotuning level. It casts enumerations to strings: their numbers
+// differ between versions.
 func (s cmdletStore) template(template, property string) (map[string]string, error) {
 	out, err := s.run(fmt.Sprintf(`$ErrorActionPreference = 'Stop'
 $s = Get-NetTCPSetting -SettingName %s
@@ -66,15 +66,15 @@ ConvertTo-Json -Compress @{ %s = "$($s.%[2]s)"; AutoTuningLevelEffective = "$($s
 	}
 	values := map[string]string{}
 	if err := json.Unmarshal(trimMark(out), &values); err != nil {
-		return nil, fmt.Errorf("Get-NetTCPSetting -SettingName %s answered %.80q: %w", template, out, err)
+		return nil, fmt.Errorf("Get-NetTCPSetting -SettingName %s printed %.80q: %w", template, out, err)
 	}
 	return values, nil
 }
 
 func trimMark(text []byte) []byte { return []byte(strings.TrimPrefix(string(text), "\ufeff")) }
 
-// ErrPolicy says that a group policy decides: a local setting would do nothing.
-var ErrPolicy = errors.New("a group policy holds it: a local setting does nothing")
+// ErrPolicy reports that a group policy sets the value, so that a local setting has no effect.
+var ErrPolicy = errors.New("a group policy sets it: a local setting does nothing")
 
 func (s cmdletStore) write(name string, value *string) error {
 	template, property, err := cmdletName(name)
@@ -84,7 +84,7 @@ func (s cmdletStore) write(name string, value *string) error {
 	if value == nil {
 		return fmt.Errorf("%s always has a value", name)
 	}
-	if !word.MatchString(*value) {
+	if !scriptWord.MatchString(*value) {
 		return fmt.Errorf("%s: %.60q is not a value", name, *value)
 	}
 	if property == "AutoTuningLevelLocal" {
@@ -99,8 +99,7 @@ func (s cmdletStore) write(name string, value *string) error {
 	set := fmt.Sprintf("Set-NetTCPSetting -SettingName %s -%s %s", template, property, *value)
 	script := "$ErrorActionPreference = 'Stop'\n" + set + "\n"
 	if other := netshGlobal(property, *value); other != "" && template == "Internet" {
-		// Server 2012 sets only the Custom templates this way, and clients of Windows 10
-		// refuse most: the host's level is netsh's there.
+		// Server 2012 sets only the Custom templates this way, and Windows 10 refuses most: netsh sets the host's level.
 		script = fmt.Sprintf("$ErrorActionPreference = 'Stop'\ntry { %s } catch { %s; if ($LASTEXITCODE) { throw 'netsh "+
 			"failed' } }\n", set, other)
 	}
@@ -110,7 +109,7 @@ func (s cmdletStore) write(name string, value *string) error {
 	return nil
 }
 
-// netshGlobal is netsh's command for the same; "" where there is none.
+// netshGlobal returns the netsh command for a property, or "".
 func netshGlobal(property, value string) string {
 	switch property {
 	case "AutoTuningLevelLocal":

@@ -11,12 +11,11 @@ import (
 	"testing"
 )
 
-// recordedHost plays PowerShell on a host whose answers are recorded in testdata: what
-// Get-NetTCPSetting prints there, and which templates Set-NetTCPSetting refuses.
+// recordedHost simulates PowerShell with recorded output of Get-NetTCPSetting from testdata.
 type recordedHost struct {
-	answer  string   // JSON of Get-NetTCPSetting -SettingName Internet
+	output  string   // JSON of Get-NetTCPSetting -SettingName Internet
 	refuses bool     // Set-NetTCPSetting on Internet fails
-	deaf    bool     // Set-NetTCPSetting succeeds and does nothing
+	ignores bool     // Set-NetTCPSetting succeeds without an effect
 	set     []string // commands that took effect
 }
 
@@ -28,7 +27,7 @@ var (
 
 func (h *recordedHost) run(script string) ([]byte, error) {
 	if getCommand.MatchString(script) {
-		return []byte(h.answer), nil
+		return []byte(h.output), nil
 	}
 	set, other := setCommand.FindStringSubmatch(script), netsh.FindStringSubmatch(script)
 	property, value := set[1], set[2]
@@ -40,9 +39,9 @@ func (h *recordedHost) run(script string) ([]byte, error) {
 	} else {
 		h.set = append(h.set, set[0])
 	}
-	if !h.deaf {
+	if !h.ignores {
 		was := regexp.MustCompile(fmt.Sprintf(`"%s":"\w+"`, property))
-		h.answer = was.ReplaceAllString(h.answer, fmt.Sprintf("%q:%q", property, value))
+		h.output = was.ReplaceAllString(h.output, fmt.Sprintf("%q:%q", property, value))
 	}
 	return nil, nil
 }
@@ -53,31 +52,31 @@ func recorded(t *testing.T, name string) *recordedHost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &recordedHost{answer: string(text)}
+	return &recordedHost{output: string(text)}
 }
 
-func TestCmdletsChangeAndUndo(t *testing.T) {
+func TestCmdletStore_ApplyAndUndo(t *testing.T) {
 	const name = "Internet/AutoTuningLevelLocal"
 	for _, tt := range []struct {
-		file          string
-		refuses, deaf bool
-		outcome       Outcome
-		text          string // of the error
-		set           []string
+		file             string
+		refuses, ignores bool
+		outcome          Outcome
+		text             string // of the error
+		set              []string
 	}{
 		{"server-2019.json", false, false, Changed, "",
 			[]string{"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Normal",
 				"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Restricted"}},
 		{"server-2012.json", true, false, Changed, "", []string{"netsh int tcp set global autotuninglevel=normal",
 			"netsh int tcp set global autotuninglevel=restricted"}},
-		{"policy.json", false, false, Refused, "a group policy holds it", nil},
+		{"policy.json", false, false, Refused, "a group policy sets it", nil},
 		{"server-2019.json", false, true, Clipped, "is Restricted, not Normal", []string{
 			"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Normal",
 			"Set-NetTCPSetting -SettingName Internet -AutoTuningLevelLocal Restricted"}},
 	} {
 		h := recorded(t, tt.file)
-		h.refuses, h.deaf = tt.refuses, tt.deaf
-		before := h.answer
+		h.refuses, h.ignores = tt.refuses, tt.ignores
+		before := h.output
 		cfg := Config{StateDir: t.TempDir(), stores: map[Kind]store{NetTCP: cmdletStore{h.run}}}
 		dids, err := Apply(context.Background(), cfg, []Change{Set(NetTCP, name, "Normal")})
 		if len(dids) != 1 || dids[0].Outcome != tt.outcome || (err != nil) != (tt.text != "") || err != nil &&
@@ -90,8 +89,8 @@ func TestCmdletsChangeAndUndo(t *testing.T) {
 				t.Errorf("%s: undo %+v, %v", tt.file, undone, err)
 			}
 		}
-		if h.answer != before {
-			t.Errorf("%s: left as\n%s\nwas\n%s", tt.file, h.answer, before)
+		if h.output != before {
+			t.Errorf("%s: left as\n%s\nwas\n%s", tt.file, h.output, before)
 		}
 		if fmt.Sprint(h.set) != fmt.Sprint(tt.set) {
 			t.Errorf("%s: commands\n%q, want\n%q", tt.file, h.set, tt.set)
@@ -99,7 +98,7 @@ func TestCmdletsChangeAndUndo(t *testing.T) {
 	}
 }
 
-func TestNothingElseReachesAScript(t *testing.T) {
+func TestCmdletStore_RejectsOtherText(t *testing.T) {
 	s := cmdletStore{func(script string) ([]byte, error) {
 		t.Errorf("ran %s", script)
 		return nil, nil
@@ -119,11 +118,11 @@ func TestNothingElseReachesAScript(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNotJSON(t *testing.T) {
-	for _, answer := range []string{"", "Get-NetTCPSetting : not recognized", "[1]", `{"AutoTuningLevelLocal":""}`} {
-		s := cmdletStore{func(string) ([]byte, error) { return []byte(answer), nil }}
+func TestCmdletStore_RejectsOtherOutput(t *testing.T) {
+	for _, output := range []string{"", "Get-NetTCPSetting : not recognized", "[1]", `{"AutoTuningLevelLocal":""}`} {
+		s := cmdletStore{func(string) ([]byte, error) { return []byte(output), nil }}
 		if v, err := s.read("Internet/AutoTuningLevelLocal"); err == nil {
-			t.Errorf("%q was read as %q", answer, *v)
+			t.Errorf("%q was read as %q", output, *v)
 		}
 	}
 }

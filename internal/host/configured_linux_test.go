@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-// What is configured is read from all of sysctl.d(5), the nearer file in place of the farther one.
-func TestConfiguredSysctls(t *testing.T) {
+// TestConfigured_Precedence reads all directories of sysctl.d(5): a file in /etc replaces one of the same name in /usr/lib.
+func TestConfigured_Precedence(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(root, name)
@@ -38,8 +38,8 @@ func TestConfiguredSysctls(t *testing.T) {
 	}
 }
 
-// Whatever this host's files hold, they can be read.
-func TestThisHostsConfigurationIsRead(t *testing.T) {
+// TestReadConfigured_ThisHost reads this host's own files.
+func TestReadConfigured_ThisHost(t *testing.T) {
 	if err := readConfigured(&audit.Snapshot{}); err != nil {
 		t.Error(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-func TestCancelledApplyLeavesNothing(t *testing.T) {
+func TestApply_CancelledRollsBack(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	writes := 0
@@ -37,7 +37,7 @@ func TestCancelledApplyLeavesNothing(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestConcurrentRunsAreLocked(t *testing.T) {
+func TestLock_ConcurrentRuns(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	inside := cfg
 	inside.step = func(s step) error {
@@ -45,13 +45,13 @@ func TestConcurrentRunsAreLocked(t *testing.T) {
 			return nil
 		}
 		if _, err := undone(cfg); !errors.Is(err, ErrBusy) {
-			t.Errorf("undo beside apply: %v", err)
+			t.Errorf("undo during apply: %v", err)
 		}
 		if _, err := applied(cfg, Set(Sysctl, sack, "0")); !errors.Is(err, ErrBusy) {
-			t.Errorf("apply beside apply: %v", err)
+			t.Errorf("apply during apply: %v", err)
 		}
 		if got := is(t, cfg); got != "" {
-			t.Errorf("status beside apply: %s", got)
+			t.Errorf("status during apply: %s", got)
 		}
 		return nil
 	}
@@ -60,8 +60,7 @@ func TestConcurrentRunsAreLocked(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-// runJob is what a child does that is to be killed: apply or undo, killing itself before
-// the given step.
+// runJob runs apply or undo in a child, which kills itself before the given step.
 func runJob(job string) int {
 	kind, at, _ := strings.Cut(job, " ")
 	fatal, _ := strconv.Atoi(at)
@@ -103,7 +102,7 @@ func runJob(job string) int {
 	return 0
 }
 
-// child runs a job in a process of its own; killed says that it died of SIGKILL.
+// child runs a job in another process; killed reports that SIGKILL ended it.
 func child(t *testing.T, cfg Config, job string) (killed bool, message string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -116,7 +115,7 @@ func child(t *testing.T, cfg Config, job string) (killed bool, message string) {
 	return exit != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, string(out)
 }
 
-func TestKilledAtEveryStep(t *testing.T) {
+func TestApply_KilledAtEveryStep(t *testing.T) {
 	for _, job := range []string{"apply", "refused", "undo"} {
 		for at := 1; ; at++ {
 			cfg, before := config(t), raw(t)
@@ -128,7 +127,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			if _, err := undone(cfg); err != nil {
 				t.Errorf("%s, step %d: undo: %v", job, at, err)
 			}
-			// What is left is at most the temporary file of a journal that was being written.
+			// Only the temporary file of an unfinished journal may remain.
 			settled(t, cfg, before)
 			if !killed {
 				if at < 5 {
@@ -140,9 +139,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere kills a process that applies and undoes without end, at moments that
-// nobody chose.
-func TestKilledAnywhere(t *testing.T) {
+// TestApply_KilledAtRandomTimes kills a process that applies and undoes in a loop.
+func TestApply_KilledAtRandomTimes(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	for range 40 {
 		cmd := exec.Command("/proc/self/exe")
@@ -167,7 +165,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// truthful holds status against the values themselves.
+// truthful compares status with the values.
 func truthful(t *testing.T, cfg Config, before, when string) {
 	t.Helper()
 	states, err := Status(cfg)
@@ -183,7 +181,7 @@ func truthful(t *testing.T, cfg Config, before, when string) {
 			}
 		}
 		wants := "no record, not-made or ours"
-		ok := is == "no record" || is == "not-made" || is == "changed" // restored by an undo that was cut short
+		ok := is == "no record" || is == "not-made" || is == "changed" // restored by an interrupted undo
 		if olds[i] != news[i] {
 			wants, ok = "ours or interrupted", is == "ours" || is == "interrupted"
 		}
@@ -193,7 +191,7 @@ func truthful(t *testing.T, cfg Config, before, when string) {
 	}
 }
 
-func TestLostPrivileges(t *testing.T) {
+func TestApply_LostPrivileges(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	for at := 1; at <= 8; at++ {
 		cfg, before := config(t), raw(t)
@@ -209,7 +207,7 @@ func TestLostPrivileges(t *testing.T) {
 	}
 }
 
-func TestFullDisk(t *testing.T) {
+func TestApply_FullDisk(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	if err := unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k,mode=755"); err != nil {
 		t.Fatal(err)
@@ -270,7 +268,7 @@ func TestFullDisk(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestReadOnlyProc(t *testing.T) {
+func TestApply_ReadOnlyProc(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
@@ -288,7 +286,7 @@ func TestReadOnlyProc(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestReadOnlyProcAtUndo(t *testing.T) {
+func TestUndo_ReadOnlyProc(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	must(t)(applied(cfg, wanted()...))
 	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
@@ -310,7 +308,7 @@ func TestReadOnlyProcAtUndo(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestARestartTakesRunTimeValuesBack(t *testing.T) {
+func TestStatus_AfterReboot(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	must(t)(applied(cfg, wanted()...))
 	j, err := cfg.complete().readJournal()
@@ -338,7 +336,7 @@ func TestARestartTakesRunTimeValuesBack(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestABrokenJournalIsNeverWrittenOver(t *testing.T) {
+func TestJournal_InvalidIsKept(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	must(t)(applied(cfg, wanted()...))
 	path := cfg.complete().journalPath()

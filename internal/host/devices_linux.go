@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-// readInterfaces reads the interfaces that are up, the loopback left out.
+// readInterfaces reads the interfaces that are up, except loopback.
 func readInterfaces(s *audit.Snapshot) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -40,8 +40,7 @@ func readInterfaces(s *audit.Snapshot) error {
 			case unix.IFLA_STATS64:
 				// struct rtnl_link_stats64 (include/uapi/linux/if_link.h)
 				for at, name := range map[int]string{0: "rx_packets", 1: "tx_packets", 4: "rx_errors", 5: "tx_errors",
-					6: "rx_dropped",
-					7: "tx_dropped", 9: "collisions", 14: "rx_fifo_errors", 15: "rx_missed_errors"} {
+					6: "rx_dropped", 7: "tx_dropped", 9: "collisions", 14: "rx_fifo_errors", 15: "rx_missed_errors"} {
 					f.Counters[name] = u64(a.data, at)
 				}
 			}
@@ -66,8 +65,7 @@ func readInterfaces(s *audit.Snapshot) error {
 	})
 }
 
-// linkSettings is what the card negotiated; 0 and "" where it does not say (struct
-// ethtool_cmd).
+// linkSettings returns the negotiated speed and duplex; 0 and "" are unknown (struct ethtool_cmd).
 func linkSettings(fd int, name string) (bps int64, duplex string) {
 	const speedUnknown = 1<<32 - 1
 	settings := struct {
@@ -94,12 +92,12 @@ func linkSettings(fd int, name string) (bps int64, duplex string) {
 		duplex = "full"
 	}
 	if bps == 0 {
-		duplex = "" // a virtual card's half duplex means nothing
+		duplex = "" // virtual cards report half duplex without a meaning
 	}
 	return bps, duplex
 }
 
-// ethtool asks a driver (SIOCETHTOOL); false where it does not answer.
+// ethtool queries a driver (SIOCETHTOOL). It returns false if the driver does not support the query.
 func ethtool(fd int, name string, data unsafe.Pointer) bool {
 	request := struct {
 		name [unix.IFNAMSIZ]byte

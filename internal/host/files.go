@@ -11,10 +11,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
-// writeFile replaces a file: a temporary one beside it, fsync, rename, fsync of the
-// directory. What a crash left of an earlier one goes.
+// writeFile replaces a file: temporary file in the same directory, fsync, rename, fsync of the directory. It removes
+// temporary files of an earlier crash.
 func writeFile(path string, text []byte, mode os.FileMode) (err error) {
-	clean(path)
+	removeTemporary(path)
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func writeFile(path string, text []byte, mode os.FileMode) (err error) {
 	return output.SyncDir(filepath.Dir(path))
 }
 
-// clean removes the temporary files that a crash left beside a file. The lock is held.
-func clean(path string) {
+// removeTemporary removes the temporary files of an earlier crash. The caller has the lock.
+func removeTemporary(path string) {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"))
 	if err != nil {
 		return
@@ -55,24 +55,23 @@ func clean(path string) {
 }
 
 func removeFile(path string) error {
-	clean(path)
+	removeTemporary(path)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return output.SyncDir(filepath.Dir(path))
 }
 
-// fileStore holds one whole file, as text. A symbolic link is followed to its file, which
-// changes; the link stays. What is no regular file is not touched: a link of sysctl.d(5)
-// to /dev/null is how an administrator switches a file off.
+// fileStore is the store of one file, as text. It follows a symbolic link and changes the link's target. It touches only
+// regular files: administrators disable a file of sysctl.d(5) by a link to /dev/null.
 type fileStore struct{ only string }
 
 const fileLimit = 1 << 20
 
 func (fileStore) normal(value string) string { return value }
 
-// place is the file behind the name: with the links followed, whether it is there or not.
-func (s fileStore) place(name string) (string, error) {
+// target returns the path with all links followed, whether it exists or not.
+func (s fileStore) target(name string) (string, error) {
 	if name != s.only {
 		return "", fmt.Errorf("%q is not a file that fullpipe changes", name)
 	}
@@ -80,14 +79,14 @@ func (s fileStore) place(name string) (string, error) {
 }
 
 func (s fileStore) read(name string) (*string, error) {
-	place, err := s.place(name)
+	path, err := s.target(name)
 	if err != nil {
 		return nil, err
 	}
-	return readText(place)
+	return readText(path)
 }
 
-// readText is a whole file; nil where there is none.
+// readText returns the content of a file, or nil if there is none.
 func readText(name string) (*string, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,16 +108,16 @@ func readText(name string) (*string, error) {
 }
 
 func (s fileStore) write(name string, value *string) error {
-	place, err := s.place(name)
+	path, err := s.target(name)
 	if err != nil {
 		return err
 	}
 	if value == nil {
-		return removeFile(place)
+		return removeFile(path)
 	}
 	mode := os.FileMode(0o644)
-	if info, err := os.Stat(place); err == nil {
+	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	return writeFile(place, []byte(*value), mode)
+	return writeFile(path, []byte(*value), mode)
 }

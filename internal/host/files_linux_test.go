@@ -13,8 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// sysctlDir puts an empty directory in the place of the host's sysctl.d, in the mount
-// namespace of these tests.
+// sysctlDir mounts an empty directory over the host's sysctl.d, in the mount namespace of these tests.
 func sysctlDir(t *testing.T) string {
 	t.Helper()
 	testenv.Need(t, testenv.SysctlDirectory)
@@ -33,18 +32,18 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-func holds(t *testing.T, path, want string) {
+func checkFile(t *testing.T, path, want string) {
 	t.Helper()
 	if text, err := os.ReadFile(path); err != nil || string(text) != want {
-		t.Errorf("%s: %v, holds %q, want %q", path, err, text, want)
+		t.Errorf("%s: %v, content %q, want %q", path, err, text, want)
 	}
 }
 
-func TestFilesAreMadeAndRemoved(t *testing.T) {
+func TestFileStore_CreatesAndRemoves(t *testing.T) {
 	sysctlDir(t)
 	cfg := config(t)
 	must(t)(applied(cfg, Set(File, PersistFile, "a = 1\n")))
-	holds(t, PersistFile, "a = 1\n")
+	checkFile(t, PersistFile, "a = 1\n")
 	must(t)(undone(cfg))
 	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
@@ -52,13 +51,13 @@ func TestFilesAreMadeAndRemoved(t *testing.T) {
 	write(t, PersistFile, "theirs\n", 0o640)
 	must(t)(applied(cfg, Set(File, PersistFile, "ours\n")))
 	must(t)(undone(cfg))
-	holds(t, PersistFile, "theirs\n")
+	checkFile(t, PersistFile, "theirs\n")
 	if info, _ := os.Stat(PersistFile); info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v", info.Mode())
 	}
 }
 
-func TestPersistentSettingsOfTheHost(t *testing.T) {
+func TestPersist_UndoRestoresFile(t *testing.T) {
 	sysctlDir(t)
 	cfg, before := config(t), raw(t)
 	changes, err := persist(wanted())
@@ -85,8 +84,8 @@ func TestPersistentSettingsOfTheHost(t *testing.T) {
 	}
 }
 
-// TestPersistKeepsAnotherRunsLines lets another run write while a person thinks.
-func TestPersistKeepsAnotherRunsLines(t *testing.T) {
+// TestPersist_KeepsLinesOfOtherRuns has another run write the file before the confirmation.
+func TestPersist_KeepsLinesOfOtherRuns(t *testing.T) {
 	sysctlDir(t)
 	cfg, before := config(t), raw(t)
 	one, err := persist([]Change{Set(Sysctl, sack, "0")})
@@ -104,15 +103,14 @@ func TestPersistKeepsAnotherRunsLines(t *testing.T) {
 	must(t)(applied(asked, one...))
 	text, _ := os.ReadFile(PersistFile)
 	if !strings.Contains(string(text), sack+" = 0\n") || !strings.Contains(string(text), wmem+" = 4096 16384 8388608\n") {
-		t.Errorf("the file holds %q", text)
+		t.Errorf("the file has %q", text)
 	}
 	must(t)(undone(cfg))
 	settled(t, cfg, before)
 }
 
-// TestALinkedFileOfSysctlD follows links to the file, whatever they look like, and leaves
-// them links.
-func TestALinkedFileOfSysctlD(t *testing.T) {
+// TestFileStore_FollowsLinks checks that links of every form are followed and stay links.
+func TestFileStore_FollowsLinks(t *testing.T) {
 	for _, c := range []struct {
 		name, target string
 		old          string // in the file; "" is none
@@ -146,7 +144,7 @@ func TestALinkedFileOfSysctlD(t *testing.T) {
 			}
 			if text, err := os.ReadFile(real); err != nil || !strings.HasPrefix(string(text), c.old) ||
 				strings.Count(string(text), rmem) != 1 {
-				t.Errorf("the file holds %q, %v", text, err)
+				t.Errorf("the file has %q, %v", text, err)
 			}
 			must(t)(undone(cfg))
 			settled(t, cfg, before)
@@ -154,7 +152,7 @@ func TestALinkedFileOfSysctlD(t *testing.T) {
 				t.Errorf("after undo the link is %q, %v", now, err)
 			}
 			if c.old != "" {
-				holds(t, real, c.old)
+				checkFile(t, real, c.old)
 			} else if _, err := os.Lstat(real); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("after undo the file is there: %v", err)
 			}
@@ -162,9 +160,8 @@ func TestALinkedFileOfSysctlD(t *testing.T) {
 	}
 }
 
-// TestAMaskedFileOfSysctlD changes nothing where the name is a link to a device, a device,
-// a directory or a ring of links.
-func TestAMaskedFileOfSysctlD(t *testing.T) {
+// TestFileStore_KeepsMaskedFile checks that a link to a device, a device, a directory and a loop of links stay.
+func TestFileStore_KeepsMaskedFile(t *testing.T) {
 	for name, prepare := range map[string]func() error{
 		"link to a device": func() error { return os.Symlink("/dev/null", PersistFile) },
 		"pipe":             func() error { return unix.Mkfifo(PersistFile, 0o600) },
@@ -196,14 +193,14 @@ func TestAMaskedFileOfSysctlD(t *testing.T) {
 	}
 }
 
-// TestOnlyOurOwnFile says that neither a change nor a journal reaches another file.
-func TestOnlyOurOwnFile(t *testing.T) {
+// TestFileStore_OnlyOurFile checks that neither a change nor a journal reaches another file.
+func TestFileStore_OnlyOurFile(t *testing.T) {
 	sysctlDir(t)
 	cfg := config(t)
 	other := filepath.Join(t.TempDir(), "passwd")
 	write(t, other, "theirs\n", 0o644)
 	if dids, err := applied(cfg, Set(File, other, "ours\n")); err == nil {
-		t.Errorf("a change of %s was taken: %+v", other, dids)
+		t.Errorf("a change of %s was accepted: %+v", other, dids)
 	}
 	for _, name := range []string{other, PersistFile + "/../../passwd", "/etc/sysctl.d/90-fullpipe.conf.d"} {
 		journal := `{"schema":"fullpipe/journal/v1","records":[{"kind":"file","name":"` + name +
@@ -214,11 +211,11 @@ func TestOnlyOurOwnFile(t *testing.T) {
 			t.Errorf("undo of a journal that names %s: %v", name, err)
 		}
 	}
-	holds(t, other, "theirs\n")
+	checkFile(t, other, "theirs\n")
 }
 
-// TestTheStateIsOnesOwn lets others write the state directory, or the journal in it.
-func TestTheStateIsOnesOwn(t *testing.T) {
+// TestTrusted_RejectsWritableState lets others write the state directory or the journal.
+func TestTrusted_RejectsWritableState(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(dir, journal string) error
@@ -256,7 +253,7 @@ func TestTheStateIsOnesOwn(t *testing.T) {
 			if raw(t) != ours {
 				t.Error("something was changed")
 			}
-			// What the message says helps.
+			// The remedy of the message works.
 			if target, err := os.Readlink(journal); err == nil {
 				os.Remove(journal)
 				os.Rename(target, journal)

@@ -1,11 +1,9 @@
-// Package host changes this machine's settings so that they can be taken back: the
-// journal is on the disk before a value changes, every value is read back, a change
-// that fails leaves nothing behind, and undo touches only what is still ours. It also
-// reads the machine's present state for an audit (Snapshot).
+// Package host changes this host's settings reversibly: the journal is on the disk before a value changes, every value
+// is read back, a failed Apply rolls back its changes, and undo restores only values that are still ours. It also reads
+// the host's present state for an audit (Snapshot).
 //
-// Values are text, named as the system names them, in stores: sysctls, routes and shapers
-// on Linux, the registry on Windows, and one file of sysctl.d. docs/undo.md lists what is promised
-// and the test of each promise.
+// Values are text under the system's names, in stores: sysctls, routes and shapers on Linux, the registry on Windows,
+// and one file of sysctl.d. docs/undo.md lists the guarantees and their tests.
 package host
 
 import (
@@ -24,47 +22,44 @@ type Kind = record.SettingKind
 const (
 	Sysctl   Kind = "sysctl"   // "net.ipv4.tcp_rmem"
 	Route    Kind = "route"    // "10.2.0.0/16 initcwnd", one attribute of a route of the main table
-	Qdisc    Kind = "qdisc"    // "eth0 to 192.0.2.7/32", what a device sends there at most, bit/s
+	Qdisc    Kind = "qdisc"    // "eth0 to 192.0.2.7/32", the largest rate that a device sends there, in bit/s
 	Registry Kind = "registry" // `HKEY_LOCAL_MACHINE\…\Parameters\TcpWindowSize`
 	File     Kind = "file"     // PersistFile, no other; the value is the file's content
 	NetTCP   Kind = "nettcp"   // "Internet/AutoTuningLevelLocal", a parameter of Set-NetTCPSetting
 )
 
-// Change asks for one value. What it becomes is decided when it is made, under the lock,
-// from the value that holds then.
+// Change requests one value. Apply computes the new value under the lock, from the value at that time.
 type Change struct {
 	Kind Kind
 	Name string
-	// Value is what is asked for; nil removes what is there.
+	// Value is the requested value; nil removes the present one.
 	Value *string
-	// Raise takes Value's numbers for least ones: a larger number that is there stays.
+	// Raise makes Value's numbers minimums: larger present numbers stay.
 	Raise bool
-	// Persist makes the value a line for each sysctl among the changes, in a file whose
-	// other lines stay. Value is not looked at.
+	// Persist makes the value a line for each sysctl among the changes, in a file whose other lines stay. Value is
+	// ignored.
 	Persist bool
 }
 
-// Set asks for a value.
+// Set returns the Change that sets a value.
 func Set(kind Kind, name, value string) Change { return Change{Kind: kind, Name: name, Value: &value} }
 
-// Config says where the journal lives and how long to wait for another fullpipe. The
-// zero value is right for everything but tests.
+// Config sets the place of the journal and the timeout for another fullpipe. Only tests need other than the zero value.
 type Config struct {
-	// StateDir holds the journals. Empty chooses /var/lib/fullpipe for root of the
-	// first user namespace, the user's state directory else; FULLPIPE_STATE overrides.
+	// StateDir is the directory of the journals. Empty is /var/lib/fullpipe for root of the initial user namespace,
+	// otherwise the user's state directory; FULLPIPE_STATE overrides both.
 	StateDir string
-	// Wait is how long to wait for another fullpipe that is changing this host; 0 is
-	// ten seconds.
+	// Wait is the timeout for another fullpipe that is changing this host; 0 is 10 s.
 	Wait time.Duration
-	// Check is asked by Apply under the lock, with what would change, before anything is
-	// written: its error changes nothing. nil: nothing is checked.
-	Check func(would []Did) error
+	// Check is called by Apply under the lock, with the pending changes, before anything is written. Its error stops
+	// Apply. nil is no check.
+	Check func(pending []Did) error
 
 	stores map[Kind]store        // nil: the system's own
-	step   func(what step) error // called before each step that a crash could follow
+	step   func(next step) error // called before each step after which a crash leaves another state
 }
 
-// step names the moments between which a crash may come.
+// step names the steps of a change, for tests of crashes between them.
 type step string
 
 const (
@@ -76,12 +71,12 @@ const (
 	stepDone     step = "before the journal's end"
 )
 
-// store reads and writes values of one kind by name. A nil value is an absent one.
-// What read answers can be given to write, and compares equal with what was written.
+// store reads and writes values of one kind by name. A nil value is absent. write accepts the result of read, and read
+// returns the written value.
 type store interface {
 	read(name string) (*string, error)
 	write(name string, value *string) error
-	// normal is value as read would answer it.
+	// normal returns the value in the form that read returns.
 	normal(value string) string
 }
 
@@ -92,32 +87,32 @@ type Did = record.HostChange
 type Outcome = record.ChangeOutcome
 
 const (
-	Unchanged  Outcome = "unchanged"   // it was so already
+	Unchanged  Outcome = "unchanged"   // it had the value already
 	Planned    Outcome = "planned"     // a dry run
 	Changed    Outcome = "changed"     // written and read back
-	Refused    Outcome = "refused"     // the system would not have it
-	Clipped    Outcome = "clipped"     // the system took another value; rolled back
-	RolledBack Outcome = "rolled-back" // written, and taken back because another failed
-	Stuck      Outcome = "stuck"       // written, and could not be taken back: undo later
+	Refused    Outcome = "refused"     // the system rejected it
+	Clipped    Outcome = "clipped"     // the system set another value; rolled back
+	RolledBack Outcome = "rolled-back" // written and restored because another change failed
+	Stuck      Outcome = "stuck"       // written and could not be restored: undo later
 	Restored   Outcome = "restored"    // undone
-	Conflict   Outcome = "conflict"    // somebody else changed it later: left alone
-	Gone       Outcome = "gone"        // a restart took it back already
+	Conflict   Outcome = "conflict"    // another program changed it later: not touched
+	Gone       Outcome = "gone"        // a reboot restored it already
 )
 
-// ErrRefused is what a failed Apply is: nothing stays changed unless a Did says Stuck.
-var ErrRefused = errors.New("the host did not take the change")
+// ErrRefused is the error of a failed Apply. It rolled back all changes except those with the outcome Stuck.
+var ErrRefused = errors.New("the host rejected the change")
 
-// ErrBusy says that another fullpipe is changing this host.
+// ErrBusy reports that another fullpipe is changing this host.
 var ErrBusy = errors.New("another fullpipe is changing this host")
 
 func notSupported(feature string) error {
 	return fmt.Errorf("%s: %w", feature, socket.ErrNotSupported)
 }
 
-// Preview reads what Apply would change; it writes nothing.
+// Preview returns the changes that Apply would make. It writes nothing.
 func Preview(cfg Config, changes []Change) ([]Did, error) {
 	cfg = cfg.complete()
-	dids, err := cfg.look(changes)
+	dids, err := cfg.preview(changes)
 	for i := range dids {
 		if dids[i].Outcome == "" {
 			dids[i].Outcome = Planned
@@ -126,8 +121,7 @@ func Preview(cfg Config, changes []Change) ([]Did, error) {
 	return dids, err
 }
 
-// Ready says whether this process may change the host at all, before much time is spent
-// on what to change.
+// Ready returns an error if this process may not change the host, before time is spent on measuring.
 func Ready(ctx context.Context, cfg Config) error {
 	cfg = cfg.complete()
 	if len(cfg.stores) == 0 {
@@ -144,9 +138,8 @@ func Ready(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// Apply makes the changes, all or none. The journal is on the disk first; each value is
-// read back. When one is refused or clipped, or the context ends, all that were written
-// are rolled back. The Dids say what became of each, also with an error.
+// Apply makes all changes or none. The journal is on the disk first; each value is read back. If a value is refused or
+// clipped, or the context ends, Apply rolls back. It returns the outcome of each change, also with an error.
 func Apply(ctx context.Context, cfg Config, changes []Change) ([]Did, error) {
 	cfg = cfg.complete()
 	lock, err := cfg.lock(ctx)
@@ -157,9 +150,8 @@ func Apply(ctx context.Context, cfg Config, changes []Change) ([]Did, error) {
 	return cfg.apply(ctx, changes)
 }
 
-// Undo puts back what was there before the first change of each name, where the present
-// value is still ours; else the Did says Conflict and the journal keeps it. No names is
-// all. It goes on after an error, so that as much as can be is restored.
+// Undo restores the value before the first change of each name, if the present value is still ours; otherwise the
+// outcome is Conflict and the journal keeps the record. No names means all. It continues after an error.
 func Undo(ctx context.Context, cfg Config, names ...string) ([]Did, error) {
 	cfg = cfg.complete()
 	lock, err := cfg.lock(ctx)
@@ -170,8 +162,8 @@ func Undo(ctx context.Context, cfg Config, names ...string) ([]Did, error) {
 	return cfg.undo(ctx, names)
 }
 
-// Revert takes an Apply back: each value returns to what it was before that Apply, where
-// it is still what that Apply wrote. Earlier changes of ours stay, and stay undoable.
+// Revert undoes one Apply: it restores each value before that Apply, if the present value is the one that it wrote.
+// Earlier changes stay and can still be undone.
 func Revert(ctx context.Context, cfg Config, applied []Did) ([]Did, error) {
 	cfg = cfg.complete()
 	lock, err := cfg.lock(ctx)
@@ -182,8 +174,7 @@ func Revert(ctx context.Context, cfg Config, applied []Did) ([]Did, error) {
 	return cfg.revert(ctx, applied)
 }
 
-// Forget drops names from the journal without touching their values: for conflicts that
-// the user has settled.
+// Forget removes names from the journal and leaves their values: for conflicts that the user has resolved.
 func Forget(ctx context.Context, cfg Config, names ...string) error {
 	cfg = cfg.complete()
 	lock, err := cfg.lock(ctx)
@@ -197,7 +188,7 @@ func Forget(ctx context.Context, cfg Config, names ...string) error {
 // State is a setting that fullpipe changed, with its present value.
 type State = record.HostSetting
 
-// Status says what of this host's settings is ours. It takes no lock and writes nothing.
+// Status returns the state of every setting that we changed. It takes no lock and writes nothing.
 func Status(cfg Config) ([]State, error) {
 	cfg = cfg.complete()
 	return cfg.status()

@@ -17,8 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The tests change real sysctls and routes, in network and mount namespaces of their own
-// that end with them.
+// TestMain runs the tests in network and mount namespaces of their own, because they change real sysctls and routes.
 func TestMain(m *testing.M) {
 	switch job := os.Getenv("FULLPIPE_HOST_JOB"); job {
 	case "":
@@ -58,13 +57,13 @@ const (
 	sack = "net.ipv4.tcp_sack"
 )
 
-// wanted are the changes that most tests make.
+// wanted returns the changes that most tests make.
 func wanted() []Change {
 	return []Change{Set(Sysctl, rmem, "4096 131072 25034752"), Set(Sysctl, wmem, "4096 16384 25034752"),
 		Set(Sysctl, sack, "0")}
 }
 
-// raw is what the kernel says, byte for byte.
+// raw returns the kernel's values, byte for byte.
 func raw(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -113,7 +112,7 @@ func is(t *testing.T, cfg Config) string {
 	return strings.Join(words, " ")
 }
 
-// put writes a sysctl as somebody else would.
+// put writes a sysctl like another program.
 func put(t *testing.T, name, value string) {
 	t.Helper()
 	if err := (sysctlStore{"/proc/sys"}).write(name, &value); err != nil {
@@ -121,7 +120,7 @@ func put(t *testing.T, name, value string) {
 	}
 }
 
-func TestApplyThenUndoIsByteEqual(t *testing.T) {
+func TestUndo_RestoresByteEqual(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	if got := outcomes(must(t)(Preview(cfg, wanted()))); got != "planned planned planned" {
 		t.Errorf("preview: %s", got)
@@ -155,7 +154,7 @@ func undone(cfg Config, names ...string) ([]Did, error) {
 	return Undo(context.Background(), cfg, names...)
 }
 
-// settled demands that nothing of ours is left: values byte-equal, no journal.
+// settled checks that values are byte-equal and no journal is left.
 func settled(t *testing.T, cfg Config, before string) {
 	t.Helper()
 	if now := raw(t); now != before {
@@ -170,7 +169,7 @@ func settled(t *testing.T, cfg Config, before string) {
 	}
 }
 
-func TestUndoLeavesSomebodyElsesChange(t *testing.T) {
+func TestUndo_KeepsOtherProgramsChange(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	must(t)(applied(cfg, wanted()...))
 	put(t, wmem, "4096 16384 1000000")
@@ -181,37 +180,37 @@ func TestUndoLeavesSomebodyElsesChange(t *testing.T) {
 		t.Errorf("undo: %s", got)
 	}
 	if text := raw(t); !strings.Contains(text, "1000000") {
-		t.Errorf("somebody else's value is gone:\n%s", text)
+		t.Errorf("another program's value is gone:\n%s", text)
 	}
 	if got := is(t, cfg); got != "changed" {
 		t.Errorf("status after: %s", got)
 	}
-	if err := Forget(context.Background(), cfg, "tcp_wmem"); err != nil { // as it is called for short
+	if err := Forget(context.Background(), cfg, "tcp_wmem"); err != nil { // the short name
 		t.Error(err)
 	}
 	put(t, wmem, strings.Split(before, "\n")[1])
 	settled(t, cfg, before)
 }
 
-// TestUndoKnowsShortNames takes a name's end for the name, where only one has it.
-func TestUndoKnowsShortNames(t *testing.T) {
+// TestResolveNames_ShortNames accepts the last part of a name if it is unique.
+func TestResolveNames_ShortNames(t *testing.T) {
 	j := &journal{Records: []Record{{Name: "net.ipv4.tcp_wmem"}, {Name: "net.core.wmem_max"}, {Name: "net.ipv4.wmem_max"},
 		{Name: `HKEY_LOCAL_MACHINE\SYSTEM\Tcp1323Opts`}}}
 	for short, want := range map[string]string{"tcp_wmem": "net.ipv4.tcp_wmem", "net.core.wmem_max": "net.core.wmem_max",
 		"Tcp1323Opts": `HKEY_LOCAL_MACHINE\SYSTEM\Tcp1323Opts`} {
-		if full, err := known(j, []string{short}); err != nil || full[0] != want {
+		if full, err := resolveNames(j, []string{short}); err != nil || full[0] != want {
 			t.Errorf("%s: %v, %v", short, full, err)
 		}
 	}
 	for short, want := range map[string]string{"wmem": "not changed",
 		"wmem_max": "net.core.wmem_max or net.ipv4.wmem_max"} {
-		if _, err := known(j, []string{short}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := resolveNames(j, []string{short}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", short, err)
 		}
 	}
 }
 
-func TestASecondApplyKeepsTheFirstOldValue(t *testing.T) {
+func TestApply_SecondKeepsFirstOldValue(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	first := must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))
 	second := must(t)(applied(cfg, Set(Sysctl, rmem, "4096  131072\t9000000")))
@@ -238,7 +237,7 @@ func reverted(cfg Config, dids []Did) ([]Did, error) {
 	return Revert(context.Background(), cfg, dids)
 }
 
-func TestApplyOverSomebodyElsesChangeOwesThemTheirs(t *testing.T) {
+func TestUndo_RestoresOtherProgramsValue(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))
 	put(t, rmem, "4096 131072 7000000")
@@ -251,11 +250,11 @@ func TestApplyOverSomebodyElsesChangeOwesThemTheirs(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestARefusedValueRollsTheRestBack(t *testing.T) {
+func TestApply_RollsBackAfterRefusal(t *testing.T) {
 	for _, bad := range []Change{
 		Set(Sysctl, "net.ipv4.tcp_congestion_control", "no-such-thing"),
 		Set(Sysctl, "net.ipv4.tcp_window_scaling", "maybe"),
-		{Kind: Sysctl, Name: "net.ipv4.tcp_dsack"}, // no value can be removed
+		{Kind: Sysctl, Name: "net.ipv4.tcp_dsack"}, // a sysctl cannot be removed
 	} {
 		cfg, before := config(t), raw(t)
 		dids, err := applied(cfg, append(wanted(), bad)...)
@@ -266,7 +265,7 @@ func TestARefusedValueRollsTheRestBack(t *testing.T) {
 	}
 }
 
-// clipping stands for a system that takes less than it was asked for.
+// clipping is a store that sets a smaller value than requested.
 type clipping struct {
 	sysctlStore
 	name string
@@ -280,7 +279,7 @@ func (c clipping) write(name string, value *string) error {
 	return c.sysctlStore.write(name, value)
 }
 
-func TestAClippedValueIsReportedAndRolledBack(t *testing.T) {
+func TestApply_RollsBackClippedValue(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	cfg.stores = map[Kind]store{Sysctl: clipping{sysctlStore{"/proc/sys"}, wmem}}
 	dids, err := applied(cfg, wanted()...)
@@ -291,7 +290,7 @@ func TestAClippedValueIsReportedAndRolledBack(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-func TestNothingIsChangedThatCannotBeRead(t *testing.T) {
+func TestApply_RejectsUnknownNames(t *testing.T) {
 	for _, bad := range []Change{
 		Set(Sysctl, "net.ipv4.tcp_no_such", "1"), Set(Sysctl, "kernel.core_pattern", "x"), Set(Sysctl, "net.../etc/passwd",
 			"1"),
@@ -301,7 +300,7 @@ func TestNothingIsChangedThatCannotBeRead(t *testing.T) {
 	} {
 		cfg, before := config(t), raw(t)
 		if dids, err := applied(cfg, append(wanted(), bad)...); err == nil {
-			t.Errorf("%s was taken: %+v", bad.Name, dids)
+			t.Errorf("%s was accepted: %+v", bad.Name, dids)
 		}
 		settled(t, cfg, before)
 	}
@@ -323,7 +322,7 @@ func FuzzJournal(f *testing.F) {
 				t.Error("a record without a name")
 			}
 			(sysctlStore{"/nowhere"}).read(r.Name)
-			Config{}.is(r, r.New)
+			Config{}.stateOf(r, r.New)
 		}
 	})
 }

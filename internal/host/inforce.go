@@ -1,8 +1,7 @@
 package host
 
-// SettingsInForce are this network namespace's settings that bear on transfers, by their
-// names; what cannot be read is absent.
+// SettingsInForce returns this network namespace's settings that affect transfers, by name, without unreadable ones.
 func SettingsInForce() map[string]string { return settingsInForce() }
 
-// ClockSynchronised says whether something disciplines this host's clock; nil: not known.
+// ClockSynchronised reports whether this host's clock is synchronised; nil is unknown.
 func ClockSynchronised() *bool { return clockSynchronised() }

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settingsInForce are read where they bear on TCP transfers.
 func settingsInForce() map[string]string {
 	found := map[string]string{}
 	for _, name := range []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.ipv4.tcp_rmem",
@@ -25,7 +24,7 @@ func settingsInForce() map[string]string {
 	return found
 }
 
-// clockSynchronised asks the kernel whether something disciplines its clock (adjtimex(2)).
+// clockSynchronised reads the state of the kernel's clock (adjtimex(2)).
 func clockSynchronised() *bool {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

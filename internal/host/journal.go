@@ -64,19 +64,19 @@ func (c Config) readJournal() (*journal, error) {
 	return j, nil
 }
 
-// TrustError says that the journal, or its directory, may be written by others than this
-// user and root: undo would write what they say.
+// TrustError reports that others than this user and root may write the journal or its directory: undo would write their
+// values.
 type TrustError struct{ Path, Why string }
 
 func (e *TrustError) Error() string { return fmt.Sprintf("state %s: %s", e.Path, e.Why) }
 
-// Try says what a person can do.
+// Try returns the remedy.
 func (e *TrustError) Try() string {
-	return "look at what is in it, then give it to root alone (chown root, chmod go-w); FULLPIPE_STATE names another " +
+	return "check its content, then allow only root to write it (chown root, chmod go-w); FULLPIPE_STATE names another " +
 		"directory"
 }
 
-// JournalError says that the journal cannot be understood.
+// JournalError reports a journal that cannot be parsed.
 type JournalError struct {
 	Path string
 	Err  error
@@ -85,9 +85,9 @@ type JournalError struct {
 func (e *JournalError) Error() string { return fmt.Sprintf("journal %s: %v", e.Path, e.Err) }
 func (e *JournalError) Unwrap() error { return e.Err }
 
-// Try says what a person can do.
+// Try returns the remedy.
 func (e *JournalError) Try() string {
-	return "look at the file: it says which values were changed; put them back by hand, then move it away"
+	return "read the file: it lists the changed values; restore them by hand, then move it away"
 }
 
 func parseJournal(text []byte) (*journal, error) {
@@ -105,7 +105,7 @@ func parseJournal(text []byte) (*journal, error) {
 	for _, r := range j.Records {
 		id := Change{Kind: r.Kind, Name: r.Name}
 		if r.Name == "" || r.Kind == "" || seen[id] {
-			return nil, fmt.Errorf("record %q of kind %q is empty or there twice", r.Name, r.Kind)
+			return nil, fmt.Errorf("record %q of kind %q is empty or a duplicate", r.Name, r.Kind)
 		}
 		if r.Kind == File && r.Name != PersistFile {
 			return nil, fmt.Errorf("record of the file %q: fullpipe changes no file but %s", r.Name, PersistFile)
@@ -115,8 +115,7 @@ func parseJournal(text []byte) (*journal, error) {
 	return j, nil
 }
 
-// save writes the journal so that after a crash there is the old or the new one, whole.
-// An empty journal is no file.
+// save writes the journal atomically: after a crash it is the complete old or new one. An empty journal is no file.
 func (j *journal) save() error {
 	if len(j.Records) == 0 {
 		return removeFile(j.path)

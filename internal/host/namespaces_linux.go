@@ -12,10 +12,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-const mostNamespaces = 64
+const maxNamespaces = 64
 
-// readNamespaces looks into the host's other network namespaces, one process of each. Only
-// root of the host may; elsewhere there is nothing to read.
+// readNamespaces reads the host's other network namespaces through one process of each. Only root of the host may.
 func readNamespaces(s *audit.Snapshot) error {
 	if os.Geteuid() != 0 || !firstUserNamespace() || s.Namespace {
 		return nil
@@ -31,7 +30,7 @@ func readNamespaces(s *audit.Snapshot) error {
 	seen := map[string]bool{own: true}
 	for _, link := range links {
 		name, err := os.Readlink(link)
-		if err != nil || seen[name] || len(s.Namespaces) >= mostNamespaces {
+		if err != nil || seen[name] || len(s.Namespaces) >= maxNamespaces {
 			continue // the process is gone
 		}
 		seen[name] = true
@@ -53,9 +52,8 @@ func valuesIn(link string) (values map[string]string, err error) {
 	return values, err
 }
 
-// onThrowawayThread runs do on a thread that ends with it, so that it may enter a
-// namespace. The process's main thread cannot end, and /proc/self is what it sees: where
-// the scheduler offers that one, it is held until another has done the work.
+// onThrowawayThread runs do on a thread that ends afterwards, because do enters a namespace. The main thread cannot end,
+// and /proc/self shows its namespaces: if the scheduler chooses it, it stays locked until another thread has run do.
 func onThrowawayThread(do func()) {
 	done := make(chan struct{})
 	go func() {

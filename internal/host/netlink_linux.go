@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Routes are read and changed as the kernel's own messages, so that what this program does
-// not know of a route stays as it is; netlink.Route would leave it out.
+// Routes are read and changed as the kernel's own messages, so that attributes that this program does not know stay.
+// netlink.Route would drop them.
 
-// dump asks rtnetlink for all of something and calls each with every answer's payload,
-// which each may keep. What changes meanwhile may be missing or there twice.
+// dump requests a list from rtnetlink and calls each with the payload of every message; each may keep it. Entries that
+// change meanwhile may be missing or duplicate.
 func dump(kind int, request []byte, each func(payload []byte)) error {
 	r := nl.NewNetlinkRequest(kind, unix.NLM_F_DUMP)
 	r.AddRawData(request)
@@ -22,8 +22,8 @@ func dump(kind int, request []byte, each func(payload []byte)) error {
 	return err
 }
 
-// acknowledged sends one change to rtnetlink and waits for the kernel's answer to it.
-func acknowledged(kind, flags int, body []byte) error {
+// sendAcknowledged sends one change to rtnetlink and waits for the kernel's acknowledgement.
+func sendAcknowledged(kind, flags int, body []byte) error {
 	r := nl.NewNetlinkRequest(kind, flags|unix.NLM_F_ACK)
 	r.AddRawData(body)
 	_, err := r.Execute(unix.NETLINK_ROUTE, 0)

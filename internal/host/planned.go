@@ -13,23 +13,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// PersistFile is where Persist keeps what shall hold after a restart of a Linux host.
+// PersistFile is the file of the settings that Persist keeps after a reboot of a Linux host.
 const PersistFile = "/etc/sysctl.d/90-fullpipe.conf"
 
-// UnsettableError says that a setting is not one that Apply can make here.
+// UnsettableError reports a setting that Apply cannot make here.
 type UnsettableError struct{ Setting, Why string }
 
 func (e *UnsettableError) Error() string { return e.Setting + ": " + e.Why }
 
-// Try names the other way.
+// Try returns the alternative.
 func (e *UnsettableError) Try() string {
 	return "fullpipe plan with --format writes the text for the system's own tools"
 }
 
-// Changes turns a plan's settings into changes of this host. prefix is the route that the
-// plan is narrowed to, "" for the host. The plan may come from a file of anybody's: only
-// names that the catalog knows as tunable are taken, of a value it has the catalog's type
-// and range, and a buffer is only ever raised, whatever the plan says of them.
+// Changes returns a plan's settings as changes of this host. prefix is the plan's route, or "" for the whole host. The
+// plan may come from an untrusted file: Changes accepts only names that the catalog has as tunable, checks values by the
+// catalog's type and range, and only raises buffers.
 func Changes(settings []plan.Setting, prefix string) ([]Change, error) {
 	return Config{}.complete().changes(settings, prefix)
 }
@@ -57,7 +56,7 @@ func (c Config) changes(settings []plan.Setting, prefix string) ([]Change, error
 	return changes, nil
 }
 
-// change is one setting as a change of this host.
+// change returns one setting as a change of this host.
 func (c Config) change(s plan.Setting, prefix string) (Change, error) {
 	refuse := func(why string) (Change, error) { return Change{}, &UnsettableError{fmt.Sprintf("%.60s", s.Name), why} }
 	if strings.HasPrefix(s.Where, "HKEY_") {
@@ -76,7 +75,7 @@ func (c Config) change(s plan.Setting, prefix string) (Change, error) {
 	}
 	switch {
 	case known.Kind == "sysctl" && c.stores[Sysctl] != nil:
-		return buffer(known, Set(Sysctl, known.Name, s.Value)), nil
+		return raiseOnly(known, Set(Sysctl, known.Name, s.Value)), nil
 	case known.Kind == "route attribute" && prefix != "":
 		return Set(Route, prefix+" "+known.Name, s.Value), nil
 	case known.Kind == "registry value" && c.stores[Registry] != nil:
@@ -89,21 +88,20 @@ func (c Config) change(s plan.Setting, prefix string) (Change, error) {
 	case known.Kind == "cmdlet parameter" && c.stores[NetTCP] != nil:
 		return Set(NetTCP, "Internet/"+known.Name, s.Value), nil
 	case known.Name == "winsock autotuning" && s.Value == "on" && c.stores[Registry] != nil:
-		// It is on unless this value switches it off; netsh's answer is localised.
+		// It is on unless this value switches it off; netsh's output depends on the language.
 		return Change{Kind: Registry, Name: afdKey + `\DynamicSendBufferDisable`}, nil
 	}
 	return refuse("fullpipe cannot set it by itself")
 }
 
-// adapterKey is the part of a registry key that names one network adapter.
+// adapterKey matches the part of a registry key that names a network adapter.
 var adapterKey = regexp.MustCompile(`\{[0-9A-Za-z-]{1,64}\}$`)
 
-// tunable is what this system's catalog knows of a setting, where it is one that can be
-// written and the setting says the place that the catalog says.
+// tunable returns the catalog's entry of a setting, if it can be written and has the place that the catalog names.
 func tunable(s plan.Setting) (catalog.Parameter, bool) {
 	families := []string{catalog.Linux}
 	if runtime.GOOS == "windows" {
-		// What newer Windows kept of the registry stands with the older ones.
+		// Registry values that newer versions kept are in the catalog of the older ones.
 		families = []string{catalog.Windows, catalog.Windows2000}
 	}
 	for _, family := range families {
@@ -127,13 +125,13 @@ func tunable(s plan.Setting) (catalog.Parameter, bool) {
 	return catalog.Parameter{}, false
 }
 
-// buffer makes a change of a buffer's size one that only raises. Minimum and default of
-// tcp_rmem and tcp_wmem stay as they are: a plan is about their maxima.
-func buffer(known catalog.Parameter, change Change) Change {
+// raiseOnly makes a change of a buffer's size one that only raises. Minimum and default of tcp_rmem and tcp_wmem stay: a
+// plan sets their maxima.
+func raiseOnly(known catalog.Parameter, change Change) Change {
 	switch known.Name {
 	case "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem":
-		most := "0 0 " + strings.Fields(*change.Value)[2]
-		change.Value = &most
+		maximum := "0 0 " + strings.Fields(*change.Value)[2]
+		change.Value = &maximum
 		change.Raise = true
 	case "net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max", "net.core.rmem_default", "net.core.wmem_default":
 		change.Raise = true
@@ -141,8 +139,8 @@ func buffer(known catalog.Parameter, change Change) Change {
 	return change
 }
 
-// inert says why a setting would do nothing on this system; "" where it does something.
-// Windows has ignored the registry's windows since Vista, and no older one runs this.
+// inert returns why a setting has no effect on this system, or "". Windows ignores the registry's windows since Vista,
+// and fullpipe runs on no older version.
 func inert(s plan.Setting) string {
 	if runtime.GOOS != "windows" || s.Value == "" || s.Value == "unset" {
 		return ""
@@ -155,11 +153,11 @@ func inert(s plan.Setting) string {
 
 const afdKey = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\AFD\Parameters`
 
-// Persist adds to changes the file that makes their sysctls hold after a restart. What an
-// earlier run keeps in it stays. Routes belong to the network's configuration.
+// Persist adds the file that keeps the changed sysctls after a reboot. Lines of earlier runs stay in it. Routes cannot
+// persist: they belong to the network's configuration.
 func Persist(changes []Change) ([]Change, error) {
 	if scope() != "host" {
-		return nil, fmt.Errorf("these settings belong to a network namespace and end with it: nothing can persist")
+		return nil, fmt.Errorf("these settings belong to a network namespace and end with it: they cannot persist")
 	}
 	if Lasting(changes) {
 		return changes, nil
@@ -176,7 +174,7 @@ func persist(changes []Change) ([]Change, error) {
 	return append(slices.Clone(changes), Change{Kind: File, Name: PersistFile, Persist: true}), nil
 }
 
-// ApplyLasting makes changes as Apply does, and has them hold after a restart.
+// ApplyLasting makes changes as Apply does, and keeps them after a reboot.
 func ApplyLasting(ctx context.Context, cfg Config, changes []Change) ([]Did, error) {
 	lasting, err := Persist(changes)
 	if err != nil {
@@ -202,18 +200,16 @@ func Overridden(changes []Change) (all []Override, err error) {
 	return all, nil
 }
 
-// Lasting says whether the changes hold after a restart by themselves, as Windows' do.
+// Lasting reports whether the changes persist by themselves, as on Windows.
 func Lasting(changes []Change) bool {
 	return !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind != Registry && c.Kind != NetTCP })
 }
 
-// WholeHost says whether this process's settings are the host's, and not those of a
-// network namespace.
+// WholeHost reports whether this process's settings are the host's, not those of another network namespace.
 func WholeHost() bool { return scope() == "host" }
 
-// RouteTo is the prefix, as Route changes name it, of the main table's route to an
-// address: the narrowest scope in which this host knows the destination.
+// RouteTo returns the prefix of the main table's route to an address, as Route changes name it.
 func RouteTo(address netip.Addr) (string, error) { return routeTo(address.Unmap()) }
 
-// ShaperTo names the shaper, as Qdisc changes do, of what this host sends to an address.
+// ShaperTo returns the name of the shaper for packets to an address, as Qdisc changes name it.
 func ShaperTo(address netip.Addr) (string, error) { return shaperTo(address.Unmap()) }

@@ -12,8 +12,8 @@ import (
 
 func procPath(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
-// TestAPlanFileMayNotSetAnything plays plan files that somebody edited.
-func TestAPlanFileMayNotSetAnything(t *testing.T) {
+// TestChanges_RejectsEditedPlans reads plan files with other names, places and values.
+func TestChanges_RejectsEditedPlans(t *testing.T) {
 	sysctl := func(name, kind, value string) plan.Setting {
 		return plan.Setting{Name: name, Where: procPath(name), Type: kind, Value: value}
 	}
@@ -38,13 +38,13 @@ func TestAPlanFileMayNotSetAnything(t *testing.T) {
 	} {
 		var refused *UnsettableError
 		if changes, err := Changes([]plan.Setting{c.setting}, c.prefix); !errors.As(err, &refused) {
-			t.Errorf("%s: %+v was taken as %+v, %v", c.why, c.setting, changes, err)
+			t.Errorf("%s: %+v was accepted as %+v, %v", c.why, c.setting, changes, err)
 		}
 	}
 }
 
-// TestBuffersAreOnlyRaised leaves out what a plan says of a setting's type, or lies.
-func TestBuffersAreOnlyRaised(t *testing.T) {
+// TestChanges_OnlyRaiseBuffers checks plans with a missing or wrong type.
+func TestChanges_OnlyRaiseBuffers(t *testing.T) {
 	before := raw(t)
 	for _, kind := range []string{"", "integer", "name", "min default max"} {
 		for _, value := range []string{"4096 4096 4096", "4096 16384 999999999"} {
@@ -65,8 +65,8 @@ func TestBuffersAreOnlyRaised(t *testing.T) {
 	}
 }
 
-// TestAPromptThatWaited changes the host between the question and the answer.
-func TestAPromptThatWaited(t *testing.T) {
+// TestAgreed_HostChangedAfterConfirmation changes the host between the question and the answer.
+func TestAgreed_HostChangedAfterConfirmation(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	defer put(t, rmem, strings.Split(before, "\n")[0])
 	changes, err := Changes([]plan.Setting{{Name: rmem, Where: procPath(rmem), Value: "4096 131072 67108864"}}, "")
@@ -86,10 +86,10 @@ func TestAPromptThatWaited(t *testing.T) {
 	var moved *MovedError
 	if _, err := applied(asked, changes...); !errors.As(err, &moved) || moved.Try() == "" || !strings.Contains(err.Error(),
 		"8192 131072 6291456") {
-		t.Errorf("what is changed was not what was shown: %v", err)
+		t.Errorf("the change differs from the confirmed one: %v", err)
 	}
 	if !strings.HasPrefix(raw(t), "8192\t131072\t6291456\n") || is(t, cfg) != "" {
-		t.Errorf("changed all the same: %s%s", raw(t), is(t, cfg))
+		t.Errorf("changed nevertheless: %s%s", raw(t), is(t, cfg))
 	}
 	put(t, rmem, *shown[0].Old)
 	must(t)(applied(asked, changes...))
@@ -97,9 +97,8 @@ func TestAPromptThatWaited(t *testing.T) {
 	settled(t, cfg, before)
 }
 
-// TestTheCheckHoldsTheLock says that nobody else can change the host between the check
-// and the change.
-func TestTheCheckHoldsTheLock(t *testing.T) {
+// TestApply_ChecksUnderLock checks that no other process can change the host between the check and the change.
+func TestApply_ChecksUnderLock(t *testing.T) {
 	cfg, before := config(t), raw(t)
 	checked := cfg
 	checked.Check = func([]Did) error {
@@ -128,8 +127,8 @@ func TestBufferBytes(t *testing.T) {
 	}
 }
 
-// TestEveryPlanCanBeApplied says that what plan writes for this system passes the checks.
-func TestEveryPlanCanBeApplied(t *testing.T) {
+// TestChanges_AcceptsPlans checks that plans for this system pass the checks.
+func TestChanges_AcceptsPlans(t *testing.T) {
 	path := plan.Path{RateBps: 1e9, RTT: 100 * time.Millisecond, MSS: 1448}
 	for _, opt := range []plan.Options{{Role: plan.Both}, {Role: plan.Both, Route: plan.Route{Prefix: "10.0.0.0/8",
 		InitCwnd: 30,

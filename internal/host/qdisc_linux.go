@@ -13,14 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// qdiscStore shapes what a device sends to one prefix: "eth0 to 192.0.2.0/24", in bit/s with
-// the device's framing. It is a token bucket (htb) in the place of the device's default queue;
-// what goes elsewhere passes it unshaped. A queue that somebody configured is left alone, and
-// so is a default one that is fair (fq_codel, fq, mq): htb would take that from other traffic.
+// qdiscStore is the store of shapers for a device's packets to one prefix: "eth0 to 192.0.2.0/24", in bit/s with the
+// device's framing. A shaper is a token bucket (htb) in place of the device's default queue; other packets pass unshaped.
+// It replaces no configured queue and no fair default queue (fq_codel, fq, mq): other traffic would lose the fairness.
 type qdiscStore struct{}
 
-// ourMajor is the handle of a queue of ours; tc counts the handles that it hands out from
-// 0x8000 on.
+// ourMajor is the handle of our queue; tc assigns handles from 0x8000.
 const ourMajor = 0x0f11
 
 var (
@@ -30,27 +28,27 @@ var (
 
 func (qdiscStore) normal(value string) string { return strings.TrimSpace(value) }
 
-// shaped is one name of the store.
-type shaped struct {
+// shaper is a name of the store, parsed.
+type shaper struct {
 	device netlink.Link
 	to     netip.Prefix
 }
 
-func parseShaped(name string) (shaped, error) {
+func parseShaper(name string) (shaper, error) {
 	device, prefix, _ := strings.Cut(name, " to ")
 	to, err := netip.ParsePrefix(prefix)
 	if err != nil || to != to.Masked() {
-		return shaped{}, fmt.Errorf("%q is not DEVICE to PREFIX", name)
+		return shaper{}, fmt.Errorf("%q is not DEVICE to PREFIX", name)
 	}
 	link, err := netlink.LinkByName(device)
 	if err != nil {
-		return shaped{}, fmt.Errorf("device %s: %w", device, err)
+		return shaper{}, fmt.Errorf("device %s: %w", device, err)
 	}
-	return shaped{link, to}, nil
+	return shaper{link, to}, nil
 }
 
 func (qdiscStore) read(name string) (*string, error) {
-	s, err := parseShaped(name)
+	s, err := parseShaper(name)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +57,7 @@ func (qdiscStore) read(name string) (*string, error) {
 		return nil, err
 	}
 	if to, err := s.filtered(); err != nil || to != s.to {
-		return nil, errors.Join(err, fmt.Errorf("%s is shaped to %s already", s.device.Attrs().Name, to))
+		return nil, errors.Join(err, fmt.Errorf("%s already has a shaper to %s", s.device.Attrs().Name, to))
 	}
 	classes, err := netlink.ClassList(s.device, ourQdisc)
 	if err != nil {
@@ -74,8 +72,8 @@ func (qdiscStore) read(name string) (*string, error) {
 	return nil, fmt.Errorf("%s has a queue of ours without its class", s.device.Attrs().Name)
 }
 
-// root says whether the device's root queue is ours; an error, if it is one to be left alone.
-func (s shaped) root() (ours bool, err error) {
+// root reports whether the device's root queue is ours. It returns an error for a queue that must stay.
+func (s shaper) root() (ours bool, err error) {
 	name := s.device.Attrs().Name
 	all, err := netlink.QdiscList(s.device)
 	if err != nil {
@@ -88,18 +86,18 @@ func (s shaped) root() (ours bool, err error) {
 		case a.Handle == ourQdisc && q.Type() == "htb":
 			return true, nil
 		case a.Handle != 0:
-			return false, fmt.Errorf("somebody configured the queue of %s (%s): it is left alone", name, q.Type())
+			return false, fmt.Errorf("the queue of %s is configured (%s): it stays", name, q.Type())
 		case q.Type() != "noqueue" && q.Type() != "pfifo_fast" && q.Type() != "pfifo":
-			return false, fmt.Errorf("the queue of %s is %s, which a shaper would take from other traffic: pace in the "+
+			return false, fmt.Errorf("the queue of %s is %s: a shaper would end its fairness to other traffic; pace in the "+
 				"program instead (SO_MAX_PACING_RATE)", name, q.Type())
 		}
 	}
 	return false, nil
 }
 
-// write sets the rate; nil has the kernel put the device's default queue back.
+// write sets the rate; nil restores the device's default queue.
 func (qdiscStore) write(name string, value *string) error {
-	s, err := parseShaped(name)
+	s, err := parseShaper(name)
 	if err != nil {
 		return err
 	}
@@ -119,7 +117,7 @@ func (qdiscStore) write(name string, value *string) error {
 	return s.remove()
 }
 
-func (s shaped) remove() error {
+func (s shaper) remove() error {
 	q := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: s.device.Attrs().Index, Handle: ourQdisc,
 		Parent: netlink.HANDLE_ROOT})
 	if err := netlink.QdiscDel(q); err != nil {
@@ -128,25 +126,25 @@ func (s shaped) remove() error {
 	return nil
 }
 
-// shape makes queue, class and filter, or changes the class's rate; all or nothing.
-func (s shaped) shape(ours bool, bps uint64) (err error) {
+// shape adds queue, class and filter, or changes the class's rate; all or nothing.
+func (s shaper) shape(ours bool, bps uint64) (err error) {
 	index := s.device.Attrs().Index
-	what := "change the shaper of " + s.device.Attrs().Name
+	action := "change the shaper of " + s.device.Attrs().Name
 	class := netlink.NewHtbClass(netlink.ClassAttrs{LinkIndex: index, Parent: ourQdisc, Handle: ourClass},
 		netlink.HtbClassAttrs{Rate: bps, Ceil: bps})
 	if ours {
 		if err := netlink.ClassChange(class); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", action, err)
 		}
 		return nil
 	}
 	if err := netlink.QdiscAdd(netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: index, Handle: ourQdisc,
 		Parent: netlink.HANDLE_ROOT})); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", action, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("%s: %w", what, err), s.remove())
+			err = errors.Join(fmt.Errorf("%s: %w", action, err), s.remove())
 		}
 	}()
 	if err := netlink.ClassAdd(class); err != nil {
@@ -155,9 +153,9 @@ func (s shaped) shape(ours bool, bps uint64) (err error) {
 	return netlink.FilterAdd(s.filter())
 }
 
-// filter sends what goes to the prefix to our class, by the destination in the IP header
-// (RFC 791: at 16; RFC 8200: at 24).
-func (s shaped) filter() *netlink.U32 {
+// filter returns the filter that sends packets to the prefix to our class, by the destination in the IP header
+// (offset 16 in RFC 791, 24 in RFC 8200).
+func (s shaper) filter() *netlink.U32 {
 	protocol := uint16(unix.ETH_P_IP)
 	at := int32(16)
 	bytes := s.to.Addr().AsSlice()
@@ -178,8 +176,8 @@ func (s shaped) filter() *netlink.U32 {
 		Protocol: protocol}, ClassId: ourClass, Sel: sel}
 }
 
-// filtered is the prefix that our filter on the device sends to our class.
-func (s shaped) filtered() (to netip.Prefix, err error) {
+// filtered returns the prefix of our filter on the device.
+func (s shaper) filtered() (to netip.Prefix, err error) {
 	filters, err := netlink.FilterList(s.device, ourQdisc)
 	if err != nil {
 		return to, fmt.Errorf("read the filters of %s: %w", s.device.Attrs().Name, err)
@@ -199,7 +197,7 @@ func (s shaped) filtered() (to netip.Prefix, err error) {
 		for _, k := range u32.Sel.Keys {
 			at := int(k.Off - start)
 			if at < 0 || at+4 > len(address) {
-				return to, fmt.Errorf("the filter of %s is not ours any more", s.device.Attrs().Name)
+				return to, fmt.Errorf("the filter of %s is no longer ours", s.device.Attrs().Name)
 			}
 			binary.BigEndian.PutUint32(address[at:], k.Val)
 			for m := k.Mask; m != 0; m <<= 1 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// told runs a system's own tool and answers what it says.
-func told(t *testing.T, command string) string {
+// run returns the output of a command.
+func run(t *testing.T, command string) string {
 	t.Helper()
 	args := strings.Fields(command)
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
@@ -22,17 +22,17 @@ func told(t *testing.T, command string) string {
 
 func shapedPair(t *testing.T) {
 	t.Helper()
-	told(t, "ip link add dev shape0 type veth peer name shape1")
+	run(t, "ip link add dev shape0 type veth peer name shape1")
 	t.Cleanup(func() { exec.Command("ip", "link", "del", "shape0").Run() })
 	for _, args := range []string{"addr add 10.8.0.1/24 dev shape0", "-6 addr add 2001:db8:8::1/64 dev shape0 nodad",
 		"link set shape0 up", "link set shape1 up", "neigh add 10.8.0.2 lladdr 02:00:00:00:00:02 dev shape0",
 		"neigh add 10.8.0.3 lladdr 02:00:00:00:00:03 dev shape0",
 		"-6 neigh add 2001:db8:8::2 lladdr 02:00:00:00:00:02 dev shape0"} {
-		told(t, "ip "+args)
+		run(t, "ip "+args)
 	}
 }
 
-// sent is what our class has sent, after one datagram to each address.
+// sent returns the packets of our class after one datagram to each address.
 func sent(t *testing.T, to ...string) (packets int) {
 	t.Helper()
 	for _, address := range to {
@@ -45,22 +45,22 @@ func sent(t *testing.T, to ...string) (packets int) {
 		}
 		c.Close()
 	}
-	said := told(t, "tc -s class show dev shape0")
-	_, counts, _ := strings.Cut(said, "Sent ")
+	stats := run(t, "tc -s class show dev shape0")
+	_, counts, _ := strings.Cut(stats, "Sent ")
 	var bytes int
-	if _, err := fmt.Sscanf(counts, "%d bytes %d pkt", &bytes, &packets); err != nil || strings.Count(said, "Sent ") != 1 {
-		t.Fatalf("%v in\n%s", err, said)
+	if _, err := fmt.Sscanf(counts, "%d bytes %d pkt", &bytes, &packets); err != nil || strings.Count(stats, "Sent ") != 1 {
+		t.Fatalf("%v in\n%s", err, stats)
 	}
 	return packets
 }
 
-// A shaper holds what goes to its prefix and nothing else, and goes as it came.
-func TestShaper(t *testing.T) {
+// TestQdiscStore_Shaper checks that a shaper limits only packets to its prefix, and that undo restores the queue.
+func TestQdiscStore_Shaper(t *testing.T) {
 	for _, c := range []struct{ to, other, prefix string }{{"10.8.0.2", "10.8.0.3", "10.8.0.2/32"},
 		{"2001:db8:8::2", "10.8.0.3", "2001:db8:8::2/128"}} {
 		cfg := config(t)
 		shapedPair(t)
-		before := told(t, "tc -j qdisc show dev shape0")
+		before := run(t, "tc -j qdisc show dev shape0")
 		name, err := ShaperTo(netip.MustParseAddr(c.to))
 		if err != nil || name != "shape0 to "+c.prefix {
 			t.Fatalf("%q, %v", name, err)
@@ -71,43 +71,43 @@ func TestShaper(t *testing.T) {
 		if n := sent(t, c.to, c.other, c.to); n != 2 {
 			t.Errorf("%s: %d of 2 datagrams passed the shaper", c.to, n)
 		}
-		if got := told(t, "tc class show dev shape0"); !strings.Contains(got, "rate 8Mbit ceil 8Mbit") {
+		if got := run(t, "tc class show dev shape0"); !strings.Contains(got, "rate 8Mbit ceil 8Mbit") {
 			t.Errorf("%s", got)
 		}
 		must(t)(applied(cfg, Set(Qdisc, name, "6000000000"))) // past 32 bits of bytes a second
 		if _, err := applied(cfg, Set(Qdisc, "shape0 to 10.8.0.3/32", "8000000")); err == nil {
-			t.Error("one shaper took another's place")
+			t.Error("one shaper replaced another")
 		}
 		must(t)(undone(cfg))
-		if after := told(t, "tc -j qdisc show dev shape0"); after != before {
+		if after := run(t, "tc -j qdisc show dev shape0"); after != before {
 			t.Errorf("queues are %s, not %s", after, before)
 		}
-		told(t, "ip link del shape0")
+		run(t, "ip link del shape0")
 	}
 }
 
-// A queue that somebody configured is left alone.
-func TestShaperLeavesOthersQueues(t *testing.T) {
+// TestQdiscStore_KeepsConfiguredQueue checks that a shaper does not replace a configured queue.
+func TestQdiscStore_KeepsConfiguredQueue(t *testing.T) {
 	cfg := config(t)
 	shapedPair(t)
-	told(t, "tc qdisc replace dev shape0 root tbf rate 5mbit burst 32k latency 50ms")
-	before := told(t, "tc -j qdisc show dev shape0")
+	run(t, "tc qdisc replace dev shape0 root tbf rate 5mbit burst 32k latency 50ms")
+	before := run(t, "tc -j qdisc show dev shape0")
 	if _, err := applied(cfg, Set(Qdisc, "shape0 to 10.8.0.2/32", "8000000")); err == nil ||
-		!strings.Contains(err.Error(), "somebody configured") {
+		!strings.Contains(err.Error(), "is configured") {
 		t.Errorf("%v", err)
 	}
-	if after := told(t, "tc -j qdisc show dev shape0"); after != before {
+	if after := run(t, "tc -j qdisc show dev shape0"); after != before {
 		t.Errorf("queues are %s, not %s", after, before)
 	}
 }
 
-// Every attribute that a remedy sets on a route goes as it came.
-func TestRouteRemediesGoAsTheyCame(t *testing.T) {
+// TestRouteStore_RestoresRemedies checks that undo restores every route attribute that a remedy sets.
+func TestRouteStore_RestoresRemedies(t *testing.T) {
 	cfg := config(t)
 	shapedPair(t)
-	told(t, "ip route add 10.77.0.0/16 via 10.8.0.2 dev shape0 mtu 1400 initcwnd 12")
-	told(t, "ip -6 route add 2001:db8:77::/48 via 2001:db8:8::2 dev shape0")
-	before := told(t, "ip -j route") + told(t, "ip -6 -j route show dev shape0")
+	run(t, "ip route add 10.77.0.0/16 via 10.8.0.2 dev shape0 mtu 1400 initcwnd 12")
+	run(t, "ip -6 route add 2001:db8:77::/48 via 2001:db8:8::2 dev shape0")
+	before := run(t, "ip -j route") + run(t, "ip -6 -j route show dev shape0")
 	for _, prefix := range []string{"10.77.0.0/16", "2001:db8:77::/48"} {
 		var changes []Change
 		for attribute, value := range map[string]string{"congctl": "reno", "initcwnd": "40", "initrwnd": "44",
@@ -120,14 +120,14 @@ func TestRouteRemediesGoAsTheyCame(t *testing.T) {
 			t.Errorf("%s: %s", prefix, got)
 		}
 	}
-	now := told(t, "ip route") + told(t, "ip -6 route")
+	now := run(t, "ip route") + run(t, "ip -6 route")
 	for _, want := range []string{"congctl reno", "initcwnd 40", "initrwnd 44", "rto_min", "advmss 1200", "quickack 1"} {
 		if strings.Count(now, want) != 2 {
 			t.Errorf("no %q on both in\n%s", want, now)
 		}
 	}
 	must(t)(undone(cfg))
-	if after := told(t, "ip -j route") + told(t, "ip -6 -j route show dev shape0"); after != before {
+	if after := run(t, "ip -j route") + run(t, "ip -6 -j route show dev shape0"); after != before {
 		t.Errorf("routes are\n%s, not\n%s", after, before)
 	}
 }

@@ -17,8 +17,7 @@ const (
 	regDword  = 4
 )
 
-// registryKeys are the parts of the registry that may be changed, below
-// HKEY_LOCAL_MACHINE: a plan from a file must not reach the rest.
+// registryKeys are the keys below HKEY_LOCAL_MACHINE that may be changed. A plan from a file must not reach others.
 var registryKeys = []string{
 	`SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`,
 	`SYSTEM\CurrentControlSet\Services\AFD\Parameters`,
@@ -26,8 +25,7 @@ var registryKeys = []string{
 	`SYSTEM\CurrentControlSet\Services\Class\NetTrans`,
 }
 
-// registryName splits HKEY_LOCAL_MACHINE\KEY\VALUE into the key below the root and the
-// value's name.
+// registryName splits HKEY_LOCAL_MACHINE\KEY\VALUE into the key below the root and the value's name.
 func registryName(name string) (key, value string, err error) {
 	rest, ok := strings.CutPrefix(name, `HKEY_LOCAL_MACHINE\`)
 	at := strings.LastIndexByte(rest, '\\')
@@ -46,8 +44,8 @@ func registryName(name string) (key, value string, err error) {
 	return key, value, nil
 }
 
-// registryText is a value as a .reg file writes it, so that every type can be restored
-// byte for byte: dword:0000ffff, "text", hex:01,02 or hex(7):01,02.
+// registryText returns a value in the format of .reg files, so that every type can be restored byte for byte:
+// dword:0000ffff, "text", hex:01,02 or hex(7):01,02.
 func registryText(kind uint32, data []byte) string {
 	switch {
 	case kind == regDword && len(data) == 4:
@@ -67,7 +65,7 @@ func registryText(kind uint32, data []byte) string {
 	return fmt.Sprintf("hex(%x):%s", kind, strings.Join(digits, ","))
 }
 
-// parseRegistry reads what registryText writes.
+// parseRegistry parses the format of registryText.
 func parseRegistry(text string) (kind uint32, data []byte, err error) {
 	bad := fmt.Errorf(`%.60q is not a registry value (dword:0000ffff, "text" or hex:01,02)`, text)
 	if digits, ok := strings.CutPrefix(text, "dword:"); ok {
@@ -132,7 +130,7 @@ func unquote(text string) (string, bool) {
 	return out.String(), true
 }
 
-// toUTF16 is a REG_SZ's data, its final 0 included.
+// toUTF16 returns a REG_SZ's data with its final 0.
 func toUTF16(text string) []byte {
 	var data []byte
 	for _, unit := range append(utf16.Encode([]rune(text)), 0) {
@@ -141,8 +139,7 @@ func toUTF16(text string) []byte {
 	return data
 }
 
-// fromUTF16 reads back what toUTF16 wrote; anything else, such as a missing final 0, is
-// not ok and stays bytes.
+// fromUTF16 decodes the data of toUTF16. Other data, such as without the final 0, is not ok.
 func fromUTF16(data []byte) (string, bool) {
 	if len(data)%2 != 0 {
 		return "", false
@@ -158,7 +155,7 @@ func fromUTF16(data []byte) (string, bool) {
 	return text, slices.Equal(toUTF16(text), data) && !strings.ContainsRune(text, 0)
 }
 
-// registryNormal writes a value as registryText does.
+// registryNormal returns a value in the form of registryText.
 func registryNormal(value string) string {
 	kind, data, err := parseRegistry(value)
 	if err != nil {

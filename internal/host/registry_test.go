@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRegistryValues(t *testing.T) {
+func TestParseRegistry(t *testing.T) {
 	for text, want := range map[string]struct {
 		kind uint32
 		data string
@@ -17,7 +17,7 @@ func TestRegistryValues(t *testing.T) {
 		"hex:01,ff":                      {regBinary, "\x01\xff"},
 		"hex:":                           {regBinary, ""},
 		"hex(7):61,00,00,00":             {7, "a\x00\x00\x00"},
-		"hex(1):61,00":                   {regSZ, "a\x00"}, // a string without its final 0
+		"hex(1):61,00":                   {regSZ, "a\x00"}, // a string without the final 0
 		"hex(4):01,02":                   {regDword, "\x01\x02"},
 		"hex(b):01,00,00,00,00,00,00,00": {11, "\x01\x00\x00\x00\x00\x00\x00\x00"},
 	} {
@@ -41,7 +41,7 @@ func TestRegistryValues(t *testing.T) {
 	}
 }
 
-func TestOnlyTheNetworksKeysCanBeChanged(t *testing.T) {
+func TestRegistryName_OnlyNetworkKeys(t *testing.T) {
 	const tcpip = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
 	for name, want := range map[string]string{
 		tcpip + `\TcpWindowSize`:                                           `SYSTEM\CurrentControlSet\Services\Tcpip\Parameters|TcpWindowSize`,

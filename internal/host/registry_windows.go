@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-// registryStore holds values of the registry, as .reg files write them.
+// registryStore is the store of registry values, in the format of .reg files.
 type registryStore struct{}
 
 func (registryStore) normal(value string) string { return registryNormal(value) }
@@ -45,7 +45,7 @@ func (registryStore) read(name string) (*string, error) {
 	}
 }
 
-// write makes a key that is not there. A key that undo leaves empty stays.
+// write creates a missing key. Undo leaves an empty key.
 func (registryStore) write(name string, value *string) error {
 	key, valueName, err := registryName(name)
 	if err != nil {
@@ -86,7 +86,7 @@ func deleteRegistry(key, value string) error {
 
 var regSetValueEx = windows.NewLazySystemDLL("advapi32.dll").NewProc("RegSetValueExW")
 
-// setRegistry writes any type byte for byte, which package registry does not offer.
+// setRegistry writes a value of any type byte for byte. Package registry cannot.
 func setRegistry(k registry.Key, name string, kind uint32, data []byte) error {
 	wide, err := windows.UTF16PtrFromString(name)
 	if err != nil {

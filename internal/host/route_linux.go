@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// routeStore holds single attributes of routes of the main table: "10.2.0.0/16 initcwnd",
-// "default window" (IPv4; "::/0 window" for IPv6). A route is changed by sending the
-// kernel its own message back with nothing but the metrics edited.
+// routeStore is the store of single attributes of routes of the main table: "10.2.0.0/16 initcwnd", "default window"
+// (IPv4; "::/0 window" for IPv6). It changes a route by returning the kernel's own message with other metrics.
 type routeStore struct{}
 
 // metrics are the route attributes that can be set, by RTAX_ number
@@ -100,8 +99,7 @@ func (r *route) metric(kind uint16) (attribute, bool) {
 	return attribute{}, false
 }
 
-// setMetric replaces a metric; nil data removes it and its lock. A congestion window
-// acts only when it is locked.
+// setMetric replaces a metric; nil data removes it and its lock. A congestion window has an effect only if it is locked.
 func (r *route) setMetric(kind uint16, data []byte) {
 	var kept []attribute
 	locks := uint32(0)
@@ -162,13 +160,13 @@ func encodeAttributes(all []attribute) []byte {
 	return b
 }
 
-// findRoute reads the route and the attribute that a name means. Of several routes to one
-// prefix it is the one in use: the least priority.
+// findRoute returns the route and the attribute of a name. Of several routes to one prefix it returns the one in use,
+// with the least priority.
 func findRoute(name string) (*route, uint16, error) {
 	prefixText, attributeText, _ := strings.Cut(name, " ")
 	kind, ok := metrics[attributeText]
 	if !ok {
-		return nil, 0, fmt.Errorf("%q is not a route's prefix and attribute, as in \"10.2.0.0/16 initcwnd\"", name)
+		return nil, 0, fmt.Errorf("%q is not a route's prefix and attribute, such as \"10.2.0.0/16 initcwnd\"", name)
 	}
 	if prefixText == "default" {
 		prefixText = "0.0.0.0/0"
@@ -233,9 +231,9 @@ func listRoutes(family int) ([]*route, error) {
 	return all, nil
 }
 
-// replace sends the route back to the kernel in place of the one that it describes.
+// replace replaces the kernel's route with this one.
 func (r *route) replace() error {
-	// What a dump tells and a change may not say.
+	// A dump contains attributes that a change must not have.
 	const nexthopObject = 30 // RTA_NH_ID
 	byObject := r.find(nexthopObject) != nil
 	var sent []attribute
@@ -253,7 +251,7 @@ func (r *route) replace() error {
 	header := r.header
 	binary.NativeEndian.PutUint32(header[8:],
 		binary.NativeEndian.Uint32(header[8:])&(unix.RTNH_F_ONLINK|unix.RTNH_F_PERVASIVE))
-	return acknowledged(unix.RTM_NEWROUTE, unix.NLM_F_REPLACE, append(header[:], encodeAttributes(sent)...))
+	return sendAcknowledged(unix.RTM_NEWROUTE, unix.NLM_F_REPLACE, append(header[:], encodeAttributes(sent)...))
 }
 
 func routeTo(address netip.Addr) (string, error) {

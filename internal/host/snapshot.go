@@ -4,8 +4,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-// Snapshot reads this machine's present state. What cannot be read, for want of a
-// privilege or of the feature, is named in Unread; it is never an error.
+// Snapshot reads this host's present state. Unread names the values that need a missing privilege or feature; they are
+// no error.
 func Snapshot() (*audit.Snapshot, error) {
 	s, err := snapshot()
 	if s != nil {

@@ -44,7 +44,7 @@ func snapshot() (*audit.Snapshot, error) {
 	return s, nil
 }
 
-// kernelVersion is the release that uname gives; "" where there is none.
+// kernelVersion returns uname's release, or "".
 func kernelVersion() string {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -53,7 +53,7 @@ func kernelVersion() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// readSysctls reads those that the catalog knows.
+// readSysctls reads the sysctls of the catalog.
 func readSysctls(s *audit.Snapshot) error {
 	store := sysctlStore{"/proc/sys"}
 	for _, p := range catalog.All() {
@@ -72,16 +72,16 @@ func readSysctls(s *audit.Snapshot) error {
 	return nil
 }
 
-// readConfigured reads the files of sysctl.d(5) in the order in which they are loaded:
-// by name, of equal names the one in /etc, then /run, then /usr/lib; then sysctl.conf.
+// readConfigured reads the files of sysctl.d(5) in the order of loading: by name, of equal names the one in /etc, then
+// /run, then /usr/lib; then sysctl.conf.
 func readConfigured(s *audit.Snapshot) (err error) {
 	s.Configured, err = configured("/etc/sysctl.conf", "/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d",
 		"/etc/sysctl.d")
 	return err
 }
 
-// configured are the lines about networks in the files of dirs, of which a later one's goes before
-// an earlier one's of the same name, and in the file that is read last.
+// configured returns the network settings in the files of dirs and then in last. A file replaces one of the same name in
+// an earlier directory.
 func configured(last string, dirs ...string) (all []audit.Configured, err error) {
 	byName := map[string]string{}
 	for _, dir := range dirs {
@@ -104,7 +104,7 @@ func configured(last string, dirs ...string) (all []audit.Configured, err error)
 	}
 	for _, file := range append(files, last) {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			continue // a link to /dev/null switches a file off
+			continue // a link to /dev/null disables a file
 		}
 		text, err := readText(file)
 		if err != nil {
@@ -158,14 +158,13 @@ func readMemory(s *audit.Snapshot) error {
 	return nil
 }
 
-// memoryLimit is the least memory.max of this process's cgroup and those around it; 0 is
-// none.
+// memoryLimit returns the least memory.max of this process's cgroup and its parents; 0 is none.
 func memoryLimit() int64 {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return 0
 	}
-	least := int64(0)
+	limit := int64(0)
 	for line := range strings.Lines(string(text)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
@@ -184,20 +183,19 @@ func memoryLimit() int64 {
 		}
 		for dir := parts[2]; ; dir = filepath.Dir(dir) {
 			value, err := os.ReadFile(filepath.Join(root, dir, file))
-			limit, bad := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
-			if err == nil && bad == nil && limit < math.MaxInt64/2 && (least == 0 || limit < least) {
-				least = limit
+			n, bad := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+			if err == nil && bad == nil && n < math.MaxInt64/2 && (limit == 0 || n < limit) {
+				limit = n
 			}
 			if dir == "/" || dir == "." {
 				break
 			}
 		}
 	}
-	return least
+	return limit
 }
 
-// readCounters reads those of TcpExt and of UDP's buffers that are not 0, and the softnet
-// drops.
+// readCounters reads the counters of TcpExt and of UDP's buffers that are not 0, and the softnet drops.
 func readCounters(s *audit.Snapshot) error {
 	for _, from := range []struct{ file, group, prefix string }{{"/proc/net/netstat", "TcpExt:", ""},
 		{"/proc/net/snmp", "Udp:", "Udp"}} {
@@ -231,8 +229,7 @@ func readCounters(s *audit.Snapshot) error {
 	return scanner.Err()
 }
 
-// groupCounters are a group's counters that are not 0, of a file whose lines come in pairs:
-// names, then numbers.
+// groupCounters returns a group's counters that are not 0. The text has pairs of lines: names, then numbers.
 func groupCounters(text, group string) map[string]int64 {
 	counters := map[string]int64{}
 	var names []string
@@ -254,8 +251,7 @@ func groupCounters(text, group string) map[string]int64 {
 	return counters
 }
 
-// readRoutes reads the main table's routes that carry attributes, and marks the
-// interfaces of the default routes.
+// readRoutes reads the main table's routes with attributes, and marks the interfaces of the default routes.
 func readRoutes(s *audit.Snapshot) error {
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		routes, err := listRoutes(family)
@@ -275,7 +271,7 @@ func readRoutes(s *audit.Snapshot) error {
 					prefix = "default"
 				}
 			}
-			if attributes := r.told(); len(attributes) > 0 {
+			if attributes := r.metricTexts(); len(attributes) > 0 {
 				s.Routes = append(s.Routes, audit.Route{Prefix: prefix, Attributes: attributes})
 			}
 		}
@@ -283,8 +279,8 @@ func readRoutes(s *audit.Snapshot) error {
 	return nil
 }
 
-// told is what a route says of the transfers that take it.
-func (r *route) told() map[string]string {
+// metricTexts returns a route's metrics by name.
+func (r *route) metricTexts() map[string]string {
 	all := map[string]string{}
 	for name, kind := range metrics {
 		value, ok := r.metric(kind)

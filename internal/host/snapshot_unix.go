@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-// snapshot runs the collector script, which reads the system with its own tools.
+// snapshot runs the collector script.
 func snapshot() (*audit.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

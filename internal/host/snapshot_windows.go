@@ -15,8 +15,7 @@ import (
 
 const tcpipKey = `SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
 
-// snapshot asks PowerShell, with the script that `audit --collector powershell` prints.
-// Where there is no PowerShell the registry is read all the same.
+// snapshot runs the script of `audit --collector powershell`. Without PowerShell it reads the registry.
 func snapshot() (*audit.Snapshot, error) {
 	out, err := powershell(audit.CollectPowerShell)
 	if err == nil {
@@ -58,7 +57,7 @@ func registrySnapshot(unread string) *audit.Snapshot {
 	return s
 }
 
-// readValues adds those values of a key that are there, numbers in decimal. prefix begins their names in the snapshot.
+// readValues adds the present values of a key, numbers in decimal. prefix begins their names in the snapshot.
 func readValues(s *audit.Snapshot, prefix, key string, names ...string) {
 	for _, name := range names {
 		text, err := registryStore{}.read(`HKEY_LOCAL_MACHINE\` + key + `\` + name)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	soBufLock         = 72 // SO_BUF_LOCK (5.14): which buffers setsockopt fixed
-	sendLocked        = 1
-	receiveLocked     = 2
-	mostSockets       = 20000 // looked at
-	mostSocketsListed = 200   // that have something to say
+	soBufLock        = 72 // SO_BUF_LOCK (5.14): which buffers setsockopt fixed
+	sendLocked       = 1
+	receiveLocked    = 2
+	maxSockets       = 20000 // inspected
+	maxListedSockets = 200   // in the snapshot
 )
 
-// readSockets lists the TCP sockets that waited for a window or a buffer, and those whose
-// program fixed a buffer. The latter needs the right to look into the program (root).
+// readSockets lists the TCP sockets that waited for a window or a buffer, and those with a buffer that the program set.
+// The latter need access to the program (root).
 func readSockets(s *audit.Snapshot) error {
 	if os.Geteuid() != 0 {
-		s.Unread = append(s.Unread, "sockets: other users' programs and what they fixed (needs root)")
+		s.Unread = append(s.Unread, "sockets: other users' programs and the buffers that they set (needs root)")
 	}
 	ask, err := sockdiag.Open()
 	if err != nil {
@@ -35,19 +35,19 @@ func readSockets(s *audit.Snapshot) error {
 	owners := socketOwners()
 	seen := 0
 	states := sockdiag.Of(sockdiag.Listening, sockdiag.Established)
-	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, func(told *sockdiag.Socket) {
+	return ask.Dump(states, sockdiag.AskInfo|sockdiag.AskMemory, func(found *sockdiag.Socket) {
 		seen++
-		if seen > mostSockets || len(s.Sockets) >= mostSocketsListed {
+		if seen > maxSockets || len(s.Sockets) >= maxListedSockets {
 			return
 		}
-		if entry, ok := look(told, owners); ok {
+		if entry, ok := readSocket(found, owners); ok {
 			s.Sockets = append(s.Sockets, entry)
 		}
 	})
 }
 
-// look reads what the kernel tells of one socket; ok says that there is something to tell.
-func look(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok bool) {
+// readSocket returns a socket's state for the snapshot; ok is false if it did not wait and the system sizes its buffers.
+func readSocket(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok bool) {
 	entry.Local = s.Local.String()
 	entry.RecvBytes = int64(s.Memory.ReceiveBuffer)
 	entry.SendBytes = int64(s.Memory.SendBuffer)
@@ -75,10 +75,10 @@ type owner struct {
 	pid, fd int
 }
 
-// socketOwners maps a socket's inode to a process, as far as this user may look.
+// socketOwners maps the inodes of sockets to processes, as far as this user may read them.
 func socketOwners() map[uint32]owner {
 	owners := map[uint32]owner{}
-	pids, _ := sockdiag.Processes() // without /proc nobody's socket is known
+	pids, _ := sockdiag.Processes() // without /proc no owner is known
 	var holders sockdiag.Holders
 	for _, pid := range pids {
 		if pid == os.Getpid() {
@@ -96,7 +96,7 @@ func socketOwners() map[uint32]owner {
 	return owners
 }
 
-// fixed asks the process's own socket which buffers a setsockopt fixed. It borrows the descriptor for the question.
+// fixed returns which buffers a setsockopt fixed, from a duplicate of the process's descriptor.
 func (o owner) fixed() (send, receive bool) {
 	fd, err := sockdiag.Borrow(o.pid, o.fd)
 	if err != nil {

@@ -17,11 +17,10 @@ func stores() map[Kind]store {
 		File: fileStore{PersistFile}}
 }
 
-// sysctlStore holds the sysctls of the caller's network namespace.
+// sysctlStore is the store of the sysctls of the caller's network namespace.
 type sysctlStore struct{ root string }
 
-// path is where a sysctl lives. Only the network's tree may be changed: a plan from a
-// file must not reach the rest of the kernel.
+// path returns the file of a sysctl. Only sysctls below net may be changed: a plan from a file must not reach others.
 func (s sysctlStore) path(name string) (string, error) {
 	for _, part := range strings.Split(name, ".") {
 		if part == "" || strings.ContainsFunc(part, func(r rune) bool {
@@ -70,21 +69,19 @@ func (s sysctlStore) write(name string, value *string) error {
 	return errors.Join(err, file.Close())
 }
 
-// soNetnsCookie is SO_NETNS_COOKIE (kernel 5.14): a number that no other network
-// namespace of this boot ever has.
+// soNetnsCookie is SO_NETNS_COOKIE (Linux 5.14): a number that is unique to a network namespace during a boot.
 const soNetnsCookie = 71
 
-// scope names whose settings a journal holds: the host's, or those of one network
-// namespace, which end with it.
+// scope returns "host", or the name of this network namespace. Each scope has a journal.
 func scope() string {
-	// The first network namespace alone has this file.
+	// Only the initial network namespace has this file.
 	if _, err := os.Stat("/proc/sys/net/core/netdev_max_backlog"); err == nil {
 		return "host"
 	}
 	return namespaces() + netnsID()
 }
 
-// namespaces begins the scope of every network namespace of this boot.
+// namespaces returns the prefix of the scopes of this boot's network namespaces.
 func namespaces() string {
 	boot := strings.ReplaceAll(bootID(), "-", "")
 	return "netns-" + boot[:min(8, len(boot))] + "-"
@@ -113,8 +110,8 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(text))
 })
 
-// stateDir is /var/lib/fullpipe for the host's settings and for root; else, in a network
-// namespace of an ordinary user's, the user's own.
+// stateDir returns /var/lib/fullpipe for the host's settings and for root, and the user's state directory in an
+// ordinary user's network namespace.
 func stateDir() string {
 	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
 		return dir
@@ -138,7 +135,7 @@ func firstUserNamespace() bool {
 	return err == nil && strings.Join(strings.Fields(string(text)), " ") == "0 0 4294967295"
 }
 
-// writable asks for the right to write sysctls, without writing one.
+// writable returns an error if this process may not write sysctls.
 func writable() error {
 	const path = "/proc/sys/net/ipv4/tcp_wmem"
 	if err := unix.Access(path, unix.W_OK); err != nil {

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// stores has no sysctls: fullpipe has never been run on these systems, and `plan` writes
-// what sets them.
+// stores returns none: fullpipe was never run on these systems, and `plan` writes the commands for them.
 func stores() map[Kind]store { return map[Kind]store{} }
 
 func scope() string { return "host" }
@@ -28,5 +27,5 @@ func routeTo(netip.Addr) (string, error) { return "", notSupported("settings of 
 
 func shaperTo(netip.Addr) (string, error) { return "", notSupported("a shaper") }
 
-// writable knows of nothing that a write itself would not find.
+// writable returns nil: only a write shows the missing right.
 func writable() error { return nil }

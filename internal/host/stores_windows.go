@@ -10,12 +10,12 @@ func stores() map[Kind]store {
 	return map[Kind]store{Registry: registryStore{}, NetTCP: cmdletStore{powershell}}
 }
 
-// scope is the whole host: Windows has one network stack for all.
+// scope returns "host": Windows has one network stack.
 func scope() string { return "host" }
 
 func namespaces() string { return "netns-" }
 
-// bootID is not needed: what the registry holds survives a restart.
+// bootID returns "": registry values survive a reboot.
 func bootID() string { return "" }
 
 func stateDir() string {
@@ -29,5 +29,5 @@ func routeTo(netip.Addr) (string, error) { return "", notSupported("settings of 
 
 func shaperTo(netip.Addr) (string, error) { return "", notSupported("a shaper") }
 
-// writable knows of nothing that a write itself would not find.
+// writable returns nil: only a write shows the missing right.
 func writable() error { return nil }

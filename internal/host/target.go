@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// Target is the running system as a plan knows it; version is a snapshot's, or "".
+// Target returns the running system as a plan's target; version is a snapshot's, or "".
 func Target(version string) plan.Target {
 	name := map[string]string{"windows": "windows-10", "darwin": "macos"}[runtime.GOOS]
 	if name == "" {

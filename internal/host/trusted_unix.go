@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// trusted refuses a path that others than root and this process's user own or may write.
+// trusted returns an error if others than root and this process's user own the path or may write it.
 func trusted(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func trusted(path string) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
-		return &TrustError{path, fmt.Sprintf("it belongs to user %d, who could make undo write anything", owner.Uid)}
+		return &TrustError{path, fmt.Sprintf("it belongs to user %d, so that this user could make undo write anything", owner.Uid)}
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return &TrustError{path, "it is no regular file"}
 	case info.Mode().Perm()&0o022 != 0:

@@ -19,7 +19,7 @@ func (c Config) undo(ctx context.Context, names []string) ([]Did, error) {
 	if err := c.step(stepLocked); err != nil {
 		return nil, err
 	}
-	if names, err = known(j, names); err != nil {
+	if names, err = resolveNames(j, names); err != nil {
 		return nil, err
 	}
 	var goals []goal
@@ -29,21 +29,20 @@ func (c Config) undo(ctx context.Context, names []string) ([]Did, error) {
 		}
 	}
 	if file := j.find(File, PersistFile); file != nil && len(names) > 0 && !slices.Contains(names, PersistFile) {
-		goals = append(goals, goal{*file, without(file, names)})
+		goals = append(goals, goal{*file, withoutNames(file, names)})
 	}
-	return c.takeBack(ctx, j, goals)
+	return c.restoreAll(ctx, j, goals)
 }
 
-// without is what is left of the file of Persist without some names: what was there
-// before, when none of ours is left.
-func without(file *Record, names []string) *string {
+// withoutNames returns the file of Persist without some names. It returns the original file if no line of ours is left.
+func withoutNames(file *Record, names []string) *string {
 	if file.New == nil {
 		return file.Old
 	}
 	ours := false
 	var kept []string
 	for _, line := range strings.Split(*file.New, "\n") {
-		name := lineOf(line)
+		name := sysctlOf(line)
 		if name != "" && slices.Contains(names, name) {
 			continue
 		}
@@ -68,25 +67,25 @@ func (c Config) revert(ctx context.Context, applied []Did) ([]Did, error) {
 		if d.Outcome != Changed {
 			continue
 		}
-		if r := j.find(d.Kind, d.Name); r != nil && same(r.New, d.New) {
+		if r := j.find(d.Kind, d.Name); r != nil && equal(r.New, d.New) {
 			goals = append(goals, goal{*r, d.Old})
 		} else {
 			goals = append(goals, goal{Record{Kind: d.Kind, Name: d.Name, Old: d.Old, Was: d.Old, New: d.New, Made: true,
 				Boot: bootID()}, d.Old})
 		}
 	}
-	return c.takeBack(ctx, j, goals)
+	return c.restoreAll(ctx, j, goals)
 }
 
-// goal is a record and the value that its name shall have again.
+// goal is a record and the value to restore.
 type goal struct {
 	Record
 	to *string
 }
 
-// takeBack gives each value that is still ours its goal. The journal keeps a record
-// until its value is restored: a crash in between leaves it to the next undo.
-func (c Config) takeBack(ctx context.Context, j *journal, goals []goal) ([]Did, error) {
+// restoreAll restores each value that is still ours. The journal keeps a record until its value is restored, so that the
+// next undo continues after a crash.
+func (c Config) restoreAll(ctx context.Context, j *journal, goals []goal) ([]Did, error) {
 	var dids []Did
 	var failed error
 	for _, g := range goals {
@@ -95,13 +94,13 @@ func (c Config) takeBack(ctx context.Context, j *journal, goals []goal) ([]Did, 
 			break
 		}
 		d := Did{Kind: g.Kind, Name: g.Name, New: g.to}
-		if err := c.takeOneBack(&d, g); err != nil {
+		if err := c.restoreOne(&d, g); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Name, err))
 		}
 		dids = append(dids, d)
 		switch d.Outcome {
 		case Restored, Unchanged, Gone:
-			if r := j.find(g.Kind, g.Name); r != nil && !same(g.to, r.Old) {
+			if r := j.find(g.Kind, g.Name); r != nil && !equal(g.to, r.Old) {
 				r.New = g.to
 				r.Was = g.to
 				r.Made = true
@@ -115,15 +114,15 @@ func (c Config) takeBack(ctx context.Context, j *journal, goals []goal) ([]Did, 
 	}
 	if len(goals) > 0 {
 		if err := j.save(); err != nil {
-			// Every record that is still there names a value that is already as it was:
-			// the next undo finds it unchanged and tries to write the journal again.
+			// The remaining records name values that are already restored: the next undo finds them unchanged and writes
+			// the journal again.
 			failed = errors.Join(failed, err)
 		}
 	}
 	return dids, failed
 }
 
-func (c Config) takeOneBack(d *Did, g goal) error {
+func (c Config) restoreOne(d *Did, g goal) error {
 	d.Outcome = Refused
 	s, err := c.store(g.Kind)
 	if err != nil {
@@ -137,7 +136,7 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 	}
 	d.Old = current
 	d.Took = current
-	switch c.is(g.Record, current) {
+	switch c.stateOf(g.Record, current) {
 	case "not-made":
 		d.Outcome = Unchanged
 		return nil
@@ -145,7 +144,7 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 		d.Outcome = Gone
 		return nil
 	case "changed":
-		if same(current, g.to) {
+		if equal(current, g.to) {
 			d.Outcome = Unchanged
 			return nil
 		}
@@ -153,14 +152,14 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 		d.Outcome = Conflict
 		return nil
 	}
-	if same(current, g.to) {
+	if equal(current, g.to) {
 		d.Outcome = Unchanged
 		return nil
 	}
 	if err := c.put(d, g.to); err != nil {
 		return err
 	}
-	if !same(d.Took, g.to) {
+	if !equal(d.Took, g.to) {
 		d.Found = d.Took
 		d.Outcome = Clipped
 		return fmt.Errorf("%w: it is %s, not %s", ErrRefused, Text(d.Took), Text(g.to))
@@ -169,17 +168,17 @@ func (c Config) takeOneBack(d *Did, g goal) error {
 	return nil
 }
 
-// is says what a present value means for a record; the words are State.Is.
-func (c Config) is(r Record, current *string) string {
+// stateOf compares a present value with a record. It returns a word of State.Is.
+func (c Config) stateOf(r Record, current *string) string {
 	switch {
-	case same(current, r.New) && r.Made:
+	case equal(current, r.New) && r.Made:
 		return "ours"
-	case same(current, r.New):
+	case equal(current, r.New):
 		return "interrupted"
-	case !r.Made && same(current, r.Was) && same(r.Was, r.Old):
+	case !r.Made && equal(current, r.Was) && equal(r.Was, r.Old):
 		return "not-made"
-	case !r.Made && same(current, r.Was):
-		return "ours" // an earlier change of ours, under one that was never made
+	case !r.Made && equal(current, r.Was):
+		return "ours" // an earlier change of ours, before one that was never made
 	case r.Boot != bootID() && (r.Kind == Sysctl || r.Kind == Route || r.Kind == Qdisc):
 		return "gone"
 	}
@@ -196,7 +195,7 @@ func (c Config) status() ([]State, error) {
 		state := State{JournalEntry: r, Is: "unreadable"}
 		if s, err := c.store(r.Kind); err == nil {
 			if value, err := s.read(r.Name); err == nil {
-				state.Is = c.is(r, value)
+				state.Is = c.stateOf(r, value)
 				state.Now = value
 			}
 		}
@@ -210,24 +209,24 @@ func (c Config) forget(names []string) error {
 	if err != nil {
 		return err
 	}
-	if names, err = known(j, names); err != nil {
+	if names, err = resolveNames(j, names); err != nil {
 		return err
 	}
 	j.Records = slices.DeleteFunc(j.Records, func(r Record) bool { return slices.Contains(names, r.Name) })
 	return j.save()
 }
 
-// notOurs says that a name is none of those that were changed.
-type notOurs struct{ name string }
+// unknownNameError is a name that fullpipe did not change.
+type unknownNameError struct{ name string }
 
-func (e *notOurs) Error() string { return e.name + " was not changed by fullpipe" }
+func (e *unknownNameError) Error() string { return e.name + " was not changed by fullpipe" }
 
-// Try says where the names are.
-func (e *notOurs) Try() string { return "fullpipe status lists what was" }
+// Try returns the command that lists the names.
+func (e *unknownNameError) Try() string { return "fullpipe status lists the changed settings" }
 
-// known gives the journal's names for what was named, whole or by the end after a dot or a
-// separator of registry keys, and refuses what it does not have or has twice.
-func known(j *journal, names []string) (full []string, err error) {
+// resolveNames returns the journal's names for complete names or their last parts, after a dot or a backslash. Unknown
+// and ambiguous names are errors.
+func resolveNames(j *journal, names []string) (full []string, err error) {
 	for _, name := range names {
 		var found []string
 		for _, r := range j.Records {
@@ -243,7 +242,7 @@ func known(j *journal, names []string) (full []string, err error) {
 		found = slices.Compact(found)
 		switch len(found) {
 		case 0:
-			return nil, &notOurs{name}
+			return nil, &unknownNameError{name}
 		case 1:
 			full = append(full, found[0])
 		default:

@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-func TestRouteAttributes(t *testing.T) {
+func TestRouteStore_Attributes(t *testing.T) {
 	cfg := config(t)
 	ip := func(args ...string) string {
 		out, err := exec.Command("ip", args...).CombinedOutput()
@@ -56,7 +56,7 @@ func TestRouteAttributes(t *testing.T) {
 	}
 }
 
-func TestSnapshotOfThisNamespace(t *testing.T) {
+func TestSnapshot_ThisNamespace(t *testing.T) {
 	ip := exec.Command("ip", "link", "add", "dev", "up0", "mtu", "1400", "txqueuelen", "50", "type", "veth", "peer",
 		"name", "up1")
 	if out, err := ip.CombinedOutput(); err != nil {
@@ -109,7 +109,7 @@ func TestSnapshotOfThisNamespace(t *testing.T) {
 	}
 }
 
-// listen holds a listener with a receive buffer of 40,000 bytes until it is killed.
+// listen keeps a listener with a receive buffer of 40,000 bytes open until it is killed.
 func listen() int {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -126,7 +126,7 @@ func listen() int {
 	}
 }
 
-func TestOtherNamespacesValues(t *testing.T) {
+func TestSnapshot_OtherNamespaces(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	other := exec.Command("/proc/self/exe")
 	other.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
@@ -161,7 +161,7 @@ func TestOtherNamespacesValues(t *testing.T) {
 	}
 }
 
-func TestScopesAreApart(t *testing.T) {
+func TestScope(t *testing.T) {
 	if scope() == "host" {
 		t.Fatal("a namespace calls itself the host")
 	}
@@ -180,7 +180,7 @@ func FuzzAttributes(f *testing.F) {
 	})
 }
 
-func TestChangesOnlyRaise(t *testing.T) {
+func TestRaised(t *testing.T) {
 	put(t, rmem, "8192 262144 99999999")
 	t.Cleanup(func() { put(t, rmem, "4096 131072 6291456") })
 	settings := []plan.Setting{
@@ -210,20 +210,20 @@ func TestChangesOnlyRaise(t *testing.T) {
 	}
 }
 
-func TestUndoOfOneNameLeavesTheOthersPersistent(t *testing.T) {
+func TestWithoutNames(t *testing.T) {
 	theirs, ours := "# theirs\nnet.core.somaxconn = 4096\n", "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n"+
 		wmem+" = 4 5 6\n"
 	file := &Record{Kind: File, Name: PersistFile, Old: &theirs, New: &ours}
-	if got := without(file, []string{wmem}); *got != "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n" {
+	if got := withoutNames(file, []string{wmem}); *got != "# theirs\nnet.core.somaxconn = 4096\n"+rmem+" = 1 2 3\n" {
 		t.Errorf("without %s: %q", wmem, *got)
 	}
-	if got := without(file, []string{wmem, rmem}); got != &theirs {
+	if got := withoutNames(file, []string{wmem, rmem}); got != &theirs {
 		t.Errorf("without both: %q", Text(got))
 	}
 	file.Old = nil
 	alone := "# Written by fullpipe\n" + wmem + " = 4 5 6\n"
 	file.New = &alone
-	if got := without(file, []string{wmem}); got != nil {
+	if got := withoutNames(file, []string{wmem}); got != nil {
 		t.Errorf("the file was ours alone: %q", Text(got))
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// look reads what each change would replace, decides what it becomes and marks those that
-// hold already. Apply calls it under the lock.
-func (c Config) look(changes []Change) ([]Did, error) {
+// preview reads the values that the changes would replace, computes the new ones, and marks changes that are already
+// made. Apply calls it under the lock.
+func (c Config) preview(changes []Change) ([]Did, error) {
 	dids := make([]Did, 0, len(changes))
 	for i, change := range changes {
 		if slices.ContainsFunc(changes[:i], func(o Change) bool { return o.Kind == change.Kind && o.Name == change.Name }) {
@@ -38,7 +38,7 @@ func (c Config) look(changes []Change) ([]Did, error) {
 			value = &normal
 		}
 		did := Did{Kind: change.Kind, Name: change.Name, Old: old, New: value, Took: old}
-		if same(old, value) {
+		if equal(old, value) {
 			did.Outcome = Unchanged
 		}
 		dids = append(dids, did)
@@ -46,38 +46,38 @@ func (c Config) look(changes []Change) ([]Did, error) {
 	return dids, nil
 }
 
-// raised is the present value with each number that is below the asked one raised to it.
+// raised returns the present value with each number raised to at least the requested one.
 func raised(change Change, old *string) (*string, error) {
 	if change.Value == nil {
-		return nil, fmt.Errorf("%s: nothing says what to raise it to", change.Name)
+		return nil, fmt.Errorf("%s: no value to raise it to", change.Name)
 	}
 	if old == nil {
 		return change.Value, nil
 	}
-	has := strings.Fields(*old)
-	wants := strings.Fields(*change.Value)
-	if len(has) != len(wants) {
-		return nil, fmt.Errorf("%s is %q and shall be %q: not as many numbers", change.Name, *old, *change.Value)
+	numbers := strings.Fields(*old)
+	wanted := strings.Fields(*change.Value)
+	if len(numbers) != len(wanted) {
+		return nil, fmt.Errorf("%s is %q and cannot become %q: another count of numbers", change.Name, *old, *change.Value)
 	}
-	for i := range has {
-		now, err := strconv.ParseInt(has[i], 10, 64)
+	for i := range numbers {
+		now, err := strconv.ParseInt(numbers[i], 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%s is %q: %w", change.Name, *old, err)
 		}
-		least, err := strconv.ParseInt(wants[i], 10, 64)
+		minimum, err := strconv.ParseInt(wanted[i], 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", change.Name, err)
 		}
-		if now < least {
-			has[i] = wants[i]
+		if now < minimum {
+			numbers[i] = wanted[i]
 		}
 	}
-	value := strings.Join(has, " ")
+	value := strings.Join(numbers, " ")
 	return &value, nil
 }
 
-// persistent is a file of sysctl.d(5) with a line for each sysctl of dids in place of the
-// lines that it has for them. What else the file holds stays.
+// persistent returns a file of sysctl.d(5) with a line for each sysctl of dids, in place of its lines for them. Its
+// other lines stay.
 func persistent(old *string, dids []Did) (*string, error) {
 	lines := []string{"# Written by fullpipe; fullpipe undo takes it back."}
 	if old != nil && strings.TrimSpace(*old) != "" {
@@ -90,16 +90,16 @@ func persistent(old *string, dids []Did) (*string, error) {
 		if strings.ContainsAny(*d.New, "\n\r") {
 			return nil, &UnsettableError{d.Name, fmt.Sprintf("%q is more than one line", *d.New)}
 		}
-		lines = slices.DeleteFunc(lines, func(line string) bool { return lineOf(line) == d.Name })
+		lines = slices.DeleteFunc(lines, func(line string) bool { return sysctlOf(line) == d.Name })
 		lines = append(lines, d.Name+" = "+*d.New)
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	return &text, nil
 }
 
-// lineOf is the sysctl that a line of sysctl.d(5) sets; "" for a comment. A leading "-"
-// asks to ignore errors, and slashes may stand for dots.
-func lineOf(line string) string {
+// sysctlOf returns the sysctl that a line of sysctl.d(5) sets; "" for a comment. A leading "-" means to ignore errors,
+// and slashes may replace dots.
+func sysctlOf(line string) string {
 	name, _, set := strings.Cut(line, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "-")
 	if !set || strings.HasPrefix(name, "#") || strings.HasPrefix(name, ";") {
@@ -111,7 +111,7 @@ func lineOf(line string) string {
 	return strings.TrimSpace(name)
 }
 
-// MovedError says that the host is no longer as it was shown to the person who agreed.
+// MovedError reports that a setting changed after a person confirmed the change.
 type MovedError struct {
 	Name       string
 	Shown, Now *string // the value that would be replaced
@@ -122,11 +122,11 @@ func (e *MovedError) Error() string {
 		e.Name, Text(e.Shown), Text(e.Now))
 }
 
-// Try says what to do.
-func (e *MovedError) Try() string { return "run it again: it shows what holds now" }
+// Try returns the remedy.
+func (e *MovedError) Try() string { return "run it again: it shows the present values" }
 
-// Agreed holds what Apply would change now against what a person was shown: a MovedError
-// when it is not the same. A file of Persist is agreed to by its sysctls.
+// Agreed compares the pending changes with those that a person confirmed. It returns a MovedError for a difference. The
+// file of Persist is confirmed with its sysctls.
 func Agreed(shown, now []Did) error {
 	for _, d := range now {
 		if d.Outcome == Unchanged || d.Kind == File {
@@ -136,15 +136,14 @@ func Agreed(shown, now []Did) error {
 		if at < 0 {
 			return &MovedError{d.Name, nil, d.Old}
 		}
-		if s := shown[at]; !same(s.Old, d.Old) || !same(s.New, d.New) {
+		if s := shown[at]; !equal(s.Old, d.Old) || !equal(s.New, d.New) {
 			return &MovedError{d.Name, s.Old, d.Old}
 		}
 	}
 	return nil
 }
 
-// BufferBytes is what one connection with full buffers takes of the host's memory by those
-// of dids that change a buffer's maximum.
+// BufferBytes returns the memory of one connection with full buffers after the changes of buffers' maxima.
 func BufferBytes(dids []Did) int64 {
 	var send, receive int64
 	for _, d := range dids {
