@@ -1,25 +1,22 @@
 // Package autobuf gives a program's TCP connections the buffers that their paths need.
 //
-// A TCP connection fills its path only while a bandwidth-delay product of data is in
-// flight, and the send buffer on one side and the receive buffer on the other bound
-// that. Systems size both by themselves, up to a ceiling; today that is good enough for
-// most paths and autobuf then changes nothing. Where a path needs more than the ceiling,
-// autobuf asks for it with SO_SNDBUF and SO_RCVBUF, before connect or listen if the path
-// is stated and on the living connection if it is not, as far as the system allows
-// (Linux: net.core.wmem_max and rmem_max).
+// A TCP connection fills its path only with a bandwidth-delay product of data in flight. The sender's send buffer and
+// the receiver's receive buffer limit that. Systems size both automatically up to a maximum, which is enough for most
+// paths: autobuf then changes nothing. For a path that needs more, autobuf sets SO_SNDBUF and SO_RCVBUF up to the
+// system's limits (Linux: net.core.wmem_max and rmem_max): before connect or listen for a stated path, otherwise while
+// the connection runs.
 //
 // Use a Dialer in place of net.Dialer and a ListenConfig in place of net.ListenConfig:
 //
 //	d := autobuf.Dialer{Config: autobuf.Config{Path: autobuf.Path{Bps: 1e9, RTT: 100 * time.Millisecond}}}
 //	conn, err := d.DialContext(ctx, "tcp", "backup.example.net:9000")
 //
-// The connections are *net.TCPConn, so sendfile and splice go on working and no byte
-// passes through this package. What the path is need not be known: with the zero Config
-// a connection that outgrows the system's automatic buffers is noticed from the kernel's
-// own account (TCP_INFO) and given more while it runs.
+// The connections are *net.TCPConn: sendfile and splice work, and no byte passes through this package. The path need not
+// be known. With the zero Config, autobuf reads TCP_INFO and enlarges the buffers of connections that need more than the
+// automatic ones.
 //
-// What is gained over net.Dialer, and that nothing is lost where the automatic buffers are
-// enough, is measured by TestBankAutobuf in bench; docs/benchmarks.md has the figures.
+// TestBankAutobuf in bench measures the gain over net.Dialer, and checks that nothing is lost on paths for which
+// automatic buffers are enough. docs/benchmarks.md has the figures.
 package autobuf
 
 import (
@@ -35,16 +32,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// Path is what connections have to fill. The zero Path is learnt from each connection.
+// Path is the path that connections have to fill. autobuf estimates the zero Path from each connection.
 type Path struct {
-	// Bps is the rate of the path's narrowest link in bit/s.
+	// Bps is the bottleneck's rate in bit/s.
 	Bps float64
-	// RTT is the least round-trip time.
+	// RTT is the minimum round-trip time.
 	RTT time.Duration
 }
 
-// Window is the bandwidth-delay product in bytes and a quarter more, for jitter and for
-// acknowledgements that come in bunches; 0 when the path is not stated.
+// Window returns 1.25 times the bandwidth-delay product in bytes, because of jitter and aggregated ACKs. It is 0 if the
+// path is not stated.
 func (p Path) Window() int {
 	w := 1.25 * p.Bps / 8 * p.RTT.Seconds()
 	if !(w > 0) {
@@ -53,33 +50,30 @@ func (p Path) Window() int {
 	return int(min(w, math.MaxInt32/2))
 }
 
-// Config says how connections are sized. The zero Config learns each path and asks for
-// no more than any program may.
+// Config sets the sizing of buffers. The zero Config estimates each path and needs no privilege.
 type Config struct {
 	Path Path
-	// Budget bounds the buffers of all connections that share it; nil is no bound.
+	// Budget limits the buffers of all connections that share it; nil is no limit.
 	Budget *Budget
-	// Force passes the system's ceilings on SO_SNDBUF and SO_RCVBUF. Linux only, needs
-	// CAP_NET_ADMIN; without it the ceilings hold.
+	// Force exceeds the system's limits of SO_SNDBUF and SO_RCVBUF. It needs Linux and CAP_NET_ADMIN; otherwise the
+	// limits apply.
 	Force bool
-	// Unsent is how long data may wait unsent in a send buffer at the connection's
-	// present rate (TCP_NOTSENT_LOWAT; Linux and macOS): it keeps a large buffer from
-	// becoming a queue that new data stands behind. 0 is 50 ms, below 0 no bound.
+	// Unsent limits the unsent data in the send buffer to this time at the connection's rate (TCP_NOTSENT_LOWAT; Linux
+	// and macOS). It prevents a long queue in a large buffer. 0 is 50 ms, a negative value no limit.
 	Unsent time.Duration
-	// Logger, when not nil, is told at level Debug of every change to a connection.
+	// Logger, if not nil, receives every change of a connection at level Debug.
 	Logger *slog.Logger
 }
 
-// Dialer connects as net.Dialer does, with buffers that fit the path. Its connections
-// have to be closed: one that is only forgotten is not found by the garbage collector
-// while it is looked after.
+// Dialer connects as net.Dialer does, with buffers that fit the path. Its connections must be closed: while autobuf
+// follows one, the garbage collector does not collect it.
 type Dialer struct {
 	Config
-	// Net is the dialer underneath. Its Control functions are called after autobuf's.
+	// Net is the underlying dialer. Its Control functions are called after autobuf's.
 	Net net.Dialer
 }
 
-// ErrBudget is answered when a Budget has not enough left for another connection.
+// ErrBudget is the error of a connection for which a Budget has too little left.
 var ErrBudget = errors.New("autobuf: the memory budget is used up")
 
 // Dial connects with a background context.
@@ -87,8 +81,8 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to the address. On a TCP network the connection is a
-// *net.TCPConn; others are net.Dialer's business alone.
+// DialContext connects to the address. On a TCP network the connection is a *net.TCPConn; net.Dialer alone handles other
+// networks.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return d.Net.DialContext(ctx, network, address)
@@ -98,15 +92,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return nil, err
 	}
 	n := d.Net
-	before := d.Net.ControlContext
-	plain := d.Net.Control
+	controlContext := d.Net.ControlContext
+	control := d.Net.Control
 	n.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
 		t.prepare(c)
 		switch {
-		case before != nil:
-			return before(ctx, network, address, c)
-		case plain != nil:
-			return plain(network, address, c)
+		case controlContext != nil:
+			return controlContext(ctx, network, address, c)
+		case control != nil:
+			return control(network, address, c)
 		}
 		return nil
 	}
@@ -122,15 +116,13 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 // ListenConfig listens as net.ListenConfig does, with buffers that fit the path.
 type ListenConfig struct {
 	Config
-	// Net is the configuration underneath. Its Control function is called after
-	// autobuf's.
+	// Net is the underlying configuration. Its Control function is called after autobuf's.
 	Net net.ListenConfig
 }
 
-// Listen listens on the address. The window scale of the connections is settled by the
-// listener, so a receive buffer beyond the system's automatic sizing needs a stated
-// Path. Multipath TCP is off. Connections that the Budget has no room for are closed
-// as they are accepted, and Accept answers ErrBudget as a temporary error.
+// Listen listens on the address. The listener fixes the window scale of its connections, so a receive buffer larger than
+// the automatic one needs a stated Path. Multipath TCP is off. If the Budget has too little left for a connection,
+// Accept closes it and returns ErrBudget as a temporary error.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return lc.Net.Listen(ctx, network, address)
@@ -138,7 +130,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	n := lc.Net
 	n.SetMultipathTCP(false)
 	n.Control = func(network, address string, c syscall.RawConn) error {
-		// What a listener has, its connections inherit; they are charged when accepted.
+		// Connections inherit the listener's buffers; the budget is charged when they are accepted.
 		unbounded := lc.Config
 		unbounded.Budget = nil
 		if t, err := unbounded.plan(); err == nil {
@@ -178,7 +170,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// refused is a connection that was not taken; servers go on accepting after it.
+// refused is the error of a connection that was not accepted. It is temporary, so that servers continue to accept.
 type refused struct{ error }
 
 func (refused) Timeout() bool   { return false }
@@ -193,20 +185,20 @@ func rawConn(c net.Conn) (syscall.RawConn, error) {
 	return sc.SyscallConn()
 }
 
-// plan decides on a connection's buffers before it is there, and charges the budget.
+// plan returns the buffers of a new connection, and charges the budget.
 func (cfg Config) plan() (*tuner, error) {
 	limits, err := socket.ReadCeilings()
 	t := &tuner{cfg: cfg, limits: limits, known: err == nil}
 	if !t.known {
-		return t, nil // nothing is known of this system's sizing: it is left alone
+		return t, nil // this system's automatic sizing is unknown: change nothing
 	}
 	if cfg.Force {
-		t.limits.Send = forced
-		t.limits.Receive = forced
+		t.limits.Send = forcedMax
+		t.limits.Receive = forcedMax
 	}
 	window := cfg.Path.Window()
-	t.send = half{granted: t.limits.AutoSend, fixed: fixed(window, t.limits.AutoSend, t.limits.Send, t.limits.Factor)}
-	t.receive = half{granted: t.limits.AutoReceive, fixed: fixed(window, t.limits.AutoReceive, t.limits.Receive,
+	t.send = buffer{granted: t.limits.AutoSend, fixed: fixedSize(window, t.limits.AutoSend, t.limits.Send, t.limits.Factor)}
+	t.receive = buffer{granted: t.limits.AutoReceive, fixed: fixedSize(window, t.limits.AutoReceive, t.limits.Receive,
 		t.limits.Factor)}
 	if err := t.charge(); err != nil {
 		return nil, err

@@ -16,11 +16,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-func TestFixed(t *testing.T) {
+func TestFixedSize(t *testing.T) {
 	const kb, mb = 1 << 10, 1 << 20
 	for _, tt := range []struct {
-		name                          string
-		window, automatic, most, want int
+		name                           string
+		window, automatic, limit, want int
 	}{
 		{"not stated", 0, 4 * mb, 8 * mb, 0},
 		{"automatic reaches it", 2 * mb, 4 * mb, 8 * mb, 0},
@@ -29,13 +29,13 @@ func TestFixed(t *testing.T) {
 		{"Debian 12: a request gets less than automatic", 9 * mb, 4 * mb, 416 * kb, 0},
 		{"automatic is off", 100 * kb, 0, 416 * kb, 100 * kb},
 	} {
-		if got := fixed(tt.window, tt.automatic, tt.most, 2); got != tt.want {
-			t.Errorf("%s: fixed(%d, %d, %d) = %d, want %d", tt.name, tt.window, tt.automatic, tt.most, got, tt.want)
+		if got := fixedSize(tt.window, tt.automatic, tt.limit, 2); got != tt.want {
+			t.Errorf("%s: fixedSize(%d, %d, %d) = %d, want %d", tt.name, tt.window, tt.automatic, tt.limit, got, tt.want)
 		}
 	}
 }
 
-func TestOutgrown(t *testing.T) {
+func TestTooSmall(t *testing.T) {
 	for _, tt := range []struct {
 		name                   string
 		fixed                  int
@@ -43,19 +43,19 @@ func TestOutgrown(t *testing.T) {
 		want                   bool
 	}{
 		{"automatic still grows", 0, 1 << 30, 1 << 20, 4 << 20, false},
-		{"automatic is at its end", 0, 2 << 20, 4 << 20, 4 << 20, true},
-		{"automatic is at its end and enough", 0, 1 << 20, 4 << 20, 4 << 20, false},
+		{"automatic is at its maximum", 0, 2 << 20, 4 << 20, 4 << 20, true},
+		{"automatic is at its maximum and enough", 0, 1 << 20, 4 << 20, 4 << 20, false},
 		{"fixed and too small", 32 << 10, 64 << 10, 64 << 10, 4 << 20, true},
 		{"fixed and enough", 32 << 10, 20 << 10, 64 << 10, 4 << 20, false},
 	} {
-		h := half{fixed: tt.fixed}
-		if got := h.outgrown(tt.useful, tt.now, tt.automatic, 2); got != tt.want {
+		b := buffer{fixed: tt.fixed}
+		if got := b.tooSmall(tt.useful, tt.now, tt.automatic, 2); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
 }
 
-func TestWindow(t *testing.T) {
+func TestPath_Window(t *testing.T) {
 	for path, want := range map[Path]int{
 		{}:                                     0,
 		{Bps: 1e9}:                             0,
@@ -70,7 +70,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestBudgetIsNeverPassed(t *testing.T) {
+func TestBudget_NeverExceeded(t *testing.T) {
 	b := NewBudget(10 << 20)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -82,7 +82,7 @@ func TestBudgetIsNeverPassed(t *testing.T) {
 				if in := b.InUse(); in > 10<<20 || got != 0 && got < 64<<10 {
 					t.Errorf("worker %d: took %d, %d in use", i, got, in)
 				}
-				b.give(got)
+				b.release(got)
 			}
 		}()
 	}
@@ -92,7 +92,7 @@ func TestBudgetIsNeverPassed(t *testing.T) {
 	}
 }
 
-// ceilings returns the kernel's limits of buffers. Other systems' are not known.
+// ceilings returns the kernel's limits of buffers.
 func ceilings(t *testing.T) socket.Ceilings {
 	t.Helper()
 	testenv.Need(t, testenv.Linux)
@@ -126,7 +126,7 @@ func granted(t *testing.T, c net.Conn) (send, receive int) {
 	return send, receive
 }
 
-func TestBuffersAreThereBeforeTheHandshake(t *testing.T) {
+func TestDialer_BuffersBeforeHandshake(t *testing.T) {
 	limits := ceilings(t)
 	path := Path{Bps: 10e9, RTT: 100 * time.Millisecond} // 156 MB
 	force := os.Geteuid() == 0
@@ -149,7 +149,7 @@ func TestBuffersAreThereBeforeTheHandshake(t *testing.T) {
 		send, receive := granted(t, conn)
 		want := func(now, automatic, most int) int {
 			if force {
-				most = forced
+				most = forcedMax
 			}
 			if most <= automatic {
 				return now // automatic
@@ -163,7 +163,7 @@ func TestBuffersAreThereBeforeTheHandshake(t *testing.T) {
 	}
 }
 
-func TestTheZeroConfigChangesNothing(t *testing.T) {
+func TestDialer_ZeroConfig(t *testing.T) {
 	ceilings(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -187,8 +187,8 @@ func TestTheZeroConfigChangesNothing(t *testing.T) {
 	}
 }
 
-// TestConnectionsShareABudget runs in a bubble: sockets are real, and the tuners look at them by its clock.
-func TestConnectionsShareABudget(t *testing.T) {
+// TestBudget_Shared runs in a synctest bubble: sockets are real, and the tuners sample by its clock.
+func TestBudget_Shared(t *testing.T) {
 	ceilings(t)
 	synctest.Test(t, shareABudget)
 }
@@ -250,14 +250,14 @@ func shareABudget(t *testing.T) {
 	for c := range accepted {
 		c.Close()
 	}
-	time.Sleep(longestLook)
+	time.Sleep(maxInterval)
 	synctest.Wait()
 	if clients.InUse()+server.InUse() > 0 {
-		t.Errorf("%d and %d still charged %v after all were closed", clients.InUse(), server.InUse(), longestLook)
+		t.Errorf("%d and %d still charged %v after all were closed", clients.InUse(), server.InUse(), maxInterval)
 	}
 }
 
-func TestFailedDialsCostNothing(t *testing.T) {
+func TestBudget_FailedDials(t *testing.T) {
 	ceilings(t)
 	b := NewBudget(1 << 20)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(testenv.FreePort(t, 1)))
@@ -271,7 +271,7 @@ func TestFailedDialsCostNothing(t *testing.T) {
 	}
 }
 
-func TestOtherNetworksPassThrough(t *testing.T) {
+func TestListenConfig_OtherNetworks(t *testing.T) {
 	path := t.TempDir() + "/s"
 	var lc ListenConfig
 	l, err := lc.Listen(context.Background(), "unix", path)

@@ -2,11 +2,9 @@ package autobuf
 
 import "sync"
 
-// Budget is memory that connections share for their buffers. Each connection is charged
-// what its buffers may grow to, so that the sum never passes the budget: while there is
-// room, the system's automatic sizing is left alone; when it gets tight, new connections
-// get smaller, fixed buffers. A Budget may be used from several goroutines and by
-// several Dialers and ListenConfigs.
+// Budget is memory that connections share for their buffers. It is charged with the largest size that each connection's
+// buffers can reach, so that the sum never exceeds it. While enough is left, buffers stay automatic; then new connections
+// get smaller, fixed buffers. Several goroutines, Dialers and ListenConfigs may use a Budget.
 type Budget struct {
 	total int
 
@@ -14,32 +12,32 @@ type Budget struct {
 	used int
 }
 
-// NewBudget makes a budget of so many bytes.
+// NewBudget returns a Budget of a number of bytes.
 func NewBudget(bytes int) *Budget { return &Budget{total: bytes} }
 
-// InUse is what the living connections are charged, in bytes. A connection's charge is
-// returned within a second or so after it was closed.
+// InUse returns the bytes charged for open connections. A closed connection's charge returns within about 1 s.
 func (b *Budget) InUse() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// take gives want, or half of what is free if that is less, but not less than least; 0
-// when not even that is free.
-func (b *Budget) take(want, least int) int {
+// take charges want bytes, or half of the free bytes if that is less, but at least minimum. It returns 0 if fewer than
+// minimum are free.
+func (b *Budget) take(want, minimum int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := b.total - b.used
-	if free < least {
+	if free < minimum {
 		return 0
 	}
-	given := min(want, max(least, free/2))
+	given := min(want, max(minimum, free/2))
 	b.used += given
 	return given
 }
 
-func (b *Budget) give(bytes int) {
+// release returns bytes.
+func (b *Budget) release(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= bytes

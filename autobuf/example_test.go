@@ -12,8 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/autobuf"
 )
 
-// A backup over a line of 1 Gbit/s to the other side of an ocean: the path is known, so
-// the buffers are there before the handshake.
+// A backup over a path of 1 Gbit/s and 100 ms. The path is known, so the buffers are set before the handshake.
 func ExampleDialer() {
 	d := autobuf.Dialer{Config: autobuf.Config{Path: autobuf.Path{Bps: 1e9, RTT: 100 * time.Millisecond}}}
 	conn, err := d.Dial("tcp", "backup.example.net:9000")
@@ -25,8 +24,7 @@ func ExampleDialer() {
 	_, _ = io.WriteString(conn, "hello")
 }
 
-// A server whose clients' paths are not known: each is learnt, and all of them together
-// hold at most 1 GiB.
+// A server with clients on unknown paths. All connections together use at most 1 GiB.
 func ExampleListenConfig() {
 	lc := autobuf.ListenConfig{Config: autobuf.Config{Budget: autobuf.NewBudget(1 << 30)}}
 	l, err := lc.Listen(context.Background(), "tcp", ":9000")
@@ -37,7 +35,7 @@ func ExampleListenConfig() {
 	_ = http.Serve(l, http.FileServer(http.Dir("/srv")))
 }
 
-// An HTTP client takes the dialer in its transport.
+// An HTTP client uses the dialer in its transport.
 func ExampleDialer_DialContext() {
 	d := autobuf.Dialer{Net: net.Dialer{Timeout: 10 * time.Second}}
 	client := http.Client{Transport: &http.Transport{DialContext: d.DialContext}}

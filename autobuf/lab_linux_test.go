@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// order is what a program in the lab is told to do, and outcome what it has to say.
+// order is the task of a program in the lab, and outcome its result.
 type order struct {
 	Plain bool // net.Dialer and net.ListenConfig
 	Config
@@ -45,7 +45,7 @@ type outcome struct {
 	Log     string
 }
 
-// sharedText is a log that is read while the connection is still looked after.
+// sharedText is a log that is read while autobuf still follows the connection.
 type sharedText struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -63,8 +63,7 @@ func (s *sharedText) String() string {
 	return s.text.String()
 }
 
-// work is the program at either end of a lab: the far one takes what comes and answers
-// with one byte, the near one sends.
+// work is the program at either end of a lab: the near one sends, the far one receives and then sends one byte.
 func work(job string) error {
 	var o order
 	if err := json.Unmarshal([]byte(os.Getenv("AUTOBUF_TEST_ORDER")), &o); err != nil {
@@ -73,7 +72,7 @@ func work(job string) error {
 	var log sharedText
 	o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if job == "far" {
-		return takeAll(o)
+		return receiveAll(o)
 	}
 	d := Dialer{Config: o.Config}
 	dial := d.Dial
@@ -107,7 +106,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-func takeAll(o order) error {
+func receiveAll(o order) error {
 	lc := ListenConfig{Config: o.Config}
 	listen := lc.Listen
 	if o.Plain {
@@ -131,7 +130,7 @@ func takeAll(o order) error {
 	}
 }
 
-// send sends once through a lab.
+// send runs one transfer through a lab.
 func send(t testing.TB, l *lab.Lab, o order) outcome {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -158,7 +157,7 @@ func env(t testing.TB, job string, o order) []string {
 	return []string{"AUTOBUF_TEST_JOB=" + job, "AUTOBUF_TEST_ORDER=" + string(text)}
 }
 
-// startLab makes a lab with the taking program at its far end.
+// startLab starts a lab with the receiving program at its far end.
 func startLab(t testing.TB, path string, far order) *lab.Lab {
 	t.Helper()
 	testenv.Need(t, testenv.Lab)
@@ -186,7 +185,7 @@ func startLab(t testing.TB, path string, far order) *lab.Lab {
 	}
 }
 
-// narrow makes the near host's automatic send buffers end at 64 KiB.
+// narrow limits the near host's automatic send buffers to 64 KiB.
 func narrow(t testing.TB, l *lab.Lab) {
 	t.Helper()
 	if _, err := l.Near.Output("sh", "-c", "echo 4096 16384 65536 >/proc/sys/net/ipv4/tcp_wmem"); err != nil {
@@ -194,12 +193,12 @@ func narrow(t testing.TB, l *lab.Lab) {
 	}
 }
 
-func TestOutgrownBuffersGrow(t *testing.T) {
+func TestTuner_GrowsBuffers(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=100ms,queue=1bdp,stack=linux-6.18", order{Plain: true})
 	narrow(t, l)
 	got := send(t, l, order{Bytes: 2 << 20})
-	if got.Send <= 65536 || !strings.Contains(got.Log, "outgrown") {
+	if got.Send <= 65536 || !strings.Contains(got.Log, "too small") {
 		t.Errorf("unknown path: the send buffer ended at %d\n%s", got.Send, got.Log)
 	}
 	stated := Config{Path: Path{Bps: 20e6, RTT: 100 * time.Millisecond}}
@@ -209,7 +208,7 @@ func TestOutgrownBuffersGrow(t *testing.T) {
 	}
 }
 
-func TestWithoutScalingBuffersFallBack(t *testing.T) {
+func TestTuner_WithoutWindowScaling(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=100ms,strip=wscale,stack=linux-6.18", order{Plain: true})
 	narrow(t, l)
@@ -219,13 +218,13 @@ func TestWithoutScalingBuffersFallBack(t *testing.T) {
 	}
 }
 
-func TestUnsentBytesAreBounded(t *testing.T) {
+func TestTuner_LimitsUnsentBytes(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=20ms,stack=linux-6.18", order{Plain: true})
 	for unsent, want := range map[time.Duration]bool{0: true, -1: false} {
 		got := send(t, l, order{Bytes: 2 << 20, Config: Config{Unsent: unsent,
 			Path: Path{Bps: 1e9, RTT: 100 * time.Millisecond}}})
-		if strings.Contains(got.Log, "unsent") != want {
+		if strings.Contains(got.Log, "unsent bytes") != want {
 			t.Errorf("Unsent %v: %s", unsent, got.Log)
 		}
 	}

@@ -1,67 +1,64 @@
 package autobuf
 
-// forced is the ceiling where privilege passes the system's.
-const forced = 1 << 30
+// forcedMax is the limit of buffers, in bytes, with a privilege that exceeds the system's limit.
+const forcedMax = 1 << 30
 
-// least is the smallest buffer that a budget leaves a connection, as granted.
-const least = 32 << 10
+// minBuffer is the smallest granted buffer, in bytes, that a budget leaves a connection.
+const minBuffer = 32 << 10
 
-// half is one direction's buffer.
-type half struct {
-	granted int  // at most, in bytes as getsockopt tells them; charged to the budget
-	fixed   int  // what SO_SNDBUF or SO_RCVBUF is asked for; 0: the system sizes it
-	full    bool // asked for more, the system gave none
+// buffer is the send or the receive buffer of a connection.
+type buffer struct {
+	granted int  // the largest size in bytes, as getsockopt returns it; charged to the budget
+	fixed   int  // requested with SO_SNDBUF or SO_RCVBUF; 0: automatic
+	atMax   bool // the system granted no more on request
 }
 
-// fixed is the request that gives a window, or 0 where the system's own sizing reaches
-// as far: automatic buffers take memory only as they need it and fixed ones switch that
-// off for good.
-func fixed(window, automatic, most, factor int) int {
-	if factor*window <= automatic || most <= automatic {
+// fixedSize returns the size to request for a window, or 0 if the automatic buffer reaches it. Automatic buffers use
+// memory only on demand, and a request switches them off permanently.
+func fixedSize(window, automatic, limit, factor int) int {
+	if factor*window <= automatic || limit <= automatic {
 		return 0
 	}
-	return min(window, most/factor)
+	return min(window, limit/factor)
 }
 
-// bound makes a buffer that fits what the budget gave.
-func (h *half) bound(given, factor int) {
-	if given < h.granted {
-		h.granted = given
-		h.fixed = given / factor
+// shrink limits the buffer to the bytes that the budget gave.
+func (b *buffer) shrink(given, factor int) {
+	if given < b.granted {
+		b.granted = given
+		b.fixed = given / factor
 	}
 }
 
-// charge takes what both buffers can grow to from the budget. Where it has less, the
-// buffers are made as small as what there is.
+// charge charges the budget with the largest size of both buffers. It shrinks them if the budget has less.
 func (t *tuner) charge() error {
-	for _, h := range []*half{&t.send, &t.receive} {
-		if h.fixed > 0 {
-			h.granted = h.fixed * t.limits.Factor
+	for _, b := range []*buffer{&t.send, &t.receive} {
+		if b.fixed > 0 {
+			b.granted = b.fixed * t.limits.Factor
 		}
 	}
-	b := t.cfg.Budget
-	if b == nil {
+	budget := t.cfg.Budget
+	if budget == nil {
 		return nil
 	}
 	want := t.send.granted + t.receive.granted
-	given := b.take(want, min(want, 2*least))
+	given := budget.take(want, min(want, 2*minBuffer))
 	if given == 0 {
 		return ErrBudget
 	}
 	send := int(float64(given) * float64(t.send.granted) / float64(want))
-	send = max(send, min(least, given/2))
-	t.send.bound(send, t.limits.Factor)
-	t.receive.bound(given-t.send.granted, t.limits.Factor)
-	b.give(given - t.send.granted - t.receive.granted)
+	send = max(send, min(minBuffer, given/2))
+	t.send.shrink(send, t.limits.Factor)
+	t.receive.shrink(given-t.send.granted, t.limits.Factor)
+	budget.release(given - t.send.granted - t.receive.granted)
 	return nil
 }
 
-// outgrown says whether a connection could use more than its buffer holds: useful is
-// what it would keep in flight, in bytes of payload, and now the buffer as granted. One
-// that the system sizes is not outgrown before it has reached the end of that.
-func (h *half) outgrown(useful, now, automatic, factor int) bool {
-	if h.fixed == 0 && now < automatic/10*9 {
+// tooSmall reports whether a connection could use a larger buffer. useful is the payload in bytes that it could keep in
+// flight, granted the present size. An automatic buffer is not too small before it is near its maximum.
+func (b *buffer) tooSmall(useful, granted, automatic, factor int) bool {
+	if b.fixed == 0 && granted < automatic/10*9 {
 		return false
 	}
-	return useful > now/factor/10*7
+	return useful > granted/factor/10*7
 }

@@ -10,36 +10,33 @@ import (
 )
 
 const (
-	shortestLook = 50 * time.Millisecond
-	longestLook  = time.Second
+	minInterval = 50 * time.Millisecond // between two samples
+	maxInterval = time.Second
 
-	// leastUnsent is the lowest bound on unsent data: half of it has to last until the
-	// program is scheduled and has written again, at any rate.
-	leastUnsent   = 1 << 20
+	// minUnsent is the least limit of unsent data in bytes: half of it must last until the program runs and writes again.
+	minUnsent     = 1 << 20
 	defaultUnsent = 50 * time.Millisecond
 )
 
-// tuner sizes one connection's buffers for as long as it lives. Once it follows a
-// connection only its looks touch it, and they come one after another.
+// tuner sizes one connection's buffers until it is closed. After follow, only sample uses it, one call after another.
 type tuner struct {
 	cfg           Config
 	limits        socket.Ceilings
-	known         bool // limits are
-	send, receive half
+	known         bool // limits are known
+	send, receive buffer
 
-	raw      syscall.RawConn
-	addr     net.Addr
-	begun    time.Time
-	every    time.Duration
-	last     transfer.Sample // the look before; At counts from begun
-	settled  bool            // the handshake was looked at
-	unscaled bool            // and has no window scaling
-	fastest  float64         // bit/s, the best rate seen
-	lowWater int
+	raw           syscall.RawConn
+	addr          net.Addr
+	startedAt     time.Time
+	interval      time.Duration
+	last          transfer.Sample // the previous sample; At counts from startedAt
+	handshakeRead bool
+	unscaled      bool    // no window scaling
+	maxRate       float64 // bit/s
+	lowWater      int     // TCP_NOTSENT_LOWAT in bytes; 0: not set
 }
 
-// prepare sets what is fixed. A socket that refuses keeps what it has: the connection
-// matters more than its speed.
+// prepare sets fixed buffers. An error is only logged: a slow connection is better than none.
 func (t *tuner) prepare(c syscall.RawConn) {
 	if t.send.fixed > 0 || t.receive.fixed > 0 {
 		t.set(c, socket.Options{Socket: transfer.Socket{SendBuffer: t.send.fixed, ReceiveBuffer: t.receive.fixed}})
@@ -49,11 +46,11 @@ func (t *tuner) prepare(c syscall.RawConn) {
 func (t *tuner) set(c syscall.RawConn, o socket.Options) {
 	o.Force = t.cfg.Force
 	if err := socket.Set(c, o); err != nil {
-		t.log("buffers were refused", "error", err)
+		t.log("setting the buffers failed", "error", err)
 	}
 }
 
-// follow looks after the connection until it is closed.
+// follow samples the connection until it is closed.
 func (t *tuner) follow(conn net.Conn) {
 	raw, err := rawConn(conn)
 	if err != nil || !t.known {
@@ -62,24 +59,24 @@ func (t *tuner) follow(conn net.Conn) {
 	}
 	t.addr = conn.RemoteAddr()
 	t.raw = raw
-	t.begun = time.Now()
-	t.every = shortestLook
-	time.AfterFunc(t.every, t.look)
+	t.startedAt = time.Now()
+	t.interval = minInterval
+	time.AfterFunc(t.interval, t.sample)
 }
 
-// release returns the connection's charge.
+// release returns the connection's charge to the budget.
 func (t *tuner) release() {
 	if t.cfg.Budget != nil && t.known {
-		t.cfg.Budget.give(t.send.granted + t.receive.granted)
+		t.cfg.Budget.release(t.send.granted + t.receive.granted)
 		t.send.granted = 0
 		t.receive.granted = 0
 	}
 }
 
-// look reads the kernel's account and acts on it. It ends with the connection, or where
-// the system does not tell.
-func (t *tuner) look() {
-	now := transfer.Sample{At: time.Since(t.begun)}
+// sample reads TCP_INFO, adjusts the buffers and schedules the next sample. The samples end with the connection, or if
+// the system has no TCP_INFO.
+func (t *tuner) sample() {
+	now := transfer.Sample{At: time.Since(t.startedAt)}
 	h, err := socket.Account(t.raw, &now)
 	var send, receive int
 	if err == nil {
@@ -89,28 +86,28 @@ func (t *tuner) look() {
 		t.release()
 		return
 	}
-	if !t.settled {
-		t.settled = true
-		t.settle(h)
+	if !t.handshakeRead {
+		t.handshakeRead = true
+		t.limitUnscaled(h)
 	}
-	grown := t.pressed(&now) && t.grow(&t.send, useful(&now), send, t.limits.AutoSend, t.limits.Send)
+	grown := t.sndbufLimited(&now) && t.grow(&t.send, useful(&now), send, t.limits.AutoSend, t.limits.Send)
 	if t.grow(&t.receive, t.arriving(&now), receive, t.limits.AutoReceive, t.limits.Receive) {
 		grown = true
 	}
-	t.boundUnsent(&now, send)
+	t.limitUnsent(&now, send)
 	if grown || now.Acked+now.Received > t.last.Acked+t.last.Received {
-		t.every = min(max(shortestLook, 2*now.RTT), longestLook)
+		t.interval = min(max(minInterval, 2*now.RTT), maxInterval)
 	} else {
-		t.every = min(2*t.every, longestLook)
+		t.interval = min(2*t.interval, maxInterval)
 	}
 	t.last = now
-	time.AfterFunc(t.every, t.look)
+	time.AfterFunc(t.interval, t.sample)
 }
 
-// settle falls back where the handshake has no window scaling (RFC 7323): no window is
-// above 65,535 bytes then, and larger buffers are memory for nothing.
-func (t *tuner) settle(h *transfer.Handshake) {
-	const largest = 65535
+// limitUnscaled shrinks the buffers if the handshake has no window scaling (RFC 7323): no window exceeds 65,535 bytes, and
+// larger buffers waste memory.
+func (t *tuner) limitUnscaled(h *transfer.Handshake) {
+	const maxUnscaled = 65535
 	if h == nil || h.SendScale >= 0 {
 		return
 	}
@@ -118,59 +115,57 @@ func (t *tuner) settle(h *transfer.Handshake) {
 	t.log("the peer does not scale windows")
 	before := t.send.granted + t.receive.granted
 	var o socket.Options
-	for h, into := range map[*half]*int{&t.send: &o.SendBuffer, &t.receive: &o.ReceiveBuffer} {
-		if h.fixed > 0 || t.cfg.Budget != nil {
-			h.bound(largest*t.limits.Factor, t.limits.Factor)
-			*into = h.fixed
+	for b, into := range map[*buffer]*int{&t.send: &o.SendBuffer, &t.receive: &o.ReceiveBuffer} {
+		if b.fixed > 0 || t.cfg.Budget != nil {
+			b.shrink(maxUnscaled*t.limits.Factor, t.limits.Factor)
+			*into = b.fixed
 		}
 	}
 	t.set(t.raw, o)
 	if t.cfg.Budget != nil {
-		t.cfg.Budget.give(before - t.send.granted - t.receive.granted)
+		t.cfg.Budget.release(before - t.send.granted - t.receive.granted)
 	}
 }
 
-// grow doubles a buffer that the connection has outgrown, as far as the system and the
-// budget let it.
-func (t *tuner) grow(h *half, useful, now, automatic, most int) bool {
-	if t.unscaled || h.full || !h.outgrown(useful, now, automatic, t.limits.Factor) {
+// grow doubles a buffer that is too small, up to the limits of the system and the budget.
+func (t *tuner) grow(b *buffer, useful, granted, automatic, limit int) bool {
+	if t.unscaled || b.atMax || !b.tooSmall(useful, granted, automatic, t.limits.Factor) {
 		return false
 	}
-	target := min(2*now, most)
-	if target <= now {
+	target := min(2*granted, limit)
+	if target <= granted {
 		return false
 	}
-	if b := t.cfg.Budget; b != nil && target > h.granted {
-		given := b.take(target-h.granted, min(target-h.granted, least))
+	if budget := t.cfg.Budget; budget != nil && target > b.granted {
+		given := budget.take(target-b.granted, min(target-b.granted, minBuffer))
 		if given == 0 {
-			return false // room may come
+			return false // other connections may release some
 		}
-		target = h.granted + given
+		target = b.granted + given
 	}
-	h.granted = max(h.granted, target)
-	h.fixed = target / t.limits.Factor
+	b.granted = max(b.granted, target)
+	b.fixed = target / t.limits.Factor
 	var o socket.Options
-	if h == &t.send {
-		o.SendBuffer = h.fixed
+	if b == &t.send {
+		o.SendBuffer = b.fixed
 	} else {
-		o.ReceiveBuffer = h.fixed
+		o.ReceiveBuffer = b.fixed
 		if t.limits.Clamped {
-			o.Clamp = h.fixed
+			o.Clamp = b.fixed
 		}
 	}
 	t.set(t.raw, o)
 	send, receive, err := socket.Buffers(t.raw)
 	got := send
-	if h == &t.receive {
+	if b == &t.receive {
 		got = receive
 	}
-	h.full = err != nil || got <= now
-	t.log("a buffer was outgrown", "receive", h == &t.receive, "from", now, "to", got)
-	return !h.full
+	b.atMax = err != nil || got <= granted
+	t.log("a buffer was too small", "receive", b == &t.receive, "from", granted, "to", got)
+	return !b.atMax
 }
 
-// useful is what a sender would keep in flight: what congestion control allows and the
-// peer's window takes.
+// useful returns the bytes that a sender could keep in flight: the least of cwnd and the peer's receive window.
 func useful(s *transfer.Sample) int {
 	if s.Have&transfer.HaveSendWnd != 0 {
 		return int(min(s.Cwnd, s.SendWnd))
@@ -178,15 +173,14 @@ func useful(s *transfer.Sample) int {
 	return int(s.Cwnd)
 }
 
-// pressed says whether the send buffer, and not the path, bounds what is in flight:
-// nearly all of it was sent, and congestion control would let more go. Or the kernel says
-// so itself, which it does for only a part of that time (sndbuf_limited). Yes where the
-// system tells neither.
-func (t *tuner) pressed(s *transfer.Sample) bool {
-	const matters = 0.02
+// sndbufLimited reports whether the send buffer limits the bytes in flight: nearly all data was sent, and cwnd allows
+// more. The kernel's sndbuf_limited also shows it, but counts only a part of that time. It returns true if the system has
+// neither.
+func (t *tuner) sndbufLimited(s *transfer.Sample) bool {
+	const minRatio = 0.02 // of the time
 	limits := s.Have&transfer.HaveLimits != 0
 	queue := s.Have&transfer.HaveInFlight != 0 && s.Have&transfer.HaveNotSent != 0
-	if limits && float64(s.SendLimited-t.last.SendLimited) >= matters*float64(s.At-t.last.At) {
+	if limits && float64(s.SendLimited-t.last.SendLimited) >= minRatio*float64(s.At-t.last.At) {
 		return true
 	}
 	if queue {
@@ -195,8 +189,7 @@ func (t *tuner) pressed(s *transfer.Sample) bool {
 	return !limits
 }
 
-// arriving is what came in the last round trip, twice: a sender that still gains speed
-// sends twice as much in the next.
+// arriving returns twice the bytes that arrived in the last round trip: in slow start a sender doubles its rate.
 func (t *tuner) arriving(s *transfer.Sample) int {
 	d := s.At - t.last.At
 	if d <= 0 || s.Have&transfer.HaveReceived == 0 {
@@ -205,30 +198,30 @@ func (t *tuner) arriving(s *transfer.Sample) int {
 	return int(2 * float64(s.Received-t.last.Received) * s.RTT.Seconds() / d.Seconds())
 }
 
-// boundUnsent holds what waits in the send buffer to a time at the best rate seen.
-func (t *tuner) boundUnsent(s *transfer.Sample, send int) {
+// limitUnsent limits the unsent data in the send buffer to Config.Unsent at the largest rate so far.
+func (t *tuner) limitUnsent(s *transfer.Sample, send int) {
 	limit := t.cfg.Unsent
 	if limit == 0 {
 		limit = defaultUnsent
 	}
 	if d := s.At - t.last.At; d > 0 {
-		t.fastest = max(t.fastest, float64(s.Acked-t.last.Acked)*8/d.Seconds())
+		t.maxRate = max(t.maxRate, float64(s.Acked-t.last.Acked)*8/d.Seconds())
 	}
 	if s.Have&transfer.HaveRate != 0 && !s.AppLimited {
-		t.fastest = max(t.fastest, s.DeliveryBps)
+		t.maxRate = max(t.maxRate, s.DeliveryBps)
 	}
-	bytes := max(leastUnsent, int(t.fastest/8*limit.Seconds()))
-	if limit < 0 || t.fastest == 0 || bytes >= send && t.lowWater == 0 || bytes < t.lowWater/4*5 && t.lowWater > 0 {
+	bytes := max(minUnsent, int(t.maxRate/8*limit.Seconds()))
+	if limit < 0 || t.maxRate == 0 || bytes >= send && t.lowWater == 0 || bytes < t.lowWater/4*5 && t.lowWater > 0 {
 		return
 	}
 	if socket.SetNotSentLowWater(t.raw, bytes) == nil {
 		t.lowWater = bytes
-		t.log("unsent bytes were bounded", "to", bytes)
+		t.log("unsent bytes are limited", "to", bytes)
 	}
 }
 
-func (t *tuner) log(what string, args ...any) {
+func (t *tuner) log(message string, args ...any) {
 	if t.cfg.Logger != nil {
-		t.cfg.Logger.Debug(what, append([]any{"remote", t.addr}, args...)...)
+		t.cfg.Logger.Debug(message, append([]any{"remote", t.addr}, args...)...)
 	}
 }

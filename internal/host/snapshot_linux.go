@@ -30,7 +30,7 @@ func snapshot() (*audit.Snapshot, error) {
 		PageBytes: int64(os.Getpagesize()), Values: map[string]string{}, Counters: map[string]int64{},
 		Namespace: scope() != "host"}
 	for _, read := range []struct {
-		what string
+		name string
 		into func(*audit.Snapshot) error
 	}{
 		{"sysctls", readSysctls}, {"configuration", readConfigured}, {"memory", readMemory}, {"counters", readCounters},
@@ -38,7 +38,7 @@ func snapshot() (*audit.Snapshot, error) {
 		{"sockets", readSockets},
 	} {
 		if err := read.into(s); err != nil {
-			s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", read.what, err))
+			s.Unread = append(s.Unread, fmt.Sprintf("%s: %v", read.name, err))
 		}
 	}
 	return s, nil

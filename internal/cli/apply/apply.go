@@ -1,4 +1,4 @@
-// Package apply makes a plan's settings on this host.
+// Package apply is the command apply: it makes a plan's settings on this host.
 package apply
 
 import (
@@ -32,11 +32,11 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "apply PLAN",
-		Short: "make a plan's settings on this host, so that undo can take them back",
-		Long: `apply reads what plan --json or tune --json wrote (- is standard input), shows what
-would change and asks. The journal is on the disk before any value changes; every value
-is read back; if one is refused or clipped, all are rolled back. What is set holds until
-the next restart, or after it too with --persist.`,
+		Short: "make a plan's settings on this host; undo restores the old ones",
+		Long: `apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. The
+journal is on the disk before any value changes. Every value is read back; if the system
+refuses or clips one, apply rolls all back. The settings end with the next reboot, unless
+--persist is given.`,
 		Example: `  fullpipe plan --rate 1gbit --rtt 100ms --json > plan.json
   fullpipe apply --dry-run plan.json
   fullpipe apply plan.json
@@ -46,11 +46,11 @@ the next restart, or after it too with --persist.`,
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, change nothing")
-	cmd.Flags().BoolVar(&f.persist, "persist", false, "hold after a restart too ("+host.PersistFile+")")
+	cmd.Flags().BoolVar(&f.persist, "persist", false, "keep the settings after a reboot ("+host.PersistFile+")")
 	return cmd
 }
 
-// planFile is what apply needs of a plan's or a tune's JSON.
+// planFile is the part of a plan's or a tune's JSON that apply reads.
 type planFile struct {
 	Schema      string         `json:"schema"`
 	Target      string         `json:"target"`
@@ -80,13 +80,13 @@ func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 }
 
 func parsePlan(text []byte, name string) (*planFile, error) {
-	const right = "a file that plan --json or tune --json wrote"
+	const remedy = "a file that plan --json or tune --json wrote"
 	p := &planFile{}
 	if err := json.Unmarshal(text, p); err != nil {
-		return nil, exit.Usage(name, exit.Plain(err), right)
+		return nil, exit.Usage(name, exit.Plain(err), remedy)
 	}
 	if p.Schema != "fullpipe/plan/v1" && p.Schema != "fullpipe/tune/v1" {
-		return nil, exit.Usage(name, fmt.Sprintf("its schema is %q", p.Schema), right)
+		return nil, exit.Usage(name, fmt.Sprintf("its schema is %q", p.Schema), remedy)
 	}
 	if target, err := plan.ParseTarget(p.Target); p.Target != "" &&
 		(err != nil || target.Family != host.Target("").Family) {
@@ -112,15 +112,13 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 		}
 	}
 	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
-		return nil, exit.Usage(name,
-			"none of its settings is this host's: what it found belongs in the program, or on the "+
-				"far host", "fullpipe show "+name)
+		return nil, exit.Usage(name, "none of its settings is this host's: they belong in the program, or on the far host",
+			"fullpipe show "+name)
 	}
 	return p, nil
 }
 
-// routed narrows what tune found to the route to its far end, where this host knows one that
-// is narrower than its default.
+// routed narrows tune's settings to the route to its far end, if this host has one other than the default route.
 func (p *planFile) routed() {
 	address, err := netip.ParseAddr(p.Far.Address)
 	if p.Schema != "fullpipe/tune/v1" || err != nil {
@@ -153,8 +151,8 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 	}
 	doc := report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
 	doc.DryRun = f.dryRun
-	pending := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
-	if pending && !f.dryRun {
+	needed := slices.ContainsFunc(dids, func(d host.Did) bool { return d.Outcome == host.Planned })
+	if needed && !f.dryRun {
 		agreed := func([]host.Did) error { return nil }
 		if !f.yes {
 			if err := text.Write(cmd.ErrOrStderr(), doc); err != nil {
@@ -164,11 +162,11 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 				return err
 			}
 			shown := dids
-			agreed = func(would []host.Did) error { return host.Agreed(shown, would) }
+			agreed = func(pending []host.Did) error { return host.Agreed(shown, pending) }
 		}
-		check := func(would []host.Did) error { return cmp.Or(agreed(would), checkMemory(p.MemoryBytes, would)) }
+		check := func(pending []host.Did) error { return cmp.Or(agreed(pending), checkMemory(p.MemoryBytes, pending)) }
 		dids, err = host.Apply(cmd.Context(), host.Config{Check: check}, changes)
-		if err != nil && len(dids) == 0 { // it never began
+		if err != nil && len(dids) == 0 { // nothing was changed
 			return err
 		}
 		doc = report.Apply(present.Header(cmd), dids, host.WholeHost(), f.persist || host.Lasting(changes))
@@ -188,11 +186,10 @@ func runApply(cmd *cobra.Command, f *flags, name string) error {
 	return errors.Join(err, text.Write(cmd.OutOrStdout(), doc))
 }
 
-// checkMemory holds a plan's buffers against this host's memory: what the plan says of all
-// its connections, and at least one connection of what would be set. A system whose state
-// cannot be read is not checked.
-func checkMemory(planned int64, would []host.Did) error {
-	bytes := max(planned, host.BufferBytes(would))
+// checkMemory compares the buffers of all the plan's connections, at least of one, with this host's memory. It checks
+// nothing on systems without a snapshot.
+func checkMemory(planned int64, pending []host.Did) error {
+	bytes := max(planned, host.BufferBytes(pending))
 	if bytes <= 0 {
 		return nil
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestTheMemoryBoundIsNotThePlansToLeaveOut holds a plan that says nothing of memory, or
-// too little, against this host's.
-func TestTheMemoryBoundIsNotThePlansToLeaveOut(t *testing.T) {
+// TestCheckMemory_UnstatedOrTooSmall checks buffers larger than this host's memory in plans that state no memory, or too
+// little.
+func TestCheckMemory_UnstatedOrTooSmall(t *testing.T) {
 	testenv.Need(t, testenv.Linux)
-	most := "4096 16384 1125899906842624" // 1 PiB: more than any host has
-	would := []host.Did{{Kind: host.Sysctl, Name: "net.ipv4.tcp_wmem", New: &most},
-		{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &most}}
+	maximum := "4096 16384 1125899906842624" // 1 PiB: more than any host has
+	would := []host.Did{{Kind: host.Sysctl, Name: "net.ipv4.tcp_wmem", New: &maximum},
+		{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &maximum}}
 	for _, planned := range []int64{0, 1, -1 << 60} {
 		var refused *memoryError
 		if err := checkMemory(planned, would); !errors.As(err, &refused) {
@@ -26,7 +26,7 @@ func TestTheMemoryBoundIsNotThePlansToLeaveOut(t *testing.T) {
 	}
 }
 
-func TestParsePlan_LeavesOutWhatOnlyAProgramNeeds(t *testing.T) {
+func TestParsePlan_IgnoresProgramSettings(t *testing.T) {
 	p, err := parsePlan([]byte(`{"schema":"fullpipe/tune/v1","directions":[{"settings":[
 		{"host":"near","by":"host","name":"net.ipv4.tcp_wmem","value":"4096 16384 33554432"},
 		{"host":"near","by":"program","name":"net.core.wmem_max","where":"sysctl","value":"20971520"},

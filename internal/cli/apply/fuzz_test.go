@@ -7,8 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 )
 
-// FuzzPlanFile: whatever a plan says, what it would have apply change is the network's alone, and no value goes on
-// in a line of its own.
+// FuzzPlanFile checks that any plan changes only sysctls of the network, and that no value has more than one line.
 func FuzzPlanFile(f *testing.F) {
 	f.Add([]byte(`{"schema":"fullpipe/plan/v1","settings":[{"name":"net.ipv4.tcp_rmem","where":"/proc/sys/",` +
 		`"type":"min default max","value":"4096 131072 25034752"}],"route":{"prefix":"192.0.2.0/24"}}`))

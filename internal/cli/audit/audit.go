@@ -1,4 +1,4 @@
-// Package audit judges a host's settings.
+// Package audit is the command audit: it judges hosts' settings.
 package audit
 
 import (
@@ -36,15 +36,15 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "audit [SNAPSHOT...]",
-		Short: "what is wrong with a host's settings, by what it costs",
-		Long: `audit judges this host's settings, or those in saved snapshots of other hosts. With a
-path (--rate and --rtt, or --path with the output of tune --json) each finding that caps
-it says at what rate, and the dearest comes first. It changes nothing.
+		Short: "find settings of a host that limit TCP, worst first",
+		Long: `audit judges this host's settings, or those in saved snapshots of other hosts. It changes
+nothing. For a path (--rate and --rtt, or --path with the output of tune --json), findings
+have the rate that they allow, and the largest loss comes first.
 
-A snapshot comes from --collect, or from a script where fullpipe cannot run:
---collector sh prints one for Linux, macOS and FreeBSD, --collector powershell one for
-Windows 7 and later, --collector batch one for Windows 2000 to Server 2008 R2. A .reg
-file, the text of "netsh int tcp show global" and of Get-NetTCPSetting are read too.`,
+--collect writes a snapshot. Where fullpipe cannot run, a script does: --collector sh prints
+one for Linux, macOS and FreeBSD, --collector powershell one for Windows 7 and later,
+--collector batch one for Windows 2000 to Server 2008 R2. audit also reads .reg files and the
+output of "netsh int tcp show global" and Get-NetTCPSetting.`,
 		Example: `  fullpipe audit --rate 1gbit --rtt 100ms
   fullpipe audit --collect > host.json
   fullpipe audit --collector sh > collect.sh`,
@@ -52,11 +52,11 @@ file, the text of "netsh int tcp show global" and of Get-NetTCPSetting are read 
 	}
 	flags := cmd.Flags()
 	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 1gbit")
-	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 100ms")
+	flags.Var(&f.rtt, "rtt", "the path's min RTT, as 100ms")
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
-	flags.StringVar(&f.path, "path", "", "take the path from a file that tune --json or plan --json wrote")
-	flags.StringVar(&f.app, "app", "", "a program that asks for buffers for its datagrams: quic-go")
-	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, judge nothing")
+	flags.StringVar(&f.path, "path", "", "read the path from a file of tune --json or plan --json")
+	flags.StringVar(&f.app, "app", "", "a program that requests buffers for its datagrams: quic-go")
+	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, without judging it")
 	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh, powershell or batch")
 	return cmd
 }
@@ -100,7 +100,7 @@ func printCollector(cmd *cobra.Command, name string) error {
 	script, known := map[string]string{"sh": audit.CollectShell, "powershell": audit.CollectPowerShell,
 		"batch": audit.CollectBatch}[name]
 	if !known {
-		return exit.Usage("--collector", fmt.Sprintf("no script is called %q", name), "sh, powershell or batch")
+		return exit.Usage("--collector", fmt.Sprintf("unknown script %q", name), "sh, powershell or batch")
 	}
 	_, err := io.WriteString(console.Unescaped(cmd), script)
 	return err
@@ -149,7 +149,7 @@ func (f *flags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 		path.RTT = measured.RTT
 	}
 	if (path.RateBps > 0) != (path.RTT > 0) {
-		return path, exit.Usage("--rate, --rtt", "a path has both", "--rate 1gbit --rtt 100ms")
+		return path, exit.Usage("--rate, --rtt", "a path needs both", "--rate 1gbit --rtt 100ms")
 	}
 	if f.connections < 1 {
 		return path, exit.Usage("--connections", fmt.Sprintf("%d connections", f.connections), "1 or more")
@@ -157,8 +157,7 @@ func (f *flags) judgedPath(cmd *cobra.Command) (audit.Path, error) {
 	return path, nil
 }
 
-// pathOf finds the path in what tune or plan wrote: of tune the direction with the larger
-// bandwidth-delay product.
+// pathOf returns the path in a document of plan, or of tune the direction with the larger bandwidth-delay product.
 func pathOf(text []byte) (audit.Path, error) {
 	var doc struct {
 		RateBps    float64 `json:"rate_bps"`
@@ -182,7 +181,7 @@ func pathOf(text []byte) (audit.Path, error) {
 		}
 	}
 	if !(rate > 0) || !(rtt > 0) || rtt > cmdflag.MaxRTT {
-		return audit.Path{}, fmt.Errorf("no path in it")
+		return audit.Path{}, fmt.Errorf("it has no path")
 	}
 	return audit.Path{RateBps: rate, RTT: units.Seconds(rtt)}, nil
 }

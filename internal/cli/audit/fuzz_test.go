@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzPathOf: a path that is taken out of a document is one that can be planned for.
+// FuzzPathOf checks that a path from a document is valid.
 func FuzzPathOf(f *testing.F) {
 	f.Add([]byte(`{"schema":"fullpipe/tune/v1","directions":[{"path":{"bottleneck_bps":1e8,"rtt_min_s":0.04}}]}`))
 	f.Add([]byte(`{"rate_bps":1e308,"rtt_s":1e-308}`))

@@ -1,4 +1,4 @@
-// Package exec runs an unmodified program with the right windows.
+// Package exec is the command exec: it sets the buffers of an unmodified program's connections.
 package exec
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Statuses that are neither CMD's own nor exec's failure, as a shell has them.
+// Exit statuses as in a shell, for a CMD that did not run or was killed.
 const (
 	statusCannotRun = 126
 	statusNotFound  = 127
-	statusSignalled = 128 // and the signal's number
+	statusSignalled = 128 // plus the signal's number
 )
 
 type flags struct {
@@ -45,7 +45,7 @@ type flags struct {
 	reportFile string
 }
 
-// socketFlags are the settings of one rule; "auto" leaves a buffer to the system.
+// socketFlags are the settings of one rule; the system sizes a buffer with "auto".
 type socketFlags struct{ send, receive, clamp, congestion, mss, pacing string }
 
 // New returns the command exec.
@@ -53,21 +53,21 @@ func New() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG...]",
-		Short: "run an unmodified program with the right windows",
-		Long: `exec runs CMD in a cgroup of its own, where small eBPF programs set the buffers of every
-TCP connection that CMD and its children open or accept, before the handshake that
-settles the window scale. Nothing on this host changes, and all of it ends with CMD.
-Afterwards exec says what each connection got and what limited it.
+		Short: "run a program with the TCP buffers that its paths need",
+		Long: `exec runs CMD in a cgroup of its own. eBPF programs set the buffers of every TCP
+connection that CMD and its children open or accept, before the handshake fixes the window
+scale. No setting of this host changes, and everything ends with CMD. At the end exec
+reports the buffers and the limiter of each connection.
 
 A rule for some destinations is DEST,KEY=VALUE,...: DEST is an address or a prefix, KEY
 one of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest prefix
 wins, and the flags are the rule for all other destinations. --to PEER measures the path
 to PEER first and makes the rule for its address.
 
-Needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
-cgroup); CMD itself can go back to being you: sudo fullpipe exec -- sudo -u "$USER" CMD.
-Signals go on to CMD; one that ignores SIGTERM is killed by another a second later.
-The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could not run.`,
+exec needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
+cgroup). To run CMD as yourself: sudo fullpipe exec -- sudo -u "$USER" CMD. exec forwards
+signals to CMD. A second SIGTERM, 1 s or more after the first, kills CMD. The exit status
+is CMD's, 125 if exec failed, 126 or 127 if CMD could not run.`,
 		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/
   sudo fullpipe exec --ignore-program-buffers -- nginx -g 'daemon off;'
   sudo fullpipe exec --to backup.example.net --key-file key -- rsync -a big/ backup.example.net:big/
@@ -80,9 +80,8 @@ The exit status is CMD's, 125 when exec itself failed, 126 or 127 when CMD could
 	f.all.add(cmd)
 	f.to.add(cmd)
 	flags.StringArrayVar(&f.rules, "rule", nil, "`DEST,KEY=VALUE,...`: other settings for one destination (repeatable)")
-	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "keep CMD's own SO_SNDBUF and SO_RCVBUF calls from the "+
-		"kernel")
-	flags.StringVar(&f.reportFile, "report", "", "write the account to this file, as JSON with --json or a name in "+
+	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "suppress CMD's own SO_SNDBUF and SO_RCVBUF calls")
+	flags.StringVar(&f.reportFile, "report", "", "write the report to this file, as JSON with --json or a name in "+
 		".json (default: text to standard error)")
 	return cmd
 }
@@ -91,9 +90,9 @@ func (s *socketFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.send, "send-buffer", "auto", "SO_SNDBUF, as 16MiB; auto leaves it to CMD and the system")
 	flags.StringVar(&s.receive, "receive-buffer", "auto", "SO_RCVBUF, as 16MiB; auto leaves it to CMD and the system")
-	flags.StringVar(&s.clamp, "window", "", "bound the receive window without switching automatic sizing off")
+	flags.StringVar(&s.clamp, "window", "", "limit the receive window, keep automatic sizing")
 	flags.StringVar(&s.congestion, "congestion", "", "congestion control, as bbr")
-	flags.StringVar(&s.mss, "mss", "", "largest segment in bytes")
+	flags.StringVar(&s.mss, "mss", "", "maximum segment size in bytes")
 	flags.StringVar(&s.pacing, "pacing", "", "send at most at this rate, as 100mbit")
 }
 
@@ -108,7 +107,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if done, err := farend.InLab(cmd, f.to.peer); done {
 		return err
 	}
-	// The report's file is begun before CMD runs: afterwards it would be too late.
+	// The report's file is opened before CMD runs, so that an error stops exec first.
 	file, err := present.CreateFile(cmd, "--report", f.reportFile)
 	if err != nil {
 		return err
@@ -120,7 +119,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if planned != nil && !slices.ContainsFunc(rules, func(r steer.Rule) bool { return r.To == planned.To }) {
-			rules = append(rules, *planned) // what the user states wins
+			rules = append(rules, *planned) // the user's rule wins
 		}
 	}
 	program := exec.Command(args[0], args[1:]...)
@@ -129,7 +128,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	program.Stderr = console.Raw(cmd.ErrOrStderr())
 	program.Env = peer.WithoutSecrets(os.Environ())
 	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
-	// Signals go on to CMD, which decides; exec waits for it.
+	// steer forwards signals to CMD; exec waits for its end.
 	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)
 	if err != nil {
 		return ownFailure(err)
@@ -146,7 +145,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ownFailure tells a CMD that could not be run from a failure of exec itself.
+// ownFailure returns err with the exit status of a CMD that could not run, or of a failure of exec.
 func ownFailure(err error) error {
 	status := exit.OwnFailure
 	var start *exec.Error
@@ -185,15 +184,15 @@ func (f *flags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) e
 	})
 }
 
-// parse turns the flags into rules: the one for every destination first.
+// parse returns the flags as rules: first the one for all destinations.
 func (f *flags) parse() ([]steer.Rule, error) {
-	any, err := f.all.socket(func(key string) string { return "--" + key })
+	forAll, err := f.all.socket(func(key string) string { return "--" + key })
 	if err != nil {
 		return nil, err
 	}
 	var rules []steer.Rule
-	if any != (transfer.Socket{}) {
-		rules = append(rules, steer.Rule{Socket: any})
+	if forAll != (transfer.Socket{}) {
+		rules = append(rules, steer.Rule{Socket: forAll})
 	}
 	for _, text := range f.rules {
 		r, err := parseRule(text)
@@ -209,7 +208,7 @@ func (f *flags) parse() ([]steer.Rule, error) {
 	return rules, nil
 }
 
-// ruleUsage names the argument that a rule came from.
+// ruleUsage returns the usage error of the argument with an invalid rule.
 func ruleUsage(e *steer.RuleError) error {
 	argument := "--" + e.Setting
 	if e.To.IsValid() {
@@ -219,7 +218,7 @@ func ruleUsage(e *steer.RuleError) error {
 }
 
 func parseRule(text string) (steer.Rule, error) {
-	const shape = "--rule 10.0.0.0/8,send-buffer=16MiB,congestion=bbr"
+	const example = "--rule 10.0.0.0/8,send-buffer=16MiB,congestion=bbr"
 	dest, rest, found := strings.Cut(text, ",")
 	to, err := netip.ParsePrefix(dest)
 	if err != nil {
@@ -229,10 +228,10 @@ func parseRule(text string) (steer.Rule, error) {
 		}
 	}
 	if err != nil {
-		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), shape)
+		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), example)
 	}
 	if !found {
-		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q sets nothing", text), shape)
+		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q sets nothing", text), example)
 	}
 	var s socketFlags
 	fields := map[string]*string{"send-buffer": &s.send, "receive-buffer": &s.receive, "window": &s.clamp,
@@ -241,7 +240,7 @@ func parseRule(text string) (steer.Rule, error) {
 		key, value, _ := strings.Cut(pair, "=")
 		field := fields[key]
 		if field == nil || value == "" {
-			return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY that rules have", pair),
+			return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY of rules", pair),
 				"send-buffer, receive-buffer, window, congestion, mss, pacing")
 		}
 		*field = value
@@ -250,7 +249,7 @@ func parseRule(text string) (steer.Rule, error) {
 	return steer.Rule{To: to, Socket: socket}, err
 }
 
-// socket reads the settings; name says how a key was given, for errors.
+// socket returns the settings; name returns the argument of a key, for errors.
 func (s *socketFlags) socket(name func(key string) string) (out transfer.Socket, err error) {
 	size := func(key, text string, into *int) {
 		if text == "" || text == "auto" || err != nil {

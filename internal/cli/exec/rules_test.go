@@ -37,7 +37,7 @@ func TestExecRules(t *testing.T) {
 		f := flags{rules: []string{text}}
 		var usage *exit.UsageError
 		if _, err := f.parse(); !errors.As(err, &usage) || !strings.Contains(err.Error(), message) || usage.Try == "" {
-			t.Errorf("--rule %s: %v, want %q and what to try", text, err, message)
+			t.Errorf("--rule %s: %v, want %q and a remedy", text, err, message)
 		}
 	}
 	for want, f := range map[string]flags{

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// toFlags say which path exec plans for before it starts CMD.
+// toFlags select the path that exec measures before it starts CMD.
 type toFlags struct {
 	farend.PeerFlags
 	peer   string
@@ -27,15 +27,15 @@ type toFlags struct {
 
 func (t *toFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&t.peer, "to", "", "measure the path to this PEER first, as tune does, and give connections to it "+
-		"what helped")
-	flags.StringVar(&t.Direction, "direction", "up", "with --to: who sends: up (CMD), down or both")
+	flags.StringVar(&t.peer, "to", "", "tune the path to this PEER first, and use the settings that helped for "+
+		"connections to it")
+	flags.StringVar(&t.Direction, "direction", "up", "with --to: up (CMD sends), down or both")
 	flags.Var((*cmdflag.Period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
 	t.AddReach(flags, "with --to: ")
 }
 
-// rule tunes the path to the peer and turns what was shown to help into the rule for it;
-// nil when the system's own sizing is as good.
+// rule tunes the path to the peer and returns the rule with the settings that helped, or nil if automatic sizing is as
+// good.
 func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	t.DownOnly(cmd, t.peer)
 	cfg, err := t.Tuning()
@@ -66,8 +66,8 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 	return rule, nil
 }
 
-// ruleFor takes this end's part of what a tuning showed to help, and says what it took
-// and what it had to leave: the far end's part.
+// ruleFor returns the rule with this end's settings that helped, and notes on them and on the far end's settings, which
+// exec cannot set.
 func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 	var to netip.Addr
 	if r.Near != nil && len(r.Near.Streams) > 0 {
@@ -85,7 +85,7 @@ func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 		notes = append(notes, fmt.Sprintf("%s: %.3g times the goodput with %s", path, gain, socketText(spec.Near)))
 		if spec.Far != (transfer.Socket{}) {
 			notes = append(notes, fmt.Sprintf("%s: that was with %s at the far end, which exec cannot set: fullpipe tune "+
-				"prints how",
+				"prints the commands",
 				d.Direction, socketText(spec.Far)))
 		}
 		merge(&socket, spec.Near)
@@ -96,16 +96,16 @@ func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 	return &steer.Rule{To: netip.PrefixFrom(to, to.BitLen()), Socket: socket}, notes
 }
 
-// helped is the transfer that was shown to be faster, and by what factor: with the
-// chosen window, else with the best of the other remedies that one connection can have.
+// helped returns the faster transfer and its factor: with the chosen window, otherwise with the best other remedy for
+// one connection.
 func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
 	if d.After != nil && d.After.Typical != nil && d.Gain != nil && d.Gain.Low > 1 && d.After.Typical.Spec.Streams <= 1 {
 		return &d.After.Typical.Spec, d.Gain.Mid
 	}
-	const worthwhile = 1.1 // what limits is what would raise goodput by a tenth
+	const minGain = 1.1 // docs/glossary.md: limiter
 	for i := range d.Remedies {
 		r := &d.Remedies[i]
-		if r.Gain.Low > 1 && r.Gain.Mid >= worthwhile && r.Gain.Mid > gain && r.Spec.Streams <= 1 {
+		if r.Gain.Low > 1 && r.Gain.Mid >= minGain && r.Gain.Mid > gain && r.Spec.Streams <= 1 {
 			spec = &r.Spec
 			gain = r.Gain.Mid
 		}
@@ -113,7 +113,7 @@ func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
 	return spec, gain
 }
 
-// merge adds what a direction needs to what another one has settled.
+// merge adds the settings of another direction.
 func merge(into *transfer.Socket, s transfer.Socket) {
 	into.SendBuffer = max(into.SendBuffer, s.SendBuffer)
 	into.ReceiveBuffer = max(into.ReceiveBuffer, s.ReceiveBuffer)

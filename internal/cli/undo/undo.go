@@ -1,4 +1,4 @@
-// Package undo takes applied settings back, and lists those in force.
+// Package undo has the commands undo and status: they restore and list the settings that fullpipe changed.
 package undo
 
 import (
@@ -20,14 +20,14 @@ func New() *cobra.Command {
 	var forget bool
 	cmd := &cobra.Command{
 		Use:   "undo [NAME...]",
-		Short: "take back what fullpipe changed on this host",
-		Long: `undo puts every value back to what it was before fullpipe's first change, or those that
-are named. A value that somebody else changed since is left alone and reported, with exit
-status 3; --forget drops it from fullpipe's memory.`,
+		Short: "restore the settings that fullpipe changed on this host",
+		Long: `undo restores every value, or those named, from before fullpipe's first change. It keeps and
+reports a value that another program changed since, with exit status 3; --forget removes
+it from the journal.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if forget {
 				if len(names) == 0 {
-					return exit.Usage("NAME", "nothing says what to forget", "fullpipe status lists the names")
+					return exit.Usage("NAME", "no name to forget", "fullpipe status lists the names")
 				}
 				return host.Forget(cmd.Context(), host.Config{}, names...)
 			}
@@ -53,7 +53,7 @@ status 3; --forget drops it from fullpipe's memory.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "drop NAMEs from fullpipe's memory, their values stay as they are")
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove NAMEs from the journal and keep their values")
 	return cmd
 }
 
@@ -61,7 +61,7 @@ status 3; --forget drops it from fullpipe's memory.`,
 func NewStatus() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "which of this host's settings are fullpipe's",
+		Short: "list the settings that fullpipe changed on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			states, err := host.Status(host.Config{})
