@@ -11,9 +11,9 @@
 //	d := autobuf.Dialer{Config: autobuf.Config{Path: autobuf.Path{Bps: 1e9, RTT: 100 * time.Millisecond}}}
 //	conn, err := d.DialContext(ctx, "tcp", "backup.example.net:9000")
 //
-// The connections are *net.TCPConn: sendfile and splice work, and no byte passes through this package. The path need not
-// be known. With the zero Config, autobuf reads TCP_INFO and enlarges the buffers of connections that need more than the
-// automatic ones.
+// The connections are *net.TCPConn: sendfile and splice work, and no byte passes through this package. The path need
+// not be known. With the zero Config, autobuf reads TCP_INFO and enlarges the buffers of connections that need more
+// than the automatic ones.
 //
 // TestBankAutobuf in bench measures the gain over net.Dialer, and checks that nothing is lost on paths for which
 // automatic buffers are enough. docs/benchmarks.md has the figures.
@@ -81,8 +81,8 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to the address. On a TCP network the connection is a *net.TCPConn; net.Dialer alone handles other
-// networks.
+// DialContext connects to the address. On a TCP network the connection is a *net.TCPConn; net.Dialer alone handles
+// other networks.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return d.Net.DialContext(ctx, network, address)
@@ -120,8 +120,8 @@ type ListenConfig struct {
 	Net net.ListenConfig
 }
 
-// Listen listens on the address. The listener fixes the window scale of its connections, so a receive buffer larger than
-// the automatic one needs a stated Path. Multipath TCP is off. If the Budget has too little left for a connection,
+// Listen listens on the address. The listener fixes the window scale of its connections, so a receive buffer larger
+// than the automatic one needs a stated Path. Multipath TCP is off. If the Budget has too little left for a connection,
 // Accept closes it and returns ErrBudget as a temporary error.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if !strings.HasPrefix(network, "tcp") {
@@ -197,7 +197,8 @@ func (cfg Config) plan() (*tuner, error) {
 		t.limits.Receive = forcedMax
 	}
 	window := cfg.Path.Window()
-	t.send = buffer{granted: t.limits.AutoSend, fixed: fixedSize(window, t.limits.AutoSend, t.limits.Send, t.limits.Factor)}
+	t.send = buffer{granted: t.limits.AutoSend, fixed: fixedSize(window, t.limits.AutoSend, t.limits.Send,
+		t.limits.Factor)}
 	t.receive = buffer{granted: t.limits.AutoReceive, fixed: fixedSize(window, t.limits.AutoReceive, t.limits.Receive,
 		t.limits.Factor)}
 	if err := t.charge(); err != nil {

@@ -3,8 +3,8 @@ package autobuf
 import "sync"
 
 // Budget is memory that connections share for their buffers. It is charged with the largest size that each connection's
-// buffers can reach, so that the sum never exceeds it. While enough is left, buffers stay automatic; then new connections
-// get smaller, fixed buffers. Several goroutines, Dialers and ListenConfigs may use a Budget.
+// buffers can reach, so that the sum never exceeds it. While enough is left, buffers stay automatic; then new
+// connections get smaller, fixed buffers. Several goroutines, Dialers and ListenConfigs may use a Budget.
 type Budget struct {
 	total int
 

@@ -104,8 +104,8 @@ func (t *tuner) sample() {
 	time.AfterFunc(t.interval, t.sample)
 }
 
-// limitUnscaled shrinks the buffers if the handshake has no window scaling (RFC 7323): no window exceeds 65,535 bytes, and
-// larger buffers waste memory.
+// limitUnscaled shrinks the buffers if the handshake has no window scaling (RFC 7323): no window exceeds 65,535 bytes,
+// and larger buffers waste memory.
 func (t *tuner) limitUnscaled(h *transfer.Handshake) {
 	const maxUnscaled = 65535
 	if h == nil || h.SendScale >= 0 {
@@ -174,8 +174,8 @@ func useful(s *transfer.Sample) int {
 }
 
 // sndbufLimited reports whether the send buffer limits the bytes in flight: nearly all data was sent, and cwnd allows
-// more. The kernel's sndbuf_limited also shows it, but counts only a part of that time. It returns true if the system has
-// neither.
+// more. The kernel's sndbuf_limited also shows it, but counts only a part of that time. It returns true if the system
+// has neither.
 func (t *tuner) sndbufLimited(s *transfer.Sample) bool {
 	const minRatio = 0.02 // of the time
 	limits := s.Have&transfer.HaveLimits != 0

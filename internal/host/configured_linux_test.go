@@ -9,7 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 )
 
-// TestConfigured_Precedence reads all directories of sysctl.d(5): a file in /etc replaces one of the same name in /usr/lib.
+// TestConfigured_Precedence reads all directories of sysctl.d(5): a file in /etc replaces one of the same name in
+// /usr/lib.
 func TestConfigured_Precedence(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) string {

@@ -62,8 +62,8 @@ func removeFile(path string) error {
 	return output.SyncDir(filepath.Dir(path))
 }
 
-// fileStore is the store of one file, as text. It follows a symbolic link and changes the link's target. It touches only
-// regular files: administrators disable a file of sysctl.d(5) by a link to /dev/null.
+// fileStore is the store of one file, as text. It follows a symbolic link and changes the link's target. It touches
+// only regular files: administrators disable a file of sysctl.d(5) by a link to /dev/null.
 type fileStore struct{ only string }
 
 const fileLimit = 1 << 20

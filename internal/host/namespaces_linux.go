@@ -52,8 +52,9 @@ func valuesIn(link string) (values map[string]string, err error) {
 	return values, err
 }
 
-// onThrowawayThread runs do on a thread that ends afterwards, because do enters a namespace. The main thread cannot end,
-// and /proc/self shows its namespaces: if the scheduler chooses it, it stays locked until another thread has run do.
+// onThrowawayThread runs do on a thread that ends afterwards, because do enters a namespace. The main thread cannot
+// end, and /proc/self shows its namespaces: if the scheduler chooses it, it stays locked until another thread has run
+// do.
 func onThrowawayThread(do func()) {
 	done := make(chan struct{})
 	go func() {

@@ -27,8 +27,8 @@ func (e *UnsettableError) Try() string {
 }
 
 // Changes returns a plan's settings as changes of this host. prefix is the plan's route, or "" for the whole host. The
-// plan may come from an untrusted file: Changes accepts only names that the catalog has as tunable, checks values by the
-// catalog's type and range, and only raises buffers.
+// plan may come from an untrusted file: Changes accepts only names that the catalog has as tunable, checks values by
+// the catalog's type and range, and only raises buffers.
 func Changes(settings []plan.Setting, prefix string) ([]Change, error) {
 	return Config{}.complete().changes(settings, prefix)
 }
@@ -125,8 +125,8 @@ func tunable(s plan.Setting) (catalog.Parameter, bool) {
 	return catalog.Parameter{}, false
 }
 
-// raiseOnly makes a change of a buffer's size one that only raises. Minimum and default of tcp_rmem and tcp_wmem stay: a
-// plan sets their maxima.
+// raiseOnly makes a change of a buffer's size one that only raises. Minimum and default of tcp_rmem and tcp_wmem stay:
+// a plan sets their maxima.
 func raiseOnly(known catalog.Parameter, change Change) Change {
 	switch known.Name {
 	case "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem":

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// powershell runs a script and returns its output. The timeout is 1 min, because the first cmdlet of a session loads its
-// module.
+// powershell runs a script and returns its output. The timeout is 1 min, because the first cmdlet of a session loads
+// its module.
 func powershell(script string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

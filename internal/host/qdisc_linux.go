@@ -14,8 +14,9 @@ import (
 )
 
 // qdiscStore is the store of shapers for a device's packets to one prefix: "eth0 to 192.0.2.0/24", in bit/s with the
-// device's framing. A shaper is a token bucket (htb) in place of the device's default queue; other packets pass unshaped.
-// It replaces no configured queue and no fair default queue (fq_codel, fq, mq): other traffic would lose the fairness.
+// device's framing. A shaper is a token bucket (htb) in place of the device's default queue; other packets pass
+// unshaped. It replaces no configured queue and no fair default queue (fq_codel, fq, mq): other traffic would lose the
+// fairness.
 type qdiscStore struct{}
 
 // ourMajor is the handle of our queue; tc assigns handles from 0x8000.

@@ -48,7 +48,8 @@ func sent(t *testing.T, to ...string) (packets int) {
 	stats := run(t, "tc -s class show dev shape0")
 	_, counts, _ := strings.Cut(stats, "Sent ")
 	var bytes int
-	if _, err := fmt.Sscanf(counts, "%d bytes %d pkt", &bytes, &packets); err != nil || strings.Count(stats, "Sent ") != 1 {
+	_, err := fmt.Sscanf(counts, "%d bytes %d pkt", &bytes, &packets)
+	if err != nil || strings.Count(stats, "Sent ") != 1 {
 		t.Fatalf("%v in\n%s", err, stats)
 	}
 	return packets

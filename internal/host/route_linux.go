@@ -99,7 +99,8 @@ func (r *route) metric(kind uint16) (attribute, bool) {
 	return attribute{}, false
 }
 
-// setMetric replaces a metric; nil data removes it and its lock. A congestion window has an effect only if it is locked.
+// setMetric replaces a metric; nil data removes it and its lock. A congestion window has an effect only if it is
+// locked.
 func (r *route) setMetric(kind uint16, data []byte) {
 	var kept []attribute
 	locks := uint32(0)

@@ -80,8 +80,8 @@ func readConfigured(s *audit.Snapshot) (err error) {
 	return err
 }
 
-// configured returns the network settings in the files of dirs and then in last. A file replaces one of the same name in
-// an earlier directory.
+// configured returns the network settings in the files of dirs and then in last. A file replaces one of the same name
+// in an earlier directory.
 func configured(last string, dirs ...string) (all []audit.Configured, err error) {
 	byName := map[string]string{}
 	for _, dir := range dirs {

@@ -46,7 +46,8 @@ func readSockets(s *audit.Snapshot) error {
 	})
 }
 
-// readSocket returns a socket's state for the snapshot; ok is false if it did not wait and the system sizes its buffers.
+// readSocket returns a socket's state for the snapshot; ok is false if it did not wait and the system sizes its
+// buffers.
 func readSocket(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok bool) {
 	entry.Local = s.Local.String()
 	entry.RecvBytes = int64(s.Memory.ReceiveBuffer)

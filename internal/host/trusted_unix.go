@@ -17,7 +17,7 @@ func trusted(path string) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
-		return &TrustError{path, fmt.Sprintf("it belongs to user %d, so that this user could make undo write anything", owner.Uid)}
+		return &TrustError{path, fmt.Sprintf("it belongs to user %d: this user could make undo write any value", owner.Uid)}
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return &TrustError{path, "it is no regular file"}
 	case info.Mode().Perm()&0o022 != 0:

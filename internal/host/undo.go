@@ -83,8 +83,8 @@ type goal struct {
 	to *string
 }
 
-// restoreAll restores each value that is still ours. The journal keeps a record until its value is restored, so that the
-// next undo continues after a crash.
+// restoreAll restores each value that is still ours. The journal keeps a record until its value is restored, so that
+// the next undo continues after a crash.
 func (c Config) restoreAll(ctx context.Context, j *journal, goals []goal) ([]Did, error) {
 	var dids []Did
 	var failed error

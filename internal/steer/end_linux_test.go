@@ -39,8 +39,8 @@ func TestRun_SurvivingProcessesLeaveTheCgroup(t *testing.T) {
 	}
 }
 
-// TestSupervisor_FreesProgram kills the steering process, alone and with its process group. The hooks end with it, and the program
-// is free within 1 s.
+// TestSupervisor_FreesProgram kills the steering process, alone and with its process group. The hooks end with it, and
+// the program is free within 1 s.
 func TestSupervisor_FreesProgram(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	own, err := os.ReadFile("/proc/self/cgroup")

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRelay_KillsAfterASecondSIGTERM counts SIGTERMs within minKillInterval as one; a later one kills. Other signals are
-// forwarded.
+// TestRelay_KillsAfterASecondSIGTERM counts SIGTERMs within minKillInterval as one; a later one kills. Other signals
+// are forwarded.
 func TestRelay_KillsAfterASecondSIGTERM(t *testing.T) {
 	type step struct {
 		after      time.Duration // since the previous step

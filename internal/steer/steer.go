@@ -6,8 +6,8 @@
 // pinned and no setting of the host changes, so everything ends with the program. If this process is killed, a
 // supervisor moves the program back to its original cgroup, where it continues without these settings.
 //
-// It needs Linux 5.8 with cgroup v2 (a hybrid mount is enough), and CAP_BPF and CAP_NET_ADMIN or root. Inherited sockets
-// belong to another cgroup and keep their options.
+// It needs Linux 5.8 with cgroup v2 (a hybrid mount is enough), and CAP_BPF and CAP_NET_ADMIN or root. Inherited
+// sockets belong to another cgroup and keep their options.
 package steer
 
 import (

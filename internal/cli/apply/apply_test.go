@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestCheckMemory_UnstatedOrTooSmall checks buffers larger than this host's memory in plans that state no memory, or too
-// little.
+// TestCheckMemory_UnstatedOrTooSmall checks buffers larger than this host's memory in plans that state no memory, or
+// too little.
 func TestCheckMemory_UnstatedOrTooSmall(t *testing.T) {
 	testenv.Need(t, testenv.Linux)
 	maximum := "4096 16384 1125899906842624" // 1 PiB: more than any host has

@@ -38,7 +38,8 @@ func ExecWarnings(r *steer.Report) (lines []string) {
 	return lines
 }
 
-// minJudgedBytes is the least payload of a direction with a goodput and a verdict: more than a request or a status line.
+// minJudgedBytes is the least payload of a direction with a goodput and a verdict: more than a request or a reply's
+// status.
 const minJudgedBytes = 64 << 10
 
 // Exec prints the report for a person: the connections with the most payload, and the number of the others.
