@@ -186,7 +186,7 @@ func (t *tuner) pressed(s *transfer.Sample) bool {
 	const matters = 0.02
 	limits := s.Have&transfer.HaveLimits != 0
 	queue := s.Have&transfer.HaveInFlight != 0 && s.Have&transfer.HaveNotSent != 0
-	if limits && float64(s.SendLimited-t.last.SendLimited) >= matters*float64(s.At-t.last.At) {
+	if limits && float64(s.SndbufLimited-t.last.SndbufLimited) >= matters*float64(s.At-t.last.At) {
 		return true
 	}
 	if queue {

@@ -34,7 +34,7 @@ func clockStep(from, to time.Time) time.Duration {
 
 func stepOf(wall, monotonic time.Duration) time.Duration {
 	step := wall - monotonic
-	if step.Abs() < transfer.ClockStepLeast {
+	if step.Abs() < transfer.MinClockStep {
 		return 0
 	}
 	return step
@@ -118,7 +118,7 @@ func (a *account) fill(s *transfer.Sample) {
 	if now := a.now.Load(); now != 0 {
 		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
 	}
-	s.RunDelay = a.runDelaySoFar()
+	s.RunqueueWait = a.runDelaySoFar()
 	s.Blocked = time.Duration(spent[blocked])
 	s.Paused = time.Duration(spent[paused])
 	s.Awaited = time.Duration(spent[awaiting])

@@ -31,7 +31,7 @@ type Endpoint struct {
 	Each  func(transfer.Interval)
 	// Cut says at which moments of this end's clock samples are taken and Each is told
 	// besides, also before anything has moved.
-	Cut transfer.Cut
+	Cut transfer.IntervalSchedule
 	// Latest, when not nil, is kept up to date where this end sends.
 	Latest *Latest
 	// Burst is how many writes a sender that is held to a rate makes in a row; 0: one.
@@ -108,7 +108,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	samples := newSampler(c, loops, p.Send, p.Latest)
 	samples.read()
 	progress := progress{loops: loops, each: p.Each, clock: c, latest: p.Latest, samples: samples,
-		early: p.Cut != transfer.Cut{}}
+		early: p.Cut != transfer.IntervalSchedule{}}
 	if p.Every == 0 {
 		p.Every = 100 * time.Millisecond
 	}
@@ -192,7 +192,7 @@ func backdate(samples []transfer.Sample) {
 	for i := len(samples) - 2; i >= 0; i-- {
 		s := &samples[i]
 		next := &samples[i+1]
-		s.RunDelay = max(s.RunDelay, next.RunDelay-(next.At-s.At))
+		s.RunqueueWait = max(s.RunqueueWait, next.RunqueueWait-(next.At-s.At))
 	}
 }
 
@@ -252,7 +252,7 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	d.Last = time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
 	if !p.Send {
-		d.Opening = l.opening
+		d.FirstReadBytes = l.opening
 	}
 	for _, s := range samples {
 		if s.Have&transfer.HaveReceiveWnd != 0 {

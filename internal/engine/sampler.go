@@ -50,7 +50,7 @@ func (s *sampler) next() time.Duration { return Cadence(s.clock.now()) * s.stret
 func (s *sampler) read() {
 	if len(s.series[0]) >= s.most() {
 		for i, series := range s.series {
-			s.series[i] = transfer.Thin(series, len(series)/2)
+			s.series[i] = transfer.Downsample(series, len(series)/2)
 		}
 		s.stretch *= 2
 	}
@@ -108,7 +108,7 @@ func (s *sampler) last() []transfer.Sample {
 }
 
 // run samples until done is closed, and calls interval as often as every, and at each cut.
-func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.Cut, interval func()) {
+func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.IntervalSchedule, interval func()) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := every

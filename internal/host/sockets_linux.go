@@ -57,8 +57,8 @@ func look(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket, ok b
 		socket.DecodeLinux(s.Info, &sample)
 		entry.RTTS = sample.RTT.Seconds()
 		entry.BusyS = sample.Busy.Seconds()
-		entry.RwndS = sample.ReceiveLimited.Seconds()
-		entry.SndbufS = sample.SendLimited.Seconds()
+		entry.RwndS = sample.RwndLimited.Seconds()
+		entry.SndbufS = sample.SndbufLimited.Seconds()
 		entry.DeliveryBps = sample.DeliveryBps
 	}
 	if o, known := owners[s.Inode]; known {

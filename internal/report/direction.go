@@ -115,7 +115,7 @@ func senderSide(d *record.Direction, e *transfer.End) {
 			d.RetransmittedSegment = &sum
 		}
 	}
-	d.RTTMinS = told(e.LeastRTT())
+	d.RTTMinS = told(e.MinRTT())
 	d.RTTMeanS = told(e.MeanRTT())
 }
 
@@ -155,8 +155,8 @@ func newCPU(r *transfer.Result) *record.CPU {
 		if c.BusiestThread > 0 {
 			thread = rate(c.BusiestThread)
 		}
-		if c.ThreadRunDelay > 0 {
-			starved = rate(c.ThreadRunDelay)
+		if c.RunqueueWait > 0 {
+			starved = rate(c.RunqueueWait)
 		}
 		return rate(c.Process.Seconds() / c.Wall.Seconds()), thread, starved, c.Host
 	}

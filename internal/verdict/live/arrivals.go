@@ -94,13 +94,13 @@ func programIdle(e *transfer.End) (share float64, known bool) {
 func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	a.idle = idle
 	if sender := r.Sender(); sender != nil && sender.CPU != nil {
-		a.late = sender.CPU.ThreadRunDelay
+		a.late = sender.CPU.RunqueueWait
 	}
 	end := r.Receiver()
 	const start = threshold.StartSpans * threshold.SpanOfArrivals
 	a.base = leastRTT(end).Seconds()
 	a.rtt = end.LoadedRTT(start).Seconds()
-	a.standing = end.StandingRTT(start).Seconds()
+	a.standing = end.LoadedRTTLessVar(start).Seconds()
 	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
 		a.idleEcho = medianOf(l.Idle)
 		a.loadedEcho = medianOf(l.Loaded)
@@ -119,15 +119,12 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 		s := &end.Streams[i]
 		first := slices.IndexFunc(s.Samples, func(one transfer.Sample) bool { return one.At >= started })
 		if n := len(s.Samples); first >= 0 {
-			mss := 1448.0
-			if s.Handshake != nil && s.Handshake.MSS > 0 {
-				mss = float64(s.Handshake.MSS)
-			}
+			mss := s.Handshake.SegmentSize()
 			a.mss = max(a.mss, int(mss))
 			early := &s.Samples[first]
 			late := &s.Samples[n-1]
-			segments += float64(late.Received-early.Received) / mss
-			disordered += float64(late.OutOfOrder - early.OutOfOrder)
+			segments += float64(late.Received-early.Received) / float64(mss)
+			disordered += float64(late.RcvOOOPack - early.RcvOOOPack)
 		}
 	}
 	if segments > 0 {

@@ -61,7 +61,7 @@ func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if e.CPU != nil {
-			values[name+"_starved_ratio"] = e.CPU.ThreadRunDelay
+			values[name+"_starved_ratio"] = e.CPU.RunqueueWait
 		}
 	})
 	switch starved := starvedMost(r); {
@@ -78,7 +78,7 @@ func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 func starvedMost(r *transfer.Result) (most float64) {
 	eachEnd(r, func(_ string, e *transfer.End) {
 		if e.CPU != nil {
-			most = max(most, e.CPU.ThreadRunDelay)
+			most = max(most, e.CPU.RunqueueWait)
 		}
 	})
 	return most
@@ -132,7 +132,7 @@ func testsBeside(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 		length = received.Duration().Seconds()
 	}
 	eachEnd(r, func(_ string, e *transfer.End) {
-		if b := e.Beside; b != nil && b.Time.Seconds() >= values["beside_s"] {
+		if b := e.ConcurrentTests; b != nil && b.Time.Seconds() >= values["beside_s"] {
 			values["tests"] = float64(b.Tests)
 			values["beside_s"] = b.Time.Seconds()
 		}

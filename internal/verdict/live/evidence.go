@@ -141,7 +141,7 @@ func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 	case a.receiver == nil || a.receiver.CPU == nil:
 		return verdict.ReceiverRunDelay, nil
 	case !saturated(a.receiver):
-		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.ThreadRunDelay}
+		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.RunqueueWait}
 	}
 	return verdict.ReceiverRuns, verdict.Values{"busiest_thread_ratio": a.receiver.CPU.BusiestThread}
 }

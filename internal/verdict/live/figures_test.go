@@ -73,7 +73,7 @@ func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 		idle, lost := r.Float64()*float64(r.IntN(2)), r.Float64()*0.02*float64(r.IntN(2))
 		result := steady(1e6+r.Float64()*1e8, rtt, func(i int, s, _ *transfer.Sample) {
 			s.MinRTT, s.SendWnd = min, wnd
-			s.ReceiveLimited = scale(s.At, limited)
+			s.RwndLimited = scale(s.At, limited)
 			s.Busy = scale(s.At, 1-idle)
 			s.RetransmittedBytes = int64(lost * float64(s.Sent))
 			s.Retransmitted = s.RetransmittedBytes / 1448

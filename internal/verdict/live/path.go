@@ -94,8 +94,8 @@ func (p *path) addCounters(all []*connection) {
 			retransmittedBytes += last.Retransmitted * c.mss
 		}
 		retransmitted += last.Retransmitted
-		dsacks += last.Needless
-		reordered += last.Overtaken
+		dsacks += last.DSACKDups
+		reordered += last.ReordSeen
 		aggregation := p.ackAggregationDelay(c, len(all))
 		for i := range c.samples {
 			s := &c.samples[i]
@@ -203,7 +203,7 @@ func (p *path) rateAtMeanRTT(window int64) float64 {
 // leastRTT is the smallest round trip that any of an end's connections saw, 0 if none that
 // can be true.
 func leastRTT(e *transfer.End) time.Duration {
-	if least := e.LeastRTT(); least < threshold.LongestTime {
+	if least := e.MinRTT(); least < threshold.LongestTime {
 		return least
 	}
 	return 0

@@ -89,7 +89,7 @@ func (c *connection) clockWhile(r *round, is func(*transfer.Sample) bool, clock 
 	return sum
 }
 
-func runDelayClock(s *transfer.Sample) time.Duration { return s.RunDelay }
+func runDelayClock(s *transfer.Sample) time.Duration { return s.RunqueueWait }
 
 // writerRan returns the time in which the writer neither waited nor paused.
 func (c *connection) writerRan(r *round) time.Duration {
@@ -113,7 +113,7 @@ func (c *connection) programIdle(r *round) time.Duration {
 }
 
 func (c *connection) sendLimited(r *round) time.Duration {
-	return r.advance(func(s *transfer.Sample) time.Duration { return s.SendLimited })
+	return r.advance(func(s *transfer.Sample) time.Duration { return s.SndbufLimited })
 }
 
 // bufferEmptyTime returns the time in which the writer waited for space with nothing unsent.

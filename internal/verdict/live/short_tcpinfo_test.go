@@ -23,7 +23,7 @@ func ofLength(s transfer.Sample, bytes int) transfer.Sample {
 	}
 	if bytes < 192 {
 		s.Have &^= transfer.HaveLimits
-		s.Busy, s.ReceiveLimited, s.SendLimited = 0, 0, 0
+		s.Busy, s.RwndLimited, s.SndbufLimited = 0, 0, 0
 	}
 	return s
 }

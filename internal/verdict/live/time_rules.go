@@ -92,7 +92,7 @@ var (
 			if f.receiver == nil || f.receiver.CPU == nil {
 				return 0
 			}
-			return f.receiver.CPU.ThreadRunDelay
+			return f.receiver.CPU.RunqueueWait
 		}}
 	pacingLimit = quantity{Name: "pacingLimit", Unit: "bit/s", Means: "SO_MAX_PACING_RATE of the socket; 0: none",
 		Of: func(f facts) float64 { return f.c.spec.PacingBps }}

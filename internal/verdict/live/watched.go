@@ -103,12 +103,12 @@ func (w *Watched) result(scratch *[]transfer.Sample) *transfer.Result {
 // since makes a sample count its counters from an earlier one on.
 func since(s, from *transfer.Sample) {
 	s.Busy = max(s.Busy-from.Busy, 0)
-	s.ReceiveLimited = max(s.ReceiveLimited-from.ReceiveLimited, 0)
-	s.SendLimited = max(s.SendLimited-from.SendLimited, 0)
+	s.RwndLimited = max(s.RwndLimited-from.RwndLimited, 0)
+	s.SndbufLimited = max(s.SndbufLimited-from.SndbufLimited, 0)
 	s.Retransmitted = max(s.Retransmitted-from.Retransmitted, 0)
 	s.RetransmittedBytes = max(s.RetransmittedBytes-from.RetransmittedBytes, 0)
-	s.Needless = max(s.Needless-from.Needless, 0)
-	s.Overtaken = max(s.Overtaken-from.Overtaken, 0)
+	s.DSACKDups = max(s.DSACKDups-from.DSACKDups, 0)
+	s.ReordSeen = max(s.ReordSeen-from.ReordSeen, 0)
 	s.Acked = max(s.Acked-from.Acked, 0)
 	s.Sent = max(s.Sent-from.Sent, 0)
 	s.Received = max(s.Received-from.Received, 0)

@@ -113,7 +113,7 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 			e.messages++
 		}
 	}
-	if e.messages < threshold.FewRounds || last.OutOfOrder > first.OutOfOrder || w.Answered < threshold.ExchangesWait {
+	if e.messages < threshold.FewRounds || last.RcvOOOPack > first.RcvOOOPack || w.Answered < threshold.ExchangesWait {
 		return v
 	}
 	each := e.span / e.messages
@@ -168,7 +168,7 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	window := inRoundTrip(first, last)
 	middle := &w.Samples[n/2]
 	rounds := min(e.span/max(e.rtt, 1e-6), float64(n-1))
-	if e.rtt <= 0 || last.OutOfOrder > first.OutOfOrder || longer(e.rtt, loaded.Seconds()) ||
+	if e.rtt <= 0 || last.RcvOOOPack > first.RcvOOOPack || longer(e.rtt, loaded.Seconds()) ||
 		rounds < threshold.FewRounds || messages < threshold.ExchangesRestart*rounds ||
 		float64(room) < threshold.ProgramWindowRoom*window ||
 		!known(window) || !known(inRoundTrip(first, middle)) || !known(inRoundTrip(middle, last)) {
@@ -195,10 +195,7 @@ func (w *Watched) exchange() exchange {
 	first := &w.Samples[0]
 	last := &w.Samples[len(w.Samples)-1]
 	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),
-		acked: float64(last.Acked - first.Acked), mss: 1448}
-	if w.Handshake != nil && w.Handshake.MSS > 0 {
-		e.mss = float64(w.Handshake.MSS)
-	}
+		acked: float64(last.Acked - first.Acked), mss: float64(w.Handshake.SegmentSize())}
 	least := time.Duration(0)
 	rates := make([]float64, 0, len(w.Samples))
 	message := false

@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 			s := &w.Samples[i]
 			s.Sent = int64(s.At/c.each) * 100
 			if c.holes {
-				s.OutOfOrder = int64(i / 10)
+				s.RcvOOOPack = int64(i / 10)
 			}
 		}
 		v := Answers(w, open)
@@ -213,7 +213,7 @@ func TestKnownWindow_Receiver(t *testing.T) {
 			}
 			w.Samples = append(w.Samples, transfer.Sample{At: time.Duration(i) * 50 * ms, MinRTT: c.base, RTT: c.rtt,
 				Have: transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd,
-				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, OutOfOrder: i * c.lost})
+				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, RcvOOOPack: i * c.lost})
 			received += rate / 8 * 0.05
 		}
 		v := KnownWindow(w, open, c.known)

@@ -88,8 +88,8 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	}
 	part := func(d time.Duration) float64 { return min(max(d.Seconds()/span.Seconds(), 0), 1) }
 	busy := part(to.Busy - from.Busy)
-	window := min(part(to.ReceiveLimited-from.ReceiveLimited), busy)
-	buffer := min(part(to.SendLimited-from.SendLimited), busy-window)
+	window := min(part(to.RwndLimited-from.RwndLimited), busy)
+	buffer := min(part(to.SndbufLimited-from.SndbufLimited), busy-window)
 	left := max(busy-window-buffer, 0)
 	if seen.dry == 0 { // a writer that waits has filled it before
 		seen.roomy = seen.roomy + seen.half

@@ -139,18 +139,10 @@ func (c *Connection) alwaysFull() bool {
 // outage is less sure of an MTU black hole where full segments have come through before: then
 // nobody may be there any more.
 func (c *Connection) outage(v verdict.Verdict) verdict.Verdict {
-	if v.Limiter == verdict.MTUBlackHole && c.Acked >= 2*MSS(c.Handshake) {
+	if v.Limiter == verdict.MTUBlackHole && c.Acked >= 2*c.Handshake.SegmentSize() {
 		v.Confidence = verdict.Low
 	}
 	return v
-}
-
-// MSS returns the largest segment that a connection sends, in bytes; Ethernet's where it is not known.
-func MSS(h *transfer.Handshake) int64 {
-	if h != nil && h.MSS > 0 {
-		return int64(h.MSS)
-	}
-	return 1448
 }
 
 // writerBlocks says whether the program ever waited for the send buffer in the window: it
@@ -165,7 +157,7 @@ func (c *Connection) writerBlocks() bool {
 	}
 	first := &c.Of[0]
 	last := &c.Of[len(c.Of)-1]
-	return last.SendLimited > first.SendLimited
+	return last.SndbufLimited > first.SndbufLimited
 }
 
 // pair leaves open what a sender cannot tell: whether the window that held it back is small,
@@ -190,7 +182,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	if share <= 0 {
 		return v
 	}
-	mss := MSS(c.Handshake)
+	mss := c.Handshake.SegmentSize()
 	var crowded, roomy, n float64
 	var used, size int64
 	blocks := c.writerBlocks()

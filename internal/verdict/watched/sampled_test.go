@@ -16,7 +16,7 @@ const clocks = transfer.HaveLimits | transfer.HaveNotSent | transfer.HaveSendWnd
 func after(busy, receiver, buffer int) transfer.Sample {
 	ms := time.Millisecond
 	return transfer.Sample{At: 2 * time.Second, Have: clocks, Busy: time.Duration(busy) * ms, NotSent: 1e6, SendWnd: 1e5,
-		ReceiveLimited: time.Duration(receiver) * ms, SendLimited: time.Duration(buffer) * ms}
+		RwndLimited: time.Duration(receiver) * ms, SndbufLimited: time.Duration(buffer) * ms}
 }
 
 func TestByCounters(t *testing.T) {
