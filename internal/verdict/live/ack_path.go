@@ -12,10 +12,10 @@ import (
 // ackQueueShare is the part of what stands in the path that are acknowledgements on their
 // way back, where nothing is lost and one connection was seen at both ends; else 0. Their
 // counters tell: by how much later than the receiver had them the sender learns that bytes
-// arrived, as far as that is more than at the best of times, beside the round trips of the
+// arrivalFacts, as far as that is more than at the best of times, beside the round trips of the
 // same moments. The ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
-	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.Holds(a.whole()) {
+	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.IsTrue(a.whole()) {
 		return 0
 	}
 	c := a.connections[0]
@@ -32,7 +32,7 @@ type ackLag struct{ lag, rtt time.Duration }
 
 // ackShare is by how much longer than at best acknowledgements took on the mean, as a share
 // of what the round trip had waited; 0 where that cannot be told, because the receiver was
-// sampled too rarely (every) or hardly anything had waited.
+// isSampled too rarely (every) or hardly anything had waited.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0
@@ -62,7 +62,7 @@ func ackShare(lags []ackLag, every, base time.Duration) float64 {
 
 // ackLags are the times between bytes' arrival by the receiver's clock and their
 // acknowledgement's by the sender's, at those samples of the sender that saw one come, and
-// how far apart the receiver was usually sampled. A sample that saw none would show how long the
+// scope far apart the receiver was usually sampled. A sample that saw none would show how long the
 // sender had been waiting, and where either end was not sampled for a while, when it
 // happened is not known.
 func (c *connection) ackLags() (lags []ackLag, every time.Duration) {

@@ -31,8 +31,8 @@ func (a *analysis) conclude() verdict.Verdict {
 	case a.mainQuestion() != "":
 		v.Candidates = a.candidates(a.mainQuestion())
 	default:
-		v.Candidates = slices.Clone(possible)
-		if a.network.code == verdict.WhileStarved {
+		v.Candidates = slices.Clone(unobservedCandidates)
+		if a.network.code == verdict.LossWithoutCPU {
 			v.Candidates = append(v.Candidates, verdict.CPU)
 		}
 	}

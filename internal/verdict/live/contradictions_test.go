@@ -94,14 +94,14 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 			t.Errorf("%s: %s, %s; want %s, %s: %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Evidence)
 		}
 		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
-			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowHoldsPath) {
+			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowEqualsBDP) {
 			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
 		}
 	}
 	full := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
 		s.NotSent, s.Queued, s.Cwnd, s.SndbufLimited, s.MinRTT = 0, s.InFlight, 2*s.InFlight, s.At/4, 200*ms
 	})
-	if v := Judge(full); v.Limiter != verdict.Unknown || v.Evidence[0].Code != verdict.SendBufferHoldsPath ||
+	if v := Judge(full); v.Limiter != verdict.Unknown || v.Evidence[0].Code != verdict.SendBufferEqualsBDP ||
 		!slices.Equal(v.Candidates, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}) {
 		t.Errorf("a send buffer: %s, %v, %v", v.Limiter, v.Candidates, v.Evidence)
 	}
@@ -198,7 +198,7 @@ func TestGapsBetweenFewSegments(t *testing.T) {
 			a.connections = append(a.connections, newConnection(r, i, least))
 		}
 		a.path = newPath(least, a.connections)
-		if a.path.evenness != 0 || hasIdleGaps.Holds(a.whole()) != gaps {
+		if a.path.evenness != 0 || hasIdleGaps.IsTrue(a.whole()) != gaps {
 			t.Errorf("%s: want gaps %t, evenness %.2f, by few segments %.2f", name, gaps, a.path.evenness,
 				a.path.evennessShortWindows)
 		}

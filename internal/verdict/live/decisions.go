@@ -19,7 +19,7 @@ type decision[F any] struct {
 
 // decide returns the first rule of a list that holds. The last one always does.
 func decide[F any](rules []decision[F], facts F) *decision[F] {
-	return &rules[slices.IndexFunc(rules, func(d decision[F]) bool { return d.when.Holds(facts) })]
+	return &rules[slices.IndexFunc(rules, func(d decision[F]) bool { return d.when.IsTrue(facts) })]
 }
 
 // listDecisions describes a list.

@@ -23,10 +23,10 @@ func TestDisturbancesMakeLessSure(t *testing.T) {
 		{"nothing", func(*transfer.Result) {}, verdict.High, "", "", 0},
 		{"another test for half of the time", func(r *transfer.Result) {
 			r.Far.ConcurrentTests = &transfer.ConcurrentTests{Tests: 2, Time: 5 * time.Second}
-		}, verdict.Medium, verdict.TestsBeside, "tests", 2},
+		}, verdict.Medium, verdict.ConcurrentTests, "tests", 2},
 		{"another test for a moment", func(r *transfer.Result) {
 			r.Far.ConcurrentTests = &transfer.ConcurrentTests{Tests: 1, Time: 200 * ms}
-		}, verdict.High, verdict.TestsBeside, "beside_s", 0.2},
+		}, verdict.High, verdict.ConcurrentTests, "beside_s", 0.2},
 		{"the receiver's clock was set back", func(r *transfer.Result) { r.Far.ClockStep = -2 * time.Second },
 			verdict.Medium, verdict.ClockTrouble, "receiver_step_s", -2},
 		{"a clock that was set by next to nothing", func(r *transfer.Result) { r.Near.ClockStep = 5 * ms }, verdict.High, "",
@@ -97,7 +97,7 @@ func TestLossOfAStarvedHost(t *testing.T) {
 				v.Evidence)
 		}
 		if c.limiter == verdict.Unknown && (!slices.Contains(v.Candidates, verdict.Congestion) ||
-			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.WhileStarved) {
+			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.LossWithoutCPU) {
 			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
 		}
 	}

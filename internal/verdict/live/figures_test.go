@@ -27,7 +27,7 @@ func TestNoFalseAlarms(t *testing.T) {
 				if alone {
 					r.Near, r.Far = seen(r.Sender(), r.Near), seen(r.Sender(), r.Far)
 				}
-				v, figures := analyse(r, leastRTT(r.Sender()), how{})
+				v, figures := analyse(r, minRTTOf(r.Sender()), scope{})
 				if v.Limiter != verdict.Name(truth) {
 					continue
 				}
@@ -85,8 +85,8 @@ func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 			continue
 		}
 		named := false
-		for _, least := range []time.Duration{leastRTT(result.Sender()), supportedRTT(result.Sender())} {
-			again, figures := analyse(result, least, how{})
+		for _, least := range []time.Duration{minRTTOf(result.Sender()), supportedRTT(result.Sender())} {
+			again, figures := analyse(result, least, scope{})
 			named = named || again.Limiter == v.Limiter && len(verdict.Check(again, figures)) == 0
 		}
 		if !named {

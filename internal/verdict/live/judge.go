@@ -20,39 +20,39 @@ import (
 // network's, and is judged over the whole transfer: a full link, loss, a local queue.
 //
 // What disturbed the measurement at either end makes the verdict less sure, and is told.
-func Judge(r *transfer.Result) verdict.Verdict { return lowerConfidence(judge(r, how{}), r) }
+func Judge(r *transfer.Result) verdict.Verdict { return lowerConfidence(judge(r, scope{}), r) }
 
 // JudgeSteady says what limited a transfer after slow start, which is what its steady goodput
 // counts. Where slow start is not seen to end it says what Judge says.
 func JudgeSteady(r *transfer.Result) verdict.Verdict {
 	_, settled := r.Startup()
-	return lowerConfidence(judge(r, how{afterSlowStart: settled}), r)
+	return lowerConfidence(judge(r, scope{afterSlowStart: settled}), r)
 }
 
-// how says what of a transfer is judged, and from where.
-type how struct {
+// scope says what of a transfer is judged, and from where.
+type scope struct {
 	afterSlowStart bool // after slow start
 	isWatched      bool // one watched connection: its program is not ours, and samples are rare
 	lossBefore     bool // it had sent something again before it was watched
 }
 
-func judge(r *transfer.Result, as how) verdict.Verdict {
+func judge(r *transfer.Result, as scope) verdict.Verdict {
 	switch {
-	case sampled(r.Sender()) && leastRTT(r.Sender()) > 0:
+	case isSampled(r.Sender()) && minRTTOf(r.Sender()) > 0:
 		return judgeSender(r, as)
-	case sampled(r.Receiver()):
+	case isSampled(r.Receiver()):
 		return judgeArrivals(r, judgeReceiver(r))
-	case sampled(r.Sender()):
-		return verdict.Unseen(verdict.Evidence{Code: verdict.NoRoundTrips}, possible...)
+	case isSampled(r.Sender()):
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.NoRoundTrips}, unobservedCandidates...)
 	}
-	return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
+	return verdict.Unobserved(verdict.Evidence{Code: verdict.NotSampled}, unobservedCandidates...)
 }
 
-// possible are the limiters that remain where nothing was seen of any.
-var possible = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow, verdict.Congestion,
+// unobservedCandidates are the limiters that remain where nothing was seen of any.
+var unobservedCandidates = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow, verdict.Congestion,
 	verdict.Bottleneck}
 
-func sampled(e *transfer.End) bool {
+func isSampled(e *transfer.End) bool {
 	if e == nil {
 		return false
 	}
@@ -73,7 +73,7 @@ type analysis struct {
 	connections   []*connection
 	path          *path
 	measured      networkFacts
-	answers       answers
+	cache         cache
 	network       finding // what limits while the network decides
 	time          map[verdict.Name]time.Duration
 	total         time.Duration
@@ -85,8 +85,8 @@ type analysis struct {
 // judgeSender judges by the least round trip that was seen, and where the verdict does not
 // agree with its own figures, once more by one that several samples support: what a kernel
 // holds for the least may be one packet's luck.
-func judgeSender(r *transfer.Result, as how) verdict.Verdict {
-	least := leastRTT(r.Sender())
+func judgeSender(r *transfer.Result, as scope) verdict.Verdict {
+	least := minRTTOf(r.Sender())
 	v, figures := analyse(r, least, as)
 	wrong := verdict.Check(v, figures)
 	if len(wrong) == 0 {
@@ -95,14 +95,14 @@ func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 	if supported := supportedRTT(r.Sender()); supported > least {
 		again, figures := analyse(r, supported, as)
 		if len(verdict.Check(again, figures)) == 0 {
-			return verdict.Again(again, wrong[0])
+			return verdict.Rejudged(again, wrong[0])
 		}
 	}
-	return verdict.Doubted(v, wrong[0])
+	return verdict.Contradicted(v, wrong[0])
 }
 
 // newAnalysis judges the network of a transfer that was sampled at its sender.
-func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
+func newAnalysis(r *transfer.Result, minRTT time.Duration, as scope) *analysis {
 	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
 		unknownTime: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
@@ -121,7 +121,7 @@ func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
 	return a
 }
 
-func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
+func analyse(r *transfer.Result, minRTT time.Duration, as scope) (verdict.Verdict, verdict.Figures) {
 	a := newAnalysis(r, minRTT, as)
 	for _, c := range a.connections {
 		for i := range c.rounds {
@@ -145,7 +145,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 		if left <= 0 {
 			break
 		}
-		if !rule.when.Holds(f) {
+		if !rule.when.IsTrue(f) {
 			continue
 		}
 		taken := min(max(rule.claims.of(f), 0), left)
@@ -169,7 +169,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 
 // remainder returns the limiter of the time in a round that no rule claimed.
 func (a *analysis) remainder(f facts) verdict.Name {
-	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.Holds(f) })
+	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.IsTrue(f) })
 	return cmp.Or(remainderRules[i].limiter, a.network.name)
 }
 

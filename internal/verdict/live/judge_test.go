@@ -167,7 +167,7 @@ func TestMemoryPressureMakesLessSure(t *testing.T) {
 	} {
 		v := slow(c.sender, c.receiver)
 		last := v.Evidence[len(v.Evidence)-1]
-		if v.Confidence != verdict.Medium || last.Code != verdict.MemoryShort || last.Values[c.key] <= 0 {
+		if v.Confidence != verdict.Medium || last.Code != verdict.MemoryPressure || last.Values[c.key] <= 0 {
 			t.Errorf("%s: %s, %v", c.key, v.Confidence, last)
 		}
 	}
@@ -186,7 +186,7 @@ func TestABusyHostMakesLessSure(t *testing.T) {
 	for starved, want := range map[float64]verdict.Confidence{0.3: verdict.Medium, 0.6: verdict.Low} {
 		v := full(starved)
 		if v.Limiter != verdict.Bottleneck || v.Confidence != want ||
-			v.Evidence[len(v.Evidence)-1].Code != verdict.HostWasLate {
+			v.Evidence[len(v.Evidence)-1].Code != verdict.RunqueueWaited {
 			t.Errorf("a host busy for %.1f of the time: %s, %s, %v", starved, v.Limiter, v.Confidence, v.Evidence)
 		}
 	}

@@ -74,9 +74,9 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
-// heldByWindow returns the time in which the receive window held data back. A sender that paces to the rate which a
+// windowTime returns the time in which the receive window held data back. A sender that paces to the rate which a
 // window gave (BBR) fills the window only at times. The window then holds back the rest of the time too.
-func (a *analysis) heldByWindow(c *connection, r *round) time.Duration {
+func (a *analysis) windowTime(c *connection, r *round) time.Duration {
 	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow && r.start.At >= c.startedAt &&
 		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits*a.smoothedRate(r.bps) {
 		return r.length

@@ -67,7 +67,7 @@ func TestBufferAndWindowOfOneSize(t *testing.T) {
 			s.SendWnd = int64(c.window * float64(s.InFlight))
 		}))
 		complete(t, v)
-		said := v.Evidence[len(v.Evidence)-1].Code == verdict.WindowsAlike
+		said := v.Evidence[len(v.Evidence)-1].Code == verdict.EqualWindows
 		if v.Limiter != c.limiter || (v.Limiter == verdict.Mixed) != said {
 			t.Errorf("%s: %s of %v, %v: %v", c.what, v.Limiter, v.Candidates, v.Shares, v.Evidence)
 		}

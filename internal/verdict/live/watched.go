@@ -38,12 +38,12 @@ var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
 // What else could not be known is in the evidence.
 func JudgeWatched(w Watched) verdict.Verdict {
 	if len(w.Samples) < 2 {
-		return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.NotSampled}, unobservedCandidates...)
 	}
 	scratch := copies.Get().(*[]transfer.Sample)
 	defer copies.Put(scratch)
 	r := w.result(scratch)
-	v := lowerConfidence(judge(r, how{isWatched: true, lossBefore: w.Samples[0].Retransmitted > 0}), r)
+	v := lowerConfidence(judge(r, scope{isWatched: true, lossBefore: w.Samples[0].Retransmitted > 0}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
 		v.Candidates = append(v.Candidates, programs...)
@@ -61,11 +61,11 @@ func JudgeShared(all []Watched) verdict.Values {
 		}
 		r.Near.Streams = append(r.Near.Streams, all[i].result(new([]transfer.Sample)).Near.Streams...)
 	}
-	least := leastRTT(r.Near)
-	if least <= 0 || !sampled(r.Near) {
+	least := minRTTOf(r.Near)
+	if least <= 0 || !isSampled(r.Near) {
 		return nil
 	}
-	a := newAnalysis(r, least, how{isWatched: true})
+	a := newAnalysis(r, least, scope{isWatched: true})
 	if len(a.connections) < 2 || a.network.name != verdict.Bottleneck || a.network.code != verdict.FullLink {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (w *Watched) unknowns() []verdict.Evidence {
 		}
 	}
 	if len(missing) > 0 {
-		all = append(all, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.KernelTellsLess, Values: missing})
+		all = append(all, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.KernelFieldsMissing, Values: missing})
 	}
 	return all
 }

@@ -114,7 +114,7 @@ func TestPrograms(t *testing.T) {
 // all the time, or with holes, or by a slower clock, is left open.
 func TestAnswers(t *testing.T) {
 	const ms = time.Millisecond
-	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
+	open := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
 	for _, c := range []struct {
 		name     string
 		rtt      time.Duration
@@ -140,7 +140,7 @@ func TestAnswers(t *testing.T) {
 				s.RcvOOOPack = int64(i / 10)
 			}
 		}
-		v := Answers(w, open)
+		v := AnsweredBlocks(w, open)
 		if v.Subtype != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s/%s, %v", c.name, v.Limiter, v.Subtype, v.Shares)
 		}
@@ -184,7 +184,7 @@ func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
 // TestKnownWindow_Receiver: 98 Mbit/s over 167 ms is an SSH channel's window of 2 MiB.
 func TestKnownWindow_Receiver(t *testing.T) {
 	const ms = time.Millisecond
-	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Bottleneck)
+	open := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Bottleneck)
 	ssh := func(bytes float64) bool { return bytes > 1.9e6 && bytes < 2.3e6 }
 	for _, c := range []struct {
 		name              string
