@@ -8,6 +8,7 @@ import (
 // ExplainedLimiter is what a limiter's word means, how one is sure of it, and what to do.
 type ExplainedLimiter struct {
 	Limiter verdict.Name `json:"limiter"`
+	Subtype string       `json:"subtype,omitempty"`
 	What    string       `json:"what"`
 	Looks   string       `json:"looks"`
 	Sure    string       `json:"sure"`

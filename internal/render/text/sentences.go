@@ -89,8 +89,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.SenderHadNothing:     saySenderHadNothing,
 	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
 	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
-	verdict.ArrivesUnlimited:    sayArrivesUnhindered,
-	verdict.SenderScheduledLate:        saySenderRanLate,
+	verdict.ArrivesUnlimited:     sayArrivesUnhindered,
+	verdict.SenderScheduledLate:  saySenderRanLate,
 	verdict.LossWithoutQueue: func(f figures) string {
 		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),
@@ -109,7 +109,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossAllTheTime:      sayLossAllTheTime,
+	verdict.LossAllTheTime:          sayLossAllTheTime,
 	verdict.SpuriousRetransmissions: saySentAgainNeedlessly,
 	verdict.WindowOrLink: func(f figures) string {
 		if f.has("ack_segments") {
@@ -182,7 +182,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
 	verdict.LossWithoutCPU: sayWhileStarved,
-	verdict.NoRate:       fixedSentence("too few samples to see a rate"),
+	verdict.NoRate:         fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
 		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s",
 			f.rate("best_bps"), f.took())
@@ -223,8 +223,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"interface or a shaper there"
 	},
 	verdict.RunqueueWaited:  sayHostWasLate,
-	verdict.ConcurrentTests:  sayTestsBeside,
-	verdict.ClockTrouble: sayClockTrouble,
+	verdict.ConcurrentTests: sayTestsBeside,
+	verdict.ClockTrouble:    sayClockTrouble,
 	verdict.MemoryPressure:  sayMemoryShort,
 	verdict.WatchedFromOutside: func(f figures) string {
 		return fmt.Sprintf("watched from outside for %s: what the program itself waited for is not known, nor what the "+
