@@ -157,7 +157,7 @@ var table = map[key][]Step{
 		{SmallerSegment, Program, Both, true, "RFC 2923"}},
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
 	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender, false,
-		"support.microsoft.com: KB 823764, methods 1 and 2; RFC 9293 section 3.8.6.3"}},
+		"support.microsoft.com: KB 823764, methods 1 and 2; RFC 9293 section 3.8.6.3"}, windows},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
 	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"},

@@ -34,6 +34,9 @@ const (
 	StillInSlowStart Code = "slow-start"
 	// NagleHeldSegment: less than a segment waited for an acknowledgement. time_ratio.
 	NagleHeldSegment Code = "nagle-delayed-ack"
+	// WindowAwaitsAckTimer: the receive window has room for one segment, and the receiver's delayed-ACK timer delays its
+	// acknowledgement. time_ratio, window_bytes, rtt_s (mean), rtt_base_s (least).
+	WindowAwaitsAckTimer Code = "window-awaits-ack-timer"
 	// TimeoutsOnly: nothing was acknowledged while segments timed out. time_ratio.
 	TimeoutsOnly Code = "nothing-gets-through"
 	// Paced: data waited with room in both windows at the pacing rate. time_ratio;

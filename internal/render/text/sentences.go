@@ -49,6 +49,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the congestion window was still opening %s; the transfer lasted %.0f round trips", f.took(),
 			f["round_trips"])
 	},
+	verdict.WindowAwaitsAckTimer: func(f figures) string {
+		return fmt.Sprintf("the receive window of %s has room for one segment, and the receiver's delayed-ACK timer delays "+
+			"its acknowledgement, %s: round trips of %s on average, %s at least", f.size("window_bytes"), f.took(),
+			f.time("rtt_s"), f.time("rtt_base_s"))
+	},
 	verdict.NagleHeldSegment: func(f figures) string {
 		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
 			", with room in every window (Nagle's rule against a delayed ACK)"

@@ -15,6 +15,10 @@ func (a *analysis) conclude() verdict.Verdict {
 	switch v.Limiter {
 	case verdict.ReceiverWindow:
 		v.Subtype = a.connections[0].windowSubtype()
+	case verdict.NagleDelayedAck:
+		if awaitsAckTimer.IsTrue(a.whole()) {
+			v.Subtype = verdict.AckTimer
+		}
 	case a.network.name:
 		v.Subtype = a.network.subtype
 	}

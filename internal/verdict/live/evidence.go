@@ -58,6 +58,12 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 		took["rtt_s"] = a.path.minRTT.Seconds()
 		return verdict.StillInSlowStart, took
 	case verdict.NagleDelayedAck:
+		if awaitsAckTimer.IsTrue(a.whole()) {
+			took["window_bytes"] = float64(a.median((*connection).window))
+			took["rtt_s"] = a.path.meanRTT.Seconds()
+			took["rtt_base_s"] = a.path.minRTT.Seconds()
+			return verdict.WindowAwaitsAckTimer, took
+		}
 		return verdict.NagleHeldSegment, took
 	case verdict.MTUBlackHole:
 		return verdict.TimeoutsOnly, took

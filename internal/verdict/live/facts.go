@@ -152,7 +152,7 @@ var (
 		rule.All(evenness.Positive(), evenness.Below("EvenRate", threshold.EvenRate)))
 	// A queue longer than the sender's own bursts make it, without loss, leaves only the link to be unsteady.
 	isFull = rule.Once(rule.Define("isFull", "a link is full: it has a standing queue and a steady rate",
-		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained),
+		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained), rule.Not(windowAckedAtOnce),
 			rule.Not(rule.All(isUneven, queueRatio.Below("BeyondBursts", threshold.BeyondBursts))),
 			rule.Any(utilization.AtLeast("FlatRate", threshold.FlatRate),
 				rule.All(queueRatio.AtLeast("BeyondBursts", threshold.BeyondBursts),

@@ -266,6 +266,7 @@ var timeRules = []timeRule{
 		verdict.ReceiverApplication, allTime, ""},
 	{"unread-data", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread),
 		verdict.ReceiverApplication, rwndTime, ""},
+	{"ack-timer", rule.All(rule.Not(leavesUnread), awaitsAckTimer), verdict.NagleDelayedAck, rwndTime, ""},
 	{"receive-window", rule.All(rule.Not(leavesUnread), rule.Not(mayBeFullLink), windowExplainsRate),
 		verdict.ReceiverWindow, windowTime, ""},
 	{"window-or-link", rule.All(rule.Not(leavesUnread), mayBeFullLink), verdict.Unknown, rwndTime, verdict.WindowOrLink},

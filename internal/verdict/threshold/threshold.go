@@ -91,6 +91,16 @@ const (
 	// NagleResponses is how many times a held exchange's length, which is two round trips and
 	// a delayed acknowledgement, may lie between two answers for a program to wait for them.
 	NagleResponses = 2.0 // ratio | definition: every other exchange
+	// AckedAtOnce is the share of a full receive window that one acknowledgement covers if the sender waits for it with
+	// nothing in flight, and AckedIdle the least share of the time in which the link is then idle.
+	AckedAtOnce = 0.8                 // ratio | a delayed ACK covers half of four segments, two thirds of three
+	AckedIdle   = 1 - 1.0/CauseFactor // ratio | definition
+	// DelayedAckSegments are acknowledged without delay. MinAckDelay is the least mean delay of an acknowledgement that a
+	// timer causes, and AckDelayShare its least share of the growth of the RTT. A packet without payload has HeaderBytes.
+	DelayedAckSegments = 2                     // segments | RFC 1122, 4.2.3.2
+	MinAckDelay        = 10 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MIN: 40 ms, of which srtt shows a part
+	AckDelayShare      = 0.2                   // ratio | lab: modems without a timer 0.1 and less, timers of 200 ms 0.3 and more
+	HeaderBytes        = 40                    // bytes | RFC 791, RFC 9293: headers without options
 	// EvenedOut is over how many round trips a rate is a rate and not one burst.
 	EvenedOut = 4 // round trips | a window's worth comes once in each
 )
