@@ -95,7 +95,8 @@ func validateArrivals(r *transfer.DatagramResult, wall time.Duration) error {
 	maxTime := transfer.MaxElapsed(wall)
 	switch {
 	case r.Sent > transfer.MaxBytes(wall):
-		return &transfer.ImplausibleError{Field: "datagrams' counter", Value: r.Sent, Reason: "is more than can have been sent"}
+		return &transfer.ImplausibleError{Field: "datagrams' counter", Value: r.Sent,
+			Reason: "is more than can have been sent"}
 	case r.Jitter > maxTime || r.Variation != nil && r.Variation.Largest > maxTime:
 		return &transfer.ImplausibleError{Field: "datagrams' times of sending", Value: r.Jitter,
 			Reason: "of jitter is longer than the test"}

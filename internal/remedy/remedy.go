@@ -127,7 +127,7 @@ var table = map[key][]Step{
 		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}, windows, streams},
 	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver, false,
 		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},
-	{verdict.ReceiverWindow, verdict.Fixed}: {windows, ceilings, streams},
+	{verdict.ReceiverWindow, verdict.Fixed}:           {windows, ceilings, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneCeiling}: {ceilings, windows, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both, false,
 		"RFC 9112 section 9.3"}, ceilings},

@@ -30,7 +30,8 @@ func TestFacts(t *testing.T) {
 		"an end without streams": {Result{Spec: Spec{Direction: Up}, Near: &End{}}, 0, 0, 0, 0, false},
 	} {
 		r := &c.r
-		if r.MinRTT() != c.least || r.MeanRTT() != c.mean || r.OfferedWindow() != c.offered || r.MaxInFlight() != c.inFlight ||
+		if r.MinRTT() != c.least || r.MeanRTT() != c.mean || r.OfferedWindow() != c.offered ||
+			r.MaxInFlight() != c.inFlight ||
 			r.Lossless() != c.lossless {
 			t.Errorf("%s: least %v, mean %v, offered %d, in flight %d, lossless %v", name, r.MinRTT(), r.MeanRTT(),
 				r.OfferedWindow(), r.MaxInFlight(), r.Lossless())

@@ -15,7 +15,8 @@ func TestIntervalSchedule(t *testing.T) {
 		{IntervalSchedule{}, nil},
 		{IntervalSchedule{Every: s}, []time.Duration{s, 2 * s, 3 * s, 4 * s}},
 		{IntervalSchedule{Omit: 2 * s}, []time.Duration{2 * s}},
-		{IntervalSchedule{Every: 700 * time.Millisecond, Omit: s}, []time.Duration{700 * time.Millisecond, s, 1700 * time.Millisecond,
+		{IntervalSchedule{Every: 700 * time.Millisecond, Omit: s}, []time.Duration{
+			700 * time.Millisecond, s, 1700 * time.Millisecond,
 			2400 * time.Millisecond}},
 		{IntervalSchedule{Every: 3 * s, Omit: 2 * s}, []time.Duration{2 * s, 5 * s, 8 * s, 11 * s}},
 	} {

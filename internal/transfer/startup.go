@@ -16,7 +16,7 @@ type Startup struct {
 
 // Startup finds the end of slow start: the earliest moment from which a span is as fast as everything after it, within
 // one MSS. A moment with out-of-order segments is used only if there is no other: the data behind a hole, up to a BDP
-// estimatedAt the end of slow start, would count as if it arrived later. It returns false if the rate never settled or too
+// at the end of slow start, would count as if it arrived later. It returns false if the rate never settled or too
 // little was sampled.
 func (r *Result) Startup() (s Startup, ok bool) {
 	end := r.CountingEnd()
@@ -112,7 +112,7 @@ func (s *Sample) delivered() (int64, bool) {
 	return 0, false
 }
 
-// estimatedAt returns the bytes that all streams had delivered by t, linear between samples.
+// at returns the bytes that all streams had delivered by t, linear between samples.
 func (all curves) at(t time.Duration) (sum float64) {
 	for _, c := range all {
 		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })

@@ -83,8 +83,9 @@ func slowLink(bps float64, rtt time.Duration, segments int, phase time.Duration,
 		arrivals[i] = free
 	}
 	first := time.Duration(arrivals[0] * float64(time.Second))
-	s := Stream{Handshake: &Handshake{MSS: segment}, First: first, FirstReadBytes: segment, Bytes: int64(segments) * segment,
-		Last: time.Duration(arrivals[segments-1] * float64(time.Second))}
+	s := Stream{Handshake: &Handshake{MSS: segment}, First: first, FirstReadBytes: segment,
+		Bytes: int64(segments) * segment,
+		Last:  time.Duration(arrivals[segments-1] * float64(time.Second))}
 	for at := phase; at < s.Last; {
 		n := 0
 		for n < segments && arrivals[n] <= at.Seconds() {

@@ -52,7 +52,8 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
 	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates}, facts))}, true
+		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
+			facts))}, true
 }
 
 // sureElsewhere says how to be sure of a limiter on a system without Linux's tools.

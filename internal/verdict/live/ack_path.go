@@ -31,8 +31,8 @@ func (a *analysis) ackQueueShare() float64 {
 type ackLag struct{ lag, rtt time.Duration }
 
 // ackShare is by how much longer than at best acknowledgements took on the mean, as a share
-// of what the round trip had waited; 0 where that cannot be told, because the receiver was
-// isSampled too rarely (every) or hardly anything had waited.
+// of the queueing delay. It returns 0 if that is not known, because the receiver was sampled too rarely (every) or the
+// delay is too short.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0
@@ -62,7 +62,7 @@ func ackShare(lags []ackLag, every, base time.Duration) float64 {
 
 // ackLags are the times between bytes' arrival by the receiver's clock and their
 // acknowledgement's by the sender's, at those samples of the sender that saw one come, and
-// scope far apart the receiver was usually sampled. A sample that saw none would show how long the
+// how far apart the receiver was usually sampled. A sample that saw none would show how long the
 // sender had been waiting, and where either end was not sampled for a while, when it
 // happened is not known.
 func (c *connection) ackLags() (lags []ackLag, every time.Duration) {

@@ -66,8 +66,8 @@ func (a *analysis) ackedWindow() (w ackedWindow) {
 }
 
 // ackDelay returns how much longer than a segment's time on the link the mean acknowledgement took in the second half
-// of a transfer of many segments, when srtt has converged. The segment takes at most the growth of the RTTs that grew least. A packet
-// without payload crosses the link within minRTT, and a segment takes longer in proportion to its size.
+// of a transfer of many segments, when srtt has converged. The segment takes at most the growth of the RTTs that grew
+// least. A packet without payload crosses the link within minRTT, and a segment takes longer in proportion to its size.
 func (c *connection) ackDelay(minRTT time.Duration) time.Duration {
 	var rtts []time.Duration
 	var sum time.Duration

@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestJudge_WindowOfFewSegments has receive windows that are full all the time, with the figures of labs: the link is
-// idle from the end of a window to its acknowledgement, and a single segment waits for the receiver's delayed-ACK timer.
+// TestJudge_WindowOfFewSegments has full receive windows with the figures of labs: the link is idle from the end of a
+// window to its acknowledgement, and a single segment waits for the receiver's delayed-ACK timer.
 func TestJudge_WindowOfFewSegments(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

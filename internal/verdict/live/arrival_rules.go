@@ -37,7 +37,7 @@ var (
 	rttShowsQueue = rule.Fact("rttShowsQueue", "the receiver's round trips under load show a queue",
 		func(a *arrivalFacts) bool { return showsQueue(a.base, a.rtt) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
-	rttQueueStands = rule.Fact("rttStands", "the same without their usual deviation",
+	rttQueueStands = rule.Fact("rttQueueStands", "the same without their usual deviation",
 		func(a *arrivalFacts) bool { return showsQueue(a.base, a.standing) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 	echoesContradict = rule.Fact("echoesContradict", "the sending program's own echoes show no queue",
@@ -50,8 +50,9 @@ var (
 
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
-	arrivalsQueueStands = rule.Define("arrivalsStand", "a queue stands in the path", rule.All(arrivalsQueue, rttQueueStands))
-	arrivalsLose        = rule.Define("arrivalsLose", "losses explain the rate",
+	arrivalsQueueStands = rule.Define("arrivalsQueueStands", "a queue stands in the path",
+		rule.All(arrivalsQueue, rttQueueStands))
+	arrivalsLose = rule.Define("arrivalsLose", "losses explain the rate",
 		rule.All(outOfOrderRatio.Above("Losing", threshold.Losing), lossExplainsRate))
 )
 
@@ -70,7 +71,8 @@ var arrivalRules = []decision[*arrivalFacts]{
 		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
 	// A receiver that sends little measures few round trips. Probes of a late program show its own delay as well.
 	{"lossy-full-link-by-probes", rule.All(arrivalsLose, probesShowQueue,
-		lateRatio.Below("StarvedDevice", threshold.StarvedDevice), arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
+		lateRatio.Below("StarvedDevice", threshold.StarvedDevice),
+		arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
 		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
 	// Bursts of a late device may overflow a queue.
 	{"loss-without-queue", rule.All(arrivalsLose, rule.Not(arrivalsQueue), rule.Not(probesShowQueue),

@@ -43,7 +43,8 @@ type round struct {
 
 func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection {
 	s := &r.Sender().Streams[i]
-	c := &connection{sender: s, receiver: partner(r.Receiver(), r.Sender(), i), mss: s.Handshake.SegmentSize(), spec: &r.Spec.Near}
+	c := &connection{sender: s, receiver: partner(r.Receiver(), r.Sender(), i), mss: s.Handshake.SegmentSize(),
+		spec: &r.Spec.Near}
 	if r.Spec.Direction == transfer.Down {
 		c.spec = &r.Spec.Far
 	}

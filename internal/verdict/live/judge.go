@@ -49,8 +49,8 @@ func judge(r *transfer.Result, as scope) verdict.Verdict {
 }
 
 // unobservedCandidates are the limiters that remain where nothing was seen of any.
-var unobservedCandidates = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow, verdict.Congestion,
-	verdict.Bottleneck}
+var unobservedCandidates = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
+	verdict.Congestion, verdict.Bottleneck}
 
 func isSampled(e *transfer.End) bool {
 	if e == nil {

@@ -48,7 +48,8 @@ var (
 var networkRules = []networkRule{
 	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}},
-	{"still-growing", rule.All(utilization.Above("StillGrowing", threshold.StillGrowing), cwndGrows, rule.Not(cwndRegrows)),
+	{"still-growing", rule.All(utilization.Above("StillGrowing", threshold.StillGrowing), cwndGrows,
+		rule.Not(cwndRegrows)),
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
 	{"policer", rule.All(losesWithoutQueue, isPoliced),
 		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, code: verdict.PolicedRate,

@@ -3,7 +3,6 @@ package threshold
 import (
 	"embed"
 	"encoding/json"
-	"io/fs"
 	"regexp"
 	"strconv"
 	"sync"
@@ -43,12 +42,12 @@ var declaration = regexp.MustCompile(`(?m)^\s+(\w+)\s+= .+? // ([^|\n]+) \| (.+)
 // origins returns unit and origin of each threshold, as the source has them behind the number.
 var origins = sync.OnceValue(func() map[string][2]string {
 	all := map[string][2]string{}
-	files, err := fs.Glob(sources, "*.go")
+	files, err := sources.ReadDir(".")
 	if err != nil {
-		panic(err) // the pattern is valid
+		panic(err) // it is embedded
 	}
-	for _, name := range files {
-		source, err := sources.ReadFile(name)
+	for _, file := range files {
+		source, err := sources.ReadFile(file.Name())
 		if err != nil {
 			panic(err) // it is embedded
 		}

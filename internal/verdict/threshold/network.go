@@ -20,7 +20,7 @@ const (
 	// RTTJitterRatio is the deviation of the round trips, as a share of what they wait, from which
 	// a window that is full all the time does not wait in a queue of its own: that is as long
 	// as the window is larger than the path.
-	RTTJitterRatio = 0.15 // ratio | watch bank: 0.00 behind a full link, 0.07 with a slow reader, 0.24 on a path with jitter
+	RTTJitterRatio = 0.15 // ratio | watch bank: full link 0.00, slow reader 0.07, path with jitter 0.24
 	// QueueDrained is the share of the time without a queue from which a link was not full whose rate went with it.
 	QueueDrained = 0.4 // ratio | lab, 20 Mbit/s × 40 ms × 0.1 % loss: 0.75 of 5 s
 	// LongQueue is a queue that half fills the path again, BeyondBursts one that bursts of

@@ -98,8 +98,8 @@ const (
 	// DelayedAckSegments are acknowledged without delay. MinAckDelay is the least mean delay of an acknowledgement that a
 	// timer causes, and AckDelayShare its least share of the growth of the RTT. A packet without payload has HeaderBytes.
 	DelayedAckSegments = 2                     // segments | RFC 1122, 4.2.3.2
-	MinAckDelay        = 10 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MIN: 40 ms, of which srtt shows a part
-	AckDelayShare      = 0.2                   // ratio | lab: modems without a timer 0.1 and less, timers of 200 ms 0.3 and more
+	MinAckDelay        = 10 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MIN: 40 ms; srtt shows a part
+	AckDelayShare      = 0.2                   // ratio | lab: modems without a timer 0.1, timers of 200 ms 0.3
 	HeaderBytes        = 40                    // bytes | RFC 791, RFC 9293: headers without options
 	// EvenedOut is over how many round trips a rate is a rate and not one burst.
 	EvenedOut = 4 // round trips | a window's worth comes once in each

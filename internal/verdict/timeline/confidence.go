@@ -57,15 +57,16 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 			return verdict.Low
 		}
 		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
-		return verdict.LowerUnless(!near && t.vantage != VantageUnknown, verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High))
+		level := verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High)
+		return verdict.LowerUnless(!near && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
 		return verdict.LowerUnless(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
 	case verdict.Application:
 		if g.Subtype == verdict.ProgramWindow { // a send buffer under a lively other end would look like it
 			return verdict.Medium
 		}
-		return verdict.LowerUnless(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
-			d.Pauses)), verdict.High)
+		pausesAreClear := d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(d.Pauses)
+		return verdict.LowerUnless(!corrected && pausesAreClear, verdict.High)
 	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
 		return verdict.High
 	case verdict.SlowStart:

@@ -123,7 +123,8 @@ func (t *timeline) judge() Diagnosis {
 		return g
 	}
 	if len(d.Slices) == 0 || t.length <= 0 {
-		g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application, verdict.SlowStart)
+		g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application,
+			verdict.SlowStart)
 		return g
 	}
 	acknowledgedUnseen := float64(d.Unseen) > threshold.UnreliableSlice*float64(d.Bytes)

@@ -16,7 +16,7 @@ var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.Loc
 // clock keeps.
 type Tally struct {
 	samples uint16 // with the sizes of the socket's buffers, or by a list
-	sending uint16 // ratio them, those that tell of the send buffer
+	sending uint16 // of them, those with the state of the send buffer
 	dry     uint16 // all that was written was on its way, and the send buffer was full
 	roomy   uint16 // the same, and it had room
 	// half: the same, and it had some room, but less than a third, which is when a writer that waits
@@ -55,7 +55,7 @@ func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
 	}
 }
 
-// ratio is a count's share of the readings that tell of the send buffer.
+// ratio returns a count as a share of the samples with the state of the send buffer.
 func (y *Tally) ratio(n uint16) float64 {
 	if y.sending == 0 {
 		return 0
@@ -178,7 +178,7 @@ func windowAllowsMore(from, to *transfer.Sample, span time.Duration) bool {
 	return float64(to.SendWnd) > threshold.WindowLimits*rate*to.MinRTT.Seconds()
 }
 
-// candidates are the candidates where the network, or what looks like it, took most of the time.
+// candidates returns the candidates if the network, or something like it, took most of the time.
 func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
 	all := slices.Clone(network)
 	if to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() {

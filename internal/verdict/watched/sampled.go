@@ -232,7 +232,7 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 		Values: verdict.Values{"queued_bytes": float64(used), "granted_bytes": float64(size), "full_ratio": crowded / n,
 			"room_ratio": roomy / n}})
 	switch out.Limiter {
-	case verdict.Mixed: // ratio what there is now, by name
+	case verdict.Mixed: // the candidates are those of the new shares
 	case v.Limiter:
 		out.Subtype = v.Subtype
 		out.Confidence = v.Confidence

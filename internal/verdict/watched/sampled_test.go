@@ -71,7 +71,7 @@ func sums(t *testing.T, name string, v verdict.Verdict) {
 }
 
 // poured is a connection whose window holds four seconds of sending 10 Mbit/s over 40 ms, all
-// ratio it on its way at every sample, and queued of its send buffer's 100,000 bytes.
+// of it on its way at every sample, and queued of its send buffer's 100,000 bytes.
 func poured(queued func(i int) int64) *Connection {
 	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
 	for i := range 80 {
