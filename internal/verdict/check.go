@@ -18,7 +18,7 @@ type Figures struct {
 	// it did, and WindowTripS the mean round trip then; where that is 0, RTTLoadedS stands for it.
 	WindowBytes, WindowRateBps, WindowTripS float64
 	MinRTTS, RTTLoadedS                     float64
-	// Queue says that a queue stood in the path: then the loaded round trip is longer than
+	// Queue says that a queue was in the path: then the loaded round trip is longer than
 	// the path's, and a window is held against the least one.
 	Queue bool
 	// IdleRatio is the share of the time in which nothing was outstanding at the sender; a
@@ -27,7 +27,7 @@ type Figures struct {
 	// SlowStarts is how many slow starts there may have been: 1, and one after each timeout
 	// and each pause.
 	SlowStarts float64
-	// Retransmitted is how much was sent again, segments or bytes.
+	// Retransmitted is how much was retransmitted, segments or bytes.
 	Retransmitted float64
 	// LossAllowsBps is the rate that the losses seen leave a congestion window, and
 	// GoodputBps what came.

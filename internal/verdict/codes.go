@@ -20,7 +20,7 @@ const (
 	SendBufferAlsoFull    Code = "send-buffer-also-full"
 	ReceiveWindowAlsoFull Code = "receive-window-also-full"
 	// ReceiveWindowFull: time_ratio, window_bytes, rtt_s, allows_bps; link_least_bps where the link is seen to
-	// give more: about what it gives at the least (a few per cent too much where six segments are under way).
+	// give more: about what it gives at the least (a few per cent too much where six segments are in flight).
 	ReceiveWindowFull Code = "receive-window-full"
 	// Unread: the receiving program left data unread. time_ratio; unread_bytes and paused_s
 	// where the sender was seen as well.
@@ -60,8 +60,8 @@ const (
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
-	// SpuriousRetransmissions: of what was sent again most had arrived, behind later segments. Also
-	// needless_ratio, of the segments that were sent again.
+	// SpuriousRetransmissions: of what was retransmitted most had arrived, behind later segments. Also
+	// needless_ratio, of the segments that were retransmitted.
 	SpuriousRetransmissions Code = "sent-again-needlessly"
 	// LossAllTheTime: at the best rate that lasted. Also best_ratio, and even_ratio (the rate's
 	// share of the best within round trips) where the link stood idle in between.
@@ -83,7 +83,7 @@ const (
 	LossWithoutCPU Code = "while-starved"
 	NoRate         Code = "no-rate" // too few samples; no values
 
-	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
+	// WindowOrLink: the receive window was full, and a queue was in the path. time_ratio,
 	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments, of which each
 	// acknowledgement told, where a program that reads slowly would make it tell of as many.
 	WindowOrLink Code = "window-or-link"
@@ -97,7 +97,7 @@ const (
 	// WindowEqualsBDP and SendBufferEqualsBDP: full, and just what the path holds: data came without a
 	// gap that a larger one could fill, and without a queue that a faster link would take away. The
 	// same values, and even_ratio: the rate's share of the best within round trips; absent where so few segments
-	// are under way that only their own time on the link tells.
+	// are in flight that only their own time on the link tells.
 	WindowEqualsBDP     Code = "receive-window-holds-path"
 	SendBufferEqualsBDP Code = "send-buffer-holds-path"
 	// EqualWindows: the send buffer and the receive window held back alike, so that neither alone limits.
@@ -111,7 +111,7 @@ const (
 	LargerWindowNoFaster Code = "larger-window-no-faster"
 	// RunsDisagree: of several transfers not all named this limiter. runs, agree.
 	RunsDisagree Code = "runs-disagree"
-	// KernelSilent: the sender's kernel does not tell what held it back. time_ratio.
+	// KernelSilent: the sender's kernel does not report what held it back. time_ratio.
 	KernelSilent Code = "kernel-silent"
 	// RunqueueWaited: a data thread was ready without a core for a tenth of the time and more.
 	// sender_starved_ratio, receiver_starved_ratio.
@@ -150,7 +150,7 @@ const (
 	SnapshotsAlone Code = "readings-alone"
 	// TooLittleWatched: bytes.
 	TooLittleWatched Code = "too-little-watched"
-	// KernelFieldsMissing: what this kernel does not tell. limit_clocks, unsent,
+	// KernelFieldsMissing: what this kernel does not report. limit_clocks, unsent,
 	// receive_window, rate: 1 where it is missing.
 	KernelFieldsMissing Code = "kernel-tells-less"
 	// ProgramOrBuffer: all that was written was on its way, and nobody says whether the
@@ -164,7 +164,7 @@ const (
 	ArrivesThroughAQueue Code = "arrives-through-a-queue"
 	ArrivesWithHoles     Code = "arrives-with-holes"
 	ArrivesUnlimited     Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
-	SenderScheduledLate  Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue stands in the path
+	SenderScheduledLate  Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue is in the path
 	// SharedLink: with other connections to the same host, the path delivers a steady rate and a queue stands in
 	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
 	SharedLink Code = "shared-link"
@@ -216,7 +216,7 @@ const (
 	CapturedOneDirection Code = "captured-one-direction"
 	// CapturedIdleOrLoss: silences that a program or a loss before the tap made. time_ratio, idle_s.
 	CapturedIdleOrLoss Code = "captured-idle-or-loss"
-	// CapturedOutage: data was sent again and again and nothing got through. from_s and to_s of
+	// CapturedOutage: data was retransmitted again and again and nothing got through. from_s and to_s of
 	// the longest time, from the connection's start; stalled_s in all.
 	CapturedOutage Code = "captured-outage"
 	// CapturedSilent: the other end sent nothing more. from_s, silent_s.
@@ -294,7 +294,7 @@ const (
 	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
 	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
 	CapturedScaleMismatch Code = "captured-scale-mismatch"
-	// CapturedLostSYNs: SYNs were sent again before one was answered. syns, wait_s (from the first to the last),
+	// CapturedLostSYNs: SYNs were retransmitted before one was answered. syns, wait_s (from the first to the last),
 	// total_s (that and the transfer's time).
 	CapturedLostSYNs Code = "captured-lost-syns"
 	// CapturedSACKOutside: SACK blocks outside the window. blocks, outside.

@@ -55,7 +55,7 @@ const (
 	Policer = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: SYNs were lost, and waiting to repeat them took most of the time
 	LostSYNs = "lost-syns"
-	// congestion: what was sent again had arrived, because segments overtook each other
+	// congestion: what was retransmitted had arrived, because segments overtook each other
 	Reordering = "reordering"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
 	Oversized = "oversized"
@@ -65,7 +65,7 @@ const (
 	AckTimer = "ack-timer"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
-	// application: no more under way than a window of the program's own allows, though TCP's has room
+	// application: no more in flight than a window of the program's own allows, though TCP's has room
 	ProgramWindow = "program-window"
 )
 

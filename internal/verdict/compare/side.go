@@ -98,7 +98,7 @@ func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 	return rttMeans
 }
 
-// LossRatio is the share of payload that was sent again; ok is false where it is not
+// LossRatio is the share of payload that was retransmitted; ok is false where it is not
 // known.
 func (s *Side) LossRatio() (ratio float64, ok bool) {
 	if s.Sent <= 0 {

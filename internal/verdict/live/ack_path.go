@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// ackQueueShare is the part of what stands in the path that are acknowledgements on their
+// ackQueueShare is the part of what is in the path that are acknowledgements on their
 // way back, where nothing is lost and one connection was seen at both ends; else 0. Their
 // counters tell: by how much later than the receiver had them the sender learns that bytes
 // arrivalFacts, as far as that is more than at the best of times, beside the round trips of the

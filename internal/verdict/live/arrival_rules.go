@@ -50,7 +50,7 @@ var (
 
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
-	arrivalsQueueStands = rule.Define("arrivalsQueueStands", "a queue stands in the path",
+	arrivalsQueueStands = rule.Define("arrivalsQueueStands", "a queue is in the path",
 		rule.All(arrivalsQueue, rttQueueStands))
 	arrivalsLose = rule.Define("arrivalsLose", "losses explain the rate",
 		rule.All(outOfOrderRatio.Above("Losing", threshold.Losing), lossExplainsRate))

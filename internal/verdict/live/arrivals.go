@@ -195,7 +195,7 @@ func (a *arrivalFacts) lossExplains() bool {
 	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)
 }
 
-// showsQueue says that round trips under load show a queue that stands in the path.
+// showsQueue says that round trips under load show a queue that is in the path.
 func showsQueue(base, loaded float64) bool {
 	return base > 0 && loaded >= (1+threshold.StandingQueue)*base && loaded-base >= threshold.SmallPacketQueue.Seconds()
 }

@@ -22,7 +22,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 		level = verdict.Lower(level)
 	}
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
-		level = verdict.Lower(level) // a kernel that does not tell the peer's window cannot rule it out
+		level = verdict.Lower(level) // a kernel that does not report the peer's window cannot rule it out
 	}
 	if v.Limiter == verdict.Bottleneck && a.isWindowNear() {
 		level = verdict.Lower(level)

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
 
-// decision is a rule that names the limiter by the facts F alone. In a list the first one that holds decides.
+// decision is a rule that names the limiter by the facts F alone. In a list the first one that applies decides.
 type decision[F any] struct {
 	name       string
 	when       rule.Condition[F]

@@ -146,7 +146,7 @@ var (
 	isCongestion = rule.Fact("isCongestion", "the rules before found congestion",
 		func(f facts) bool { return f.network.name == verdict.Congestion })
 
-	hasStandingQueue = rule.Define("hasStandingQueue", "a queue stands in the path between bursts",
+	hasStandingQueue = rule.Define("hasStandingQueue", "a queue is in the path between bursts",
 		queueRatio.AtLeast("StandingQueue", threshold.StandingQueue))
 	isUneven = rule.Define("isUneven", "data arrives in bursts with idle time in between",
 		rule.All(evenness.Positive(), evenness.Below("EvenRate", threshold.EvenRate)))

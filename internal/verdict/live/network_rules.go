@@ -43,7 +43,7 @@ var (
 	isLosing    = retransmitRatio.Above("Losing", threshold.Losing)
 )
 
-// networkRules decide what limits in the time that no end accounts for: the first one that holds. Loss alone proves
+// networkRules decide what limits in the time that no end accounts for: the first one that applies. Loss alone proves
 // nothing, because a full link with a shallow queue loses too. A rate that stays at the best one shows a full link.
 var networkRules = []networkRule{
 	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
@@ -94,7 +94,7 @@ var networkRules = []networkRule{
 		outcome{name: verdict.Congestion, confidence: verdict.Low, code: verdict.CwndFull, values: addPath}},
 }
 
-// congestionRules refine a verdict of congestion: the first one that holds. What an outcome leaves out stays.
+// congestionRules refine a verdict of congestion: the first one that applies. What an outcome leaves out stays.
 var congestionRules = []networkRule{
 	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("SpuriousRatio", threshold.SpuriousRatio)),
 		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SpuriousRetransmissions,

@@ -151,7 +151,7 @@ func (p *path) utilization() float64 {
 	return p.meanRate / p.lastingRate
 }
 
-// hasQueueIn reports whether a queue stood in the path in one round of one of n connections.
+// hasQueueIn reports whether a queue was in the path in one round of one of n connections.
 func (p *path) hasQueueIn(c *connection, r *round, n int) bool {
 	standing := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() }) -
 		p.ackAggregationDelay(c, n).Seconds()

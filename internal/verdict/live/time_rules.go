@@ -122,7 +122,7 @@ var (
 		limit("Unread", threshold.Unread), limit("MostlyWaiting", threshold.MostlyWaiting),
 		limit("WindowCloses", threshold.WindowCloses), limit("WindowClosesOften", threshold.WindowClosesOften),
 		limit("WindowHasClosed", threshold.WindowHasClosed), limit("EarnedSegments", threshold.EarnedSegments))
-	isFullIn = rule.Fact("isFullInRound", "a queue stands in the path and the round reaches the lasting rate",
+	isFullIn = rule.Fact("isFullInRound", "a queue is in the path and the round reaches the lasting rate",
 		func(f facts) bool { return f.path.isFullIn(f.c, f.r, len(f.connections)) },
 		limit("StandingQueue", threshold.StandingQueue), limit("FlatRate", threshold.FlatRate))
 	networkOpens = rule.Fact("networkOpens", "the network rules found slow start",
@@ -289,7 +289,7 @@ var timeRules = []timeRule{
 	{"local-queue", sometimesUnsent, verdict.LocalQueue, unsentTime, ""},
 }
 
-// remainderRules name the limiter of the time that is left: the first one that holds. "" is the network's. Windows
+// remainderRules name the limiter of the time that is left: the first one that applies. "" is the network's. Windows
 // that grow slowly, or shrink by losses, may meet a full link on the way.
 var remainderRules = []timeRule{
 	{"full-meanwhile", rule.All(rule.Any(networkOpens, rule.All(networkBelowBest, queueDrained)), isFullIn),

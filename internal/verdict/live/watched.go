@@ -29,7 +29,7 @@ type Watched struct {
 	Answered float64
 }
 
-// programs are the limiters that only the program's own clocks tell apart.
+// programs are the limiters that only the program's own clocks distinguish.
 var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
 
 // JudgeWatched says what limited a watched connection in the window. Without the program's
@@ -117,7 +117,7 @@ func since(s, from *transfer.Sample) {
 }
 
 // unknowns say what could not be known: the program's part, the other end's, and what
-// this kernel does not tell.
+// this kernel does not report.
 func (w *Watched) unknowns() []verdict.Evidence {
 	values := verdict.Values{"window_s": (w.Samples[len(w.Samples)-1].At - w.Samples[0].At).Seconds(),
 		"samples": float64(len(w.Samples))}

@@ -21,7 +21,7 @@ type exchange struct {
 	asked, unasked float64
 	prompt         float64 // of asked, the samples in whose interval that message also came
 	acked          float64 // bytes that it acknowledged
-	queued         float64 // the most that was under way or waited to be
+	queued         float64 // the most that was in flight or waited to be
 	mss            float64
 	inFlight       []float64 // at each sample, sorted
 	window         float64   // the receive window's least in the second half
@@ -243,8 +243,8 @@ func (e *exchange) exchanges() float64 {
 	return e.messages
 }
 
-// inTurn says how many blocks are under way in turn, 1 or 2, where what was sent between two messages
-// of the other end is that part of what was under way at the most, so that each block waited for
+// inTurn says how many blocks are in flight in turn, 1 or 2, where what was sent between two messages
+// of the other end is that part of what was in flight at the most, so that each block waited for
 // the one before it, or the one before that, and the round trips of it are most of the time; 0: it
 // is not so. Samples further apart than the exchanges cannot count them. Of two in turn one is left
 // when the other is answered, and a writer that waits for its send buffer is woken before.
@@ -300,13 +300,13 @@ func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 		e.came <= threshold.ProgramWindowAnswers*e.acked
 }
 
-// level is what three quarters of the samples had under way at the most.
+// level is what three quarters of the samples had in flight at the most.
 func (e *exchange) level() float64 { return e.inFlight[len(e.inFlight)*3/4] }
 
 // sampleInterval is the time between two samples, s.
 func (e *exchange) sampleInterval() float64 { return e.span / float64(len(e.inFlight)-1) }
 
-// ownWindow says that what is under way stays at one level below every window of TCP's while
+// ownWindow says that what is in flight stays at one level below every window of TCP's while
 // the other end keeps sending messages: they, and not acknowledgements, let data out. Samples
 // further apart than round trips would show blocks so.
 func (e *exchange) ownWindow() bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is under way
+// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is in flight
 // at each sample, what the other end has acknowledged and sent by then.
 func talk(rtt time.Duration, at func(t time.Duration) (underWay, acked, received int64)) Watched {
 	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
@@ -30,7 +30,7 @@ func TestPrograms(t *testing.T) {
 			return block, n * block, n
 		}
 	}
-	// A level is under way; the other end sends a message of so many bytes each 40 ms.
+	// A level is in flight; the other end sends a message of so many bytes each 40 ms.
 	level := func(bytes, message int64) func(time.Duration) (int64, int64, int64) {
 		return func(t time.Duration) (int64, int64, int64) {
 			return bytes - int64(t/(50*ms))%3*1000, int64(t.Seconds() * float64(bytes) * 10), int64(t/(40*ms)) * message
@@ -148,7 +148,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB under way whose last odd bytes wait (port forwarding by
+// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB in flight whose last odd bytes wait (port forwarding by
 // ssh) is limited by its window, as data flows all the time. One whose requests' ends wait, with nothing else
 // sent meanwhile, is limited by Nagle's rule.
 func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {

@@ -86,7 +86,7 @@ const (
 	// outstanding that a message of the other end must end.
 	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
 	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
-	// TurnsTrough is the part of what is under way at the most that is left, in a tenth of the
+	// TurnsTrough is the part of what is in flight at the most that is left, in a tenth of the
 	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
 	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
 	// ProgramWindowRoom is how many times what is outstanding the receive window must be for

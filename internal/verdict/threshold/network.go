@@ -72,13 +72,13 @@ const (
 
 // Loss.
 const (
-	// Losing is the share of what was sent that is sent again from which loss is no
+	// Losing is the share of what was sent that is retransmitted from which loss is no
 	// accident. By the square-root law (Mathis et al. 1997) this share still allows 54
 	// segments in flight, 1 Mbit/s over 600 ms.
 	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
 	// HeavyLoss is the share that a short queue does not lose even to BBR.
 	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
-	// SpuriousRatio is the share of the segments that were sent again of which the receiver had said
+	// SpuriousRatio is the share of the segments that were retransmitted of which the receiver had said
 	// that it has them, from which reordering is what looks like loss: what is still to be said
 	// of the last ones is missing. ReorderedSegments is how often one must have been seen to.
 	SpuriousRatio     = 0.5 // ratio | definition: most of them

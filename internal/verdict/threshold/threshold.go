@@ -79,13 +79,13 @@ const (
 	// behind it, and ReadDelay how many times what they take to come the round trip may have grown by then.
 	SegmentsPerRead = 4.0 // segments | RFC 5681, 4.2: two; slow readers of 16 KiB at 8 to 12 Mbit/s: 9
 	ReadDelay       = 3.0 // ratio | the same: 1.1 to 1.7
-	// DrainedShare of a connection's bytes may still be under way when its program is
+	// DrainedShare of a connection's bytes may still be in flight when its program is
 	// done; more than that belongs to the transfer.
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
 	// NagleWindow is the share of a window up to which it has room enough that only
 	// Nagle's rule can hold less than a segment back.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
-	// NagleSegments may be under way where Nagle's rule holds a request's end back and samples
+	// NagleSegments may be in flight where Nagle's rule holds a request's end back and samples
 	// are too far apart to see that nothing else was sent meanwhile.
 	NagleSegments = 10 // segments | RFC 6928: what a request has at once without waiting
 	// NagleResponses is how many times a held exchange's length, which is two round trips and
@@ -124,7 +124,7 @@ const (
 	// MaxSpans bounds the work that one transfer's clock can ask for.
 	MaxSpans = 10000 // spans | 1 ms of 10 s
 	// BestLeftOut is the share of spans, the best ones, that do not count: after a host or
-	// a device stood still for a moment, what it held back comes at once.
+	// a device stopped for a moment, what it held back comes at once.
 	BestLeftOut = 0.05 // ratio | attribution bank on a busy host
 	// SlowStartGrows is by how much the last two round trips must exceed the two before
 	// while slow start goes on.

@@ -164,7 +164,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	return v
 }
 
-// linkMayBeFull says that a queue stands in the path and nothing was faster than what came:
+// linkMayBeFull says that a queue is in the path and nothing was faster than what came:
 // what fills the send buffer may then be the link.
 func (y *Tally) linkMayBeFull(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
