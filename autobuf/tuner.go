@@ -180,7 +180,7 @@ func (t *tuner) sndbufLimited(s *transfer.Sample) bool {
 	const minRatio = 0.02 // of the time
 	limits := s.Have&transfer.HaveLimits != 0
 	queue := s.Have&transfer.HaveInFlight != 0 && s.Have&transfer.HaveNotSent != 0
-	if limits && float64(s.SendLimited-t.last.SendLimited) >= minRatio*float64(s.At-t.last.At) {
+	if limits && float64(s.SndbufLimited-t.last.SndbufLimited) >= minRatio*float64(s.At-t.last.At) {
 		return true
 	}
 	if queue {

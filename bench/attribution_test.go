@@ -235,7 +235,7 @@ func (r *trial) keep(t *testing.T, result *transfer.Result) {
 	}
 	for end, samples := range map[*transfer.End]int{result.Near: 160, result.Far: 50} {
 		for i := range end.Streams {
-			end.Streams[i].Samples = transfer.Thin(end.Streams[i].Samples, samples/min(len(end.Streams), 3))
+			end.Streams[i].Samples = transfer.Downsample(end.Streams[i].Samples, samples/min(len(end.Streams), 3))
 		}
 	}
 	name := strings.NewReplacer(" ", "-", "/", "", "(", "", ")", "", ",", "", "×", "x", "'", "").Replace(r.cause.Name +

@@ -281,7 +281,7 @@ func kernelWindowShare(r *transfer.Result) float64 {
 	if last.Have&transfer.HaveLimits == 0 || s.Last <= s.First {
 		return -1
 	}
-	return last.ReceiveLimited.Seconds() / (s.Last - s.First).Seconds()
+	return last.RwndLimited.Seconds() / (s.Last - s.First).Seconds()
 }
 
 // windowClock is the share of a direction's time in which its window was full.

@@ -300,7 +300,7 @@ func undisturbedTransfer(t *testing.T, s harness.LabTransfer, tries int) (*trans
 			return nil, err
 		}
 		starved := slices.ContainsFunc(live.Judge(r).Evidence, func(e verdict.Evidence) bool {
-			return e.Code == verdict.HostWasLate
+			return e.Code == verdict.RunqueueWaited
 		})
 		if s.Account.Believable() && !starved || os.Getenv("FULLPIPE_BANK_LATE") != "" {
 			return r, nil

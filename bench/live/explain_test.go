@@ -26,7 +26,7 @@ func TestExplainedLimitersCanBeSeen(t *testing.T) {
 	for _, name := range verdict.Names() {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()
-			explained, ok := text.ExplainLimiter(name, remedy.Linux)
+			explained, ok := text.ExplainLimiter(string(name), remedy.Linux)
 			if !ok || explained.Lab == "" {
 				t.Fatal("no line")
 			}

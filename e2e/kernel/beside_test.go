@@ -69,7 +69,7 @@ func besideIn(t *testing.T, file string, want bool) {
 	for _, d := range doc.Directions {
 		var beside verdict.Evidence
 		for _, e := range d.Evidence {
-			if e.Code == verdict.TestsBeside {
+			if e.Code == verdict.ConcurrentTests {
 				beside = e
 			}
 		}

@@ -54,7 +54,7 @@ func completedFlags(command string) map[string][]string {
 	criteria := cmdflag.LimiterNames()
 	for _, name := range verdict.Names() {
 		for _, subtype := range verdict.Subtypes(name) {
-			criteria = append(criteria, string(name)+"/"+subtype)
+			criteria = append(criteria, verdict.LimiterPath(name, subtype))
 		}
 	}
 	flags := map[string][]string{

@@ -132,7 +132,7 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 	if each == nil {
 		return
 	}
-	cut := transfer.Cut{Every: f.Every, Omit: f.Omit}
+	cut := transfer.IntervalSchedule{Every: f.Every, Omit: f.Omit}
 	var at time.Duration
 	timer := time.NewTimer(reportWait(cut, at))
 	defer timer.Stop()
@@ -162,7 +162,7 @@ func (f *Flows) report(done <-chan struct{}, each func(transfer.Interval)) {
 }
 
 // reportWait returns the time until the next report.
-func reportWait(cut transfer.Cut, now time.Duration) time.Duration {
+func reportWait(cut transfer.IntervalSchedule, now time.Duration) time.Duration {
 	const usual = 100 * time.Millisecond
 	if next := cut.Next(now); next > 0 {
 		return min(usual, next-now)

@@ -64,7 +64,7 @@ func TestVerdictsOnCaptures(t *testing.T) {
 			if d.Limiter == verdict.Sender && !slices.Contains(d.Candidates, verdict.Application) {
 				t.Errorf("candidates %v", d.Candidates)
 			}
-			if subtype := map[string]string{"rwnd-stuck.near": verdict.Stuck,
+			if subtype := map[string]string{"rwnd-stuck.near": verdict.AutotuneCeiling,
 				"strip.near": verdict.Unscaled}[c.file]; subtype != "" && d.Subtype != subtype {
 				t.Errorf("subtype %q, want %q", d.Subtype, subtype)
 			}

@@ -43,7 +43,7 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
 	end := d.From
 	switch {
 	case g.Subtype == verdict.ScaleMismatch, g.Subtype == verdict.Fixed, g.Subtype == verdict.Unscaled,
-		g.Subtype == verdict.FactorZero:
+		g.Subtype == verdict.ScaleZero:
 		return nil
 	case g.Limiter == verdict.ReceiverWindow:
 		role = plan.Receiver

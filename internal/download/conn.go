@@ -101,5 +101,5 @@ func (c *conn) received() transfer.Span {
 	if !c.begun {
 		return transfer.Span{}
 	}
-	return transfer.Span{Bytes: c.bytes, Opening: c.opening, First: c.first, Last: c.last}
+	return transfer.Span{Bytes: c.bytes, FirstReadBytes: c.opening, First: c.first, Last: c.last}
 }

@@ -127,7 +127,7 @@ func (p *Peer) Check(t transfer.Test) error {
 }
 
 func (p *Peer) check(spec transfer.Spec) error {
-	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Reason: why} }
 	const stranger = "a web server sets its own sockets"
 	if err := spec.Validate(); err != nil {
 		return err

@@ -194,7 +194,7 @@ func TestTheCountBeginsWithTheAnswer(t *testing.T) {
 		came := f.current().received()
 		f.release()
 		answered := time.Duration(answers.Load())
-		if came.First < answered || came.Opening == 0 || came.Bytes < 1<<20 || came.Opening >= came.Bytes {
+		if came.First < answered || came.FirstReadBytes == 0 || came.Bytes < 1<<20 || came.FirstReadBytes >= came.Bytes {
 			t.Errorf("HTTP/1.1 %v: %+v, where the server answered after %v", http1, came, answered)
 		}
 	}

@@ -29,7 +29,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	if err := p.Check(t); err != nil {
 		return nil, err
 	}
-	r, err := p.fetch(ctx, *t.Legs[0].TCP, transfer.Toward(transfer.Down, each))
+	r, err := p.fetch(ctx, *t.Legs[0].TCP, transfer.WithDirection(transfer.Down, each))
 	return []transfer.Outcome{{TCP: r}}, err
 }
 
@@ -167,7 +167,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 			if s, ok := c.sample(); ok {
 				r.series[i] = append(r.series[i], s)
 				if len(r.series[i]) > engine.MaxSamples/len(r.fetches) {
-					r.series[i] = transfer.Thin(r.series[i], len(r.series[i])/2)
+					r.series[i] = transfer.Downsample(r.series[i], len(r.series[i])/2)
 				}
 			}
 			came := c.received()
@@ -206,7 +206,7 @@ func (r *run) result(err error) (*transfer.Result, error) {
 		s.Samples = r.series[i]
 		came := f.current().received()
 		s.Bytes = came.Bytes
-		s.Opening = came.Opening
+		s.FirstReadBytes = came.FirstReadBytes
 		s.First = came.First
 		s.Last = came.Last
 		for _, sample := range s.Samples {
@@ -232,7 +232,7 @@ func (r *run) result(err error) (*transfer.Result, error) {
 
 // tooFew says how many round trips a transfer lasted and whether that is too little.
 func tooFew(r *transfer.Result, d time.Duration) (rounds float64, few bool) {
-	rtt := r.Near.LeastRTT()
+	rtt := r.Near.MinRTT()
 	if rtt > 0 {
 		rounds = float64(d) / float64(rtt)
 	}

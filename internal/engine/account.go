@@ -34,28 +34,27 @@ func clockStep(from, to time.Time) time.Duration {
 
 func stepOf(wall, monotonic time.Duration) time.Duration {
 	step := wall - monotonic
-	if step.Abs() < transfer.ClockStepLeast {
+	if step.Abs() < transfer.MinClockStep {
 		return 0
 	}
 	return step
 }
 
-// account is what one data loop knows of itself. The loop writes it, the sampler reads.
+// account has the counters of one data loop. The loop writes them, the sampler reads them.
 type account struct {
 	clock  clock
 	writes bool
 	bytes  atomic.Int64
 	first  atomic.Int64 // ns; 0: no byte yet
-	// opening is how many bytes the first move took. Only the loop touches it.
+	// opening is the size of the first read or write. Only the loop uses it.
 	opening int64
 	last    atomic.Int64
 	spent   [waits]atomic.Int64
-	// turns are those of the loop's thread; nil: before and after, or not told. unfed is for
-	// how long it had no core, starved for how long others had it; the sampler alone touches
-	// them meanwhile.
+	// turns are the scheduler statistics of the loop's thread; nil: not running, or not available. unfed is the
+	// run-queue wait with the wake-up latency, starved without it. Only the sampler uses them while the loop runs.
 	turns          atomic.Pointer[turns]
 	unfed, starved time.Duration
-	// now is the wait under way: its start in ns, shifted left, and its kind; 0: none.
+	// now is the current wait: its start in ns, shifted left, and its kind; 0: none.
 	now atomic.Int64
 }
 
@@ -70,7 +69,7 @@ const (
 	waitBits = 2
 )
 
-// wait carries out one wait and books it.
+// wait runs one wait and counts its time.
 func (a *account) wait(kind int64, wait func(time.Duration) error, timeout time.Duration) error {
 	start := a.clock.now()
 	a.now.Store(int64(start)<<waitBits | kind)
@@ -80,7 +79,7 @@ func (a *account) wait(kind int64, wait func(time.Duration) error, timeout time.
 	return err
 }
 
-// moved books n bytes.
+// moved counts n bytes.
 func (a *account) moved(n int) {
 	if n <= 0 {
 		return
@@ -94,8 +93,8 @@ func (a *account) moved(n int) {
 	a.bytes.Add(int64(n))
 }
 
-// runDelaySoFar is the time that a reader's thread had no core, since the loop began: its wait
-// for data holds all of that. Of a writer's it is what others took.
+// runDelaySoFar returns the run-queue wait of the thread since the loop began. A reader's includes the wake-up latency,
+// which is part of its wait for data.
 func (a *account) runDelaySoFar() time.Duration {
 	if t := a.turns.Load(); t != nil {
 		waited, starved := t.advance(a.clock.now())
@@ -118,7 +117,7 @@ func (a *account) fill(s *transfer.Sample) {
 	if now := a.now.Load(); now != 0 {
 		spent[now&(1<<waitBits-1)] += max(int64(s.At)-now>>waitBits, 0)
 	}
-	s.RunDelay = a.runDelaySoFar()
+	s.RunqueueWait = a.runDelaySoFar()
 	s.Blocked = time.Duration(spent[blocked])
 	s.Paused = time.Duration(spent[paused])
 	s.Awaited = time.Duration(spent[awaiting])

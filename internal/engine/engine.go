@@ -1,6 +1,15 @@
-// Package engine moves the payload of a measured TCP transfer at one end, samples what the
-// kernel tells of it, and keeps the account of our own writer and reader. Protocols open the
-// connections and say when a transfer begins and what it is; they are elsewhere.
+// Package engine moves the payload of a measured TCP transfer at one end, samples the kernel's counters, and measures
+// the program's own writer and reader. Protocols open the connections and start the transfer.
+//
+// Flow of a transfer; functions occur in this order:
+//
+//  1. Endpoint.Run starts one loop (with a thread of its own) for each stream, and the sampler.
+//  2. loop.send or loop.receive moves payload (loops.go) until time, bytes or the stream's end; account books it.
+//  3. sampler.run reads TCP_INFO of all streams (sampler.go), every 5 ms at first, 40 ms later; progress reports.
+//  4. loop.drain waits for the acknowledgement of the last byte; ignoreCut accepts a far end that closed in time.
+//  5. Run takes the last sample, spreads run-queue waits over their time (backdate) and describes each stream.
+//
+// The loop writes its account, the sampler reads it: shared fields are atomic. Latest has a mutex of its own.
 package engine
 
 import (
@@ -19,39 +28,37 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Endpoint is one end of a transfer over streams that are connected already.
+// Endpoint is one end of a transfer over connected streams.
 type Endpoint struct {
 	Send    bool
 	Spec    transfer.Spec
 	Streams []*socket.Stream
-	// Preface is how many bytes this end had written to each stream before.
+	// Preface is the number of bytes that this end had written to each stream before.
 	Preface int64
-	// Each, when not nil, is told what moved, at least Every (0: 100 ms) apart.
+	// Each, if not nil, is called with the intervals, at least Every (0: 100 ms) apart.
 	Every time.Duration
 	Each  func(transfer.Interval)
-	// Cut says at which moments of this end's clock samples are taken and Each is told
-	// besides, also before anything has moved.
-	Cut transfer.Cut
-	// Latest, when not nil, is kept up to date where this end sends.
+	// Cut adds moments of this end's clock at which samples are taken and Each is called, also before the first byte.
+	Cut transfer.IntervalSchedule
+	// Latest, if not nil, gets the newest counters of a sender.
 	Latest *Latest
-	// Burst is how many writes a sender that is held to a rate makes in a row; 0: one.
+	// Burst is the number of writes in a row of a rate-limited sender; 0: one.
 	Burst int
-	// KeepOpen leaves the streams without an end when all is sent, and makes the Spec's
-	// Bytes bound a receiver too: in other protocols the end is said elsewhere.
+	// KeepOpen does not close the streams when all is sent, and applies the Spec's Bytes to a receiver too, for
+	// protocols that signal the end elsewhere.
 	KeepOpen bool
-	// Stall is how long a transfer without a time may stand still; 0: StallTime.
+	// Stall is the longest time without progress of a transfer without a time; 0: StallTime.
 	Stall time.Duration
 }
 
-// StallTime is how long nobody's transfer stands still without being given up.
+// StallTime is the default time without progress after which a transfer fails.
 const StallTime = 20 * time.Second
 
-// drainTime is how long a sender whose time is up waits for acknowledgements: the
-// receiver's time began half a round trip later.
+// drainTime is how long a sender waits for acknowledgements after its time: the receiver started half an RTT later.
 const drainTime = 500 * time.Millisecond
 
-// pieceOf is how many bytes of a transfer one of several streams may claim at once: a
-// quarter of its part, so that the slowest holds little back, and no less than 16 KiB.
+// pieceOf returns how many bytes of a transfer one stream may claim at once: a quarter of its part, so that the slowest
+// delays the end little, and at least 16 KiB.
 func pieceOf(bytes int64, streams int) int {
 	if streams < 2 {
 		return socket.BestWrite
@@ -59,10 +66,9 @@ func pieceOf(bytes int64, streams int) int {
 	return int(min(max(bytes/int64(4*streams), 16<<10), socket.BestWrite))
 }
 
-// Run moves the payload and answers what this end saw, which with an error is what
-// it saw until then. It ends within the Spec's time (from the first byte on), or when
-// ctx does. The streams stay open, so that the caller chooses when the far end learns;
-// closing resets those that are not over.
+// Run moves the payload and returns this end's samples and counters, with an error those until then. It ends with the
+// Spec's time (from the first byte) or with ctx. The streams stay open, so that the caller decides when the far end
+// sees the end; closing resets those that have not ended.
 func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	c := clock{time.Now()}
 	rule, err := senderRule(p.Send, p.own())
@@ -108,7 +114,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	samples := newSampler(c, loops, p.Send, p.Latest)
 	samples.read()
 	progress := progress{loops: loops, each: p.Each, clock: c, latest: p.Latest, samples: samples,
-		early: p.Cut != transfer.Cut{}}
+		early: p.Cut != transfer.IntervalSchedule{}}
 	if p.Every == 0 {
 		p.Every = 100 * time.Millisecond
 	}
@@ -157,8 +163,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	return end, errors.Join(errs...)
 }
 
-// run is the whole life of one data loop. It has a thread of its own, so that the
-// thread's CPU time is the loop's.
+// run runs one data loop on a thread of its own, so that the thread's CPU time is the loop's.
 func (l *loop) run(send bool, limit time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -186,25 +191,24 @@ func (l *loop) run(send bool, limit time.Duration) {
 	l.cpu = after - before
 }
 
-// backdate spreads the time without a core over when it was: the kernel books a wait when
-// it is over.
+// backdate spreads each wait for a core over the samples in which it lasted: the kernel counts it when it ends.
 func backdate(samples []transfer.Sample) {
 	for i := len(samples) - 2; i >= 0; i-- {
 		s := &samples[i]
 		next := &samples[i+1]
-		s.RunDelay = max(s.RunDelay, next.RunDelay-(next.At-s.At))
+		s.RunqueueWait = max(s.RunqueueWait, next.RunqueueWait-(next.At-s.At))
 	}
 }
 
-// release lets go of the thread's turns, when nobody samples any more.
+// release closes the thread's scheduler statistics after the last sample.
 func (l *loop) release() {
 	if t := l.turns.Swap(nil); t != nil {
 		t.schedule.Close()
 	}
 }
 
-// drain ends what this side sends and waits until all of it is acknowledged. With a
-// time set that is bounded, and the far end may cut it short (see ignoreCut).
+// drain closes the sending side and waits until all data is acknowledged. A transfer with a time waits at most
+// drainTime, and the far end may close first (see ignoreCut).
 func (l *loop) drain(limit time.Duration) error {
 	if !l.keepOpen {
 		if err := l.stream.CloseWrite(); err != nil {
@@ -214,7 +218,7 @@ func (l *loop) drain(limit time.Duration) error {
 	until := l.end + drainTime
 	for closed := false; limit == 0 || l.clock.now() < until; {
 		n, err := l.stream.Outstanding()
-		// Where the system does not tell, the far end closes when it has read all.
+		// On systems that do not report it, the far end closes when it has read everything.
 		known := err == nil
 		l.clean = known && n == 0 || !known && closed
 		if l.clean {
@@ -236,8 +240,7 @@ func (l *loop) drain(limit time.Duration) error {
 	return nil
 }
 
-// ignoreCut takes the connection's end for what it is when the time is about up: the
-// other end's clock ran a little ahead.
+// ignoreCut returns nil for a reset near the end of the time: the other end's clock was a little ahead.
 func (l *loop) ignoreCut(err error, limit time.Duration) error {
 	if isReset(err) && limit > 0 && l.clock.now() >= limit-drainTime {
 		return nil
@@ -252,7 +255,7 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	d.Last = time.Duration(l.last.Load())
 	d.Bytes = l.bytes.Load()
 	if !p.Send {
-		d.Opening = l.opening
+		d.FirstReadBytes = l.opening
 	}
 	for _, s := range samples {
 		if s.Have&transfer.HaveReceiveWnd != 0 {
@@ -275,20 +278,18 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 
 // progress reports what arrived at this end, all streams together.
 type progress struct {
-	clock clock
-	loops []*loop
-	each  func(transfer.Interval)
-	// latest is how this end stands, if it sends.
-	latest  *Latest
+	clock   clock
+	loops   []*loop
+	each    func(transfer.Interval)
+	latest  *Latest // counters of a sender
 	samples *sampler
-	early   bool          // tells before anything has moved, too
+	early   bool          // reports before the first byte too
 	begun   time.Duration // on the clock; 0: nothing arrived yet
 	at      time.Duration
 	bytes   int64
 }
 
-// report calls each with what came since the last report; the final one ends at the
-// last byte.
+// report calls each with the payload since the last report; the final one ends at the last byte.
 func (p *progress) report(final bool) {
 	if p.each == nil {
 		return

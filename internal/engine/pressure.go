@@ -56,7 +56,7 @@ func parsePressure(text string) (p pressure) {
 	return p
 }
 
-// since is nil where there was none, or the system does not tell. A time that began before
+// since is nil where there was none, or the system does not report. A time that began before
 // the transfer counts no longer than the transfer took.
 func (p pressure) since(before pressure, took time.Duration) *transfer.MemoryPressure {
 	m := transfer.MemoryPressure{Times: p.times - before.times, Time: min(p.took-before.took, took)}

@@ -10,8 +10,8 @@ import (
 // MaxSamples bounds what one end keeps for all its streams together.
 const MaxSamples = 8192
 
-// Cadence is how long to wait for the next sample at a moment of a transfer. Samples come
-// fast at first, so that slow start can be seen on short paths.
+// Cadence returns the interval to the next sample at a time of the transfer. It is short at first, so that samples show
+// slow start on short paths.
 func Cadence(at time.Duration) time.Duration {
 	switch {
 	case at < 500*time.Millisecond:
@@ -50,7 +50,7 @@ func (s *sampler) next() time.Duration { return Cadence(s.clock.now()) * s.stret
 func (s *sampler) read() {
 	if len(s.series[0]) >= s.most() {
 		for i, series := range s.series {
-			s.series[i] = transfer.Thin(series, len(series)/2)
+			s.series[i] = transfer.Downsample(series, len(series)/2)
 		}
 		s.stretch *= 2
 	}
@@ -70,14 +70,14 @@ func (s *sampler) read() {
 	}
 }
 
-// Latest is how a sender stood when it was last sampled.
+// Latest has a sender's newest counters.
 type Latest struct {
 	mu    sync.Mutex // guards what follows
 	is    transfer.Sending
 	known bool
 }
 
-// Set takes a new reading.
+// Set stores new counters.
 func (l *Latest) Set(s transfer.Sending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Latest) Set(s transfer.Sending) {
 	l.known = true
 }
 
-// Get answers nil where nothing is known.
+// Get returns the newest counters, or nil before the first.
 func (l *Latest) Get() *transfer.Sending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *sampler) last() []transfer.Sample {
 }
 
 // run samples until done is closed, and calls interval as often as every, and at each cut.
-func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.Cut, interval func()) {
+func (s *sampler) run(done <-chan struct{}, every time.Duration, cut transfer.IntervalSchedule, interval func()) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := every

@@ -31,7 +31,7 @@ func (u usage) stop(c clock, loops []*loop) *transfer.CPU {
 	cpu := &transfer.CPU{Wall: c.now(), Process: now - u.process}
 	for _, l := range loops {
 		cpu.BusiestThread = max(cpu.BusiestThread, min(float64(l.cpu)/float64(cpu.Wall), 1))
-		cpu.ThreadRunDelay = max(cpu.ThreadRunDelay, min(float64(l.starved)/float64(cpu.Wall), 1))
+		cpu.RunqueueWait = max(cpu.RunqueueWait, min(float64(l.starved)/float64(cpu.Wall), 1))
 	}
 	if h := readHostCPU(); h.total > u.host.total && u.host.total > 0 {
 		// iowait, which counts as idle, may go back (proc(5)).

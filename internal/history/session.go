@@ -48,7 +48,7 @@ func (s *Session) FarClock() *record.FarClock {
 	if len(s.clocks) != 1 {
 		return nil
 	}
-	return &record.FarClock{OffsetS: s.clocks[0].Offset.Seconds(), BoundS: s.clocks[0].Bound.Seconds()}
+	return &record.FarClock{OffsetS: s.clocks[0].Offset.Seconds(), BoundS: s.clocks[0].MaxError.Seconds()}
 }
 
 // NewID draws an identifier for a record of that time.

@@ -58,8 +58,8 @@ func readSocket(s *sockdiag.Socket, owners map[uint32]owner) (entry audit.Socket
 		socket.DecodeLinux(s.Info, &sample)
 		entry.RTTS = sample.RTT.Seconds()
 		entry.BusyS = sample.Busy.Seconds()
-		entry.RwndS = sample.ReceiveLimited.Seconds()
-		entry.SndbufS = sample.SendLimited.Seconds()
+		entry.RwndS = sample.RwndLimited.Seconds()
+		entry.SndbufS = sample.SndbufLimited.Seconds()
 		entry.DeliveryBps = sample.DeliveryBps
 	}
 	if o, known := owners[s.Inode]; known {

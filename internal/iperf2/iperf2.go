@@ -69,7 +69,7 @@ func (p *Peer) Check(t transfer.Test) error {
 }
 
 func check(spec transfer.Spec) error {
-	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Reason: why} }
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 		}
 	}()
 	endpoint := engine.Endpoint{Send: true, Spec: r.Spec, Streams: streams, Preface: int64(len(noFlags)),
-		Each: transfer.Toward(transfer.Up, each)}
+		Each: transfer.WithDirection(transfer.Up, each)}
 	load := func() (err error) {
 		r.Started = time.Now()
 		r.Near, err = endpoint.Run(ctx)

@@ -90,7 +90,7 @@ func TestWhatASinkCannotDo(t *testing.T) {
 			Time: time.Second}),
 	} {
 		var no *transfer.Unsupported
-		if err := p.Check(test); !errors.As(err, &no) || no.Field != field || no.Why == "" {
+		if err := p.Check(test); !errors.As(err, &no) || no.Field != field || no.Reason == "" {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -13,7 +13,7 @@ func checkSpec(spec transfer.Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Reason: why} }
 	up := spec.Direction == transfer.Up
 	window := spec.Far.ReceiveBuffer
 	other := spec.Far.SendBuffer
@@ -75,7 +75,7 @@ func params(spec transfer.Spec) Params {
 
 // checkBidir returns *transfer.Unsupported if the two Specs cannot share one test.
 func checkBidir(up, down transfer.Spec) error {
-	no := func(why string) error { return &transfer.Unsupported{Field: "Far", Why: why} }
+	no := func(why string) error { return &transfer.Unsupported{Field: "Far", Reason: why} }
 	switch {
 	case up.Streams != down.Streams || up.Time != down.Time || up.Bytes != down.Bytes:
 		return no("iperf3 uses the same streams and duration in both directions")
@@ -97,24 +97,24 @@ func refusedField(spec transfer.Spec, err error) error {
 		switch {
 		case (remote.Code == CodeBuffer || remote.Code == CodeClipped) && max(spec.Far.SendBuffer,
 			spec.Far.ReceiveBuffer) > 0:
-			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Why: remote.Error()}
+			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Reason: remote.Error()}
 		case remote.Code == CodeCongestion && spec.Far.Congestion != "":
-			return &transfer.Unsupported{Field: "Far.Congestion", Why: remote.Error()}
+			return &transfer.Unsupported{Field: "Far.Congestion", Reason: remote.Error()}
 		case remote.Code == CodeMSS && spec.Far.MSS != 0:
-			return &transfer.Unsupported{Field: "Far.MSS", Why: remote.Error()}
+			return &transfer.Unsupported{Field: "Far.MSS", Reason: remote.Error()}
 		}
 	case errors.As(err, &closed):
 		// Servers before 3.21 often hang up on options that they cannot set.
 		const why = "the far end closed the connection when this was requested"
 		switch {
 		case spec.Far.Congestion != "":
-			return &transfer.Unsupported{Field: "Far.Congestion", Why: why}
+			return &transfer.Unsupported{Field: "Far.Congestion", Reason: why}
 		case max(spec.Far.SendBuffer, spec.Far.ReceiveBuffer) > 0:
-			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Why: why}
+			return &transfer.Unsupported{Field: "Far." + farBuffer(spec.Direction), Reason: why}
 		case spec.Far.MSS != 0:
-			return &transfer.Unsupported{Field: "Far.MSS", Why: why}
+			return &transfer.Unsupported{Field: "Far.MSS", Reason: why}
 		case spec.Far.PacingBps != 0:
-			return &transfer.Unsupported{Field: "Far.PacingBps", Why: why}
+			return &transfer.Unsupported{Field: "Far.PacingBps", Reason: why}
 		}
 	}
 	return err

@@ -207,7 +207,7 @@ func paramsOf(tcp []transfer.Spec, udp []transfer.DatagramSpec) (p Params) {
 // checkCongestion returns an error if the server used another congestion control than requested.
 func checkCongestion(spec transfer.Spec, far Results) error {
 	if asked := spec.Far.Congestion; asked != "" && far.Congestion != "" && far.Congestion != asked {
-		return &transfer.Unsupported{Field: "Far.Congestion", Why: "the far end used " + far.Congestion + " instead of " +
+		return &transfer.Unsupported{Field: "Far.Congestion", Reason: "the far end used " + far.Congestion + " instead of " +
 			asked}
 	}
 	return nil

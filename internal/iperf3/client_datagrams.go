@@ -30,21 +30,21 @@ func CheckDatagrams(keyed bool, legs ...transfer.DatagramSpec) error {
 	spec := legs[0]
 	switch {
 	case spec.Streams > MaxStreams:
-		return &transfer.Unsupported{Field: "Streams", Why: "iperf3 carries at most 128"}
+		return &transfer.Unsupported{Field: "Streams", Reason: "iperf3 carries at most 128"}
 	case spec.Size > MaxUDPLen || spec.Size != 0 && spec.Size < datagram.HeaderSize(true):
 		return &transfer.Unsupported{Field: "Size",
-			Why: fmt.Sprintf("a datagram has %d to %d bytes", datagram.HeaderSize(true), MaxUDPLen)}
+			Reason: fmt.Sprintf("a datagram has %d to %d bytes", datagram.HeaderSize(true), MaxUDPLen)}
 	case spec.Time <= 0 || spec.Time > MaxTime*time.Second:
-		return &transfer.Unsupported{Field: "Time", Why: "iperf3 runs for at most a day"}
+		return &transfer.Unsupported{Field: "Time", Reason: "iperf3 runs for at most a day"}
 	case spec.Search && (!keyed || spec.Streams > 1):
-		return &transfer.Unsupported{Field: "Search", Why: "needs fullpipe at the far end, a key and one stream"}
+		return &transfer.Unsupported{Field: "Search", Reason: "needs fullpipe at the far end, a key and one stream"}
 	}
 	if len(legs) == 2 {
 		other := legs[1]
 		other.Direction = spec.Direction
 		if other != spec || spec.Search {
 			return &transfer.Unsupported{Field: "Bps",
-				Why: "iperf3 sends the same datagrams at the same rate both ways"}
+				Reason: "iperf3 sends the same datagrams at the same rate both ways"}
 		}
 	}
 	return nil

@@ -173,7 +173,7 @@ func runDirections(ctx context.Context, directions []direction, onInterval func(
 	errs := make([]error, len(directions))
 	var running sync.WaitGroup
 	for i, dir := range directions {
-		report := transfer.Toward(directionOf(dir), onInterval)
+		report := transfer.WithDirection(directionOf(dir), onInterval)
 		running.Go(func() {
 			if f, ok := dir.(*udpFlows); ok {
 				errs[i] = f.runTimed(ctx, report)

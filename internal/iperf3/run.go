@@ -41,7 +41,7 @@ func (t *test) runData(ctx context.Context, directions []direction,
 	for i, dir := range directions {
 		moving.Go(func() {
 			var bytes int64
-			report := transfer.Toward(directionOf(dir), onInterval)
+			report := transfer.WithDirection(directionOf(dir), onInterval)
 			errs[i] = dir.run(data, func(i transfer.Interval) {
 				if moved.Add(i.Bytes); i.Bytes > 0 {
 					alive.Store(int64(time.Since(started)))

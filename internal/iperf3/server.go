@@ -52,7 +52,7 @@ type Server struct {
 	Sentence func(verdict.Evidence) string
 	// TrackConcurrent, if not nil, is called with a unique name when a test begins to move data. over, called at
 	// its end, returns the concurrent tests or nil.
-	TrackConcurrent func(test string) (over func() *transfer.Beside)
+	TrackConcurrent func(test string) (over func() *transfer.ConcurrentTests)
 	// Auth, if not nil, requires a user and a password from clients without the key.
 	Auth *Authenticator
 	// IdleTimeout is the longest time without any data; 0: 120 s.

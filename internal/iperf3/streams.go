@@ -28,10 +28,10 @@ type direction interface {
 type tcpStreams struct {
 	spec     transfer.Spec
 	streams  []*socket.Stream
-	cut      transfer.Cut  // with the omitted time
-	burst    int           // writes between two reads of the clock; 0: one
-	measured *transfer.End // this end's measurement, set by run
-	runTime  time.Duration // duration of run
+	cut      transfer.IntervalSchedule // with the omitted time
+	burst    int                       // writes between two reads of the clock; 0: one
+	measured *transfer.End             // this end's measurement, set by run
+	runTime  time.Duration             // duration of run
 }
 
 // newTCPStreams takes ownership of the connections, even on error.

@@ -87,7 +87,7 @@ func (t *test) serve(ctx context.Context, leave func(error)) ([]transfer.Outcome
 	concurrent := over()
 	for _, o := range outcomes {
 		if o.TCP != nil && o.TCP.Near != nil {
-			o.TCP.Near.Beside = concurrent
+			o.TCP.Near.ConcurrentTests = concurrent
 		}
 	}
 	return outcomes, err

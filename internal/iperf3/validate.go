@@ -12,10 +12,10 @@ import (
 // host's clock. It returns nil or *transfer.UnbelievableError.
 func (r *Results) validate(streams int, wall time.Duration) error {
 	no := func(field string, value any, why string, args ...any) error {
-		return &transfer.UnbelievableError{Field: field, Value: value, Why: fmt.Sprintf(why, args...)}
+		return &transfer.ImplausibleError{Field: field, Value: value, Reason: fmt.Sprintf(why, args...)}
 	}
-	maxTime := transfer.Longest(wall)
-	maxCount := transfer.MostBytes(wall)
+	maxTime := transfer.MaxElapsed(wall)
+	maxCount := transfer.MaxBytes(wall)
 	if len(r.Streams) > streams {
 		return no("streams", len(r.Streams), "where %d were opened", streams)
 	}
@@ -43,7 +43,7 @@ func (r *Results) validate(streams int, wall time.Duration) error {
 			return no(at("bytes"), s.Bytes, "is not a valid count")
 		case s.Packets < 0:
 			return no(at("packets"), s.Packets, "is not a valid count")
-		case !transfer.CanCome(s.Bytes, took):
+		case !transfer.IsPlausibleRate(s.Bytes, took):
 			return no(at("bytes"), s.Bytes, "in %v", took)
 		case s.Retransmits > 0 && s.Retransmits > s.Bytes+maxSYNRetries:
 			return no(at("retransmits"), s.Retransmits, "for %d bytes", s.Bytes)
@@ -81,24 +81,25 @@ func (r *Results) validateCounts(sent int64, size int) error {
 	}
 	switch {
 	case packets > sent:
-		return &transfer.UnbelievableError{Field: "streams[].packets", Value: packets,
-			Why: fmt.Sprintf("where %d datagrams were sent", sent)}
+		return &transfer.ImplausibleError{Field: "streams[].packets", Value: packets,
+			Reason: fmt.Sprintf("where %d datagrams were sent", sent)}
 	case bytes > (sent+duplicates)*int64(size):
-		return &transfer.UnbelievableError{Field: "streams[].bytes", Value: bytes,
-			Why: fmt.Sprintf("where %d datagrams of %d bytes were sent", sent, size)}
+		return &transfer.ImplausibleError{Field: "streams[].bytes", Value: bytes,
+			Reason: fmt.Sprintf("where %d datagrams of %d bytes were sent", sent, size)}
 	}
 	return nil
 }
 
 // validateArrivals checks the counters and timestamps that a sender wrote into its datagrams.
 func validateArrivals(r *transfer.DatagramResult, wall time.Duration) error {
-	maxTime := transfer.Longest(wall)
+	maxTime := transfer.MaxElapsed(wall)
 	switch {
-	case r.Sent > transfer.MostBytes(wall):
-		return &transfer.UnbelievableError{Field: "datagrams' counter", Value: r.Sent, Why: "is more than can have been sent"}
+	case r.Sent > transfer.MaxBytes(wall):
+		return &transfer.ImplausibleError{Field: "datagrams' counter", Value: r.Sent,
+			Reason: "is more than can have been sent"}
 	case r.Jitter > maxTime || r.Variation != nil && r.Variation.Largest > maxTime:
-		return &transfer.UnbelievableError{Field: "datagrams' times of sending", Value: r.Jitter,
-			Why: "of jitter is longer than the test"}
+		return &transfer.ImplausibleError{Field: "datagrams' times of sending", Value: r.Jitter,
+			Reason: "of jitter is longer than the test"}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestResults_RejectsImpossibleCounts(t *testing.T) {
 	} {
 		r := honest()
 		change(&r.Streams[0])
-		var u *transfer.UnbelievableError
+		var u *transfer.ImplausibleError
 		if err := check(r); !errors.As(err, &u) || u.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}

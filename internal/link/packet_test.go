@@ -86,7 +86,7 @@ func TestStripLeavesPartialChecksumsAlone(t *testing.T) {
 }
 
 // The segments cut from a super-packet together equal it.
-func TestCut(t *testing.T) {
+func TestIntervalSchedule(t *testing.T) {
 	const mss, fin, psh, cwr = 1000, 1, 8, 128
 	payload := make([]byte, 4*mss+123)
 	for i := range payload {

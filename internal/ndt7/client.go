@@ -193,7 +193,7 @@ func (c *client) readMeasurement(message io.Reader) error {
 			c.reported = append(c.reported, s)
 		}
 		if len(c.reported) >= engine.MaxSamples {
-			c.reported = transfer.Thin(c.reported, engine.MaxSamples/2)
+			c.reported = transfer.Downsample(c.reported, engine.MaxSamples/2)
 		}
 	}
 	if a := m.AppInfo; a != nil && c.spec.Direction == transfer.Up && c.isPlausible(a) {
@@ -307,7 +307,7 @@ func (c *client) result(complete bool) *transfer.Result {
 	c.stream.First = c.first
 	c.stream.Last = c.last
 	c.stream.Bytes = c.bytes
-	c.stream.Opening = c.opening
+	c.stream.FirstReadBytes = c.opening
 	r.Near = &transfer.End{Kernel: socket.Kernel(), Streams: []transfer.Stream{c.stream}}
 	if c.spec.Direction == transfer.Up {
 		acknowledged(&r.Near.Streams[0], c.share)
@@ -321,7 +321,7 @@ func (c *client) result(complete bool) *transfer.Result {
 	far.Local, far.Remote = reversed(c.stream)
 	far.Bytes = c.reported[len(c.reported)-1].Acked
 	r.Far = &transfer.End{Streams: []transfer.Stream{far}}
-	if err := r.Far.Believe(c.spec, time.Since(c.started)); err != nil {
+	if err := r.Far.Validate(c.spec, time.Since(c.started)); err != nil {
 		r.Far = nil
 		r.Warnings = append(r.Warnings, err.Error())
 	}

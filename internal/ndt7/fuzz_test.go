@@ -149,7 +149,7 @@ func FuzzServer(f *testing.F) {
 			t.Fatalf("it goes on: %v", err)
 		}
 		if r != nil && r.Far != nil {
-			if err := r.Far.Believe(spec, time.Minute); err != nil {
+			if err := r.Far.Validate(spec, time.Minute); err != nil {
 				t.Error(err)
 			}
 		}

@@ -156,7 +156,7 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 			if n > 0 && at <= t.length {
 				if came.First == 0 {
 					came.First = at
-					came.Opening = int64(n)
+					came.FirstReadBytes = int64(n)
 				}
 				came.Last = at
 				t.moved.Add(int64(n))

@@ -12,7 +12,7 @@ func TestTCPInfo_RoundTrip(t *testing.T) {
 	s := transfer.Sample{At: time.Second, Have: transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveLimits |
 		transfer.HaveAcked | transfer.HaveReceived | transfer.HaveRetrans | transfer.HaveNotSent | transfer.HaveSendWnd |
 		transfer.HaveCwnd | transfer.HaveInFlight, RTT: 40 * time.Millisecond, RTTVar: time.Millisecond,
-		MinRTT: 39 * time.Millisecond, Busy: time.Second, ReceiveLimited: time.Millisecond, SendLimited: 2 * time.Millisecond,
+		MinRTT: 39 * time.Millisecond, Busy: time.Second, RwndLimited: time.Millisecond, SndbufLimited: 2 * time.Millisecond,
 		Acked: 5e6, Sent: 6e6, Received: 7, RetransmittedBytes: 2896, Retransmitted: 2, NotSent: 65536, SendWnd: 1 << 20,
 		Cwnd: 1448 * 100, Ssthresh: 1448 * 50, InFlight: 1448 * 99}
 	text, err := json.Marshal(Measurement{TCPInfo: newTCPInfo(&s, 1448)})
@@ -38,6 +38,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		s := m.TCPInfo.sample()
 		end := transfer.End{Streams: []transfer.Stream{{Samples: []transfer.Sample{s}}}}
-		_ = end.Believe(transfer.Spec{}, time.Second) // only must not panic
+		_ = end.Validate(transfer.Spec{}, time.Second) // only must not panic
 	})
 }

@@ -109,8 +109,8 @@ func newTCPInfo(s *transfer.Sample, mss int) *TCPInfo {
 	}
 	if s.Have&transfer.HaveLimits != 0 {
 		i.BusyTime = micros(s.Busy)
-		i.RWndLimited = micros(s.ReceiveLimited)
-		i.SndBufLimited = micros(s.SendLimited)
+		i.RWndLimited = micros(s.RwndLimited)
+		i.SndBufLimited = micros(s.SndbufLimited)
 	}
 	if s.Have&transfer.HaveAcked != 0 {
 		i.BytesAcked = &s.Acked
@@ -178,8 +178,8 @@ func (i *TCPInfo) sample() transfer.Sample {
 	}
 	if have(transfer.HaveLimits, i.BusyTime, i.RWndLimited, i.SndBufLimited) {
 		s.Busy = span(i.BusyTime)
-		s.ReceiveLimited = span(i.RWndLimited)
-		s.SendLimited = span(i.SndBufLimited)
+		s.RwndLimited = span(i.RWndLimited)
+		s.SndbufLimited = span(i.SndBufLimited)
 	}
 	if have(transfer.HaveAcked, i.BytesAcked) {
 		s.Sent = value(i.BytesSent)

@@ -98,7 +98,7 @@ func TestRun_BothRoles(t *testing.T) {
 					t.Errorf("%+v: the server saw %+v", spec, server)
 				}
 				if spec.Direction == transfer.Down {
-					if r.Far == nil || r.Far.LeastRTT() <= 0 || reported != span.Bytes {
+					if r.Far == nil || r.Far.MinRTT() <= 0 || reported != span.Bytes {
 						t.Errorf("%+v: far end %+v, reported %d of %d bytes", spec, r.Far, reported, span.Bytes)
 					}
 				} else if off := math.Abs(float64(server.Stream.Bytes)/float64(span.Bytes) - 1); spec.Bytes > 0 && off > 0.01 {

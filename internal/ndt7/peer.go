@@ -63,7 +63,7 @@ func (p *Peer) Check(t transfer.Test) error {
 	if err != nil {
 		return err
 	}
-	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Why: why} }
+	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Reason: why} }
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 		if err != nil {
 			return err
 		}
-		c.each = transfer.Toward(spec.Direction, each)
+		c.each = transfer.WithDirection(spec.Direction, each)
 		return c.run(ctx)
 	}
 	var latency *transfer.Latency

@@ -34,7 +34,7 @@ func follow(conn *Conn, sender bool, each func(*transfer.Sample)) *series {
 				return
 			}
 			if s.read(each); len(s.samples) >= engine.MaxSamples {
-				s.samples = transfer.Thin(s.samples, engine.MaxSamples/2)
+				s.samples = transfer.Downsample(s.samples, engine.MaxSamples/2)
 				stretch *= 2
 			}
 		}

@@ -227,7 +227,7 @@ func (t *session) run(ctx context.Context) {
 	t.Stream.First = came.First
 	t.Stream.Last = came.Last
 	t.Stream.Bytes = t.moved.Load()
-	t.Stream.Opening = came.Opening
+	t.Stream.FirstReadBytes = came.FirstReadBytes
 	if t.Download {
 		acknowledged(&t.Stream, t.share)
 	}

@@ -21,7 +21,7 @@ func (n *native) Check(t transfer.Test) error {
 	case len(udp) == 0:
 		return n.Client.Check(t)
 	case udp[0].Search && !n.Hello().Search:
-		return &transfer.Unsupported{Field: "Search", Why: "the fullpipe there is older and gives no feedback"}
+		return &transfer.Unsupported{Field: "Search", Reason: "the fullpipe there is older and gives no feedback"}
 	}
 	return iperf3.CheckDatagrams(true, udp...)
 }

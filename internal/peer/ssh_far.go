@@ -173,7 +173,7 @@ func (p *tunnelPeer) Check(t transfer.Test) error {
 		return err
 	case spec.Near != (transfer.Socket{}) || spec.Far != (transfer.Socket{}):
 		return &transfer.Unsupported{Field: "Near and Far",
-			Why: "through the tunnel, ssh's own connection crosses the path; fullpipe cannot set its socket"}
+			Reason: "through the tunnel, ssh's own connection crosses the path; fullpipe cannot set its socket"}
 	}
 	return p.Peer.Check(t)
 }

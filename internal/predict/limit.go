@@ -146,7 +146,7 @@ func (r *room) subtype(name verdict.Name) string {
 	case r.unscaled:
 		return verdict.Unscaled
 	case r.factorZero:
-		return verdict.FactorZero
+		return verdict.ScaleZero
 	case r.fixed:
 		return verdict.Fixed
 	}

@@ -68,9 +68,9 @@ func TestSubtypesOfReceivers(t *testing.T) {
 		setup Setup
 		want  string
 	}{
-		{"wan-80ms", Setup{}, verdict.FactorZero},
-		{"rate=60mbit,rtt=120ms,far.stack=server-2019,far.app=cygwin", Setup{}, verdict.FactorZero},
-		{"rate=40mbit,rtt=150ms,far.stack=server-2012,far.app=cygwin,far.window=32KiB", Setup{}, verdict.FactorZero},
+		{"wan-80ms", Setup{}, verdict.ScaleZero},
+		{"rate=60mbit,rtt=120ms,far.stack=server-2019,far.app=cygwin", Setup{}, verdict.ScaleZero},
+		{"rate=40mbit,rtt=150ms,far.stack=server-2012,far.app=cygwin,far.window=32KiB", Setup{}, verdict.ScaleZero},
 		{"wan-80ms,strip=wscale", Setup{ReceiveBuffer: 1 << 20}, verdict.Unscaled},
 		{"wan-80ms", Setup{ReceiveBuffer: 100_000}, verdict.Fixed},
 		{"wan-80ms", Setup{Window: 50_000}, verdict.Fixed},

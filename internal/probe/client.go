@@ -79,7 +79,7 @@ func (c *Client) Hello() Hello { return c.hello }
 func (c *Client) Check(t transfer.Test) error {
 	tcp, udp, err := t.Specs()
 	if len(udp) > 0 {
-		err = &transfer.Unsupported{Field: transfer.FieldUDP, Why: "the native protocol carries TCP only"}
+		err = &transfer.Unsupported{Field: transfer.FieldUDP, Reason: "the native protocol carries TCP only"}
 	}
 	for _, spec := range tcp {
 		if err == nil {
@@ -134,7 +134,7 @@ func (c *Client) Run(ctx context.Context, t transfer.Test, each func(transfer.In
 // run runs one transfer. onIdleKnown, if not nil, is called when the idle path is measured.
 func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer.Interval),
 	begin func()) (*transfer.Result, error) {
-	each = transfer.Toward(spec.Direction, each)
+	each = transfer.WithDirection(spec.Direction, each)
 	spec.TestID = cmp.Or(spec.TestID, c.TestID)
 	c.running.Lock()
 	defer c.running.Unlock()

@@ -106,7 +106,7 @@ func (c *control) awaitHello(ctx context.Context, f Far, answered *markerConn) e
 // hello arrived. wroteAt and readAt have monotonic clocks, so our clock may be set meanwhile.
 func clockFrom(h *Hello, wrote, read time.Time) transfer.Clock {
 	half := read.Sub(wrote) / 2
-	return transfer.Clock{Offset: time.Duration(h.TimeNs - wrote.UnixNano() - int64(half)), Bound: half}
+	return transfer.Clock{Offset: time.Duration(h.TimeNs - wrote.UnixNano() - int64(half)), MaxError: half}
 }
 
 func (c *control) send(k kind, body any) error {
@@ -180,7 +180,7 @@ func (c *control) readUntilResult(spec transfer.Spec, each func(transfer.Interva
 		if !receiving || each == nil || p.Interval == nil {
 			continue
 		}
-		if err := p.Interval.Believe(wall); err != nil {
+		if err := p.Interval.Validate(wall); err != nil {
 			return farOutcome{err: err}
 		}
 		progress.add(*p.Interval, wall)

@@ -31,7 +31,7 @@ func TestClockFrom_OffsetWithinBound(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, 0, 3 * time.Second} {
 		for _, after := range []time.Duration{0, 10 * time.Millisecond, 80 * time.Millisecond} {
 			c := clockFrom(&Hello{TimeNs: wrote.Add(ahead + after).UnixNano()}, wrote, read)
-			if c.Bound != 40*time.Millisecond || (c.Offset-ahead).Abs() > c.Bound {
+			if c.MaxError != 40*time.Millisecond || (c.Offset-ahead).Abs() > c.MaxError {
 				t.Errorf("%v ahead, read after %v: %+v", ahead, after, c)
 			}
 		}

@@ -70,7 +70,7 @@ func TestEcho_RejectsImpossibleClocks(t *testing.T) {
 				t.Errorf("%s: %v at %d", c.name, err, i)
 			}
 		}
-		var no *transfer.UnbelievableError
+		var no *transfer.ImplausibleError
 		if errors.As(err, &no) != c.lies || err != nil && !c.lies {
 			t.Errorf("%s: %v", c.name, err)
 		}

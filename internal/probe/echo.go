@@ -53,7 +53,7 @@ const maxSession = 366 * 24 * time.Hour
 
 // probeIdle sends echoes before the transfer and reads the replies itself.
 func (e *echoProbe) probeIdle(ctx context.Context) error {
-	e.latency.Method = transfer.ByEcho
+	e.latency.Method = transfer.EchoMethod
 	for start := time.Now(); len(e.latency.Idle) < maxIdleEchoes; {
 		if len(e.latency.Idle) >= minIdleEchoes && time.Since(start) > idleEchoTime {
 			break
@@ -96,7 +96,7 @@ func (e *echoProbe) receive(m message) error {
 	}
 	e.pending = false
 	if answer.Sending != nil && e.farSending != nil {
-		if err := answer.Sending.Believe(e.spec, now.Sub(e.startedAt)); err != nil {
+		if err := answer.Sending.Validate(e.spec, now.Sub(e.startedAt)); err != nil {
 			return err
 		}
 		e.farSending.Set(*answer.Sending)
@@ -104,8 +104,8 @@ func (e *echoProbe) receive(m message) error {
 	took := now.Sub(e.sentAt)
 	if answer.ClockNs != 0 {
 		if answer.ClockNs < e.lastClockNs || answer.ClockNs > int64(maxSession) {
-			return &transfer.UnbelievableError{Field: "clock_ns", Value: answer.ClockNs,
-				Why: fmt.Sprintf("is not between the last value %d and a year", e.lastClockNs)}
+			return &transfer.ImplausibleError{Field: "clock_ns", Value: answer.ClockNs,
+				Reason: fmt.Sprintf("is not between the last value %d and a year", e.lastClockNs)}
 		}
 		e.lastClockNs = answer.ClockNs
 		e.drift.add(e.sentAt.Sub(e.startedAt), now.Sub(e.startedAt), time.Duration(answer.ClockNs))

@@ -19,7 +19,7 @@ func TestTransfer_MeasuresLatencyByEcho(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := r.Latency
-		if l == nil || l.Method != transfer.ByEcho || len(l.Idle) < 3 || len(l.Loaded) == 0 || l.Lost > 1 {
+		if l == nil || l.Method != transfer.EchoMethod || len(l.Idle) < 3 || len(l.Loaded) == 0 || l.Lost > 1 {
 			t.Errorf("%s: %+v", direction, l)
 		}
 	}

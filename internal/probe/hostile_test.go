@@ -104,24 +104,24 @@ func TestClient_SurvivesMisbehavingServers(t *testing.T) {
 			untilClosed), transfer.Up},
 		{"a token of another length", "token of 3 bytes", replies('A', probe.Accept{Tokens: []string{"xyz"}}, untilClosed),
 			transfer.Up},
-		{"floods an answer with warnings", "warnings is not believable", replies('A', probe.Accept{Tokens: tokens,
+		{"floods an answer with warnings", "warnings is impossible", replies('A', probe.Accept{Tokens: tokens,
 			Warnings: make([]string, 100)}, untilClosed), transfer.Up},
-		{"a warning of 5000 bytes", "warnings is not believable", result(`{"warnings":["` + strings.Repeat("x", 5000) + `"]}`),
+		{"a warning of 5000 bytes", "warnings is impossible", result(`{"warnings":["` + strings.Repeat("x", 5000) + `"]}`),
 			transfer.Up},
 		{"a port that cannot be", "port 99999", replies('A', probe.Accept{Tokens: tokens, Port: 99999}, untilClosed),
 			transfer.Up},
-		{"more streams than asked", "streams is not believable", result(`{"end":{"streams":[{},{}]}}`), transfer.Up},
+		{"more streams than asked", "streams is impossible", result(`{"end":{"streams":[{},{}]}}`), transfer.Up},
 		{"half a million streams", "a result of 999999", result(`{"end":{"streams":[` + strings.Repeat("{},", 999_998) +
 			`{}]}}`), transfer.Up},
 		{"half a million samples", "a result of 500001", result(`{"end":{"streams":[{"samples":[` + strings.Repeat("{},",
 			499_999) + `{}]}]}}`), transfer.Up},
 		{"a string without end", "more than", result(`{"error":"` + strings.Repeat("x", 8<<20) + `"}`), transfer.Up},
-		{"times of two days", "last_ns is not believable", result(`{"end":{"streams":[{"last_ns":200000000000000}]}}`),
+		{"times of two days", "last_ns is impossible", result(`{"end":{"streams":[{"last_ns":200000000000000}]}}`),
 			transfer.Up},
-		{"a negative count", "bytes is not believable", result(`{"end":{"streams":[{"bytes":-5}]}}`), transfer.Up},
-		{"a sample of two days", "samples[0].at_ns is not believable",
+		{"a negative count", "bytes is impossible", result(`{"end":{"streams":[{"bytes":-5}]}}`), transfer.Up},
+		{"a sample of two days", "samples[0].at_ns is impossible",
 			result(`{"end":{"streams":[{"samples":[{"at_ns":200000000000000}]}]}}`), transfer.Up},
-		{"a negative interval", "interval.bytes is not believable", progress(func(conn net.Conn) {
+		{"a negative interval", "interval.bytes is impossible", progress(func(conn net.Conn) {
 			probe.WriteMessage(conn, probe.KindProgress, json.RawMessage(`{"interval":{"bytes":-1}}`))
 			untilClosed(conn)
 		}), transfer.Up},

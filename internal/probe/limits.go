@@ -18,7 +18,7 @@ func DefaultLimits() Limits {
 // Check returns *transfer.Unsupported if the Spec is invalid or exceeds the limits.
 func (h Hello) Check(s transfer.Spec) error {
 	no := func(field, why string, args ...any) error {
-		return &transfer.Unsupported{Field: field, Why: fmt.Sprintf(why, args...)}
+		return &transfer.Unsupported{Field: field, Reason: fmt.Sprintf(why, args...)}
 	}
 	if err := s.Validate(); err != nil {
 		return err

@@ -305,7 +305,7 @@ func TestTransfer_SharesTestIDAndClock(t *testing.T) {
 	if there := <-clock; r.Spec.TestID != id || there.Spec.TestID != id {
 		t.Errorf("%q here, %q there", r.Spec.TestID, there.Spec.TestID)
 	}
-	if clock, ok := c.Clock(); !ok || clock.Bound <= 0 || clock.Offset.Abs() > clock.Bound {
+	if clock, ok := c.Clock(); !ok || clock.MaxError <= 0 || clock.Offset.Abs() > clock.MaxError {
 		t.Errorf("the same clock: %+v, %v", clock, ok)
 	}
 }

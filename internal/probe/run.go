@@ -225,13 +225,13 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	if err := m.decode(kindAccept, &a); err != nil {
 		return a, err
 	}
-	if err := transfer.BelieveNotes(append(a.Warnings, a.Field, a.Error)); err != nil {
+	if err := transfer.ValidateNotes(append(a.Warnings, a.Field, a.Error)); err != nil {
 		return a, err
 	}
 	r.result.Warnings = append(r.result.Warnings, a.Warnings...)
 	switch {
 	case a.Field != "":
-		return a, &transfer.Unsupported{Field: a.Field, Why: a.Error}
+		return a, &transfer.Unsupported{Field: a.Field, Reason: a.Error}
 	case a.Error != "":
 		return a, errors.New("the far end: " + a.Error)
 	}

@@ -24,7 +24,7 @@ type Host interface {
 	// limit.
 	Grant(until time.Time) (cookie Preface, revoke func(), err error)
 	// Begin registers a running transfer of the named test. over returns the concurrent tests or nil.
-	Begin(test string) (over func() *transfer.Beside)
+	Begin(test string) (over func() *transfer.ConcurrentTests)
 }
 
 // Expected are the data connections of one transfer.

@@ -17,7 +17,7 @@ import (
 func refusal(err error) accept {
 	var u *transfer.Unsupported
 	if errors.As(err, &u) {
-		return accept{Field: u.Field, Error: u.Why}
+		return accept{Field: u.Field, Error: u.Reason}
 	}
 	return accept{Error: err.Error()}
 }
@@ -87,7 +87,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	go func() {
 		end, err := p.Run(ctx)
 		if concurrent := over(); end != nil {
-			end.Beside = concurrent
+			end.ConcurrentTests = concurrent
 		}
 		done <- outcome{end, err}
 	}()
@@ -128,6 +128,6 @@ func downsample(end *transfer.End) {
 	}
 	n := int(min(max(bytes/4000, 24), 4000)) / len(end.Streams)
 	for i, s := range end.Streams {
-		end.Streams[i].Samples = transfer.Thin(s.Samples, max(n, 2))
+		end.Streams[i].Samples = transfer.Downsample(s.Samples, max(n, 2))
 	}
 }

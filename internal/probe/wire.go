@@ -228,13 +228,13 @@ func (m message) decodeResult(spec transfer.Spec, wall time.Duration) (r result,
 	if err := m.decode(kindResult, &r); err != nil {
 		return result{}, err
 	}
-	if err := transfer.BelieveNotes(r.Warnings); err != nil {
+	if err := transfer.ValidateNotes(r.Warnings); err != nil {
 		return result{}, err
 	}
 	const maxError = 4 << 10 // bytes; honest ends join one per stream
 	r.Error = r.Error[:min(len(r.Error), maxError)]
 	if r.End != nil {
-		if err := r.End.Believe(spec, wall); err != nil {
+		if err := r.End.Validate(spec, wall); err != nil {
 			return result{}, err
 		}
 	}
@@ -267,7 +267,7 @@ func (o *offer) check() error {
 		return errBadVersion
 	}
 	if !validTestID(o.TestID) {
-		return &transfer.Unsupported{Field: "TestID", Why: "it is no UUID"}
+		return &transfer.Unsupported{Field: "TestID", Reason: "it is no UUID"}
 	}
 	return nil
 }

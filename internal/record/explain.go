@@ -8,6 +8,7 @@ import (
 // ExplainedLimiter describes a limiter, its evidence and its remedies.
 type ExplainedLimiter struct {
 	Limiter verdict.Name `json:"limiter"`
+	Subtype string       `json:"subtype,omitempty"`
 	What    string       `json:"what"`
 	Looks   string       `json:"looks"`
 	Sure    string       `json:"sure"`

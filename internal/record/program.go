@@ -21,7 +21,7 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 	}
 	for _, e := range v.Evidence {
 		underWay := 0.0
-		if v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.FactorZero && e.Limiter == v.Limiter {
+		if v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.ScaleZero && e.Limiter == v.Limiter {
 			if p, known := catalog.ProgramOfWindow(int(e.Values["window_bytes"])); known {
 				return named(p)
 			}

@@ -15,15 +15,15 @@ func TestNewProgramWindow(t *testing.T) {
 		ports   []uint16
 		want    string
 	}{
-		"a Cygwin build's window": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+		"a Cygwin build's window": {verdict.ReceiverWindow, verdict.ScaleZero, verdict.CapturedWindowFull,
 			verdict.Values{"window_bytes": 64512}, []uint16{5001, 49152}, "cygwin"},
-		"the same watched on the sender": {verdict.ReceiverWindow, verdict.FactorZero, verdict.ReceiveWindowFull,
+		"the same watched on the sender": {verdict.ReceiverWindow, verdict.ScaleZero, verdict.ReceiveWindowFull,
 			verdict.Values{"window_bytes": 64512}, []uint16{22, 50000}, "cygwin"},
-		"another window without scaling": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+		"another window without scaling": {verdict.ReceiverWindow, verdict.ScaleZero, verdict.CapturedWindowFull,
 			verdict.Values{"window_bytes": 63000}, []uint16{5001, 49152}, ""},
-		"no scaling at all": {verdict.ReceiverWindow, verdict.FactorZero, verdict.CapturedWindowFull,
+		"no scaling at all": {verdict.ReceiverWindow, verdict.ScaleZero, verdict.CapturedWindowFull,
 			verdict.Values{"window_bytes": 65535}, []uint16{5001, 49152}, ""},
-		"a scaled window of that size": {verdict.ReceiverWindow, verdict.Stuck, verdict.CapturedWindowFull,
+		"a scaled window of that size": {verdict.ReceiverWindow, verdict.AutotuneCeiling, verdict.CapturedWindowFull,
 			verdict.Values{"window_bytes": 64512}, []uint16{5001, 49152}, ""},
 		"an SSH channel": {verdict.Application, "", verdict.CapturedProgramWindow,
 			verdict.Values{"program_window_bytes": 2_100_000, "window_bytes": 8e6}, []uint16{40000, 22}, "ssh"},

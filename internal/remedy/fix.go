@@ -104,7 +104,7 @@ const bufferPayload = 2
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	c := &Ceiling{}
 	switch {
-	case v.Subtype == verdict.Unscaled || v.Subtype == verdict.FactorZero || v.Subtype == verdict.ScaleMismatch:
+	case v.Subtype == verdict.Unscaled || v.Subtype == verdict.ScaleZero || v.Subtype == verdict.ScaleMismatch:
 		return nil // the window scale limits it, not the buffer
 	case v.Limiter == verdict.SendBuffer && f.SendBufferMax > 0:
 		c.Name = "net.ipv4.tcp_wmem"

@@ -154,7 +154,7 @@ func TestFixes_WindowsMTUThatWasMeasuredToPass(t *testing.T) {
 // Where a disturbance left hardly any confidence, measuring again comes before what would mend a guess.
 func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,
-		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.HostWasLate}}}
+		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.RunqueueWaited}}}
 	fixes := AskAgain(v, Fixes(v, Facts{}))
 	if fixes[0].Action != MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 ||
 		fixes[0].Settings == nil {

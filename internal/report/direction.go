@@ -116,7 +116,7 @@ func senderSide(d *record.Direction, e *transfer.End) {
 			d.RetransmittedSegment = &sum
 		}
 	}
-	d.RTTMin = units.Duration(e.LeastRTT())
+	d.RTTMin = units.Duration(e.MinRTT())
 	d.RTTMean = units.Duration(e.MeanRTT())
 }
 
@@ -150,8 +150,8 @@ func newCPU(r *transfer.Result) *record.CPU {
 		if c.BusiestThread > 0 {
 			thread = rate(c.BusiestThread)
 		}
-		if c.ThreadRunDelay > 0 {
-			starved = rate(c.ThreadRunDelay)
+		if c.RunqueueWait > 0 {
+			starved = rate(c.RunqueueWait)
 		}
 		return rate(c.Process.Seconds() / c.Wall.Seconds()), thread, starved, c.Host
 	}

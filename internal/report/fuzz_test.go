@@ -27,7 +27,7 @@ func FuzzFarEnd(f *testing.F) {
 		if up {
 			spec.Direction = transfer.Up
 		}
-		if far.Believe(spec, wall) != nil {
+		if far.Validate(spec, wall) != nil {
 			return
 		}
 		near := &transfer.End{Kernel: "Linux 6.18"}

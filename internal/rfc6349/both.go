@@ -95,7 +95,7 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	}
 	start := time.Now()
 	var a, b *transfer.Result
-	err := error(&transfer.Unsupported{Field: "windows", Why: why + whyDown})
+	err := error(&transfer.Unsupported{Field: "windows", Reason: why + whyDown})
 	if why == "" && whyDown == "" {
 		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}

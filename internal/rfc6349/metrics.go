@@ -17,7 +17,7 @@ import (
 func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals []transfer.Interval) Outcome {
 	received, _ := r.Received()
 	run := Outcome{Duration: units.Duration(received.Duration()), Bytes: received.Bytes,
-		OpeningBytes: received.Opening, GoodputBps: received.Bps(), SteadyBps: received.Bps(), Verdict: live.Judge(r),
+		OpeningBytes: received.FirstReadBytes, GoodputBps: received.Bps(), SteadyBps: received.Bps(), Verdict: live.Judge(r),
 		Intervals: intervals}
 	run.Limiter = run.Verdict.Limiter
 	if !r.Started.IsZero() {
@@ -33,7 +33,7 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 		most = d.MaxBesideAcksBps
 	}
 	if most > 0 {
-		ideal := time.Duration(float64(received.Bytes-received.Opening) * 8 / most * float64(time.Second))
+		ideal := time.Duration(float64(received.Bytes-received.FirstReadBytes) * 8 / most * float64(time.Second))
 		run.Ideal = units.Duration(ideal)
 		run.TimeRatio = model.TransferTimeRatio(received.Duration(), max(ideal, 1))
 		if run.SteadyBps > 0 {

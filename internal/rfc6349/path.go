@@ -52,7 +52,7 @@ func (t *tester) meet(ctx context.Context, d *Direction) error {
 				p.MTUMethod.Code = MTUOfKernel
 			}
 		}
-		if rtt := end.LeastRTT(); rtt > 0 && (t.remote.rtt == 0 || rtt < t.remote.rtt) {
+		if rtt := end.MinRTT(); rtt > 0 && (t.remote.rtt == 0 || rtt < t.remote.rtt) {
 			t.remote.rtt = rtt
 		}
 	}

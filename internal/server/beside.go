@@ -23,11 +23,11 @@ type runningTransfer struct {
 }
 
 // Begin implements probe.Host. Transfers of one test, such as both directions at once, do not count as concurrent.
-func (s *Server) Begin(test string) (over func() *transfer.Beside) {
+func (s *Server) Begin(test string) (over func() *transfer.ConcurrentTests) {
 	return s.running.begin(test, time.Now)
 }
 
-func (r *concurrentTests) begin(test string, now func() time.Time) (over func() *transfer.Beside) {
+func (r *concurrentTests) begin(test string, now func() time.Time) (over func() *transfer.ConcurrentTests) {
 	t := &runningTransfer{test: test}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,14 +54,14 @@ func (r *concurrentTests) begin(test string, now func() time.Time) (over func() 
 	}
 	r.all[t] = true
 	var once sync.Once
-	var other *transfer.Beside
-	return func() *transfer.Beside {
+	var other *transfer.ConcurrentTests
+	return func() *transfer.ConcurrentTests {
 		once.Do(func() { other = r.end(t, now()) })
 		return other
 	}
 }
 
-func (r *concurrentTests) end(t *runningTransfer, at time.Time) *transfer.Beside {
+func (r *concurrentTests) end(t *runningTransfer, at time.Time) *transfer.ConcurrentTests {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, t)
@@ -77,7 +77,7 @@ func (r *concurrentTests) end(t *runningTransfer, at time.Time) *transfer.Beside
 	if t.tests == 0 {
 		return nil
 	}
-	return &transfer.Beside{Tests: t.tests, Time: t.together}
+	return &transfer.ConcurrentTests{Tests: t.tests, Time: t.together}
 }
 
 // add adds a concurrent transfer, remove removes one.

@@ -15,7 +15,7 @@ func TestConcurrentTests(t *testing.T) {
 	}
 	now := at(0)
 	clock := func() time.Time { return now() }
-	check := func(test string, got *transfer.Beside, tests int64, seconds int) {
+	check := func(test string, got *transfer.ConcurrentTests, tests int64, seconds int) {
 		t.Helper()
 		switch {
 		case tests == 0 && got != nil:

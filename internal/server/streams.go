@@ -27,10 +27,10 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	buffers := int64(len(tokens)) * int64(o.SendBuffer+o.ReceiveBuffer)
 	switch {
 	case len(tokens) > s.config.Streams:
-		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Why: fmt.Sprintf("the far end carries at most %d",
+		return nil, 0, nil, &transfer.Unsupported{Field: "Streams", Reason: fmt.Sprintf("the far end carries at most %d",
 			s.config.Streams)}
 	case buffers > s.config.Buffers:
-		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: fmt.Sprintf("%v of buffers, the far end "+
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Reason: fmt.Sprintf("%v of buffers, the far end "+
 			"gives at most %v",
 			units.Size(buffers), units.Size(s.config.Buffers))}
 	}
@@ -73,7 +73,7 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	l, err := socket.Listen(ctx, netip.AddrPortFrom(e.Local, 0).String(), o)
 	if err != nil {
 		forget()
-		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Why: err.Error()}
+		return nil, 0, nil, &transfer.Unsupported{Field: "Far", Reason: err.Error()}
 	}
 	accepting, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -75,9 +75,9 @@ func DecodeWindows(b []byte, s *transfer.Sample) error {
 	s.Acked = max(s.Sent-s.RetransmittedBytes-s.InFlight, 0)
 	if r.has(windowsInfoV1) {
 		s.Have |= transfer.HaveLimits
-		s.ReceiveLimited = r.millis(92)
-		s.SendLimited = r.millis(124)
-		s.Busy = s.ReceiveLimited + r.millis(108) + s.SendLimited
+		s.RwndLimited = r.millis(92)
+		s.SndbufLimited = r.millis(124)
+		s.Busy = s.RwndLimited + r.millis(108) + s.SndbufLimited
 	}
 	return nil
 }

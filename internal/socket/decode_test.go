@@ -60,7 +60,7 @@ func TestDecodeWindows(t *testing.T) {
 	// SndLimTransRwin, TimeRwin, BytesRwin; then Cwnd's and Snd's
 	v1 := windowsV0().u32(3, 700).u64(1).u32(4, 1100).u64(2).u32(5, 200).u64(3)
 	want.Have |= transfer.HaveLimits
-	want.ReceiveLimited, want.SendLimited, want.Busy = 700*time.Millisecond, 200*time.Millisecond, 2*time.Second
+	want.RwndLimited, want.SndbufLimited, want.Busy = 700*time.Millisecond, 200*time.Millisecond, 2*time.Second
 	got = transfer.Sample{}
 	if err := DecodeWindows(v1, &got); err != nil || len(v1) != windowsInfoV1 || got != want {
 		t.Errorf("version 1, %d bytes: %v\n got %+v\nwant %+v", len(v1), err, got, want)

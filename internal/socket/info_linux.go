@@ -140,8 +140,8 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	if i.has(endOfLimits) {
 		s.Have |= transfer.HaveLimits
 		s.Busy = micros(i.Busy_time)
-		s.ReceiveLimited = micros(i.Rwnd_limited)
-		s.SendLimited = micros(i.Sndbuf_limited)
+		s.RwndLimited = micros(i.Rwnd_limited)
+		s.SndbufLimited = micros(i.Sndbuf_limited)
 	}
 	if i.has(endOfSent) {
 		s.Sent = int64(i.Bytes_sent)
@@ -150,17 +150,17 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
 	}
 	if i.has(endOfMarked) {
-		s.Have |= transfer.HaveMarked
-		s.Marked = int64(i.Delivered_ce)
+		s.Have |= transfer.HaveDeliveredCE
+		s.DeliveredCE = int64(i.Delivered_ce)
 	}
 	if i.has(endOfDisorder) {
-		s.Have |= transfer.HaveOutOfOrder
-		s.OutOfOrder = int64(i.Rcv_ooopack)
+		s.Have |= transfer.HaveRcvOOOPack
+		s.RcvOOOPack = int64(i.Rcv_ooopack)
 	}
 	if i.has(endOfNeedless) {
-		s.Have |= transfer.HaveNeedless
-		s.Needless = int64(i.Dsack_dups)
-		s.Overtaken = int64(i.Reord_seen)
+		s.Have |= transfer.HaveDSACKDups
+		s.DSACKDups = int64(i.Dsack_dups)
+		s.ReordSeen = int64(i.Reord_seen)
 	}
 	if i.has(endOfSendWnd) {
 		s.Have |= transfer.HaveSendWnd

@@ -35,8 +35,8 @@ func TestShorterStructs(t *testing.T) {
 	const counters = base | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveSegmentsIn
 	const rate = counters | transfer.HaveNotSent | transfer.HaveMinRTT | transfer.HaveRate
 	const limits = rate | transfer.HaveLimits
-	const disorder = transfer.HaveOutOfOrder
-	const marked = limits | transfer.HaveMarked | transfer.HaveNeedless
+	const disorder = transfer.HaveRcvOOOPack
+	const marked = limits | transfer.HaveDeliveredCE | transfer.HaveDSACKDups
 	for _, c := range []struct {
 		kernel string
 		length int
@@ -69,14 +69,14 @@ func TestShorterStructs(t *testing.T) {
 			wants.DeliveryBps, wants.AppLimited, wants.PacingBps = 16e6, true, 8e6
 		}
 		if c.length >= 192 {
-			wants.Busy, wants.ReceiveLimited, wants.SendLimited = 3*time.Second, time.Second, 500*time.Millisecond
+			wants.Busy, wants.RwndLimited, wants.SndbufLimited = 3*time.Second, time.Second, 500*time.Millisecond
 		}
 		if c.length >= 224 {
-			wants.Sent, wants.RetransmittedBytes, wants.InFlight, wants.Marked = 502_000, 1448, 551, 11
-			wants.Needless, wants.Overtaken = 21, 22
+			wants.Sent, wants.RetransmittedBytes, wants.InFlight, wants.DeliveredCE = 502_000, 1448, 551, 11
+			wants.DSACKDups, wants.ReordSeen = 21, 22
 		}
 		if c.length >= 232 {
-			wants.SendWnd, wants.OutOfOrder = 65536, 13
+			wants.SendWnd, wants.RcvOOOPack = 65536, 13
 		}
 		if c.length >= 240 {
 			wants.ReceiveWnd = 1 << 20

@@ -105,7 +105,7 @@ func (e *estats) fill(s *Socket, resent int64) {
 			transfer.HaveNotSent | transfer.HaveRetrans | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveReceiveWnd,
 		RTT: millis(e.path.SmoothedRtt), RTTVar: millis(e.path.RttVar), MinRTT: millis(e.path.MinRtt),
 		Cwnd: told(e.congestion.CurCwnd), Ssthresh: told(e.congestion.CurSsthresh), SendWnd: told(e.peer.CurRwinRcvd),
-		InFlight: flies, NotSent: waits, ReceiveLimited: millis(e.congestion.Window.Time),
+		InFlight: flies, NotSent: waits, RwndLimited: millis(e.congestion.Window.Time),
 		Retransmitted: int64(e.path.PktsRetrans), RetransmittedBytes: resent, Timeouts: told(e.path.CurTimeoutCount),
 		Acked: acked, Sent: acked + flies + resent, Received: int64(e.data.ThruBytesReceived),
 		ReceiveWnd: told(e.receiver.CurRwinSent),

@@ -30,7 +30,7 @@ func TestStatisticsAreRead(t *testing.T) {
 	e.fill(&s, 5e9)
 	if got := s.Sample; got.RTT != 43*time.Millisecond || got.MinRTT != 0 || got.Acked != 1e10 || got.Ssthresh != 0 ||
 		got.Received != 7 || got.InFlight != 14480 || got.NotSent != 5000 || got.SendWnd != 65535 ||
-		got.Sent != 1e10+14480+5e9 || got.ReceiveLimited != 100*time.Millisecond || got.Retransmitted != 2 {
+		got.Sent != 1e10+14480+5e9 || got.RwndLimited != 100*time.Millisecond || got.Retransmitted != 2 {
 		t.Errorf("%+v", got)
 	}
 	if s.Unacked != 19480 || s.Handshake.SendScale != -1 || s.Handshake.ReceiveScale != 8 || !s.WindowClock {

@@ -143,7 +143,7 @@ type picky struct{ *simpeer.Peer }
 
 func (picky) Check(t transfer.Test) error {
 	if t.Legs[0].TCP.Near.SendBuffer == 16384 {
-		return &transfer.Unsupported{Field: "Near.SendBuffer", Why: "this end is small"}
+		return &transfer.Unsupported{Field: "Near.SendBuffer", Reason: "this end is small"}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (r *Trial) senderSide(e *transfer.End) {
 	if s.Handshake != nil {
 		r.MSS = s.Handshake.MSS
 	}
-	r.RTT = e.LeastRTT()
+	r.RTT = e.MinRTT()
 	if n := len(s.Samples); n > 0 && s.Samples[n-1].Have&transfer.HaveRetrans != 0 {
 		again := s.Samples[n-1].Retransmitted
 		r.Retransmitted = &again

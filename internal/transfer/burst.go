@@ -7,25 +7,25 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Burst is what a path let through faster than all that followed: a policer's bucket, or what
-// slow start carried before the first loss.
+// Burst is a start of a transfer that was faster than everything after it: a policer's bucket, or slow start before
+// the first loss.
 type Burst struct {
 	End time.Duration // since the first byte
-	// SteadyBps is the goodput after it; 0 where that lasted for less than the burst and tells none.
+	// SteadyBps is the goodput after it; 0 if the rest was shorter than the burst.
 	SteadyBps float64
 }
 
-// Burst finds a burst after slow start: the spans, of two round trips and a fortieth of the
-// transfer at least, that are each a quarter faster than the mean of all after them, and than most
-// of those: a rate that stalls once is no burst's end.
+// Burst finds a burst after slow start. Spans last two round trips, and at least a fortieth of the transfer. Each span
+// of a burst is BurstFaster than the mean of all later spans and than most of them, so that one stall does not end a
+// burst.
 func (r *Result) Burst() (b Burst, ok bool) {
 	s, settled := r.Startup()
 	total, known := r.Received()
 	if !settled || !known {
 		return Burst{}, false
 	}
-	all := newCurves(r.Counting())
-	span := max(threshold.StartupRounds*r.LeastRTT(), total.Duration()/40)
+	all := newCurves(r.CountingEnd())
+	span := startupSpan(r, total)
 	begun := total.First + s.End
 	rates := make([]float64, int((total.Last-begun)/span))
 	if len(rates) < threshold.BurstSpans {
@@ -36,25 +36,25 @@ func (r *Result) Burst() (b Burst, ok bool) {
 		rates[i] = (all.at(from+span) - all.at(from)) / span.Seconds()
 	}
 	slowest := math.Inf(1)
-	for i := range len(rates) * 3 / 4 {
+	for i := range int(float64(len(rates)) * threshold.LatestBurst) {
 		slowest = min(slowest, rates[i])
 		end := begun + time.Duration(i+1)*span
 		rest := (all.at(total.Last) - all.at(end)) / (total.Last - end).Seconds()
 		if slowest < threshold.BurstFaster*rest ||
-			asFast(rates[i+1:], slowest/threshold.BurstFaster) > threshold.BurstAlsoFast {
+			ratioReaching(rates[i+1:], slowest/threshold.BurstFaster) > threshold.BurstAlsoFast {
 			continue
 		}
 		b = Burst{End: end - total.First}
 		ok = true
-		if i < len(rates)/2 {
+		if float64(i) < float64(len(rates))*threshold.BurstShare {
 			b.SteadyBps = rest * 8
 		}
 	}
 	return b, ok
 }
 
-// asFast is the share of spans that reach a rate.
-func asFast(rates []float64, rate float64) float64 {
+// ratioReaching returns the share of spans that reach a rate.
+func ratioReaching(rates []float64, rate float64) float64 {
 	n := 0
 	for _, r := range rates {
 		if r >= rate {

@@ -36,7 +36,7 @@ func TestBurst(t *testing.T) {
 			}
 			return 1.25e6
 		}, false, 0, 0},
-		"too short to tell": {200 * time.Millisecond, until(0.05, 5e6, 1.25e6), false, 0, 0},
+		"too short": {200 * time.Millisecond, until(0.05, 5e6, 1.25e6), false, 0, 0},
 	} {
 		got, ok := delivering(c.length, rtt, c.rate).Burst()
 		switch {

@@ -7,7 +7,7 @@ type DatagramSpec struct {
 	Direction Direction
 	// Bps is the rate of payload over all streams, in bit/s; 0 is as fast as the sender can.
 	Bps     float64
-	Size    int // payload of one datagram, bytes; 0: what fits into 1500 bytes of IP
+	Size    int // payload of one datagram, bytes; 0: the most that fits into 1500 bytes of IP
 	Streams int // 0 is 1
 	Time    time.Duration
 	Buffer  int // SO_SNDBUF and SO_RCVBUF at both ends, bytes; 0: the systems' default
@@ -19,12 +19,11 @@ type DatagramSpec struct {
 	DontFragment bool
 }
 
-// DatagramResult is what arrived of a UDP transfer. A nil pointer is not known: the
-// receiver could not tell.
+// DatagramResult is the result of a UDP transfer. A nil pointer means that the receiver did not report the value.
 type DatagramResult struct {
 	Spec    DatagramSpec
 	Started time.Time
-	// Headers are what IP and UDP add to each datagram's payload, bytes.
+	// Headers is the size of a datagram's IP and UDP headers, bytes.
 	Headers    int
 	Sent       int64 // datagrams
 	Received   int64 // duplicates included
@@ -33,13 +32,13 @@ type DatagramResult struct {
 	Duplicates *int64
 	Bytes      int64 // payload received
 	Duration   time.Duration
-	Jitter     time.Duration // RFC 1889's, over all streams their mean
-	// Variation is the delay above the least one (RFC 5481's packet delay variation).
+	Jitter     time.Duration // RFC 1889; the mean over all streams
+	// Variation is the delay above the least one: RFC 5481's packet delay variation.
 	Variation *Variation
 	Seconds   []DatagramSecond // of a Search: each full second
-	Congested bool             // of a Search: it met the path's end, not the sender's
-	CPU       *CPU             // this end's
-	FarCPU    *CPU             // the far end's, as it told; nil: it did not
+	Congested bool             // of a Search: the path limited the rate, not the sender
+	CPU       *CPU             // of this end
+	FarCPU    *CPU             // of the far end; nil: not reported
 	Complete  bool
 	Warnings  []string
 }
@@ -52,16 +51,16 @@ type Variation struct {
 	Largest time.Duration `json:"largest"`
 }
 
-// DatagramSecond is what a receiver counted in about a second.
+// DatagramSecond has a receiver's counters of about one second.
 type DatagramSecond struct {
 	Duration time.Duration
 	Sent     int64 // datagrams, by their numbers
 	Lost     int64
 	Bytes    int64         // payload
-	Delay    time.Duration // above the least, on average
+	Delay    time.Duration // mean delay above the least
 }
 
-// LossRatio is the share (0 to 1) of the datagrams sent that never came.
+// LossRatio returns the lost datagrams as a share (0 to 1) of those sent.
 func (r *DatagramResult) LossRatio() float64 {
 	if r.Sent <= 0 {
 		return 0
@@ -69,7 +68,7 @@ func (r *DatagramResult) LossRatio() float64 {
 	return float64(r.Lost) / float64(r.Sent)
 }
 
-// Bps is the payload received, in bit/s.
+// Bps returns the rate of payload received, in bit/s.
 func (r *DatagramResult) Bps() float64 {
 	if r.Duration <= 0 {
 		return 0

@@ -9,52 +9,49 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// The facts of a Result, each derived here and nowhere else. Times are durations, sizes
-// bytes; 0, nil or false is "not known".
+// Derived values of a Result. Times are durations, sizes bytes; 0, nil or false means that a value is not known.
 
-// Counting is the end whose count of payload is believed: the receiver, or where it
-// cannot be seen the sender, whose count is what was acknowledged; nil: neither.
-func (r *Result) Counting() *End {
+// CountingEnd returns the end that counts the payload: the receiver, or the sender where the receiver cannot be
+// observed. A sender counts the acknowledged bytes. It returns nil if neither was observed.
+func (r *Result) CountingEnd() *End {
 	if end := r.Receiver(); end != nil {
 		return end
 	}
 	return r.Sender()
 }
 
-// Received is what the transfer delivered over all streams: what the receiver took from
-// its sockets, or, where the receiver cannot be seen, what it acknowledged to the
-// sender; ok is false where neither is known.
+// Received returns the payload that all streams delivered: read by the receiver or, where the receiver cannot be
+// observed, acknowledged to the sender. It returns false if neither is known.
 func (r *Result) Received() (span Span, ok bool) {
-	end := r.Counting()
+	end := r.CountingEnd()
 	if end == nil || len(end.Streams) == 0 {
 		return Span{}, false
 	}
-	span = Span{First: end.Streams[0].First, Last: end.Streams[0].Last, Opening: end.Streams[0].Opening}
+	span = Span{First: end.Streams[0].First, Last: end.Streams[0].Last, FirstReadBytes: end.Streams[0].FirstReadBytes}
 	for _, s := range end.Streams {
 		span.Bytes += s.Bytes
 		if s.First < span.First {
 			span.First = s.First
-			span.Opening = s.Opening
+			span.FirstReadBytes = s.FirstReadBytes
 		}
 		span.Last = max(span.Last, s.Last)
 	}
 	return span, true
 }
 
-// LeastRTT is the smallest round trip that either end saw.
-func (r *Result) LeastRTT() (least time.Duration) {
+// MinRTT returns the least round trip of both ends.
+func (r *Result) MinRTT() (least time.Duration) {
 	for _, end := range []*End{r.Near, r.Far} {
-		if rtt := end.LeastRTT(); rtt > 0 && (least == 0 || rtt < least) {
+		if rtt := end.MinRTT(); rtt > 0 && (least == 0 || rtt < least) {
 			least = rtt
 		}
 	}
 	return least
 }
 
-// LeastRTT is the smallest round trip that an end's connections saw: the kernel's minimum
-// (tcpi_min_rtt, over net.ipv4.tcp_min_rtt_wlen), or its smoothed one where it tells no
-// minimum.
-func (e *End) LeastRTT() (least time.Duration) {
+// MinRTT returns the least round trip of an end's connections: tcpi_min_rtt (over net.ipv4.tcp_min_rtt_wlen), or the
+// least smoothed RTT where the kernel reports no minimum.
+func (e *End) MinRTT() (least time.Duration) {
 	if e == nil {
 		return 0
 	}
@@ -72,11 +69,10 @@ func (e *End) LeastRTT() (least time.Duration) {
 	return least
 }
 
-// MeanRTT is the mean of the smoothed round trips that the sender sampled.
+// MeanRTT returns the mean of the sender's smoothed RTT.
 func (r *Result) MeanRTT() time.Duration { return r.Sender().MeanRTT() }
 
-// MeanRTT is the mean of the smoothed round trips (tcpi_rtt) over all samples of an end's
-// connections.
+// MeanRTT returns the mean of the smoothed RTT (tcpi_rtt) over all samples of an end's connections.
 func (e *End) MeanRTT() time.Duration {
 	if e == nil {
 		return 0
@@ -94,20 +90,20 @@ func (e *End) MeanRTT() time.Duration {
 	return sum / time.Duration(max(n, 1))
 }
 
-// LoadedRTT is the smoothed round trip that an end's connections exceeded half of the time,
-// from so long after each one's first byte. Samples are not evenly spaced, so time counts.
+// LoadedRTT returns the time-weighted median of the smoothed RTT, beginning at from after each stream's first byte.
 func (e *End) LoadedRTT(from time.Duration) time.Duration {
-	return e.halfOfTheTime(from, func(s *Sample) time.Duration { return s.RTT })
+	return e.timeWeightedMedian(from, func(s *Sample) time.Duration { return s.RTT })
 }
 
-// StandingRTT is the same without the round trips' usual deviation: what stands in the path stays
-// in it, while acknowledgements that wait for their host come now early, now late.
-func (e *End) StandingRTT(from time.Duration) time.Duration {
-	return e.halfOfTheTime(from, func(s *Sample) time.Duration { return max(s.RTT-s.RTTVar, 0) })
+// LoadedRTTLessVar returns the time-weighted median of srtt - rttvar. Subtracting rttvar removes the jitter of delayed
+// acknowledgements and leaves a standing queue.
+func (e *End) LoadedRTTLessVar(from time.Duration) time.Duration {
+	return e.timeWeightedMedian(from, func(s *Sample) time.Duration { return max(s.RTT-s.RTTVar, 0) })
 }
 
-// halfOfTheTime is what an end's connections exceeded half of the time.
-func (e *End) halfOfTheTime(from time.Duration, of func(*Sample) time.Duration) time.Duration {
+// timeWeightedMedian returns the value that an end's connections exceeded half of the time. Samples are not evenly
+// spaced, so each counts for the time since the one before.
+func (e *End) timeWeightedMedian(from time.Duration, of func(*Sample) time.Duration) time.Duration {
 	type stay struct{ rtt, lasted time.Duration }
 	var stays []stay
 	var sum, passed time.Duration
@@ -133,12 +129,11 @@ func (e *End) halfOfTheTime(from time.Duration, of func(*Sample) time.Duration) 
 	return 0
 }
 
-// Jitter is how far the 95th percentile of an idle connection's round trips lies above the
-// least, about, from what the first stream's sender sampled while it asked so many times:
-// the kernel's mean deviation (tcpi_rttvar) is 0.8 of a standard one, and 1.64 of those are
-// p95. It begins with half of the first round trip and forgets a quarter of that with each.
-// The lower quartile of what remains in the second half keeps one late answer out.
-func (r *Result) Jitter(least time.Duration, asked int) time.Duration {
+// Jitter estimates the 95th percentile of an idle connection's RTT above the least one, by the samples of the first
+// stream's sender during n requests. The kernel's mean deviation (tcpi_rttvar) is 0.8 of a standard deviation, and the
+// 95th percentile is 1.64 of those. rttvar begins with half of the first RTT and loses a quarter of it with each sample
+// (RFC 6298). The lower quartile of the second half leaves out a single late response.
+func (r *Result) Jitter(minRTT time.Duration, n int) time.Duration {
 	end := r.Sender()
 	if end == nil || len(end.Streams) == 0 {
 		return 0
@@ -149,19 +144,18 @@ func (r *Result) Jitter(least time.Duration, asked int) time.Duration {
 		if s.Have&HaveRTT == 0 || s.RTT <= 0 || i < len(samples)/2 {
 			continue
 		}
-		above = append(above, float64(s.RTT-least))
+		above = append(above, float64(s.RTT-minRTT))
 		deviation = append(deviation, float64(s.RTTVar))
 	}
 	if len(above) == 0 {
 		return 0
 	}
 	slices.Sort(deviation)
-	rest := deviation[len(deviation)/4] - float64(least)/2*math.Pow(0.75, float64(asked*3/4))
+	rest := deviation[len(deviation)/4] - float64(minRTT)/2*math.Pow(0.75, float64(n*3/4))
 	return time.Duration(stats.Median(above) + 2*math.Max(rest, 0))
 }
 
-// Retransmitted is how many segments a connection sent again, by its last sample; ok is
-// false where that is not known.
+// Retransmitted returns the number of retransmitted segments by the last sample. It returns false if that is not known.
 func (s *Stream) Retransmitted() (segments int64, ok bool) {
 	n := len(s.Samples)
 	if n == 0 || s.Samples[n-1].Have&HaveRetrans == 0 {
@@ -170,26 +164,26 @@ func (s *Stream) Retransmitted() (segments int64, ok bool) {
 	return s.Samples[n-1].Retransmitted, true
 }
 
-// Marked is how many segments of all the sender's connections came marked by a queue that does
-// so instead of dropping (RFC 3168), by their last samples; ok is false where that is not known.
-func (r *Result) Marked() (segments int64, ok bool) {
+// DeliveredCE returns the number of segments of all streams that arrived with a CE mark (RFC 3168), by the sender's
+// last samples. It returns false if that is not known.
+func (r *Result) DeliveredCE() (segments int64, ok bool) {
 	end := r.Sender()
 	if end == nil {
 		return 0, false
 	}
 	for i := range end.Streams {
 		s := end.Streams[i].Samples
-		if len(s) == 0 || s[len(s)-1].Have&HaveMarked == 0 {
+		if len(s) == 0 || s[len(s)-1].Have&HaveDeliveredCE == 0 {
 			return 0, false
 		}
-		segments += s[len(s)-1].Marked
+		segments += s[len(s)-1].DeliveredCE
 	}
 	return segments, len(end.Streams) > 0
 }
 
-// OfferedWindow is the largest window that the first stream's sender saw in the second
-// half of the transfer, when automatic sizing and clamps have settled; where it did not
-// tell, the largest that the receiver says it advertised.
+// OfferedWindow returns the largest receive window that the first stream's sender saw in the second half of the
+// transfer, when autotuning and clamps have settled. If the sender did not report it, it returns the largest that the
+// receiver advertised.
 func (r *Result) OfferedWindow() int {
 	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
 		s := &end.Streams[0]
@@ -209,8 +203,8 @@ func (r *Result) OfferedWindow() int {
 	return 0
 }
 
-// InFlight is the most that the first stream's sender had in flight.
-func (r *Result) InFlight() int {
+// MaxInFlight returns the most bytes that the first stream had in flight.
+func (r *Result) MaxInFlight() int {
 	if end := r.Sender(); end != nil && len(end.Streams) > 0 {
 		return end.Streams[0].SendBuffer.Effective
 	}
@@ -234,11 +228,7 @@ func (r *Result) RetransmitRatio() (ratio float64, ok bool) {
 		last := &s.Samples[len(s.Samples)-1]
 		bytes := float64(last.RetransmittedBytes)
 		if bytes == 0 {
-			mss := 1448
-			if s.Handshake != nil && s.Handshake.MSS > 0 {
-				mss = s.Handshake.MSS
-			}
-			bytes = float64(segments) * float64(mss)
+			bytes = float64(segments) * float64(s.Handshake.SegmentSize())
 		}
 		again += bytes
 		sent += max(float64(last.Sent), float64(last.Acked)+bytes)
@@ -249,7 +239,7 @@ func (r *Result) RetransmitRatio() (ratio float64, ok bool) {
 	return min(again/sent, 1), true
 }
 
-// Lossless says that the sender is seen and retransmitted nothing.
+// Lossless reports whether the sender was observed and retransmitted nothing.
 func (r *Result) Lossless() bool {
 	end := r.Sender()
 	if end == nil || len(end.Streams) == 0 {
@@ -263,9 +253,8 @@ func (r *Result) Lossless() bool {
 	return true
 }
 
-// TimeByAcknowledgements times each stream of a sender by its acknowledgements, where
-// nobody tells when the bytes arrived: from when the first could be acknowledged until the
-// last one was.
+// TimeByAcknowledgements sets the first and last time of each of a sender's streams by its acknowledgements, for a
+// receiver that does not report its own: one RTT after the first byte, and the last acknowledgement.
 func (e *End) TimeByAcknowledgements() {
 	for i := range e.Streams {
 		s := &e.Streams[i]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Each fact from what each end tells, and "not known" where nobody does.
+// TestFacts derives each value from the reports of either end, or of none.
 func TestFacts(t *testing.T) {
 	ms := time.Millisecond
 	sender := &End{Streams: []Stream{{First: 0, Last: 100 * ms, SendBuffer: Buffer{Effective: 5000}, Samples: []Sample{
@@ -30,20 +30,20 @@ func TestFacts(t *testing.T) {
 		"an end without streams": {Result{Spec: Spec{Direction: Up}, Near: &End{}}, 0, 0, 0, 0, false},
 	} {
 		r := &c.r
-		if r.LeastRTT() != c.least || r.MeanRTT() != c.mean || r.OfferedWindow() != c.offered || r.InFlight() != c.inFlight ||
+		if r.MinRTT() != c.least || r.MeanRTT() != c.mean || r.OfferedWindow() != c.offered ||
+			r.MaxInFlight() != c.inFlight ||
 			r.Lossless() != c.lossless {
-			t.Errorf("%s: least %v, mean %v, offered %d, in flight %d, lossless %v", name, r.LeastRTT(), r.MeanRTT(),
-				r.OfferedWindow(), r.InFlight(), r.Lossless())
+			t.Errorf("%s: least %v, mean %v, offered %d, in flight %d, lossless %v", name, r.MinRTT(), r.MeanRTT(),
+				r.OfferedWindow(), r.MaxInFlight(), r.Lossless())
 		}
 	}
-	if (&Result{Spec: Spec{Direction: Up}, Near: sender, Far: receiver}).Counting() != receiver {
+	if (&Result{Spec: Spec{Direction: Up}, Near: sender, Far: receiver}).CountingEnd() != receiver {
 		t.Error("the receiver's count is the one")
 	}
 }
 
-// A fast first half second is sampled eight times as often, and yet counts as half a
-// second.
-func TestLoadedRTTIsWeighedByTime(t *testing.T) {
+// TestLoadedRTT_WeighsSamplesByTime has a first half second that is sampled eight times as often.
+func TestLoadedRTT_WeighsSamplesByTime(t *testing.T) {
 	var s Stream
 	s.Last = 2 * time.Second
 	for at := time.Duration(0); at < 500*time.Millisecond; at += 5 * time.Millisecond {

@@ -2,15 +2,14 @@ package transfer
 
 import "time"
 
-// ByEcho is a Latency's method: questions that the far end's fullpipe answers on the
-// control connection. Other methods are those of package path.
-const ByEcho = "echo"
+// EchoMethod is the method of a Latency that uses requests to the far end's fullpipe on the control connection. The
+// other methods are those of package path.
+const EchoMethod = "echo"
 
-// Latency is how long small packets took there and back, first with nothing else under
-// way and then beside a transfer, in the order of asking.
+// Latency has the round trips of probes in the order of sending: first on the idle path, then during a transfer.
 type Latency struct {
 	Method string
 	Idle   []time.Duration
 	Loaded []time.Duration
-	Lost   int // asked beside the transfer and never answered
+	Lost   int // probes during the transfer without a response
 }

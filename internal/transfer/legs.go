@@ -2,8 +2,7 @@ package transfer
 
 import "context"
 
-// Test is what is measured at the same time: one leg, or two of one protocol, of which the
-// first goes up and the second down.
+// Test is a measurement of one leg, or of two legs of one protocol at the same time: the first up, the second down.
 type Test struct{ Legs []Leg }
 
 // Leg is one direction of a Test. Exactly one of its fields is set.
@@ -12,14 +11,13 @@ type Leg struct {
 	Datagrams *DatagramSpec // over UDP
 }
 
-// Outcome is what was seen of a Leg. With an error it holds what was measured until then;
-// both fields are nil where nothing was.
+// Outcome is the result of a Leg. After an error it has the part that was measured; both fields are nil if nothing was.
 type Outcome struct {
 	TCP       *Result
 	Datagrams *DatagramResult
 }
 
-// TCP is a Test over TCP with a leg for each Spec.
+// TCP returns a Test over TCP with a leg for each Spec.
 func TCP(specs ...Spec) (t Test) {
 	for i := range specs {
 		t.Legs = append(t.Legs, Leg{TCP: &specs[i]})
@@ -27,7 +25,7 @@ func TCP(specs ...Spec) (t Test) {
 	return t
 }
 
-// UDP is a Test over UDP with a leg for each Spec.
+// UDP returns a Test over UDP with a leg for each Spec.
 func UDP(specs ...DatagramSpec) (t Test) {
 	for i := range specs {
 		t.Legs = append(t.Legs, Leg{Datagrams: &specs[i]})
@@ -35,15 +33,14 @@ func UDP(specs ...DatagramSpec) (t Test) {
 	return t
 }
 
-// Fields of an *Unsupported that are no Spec's: a far end without UDP, and one that carries
-// one direction at a time.
+// Values of Unsupported.Field that are not a Spec's: the far end has no UDP; it carries one direction at a time.
 const (
 	FieldUDP  = "UDP"
 	FieldLegs = "Legs"
 )
 
-// Specs are the Test's, of which one kind has one or two and the other none. The error is
-// *Unsupported for a Test of another shape.
+// Specs returns the one or two Specs of a Test over TCP, or of a Test over UDP. It returns *Unsupported for any other
+// Test.
 func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 	var directions []Direction
 	for _, leg := range t.Legs {
@@ -55,16 +52,16 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 			udp = append(udp, *leg.Datagrams)
 			directions = append(directions, leg.Datagrams.Direction)
 		default:
-			return nil, nil, &Unsupported{Field: FieldLegs, Why: "a leg is either TCP or UDP"}
+			return nil, nil, &Unsupported{Field: FieldLegs, Reason: "a leg is either TCP or UDP"}
 		}
 	}
 	switch {
 	case len(tcp) > 0 && len(udp) > 0:
-		err = &Unsupported{Field: FieldLegs, Why: "TCP and UDP are measured one after the other"}
+		err = &Unsupported{Field: FieldLegs, Reason: "TCP and UDP are measured one after the other"}
 	case len(directions) == 0 || len(directions) > 2:
-		err = &Unsupported{Field: FieldLegs, Why: "a test has one leg or two"}
+		err = &Unsupported{Field: FieldLegs, Reason: "a test has one leg or two"}
 	case len(directions) == 2 && (directions[0] != Up || directions[1] != Down):
-		err = &Unsupported{Field: FieldLegs, Why: "of two legs the first goes up and the second down"}
+		err = &Unsupported{Field: FieldLegs, Reason: "the first of two legs goes up and the second down"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -72,22 +69,22 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 	return tcp, udp, nil
 }
 
-// OneWay is the Spec of a Test that goes one way over TCP, for far ends that can do no more:
-// udp and both say why another Test is *Unsupported.
+// OneWay returns the Spec of a Test with one leg over TCP, for far ends that support no other. udp and both are the
+// reasons in the *Unsupported for UDP and for two legs.
 func (t Test) OneWay(udp, both string) (Spec, error) {
 	tcp, _, err := t.Specs()
 	switch {
 	case err != nil:
 		return Spec{}, err
 	case len(tcp) == 0:
-		return Spec{}, &Unsupported{Field: FieldUDP, Why: udp}
+		return Spec{}, &Unsupported{Field: FieldUDP, Reason: udp}
 	case len(tcp) > 1:
-		return Spec{}, &Unsupported{Field: FieldLegs, Why: both}
+		return Spec{}, &Unsupported{Field: FieldLegs, Reason: both}
 	}
 	return tcp[0], nil
 }
 
-// Run carries out one TCP transfer alone.
+// Run measures one TCP transfer alone.
 func Run(ctx context.Context, p Peer, spec Spec, each func(Interval)) (*Result, error) {
 	outcomes, err := p.Run(ctx, TCP(spec), each)
 	if len(outcomes) == 0 {
@@ -96,8 +93,7 @@ func Run(ctx context.Context, p Peer, spec Spec, each func(Interval)) (*Result, 
 	return outcomes[0].TCP, err
 }
 
-// RunBoth carries out two TCP transfers at the same time; either result may be nil with an
-// error.
+// RunBoth measures two TCP transfers at the same time. With an error, either result may be nil.
 func RunBoth(ctx context.Context, p Peer, up, down Spec, each func(Interval)) (*Result, *Result, error) {
 	outcomes, err := p.Run(ctx, TCP(up, down), each)
 	if len(outcomes) < 2 {
@@ -106,7 +102,7 @@ func RunBoth(ctx context.Context, p Peer, up, down Spec, each func(Interval)) (*
 	return outcomes[0].TCP, outcomes[1].TCP, err
 }
 
-// RunDatagrams carries out one UDP transfer alone.
+// RunDatagrams measures one UDP transfer alone.
 func RunDatagrams(ctx context.Context, p Peer, spec DatagramSpec, each func(Interval)) (*DatagramResult, error) {
 	outcomes, err := p.Run(ctx, UDP(spec), each)
 	if len(outcomes) == 0 {
@@ -115,8 +111,9 @@ func RunDatagrams(ctx context.Context, p Peer, spec DatagramSpec, each func(Inte
 	return outcomes[0].Datagrams, err
 }
 
-// Toward makes each be told intervals of one direction; each may be nil.
-func Toward(d Direction, each func(Interval)) func(Interval) {
+// WithDirection returns a function that sets the direction of an interval and calls each with it. It returns nil if
+// each is nil.
+func WithDirection(d Direction, each func(Interval)) func(Interval) {
 	if each == nil {
 		return nil
 	}

@@ -7,21 +7,19 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Startup is the beginning of a transfer, before its rate settled.
+// Startup is the start of a transfer, before its rate settled.
 type Startup struct {
 	End       time.Duration // since the first byte
 	Bytes     int64         // delivered until then
 	SteadyBps float64       // goodput after it
 }
 
-// Startup finds where slow start ended: the earliest moment from which a span of two
-// round trips (at least a fortieth of the transfer) is as fast as all that follows, but for
-// one segment, since no more than whole ones arrive. A moment at which segments come out of
-// order is not taken if there is another: what a hole holds back then would count as if it came
-// later, which on the way out of slow start is as much as the path holds. ok is false where the
-// rate never settled or too little was sampled.
+// Startup finds the end of slow start: the earliest moment from which a span is as fast as everything after it, within
+// one MSS. A moment with out-of-order segments is used only if there is no other: the data behind a hole, up to a BDP
+// at the end of slow start, would count as if it arrived later. It returns false if the rate never settled or too
+// little was sampled.
 func (r *Result) Startup() (s Startup, ok bool) {
-	end := r.Counting()
+	end := r.CountingEnd()
 	total, known := r.Received()
 	if end == nil || !known || total.Duration() <= 0 {
 		return Startup{}, false
@@ -30,8 +28,8 @@ func (r *Result) Startup() (s Startup, ok bool) {
 	if len(curves) == 0 {
 		return Startup{}, false
 	}
-	span := max(threshold.StartupRounds*r.LeastRTT(), total.Duration()/40)
-	segment := end.segment()
+	span := startupSpan(r, total)
+	segment := float64(end.Streams[0].Handshake.SegmentSize())
 	last := curves.at(total.Last)
 	latest := total.First + time.Duration(threshold.LatestStartup*float64(total.Duration()))
 	for _, m := range curves.arrivals(total.First, latest) {
@@ -41,13 +39,13 @@ func (r *Result) Startup() (s Startup, ok bool) {
 		}
 		here := curves.at(t)
 		rest := (last - here) / (total.Last - t).Seconds()
-		if curves.jumps(t, rest) {
+		if curves.holeFilledAfter(t, rest) {
 			continue
 		}
 		if curves.at(t+span)-here+segment >= threshold.StartupSettled*rest*span.Seconds() {
-			since := total.Last - m.at(segment/rest)
+			since := total.Last - m.estimatedAt(segment/rest)
 			found := Startup{End: t - total.First, Bytes: int64(here), SteadyBps: (last - here) * 8 / since.Seconds()}
-			if !curves.behindHole(t) {
+			if !curves.nearReordering(t) {
 				return found, true
 			}
 			if !ok {
@@ -59,20 +57,17 @@ func (r *Result) Startup() (s Startup, ok bool) {
 	return s, ok
 }
 
-// segment is the size in bytes of what arrives at once.
-func (e *End) segment() float64 {
-	if h := e.Streams[0].Handshake; h != nil && h.MSS > 0 {
-		return float64(h.MSS)
-	}
-	return 1460
+// startupSpan returns the length of the spans that are compared.
+func startupSpan(r *Result, total Span) time.Duration {
+	return max(threshold.StartupRounds*r.MinRTT(), total.Duration()/threshold.MaxStartupSpans)
 }
 
-// arrival is when new bytes were seen, and the sample before, which did not have them.
+// arrival is the time of a sample with new bytes, and that of the sample before.
 type arrival struct{ before, seen time.Duration }
 
-// at is when the last of them came, in the mean, where segments follow each other in so many
-// seconds: half way between the two samples, or half a gap ago.
-func (a arrival) at(gap float64) time.Duration {
+// estimatedAt returns the mean time at which the last of the bytes arrived, where segments arrive gap seconds apart:
+// half-way between the two samples, or half a gap before the second.
+func (a arrival) estimatedAt(gap float64) time.Duration {
 	return a.seen - min(a.seen-a.before, time.Duration(gap*float64(time.Second)))/2
 }
 
@@ -82,20 +77,20 @@ type curve []point
 type point struct {
 	at         time.Duration
 	bytes      float64
-	outOfOrder bool // segments came out of order since the point before
+	outOfOrder bool // segments arrived out of order since the point before
 }
 
 type curves []curve
 
 func newCurves(end *End) (all curves) {
 	for _, stream := range end.Streams {
-		c := curve{{at: stream.First, bytes: float64(stream.Opening)}} // what had arrived by First took no time
+		c := curve{{at: stream.First, bytes: float64(stream.FirstReadBytes)}}
 		early := int64(0)
 		for _, s := range stream.Samples {
 			delivered, ok := s.delivered()
 			if ok && s.At > c[len(c)-1].at && s.At < stream.Last {
-				c = append(c, point{s.At, float64(delivered), s.Have&HaveOutOfOrder != 0 && s.OutOfOrder > early})
-				early = s.OutOfOrder
+				c = append(c, point{s.At, float64(delivered), s.Have&HaveRcvOOOPack != 0 && s.RcvOOOPack > early})
+				early = s.RcvOOOPack
 			}
 		}
 		if len(c) > 1 && stream.Last > c[len(c)-1].at {
@@ -117,7 +112,7 @@ func (s *Sample) delivered() (int64, bool) {
 	return 0, false
 }
 
-// at is what all streams together had delivered by then, linear between samples.
+// at returns the bytes that all streams had delivered by t, linear between samples.
 func (all curves) at(t time.Duration) (sum float64) {
 	for _, c := range all {
 		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
@@ -134,11 +129,10 @@ func (all curves) at(t time.Duration) (sum float64) {
 	return sum
 }
 
-// jumps says that right after t, until the next sample, more was delivered than three times
-// the rate (bytes a second) explains, and than four segments: a hole was repaired there, and
-// what it held back had arrived before t.
-func (all curves) jumps(t time.Duration, rate float64) bool {
-	const fewSegments = 4 * 1460
+// holeFilledAfter reports whether a hole was repaired between t and the next sample: more was delivered than HoleRate
+// times rate (bytes a second) and HoleSegments explain. Those bytes had arrived before t.
+func (all curves) holeFilledAfter(t time.Duration, rate float64) bool {
+	const hole = threshold.HoleSegments * DefaultMSS
 	for _, c := range all {
 		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
 		if i == 0 || i == len(c) {
@@ -146,15 +140,15 @@ func (all curves) jumps(t time.Duration, rate float64) bool {
 		}
 		a := c[i-1]
 		b := c[i]
-		if b.bytes-a.bytes > 3*rate*(b.at-a.at).Seconds()+fewSegments {
+		if b.bytes-a.bytes > threshold.HoleRate*rate*(b.at-a.at).Seconds()+hole {
 			return true
 		}
 	}
 	return false
 }
 
-// behindHole says that segments come out of order around t, before the sample there or after it.
-func (all curves) behindHole(t time.Duration) bool {
+// nearReordering reports whether segments arrived out of order just before or after t.
+func (all curves) nearReordering(t time.Duration) bool {
 	for _, c := range all {
 		i := sort.Search(len(c), func(i int) bool { return c[i].at > t })
 		if i > 0 && c[i-1].outOfOrder || i < len(c) && c[i].outOfOrder {
@@ -164,9 +158,8 @@ func (all curves) behindHole(t time.Duration) bool {
 	return false
 }
 
-// arrivals are the moments in [from, to] at which new bytes were seen, in order. Other moments
-// tell no rate where segments are few: the one before came some time ago. A stream's first
-// bytes are timed exactly.
+// arrivals returns the samples in [from, to] that have new bytes, in order. Between them a rate is not known where
+// segments are few. A stream's first bytes are timed exactly.
 func (all curves) arrivals(from, to time.Duration) (arrivals []arrival) {
 	for _, c := range all {
 		for i, p := range c {

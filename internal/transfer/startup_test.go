@@ -49,13 +49,13 @@ func TestStartup(t *testing.T) {
 	}
 }
 
-// On a modem few segments arrive in a second: six of them take the time of five, because the
-// first was there when the time began.
-func TestSteadyRateOfFewSegments(t *testing.T) {
+// TestStartup_FewSegments has a modem's few segments a second. Six of them take the time of five, because the first had
+// arrived at the start.
+func TestStartup_FewSegments(t *testing.T) {
 	const segment = 1460 // bytes
 	line := 62293.0      // bit/s
 	gap := time.Duration(segment * 8 / line * float64(time.Second))
-	s := Stream{Opening: segment, Bytes: 6 * segment, Last: 5 * gap}
+	s := Stream{FirstReadBytes: segment, Bytes: 6 * segment, Last: 5 * gap}
 	for i := range int64(5) {
 		s.Samples = append(s.Samples, Sample{At: time.Duration(i) * gap, Have: HaveReceived | HaveRTT,
 			Received: (i + 1) * segment, RTT: 30 * time.Millisecond})
@@ -66,11 +66,10 @@ func TestSteadyRateOfFewSegments(t *testing.T) {
 	}
 }
 
-// slowLine is what the receiver tells of a transfer over a line that carries bps of payload in
-// whole segments, four of them at once at first; each that arrives lets two more go. Samples
-// begin so long after the first byte and are thinned to so many. full is the number of the
-// segment from which on the line is never idle.
-func slowLine(bps float64, rtt time.Duration, segments int, phase time.Duration, most int) (r *Result, full int) {
+// slowLink returns a receiver's report of a transfer over a link that carries bps of payload in whole segments. The
+// initial window has four; each one that arrives releases two more. Samples begin at phase after the first byte, and at
+// most maxSamples are kept. full is the number of the segment after which the link is never idle.
+func slowLink(bps float64, rtt time.Duration, segments int, phase time.Duration, maxSamples int) (r *Result, full int) {
 	const segment = 1460
 	gap := segment * 8 / bps
 	arrivals := make([]float64, segments)
@@ -84,8 +83,9 @@ func slowLine(bps float64, rtt time.Duration, segments int, phase time.Duration,
 		arrivals[i] = free
 	}
 	first := time.Duration(arrivals[0] * float64(time.Second))
-	s := Stream{Handshake: &Handshake{MSS: segment}, First: first, Opening: segment, Bytes: int64(segments) * segment,
-		Last: time.Duration(arrivals[segments-1] * float64(time.Second))}
+	s := Stream{Handshake: &Handshake{MSS: segment}, First: first, FirstReadBytes: segment,
+		Bytes: int64(segments) * segment,
+		Last:  time.Duration(arrivals[segments-1] * float64(time.Second))}
 	for at := phase; at < s.Last; {
 		n := 0
 		for n < segments && arrivals[n] <= at.Seconds() {
@@ -101,45 +101,44 @@ func slowLine(bps float64, rtt time.Duration, segments int, phase time.Duration,
 			at += 40 * time.Millisecond
 		}
 	}
-	s.Samples = Thin(s.Samples, most)
+	s.Samples = Downsample(s.Samples, maxSamples)
 	return &Result{Spec: Spec{Direction: Up}, Far: &End{Streams: []Stream{s}}, Complete: true}, full
 }
 
-// The rate of slow lines is known to 2 %, whenever samples were taken, and however few of them
-// a far end had room to tell.
-func TestSteadyRateOfSlowLines(t *testing.T) {
+// TestStartup_SlowLinks checks that the rate of slow links is within 2 % for any time and number of the samples.
+func TestStartup_SlowLinks(t *testing.T) {
 	trips := []time.Duration{time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 600 * time.Millisecond}
 	for _, line := range []float64{14.4e3, 28.8e3, 33.6e3, 56e3, 64e3, 128e3, 256e3, 1e6} {
 		for _, rtt := range trips {
 			for _, segments := range []int{25, 60, 200} {
 				for phase := range 4 {
-					heldToTheLine(t, line, rtt, segments, time.Duration(phase)*37*time.Millisecond)
+					checkSlowLink(t, line, rtt, segments, time.Duration(phase)*37*time.Millisecond)
 				}
 			}
 		}
 	}
 }
 
-func heldToTheLine(t *testing.T, line float64, rtt time.Duration, segments int, phase time.Duration) {
+func checkSlowLink(t *testing.T, line float64, rtt time.Duration, segments int, phase time.Duration) {
 	t.Helper()
 	bps := line * 1460 / 1500
-	for _, most := range []int{8192, max(segments*1460/4000, 24)} {
-		r, full := slowLine(bps, rtt, segments, phase, most)
+	for _, maxSamples := range []int{8192, max(segments*1460/4000, 24)} {
+		r, full := slowLink(bps, rtt, segments, phase, maxSamples)
 		if full > segments/8 {
-			continue // such a run does not tell the rate, but how slow start went
+			continue // most of such a run is slow start
 		}
 		got, ok := r.Startup()
 		total, _ := r.Received()
 		if ok && math.Abs(got.SteadyBps-bps) > 0.02*bps || !ok && math.Abs(total.Bps()-bps) > 0.02*bps {
 			t.Errorf("%.0f bit/s, %v, %d segments, phase %v, %d samples: %.4f of the line's (%+v), all of it %.4f", line, rtt,
-				segments, phase, most, got.SteadyBps/bps, got, total.Bps()/bps)
+				segments, phase, maxSamples, got.SteadyBps/bps, got, total.Bps()/bps)
 		}
 	}
 }
 
-// While holes of slow start's end are filled, each brings what had arrived behind it too: that
-// is no rate that the path carries.
-func TestSteadyRateBeginsBehindNoHole(t *testing.T) {
+// TestStartup_SkipsHoles has holes at the end of slow start. The data behind a hole counts when the hole is filled, and
+// shows no rate of the path.
+func TestStartup_SkipsHoles(t *testing.T) {
 	recovery := func(t float64) float64 {
 		switch {
 		case t < 0.5:
@@ -152,14 +151,14 @@ func TestSteadyRateBeginsBehindNoHole(t *testing.T) {
 	r := delivering(4*time.Second, 200*time.Millisecond, recovery)
 	samples := r.Far.Streams[0].Samples
 	for i := range samples {
-		samples[i].Have |= HaveOutOfOrder
-		samples[i].OutOfOrder = min(int64(i), 110)
+		samples[i].Have |= HaveRcvOOOPack
+		samples[i].RcvOOOPack = min(int64(i), 110)
 	}
 	if got, ok := r.Startup(); !ok || got.End < 1100*time.Millisecond || math.Abs(got.SteadyBps-10e6) > 0.01*10e6 {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for i := range samples { // out of order all the time: any moment has to do
-		samples[i].OutOfOrder = int64(i)
+		samples[i].RcvOOOPack = int64(i)
 	}
 	if _, ok := r.Startup(); !ok {
 		t.Error("nothing settled")

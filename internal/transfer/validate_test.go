@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Each field out of its bounds is refused by its name.
+// TestValidate expects the field's name for each value out of bounds.
 func TestValidate(t *testing.T) {
 	for field, change := range map[string]func(*Spec){
 		"":                   func(*Spec) {},

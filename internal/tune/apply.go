@@ -40,7 +40,7 @@ func (a *Applied) count(r *transfer.Result) {
 	if a.Marked == nil {
 		return
 	}
-	if marked, ok := r.Marked(); ok {
+	if marked, ok := r.DeliveredCE(); ok {
 		*a.Marked += marked
 	} else {
 		a.Marked = nil

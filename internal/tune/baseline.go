@@ -101,7 +101,7 @@ const slowStart = 8
 
 // extended returns how long the first run should have been, by what it showed.
 func extended(t *Trial, length time.Duration) time.Duration {
-	if long := (search.LossyRounds + slowStart) * t.result.LeastRTT(); t.loses() && 2*long > 3*length {
+	if long := (search.LossyRounds + slowStart) * t.result.MinRTT(); t.loses() && 2*long > 3*length {
 		length = long
 	}
 	if _, burst := t.result.Burst(); burst || t.verdict.Subtype == verdict.Policer || t.mayBePoliced() {

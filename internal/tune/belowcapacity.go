@@ -43,7 +43,7 @@ func (b *belowCapacity) lacksQueue() bool {
 	today := b.seen.baselineRuns()
 	var above []float64
 	for _, t := range today {
-		if least := t.result.LeastRTT(); least > 0 {
+		if least := t.result.MinRTT(); least > 0 {
 			above = append(above, float64(t.result.MeanRTT())/float64(least))
 		}
 	}
@@ -239,7 +239,7 @@ func (b *belowCapacity) refine(m *Measured) {
 		"retransmitted_ratio": ratio, "queue_s": queue.Seconds()}}
 	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
 	formed := threshold.QueueFormed * threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / b.clean.Goodput
-	formed = max(formed, threshold.QueueResolvable*b.clean.result.LeastRTT().Seconds())
+	formed = max(formed, threshold.QueueResolvable*b.clean.result.MinRTT().Seconds())
 	if queue.Seconds() > formed || m.Interval.Mid < threshold.PolicedSteady*b.clean.Goodput ||
 		m.Interval.Mid > tenth*b.clean.Goodput {
 		return

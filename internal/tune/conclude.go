@@ -202,7 +202,7 @@ func (l *loop) disturbed() *Disturbed {
 			if end == nil || end.CPU == nil || end.CPU.Wall <= 0 {
 				continue
 			}
-			starved = append(starved, end.CPU.ThreadRunDelay)
+			starved = append(starved, end.CPU.RunqueueWait)
 			ran = append(ran, end.CPU.BusiestThread)
 			if end.CPU.Host != nil {
 				busy = append(busy, *end.CPU.Host)

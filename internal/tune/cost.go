@@ -136,7 +136,7 @@ func lossesTake(t *Trial) int {
 		}
 	}
 	received, _ := t.result.Received()
-	rtt := max(t.result.LeastRTT(), time.Microsecond).Seconds()
+	rtt := max(t.result.MinRTT(), time.Microsecond).Seconds()
 	each := (received.Duration() - startup.End).Seconds() / rtt / float64(max(lost, 1)) // round trips
 	few := min(max(fullLosses*each, search.LossyRounds), fullRounds)
 	if t.Limiter != verdict.Congestion {

@@ -155,13 +155,13 @@ func TestShortFilesBeginWithMore(t *testing.T) {
 func TestAppliedSaysWhatWasMarked(t *testing.T) {
 	run := func(have transfer.Fields, marked int64) *transfer.Result {
 		return &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: &transfer.End{Streams: []transfer.Stream{
-			{Samples: []transfer.Sample{{Have: have, Marked: marked}}}}}}
+			{Samples: []transfer.Sample{{Have: have, DeliveredCE: marked}}}}}}
 	}
 	for _, c := range []struct {
 		have   transfer.Fields
 		marked int64
 		want   int64 // -1: not known
-	}{{transfer.HaveMarked, 0, 0}, {transfer.HaveMarked, 7, 14}, {0, 0, -1}} {
+	}{{transfer.HaveDeliveredCE, 0, 0}, {transfer.HaveDeliveredCE, 7, 14}, {0, 0, -1}} {
 		a := Applied{Gain: stats.Interval{Low: 0.9, Mid: 1, High: 1.1}, Marked: new(int64)}
 		a.count(run(c.have, c.marked))
 		a.count(run(c.have, c.marked))

@@ -30,7 +30,7 @@ func (o *observations) expectedNoise() float64 {
 // scatter returns the standard deviation that a transfer's goodput is expected to have, from how its own spans differ.
 func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	const least = 0.004
-	end := r.Counting()
+	end := r.CountingEnd()
 	startup, ok := r.Startup()
 	if end == nil || len(end.Streams) == 0 || !ok {
 		return 0.02

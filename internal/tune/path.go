@@ -66,7 +66,7 @@ func (r *runner) probePath(ctx context.Context) error {
 		return err
 	}
 	r.meet(result)
-	r.path.RTT = result.LeastRTT()
+	r.path.RTT = result.MinRTT()
 	r.path.Jitter = result.Jitter(r.path.RTT, questions)
 	r.path.handshake(result)
 	r.echo(ctx)
@@ -134,7 +134,7 @@ func shake(e *transfer.End) *transfer.Handshake {
 
 // learn takes what a bulk transfer tells about the path.
 func (p *pathModel) learn(t *Trial) {
-	if least := t.result.LeastRTT(); least > 0 && (p.RTT == 0 || least < p.RTT) {
+	if least := t.result.MinRTT(); least > 0 && (p.RTT == 0 || least < p.RTT) {
 		p.RTT = least
 	}
 	if p.RTT == 0 {

@@ -78,7 +78,7 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	}
 	switch startup, ok := result.Startup(); {
 	case t.whole:
-		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.LeastRTT()).Seconds()
+		t.Goodput = float64(received.Bytes) * 8 / (received.Duration() + result.MinRTT()).Seconds()
 	case ok:
 		t.Goodput = startup.SteadyBps
 		if b, ok := result.Burst(); ok && b.SteadyBps > 0 {

@@ -70,7 +70,7 @@ func (p *streamProbe) run(ctx context.Context, streams int) (*Trial, error) {
 func (p *streamProbe) conclude(streams int) {
 	total := stats.Median(goodputs(p.tried[streams]))
 	first := p.tried[firstStreams]
-	rtt := func(t *Trial) float64 { return t.result.LeastRTT().Seconds() }
+	rtt := func(t *Trial) float64 { return t.result.MinRTT().Seconds() }
 	if total > p.path.CapacityBps {
 		p.path.CapacityBps = total
 		p.path.size(p.tried[streams][0].result)
@@ -87,7 +87,7 @@ func (p *streamProbe) conclude(streams int) {
 
 // leastStream returns the goodput of a transfer's slowest stream in bit/s: its share of the bytes, of the goodput.
 func leastStream(t *Trial) float64 {
-	end := t.result.Counting()
+	end := t.result.CountingEnd()
 	if end == nil || len(end.Streams) == 0 {
 		return 0
 	}
@@ -109,7 +109,7 @@ func leastStream(t *Trial) float64 {
 // that they carry more on a link that nobody shares.
 func (p *streamProbe) leavesLinkIdle() bool {
 	ratio, known := p.single.retransmitRatio()
-	empty := float64(p.single.result.LeastRTT())
+	empty := float64(p.single.result.MinRTT())
 	return known && ratio > threshold.Losing &&
 		float64(p.single.result.MeanRTT()) < (1+threshold.StandingQueue)*empty
 }

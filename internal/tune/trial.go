@@ -50,7 +50,7 @@ func (t *Trial) name() string {
 // narrower. Automatic sizing opens the window no further than it is used: an offer that was never filled is as asked.
 func (t *Trial) settle(sender, receiver transfer.Socket) {
 	offered := t.result.OfferedWindow()
-	flight := t.result.InFlight()
+	flight := t.result.MaxInFlight()
 	narrow := t.Limiter == verdict.SendBuffer && flight > 0
 	switch {
 	case t.Asked == 0:
@@ -116,7 +116,7 @@ func (t *Trial) drained() bool {
 		return false
 	}
 	const seen = 0.1 // of the time before
-	empty := float64(t.result.LeastRTT()) * (1 + threshold.StandingQueue)
+	empty := float64(t.result.MinRTT()) * (1 + threshold.StandingQueue)
 	queued := func(all []transfer.Sample) (n float64) {
 		for i := range all {
 			if float64(all[i].RTT) > empty {
@@ -152,7 +152,7 @@ func queueAtLoss(trials []*Trial) (queue time.Duration, known bool) {
 			for j := 1; j < len(all); j++ {
 				lost := all[j].Retransmitted > all[j-1].Retransmitted
 				if lost && !losing {
-					queues = append(queues, float64(max(all[j-1].RTT, all[j].RTT)-end.LeastRTT()))
+					queues = append(queues, float64(max(all[j-1].RTT, all[j].RTT)-end.MinRTT()))
 				}
 				losing = lost
 			}

@@ -17,8 +17,8 @@ type Figures struct {
 	// WindowBytes is the receive window that is said to limit, WindowRateBps the rate while
 	// it did, and WindowTripS the mean round trip then; where that is 0, RTTLoadedS stands for it.
 	WindowBytes, WindowRateBps, WindowTripS float64
-	RTTLeastS, RTTLoadedS                   float64
-	// Queue says that a queue stood in the path: then the loaded round trip is longer than
+	MinRTTS, RTTLoadedS                     float64
+	// Queue says that a queue was in the path: then the loaded round trip is longer than
 	// the path's, and a window is held against the least one.
 	Queue bool
 	// IdleRatio is the share of the time in which nothing was outstanding at the sender; a
@@ -27,7 +27,7 @@ type Figures struct {
 	// SlowStarts is how many slow starts there may have been: 1, and one after each timeout
 	// and each pause.
 	SlowStarts float64
-	// Retransmitted is how much was sent again, segments or bytes.
+	// Retransmitted is how much was retransmitted, segments or bytes.
 	Retransmitted float64
 	// LossAllowsBps is the rate that the losses seen leave a congestion window, and
 	// GoodputBps what came.
@@ -69,28 +69,28 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 	}
 	if full := blamed(Bottleneck); v.Limiter == Bottleneck && f.FullLinkBps > 0 && f.CarriedBytes > 0 {
 		said := f.FullLinkBps / 8 * full * f.LengthS
-		allowed := threshold.CarriedAtMost * f.CarriedBytes
+		allowed := threshold.CarriedMax * f.CarriedBytes
 		add(said > allowed, FullLinkFigure, said, allowed)
 	}
-	if v.Limiter == ReceiverWindow && f.WindowBytes > 0 && f.RTTLeastS > 0 && f.WindowRateBps > 0 {
-		trip := f.RTTLeastS
+	if v.Limiter == ReceiverWindow && f.WindowBytes > 0 && f.MinRTTS > 0 && f.WindowRateBps > 0 {
+		trip := f.MinRTTS
 		if !f.Queue {
 			trip = max(trip, cmp.Or(f.WindowTripS, f.RTTLoadedS)) // jitter
 		}
-		most := threshold.WindowAtMost * f.WindowRateBps
-		least := f.WindowRateBps / threshold.WindowAtLeast
+		most := threshold.WindowMax * f.WindowRateBps
+		least := f.WindowRateBps / threshold.WindowMin
 		add(f.WindowBytes*8/trip > most, WindowFigure, f.WindowBytes*8/trip, most)
-		add(f.WindowBytes*8/f.RTTLeastS < least, WindowFigure, f.WindowBytes*8/f.RTTLeastS, least)
+		add(f.WindowBytes*8/f.MinRTTS < least, WindowFigure, f.WindowBytes*8/f.MinRTTS, least)
 	}
-	if f.RTTLeastS > 0 && f.RTTLoadedS > 0 {
-		add(f.RTTLoadedS*threshold.RTTScatter < f.RTTLeastS, RTTFigure, f.RTTLeastS, f.RTTLoadedS)
+	if f.MinRTTS > 0 && f.RTTLoadedS > 0 {
+		add(f.RTTLoadedS*threshold.RTTScatter < f.MinRTTS, RTTFigure, f.MinRTTS, f.RTTLoadedS)
 	}
 	if network := blamed(Bottleneck, Congestion, AckPath, ReceiverWindow, MTUBlackHole); f.IdleRatio > 0 {
 		allowed := 1 - f.IdleRatio + threshold.IdleTolerance
 		add(network > allowed, IdleFigure, network, allowed)
 	}
-	if f.RTTLeastS > 0 && v.Limiter == SlowStart {
-		trips := blamed(SlowStart) * f.LengthS / f.RTTLeastS
+	if f.MinRTTS > 0 && v.Limiter == SlowStart {
+		trips := blamed(SlowStart) * f.LengthS / f.MinRTTS
 		allowed := threshold.SlowStartTrips * max(f.SlowStarts, 1)
 		add(trips > allowed, SlowStartFigure, trips, allowed)
 	}
@@ -105,9 +105,9 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 	return all
 }
 
-// Doubted is a verdict whose figures contradict it, and which no other input mends: what
+// Contradicted is a verdict whose figures contradict it, and which no other input mends: what
 // limited is not known, and which figure would not fit.
-func Doubted(v Verdict, why Contradiction) Verdict {
+func Contradicted(v Verdict, why Contradiction) Verdict {
 	out := Verdict{Limiter: Unknown, Confidence: Low, Shares: v.Shares, Candidates: v.Candidates}
 	if v.Limiter != Unknown && v.Limiter != Mixed {
 		out.Candidates = append([]Name{v.Limiter}, without(v.Candidates, v.Limiter)...)
@@ -116,9 +116,9 @@ func Doubted(v Verdict, why Contradiction) Verdict {
 	return out
 }
 
-// Again is a verdict that was reached without an input that did not fit: one step less
+// Rejudged is a verdict that was reached without an input that did not fit: one step less
 // sure, and it says so.
-func Again(v Verdict, why Contradiction) Verdict {
+func Rejudged(v Verdict, why Contradiction) Verdict {
 	v.Confidence = Lower(v.Confidence)
 	v.Evidence = append(v.Evidence, why.evidence(JudgedAgain))
 	return v

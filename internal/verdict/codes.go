@@ -20,7 +20,7 @@ const (
 	SendBufferAlsoFull    Code = "send-buffer-also-full"
 	ReceiveWindowAlsoFull Code = "receive-window-also-full"
 	// ReceiveWindowFull: time_ratio, window_bytes, rtt_s, allows_bps; link_least_bps where the link is seen to
-	// give more: about what it gives at the least (a few per cent too much where six segments are under way).
+	// give more: about what it gives at the least (a few per cent too much where six segments are in flight).
 	ReceiveWindowFull Code = "receive-window-full"
 	// Unread: the receiving program left data unread. time_ratio; unread_bytes and paused_s
 	// where the sender was seen as well.
@@ -30,10 +30,13 @@ const (
 	// WindowEachRoundTrip: a whole window came every round trip, seen by the receiver
 	// alone. time_ratio, window_bytes, rtt_s, allows_bps.
 	WindowEachRoundTrip Code = "receive-window-each-round-trip"
-	// StillSlowStart: time_ratio, round_trips, rtt_s.
-	StillSlowStart Code = "slow-start"
-	// HeldByNagle: less than a segment waited for an acknowledgement. time_ratio.
-	HeldByNagle Code = "nagle-delayed-ack"
+	// StillInSlowStart: time_ratio, round_trips, rtt_s.
+	StillInSlowStart Code = "slow-start"
+	// NagleHeldSegment: less than a segment waited for an acknowledgement. time_ratio.
+	NagleHeldSegment Code = "nagle-delayed-ack"
+	// WindowAwaitsAckTimer: the receive window has room for one segment, and the receiver's delayed-ACK timer delays its
+	// acknowledgement. time_ratio, window_bytes, rtt_s (mean), rtt_base_s (least).
+	WindowAwaitsAckTimer Code = "window-awaits-ack-timer"
 	// TimeoutsOnly: nothing was acknowledged while segments timed out. time_ratio.
 	TimeoutsOnly Code = "nothing-gets-through"
 	// Paced: data waited with room in both windows at the pacing rate. time_ratio;
@@ -42,24 +45,24 @@ const (
 	// QueuedLocally: data waited unsent with room in the congestion window. time_ratio,
 	// cwnd_bytes, in_flight_bytes, retransmitted_ratio.
 	QueuedLocally Code = "local-queue"
-	// SenderRuns: the writer waited for nothing. running_ratio; busiest_thread_ratio.
-	SenderRuns Code = "sender-cpu"
-	// SenderRunDelay: the writer was ready without a core. starved_ratio.
-	SenderRunDelay Code = "sender-run-delay"
-	// ReceiverRuns: the reader's thread ran while data waited. busiest_thread_ratio.
-	ReceiverRuns Code = "receiver-cpu"
-	// ReceiverRunDelay: the reader was ready without a core while data waited.
+	// SenderCPU: the writer waited for nothing. running_ratio; busiest_thread_ratio.
+	SenderCPU Code = "sender-cpu"
+	// SenderRunqueueWait: the writer was ready without a core. starved_ratio.
+	SenderRunqueueWait Code = "sender-run-delay"
+	// ReceiverCPU: the reader's thread ran while data waited. busiest_thread_ratio.
+	ReceiverCPU Code = "receiver-cpu"
+	// ReceiverRunqueueWait: the reader was ready without a core while data waited.
 	// starved_ratio, absent where the far end did not say.
-	ReceiverRunDelay Code = "receiver-run-delay"
+	ReceiverRunqueueWait Code = "receiver-run-delay"
 
 	// The network as a whole. Each has steady_bps (mean once started), best_bps (the best
 	// that lasted), retransmitted_ratio, rtt_s (mean) and rtt_base_s (the empty path's).
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
-	// SentAgainNeedlessly: of what was sent again most had arrived, behind later segments. Also
-	// needless_ratio, of the segments that were sent again.
-	SentAgainNeedlessly Code = "sent-again-needlessly"
+	// SpuriousRetransmissions: of what was retransmitted most had arrived, behind later segments. Also
+	// needless_ratio, of the segments that were retransmitted.
+	SpuriousRetransmissions Code = "sent-again-needlessly"
 	// LossAllTheTime: at the best rate that lasted. Also best_ratio, and even_ratio (the rate's
 	// share of the best within round trips) where the link stood idle in between.
 	LossAllTheTime Code = "loss-all-the-time"
@@ -76,11 +79,11 @@ const (
 	CwndOpensToTheEnd Code = "cwnd-opens-to-the-end"   // faster at the end than ever lasted
 	CwndOpens         Code = "cwnd-opens"
 	CwndFull          Code = "cwnd-full"
-	// WhileStarved: loss, or a rate that did not last, while an end had no core most of the time.
-	WhileStarved Code = "while-starved"
-	NoRate       Code = "no-rate" // too few samples; no values
+	// LossWithoutCPU: loss, or a rate that did not last, while an end had no core most of the time.
+	LossWithoutCPU Code = "while-starved"
+	NoRate         Code = "no-rate" // too few samples; no values
 
-	// WindowOrLink: the receive window was full, and a queue stood in the path. time_ratio,
+	// WindowOrLink: the receive window was full, and a queue was in the path. time_ratio,
 	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments, of which each
 	// acknowledgement told, where a program that reads slowly would make it tell of as many.
 	WindowOrLink Code = "window-or-link"
@@ -91,15 +94,15 @@ const (
 	// SendBufferOrLink: a send buffer of less than what came needs over the empty path was always full, and the
 	// rate steady with a queue. time_ratio, window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
 	SendBufferOrLink Code = "send-buffer-or-link"
-	// WindowHoldsPath and SendBufferHoldsPath: full, and just what the path holds: data came without a
+	// WindowEqualsBDP and SendBufferEqualsBDP: full, and just what the path holds: data came without a
 	// gap that a larger one could fill, and without a queue that a faster link would take away. The
 	// same values, and even_ratio: the rate's share of the best within round trips; absent where so few segments
-	// are under way that only their own time on the link tells.
-	WindowHoldsPath     Code = "receive-window-holds-path"
-	SendBufferHoldsPath Code = "send-buffer-holds-path"
-	// WindowsAlike: the send buffer and the receive window held back alike, so that neither alone limits.
+	// are in flight that only their own time on the link tells.
+	WindowEqualsBDP     Code = "receive-window-holds-path"
+	SendBufferEqualsBDP Code = "send-buffer-holds-path"
+	// EqualWindows: the send buffer and the receive window held back alike, so that neither alone limits.
 	// time_ratio, window_bytes, outstanding_bytes.
-	WindowsAlike Code = "windows-alike"
+	EqualWindows Code = "windows-alike"
 	// FullLinkOnceOpen: the path was full once the congestion window was open.
 	// time_ratio, best_bps.
 	FullLinkOnceOpen Code = "full-link-once-open"
@@ -108,17 +111,17 @@ const (
 	LargerWindowNoFaster Code = "larger-window-no-faster"
 	// RunsDisagree: of several transfers not all named this limiter. runs, agree.
 	RunsDisagree Code = "runs-disagree"
-	// KernelSilent: the sender's kernel does not tell what held it back. time_ratio.
+	// KernelSilent: the sender's kernel does not report what held it back. time_ratio.
 	KernelSilent Code = "kernel-silent"
-	// HostWasLate: a data thread was ready without a core for a tenth of the time and more.
+	// RunqueueWaited: a data thread was ready without a core for a tenth of the time and more.
 	// sender_starved_ratio, receiver_starved_ratio.
-	HostWasLate Code = "host-was-late"
-	// MemoryShort: the kernel's TCP ran short of memory. sender_times and sender_s,
+	RunqueueWaited Code = "host-was-late"
+	// MemoryPressure: the kernel's TCP ran short of memory. sender_times and sender_s,
 	// receiver_times and receiver_s; seconds that ended, absent where none did.
-	MemoryShort Code = "memory-pressure"
-	// TestsBeside: other tests ran at the same far end. tests, beside_s: how many, and for how
+	MemoryPressure Code = "memory-pressure"
+	// ConcurrentTests: other tests ran at the same far end. tests, beside_s: how many, and for how
 	// long at least one did.
-	TestsBeside Code = "tests-beside"
+	ConcurrentTests Code = "tests-beside"
 	// ClockTrouble: sender_step_s, receiver_step_s: by how much an end's clock was set forward
 	// (negative: back); drift_ratio: by what share of the time the far end's clock ran faster
 	// than the near one's, at the least (negative: slower). Absent where there was none.
@@ -136,20 +139,20 @@ const (
 	// round trip.
 	WatchedExchanges     Code = "watched-exchanges"
 	WatchedProgramWindow Code = "watched-program-window"
-	// SendQueueRead: the same at the readings between which the clocks ran. readings, full_ratio,
+	// SendQueueSampled: the same at the readings between which the clocks ran. readings, full_ratio,
 	// room_ratio.
-	SendQueueRead Code = "send-queue-read"
+	SendQueueSampled Code = "send-queue-read"
 	// ClocksAlone: two readings of the kernel's cumulative clocks. window_s, idle_ratio,
 	// receiver_ratio, send_buffer_ratio; what is left is the network's, undivided.
 	ClocksAlone Code = "clocks-alone"
-	// ReadingsAlone: the same by what held the sender back when it was looked at, where the system tells no more.
+	// SnapshotsAlone: the same by what held the sender back when it was looked at, where the system tells no more.
 	// readings as well, and no send_buffer_ratio.
-	ReadingsAlone Code = "readings-alone"
+	SnapshotsAlone Code = "readings-alone"
 	// TooLittleWatched: bytes.
 	TooLittleWatched Code = "too-little-watched"
-	// KernelTellsLess: what this kernel does not tell. limit_clocks, unsent,
+	// KernelFieldsMissing: what this kernel does not report. limit_clocks, unsent,
 	// receive_window, rate: 1 where it is missing.
-	KernelTellsLess Code = "kernel-tells-less"
+	KernelFieldsMissing Code = "kernel-tells-less"
 	// ProgramOrBuffer: all that was written was on its way, and nobody says whether the
 	// program wrote too little or its buffer took no more. time_ratio, outstanding_bytes.
 	ProgramOrBuffer Code = "program-or-buffer"
@@ -160,8 +163,8 @@ const (
 	SenderHadNothing     Code = "sender-had-nothing"
 	ArrivesThroughAQueue Code = "arrives-through-a-queue"
 	ArrivesWithHoles     Code = "arrives-with-holes"
-	ArrivesUnhindered    Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
-	SenderRanLate        Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue stands in the path
+	ArrivesUnlimited     Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
+	SenderScheduledLate  Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue is in the path
 	// SharedLink: with other connections to the same host, the path delivers a steady rate and a queue stands in
 	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
 	SharedLink Code = "shared-link"
@@ -184,14 +187,14 @@ const (
 // Observations on UDP transfers. Each has lost_ratio and arrived_bps; all but NoDatagrams
 // have sent_bps and delay_s, the median delay above the least.
 const (
-	NoDatagrams           Code = "no-datagrams"
-	DatagramsAsAsked      Code = "datagrams-as-asked" // also asked_bps
-	DatagramsLost         Code = "datagrams-lost"     // nobody told of their delay
-	DatagramsQueueFull    Code = "datagrams-queue-full"
-	DatagramsNoQueue      Code = "datagrams-lost-without-queue"
-	DatagramsReceiverBusy Code = "datagrams-receiver-busy"
-	DatagramsSenderSlow   Code = "datagrams-sender-busy"
-	DatagramsHeldLocally  Code = "datagrams-held-locally"
+	NoDatagrams            Code = "no-datagrams"
+	DatagramsAsAsked       Code = "datagrams-as-asked" // also asked_bps
+	DatagramsLost          Code = "datagrams-lost"     // nobody told of their delay
+	DatagramsQueueFull     Code = "datagrams-queue-full"
+	DatagramsNoQueue       Code = "datagrams-lost-without-queue"
+	DatagramsReceiverBusy  Code = "datagrams-receiver-busy"
+	DatagramsSenderSlow    Code = "datagrams-sender-busy"
+	DatagramsQueuedLocally Code = "datagrams-held-locally"
 )
 
 // What a verdict's own figures say of it. Values are said_FIGURE and allowed_FIGURE: what
@@ -213,7 +216,7 @@ const (
 	CapturedOneDirection Code = "captured-one-direction"
 	// CapturedIdleOrLoss: silences that a program or a loss before the tap made. time_ratio, idle_s.
 	CapturedIdleOrLoss Code = "captured-idle-or-loss"
-	// CapturedOutage: data was sent again and again and nothing got through. from_s and to_s of
+	// CapturedOutage: data was retransmitted again and again and nothing got through. from_s and to_s of
 	// the longest time, from the connection's start; stalled_s in all.
 	CapturedOutage Code = "captured-outage"
 	// CapturedSilent: the other end sent nothing more. from_s, silent_s.
@@ -291,7 +294,7 @@ const (
 	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
 	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
 	CapturedScaleMismatch Code = "captured-scale-mismatch"
-	// CapturedLostSYNs: SYNs were sent again before one was answered. syns, wait_s (from the first to the last),
+	// CapturedLostSYNs: SYNs were retransmitted before one was answered. syns, wait_s (from the first to the last),
 	// total_s (that and the transfer's time).
 	CapturedLostSYNs Code = "captured-lost-syns"
 	// CapturedSACKOutside: SACK blocks outside the window. blocks, outside.

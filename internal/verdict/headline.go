@@ -32,15 +32,15 @@ func Headline(shares Shares) Verdict {
 	return v
 }
 
-// Unseen is the verdict where nothing could be looked at, with what was missing.
-func Unseen(why Evidence, candidates ...Name) Verdict {
+// Unobserved is the verdict where nothing could be looked at, with what was missing.
+func Unobserved(why Evidence, candidates ...Name) Verdict {
 	why.Limiter = Unknown
 	return Verdict{Limiter: Unknown, Confidence: Low, Shares: Shares{Unknown: 1}, Candidates: candidates,
 		Evidence: []Evidence{why}}
 }
 
-// When is c for direct evidence and one step less without.
-func When(direct bool, c Confidence) Confidence {
+// LowerUnless is c for direct evidence and one step less without.
+func LowerUnless(direct bool, c Confidence) Confidence {
 	if direct {
 		return c
 	}

@@ -11,7 +11,7 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 	for _, name := range Names() {
 		all = append(all, Subtypes(name)...)
 	}
-	for _, subtype := range []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch, Policer,
+	for _, subtype := range []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch, Policer,
 		Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse, ProgramWindow} {
 		at := slices.Index(all, subtype)
 		if at < 0 {

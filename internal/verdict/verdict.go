@@ -42,8 +42,8 @@ const (
 const (
 	Unscaled = "unscaled" // receiver-window: no window scale was agreed on, at most 65,535 bytes
 	// receiver-window: a scale of 0 was offered, for a buffer that is not to pass 65,535 bytes
-	FactorZero      = "factor-0"
-	Stuck           = "stuck"            // receiver-window: constant though scaled
+	ScaleZero       = "factor-0"
+	AutotuneCeiling = "stuck"            // receiver-window: constant though scaled
 	AutotuneGrowing = "autotune-growing" // receiver-window: still growing at the end
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
@@ -55,7 +55,7 @@ const (
 	Policer = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: SYNs were lost, and waiting to repeat them took most of the time
 	LostSYNs = "lost-syns"
-	// congestion: what was sent again had arrived, because segments overtook each other
+	// congestion: what was retransmitted had arrived, because segments overtook each other
 	Reordering = "reordering"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
 	Oversized = "oversized"
@@ -65,7 +65,7 @@ const (
 	AckTimer = "ack-timer"
 	// application: a block, and then nothing until the other end answers or asks for the next
 	RequestResponse = "request-response"
-	// application: no more under way than a window of the program's own allows, though TCP's has room
+	// application: no more in flight than a window of the program's own allows, though TCP's has room
 	ProgramWindow = "program-window"
 )
 
@@ -79,7 +79,7 @@ func Names() []Name {
 func Subtypes(limiter Name) []string {
 	switch limiter {
 	case ReceiverWindow:
-		return []string{Unscaled, FactorZero, Stuck, AutotuneGrowing, Fixed, ScaleMismatch}
+		return []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch}
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:
@@ -136,7 +136,7 @@ type Verdict struct {
 // Disturbed says that something was in the way that is no part of the path or of the transfer.
 func (v *Verdict) Disturbed() bool {
 	return slices.ContainsFunc(v.Evidence, func(e Evidence) bool {
-		return e.Code == HostWasLate || e.Code == MemoryShort || e.Code == TestsBeside || e.Code == ClockTrouble
+		return e.Code == RunqueueWaited || e.Code == MemoryPressure || e.Code == ConcurrentTests || e.Code == ClockTrouble
 	})
 }
 

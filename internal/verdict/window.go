@@ -19,20 +19,20 @@ type WindowFacts struct {
 func (f WindowFacts) Subtype() string {
 	// A request for more than a header holds is not what gave a factor of 0: who asked for it
 	// was not heard.
-	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMost
+	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMax
 	fixed := f.SizeKnown && !f.Automatic && !refused
-	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMost && f.Largest <= threshold.UnscaledMost
+	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMax && f.Largest <= threshold.UnscaledMax
 	switch {
 	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):
 		return Unscaled
 	case fixed: // a small SO_RCVBUF offers a scale of 0
 		return Fixed
 	case f.ScaleKnown && f.Scale == 0 && atMost:
-		return FactorZero
+		return ScaleZero
 	case float64(f.Last) >= threshold.WindowGrows*float64(f.Middle):
 		return AutotuneGrowing
-	case f.SizeKnown || f.Scale > 0 && f.Largest > threshold.StuckLeast && f.Largest <= threshold.StuckMost:
-		return Stuck
+	case f.SizeKnown || f.Scale > 0 && f.Largest > threshold.CeilingMin && f.Largest <= threshold.CeilingMax:
+		return AutotuneCeiling
 	}
 	return Fixed
 }

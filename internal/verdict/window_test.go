@@ -11,14 +11,14 @@ func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
 		want  string
 	}{
 		{"the case's own window", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 64512, Middle: 64512, Last: 64512},
-			FactorZero},
-		{"another one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65160, Middle: 65160, Last: 65160}, FactorZero},
+			ScaleZero},
+		{"another one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65160, Middle: 65160, Last: 65160}, ScaleZero},
 		{"stripped on the way", WindowFacts{Scale: -1, ScaleKnown: true, Largest: 64512, Middle: 64512, Last: 64512},
 			Unscaled},
 		{"stripped, small", WindowFacts{Scale: -1, ScaleKnown: true, Largest: 17520, Middle: 17520, Last: 17520}, Unscaled},
 		{"a program's, as it says", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 64512, SizeKnown: true}, Fixed},
 		{"asked for more in vain", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65535, SizeKnown: true,
-			Requested: 1 << 20}, FactorZero},
+			Requested: 1 << 20}, ScaleZero},
 		{"a request that explains it", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65535, SizeKnown: true,
 			Requested: 48 << 10}, Fixed},
 		{"a small one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 8192, Middle: 8192, Last: 8192}, Fixed},

@@ -32,7 +32,7 @@ func TestStuck(t *testing.T) {
 	if seen := look(func(t *Told) { t.Sample.Busy = 0 }); len(seen) != 0 {
 		t.Errorf("an idle one: %+v", seen)
 	}
-	shut := look(func(t *Told) { t.Unacked, t.Sample.NotSent, t.Sample.ReceiveLimited = 5000, 5000, t.Sample.At })
+	shut := look(func(t *Told) { t.Unacked, t.Sample.NotSent, t.Sample.RwndLimited = 5000, 5000, t.Sample.At })
 	if len(shut) != 1 || shut[0].Flows[0].Verdict.Limiter != verdict.ReceiverApplication {
 		t.Errorf("a window that is shut: %+v", shut)
 	}

@@ -22,13 +22,13 @@ func (t *Told) counters() counters {
 	s := &t.Sample
 	return counters{At: s.At, Have: s.Have, Reordered: t.Reordered, Acked: s.Acked, Sent: s.Sent,
 		RetransmittedBytes: s.RetransmittedBytes, Received: s.Received, Retransmitted: s.Retransmitted, Busy: s.Busy,
-		ReceiveLimited: s.ReceiveLimited, SendLimited: s.SendLimited}
+		ReceiveLimited: s.RwndLimited, SendLimited: s.SndbufLimited}
 }
 
 // sample returns the counters as a judge takes them.
 func (c *counters) sample() *transfer.Sample {
 	return &transfer.Sample{At: c.At, Have: c.Have, Acked: c.Acked, Received: c.Received, Busy: c.Busy,
-		ReceiveLimited: c.ReceiveLimited, SendLimited: c.SendLimited}
+		RwndLimited: c.ReceiveLimited, SndbufLimited: c.SendLimited}
 }
 
 // queues returns the state of the socket's queues.
@@ -39,7 +39,7 @@ func (t *Told) queues() watched.Queues {
 
 // count adds a reading to the period's tally.
 func (c *Connection) count(t *Told) {
-	c.tally.Add(&t.Sample, t.queues(), t.ByReadings, watched.MSS(c.Handshake))
+	c.tally.Add(&t.Sample, t.queues(), t.ByReadings, c.Handshake.SegmentSize())
 }
 
 // payloadSent is what bytes_acked says without SYN and FIN: what was sent, and not again,

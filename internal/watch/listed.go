@@ -8,7 +8,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/socklist"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // Systems that do not tell of a connection's end are asked for the list of all more often, and what held a sender back
@@ -138,7 +137,7 @@ func (l *lister) told(s *socklist.Socket) Told {
 	born := l.account.first
 	if before != nil {
 		born = before.Born
-		t.since(&before.Told, watched.MSS(before.Handshake), s.WindowClock)
+		t.since(&before.Told, before.Handshake.SegmentSize(), s.WindowClock)
 	}
 	switch given := s.Sample.Have&transfer.HaveMinRTT != 0; {
 	case !born: // a queue may have stood in it all the time
@@ -163,13 +162,13 @@ func (t *Told) since(before *Told, mss int64, windowClock bool) {
 	}
 	s.Busy = was.Busy
 	if !windowClock {
-		s.ReceiveLimited = was.ReceiveLimited
+		s.RwndLimited = was.RwndLimited
 	}
 	if t.Unacked == 0 {
 		return
 	}
 	s.Busy += span
 	if !windowClock && s.NotSent > 0 && s.InFlight+mss > s.SendWnd && s.SendWnd < s.Cwnd {
-		s.ReceiveLimited += span
+		s.RwndLimited += span
 	}
 }

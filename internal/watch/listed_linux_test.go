@@ -257,7 +257,7 @@ func TestAFullWindowByReadings(t *testing.T) {
 	}
 	v := account.flow(c, transfer.Up).Verdict
 	if v.Limiter != verdict.ReceiverWindow || v.Confidence != verdict.Low || len(v.Evidence) == 0 ||
-		v.Evidence[0].Code != verdict.ReadingsAlone || v.Evidence[0].Values["readings"] != 8 {
+		v.Evidence[0].Code != verdict.SnapshotsAlone || v.Evidence[0].Values["readings"] != 8 {
 		t.Errorf("%+v", v)
 	}
 }

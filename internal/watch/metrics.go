@@ -83,7 +83,7 @@ func (m *Metrics) Add(v *View) {
 // and a local queue undivided.
 func limiterLabel(f *Flow, name verdict.Name) string {
 	byList := slices.ContainsFunc(f.Verdict.Evidence, func(e verdict.Evidence) bool {
-		return e.Code == verdict.ReadingsAlone // which do not tell the sender's part from it
+		return e.Code == verdict.SnapshotsAlone // which do not tell the sender's part from it
 	})
 	if name == verdict.Unknown && !f.Sampled && !byList && f.Direction == transfer.Up &&
 		slices.Contains(f.Verdict.Candidates, verdict.Bottleneck) {

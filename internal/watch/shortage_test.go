@@ -18,7 +18,7 @@ func TestShortageOfMemoryMakesLessSure(t *testing.T) {
 		a.shortage.note(at >= second && at < 2*second || at == 3*second, at)
 	}
 	verdictAt := func(from time.Duration) verdict.Verdict {
-		to := transfer.Sample{At: from + 2*second, Have: clocks, Busy: 2 * second, SendLimited: 1700 * time.Millisecond,
+		to := transfer.Sample{At: from + 2*second, Have: clocks, Busy: 2 * second, SndbufLimited: 1700 * time.Millisecond,
 			NotSent: 1e6, SendWnd: 1e5}
 		c := &Connection{Told: Told{Sample: to, Established: true}, moves: &moves{mark: counters{At: from, Have: to.Have}}}
 		c.Sample.Acked, c.Sample.Sent = 1<<20, 1<<20

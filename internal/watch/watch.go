@@ -213,7 +213,7 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 	}
 	switch {
 	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)):
-		f.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.TooLittleWatched,
+		f.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
 	case len(c.window.Of) >= threshold.WatchedSamples:
 		f.Verdict = c.sampled().Judge(sends)

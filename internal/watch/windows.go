@@ -39,7 +39,7 @@ func (c *Connection) signs() (s Signs) {
 	s.Resent = min(max(c.Sample.Retransmitted-c.mark.Retransmitted, 0), s.Segments)
 	s.Reordered = min(int64(c.Reordered-c.mark.Reordered), s.Segments)
 	busy := c.Sample.Busy - c.mark.Busy
-	held := c.Sample.ReceiveLimited - c.mark.ReceiveLimited
+	held := c.Sample.RwndLimited - c.mark.ReceiveLimited
 	if sent >= threshold.RatedBytes && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
 		held.Seconds() <= threshold.HeldShare*busy.Seconds() {
 		s.Rate = c.Sample.DeliveryBps

@@ -90,11 +90,11 @@ func TestSigns(t *testing.T) {
 	if s := c.signs(); s != (Signs{100, 3, 3, 5e6}) {
 		t.Errorf("%+v", s)
 	}
-	c.Sample.ReceiveLimited = 300 * time.Millisecond
+	c.Sample.RwndLimited = 300 * time.Millisecond
 	if s := c.signs(); s.Rate != 0 {
 		t.Errorf("held back by the receiver: %+v", s)
 	}
-	c.Sample.ReceiveLimited, c.Sample.AppLimited = 0, true
+	c.Sample.RwndLimited, c.Sample.AppLimited = 0, true
 	if s := c.signs(); s.Rate != 0 {
 		t.Errorf("held back by its program: %+v", s)
 	}

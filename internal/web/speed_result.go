@@ -130,7 +130,7 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 		r.Complete = r.Complete && t.Err == nil
 	}
 	if len(idle) > 0 {
-		r.Latency = &transfer.Latency{Method: transfer.ByEcho, Idle: durations(idle), Loaded: durations(p.RTTMs)}
+		r.Latency = &transfer.Latency{Method: transfer.EchoMethod, Idle: durations(idle), Loaded: durations(p.RTTMs)}
 	}
 	if tests[0].Download {
 		r.Spec.Direction = transfer.Up
@@ -142,7 +142,7 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 	idleShare := min(max(p.IdleRatio, 0), 1)
 	late := min(max(p.LateRatio, 0), 1)
 	if length := span.Duration(); length > 0 && !math.IsNaN(idleShare) && !math.IsNaN(late) {
-		r.Far = &transfer.End{CPU: &transfer.CPU{ThreadRunDelay: late}, Streams: []transfer.Stream{{Last: length,
+		r.Far = &transfer.End{CPU: &transfer.CPU{RunqueueWait: late}, Streams: []transfer.Stream{{Last: length,
 			Samples: []transfer.Sample{{At: length, Have: transfer.HaveProgram,
 				Paused: time.Duration(idleShare * float64(length))}}}}}
 	}

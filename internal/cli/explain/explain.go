@@ -1,4 +1,4 @@
-// Package explain says what a limiter or a parameter is.
+// Package explain is the command that explains a limiter or a parameter.
 package explain
 
 import (
@@ -21,7 +21,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
@@ -37,7 +36,7 @@ func New() *cobra.Command {
 		Use:   "explain [NAME]",
 		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
 		Example: `  fullpipe explain receiver-window
-  fullpipe explain receiver-window --system windows
+  fullpipe explain receiver-window/autotune-ceiling --system windows
   fullpipe explain tcp_rmem
   fullpipe explain AutoTuningLevelLocal
   fullpipe explain --system freebsd
@@ -55,7 +54,7 @@ func New() *cobra.Command {
 				return listParameters(cmd, system)
 			}
 			words := remedy.SystemOf(cmp.Or(system, runtime.GOOS))
-			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0]), words); ok {
+			if limiter, ok := text.ExplainLimiter(args[0], words); ok {
 				if system != "" && !slices.Contains(limiterSystems, system) {
 					return exit.Usage("--system", fmt.Sprintf("no remedy names commands of %s", system),
 						strings.Join(limiterSystems, ", "))

@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// criteriaFlags say when a measurement's answer is "no".
+// criteriaFlags are the criteria of a measurement: exit status 3 if one is not met.
 type criteriaFlags struct {
 	below units.Rate
 	on    []string
@@ -30,23 +30,32 @@ func (c *criteriaFlags) add(fl *pflag.FlagSet) {
 }
 
 func (c *criteriaFlags) check() error {
-	for _, text := range c.on {
-		name, subtype, has := strings.Cut(text, "/")
-		switch {
-		case !slices.Contains(verdict.Names(), verdict.Name(name)):
+	for i, text := range c.on {
+		name, subtype, _ := strings.Cut(text, "/")
+		limiter := verdict.Name(name)
+		if !slices.Contains(verdict.Names(), limiter) {
 			return exit.Usage("--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(cmdflag.LimiterNames(), ", "))
-		case has && !slices.Contains(verdict.Subtypes(verdict.Name(name)), subtype):
+		}
+		_, parsed, ok := verdict.ParseLimiter(text)
+		if !ok {
 			try := name + ", which has no subtypes"
-			if all := verdict.Subtypes(verdict.Name(name)); len(all) > 0 {
-				try = name + "/" + strings.Join(all, ", "+name+"/")
+			if all := verdict.Subtypes(limiter); len(all) > 0 {
+				paths := make([]string, len(all))
+				for i, s := range all {
+					paths[i] = verdict.LimiterPath(limiter, s)
+				}
+				try = strings.Join(paths, ", ")
 			}
 			return exit.Usage("--fail-on", fmt.Sprintf("%q is no subtype of %s", subtype, name), try)
+		}
+		if parsed != "" { // as in documents
+			c.on[i] = name + "/" + parsed
 		}
 	}
 	return nil
 }
 
-// judge holds one direction against the criteria; an unknown goodput is below any.
+// judge compares one direction with the criteria. An unknown goodput is below any rate.
 func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.Verdict) (all []record.Criterion) {
 	if c.below > 0 {
 		all = append(all, record.Criterion{Direction: d, Criterion: "fail-below", LeastBps: float64(c.below),
@@ -64,7 +73,7 @@ func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.
 	return all
 }
 
-// showJudged prints a measurement and answers exit status 3 where a criterion was missed.
+// showJudged prints a measurement and returns exit status 3 if a criterion was not met.
 func showJudged(cmd *cobra.Command, doc record.Document, criteria []record.Criterion) error {
 	if err := present.Document(cmd, doc); err != nil {
 		return err

@@ -99,7 +99,7 @@ func TestIperf3Habits(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	for field, want := range map[string]string{"Streams": "--parallel: cannot be had: 128 at most",
 		"Far.Congestion": "--congestion: cannot be had: 128 at most", "Far": "PEER: does not do that: 128 at most"} {
-		if got := cannotHave(&transfer.Unsupported{Field: field, Why: "128 at most"}, "fewer").Error(); got != want {
+		if got := cannotHave(&transfer.Unsupported{Field: field, Reason: "128 at most"}, "fewer").Error(); got != want {
 			t.Errorf("%s: %s", field, got)
 		}
 	}

@@ -172,7 +172,7 @@ func (f *flags) runCapacity(cmd *cobra.Command, text string, far transfer.Peer,
 		direction, err := f.capacityByFeedback(cmd, far, spec)
 		var unsupported *transfer.Unsupported
 		if errors.As(err, &unsupported) && unsupported.Field == "Search" {
-			console.Note(cmd, "%s: no feedback from there (%s): whole trials instead", spec.Direction, unsupported.Why)
+			console.Note(cmd, "%s: no feedback from there (%s): whole trials instead", spec.Direction, unsupported.Reason)
 			direction, err = searchCapacity(cmd.Context(), far, spec, func(bps float64) {
 				console.Note(cmd, "%s: trying %s", spec.Direction, units.Rate(bps))
 			})

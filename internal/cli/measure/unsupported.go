@@ -18,7 +18,7 @@ var optionOf = map[string]string{"Streams": "--parallel", "Time": "--time", "Byt
 // cannotHave says which option of measure a far end refuses.
 func cannotHave(u *transfer.Unsupported, try string) error {
 	if option := optionOf[u.Field]; option != "" {
-		return exit.Usage(option, "cannot be had: "+u.Why, try)
+		return exit.Usage(option, "cannot be had: "+u.Reason, try)
 	}
-	return exit.Usage("PEER", "does not do that: "+u.Why, try)
+	return exit.Usage("PEER", "does not do that: "+u.Reason, try)
 }

@@ -53,7 +53,7 @@ or more.
 
 PATH is a lab's: a profile's name or rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp,…
 (see: fullpipe lab list). --rate, --rtt, --loss, --jitter, --queue and the stacks are
-added to it. The models and their sources are in docs/limiters.md.`,
+added to it. The models and their sources are in docs/how-verdicts-are-reached.md.`,
 		Example: `  fullpipe predict --rate 100mbit --rtt 40ms --receive-buffer 64KiB
   fullpipe predict --path wan-40ms --loss 0.1% --congestion bbr --bytes 1GB
   fullpipe predict --rate 100mbit --rtt 40ms --stack windows-xp --write-size 16KiB

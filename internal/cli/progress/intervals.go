@@ -125,9 +125,9 @@ func waitingFor(s, before *transfer.Sending, span time.Duration) string {
 	}
 	half := span * time.Duration(s.Streams) / 2
 	switch {
-	case s.ReceiveLimited-before.ReceiveLimited > half:
+	case s.RwndLimited-before.RwndLimited > half:
 		return "receiver's window"
-	case s.SendLimited-before.SendLimited > half:
+	case s.SndbufLimited-before.SndbufLimited > half:
 		return "send buffer"
 	case s.Busy-before.Busy < half:
 		return "program"

@@ -16,7 +16,7 @@ func TestIntervalLines(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	sender := func(at, rwnd, sndbuf int, resent int64) *transfer.Sending {
 		return &transfer.Sending{Have: all, Streams: 1, RTT: ms(40), Retransmitted: resent, Busy: ms(at),
-			ReceiveLimited: ms(rwnd), SendLimited: ms(sndbuf)}
+			RwndLimited: ms(rwnd), SndbufLimited: ms(sndbuf)}
 	}
 	var out strings.Builder
 	l := NewIntervals(&out, time.Second, transfer.Spec{Direction: transfer.Up})

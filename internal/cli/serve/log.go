@@ -156,9 +156,9 @@ func newServeEvent(at time.Time, e *server.Event) *event {
 				line.GoodputBps = &bps
 			}
 		}
-		if r.Far != nil && r.Far.Beside != nil {
-			line.ConcurrentTests = r.Far.Beside.Tests
-			line.ConcurrentS = r.Far.Beside.Time.Seconds()
+		if r.Far != nil && r.Far.ConcurrentTests != nil {
+			line.ConcurrentTests = r.Far.ConcurrentTests.Tests
+			line.ConcurrentS = r.Far.ConcurrentTests.Time.Seconds()
 		}
 	}
 	return line

@@ -49,7 +49,7 @@ func TestCaptured_RemovesContradictions(t *testing.T) {
 				t.Fatalf("%v", d.Evidence)
 			}
 			changed := test.removed || test.without != ""
-			if want := verdict.When(!changed, verdict.High); d.Confidence != want {
+			if want := verdict.LowerUnless(!changed, verdict.High); d.Confidence != want {
 				t.Errorf("%s confidence, want %s", d.Confidence, want)
 			}
 			if changed != (d.Evidence[len(d.Evidence)-1].Code == verdict.FiguresRemoved) {

@@ -16,7 +16,7 @@ var evidenceRelations = []relation{
 	{left: "outside", factor: 1, right: "blocks"},
 	{left: "agree", factor: 1, right: "runs"},
 	{left: "missing_bytes", factor: agree, right: "bytes_with_missing"},
-	{left: "queued_bytes", factor: threshold.QueuedAtMost, right: "granted_bytes"},
+	{left: "queued_bytes", factor: threshold.QueuedMax, right: "granted_bytes"},
 	{left: "from_s", factor: 1, right: "to_s"},
 	{left: "wait_s", factor: agree, right: "total_s"},
 	{left: "idle_s", factor: agree, right: "total_s"},
@@ -42,9 +42,9 @@ var evidenceRelations = []relation{
 
 	// Rates: a rate that is compared with a better one, and bytes that a rate and its time carry.
 	{codes: []verdict.Code{verdict.LossBelowBest}, left: "steady_bps", factor: agree, right: "best_bps"},
-	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedAtMost, right: "carried_bytes"},
+	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedMax, right: "carried_bytes"},
 	{codes: exchanges, left: "exchanged_bytes", factor: agree, right: "carried_bytes"},
-	{codes: windows, left: "stream_bps", factor: threshold.WindowAtLeast * agree, right: "allows_most_bps"},
+	{codes: windows, left: "stream_bps", factor: threshold.WindowMin * agree, right: "allows_most_bps"},
 
 	// A prediction is no less than the measured rate.
 	{left: "allows_bps", factor: 1, right: "twice_bps", drops: predicted},

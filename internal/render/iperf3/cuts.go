@@ -9,7 +9,7 @@ import (
 
 // Intervals divides a test into report intervals while its data moves.
 type Intervals struct {
-	cut       transfer.Cut
+	cut       transfer.IntervalSchedule
 	end       time.Duration // end of a test limited by time; 0: limited by bytes
 	legs      []*leg
 	completed int // intervals that Add has returned
@@ -56,7 +56,7 @@ type piece struct {
 // interval. server is set at the end that accepted the test.
 func NewIntervals(a *iperf3.TestResult, every time.Duration, server bool) *Intervals {
 	p := &a.Params
-	c := &Intervals{cut: transfer.Cut{Every: every, Omit: time.Duration(p.Omit) * time.Second}}
+	c := &Intervals{cut: transfer.IntervalSchedule{Every: every, Omit: time.Duration(p.Omit) * time.Second}}
 	if p.Num == 0 && p.Blocks == 0 {
 		c.end = time.Duration(p.Omit+p.Time) * time.Second
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 //go:embed picture.css
@@ -63,7 +64,7 @@ const (
 func pictureTitle(d *record.Direction) string {
 	title := string(d.Limiter)
 	if d.Subtype != "" {
-		title += ", " + d.Subtype
+		title += ", " + verdict.Label(d.Subtype)
 	}
 	if d.GoodputBps != nil {
 		title += ": " + units.Rate(*d.GoodputBps).String()

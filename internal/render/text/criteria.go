@@ -8,7 +8,14 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
+
+// limiterPath returns LIMITER/SUBTYPE of a document in the words for people.
+func limiterPath(path string) string {
+	limiter, subtype, _ := strings.Cut(path, "/")
+	return verdict.LimiterPath(verdict.Name(limiter), subtype)
+}
 
 // writeCriteria says what a measurement was held against.
 func writeCriteria(w io.Writer, all []record.Criterion) {
@@ -19,7 +26,13 @@ func writeCriteria(w io.Writer, all []record.Criterion) {
 	t := newTable()
 	for _, c := range all {
 		verdict := "FAIL"
-		said := "limited by " + c.Limiter + ", refused: " + strings.Join(c.Refused, ", ")
+		said := "limited by " + limiterPath(c.Limiter) + ", refused: "
+		for i, refused := range c.Refused {
+			if i > 0 {
+				said += ", "
+			}
+			said += limiterPath(refused)
+		}
 		if c.Passed {
 			verdict = "pass"
 		}

@@ -22,7 +22,7 @@ func TestFigures_LoadedRoundTrip(t *testing.T) {
 func TestSentence_UnknownRoundTrip(t *testing.T) {
 	for _, code := range []verdict.Code{verdict.CapturedFullLink, verdict.CapturedLoss, verdict.CapturedAckQueue,
 		verdict.CapturedWaitsSomewhere, verdict.CapturedIdleRestart, verdict.CapturedCoarseClock,
-		verdict.ArrivesThroughAQueue, verdict.ArrivesWithHoles, verdict.ArrivesUnhindered} {
+		verdict.ArrivesThroughAQueue, verdict.ArrivesWithHoles, verdict.ArrivesUnlimited} {
 		for _, values := range []verdict.Values{{"queue": 1}, {"rtt_s": 0.08},
 			{"rtt_s": 0.08, "rtt_base_s": 0.04, "queue": 1}} {
 			values["idle_s"] = 1

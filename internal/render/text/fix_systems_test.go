@@ -56,7 +56,7 @@ func TestFixSentence_SpeaksTheHostsSystem(t *testing.T) {
 func TestExplainLimiter_SpeaksTheSystem(t *testing.T) {
 	for _, system := range remedy.Systems() {
 		for _, name := range verdict.Names() {
-			d, ok := ExplainLimiter(name, system)
+			d, ok := ExplainLimiter(string(name), system)
 			said := d.What + d.Looks + d.Sure
 			for _, f := range d.Fix {
 				said += f.Text

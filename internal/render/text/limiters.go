@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Limiter explains a word of the vocabulary.
+// Limiter prints the explanation of a limiter.
 func Limiter(w io.Writer, d *record.ExplainedLimiter) {
-	fmt.Fprintln(w, d.Limiter)
+	fmt.Fprintln(w, string(d.Limiter)+verdict.Suffix(d.Subtype))
 	t := newTable()
 	t.row("what it is", d.What)
 	t.row("how it looks", d.Looks)
@@ -29,11 +29,19 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	t.write(w, "  ")
 }
 
-// ExplainLimiter fills in what a limiter's word means, in the words of a system; ok is false for a word that is none.
-func ExplainLimiter(name verdict.Name, system remedy.System) (d record.ExplainedLimiter, ok bool) {
-	e, ok := limiters[name]
+// ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype in the words of a system. It returns false if there is
+// none of that name.
+func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimiter, ok bool) {
+	name, subtype, ok := verdict.ParseLimiter(word)
 	if !ok {
 		return d, false
+	}
+	e := limiters[name]
+	if means, ok := subtypesAnswer[subtype]; ok {
+		e.what = means
+	}
+	if subtype != "" {
+		e.lab = "" // it shows the limiter
 	}
 	candidates := []verdict.Name(nil)
 	if name == verdict.Sender {
@@ -43,8 +51,9 @@ func ExplainLimiter(name verdict.Name, system remedy.System) (d record.Explained
 		e.sure = sure
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
-	return record.ExplainedLimiter{Limiter: name, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Candidates: candidates}, facts))}, true
+	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
+		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
+			facts))}, true
 }
 
 // sureElsewhere says how to be sure of a limiter on a system without Linux's tools.

@@ -15,7 +15,8 @@ func Rules(w io.Writer, lists []rule.List) {
 	fmt.Fprint(w, `# Verdict rules
 
 These are the rules by which a transfer is judged from the samples of its ends, in their order.
-`+"`fullpipe explain --rules`"+` prints this page from the rules that the judge evaluates. limiters.md explains them.
+`+"`fullpipe explain --rules`"+` prints this page from the rules that the judge evaluates. how-verdicts-are-reached.md explains
+them.
 `)
 	var inputs []rule.Input
 	var thresholds []threshold.Named

@@ -45,11 +45,16 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.time("rtt_s"),
 			f.rate("allows_bps"), f.took())
 	},
-	verdict.StillSlowStart: func(f figures) string {
+	verdict.StillInSlowStart: func(f figures) string {
 		return fmt.Sprintf("the congestion window was still opening %s; the transfer lasted %.0f round trips", f.took(),
 			f["round_trips"])
 	},
-	verdict.HeldByNagle: func(f figures) string {
+	verdict.WindowAwaitsAckTimer: func(f figures) string {
+		return fmt.Sprintf("the receive window of %s has room for one segment, and the receiver's delayed-ACK timer delays "+
+			"its acknowledgement, %s: round trips of %s on average, %s at least", f.size("window_bytes"), f.took(),
+			f.time("rtt_s"), f.time("rtt_base_s"))
+	},
+	verdict.NagleHeldSegment: func(f figures) string {
 		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
 			", with room in every window (Nagle's rule against a delayed ACK)"
 	},
@@ -64,22 +69,22 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return text
 	},
 	verdict.QueuedLocally: sayLocalQueue,
-	verdict.SenderRuns: func(f figures) string {
+	verdict.SenderCPU: func(f figures) string {
 		text := "the writer waited for nothing " + f.share("running_ratio") + " of the time"
 		if f.has("busiest_thread_ratio") {
 			text += "; its thread ran " + f.share("busiest_thread_ratio") + " of it"
 		}
 		return text
 	},
-	verdict.SenderRunDelay: func(f figures) string {
+	verdict.SenderRunqueueWait: func(f figures) string {
 		return "the writer was ready but had no core " + f.share("starved_ratio") +
 			" of the time, with nothing left to send: other programs hold it, or its share is used up"
 	},
-	verdict.ReceiverRuns: func(f figures) string {
+	verdict.ReceiverCPU: func(f figures) string {
 		return "the receiver's data thread ran " + f.share("busiest_thread_ratio") +
 			" of the time while data waited to be read"
 	},
-	verdict.ReceiverRunDelay: func(f figures) string {
+	verdict.ReceiverRunqueueWait: func(f figures) string {
 		if !f.has("starved_ratio") {
 			return "data waited to be read by a program that had no core"
 		}
@@ -89,8 +94,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.SenderHadNothing:     saySenderHadNothing,
 	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
 	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
-	verdict.ArrivesUnhindered:    sayArrivesUnhindered,
-	verdict.SenderRanLate:        saySenderRanLate,
+	verdict.ArrivesUnlimited:     sayArrivesUnhindered,
+	verdict.SenderScheduledLate:  saySenderRanLate,
 	verdict.LossWithoutQueue: func(f figures) string {
 		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),
@@ -109,8 +114,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossAllTheTime:      sayLossAllTheTime,
-	verdict.SentAgainNeedlessly: saySentAgainNeedlessly,
+	verdict.LossAllTheTime:          sayLossAllTheTime,
+	verdict.SpuriousRetransmissions: saySentAgainNeedlessly,
 	verdict.WindowOrLink: func(f figures) string {
 		if f.has("ack_segments") {
 			return fmt.Sprintf("receive window %s was full %s, and each acknowledgement told of %.0f segments: the receiving "+
@@ -132,9 +137,9 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"super-segments that the kernel takes beyond it, with a queue on the way (%s): a larger buffer gives more unless "+
 			"the link is full", f.size("window_bytes"), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
-	verdict.WindowHoldsPath:     func(f figures) string { return f.holdsPath("receive window") },
-	verdict.SendBufferHoldsPath: func(f figures) string { return f.holdsPath("send buffer") },
-	verdict.WindowsAlike:        sayWindowsAlike,
+	verdict.WindowEqualsBDP:     func(f figures) string { return f.holdsPath("receive window") },
+	verdict.SendBufferEqualsBDP: func(f figures) string { return f.holdsPath("send buffer") },
+	verdict.EqualWindows:        sayWindowsAlike,
 	verdict.SteadyAcks:          saySteadyAcks,
 	verdict.QueueEitherWay:      sayQueueEitherWay,
 	verdict.QueueOfAcks: func(f figures) string {
@@ -181,8 +186,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.WhileStarved: sayWhileStarved,
-	verdict.NoRate:       fixedSentence("too few samples to see a rate"),
+	verdict.LossWithoutCPU: sayWhileStarved,
+	verdict.NoRate:         fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
 		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s",
 			f.rate("best_bps"), f.took())
@@ -218,14 +223,14 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.DatagramsSenderSlow: func(f figures) string {
 		return "the sender's thread filled its core at " + f.rate("sent_bps")
 	},
-	verdict.DatagramsHeldLocally: func(f figures) string {
+	verdict.DatagramsQueuedLocally: func(f figures) string {
 		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
 			"interface or a shaper there"
 	},
-	verdict.HostWasLate:  sayHostWasLate,
-	verdict.TestsBeside:  sayTestsBeside,
-	verdict.ClockTrouble: sayClockTrouble,
-	verdict.MemoryShort:  sayMemoryShort,
+	verdict.RunqueueWaited:  sayHostWasLate,
+	verdict.ConcurrentTests: sayTestsBeside,
+	verdict.ClockTrouble:    sayClockTrouble,
+	verdict.MemoryPressure:  sayMemoryShort,
 	verdict.WatchedFromOutside: func(f figures) string {
 		return fmt.Sprintf("watched from outside for %s: what the program itself waited for is not known, nor what the "+
 			"other end saw",
@@ -238,7 +243,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.WatchedExchanges:     capturedExchanges,
 	verdict.WatchedProgramWindow: capturedProgramWindow,
-	verdict.SendQueueRead: func(f figures) string {
+	verdict.SendQueueSampled: func(f figures) string {
 		return fmt.Sprintf("at %.0f readings in between, all that was written was on its way and the send buffer "+
 			"full at %s, with room at %s", f["readings"], f.share("full_ratio"), f.share("room_ratio"))
 	},
@@ -248,7 +253,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"network's, undivided", f.time("window_s"), f.share("idle_ratio"), f.share("receiver_ratio"),
 			f.share("send_buffer_ratio"))
 	},
-	verdict.ReadingsAlone: func(f figures) string {
+	verdict.SnapshotsAlone: func(f figures) string {
 		return fmt.Sprintf("by %.0f looks in %s at what this system tells: idle %s, held by the receiver's window %s; the "+
 			"rest is the network's or the sender's, undivided", f["readings"], f.time("window_s"), f.share("idle_ratio"),
 			f.share("receiver_ratio"))
@@ -256,7 +261,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.TooLittleWatched: func(f figures) string {
 		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
 	},
-	verdict.KernelTellsLess: sayKernelTellsLess,
+	verdict.KernelFieldsMissing: sayKernelTellsLess,
 	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
 		"look the same from here"),
 	verdict.SharedLink: func(f figures) string {

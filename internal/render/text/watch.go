@@ -156,7 +156,7 @@ func whyAnswer(f *record.WatchedDirection) string {
 		what = said
 	}
 	if f.Subtype != "" {
-		name += ", " + f.Subtype
+		name += ", " + verdict.Label(f.Subtype)
 	}
 	if len(f.Candidates) == 2 { // what a sender cannot tell apart
 		what = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
@@ -170,6 +170,8 @@ func whyAnswer(f *record.WatchedDirection) string {
 var subtypesAnswer = map[string]string{
 	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
 	verdict.ProgramWindow:   "its program has a window of its own, which is full",
+	verdict.ScaleZero:       "the receiver offered a window scale of 0: its window is at most 64 KiB",
+	verdict.AutotuneCeiling: "the receiver's window has grown to its maximum",
 	verdict.Unscaled:        "the receiver's window is 64 KiB at the most: no window scale was agreed on",
 	verdict.PerFlow:         "the path limits the rate of each connection",
 	verdict.Shared:          "the link is full with other traffic as well",

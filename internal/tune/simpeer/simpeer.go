@@ -52,14 +52,14 @@ func (p *Peer) Check(t transfer.Test) error {
 		return err
 	}
 	if p.NoClamp && (s.Near.Clamp > 0 || s.Far.Clamp > 0) {
-		return &transfer.Unsupported{Field: "Clamp", Why: "this far end sets buffers only"}
+		return &transfer.Unsupported{Field: "Clamp", Reason: "this far end sets buffers only"}
 	}
 	if p.NoFar && s.Far != (transfer.Socket{}) {
 		field := "Far.ReceiveBuffer"
 		if s.Far.SendBuffer > 0 {
 			field = "Far.SendBuffer"
 		}
-		return &transfer.Unsupported{Field: field, Why: "this far end sets its own sockets"}
+		return &transfer.Unsupported{Field: field, Reason: "this far end sets its own sockets"}
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		result.Far = send
 	}
 	for end, starved := range map[*transfer.End]float64{result.Near: p.NearStarved, result.Far: p.FarStarved} {
-		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, ThreadRunDelay: starved}
+		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, RunqueueWait: starved}
 	}
 	return result, err
 }
@@ -241,7 +241,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.Busy = at
 			if flight >= t.window*0.97 { // the receiver's window is what is full
 				sample.Cwnd = 2 * int64(flight)
-				sample.ReceiveLimited = at
+				sample.RwndLimited = at
 			}
 			sample.SendWnd = int64(t.window)
 			sample.InFlight = int64(flight)

@@ -68,7 +68,7 @@ func NewSide(results []*transfer.Result) Side {
 // addSender takes in what the sender saw, and answers each connection's mean RTT in
 // nanoseconds.
 func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
-	if least := e.LeastRTT(); least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
+	if least := e.MinRTT(); least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
 		s.RTTMin = least
 	}
 	for _, stream := range e.Streams {
@@ -98,7 +98,7 @@ func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 	return rttMeans
 }
 
-// LossRatio is the share of payload that was sent again; ok is false where it is not
+// LossRatio is the share of payload that was retransmitted; ok is false where it is not
 // known.
 func (s *Side) LossRatio() (ratio float64, ok bool) {
 	if s.Sent <= 0 {

@@ -9,13 +9,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// ackQueueShare is the part of what stands in the path that are acknowledgements on their
+// ackQueueShare is the part of what is in the path that are acknowledgements on their
 // way back, where nothing is lost and one connection was seen at both ends; else 0. Their
 // counters tell: by how much later than the receiver had them the sender learns that bytes
-// arrived, as far as that is more than at the best of times, beside the round trips of the
+// arrivalFacts, as far as that is more than at the best of times, beside the round trips of the
 // same moments. The ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
-	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.Holds(a.whole()) {
+	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.IsTrue(a.whole()) {
 		return 0
 	}
 	c := a.connections[0]
@@ -31,8 +31,8 @@ func (a *analysis) ackQueueShare() float64 {
 type ackLag struct{ lag, rtt time.Duration }
 
 // ackShare is by how much longer than at best acknowledgements took on the mean, as a share
-// of what the round trip had waited; 0 where that cannot be told, because the receiver was
-// sampled too rarely (every) or hardly anything had waited.
+// of the queueing delay. It returns 0 if that is not known, because the receiver was sampled too rarely (every) or the
+// delay is too short.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0

@@ -113,7 +113,7 @@ func TestNetworkRules(t *testing.T) {
 		{"most of what was sent again had arrived", with(full, func(p *path) {
 			p.retransmitRatio, p.dsackRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.02, 0.8, 40*ms, 40*ms, 17e6
 		}), networkFacts{receiverSeen: true, lossDispersion: 3}, verdict.Congestion, verdict.Reordering, verdict.Medium,
-			verdict.SentAgainNeedlessly},
+			verdict.SpuriousRetransmissions},
 		{"little of it had", with(full, func(p *path) {
 			p.retransmitRatio, p.dsackRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.02, 0.2, 40*ms, 40*ms, 10e6
 		}), both, verdict.Congestion, "", verdict.High, verdict.LossWithoutQueue},

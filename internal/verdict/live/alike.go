@@ -45,7 +45,7 @@ func (a *analysis) equalWindows() []verdict.Evidence {
 	if share < threshold.TellShare {
 		return nil
 	}
-	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.WindowsAlike, Values: verdict.Values{
+	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.EqualWindows, Values: verdict.Values{
 		"time_ratio": share, "window_bytes": float64(a.median((*connection).window)),
 		"outstanding_bytes": float64(a.median((*connection).outstanding))}}}
 }

@@ -7,83 +7,85 @@ import (
 )
 
 var (
-	programIdleRatio = rule.Quantity[*arrived]{Name: "programIdleRatio", Unit: "ratio",
+	programIdleRatio = rule.Quantity[*arrivalFacts]{Name: "programIdleRatio", Unit: "ratio",
 		Means: "share of the time in which the sending program had nothing queued",
-		Of:    func(a *arrived) float64 { return a.idle }}
-	arrivalUtilization = rule.Quantity[*arrived]{Name: "arrivalUtilization", Unit: "ratio",
+		Of:    func(a *arrivalFacts) float64 { return a.idle }}
+	arrivalUtilization = rule.Quantity[*arrivalFacts]{Name: "arrivalUtilization", Unit: "ratio",
 		Means: "mean rate of arrival after slow start / best one that lasted",
-		Of: func(a *arrived) float64 {
+		Of: func(a *arrivalFacts) float64 {
 			if a.top <= 0 {
 				return 0
 			}
 			return a.mean / a.top
 		}}
-	lateRatio = rule.Quantity[*arrived]{Name: "lateRatio", Unit: "ratio",
+	lateRatio = rule.Quantity[*arrivalFacts]{Name: "lateRatio", Unit: "ratio",
 		Means: "share of the time in which the sending program was to run and did not",
-		Of:    func(a *arrived) float64 { return a.late }}
-	arrivalDeviation = rule.Quantity[*arrived]{Name: "arrivalDeviation", Unit: "ratio",
+		Of:    func(a *arrivalFacts) float64 { return a.late }}
+	arrivalDeviation = rule.Quantity[*arrivalFacts]{Name: "arrivalDeviation", Unit: "ratio",
 		Means: "standard deviation / mean of the rate of arrival",
-		Of:    func(a *arrived) float64 { return a.deviation },
+		Of:    func(a *arrivalFacts) float64 { return a.deviation },
 		Uses: uses(limit("SpanOfArrivals", ofTime(threshold.SpanOfArrivals)),
 			limit("EvenRoundTrips", threshold.EvenRoundTrips))}
-	outOfOrderRatio = rule.Quantity[*arrived]{Name: "outOfOrderRatio", Unit: "ratio",
+	outOfOrderRatio = rule.Quantity[*arrivalFacts]{Name: "outOfOrderRatio", Unit: "ratio",
 		Means: "segments that arrived out of order / all, after slow start",
-		Of:    func(a *arrived) float64 { return a.disordered },
+		Of:    func(a *arrivalFacts) float64 { return a.disordered },
 		Uses:  uses(limit("StartSpans", threshold.StartSpans))}
 	arrivalsKnown = rule.Fact("arrivalsKnown", "the rate of arrival and the receiver's round trips are known",
-		func(a *arrived) bool { return a.top > 0 && a.base > 0 && a.rtt > 0 })
-	lossExplains = rule.Fact("lossExplains", "as much arrived as Reno reaches with these losses",
-		func(a *arrived) bool { return a.lossExplains() }, limit("LossExplains", threshold.LossExplains))
+		func(a *arrivalFacts) bool { return a.top > 0 && a.base > 0 && a.rtt > 0 })
+	lossExplainsRate = rule.Fact("lossExplains", "as much arrived as Reno reaches with these losses",
+		func(a *arrivalFacts) bool { return a.lossExplains() }, limit("LossExplains", threshold.LossExplains))
 	rttShowsQueue = rule.Fact("rttShowsQueue", "the receiver's round trips under load show a queue",
-		func(a *arrived) bool { return longer(a.base, a.rtt) },
-		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
-	rttStands = rule.Fact("rttStands", "the same without their usual deviation",
-		func(a *arrived) bool { return longer(a.base, a.standing) },
-		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
+		func(a *arrivalFacts) bool { return showsQueue(a.base, a.rtt) },
+		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
+	rttQueueStands = rule.Fact("rttQueueStands", "the same without their usual deviation",
+		func(a *arrivalFacts) bool { return showsQueue(a.base, a.standing) },
+		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 	echoesContradict = rule.Fact("echoesContradict", "the sending program's own echoes show no queue",
-		func(a *arrived) bool { return a.idleEcho > 0 && !longer(a.idleEcho, a.loadedEcho) },
-		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
+		func(a *arrivalFacts) bool { return a.idleEcho > 0 && !showsQueue(a.idleEcho, a.loadedEcho) },
+		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 
 	probesShowQueue = rule.Fact("probesShowQueue", "round trips of the probes under load show a queue",
-		func(a *arrived) bool { return longer(a.idleEcho, a.loadedEcho) },
-		limit("StandingQueue", threshold.StandingQueue), limit("QueueOfSmall", ofTime(threshold.QueueOfSmall)))
+		func(a *arrivalFacts) bool { return showsQueue(a.idleEcho, a.loadedEcho) },
+		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
-	arrivalsStand = rule.Define("arrivalsStand", "a queue stands in the path", rule.All(arrivalsQueue, rttStands))
-	arrivalsLose  = rule.Define("arrivalsLose", "losses explain the rate",
-		rule.All(outOfOrderRatio.Above("Losing", threshold.Losing), lossExplains))
+	arrivalsQueueStands = rule.Define("arrivalsQueueStands", "a queue is in the path",
+		rule.All(arrivalsQueue, rttQueueStands))
+	arrivalsLose = rule.Define("arrivalsLose", "losses explain the rate",
+		rule.All(outOfOrderRatio.Above("Losing", threshold.Losing), lossExplainsRate))
 )
 
 // arrivalRules decide what limits an upload of which the receiver's kernel and the sending program are seen.
-var arrivalRules = []decision[*arrived]{
+var arrivalRules = []decision[*arrivalFacts]{
 	{"idle-program", programIdleRatio.AtLeast("HeadlineShare", threshold.HeadlineShare),
 		verdict.Application, verdict.Medium, nil, verdict.SenderHadNothing},
 	{"arrivals-unknown", rule.Not(arrivalsKnown), verdict.Unknown, verdict.Low, nil, ""},
 	{"late-sender", rule.All(rule.Not(arrivalsLose),
-		rule.Any(rule.All(lateRatio.AtLeast("StarvedHost", threshold.StarvedHost), rule.Not(arrivalsStand)),
-			rule.All(lateRatio.AtLeast("LateDevice", threshold.LateDevice),
+		rule.Any(rule.All(lateRatio.AtLeast("StarvedHost", threshold.StarvedHost), rule.Not(arrivalsQueueStands)),
+			rule.All(lateRatio.AtLeast("StarvedDevice", threshold.StarvedDevice),
 				arrivalDeviation.AtLeast("ArrivesUnevenly", threshold.ArrivesUnevenly)))),
-		verdict.CPU, verdict.Medium, nil, verdict.SenderRanLate},
-	{"full-link", rule.All(arrivalsStand, rule.Any(arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate),
+		verdict.CPU, verdict.Medium, nil, verdict.SenderScheduledLate},
+	{"full-link", rule.All(arrivalsQueueStands, rule.Any(arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate),
 		rule.All(rule.Not(arrivalsLose), arrivalUtilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)))),
 		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
 	// A receiver that sends little measures few round trips. Probes of a late program show its own delay as well.
 	{"lossy-full-link-by-probes", rule.All(arrivalsLose, probesShowQueue,
-		lateRatio.Below("LateDevice", threshold.LateDevice), arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
+		lateRatio.Below("StarvedDevice", threshold.StarvedDevice),
+		arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
 		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
 	// Bursts of a late device may overflow a queue.
 	{"loss-without-queue", rule.All(arrivalsLose, rule.Not(arrivalsQueue), rule.Not(probesShowQueue),
-		lateRatio.Below("LateDevice", threshold.LateDevice)),
+		lateRatio.Below("StarvedDevice", threshold.StarvedDevice)),
 		verdict.Congestion, verdict.Medium, nil, verdict.ArrivesWithHoles},
 	{"loss-or-queue", rule.Any(arrivalsLose, arrivalsQueue), verdict.Unknown, verdict.Low, nil, ""},
-	{"sender", rule.Condition[*arrived]{}, verdict.Sender, verdict.Low,
-		[]verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}, verdict.ArrivesUnhindered},
+	{"sender", rule.Condition[*arrivalFacts]{}, verdict.Sender, verdict.Low,
+		[]verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}, verdict.ArrivesUnlimited},
 }
 
 // probeRules decide what limits a transfer by its receiver and the probes during it.
-var probeRules = []decision[*arrived]{
+var probeRules = []decision[*arrivalFacts]{
 	{"full-link-by-probes", rule.All(probesShowQueue, arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
 		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
-	{"sender-unseen", rule.Condition[*arrived]{}, verdict.Unknown, verdict.Low, nil, ""},
+	{"sender-unseen", rule.Condition[*arrivalFacts]{}, verdict.Unknown, verdict.Low, nil, ""},
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// arrived is what a receiver sees of a transfer whose sender's kernel cannot be seen, but
+// arrivalFacts is what a receiver sees of a transfer whose sender's kernel cannot be seen, but
 // whose sending program tells when it had nothing to send: a browser's upload.
-type arrived struct {
+type arrivalFacts struct {
 	idle       float64 // the share of the time in which the program had nothing queued
 	mean, top  float64 // bit/s: once started, and the best that lasted
 	deviation  float64 // of the rates over shorter spans, as a share of their mean
@@ -61,7 +61,7 @@ func judgeArrivals(r *transfer.Result, v verdict.Verdict) verdict.Verdict {
 	if name == verdict.CPU {
 		values["time_ratio"] = a.late
 	}
-	if !known || !longer(a.base, a.rtt) && longer(a.idleEcho, a.loadedEcho) {
+	if !known || !showsQueue(a.base, a.rtt) && showsQueue(a.idleEcho, a.loadedEcho) {
 		values["rtt_s"] = a.loadedEcho
 		values["rtt_base_s"] = a.idleEcho
 	} else if a.base > 0 {
@@ -91,22 +91,22 @@ func programIdle(e *transfer.End) (share float64, known bool) {
 	return ratio(paused, total), total > 0
 }
 
-func newArrivals(r *transfer.Result, idle float64) (a arrived) {
+func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 	a.idle = idle
 	if sender := r.Sender(); sender != nil && sender.CPU != nil {
-		a.late = sender.CPU.ThreadRunDelay
+		a.late = sender.CPU.RunqueueWait
 	}
 	end := r.Receiver()
 	const start = threshold.StartSpans * threshold.SpanOfArrivals
-	a.base = leastRTT(end).Seconds()
+	a.base = minRTTOf(end).Seconds()
 	a.rtt = end.LoadedRTT(start).Seconds()
-	a.standing = end.StandingRTT(start).Seconds()
+	a.standing = end.LoadedRTTLessVar(start).Seconds()
 	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
 		a.idleEcho = medianOf(l.Idle)
 		a.loadedEcho = medianOf(l.Loaded)
 	}
-	span := max(threshold.RoundTrips*leastRTT(end), threshold.ShortestRound, threshold.SpanOfArrivals)
-	from := threshold.LongestTime
+	span := max(threshold.RoundTrips*minRTTOf(end), threshold.ShortestRound, threshold.SpanOfArrivals)
+	from := threshold.MaxTime
 	to := time.Duration(0)
 	for i := range end.Streams {
 		from = min(from, end.Streams[i].First)
@@ -119,15 +119,12 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 		s := &end.Streams[i]
 		first := slices.IndexFunc(s.Samples, func(one transfer.Sample) bool { return one.At >= started })
 		if n := len(s.Samples); first >= 0 {
-			mss := 1448.0
-			if s.Handshake != nil && s.Handshake.MSS > 0 {
-				mss = float64(s.Handshake.MSS)
-			}
+			mss := s.Handshake.SegmentSize()
 			a.mss = max(a.mss, int(mss))
 			early := &s.Samples[first]
 			late := &s.Samples[n-1]
-			segments += float64(late.Received-early.Received) / mss
-			disordered += float64(late.OutOfOrder - early.OutOfOrder)
+			segments += float64(late.Received-early.Received) / float64(mss)
+			disordered += float64(late.RcvOOOPack - early.RcvOOOPack)
 		}
 	}
 	if segments > 0 {
@@ -139,7 +136,7 @@ func newArrivals(r *transfer.Result, idle float64) (a arrived) {
 	}
 	a.mean = meanOf(rates)
 	a.top = bestLasting(rates)
-	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*leastRTT(end), threshold.SpanOfArrivals))
+	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*minRTTOf(end), threshold.SpanOfArrivals))
 	if mean, dev := stats.MeanDev(short); mean > 0 {
 		a.deviation = dev / mean
 	}
@@ -191,14 +188,14 @@ func medianOf(times []time.Duration) float64 {
 	return stats.Median(all)
 }
 
-// lossExplains says whether as much arrived as losses let through: what comes out of order is no
+// lossExplainsRate says whether as much arrived as losses let through: what comes out of order is no
 // less than what was lost, so Reno would reach as much at the least.
-func (a *arrived) lossExplains() bool {
+func (a *arrivalFacts) lossExplains() bool {
 	rtt := time.Duration(a.base * float64(time.Second)) // a host's own work may lengthen the others
 	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)
 }
 
-// longer says that round trips under load show a queue that stands in the path.
-func longer(base, loaded float64) bool {
-	return base > 0 && loaded >= (1+threshold.StandingQueue)*base && loaded-base >= threshold.QueueOfSmall.Seconds()
+// showsQueue says that round trips under load show a queue that is in the path.
+func showsQueue(base, loaded float64) bool {
+	return base > 0 && loaded >= (1+threshold.StandingQueue)*base && loaded-base >= threshold.SmallPacketQueue.Seconds()
 }

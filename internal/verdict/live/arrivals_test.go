@@ -19,8 +19,8 @@ func TestArrivals(t *testing.T) {
 			received := int64(at.Seconds() * 1.25e6)
 			s.Samples = append(s.Samples, transfer.Sample{At: at, Have: transfer.HaveMinRTT | transfer.HaveRTT |
 				transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram | transfer.HaveQueue |
-				transfer.HaveOutOfOrder, MinRTT: rtt, RTT: loaded, Received: received, ReceiveWnd: 6 << 20, Program: received,
-				Blocked: at, OutOfOrder: int64(float64(received) / 1448 * disordered)})
+				transfer.HaveRcvOOOPack, MinRTT: rtt, RTT: loaded, Received: received, ReceiveWnd: 6 << 20, Program: received,
+				Blocked: at, RcvOOOPack: int64(float64(received) / 1448 * disordered)})
 			s.Last, s.Bytes = at, received
 		}
 		r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Down, Time: 5 * time.Second},
@@ -32,12 +32,12 @@ func TestArrivals(t *testing.T) {
 		return r
 	}
 	echoed := func(r *transfer.Result, loaded time.Duration) *transfer.Result {
-		r.Latency = &transfer.Latency{Method: transfer.ByEcho, Idle: []time.Duration{rtt, rtt},
+		r.Latency = &transfer.Latency{Method: transfer.EchoMethod, Idle: []time.Duration{rtt, rtt},
 			Loaded: []time.Duration{loaded}}
 		return r
 	}
 	late := func(r *transfer.Result, share float64) *transfer.Result {
-		r.Far.CPU = &transfer.CPU{ThreadRunDelay: share}
+		r.Far.CPU = &transfer.CPU{RunqueueWait: share}
 		return r
 	}
 	scattered := func(r *transfer.Result, share float64) *transfer.Result {
@@ -64,7 +64,7 @@ func TestArrivals(t *testing.T) {
 	overshot := func(r *transfer.Result) *transfer.Result {
 		for i := range r.Near.Streams[0].Samples {
 			s := &r.Near.Streams[0].Samples[i]
-			s.OutOfOrder = min(int64(s.At/(5*time.Millisecond)), 100)
+			s.RcvOOOPack = min(int64(s.At/(5*time.Millisecond)), 100)
 		}
 		return r
 	}

@@ -15,6 +15,10 @@ func (a *analysis) conclude() verdict.Verdict {
 	switch v.Limiter {
 	case verdict.ReceiverWindow:
 		v.Subtype = a.connections[0].windowSubtype()
+	case verdict.NagleDelayedAck:
+		if awaitsAckTimer.IsTrue(a.whole()) {
+			v.Subtype = verdict.AckTimer
+		}
 	case a.network.name:
 		v.Subtype = a.network.subtype
 	}
@@ -31,8 +35,8 @@ func (a *analysis) conclude() verdict.Verdict {
 	case a.mainQuestion() != "":
 		v.Candidates = a.candidates(a.mainQuestion())
 	default:
-		v.Candidates = slices.Clone(possible)
-		if a.network.code == verdict.WhileStarved {
+		v.Candidates = slices.Clone(unobservedCandidates)
+		if a.network.code == verdict.LossWithoutCPU {
 			v.Candidates = append(v.Candidates, verdict.CPU)
 		}
 	}

@@ -22,7 +22,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 		level = verdict.Lower(level)
 	}
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
-		level = verdict.Lower(level) // a kernel that does not tell the peer's window cannot rule it out
+		level = verdict.Lower(level) // a kernel that does not report the peer's window cannot rule it out
 	}
 	if v.Limiter == verdict.Bottleneck && a.isWindowNear() {
 		level = verdict.Lower(level)
@@ -66,7 +66,7 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 	f := facts{a, a.connections[0], nil}
 	for i := range highRules {
 		if r := &highRules[i]; r.limiter == n {
-			return verdict.When(r.when.Holds(f), verdict.High)
+			return verdict.LowerUnless(r.when.IsTrue(f), verdict.High)
 		}
 	}
 	return verdict.Medium
@@ -85,6 +85,6 @@ func (a *analysis) isWindowNear() bool {
 func (a *analysis) windowAloneExplains(window func(*connection, *round) int64) bool {
 	each := a.path.meanRate / float64(len(a.connections))
 	size := a.median(window)
-	queue := hasStandingQueue.Holds(a.whole()) && a.path.rateAtBaseRTT(size) > threshold.WindowLimits*each
+	queue := hasStandingQueue.IsTrue(a.whole()) && a.path.rateAtBaseRTT(size) > threshold.WindowLimits*each
 	return !queue && a.path.rateAtMeanRTT(size) <= threshold.WindowClearlyLimits*each
 }

@@ -18,14 +18,14 @@ type connection struct {
 	mss              int64
 	isWatched        bool // its program is another one
 	lossBefore       bool // it had retransmitted before it was watched
-	hasAnswers       bool // the peer sends often enough for the program to wait for its answers
+	hasResponses     bool // the peer sends often enough for the program to wait for its answers
 	samples          []transfer.Sample
 	rounds           []round
 	delivered        []float64 // payload that had arrived at the receiver, sample by sample
 	startedAt        time.Duration
 	bufferEmptyRatio float64 // share of the time in which its writer waited with nothing unsent
 	runningRatio     float64 // share of the time in which its writer waited for nothing
-	runDelayRatio    float64 // share of the time in which its writer had no core, with nothing unsent
+	runqueueRatio    float64 // share of the time in which its writer had no core, with nothing unsent
 	windowFullRatio  float64 // share of the time in which the receive window held it back
 	unsentRatio      float64 // share of the time in which data waited though every window had room
 }
@@ -43,12 +43,10 @@ type round struct {
 
 func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection {
 	s := &r.Sender().Streams[i]
-	c := &connection{sender: s, receiver: partner(r.Receiver(), r.Sender(), i), mss: 1448, spec: &r.Spec.Near}
+	c := &connection{sender: s, receiver: partner(r.Receiver(), r.Sender(), i), mss: s.Handshake.SegmentSize(),
+		spec: &r.Spec.Near}
 	if r.Spec.Direction == transfer.Down {
 		c.spec = &r.Spec.Far
-	}
-	if s.Handshake != nil && s.Handshake.MSS > 0 {
-		c.mss = int64(s.Handshake.MSS)
 	}
 	before, samples := during(s)
 	c.samples = samples
@@ -64,18 +62,18 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.bufferEmptyTime(r)
 		ran += max(c.writerRan(r), 0)
-		starved += c.clockWhile(r, c.sendQueueEmpty, runDelayClock)
+		starved += c.clockWhile(r, c.sendQueueEmpty, runqueueClock)
 		held += c.windowLimited(r)
 		unsent += scale(r.length, c.unsentShare(r))
 		total += r.length
 	}
-	c.runDelayRatio = ratio(starved, total)
+	c.runqueueRatio = ratio(starved, total)
 	c.windowFullRatio = ratio(held, total)
 	c.bufferEmptyRatio = ratio(dry, total)
 	c.runningRatio = ratio(ran, total)
 	c.unsentRatio = ratio(unsent, total)
 	c.startedAt = c.slowStartEnd(minRTT)
-	c.hasAnswers = c.answersOften(minRTT)
+	c.hasResponses = c.respondsOften(minRTT)
 	if c.receiver != nil {
 		c.alignReader(s.First - c.receiver.First)
 	}
@@ -111,7 +109,7 @@ func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample)
 	for i := range s.Samples {
 		sample := &s.Samples[i]
 		switch {
-		case s.First < 0 || sample.At < 0 || sample.At > threshold.LongestTime:
+		case s.First < 0 || sample.At < 0 || sample.At > threshold.MaxTime:
 		case sample.At <= s.First:
 			before = *sample
 			before.At = s.First

@@ -26,7 +26,7 @@ func TestFullWindowBehindAQueue(t *testing.T) {
 	behind := func(empty time.Duration, level func(i int) float64, bursts bool) *transfer.Result {
 		return steady(bps, 200*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
-			s.ReceiveLimited, s.MinRTT = s.At*97/100, empty
+			s.RwndLimited, s.MinRTT = s.At*97/100, empty
 			if bursts {
 				s.Acked, s.DeliveryBps = inBursts(bps, i), 2*bps
 				s.Sent, s.Program, r.Received = s.Acked, s.Acked, s.Acked
@@ -82,7 +82,7 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 	} {
 		r := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, r.ReceiveWnd, s.Cwnd = s.InFlight, s.InFlight, 3*s.InFlight
-			s.ReceiveLimited, s.MinRTT, s.PacingBps = s.At, 200*ms, 20e6
+			s.RwndLimited, s.MinRTT, s.PacingBps = s.At, 200*ms, 20e6
 		})
 		r.Near.Streams[0].Congestion = c.congestion
 		for len(r.Near.Streams) < c.streams {
@@ -94,14 +94,14 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 			t.Errorf("%s: %s, %s; want %s, %s: %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Evidence)
 		}
 		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
-			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowHoldsPath) {
+			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowEqualsBDP) {
 			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
 		}
 	}
 	full := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
-		s.NotSent, s.Queued, s.Cwnd, s.SendLimited, s.MinRTT = 0, s.InFlight, 2*s.InFlight, s.At/4, 200*ms
+		s.NotSent, s.Queued, s.Cwnd, s.SndbufLimited, s.MinRTT = 0, s.InFlight, 2*s.InFlight, s.At/4, 200*ms
 	})
-	if v := Judge(full); v.Limiter != verdict.Unknown || v.Evidence[0].Code != verdict.SendBufferHoldsPath ||
+	if v := Judge(full); v.Limiter != verdict.Unknown || v.Evidence[0].Code != verdict.SendBufferEqualsBDP ||
 		!slices.Equal(v.Candidates, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}) {
 		t.Errorf("a send buffer: %s, %v, %v", v.Limiter, v.Candidates, v.Evidence)
 	}
@@ -121,7 +121,7 @@ func TestWindowOfTheBDPBehindAQueue(t *testing.T) {
 		{"more", 100 * ms, 130 * ms, verdict.Bottleneck},
 	} {
 		r := steady(20e6, 114*ms, func(i int, s, r *transfer.Sample) {
-			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = s.InFlight, s.InFlight, 3*s.InFlight, s.At
+			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.RwndLimited = s.InFlight, s.InFlight, 3*s.InFlight, s.At
 			s.RTT, s.MinRTT = c.trip, c.empty
 		})
 		if v := Judge(r); v.Limiter != c.limiter {
@@ -192,13 +192,13 @@ func TestGapsBetweenFewSegments(t *testing.T) {
 		"receiver-window_no-window-scaling_413-Mbits-x-4.97-ms":                   false, // samples too far apart
 	} {
 		r := recorded(t, "testdata/"+name+".json.gz")
-		least := r.Sender().LeastRTT()
+		least := r.Sender().MinRTT()
 		a := &analysis{}
 		for i := range r.Sender().Streams {
 			a.connections = append(a.connections, newConnection(r, i, least))
 		}
 		a.path = newPath(least, a.connections)
-		if a.path.evenness != 0 || hasIdleGaps.Holds(a.whole()) != gaps {
+		if a.path.evenness != 0 || hasIdleGaps.IsTrue(a.whole()) != gaps {
 			t.Errorf("%s: want gaps %t, evenness %.2f, by few segments %.2f", name, gaps, a.path.evenness,
 				a.path.evennessShortWindows)
 		}

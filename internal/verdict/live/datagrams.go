@@ -55,7 +55,8 @@ var datagramRules = []decision[*datagramFacts]{
 		verdict.Application, verdict.High, nil, verdict.DatagramsAsAsked},
 	{"sender-busy", datagramSender.AtLeast("DatagramBusy", threshold.DatagramBusy),
 		verdict.CPU, verdict.Medium, nil, verdict.DatagramsSenderSlow},
-	{"held-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil, verdict.DatagramsHeldLocally},
+	{"held-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil,
+		verdict.DatagramsQueuedLocally},
 }
 
 // JudgeDatagrams says what kept a UDP transfer from carrying more. UDP has no window and no recovery: the sender's rate

@@ -32,7 +32,7 @@ func TestDatagramsAreJudged(t *testing.T) {
 			verdict.DatagramsReceiverBusy},
 		{"a sender that cannot follow", 0, 1000, 0, queue(0), full, nil, verdict.CPU, verdict.DatagramsSenderSlow},
 		{"a device that takes no more", 20e6, 1000, 0, queue(0), nil, nil, verdict.LocalQueue,
-			verdict.DatagramsHeldLocally},
+			verdict.DatagramsQueuedLocally},
 		{"nothing sent", 10e6, 0, 0, nil, nil, nil, verdict.Unknown, verdict.NoDatagrams},
 	} {
 		v := JudgeDatagrams(&transfer.DatagramResult{Spec: transfer.DatagramSpec{Direction: transfer.Up, Bps: c.asked,

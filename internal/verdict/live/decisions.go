@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
 
-// decision is a rule that names the limiter by the facts F alone. In a list the first one that holds decides.
+// decision is a rule that names the limiter by the facts F alone. In a list the first one that applies decides.
 type decision[F any] struct {
 	name       string
 	when       rule.Condition[F]
@@ -19,7 +19,7 @@ type decision[F any] struct {
 
 // decide returns the first rule of a list that holds. The last one always does.
 func decide[F any](rules []decision[F], facts F) *decision[F] {
-	return &rules[slices.IndexFunc(rules, func(d decision[F]) bool { return d.when.Holds(facts) })]
+	return &rules[slices.IndexFunc(rules, func(d decision[F]) bool { return d.when.IsTrue(facts) })]
 }
 
 // listDecisions describes a list.

@@ -23,7 +23,7 @@ func rates(all []*connection, from, to, span time.Duration) (rates []float64) {
 // bestLasting returns the best rate that two spans in a row reached, the best twentieth left out: after a host or a
 // device stopped for a moment, what it held back arrives at once.
 func bestLasting(rates []float64) float64 {
-	pairs := inPairs(rates)
+	pairs := lowerOfPairs(rates)
 	if len(pairs) == 0 {
 		return 0
 	}
@@ -31,8 +31,8 @@ func bestLasting(rates []float64) float64 {
 	return pairs[int(float64(len(pairs)-1)*(1-threshold.BestLeftOut))]
 }
 
-// inPairs are the smaller ones of every two rates in a row.
-func inPairs(rates []float64) (pairs []float64) {
+// lowerOfPairs are the smaller ones of every two rates in a row.
+func lowerOfPairs(rates []float64) (pairs []float64) {
 	for i := 1; i < len(rates); i++ {
 		pairs = append(pairs, min(rates[i-1], rates[i]))
 	}

@@ -15,9 +15,9 @@ var disturbances = []struct {
 	code verdict.Code
 	of   func(verdict.Verdict, *transfer.Result) (values verdict.Values, steps int)
 }{
-	{verdict.HostWasLate, hostWasLate},
-	{verdict.MemoryShort, memoryShort},
-	{verdict.TestsBeside, testsBeside},
+	{verdict.RunqueueWaited, runqueueWaited},
+	{verdict.MemoryPressure, memoryPressure},
+	{verdict.ConcurrentTests, concurrentTests},
 	{verdict.ClockTrouble, clockTrouble},
 }
 
@@ -55,16 +55,16 @@ func eachEnd(r *transfer.Result, f func(name string, e *transfer.End)) {
 	}
 }
 
-// hostWasLate says that a data thread at either end was ready without a core for so long
+// runqueueWaited says that a data thread at either end was ready without a core for so long
 // that what was measured is partly the host's: one step, or two where that was most of the time.
-func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
+func runqueueWaited(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if e.CPU != nil {
-			values[name+"_starved_ratio"] = e.CPU.ThreadRunDelay
+			values[name+"_starved_ratio"] = e.CPU.RunqueueWait
 		}
 	})
-	switch starved := starvedMost(r); {
+	switch starved := maxRunqueueWait(r); {
 	case starved < threshold.RunDelay || v.Limiter == verdict.CPU:
 		return nil, 0
 	case starved < threshold.StarvedHost:
@@ -73,12 +73,12 @@ func hostWasLate(v verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	return values, 2
 }
 
-// starvedMost is the largest share of the time that a data thread of either end was ready
+// maxRunqueueWait is the largest share of the time that a data thread of either end was ready
 // without a core.
-func starvedMost(r *transfer.Result) (most float64) {
+func maxRunqueueWait(r *transfer.Result) (most float64) {
 	eachEnd(r, func(_ string, e *transfer.End) {
 		if e.CPU != nil {
-			most = max(most, e.CPU.ThreadRunDelay)
+			most = max(most, e.CPU.RunqueueWait)
 		}
 	})
 	return most
@@ -88,7 +88,7 @@ func starvedMost(r *transfer.Result) (most float64) {
 // host's doing: acknowledgements wait there until timers fire. It returns false if as much is lost while both ends
 // have a core.
 func (a *analysis) isStarved() bool {
-	if starvedMost(a.result) < threshold.StarvedHost {
+	if maxRunqueueWait(a.result) < threshold.StarvedHost {
 		return false
 	}
 	var rounds int
@@ -96,7 +96,7 @@ func (a *analysis) isStarved() bool {
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			r := &c.rounds[i]
-			delay := max(r.advance(runDelayClock), c.readerSpent(r, runDelayClock))
+			delay := max(r.advance(runqueueClock), c.readerSpent(r, runqueueClock))
 			if r.start.At < c.startedAt || ratio(delay, r.length) >= threshold.RunDelay {
 				continue
 			}
@@ -108,9 +108,9 @@ func (a *analysis) isStarved() bool {
 	return rounds < threshold.FewRounds || resent <= threshold.Losing*arrived
 }
 
-// memoryShort tells of the kernels' shortage of memory at either end: such a kernel closes
+// memoryPressure tells of the kernels' shortage of memory at either end: such a kernel closes
 // windows and drops what came, as a slow reader, a small window or a lossy path would.
-func memoryShort(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
+func memoryPressure(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
 		if m := e.MemoryPressure; m != nil {
@@ -123,16 +123,16 @@ func memoryShort(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	return values, 1
 }
 
-// testsBeside tells of other tests that an end carried out meanwhile: they took a part of
+// concurrentTests tells of other tests that an end carried out meanwhile: they took a part of
 // the path, of a queue or of the host. For a moment of the time they hardly matter.
-func testsBeside(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
+func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	length := 0.0
 	if received, ok := r.Received(); ok {
 		length = received.Duration().Seconds()
 	}
 	eachEnd(r, func(_ string, e *transfer.End) {
-		if b := e.Beside; b != nil && b.Time.Seconds() >= values["beside_s"] {
+		if b := e.ConcurrentTests; b != nil && b.Time.Seconds() >= values["beside_s"] {
 			values["tests"] = float64(b.Tests)
 			values["beside_s"] = b.Time.Seconds()
 		}

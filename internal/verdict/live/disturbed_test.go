@@ -22,11 +22,11 @@ func TestDisturbancesMakeLessSure(t *testing.T) {
 	}{
 		{"nothing", func(*transfer.Result) {}, verdict.High, "", "", 0},
 		{"another test for half of the time", func(r *transfer.Result) {
-			r.Far.Beside = &transfer.Beside{Tests: 2, Time: 5 * time.Second}
-		}, verdict.Medium, verdict.TestsBeside, "tests", 2},
+			r.Far.ConcurrentTests = &transfer.ConcurrentTests{Tests: 2, Time: 5 * time.Second}
+		}, verdict.Medium, verdict.ConcurrentTests, "tests", 2},
 		{"another test for a moment", func(r *transfer.Result) {
-			r.Far.Beside = &transfer.Beside{Tests: 1, Time: 200 * ms}
-		}, verdict.High, verdict.TestsBeside, "beside_s", 0.2},
+			r.Far.ConcurrentTests = &transfer.ConcurrentTests{Tests: 1, Time: 200 * ms}
+		}, verdict.High, verdict.ConcurrentTests, "beside_s", 0.2},
 		{"the receiver's clock was set back", func(r *transfer.Result) { r.Far.ClockStep = -2 * time.Second },
 			verdict.Medium, verdict.ClockTrouble, "receiver_step_s", -2},
 		{"a clock that was set by next to nothing", func(r *transfer.Result) { r.Near.ClockStep = 5 * ms }, verdict.High, "",
@@ -56,7 +56,7 @@ func TestDisturbancesAtTheReceiverAlone(t *testing.T) {
 		r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = 100000, 2000, s.At*9/10, 0
 	})
 	r.Near = nil
-	r.Far.Beside = &transfer.Beside{Tests: 1, Time: 9 * time.Second}
+	r.Far.ConcurrentTests = &transfer.ConcurrentTests{Tests: 1, Time: 9 * time.Second}
 	v := Judge(r)
 	if v.Limiter != verdict.ReceiverApplication || v.Confidence != verdict.Medium {
 		t.Errorf("%s, %s: %v", v.Limiter, v.Confidence, v.Evidence)
@@ -75,9 +75,9 @@ func TestLossOfAStarvedHost(t *testing.T) {
 			saw := int64(math.Abs(math.Sin(float64(i)/25)) * 2e6)
 			s.Acked, s.Sent, s.DeliveryBps = s.Acked+saw, s.Sent+saw, 20e6
 			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
-			s.RunDelay = time.Duration(delay) * 45 * ms
+			s.RunqueueWait = time.Duration(delay) * 45 * ms
 		})
-		r.Near.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: float64(delay) * 0.0045}
+		r.Near.CPU = &transfer.CPU{Wall: 10 * time.Second, RunqueueWait: float64(delay) * 0.0045}
 		return r
 	}
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestLossOfAStarvedHost(t *testing.T) {
 				v.Evidence)
 		}
 		if c.limiter == verdict.Unknown && (!slices.Contains(v.Candidates, verdict.Congestion) ||
-			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.WhileStarved) {
+			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.LossWithoutCPU) {
 			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
 		}
 	}

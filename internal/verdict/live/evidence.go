@@ -56,9 +56,15 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 	case verdict.SlowStart:
 		took["round_trips"] = float64(a.total) / float64(len(a.connections)) / float64(max(a.path.minRTT, 1))
 		took["rtt_s"] = a.path.minRTT.Seconds()
-		return verdict.StillSlowStart, took
+		return verdict.StillInSlowStart, took
 	case verdict.NagleDelayedAck:
-		return verdict.HeldByNagle, took
+		if awaitsAckTimer.IsTrue(a.whole()) {
+			took["window_bytes"] = float64(a.median((*connection).window))
+			took["rtt_s"] = a.path.meanRTT.Seconds()
+			took["rtt_base_s"] = a.path.minRTT.Seconds()
+			return verdict.WindowAwaitsAckTimer, took
+		}
+		return verdict.NagleHeldSegment, took
 	case verdict.MTUBlackHole:
 		return verdict.TimeoutsOnly, took
 	case verdict.Pacing:
@@ -127,23 +133,23 @@ func (a *analysis) readerEvidence(took verdict.Values) (verdict.Code, verdict.Va
 
 func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 	running := a.connections[0].runningRatio
-	runDelay := a.connections[0].runDelayRatio
+	runDelay := a.connections[0].runqueueRatio
 	if saturated(a.sender) || running >= threshold.SaturatedThread {
 		v := verdict.Values{"running_ratio": running}
 		if a.sender.CPU != nil {
 			v["busiest_thread_ratio"] = a.sender.CPU.BusiestThread
 		}
-		return verdict.SenderRuns, v
+		return verdict.SenderCPU, v
 	}
 	switch {
 	case runDelay >= threshold.RunDelay:
-		return verdict.SenderRunDelay, verdict.Values{"starved_ratio": runDelay}
+		return verdict.SenderRunqueueWait, verdict.Values{"starved_ratio": runDelay}
 	case a.receiver == nil || a.receiver.CPU == nil:
-		return verdict.ReceiverRunDelay, nil
+		return verdict.ReceiverRunqueueWait, nil
 	case !saturated(a.receiver):
-		return verdict.ReceiverRunDelay, verdict.Values{"starved_ratio": a.receiver.CPU.ThreadRunDelay}
+		return verdict.ReceiverRunqueueWait, verdict.Values{"starved_ratio": a.receiver.CPU.RunqueueWait}
 	}
-	return verdict.ReceiverRuns, verdict.Values{"busiest_thread_ratio": a.receiver.CPU.BusiestThread}
+	return verdict.ReceiverCPU, verdict.Values{"busiest_thread_ratio": a.receiver.CPU.BusiestThread}
 }
 
 // alsoFull names the windows that were full behind a full link and did not limit.

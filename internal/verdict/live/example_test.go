@@ -19,8 +19,8 @@ func ExampleJudge() {
 	for at := time.Duration(0); at <= 4*time.Second; at += rtt {
 		sender.Samples = append(sender.Samples, transfer.Sample{At: at, Have: have, RTT: rtt, MinRTT: rtt,
 			Cwnd: 4 * window, Ssthresh: 2 * window, SendWnd: window, InFlight: window, NotSent: 1 << 20, Busy: at,
-			ReceiveLimited: at,
-			Acked:          int64(at/rtt) * window})
+			RwndLimited: at,
+			Acked:       int64(at/rtt) * window})
 	}
 	sender.Last, sender.Bytes = 4*time.Second, 100*window
 	v := live.Judge(&transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Complete: true,

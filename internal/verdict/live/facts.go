@@ -16,8 +16,8 @@ type facts struct {
 	r *round
 }
 
-// answers keep what several rules ask of the transfer as a whole.
-type answers struct{ isFull, isFullInBatches, isContinuous, isClearlyFull rule.Answer }
+// cache keep what several rules ask of the transfer as a whole.
+type cache struct{ isFull, isFullInBatches, isContinuous, isClearlyFull rule.Result }
 
 type (
 	quantity  = rule.Quantity[facts]
@@ -63,7 +63,7 @@ var (
 	dsackRatio = quantity{Name: "dsackRatio", Unit: "ratio",
 		Means: "retransmitted segments that had arrived (DSACK), where reordering was seen",
 		Of:    func(f facts) float64 { return f.path.dsackRatio },
-		Uses:  uses(limit("Overtaken", threshold.Overtaken))}
+		Uses:  uses(limit("ReorderedSegments", threshold.ReorderedSegments))}
 	minRTT = quantity{Name: "minRTT", Unit: "time", Means: "least round trip of all connections",
 		Of: func(f facts) float64 { return ofTime(f.path.minRTT) }}
 	rttGrowth = quantity{Name: "rttGrowth", Unit: "time", Means: "mean round trip after slow start - minRTT",
@@ -80,13 +80,13 @@ var (
 		Means: "least link rate / lastingRateStarted, by serialisation delay; 0: not known",
 		Of:    func(f facts) float64 { return f.path.linkHeadroom },
 		Uses: uses(limit("SerialisationSeen", threshold.SerialisationSeen),
-			limit("SerialisationLeast", ofTime(threshold.SerialisationLeast)),
-			limit("WaitsLeast", threshold.WaitsLeast),
-			limit("SpareMost", threshold.SpareMost))}
+			limit("MinSerialisation", ofTime(threshold.MinSerialisation)),
+			limit("LeastWaits", threshold.LeastWaits),
+			limit("MaxHeadroom", threshold.MaxHeadroom))}
 	arrivalVariation = quantity{Name: "arrivalVariation", Unit: "ratio",
 		Means: "standard deviation of the bytes in half a round trip / bytes in a round trip; 0: not known",
 		Of:    func(f facts) float64 { return f.path.arrivalVariation },
-		Uses:  uses(limit("RippleSpan", threshold.RippleSpan))}
+		Uses:  uses(limit("VariationSpan", threshold.VariationSpan))}
 	gapEvenness = quantity{Name: "gapEvenness", Unit: "ratio",
 		Means: "evenness, or the same by stretches of few segments",
 		Of: func(f facts) float64 {
@@ -134,7 +134,7 @@ var (
 		limit("FewRounds", threshold.FewRounds))
 	queueDrained = rule.Fact("queueDrained", "the queue was often empty, and the rate then lower",
 		func(f facts) bool { return f.path.queueDrained },
-		limit("Ebbed", threshold.Ebbed),
+		limit("QueueDrained", threshold.QueueDrained),
 		limit("ClearlyUneven", threshold.ClearlyUneven))
 	evennessByDeliveryRate = rule.Fact("evennessByDeliveryRate", "evenness comes from the kernel's delivery rates",
 		func(f facts) bool { return f.path.evennessByDeliveryRate })
@@ -146,13 +146,13 @@ var (
 	isCongestion = rule.Fact("isCongestion", "the rules before found congestion",
 		func(f facts) bool { return f.network.name == verdict.Congestion })
 
-	hasStandingQueue = rule.Define("hasStandingQueue", "a queue stands in the path between bursts",
+	hasStandingQueue = rule.Define("hasStandingQueue", "a queue is in the path between bursts",
 		queueRatio.AtLeast("StandingQueue", threshold.StandingQueue))
 	isUneven = rule.Define("isUneven", "data arrives in bursts with idle time in between",
 		rule.All(evenness.Positive(), evenness.Below("EvenRate", threshold.EvenRate)))
 	// A queue longer than the sender's own bursts make it, without loss, leaves only the link to be unsteady.
 	isFull = rule.Once(rule.Define("isFull", "a link is full: it has a standing queue and a steady rate",
-		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained),
+		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained), rule.Not(windowAckedAtOnce),
 			rule.Not(rule.All(isUneven, queueRatio.Below("BeyondBursts", threshold.BeyondBursts))),
 			rule.Any(utilization.AtLeast("FlatRate", threshold.FlatRate),
 				rule.All(queueRatio.AtLeast("BeyondBursts", threshold.BeyondBursts),
@@ -162,13 +162,13 @@ var (
 				rule.All(rule.Not(evenness.AtLeast("EvenRate", threshold.EvenRate)),
 					queueRatio.AtLeast("LongQueue", threshold.LongQueue), utilization.AtLeast("Unsteady", threshold.Unsteady),
 					retransmitRatio.AtMost("Losing", threshold.Losing))))),
-		func(f facts) *rule.Answer { return &f.answers.isFull })
+		func(f facts) *rule.Result { return &f.cache.isFull })
 	// Wi-Fi and DOCSIS release packets in batches. Windows that go out in bursts look alike.
 	isFullInBatches = rule.Once(rule.Define("isFullInBatches", "only unevenness speaks against a full link",
 		rule.All(rule.Not(isFull), isUneven, utilization.AtLeast("FlatRate", threshold.FlatRate),
 			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),
 			queueRatio.Above("QueueOfWindow", threshold.QueueOfWindow))),
-		func(f facts) *rule.Answer { return &f.answers.isFullInBatches })
+		func(f facts) *rule.Result { return &f.cache.isFullInBatches })
 	startsWithBurst = rule.Define("startsWithBurst", "the transfer began well above all later rates",
 		peakRate.Above("FirstBurst", threshold.FirstBurst, lastingRateStarted))
 	queueForms = rule.Define("queueForms", "round trips grew by the queue that precedes loss",
@@ -194,13 +194,13 @@ var (
 	hasIdleGaps = rule.Define("hasIdleGaps", "data arrives with gaps that a larger window would fill",
 		rule.Any(rule.All(rule.Not(evennessByDeliveryRate),
 			rule.Any(rule.All(gapEvenness.Positive(), gapEvenness.Below("ClearlyUneven", threshold.ClearlyUneven)),
-				arrivalVariation.AtLeast("RippleOfGaps", threshold.RippleOfGaps))),
+				arrivalVariation.AtLeast("VariationOfGaps", threshold.VariationOfGaps))),
 			linkHeadroom.AtLeast("LinkClearlyFree", threshold.LinkClearlyFree)))
 	isContinuous = rule.Once(rule.Define("isContinuous", "data arrives without gaps",
 		rule.All(rule.Not(evennessByDeliveryRate), rule.Not(linkHeadroom.AtLeast("LinkFree", threshold.LinkFree)),
 			rule.Any(rule.All(evenness.Positive(), rule.Not(pacesToDelivery), evenness.AtLeast("FlatRate", threshold.FlatRate)),
 				rule.All(rule.Any(rule.Not(evenness.Positive()), pacesToDelivery), linkHeadroom.Positive(),
-					rule.Not(hasIdleGaps))))), func(f facts) *rule.Answer { return &f.answers.isContinuous })
+					rule.Not(hasIdleGaps))))), func(f facts) *rule.Result { return &f.cache.isContinuous })
 )
 
 // whole returns the facts of the transfer as a whole.

@@ -13,9 +13,9 @@ import (
 func (a *analysis) figures() verdict.Figures {
 	n := len(a.connections)
 	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,
-		RTTLeastS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.meanRTT.Seconds(),
+		MinRTTS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.meanRTT.Seconds(),
 		WindowBytes: float64(a.median((*connection).window)), WindowRateBps: a.windowRate(),
-		SlowStarts: 1, Queue: isFull.Holds(a.whole())}
+		SlowStarts: 1, Queue: isFull.IsTrue(a.whole())}
 	idle := time.Duration(0)
 	known := true
 	for _, c := range a.connections {

@@ -27,7 +27,7 @@ func TestNoFalseAlarms(t *testing.T) {
 				if alone {
 					r.Near, r.Far = seen(r.Sender(), r.Near), seen(r.Sender(), r.Far)
 				}
-				v, figures := analyse(r, leastRTT(r.Sender()), how{})
+				v, figures := analyse(r, minRTTOf(r.Sender()), scope{})
 				if v.Limiter != verdict.Name(truth) {
 					continue
 				}
@@ -73,7 +73,7 @@ func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 		idle, lost := r.Float64()*float64(r.IntN(2)), r.Float64()*0.02*float64(r.IntN(2))
 		result := steady(1e6+r.Float64()*1e8, rtt, func(i int, s, _ *transfer.Sample) {
 			s.MinRTT, s.SendWnd = min, wnd
-			s.ReceiveLimited = scale(s.At, limited)
+			s.RwndLimited = scale(s.At, limited)
 			s.Busy = scale(s.At, 1-idle)
 			s.RetransmittedBytes = int64(lost * float64(s.Sent))
 			s.Retransmitted = s.RetransmittedBytes / 1448
@@ -85,8 +85,8 @@ func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 			continue
 		}
 		named := false
-		for _, least := range []time.Duration{leastRTT(result.Sender()), supportedRTT(result.Sender())} {
-			again, figures := analyse(result, least, how{})
+		for _, least := range []time.Duration{minRTTOf(result.Sender()), supportedRTT(result.Sender())} {
+			again, figures := analyse(result, least, scope{})
 			named = named || again.Limiter == v.Limiter && len(verdict.Check(again, figures)) == 0
 		}
 		if !named {

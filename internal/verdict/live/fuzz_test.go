@@ -10,7 +10,7 @@ import (
 
 // A far end's samples come over the network: whatever they say, the shares sum to 1.
 func FuzzJudge(f *testing.F) {
-	result := steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.ReceiveLimited = s.At / 2 })
+	result := steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.RwndLimited = s.At / 2 })
 	result.Near.Streams[0].Samples = result.Near.Streams[0].Samples[:5]
 	result.Far.Streams[0].Samples = result.Far.Streams[0].Samples[:5]
 	seed, err := json.Marshal(result)

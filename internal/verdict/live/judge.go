@@ -1,5 +1,15 @@
-// Package live judges what was sampled at the ends of a transfer while it ran: by the
-// sender, by the receiver alone, or by both.
+// Package live judges a transfer by the samples of its sender, its receiver, or both.
+//
+// Flow of a judgement; the rules are lists in *_rules.go:
+//
+//  1. judge chooses the vantage: judgeSender, or judgeReceiver and judgeArrivals where the sender was not sampled.
+//  2. newConnection (connection.go) cuts each connection into rounds and differences the counters over them.
+//  3. newPath (path.go) measures RTTs, rates, losses and evenness of all connections together.
+//  4. judgeNetwork (network_rules.go) names the limiter of time that neither end explains.
+//  5. attribute (time_rules.go) gives each round's time to limiters, rule by rule; remainder gives the rest.
+//  6. conclude makes the verdict of the shares, with evidence.go and confidence.go.
+//  7. verdict.Check compares the verdict with its own figures; judgeSender tries again with another least RTT.
+//  8. lowerConfidence (disturbed.go) adds disturbances of the measurement.
 package live
 
 import (
@@ -11,48 +21,43 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Judge says what limited a measured transfer. It needs the samples of at least one
-// end; what the missing end alone could tell stays unknown, with the candidates.
+// Judge returns what limited a measured transfer. It needs the samples of at least one end; limiters that only the
+// missing end could show remain candidates.
 //
-// Time is given away in three steps. The sender's own clocks say when it had nothing to
-// send, when the peer's window and when its own buffer held it back; a window that was
-// full although the path could carry no more does not count. What remains is the
-// network's, and is judged over the whole transfer: a full link, loss, a local queue.
-//
-// What disturbed the measurement at either end makes the verdict less sure, and is told.
-func Judge(r *transfer.Result) verdict.Verdict { return lowerConfidence(judge(r, how{}), r) }
+// Disturbances at either end lower the confidence and appear in the evidence.
+func Judge(r *transfer.Result) verdict.Verdict { return lowerConfidence(judge(r, scope{}), r) }
 
-// JudgeSteady says what limited a transfer after slow start, which is what its steady goodput
-// counts. Where slow start is not seen to end it says what Judge says.
+// JudgeSteady returns what limited a transfer after slow start, the time of its steady goodput. If slow start does not
+// end, it returns the verdict of Judge.
 func JudgeSteady(r *transfer.Result) verdict.Verdict {
 	_, settled := r.Startup()
-	return lowerConfidence(judge(r, how{afterSlowStart: settled}), r)
+	return lowerConfidence(judge(r, scope{afterSlowStart: settled}), r)
 }
 
-// how says what of a transfer is judged, and from where.
-type how struct {
+// scope is the part of a transfer that is judged, and the vantage.
+type scope struct {
 	afterSlowStart bool // after slow start
 	isWatched      bool // one watched connection: its program is not ours, and samples are rare
 	lossBefore     bool // it had sent something again before it was watched
 }
 
-func judge(r *transfer.Result, as how) verdict.Verdict {
+func judge(r *transfer.Result, as scope) verdict.Verdict {
 	switch {
-	case sampled(r.Sender()) && leastRTT(r.Sender()) > 0:
+	case isSampled(r.Sender()) && minRTTOf(r.Sender()) > 0:
 		return judgeSender(r, as)
-	case sampled(r.Receiver()):
+	case isSampled(r.Receiver()):
 		return judgeArrivals(r, judgeReceiver(r))
-	case sampled(r.Sender()):
-		return verdict.Unseen(verdict.Evidence{Code: verdict.NoRoundTrips}, possible...)
+	case isSampled(r.Sender()):
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.NoRoundTrips}, unobservedCandidates...)
 	}
-	return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
+	return verdict.Unobserved(verdict.Evidence{Code: verdict.NotSampled}, unobservedCandidates...)
 }
 
-// possible are the limiters that remain where nothing was seen of any.
-var possible = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow, verdict.Congestion,
-	verdict.Bottleneck}
+// unobservedCandidates are the candidates of a transfer without samples.
+var unobservedCandidates = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
+	verdict.Congestion, verdict.Bottleneck}
 
-func sampled(e *transfer.End) bool {
+func isSampled(e *transfer.End) bool {
 	if e == nil {
 		return false
 	}
@@ -73,7 +78,7 @@ type analysis struct {
 	connections   []*connection
 	path          *path
 	measured      networkFacts
-	answers       answers
+	cache         cache
 	network       finding // what limits while the network decides
 	time          map[verdict.Name]time.Duration
 	total         time.Duration
@@ -82,11 +87,10 @@ type analysis struct {
 	equalTime     time.Duration                  // in which send buffer and receive window held back alike
 }
 
-// judgeSender judges by the least round trip that was seen, and where the verdict does not
-// agree with its own figures, once more by one that several samples support: what a kernel
-// holds for the least may be one packet's luck.
-func judgeSender(r *transfer.Result, as how) verdict.Verdict {
-	least := leastRTT(r.Sender())
+// judgeSender judges with the kernel's min RTT. If the figures contradict the verdict, it judges again with a least RTT
+// that several samples support: the min RTT may be an outlier.
+func judgeSender(r *transfer.Result, as scope) verdict.Verdict {
+	least := minRTTOf(r.Sender())
 	v, figures := analyse(r, least, as)
 	wrong := verdict.Check(v, figures)
 	if len(wrong) == 0 {
@@ -95,14 +99,14 @@ func judgeSender(r *transfer.Result, as how) verdict.Verdict {
 	if supported := supportedRTT(r.Sender()); supported > least {
 		again, figures := analyse(r, supported, as)
 		if len(verdict.Check(again, figures)) == 0 {
-			return verdict.Again(again, wrong[0])
+			return verdict.Rejudged(again, wrong[0])
 		}
 	}
-	return verdict.Doubted(v, wrong[0])
+	return verdict.Contradicted(v, wrong[0])
 }
 
 // newAnalysis judges the network of a transfer that was sampled at its sender.
-func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
+func newAnalysis(r *transfer.Result, minRTT time.Duration, as scope) *analysis {
 	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
 		unknownTime: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
@@ -121,7 +125,7 @@ func newAnalysis(r *transfer.Result, minRTT time.Duration, as how) *analysis {
 	return a
 }
 
-func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict, verdict.Figures) {
+func analyse(r *transfer.Result, minRTT time.Duration, as scope) (verdict.Verdict, verdict.Figures) {
 	a := newAnalysis(r, minRTT, as)
 	for _, c := range a.connections {
 		for i := range c.rounds {
@@ -136,7 +140,7 @@ func analyse(r *transfer.Result, minRTT time.Duration, as how) (verdict.Verdict,
 	return a.conclude(), a.figures()
 }
 
-// attribute gives a round's time to limiters, by the rules in their order.
+// attribute gives a round's time to limiters, rule by rule.
 func (a *analysis) attribute(c *connection, r *round) {
 	f := facts{a, c, r}
 	left := r.length
@@ -145,7 +149,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 		if left <= 0 {
 			break
 		}
-		if !rule.when.Holds(f) {
+		if !rule.when.IsTrue(f) {
 			continue
 		}
 		taken := min(max(rule.claims.of(f), 0), left)
@@ -169,7 +173,7 @@ func (a *analysis) attribute(c *connection, r *round) {
 
 // remainder returns the limiter of the time in a round that no rule claimed.
 func (a *analysis) remainder(f facts) verdict.Name {
-	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.Holds(f) })
+	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.IsTrue(f) })
 	return cmp.Or(remainderRules[i].limiter, a.network.name)
 }
 

@@ -52,21 +52,21 @@ func TestJudge(t *testing.T) {
 		confidence verdict.Confidence
 	}{
 		{"a full window of 64 KiB at 40 ms", shaped(13.1e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = 65535, 65535, 130000, s.At*97/100
+			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.RwndLimited = 65535, 65535, 130000, s.At*97/100
 		}, func(r *transfer.Result) { r.Near.Streams[0].Handshake.SendScale = -1 }), verdict.ReceiverWindow, verdict.Unscaled,
 			verdict.Medium},
 		{"the same window from SO_RCVBUF", shaped(13.1e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited = 65535, 65535, 130000, s.At
+			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.RwndLimited = 65535, 65535, 130000, s.At
 		}, func(r *transfer.Result) { r.Far.Streams[0].ReceiveBuffer.Requested = 65536 }), verdict.ReceiverWindow,
 			verdict.Fixed, verdict.Medium},
 		{"a full window behind a deep queue", shaped(20e6, 24*ms, func(i int, s, r *transfer.Sample) {
-			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.ReceiveLimited, s.MinRTT = 60000, 60000, 130000, s.At, 5*ms
+			s.SendWnd, r.ReceiveWnd, s.Cwnd, s.RwndLimited, s.MinRTT = 60000, 60000, 130000, s.At, 5*ms
 		}, none), verdict.Bottleneck, "", verdict.High},
 		{"a small send buffer that the kernel's clock hardly sees", steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
-			s.NotSent, s.Queued, s.Cwnd, s.SendLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
+			s.NotSent, s.Queued, s.Cwnd, s.SndbufLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
 		}), verdict.SendBuffer, "", verdict.Medium},
 		{"a reader that stops", steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.ReceiveLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, s.At*9/10, 0
+			s.RwndLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, s.At*9/10, 0
 		}), verdict.ReceiverApplication, "", verdict.High},
 		{"a writer that pauses", steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
 			s.NotSent, s.Busy, s.Paused, s.Blocked, s.Cwnd = 0, s.At/5, s.At*4/5, 0, 10*s.InFlight
@@ -150,7 +150,7 @@ func TestWithoutRoundTripsNothingIsKnown(t *testing.T) {
 func TestMemoryPressureMakesLessSure(t *testing.T) {
 	slow := func(sender, receiver *transfer.MemoryPressure) verdict.Verdict {
 		r := steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.ReceiveLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, s.At*9/10, 0
+			s.RwndLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, s.At*9/10, 0
 		})
 		r.Near.MemoryPressure, r.Far.MemoryPressure = sender, receiver
 		return Judge(r)
@@ -167,7 +167,7 @@ func TestMemoryPressureMakesLessSure(t *testing.T) {
 	} {
 		v := slow(c.sender, c.receiver)
 		last := v.Evidence[len(v.Evidence)-1]
-		if v.Confidence != verdict.Medium || last.Code != verdict.MemoryShort || last.Values[c.key] <= 0 {
+		if v.Confidence != verdict.Medium || last.Code != verdict.MemoryPressure || last.Values[c.key] <= 0 {
 			t.Errorf("%s: %s, %v", c.key, v.Confidence, last)
 		}
 	}
@@ -177,7 +177,7 @@ func TestMemoryPressureMakesLessSure(t *testing.T) {
 func TestABusyHostMakesLessSure(t *testing.T) {
 	full := func(starved float64) verdict.Verdict {
 		r := steady(20e6, 90*ms, func(i int, s, _ *transfer.Sample) { s.MinRTT = 40 * ms })
-		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: starved}
+		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, RunqueueWait: starved}
 		return Judge(r)
 	}
 	if v := full(0.02); v.Limiter != verdict.Bottleneck || v.Confidence != verdict.High {
@@ -186,7 +186,7 @@ func TestABusyHostMakesLessSure(t *testing.T) {
 	for starved, want := range map[float64]verdict.Confidence{0.3: verdict.Medium, 0.6: verdict.Low} {
 		v := full(starved)
 		if v.Limiter != verdict.Bottleneck || v.Confidence != want ||
-			v.Evidence[len(v.Evidence)-1].Code != verdict.HostWasLate {
+			v.Evidence[len(v.Evidence)-1].Code != verdict.RunqueueWaited {
 			t.Errorf("a host busy for %.1f of the time: %s, %s, %v", starved, v.Limiter, v.Confidence, v.Evidence)
 		}
 	}
@@ -197,10 +197,10 @@ func TestABusyHostMakesLessSure(t *testing.T) {
 func TestWakingUpIsNotTheReadersProcessor(t *testing.T) {
 	for starved, cpu := range map[float64]bool{0.02: false, 0.6: true} {
 		r := steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
-			s.ReceiveLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, 0, 0
-			r.RunDelay = s.At * 6 / 10
+			s.RwndLimited, s.SendWnd, r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = s.At, 2000, 100000, 2000, 0, 0
+			r.RunqueueWait = s.At * 6 / 10
 		})
-		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, ThreadRunDelay: starved}
+		r.Far.CPU = &transfer.CPU{Wall: 10 * time.Second, RunqueueWait: starved}
 		if v := Judge(r); (v.Limiter == verdict.CPU) != cpu {
 			t.Errorf("others had its core %.2f of the time: %s, %v", starved, v.Limiter, v.Evidence)
 		}

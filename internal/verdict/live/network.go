@@ -18,12 +18,14 @@ type networkFacts struct {
 	ackQueue       float64 // the share of the queueing delay in which acknowledgements waited
 	ackRates       scatter
 	isStarved      bool // an end had no core most of the time, and nothing shows loss while both had one
+	ackedWindow    ackedWindow
 }
 
 func (a *analysis) networkFacts() networkFacts {
 	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(), hasTimeouts: a.hasTimeouts(),
 		isModelPaced: a.connections[0].isModelPaced(), lossDispersion: a.lossDispersion(),
-		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), ackRates: a.ackScatter(), isStarved: a.isStarved()}
+		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), ackRates: a.ackScatter(), isStarved: a.isStarved(),
+		ackedWindow: a.ackedWindow()}
 }
 
 // cwndGrows reports whether the congestion windows grew in the second half of the transfer.

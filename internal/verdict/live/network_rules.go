@@ -17,7 +17,7 @@ type outcome struct {
 	certain    condition
 	candidates []verdict.Name
 	code       verdict.Code
-	tell       func(facts, verdict.Values)
+	values     func(facts, verdict.Values)
 }
 
 // networkRule is one rule on what limits while neither end does.
@@ -43,63 +43,64 @@ var (
 	isLosing    = retransmitRatio.Above("Losing", threshold.Losing)
 )
 
-// networkRules decide what limits in the time that no end accounts for: the first one that holds. Loss alone proves
+// networkRules decide what limits in the time that no end accounts for: the first one that applies. Loss alone proves
 // nothing, because a full link with a shallow queue loses too. A rate that stays at the best one shows a full link.
 var networkRules = []networkRule{
 	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}},
-	{"still-growing", rule.All(utilization.Above("Unlasting", threshold.Unlasting), cwndGrows, rule.Not(cwndRegrows)),
-		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, tell: tellPath}},
+	{"still-growing", rule.All(utilization.Above("StillGrowing", threshold.StillGrowing), cwndGrows,
+		rule.Not(cwndRegrows)),
+		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
 	{"policer", rule.All(losesWithoutQueue, isPoliced),
 		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, code: verdict.PolicedRate,
-			tell: tellPeak}},
+			values: addPeak}},
 	{"loss-without-queue", losesWithoutQueue,
 		outcome{name: verdict.Congestion, confidence: verdict.High, certain: isBelowBest, code: verdict.LossWithoutQueue,
-			tell: tellPath}},
+			values: addPath}},
 	{"queue-of-acks", ackQueueRatio.AtLeast("AckQueue", threshold.AckQueue),
-		outcome{name: verdict.AckPath, confidence: verdict.Medium, code: verdict.QueueOfAcks, tell: tellPath}},
+		outcome{name: verdict.AckPath, confidence: verdict.Medium, code: verdict.QueueOfAcks, values: addPath}},
 	// A device with a varying rate may merge packets, and its receiver then acknowledges each batch. That looks alike.
 	{"steady-acks", rule.All(hasStandingQueue, isClocked),
-		outcome{name: verdict.AckPath, confidence: verdict.Low, code: verdict.SteadyAcks, tell: tellAckRates,
+		outcome{name: verdict.AckPath, confidence: verdict.Low, code: verdict.SteadyAcks, values: addAckRates,
 			candidates: []verdict.Name{verdict.AckPath, verdict.Bottleneck}}},
 	{"queue-either-way", rule.All(isFullLink, mayBeClocked),
-		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.QueueEitherWay, tell: tellAckRates,
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.QueueEitherWay, values: addAckRates,
 			candidates: []verdict.Name{verdict.Bottleneck, verdict.AckPath}}},
 	// The sender alone cannot know which way the queue stands. A path that loses while its queue is short may do so on
 	// a faster link as well.
 	{"full-link", isFullLink,
-		outcome{name: verdict.Bottleneck, confidence: verdict.High, code: verdict.FullLink, tell: tellPath,
+		outcome{name: verdict.Bottleneck, confidence: verdict.High, code: verdict.FullLink, values: addPath,
 			certain: rule.All(utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat), rule.Not(isUneven), receiverSeen,
 				ackQueueRatio.AtMost("AckQueueHardly", threshold.AckQueueHardly),
 				rule.Any(rule.Not(isLosing), queueRatio.AtLeast("LongQueue", threshold.LongQueue)))}},
 	// CUBIC's window hardly grows near the last loss, so a steady rate alone proves no full link.
 	{"steady-after-loss", rule.All(isSteadyUnqueued, cwndRegrows, showsNoQueue),
-		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.FullLinkNoQueue, tell: tellUtilization,
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.FullLinkNoQueue, values: addUtilization,
 			candidates: []verdict.Name{verdict.Bottleneck, verdict.Congestion}}},
 	{"full-link-no-queue", isSteadyUnqueued,
-		outcome{name: verdict.Bottleneck, confidence: verdict.Medium, code: verdict.FullLinkNoQueue, tell: tellUtilization}},
+		outcome{name: verdict.Bottleneck, confidence: verdict.Medium, code: verdict.FullLinkNoQueue, values: addUtilization}},
 	// No better rate ever lasted, so the rate does not show what the loss costs.
 	{"loss-all-the-time", rule.All(isLosing, utilization.AtLeast("FlatRate", threshold.FlatRate)),
-		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossAllTheTime, tell: tellEvenness}},
+		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossAllTheTime, values: addEvenness}},
 	{"loss-below-best",
 		rule.Any(isLosing, rule.All(hasTimeouts, utilization.Below("FlatRate", threshold.FlatRate))),
-		outcome{name: verdict.Congestion, confidence: verdict.High, code: verdict.LossBelowBest, tell: tellPath,
+		outcome{name: verdict.Congestion, confidence: verdict.High, code: verdict.LossBelowBest, values: addPath,
 			certain: rule.All(isBelowBest, rule.Not(hasStandingQueue))}},
 	{"cwnd-regrows", rule.All(cwndGrows, cwndRegrows),
-		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossBelowBest, tell: tellPath}},
+		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossBelowBest, values: addPath}},
 	{"cwnd-opens", cwndGrows,
-		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpens, tell: tellPath}},
+		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpens, values: addPath}},
 	{"cwnd-full", condition{},
-		outcome{name: verdict.Congestion, confidence: verdict.Low, code: verdict.CwndFull, tell: tellPath}},
+		outcome{name: verdict.Congestion, confidence: verdict.Low, code: verdict.CwndFull, values: addPath}},
 }
 
-// congestionRules refine a verdict of congestion: the first one that holds. What an outcome leaves out stays.
+// congestionRules refine a verdict of congestion: the first one that applies. What an outcome leaves out stays.
 var congestionRules = []networkRule{
-	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("Needless", threshold.Needless)),
-		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SentAgainNeedlessly,
-			tell: func(f facts, v verdict.Values) { v["needless_ratio"] = f.path.dsackRatio }}},
+	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("SpuriousRatio", threshold.SpuriousRatio)),
+		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SpuriousRetransmissions,
+			values: func(f facts, v verdict.Values) { v["needless_ratio"] = f.path.dsackRatio }}},
 	{"starved-host", rule.All(isCongestion, isStarved),
-		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.WhileStarved}},
+		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.LossWithoutCPU}},
 }
 
 // finding is what the network rules conclude.
@@ -116,13 +117,13 @@ type finding struct {
 func (a *analysis) judgeNetwork() {
 	f := a.whole()
 	for i := range networkRules {
-		if r := &networkRules[i]; r.when.Holds(f) {
+		if r := &networkRules[i]; r.when.IsTrue(f) {
 			a.network = r.then.finding(f)
 			break
 		}
 	}
 	for i := range congestionRules {
-		if r := &congestionRules[i]; r.when.Holds(f) {
+		if r := &congestionRules[i]; r.when.IsTrue(f) {
 			refined := r.then.finding(f)
 			refined.confidence = cmp.Or(refined.confidence, a.network.confidence)
 			refined.candidates = a.network.candidates
@@ -137,12 +138,12 @@ func (a *analysis) judgeNetwork() {
 
 func (o *outcome) finding(f facts) finding {
 	found := finding{name: o.name, subtype: o.subtype, confidence: o.confidence, candidates: o.candidates, code: o.code}
-	if !o.certain.Holds(f) {
+	if !o.certain.IsTrue(f) {
 		found.confidence = verdict.Lower(o.confidence)
 	}
-	if o.tell != nil {
+	if o.values != nil {
 		found.values = verdict.Values{}
-		o.tell(f, found.values)
+		o.values(f, found.values)
 	}
 	return found
 }
@@ -162,8 +163,8 @@ func (o *outcome) String() string {
 	return text
 }
 
-// tellPath adds the path's rates, losses and round trips.
-func tellPath(f facts, v verdict.Values) {
+// addPath adds the path's rates, losses and round trips.
+func addPath(f facts, v verdict.Values) {
 	v["steady_bps"] = f.path.meanRate
 	v["best_bps"] = f.path.lastingRate
 	v["retransmitted_ratio"] = f.path.retransmitRatio
@@ -171,27 +172,27 @@ func tellPath(f facts, v verdict.Values) {
 	v["rtt_base_s"] = f.path.baseRTT.Seconds()
 }
 
-func tellPeak(f facts, v verdict.Values) {
-	tellPath(f, v)
-	if startsWithBurst.Holds(f) {
+func addPeak(f facts, v verdict.Values) {
+	addPath(f, v)
+	if startsWithBurst.IsTrue(f) {
 		v["peak_bps"] = f.path.peakRate
 	}
 }
 
-func tellAckRates(f facts, v verdict.Values) {
-	tellPath(f, v)
+func addAckRates(f facts, v verdict.Values) {
+	addPath(f, v)
 	v["acks_scatter_ratio"] = f.measured.ackRates.acks
 	v["data_scatter_ratio"] = f.measured.ackRates.data
 }
 
-func tellUtilization(f facts, v verdict.Values) {
-	tellPath(f, v)
+func addUtilization(f facts, v verdict.Values) {
+	addPath(f, v)
 	v["best_ratio"] = f.path.utilization()
 }
 
-func tellEvenness(f facts, v verdict.Values) {
-	tellUtilization(f, v)
-	if isUneven.Holds(f) {
+func addEvenness(f facts, v verdict.Values) {
+	addUtilization(f, v)
+	if isUneven.IsTrue(f) {
 		v["even_ratio"] = f.path.evenness
 	}
 }

@@ -42,8 +42,8 @@ type path struct {
 
 // newPath measures the path of a transfer by all of its connections.
 func newPath(minRTT time.Duration, all []*connection) *path {
-	p := &path{minRTT: minRTT, startedAt: threshold.LongestTime}
-	start := threshold.LongestTime
+	p := &path{minRTT: minRTT, startedAt: threshold.MaxTime}
+	start := threshold.MaxTime
 	end := time.Duration(0)
 	for _, c := range all {
 		start = min(start, c.rounds[0].start.At)
@@ -51,16 +51,16 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 		p.startedAt = min(p.startedAt, c.startedAt)
 	}
 	p.startedAt = min(max(p.startedAt, start), end)
-	span := max(threshold.RoundTrips*minRTT, threshold.ShortestRound, (end-start)/threshold.MostSpans)
+	span := max(threshold.RoundTrips*minRTT, threshold.ShortestRound, (end-start)/threshold.MaxSpans)
 	if total := deliveredBy(all, end); total > 0 {
-		span = max(span, scale(end-start, min(threshold.SegmentsASpan*float64(all[0].mss)/total, threshold.SpanMost)))
+		span = max(span, scale(end-start, min(threshold.SegmentsPerSpan*float64(all[0].mss)/total, threshold.MaxSpan)))
 	}
 	if rates := rates(all, start, end, span); len(rates) > 0 {
 		fastest := fastestDelivery(all)
 		first := min(int((p.startedAt-start+span/2)/span), len(rates)-1)
 		p.lastingRate = min(bestLasting(rates), fastest)
 		p.lastingRateStarted = min(bestLasting(rates[first:]), fastest)
-		p.peakRate = slices.Max(inPairs(rates))
+		p.peakRate = slices.Max(lowerOfPairs(rates))
 	}
 	p.meanRate = deliveredBy(all, end) - deliveredBy(all, p.startedAt)
 	if end > p.startedAt {
@@ -94,8 +94,8 @@ func (p *path) addCounters(all []*connection) {
 			retransmittedBytes += last.Retransmitted * c.mss
 		}
 		retransmitted += last.Retransmitted
-		dsacks += last.Needless
-		reordered += last.Overtaken
+		dsacks += last.DSACKDups
+		reordered += last.ReordSeen
 		aggregation := p.ackAggregationDelay(c, len(all))
 		for i := range c.samples {
 			s := &c.samples[i]
@@ -114,7 +114,7 @@ func (p *path) addCounters(all []*connection) {
 		p.retransmitRatio = min(float64(retransmittedBytes)/float64(sent), 1)
 	}
 	// Packets that the network duplicates cause DSACKs too, but no reordering.
-	if retransmitted > 0 && reordered >= threshold.Overtaken {
+	if retransmitted > 0 && reordered >= threshold.ReorderedSegments {
 		p.dsackRatio = min(float64(dsacks)/float64(retransmitted), 1)
 	}
 	if n > 0 {
@@ -151,7 +151,7 @@ func (p *path) utilization() float64 {
 	return p.meanRate / p.lastingRate
 }
 
-// hasQueueIn reports whether a queue stood in the path in one round of one of n connections.
+// hasQueueIn reports whether a queue was in the path in one round of one of n connections.
 func (p *path) hasQueueIn(c *connection, r *round, n int) bool {
 	standing := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() }) -
 		p.ackAggregationDelay(c, n).Seconds()
@@ -180,7 +180,7 @@ func (p *path) queueDrains(all []*connection) bool {
 			of.bytes += r.bps * r.length.Seconds()
 		}
 	}
-	return p.retransmitRatio > 0 && with.took > 0 && without.took >= threshold.Ebbed*(with.took+without.took) &&
+	return p.retransmitRatio > 0 && with.took > 0 && without.took >= threshold.QueueDrained*(with.took+without.took) &&
 		without.bytes*with.took < threshold.ClearlyUneven*with.bytes*without.took
 }
 
@@ -200,10 +200,10 @@ func (p *path) rateAtMeanRTT(window int64) float64 {
 	return float64(window) * 8 / p.meanRTT.Seconds()
 }
 
-// leastRTT is the smallest round trip that any of an end's connections saw, 0 if none that
+// minRTTOf is the smallest round trip that any of an end's connections saw, 0 if none that
 // can be true.
-func leastRTT(e *transfer.End) time.Duration {
-	if least := e.LeastRTT(); least < threshold.LongestTime {
+func minRTTOf(e *transfer.End) time.Duration {
+	if least := e.MinRTT(); least < threshold.MaxTime {
 		return least
 	}
 	return 0

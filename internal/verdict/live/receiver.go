@@ -12,7 +12,7 @@ import (
 // that clock it is the time in which less than a segment fitted into the window.
 func (c *connection) windowLimited(r *round) time.Duration {
 	if c.has(transfer.HaveLimits) {
-		return r.advance(func(s *transfer.Sample) time.Duration { return s.ReceiveLimited })
+		return r.advance(func(s *transfer.Sample) time.Duration { return s.RwndLimited })
 	}
 	if !c.has(transfer.HaveSendWnd | transfer.HaveInFlight) {
 		return 0
@@ -28,7 +28,7 @@ func (c *connection) leavesUnread(r *round) bool {
 	if len(r.receiverSamples) > 0 && r.receiverSamples[0].Have&have == have {
 		queued := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 		window := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
-		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.RunDelay, 0) })
+		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.RunqueueWait, 0) })
 		return queued > 0 && queued >= threshold.Unread*(queued+window) && float64(waited) < threshold.MostlyWaiting*float64(
 			r.length)
 	}
@@ -74,9 +74,9 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
-// heldByWindow returns the time in which the receive window held data back. A sender that paces to the rate which a
+// windowTime returns the time in which the receive window held data back. A sender that paces to the rate which a
 // window gave (BBR) fills the window only at times. The window then holds back the rest of the time too.
-func (a *analysis) heldByWindow(c *connection, r *round) time.Duration {
+func (a *analysis) windowTime(c *connection, r *round) time.Duration {
 	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow && r.start.At >= c.startedAt &&
 		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits*a.smoothedRate(r.bps) {
 		return r.length

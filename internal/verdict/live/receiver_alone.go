@@ -14,7 +14,7 @@ import (
 // nothing of what else held the sender back.
 func judgeReceiver(r *transfer.Result) verdict.Verdict {
 	end := r.Receiver()
-	minRTT := leastRTT(end)
+	minRTT := minRTTOf(end)
 	var total, reading, window time.Duration
 	var largest int64
 	have := ^transfer.Fields(0)
@@ -40,7 +40,7 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 		}
 	}
 	if total == 0 {
-		return verdict.Unseen(verdict.Evidence{Code: verdict.SampledRarely}, verdict.Application, verdict.SendBuffer,
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.SampledRarely}, verdict.Application, verdict.SendBuffer,
 			verdict.Congestion, verdict.Bottleneck)
 	}
 	shares := verdict.Shares{}
@@ -102,7 +102,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 	}
 	switch v.Limiter {
 	case verdict.ReceiverApplication:
-		v.Confidence = verdict.When(have&transfer.HaveProgram != 0, verdict.High)
+		v.Confidence = verdict.LowerUnless(have&transfer.HaveProgram != 0, verdict.High)
 	case verdict.ReceiverWindow:
 		v.Confidence = verdict.Medium
 		v.Subtype = ownWindowSubtype(&end.Streams[0])
@@ -123,12 +123,12 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 func ownWindowSubtype(s *transfer.Stream) string {
 	zero := s.Handshake != nil && s.Handshake.ReceiveScale == 0
 	switch {
-	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > threshold.UnscaledMost):
+	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > threshold.UnscaledMax):
 		return verdict.Fixed
 	case s.Handshake != nil && s.Handshake.ReceiveScale < 0:
 		return verdict.Unscaled
 	case zero:
-		return verdict.FactorZero
+		return verdict.ScaleZero
 	}
-	return verdict.Stuck
+	return verdict.AutotuneCeiling
 }

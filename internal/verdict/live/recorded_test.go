@@ -52,7 +52,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// subtypeOf is what a recorded cause must be told apart as.
+// subtypeOf is what a recorded cause must be distinguished as.
 func subtypeOf(what string) string {
 	switch {
 	case strings.HasPrefix(what, "fixed-SO_RCVBUF"):

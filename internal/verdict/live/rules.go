@@ -6,12 +6,12 @@ import (
 
 // Rules returns the ordered rules by which a transfer is judged from the samples of its ends.
 func Rules() []rule.List {
-	network := rule.List{Title: "What limits while neither end does: the first rule that holds"}
+	network := rule.List{Title: "What limits while neither end does: the first rule that applies"}
 	for i := range networkRules {
 		r := &networkRules[i]
 		rule.Add(&network, r.name, r.when, r.then.String(), r.then.certain)
 	}
-	refined := rule.List{Title: "Congestion, refined: the first rule that holds"}
+	refined := rule.List{Title: "Congestion, refined: the first rule that applies"}
 	for i := range congestionRules {
 		r := &congestionRules[i]
 		rule.Add(&refined, r.name, r.when, r.then.String(), r.then.certain)
@@ -24,8 +24,8 @@ func Rules() []rule.List {
 		rule.Add(&high, string(r.limiter), r.when, "high")
 	}
 	return []rule.List{
-		listTime("Time of each round: every rule that holds claims time that the rules before left", timeRules),
-		listTime("Time that no rule claimed: the first rule that holds", remainderRules), network, refined, closings, high,
+		listTime("Time of each round: every rule that applies claims time that the rules before left", timeRules),
+		listTime("Time that no rule claimed: the first rule that applies", remainderRules), network, refined, closings, high,
 		listDecisions("An upload of which the receiver and the sending program are seen: the first rule that holds",
 			arrivalRules),
 		listDecisions("A transfer seen by its receiver and by probes: the first rule that applies", probeRules),

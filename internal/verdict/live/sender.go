@@ -89,7 +89,7 @@ func (c *connection) clockWhile(r *round, is func(*transfer.Sample) bool, clock 
 	return sum
 }
 
-func runDelayClock(s *transfer.Sample) time.Duration { return s.RunDelay }
+func runqueueClock(s *transfer.Sample) time.Duration { return s.RunqueueWait }
 
 // writerRan returns the time in which the writer neither waited nor paused.
 func (c *connection) writerRan(r *round) time.Duration {
@@ -113,7 +113,7 @@ func (c *connection) programIdle(r *round) time.Duration {
 }
 
 func (c *connection) sendLimited(r *round) time.Duration {
-	return r.advance(func(s *transfer.Sample) time.Duration { return s.SendLimited })
+	return r.advance(func(s *transfer.Sample) time.Duration { return s.SndbufLimited })
 }
 
 // bufferEmptyTime returns the time in which the writer waited for space with nothing unsent.
@@ -144,9 +144,9 @@ func (c *connection) nagle(r *round) time.Duration {
 	return min(scale(r.length, portion(r.samples, held)), r.length-c.paused(r)-c.blocked(r))
 }
 
-// answersOften reports whether the peer sends often enough for the program to wait for its answers. A program that
+// respondsOften reports whether the peer sends often enough for the program to wait for its answers. A program that
 // only sends loses nothing by a delayed last segment.
-func (c *connection) answersOften(minRTT time.Duration) bool {
+func (c *connection) respondsOften(minRTT time.Duration) bool {
 	if !c.has(transfer.HaveReceived) {
 		return true // it is not known
 	}
@@ -157,7 +157,7 @@ func (c *connection) answersOften(minRTT time.Duration) bool {
 		}
 	}
 	span := c.samples[len(c.samples)-1].At - c.samples[0].At
-	return answers > 0 && span.Seconds()/answers <= threshold.NagleAnswers*(2*minRTT+threshold.DelayedAck).Seconds()
+	return answers > 0 && span.Seconds()/answers <= threshold.NagleResponses*(2*minRTT+threshold.DelayedAck).Seconds()
 }
 
 // halfUsed says whether a window has room for as much again as is queued.

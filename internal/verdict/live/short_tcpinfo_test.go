@@ -23,7 +23,7 @@ func ofLength(s transfer.Sample, bytes int) transfer.Sample {
 	}
 	if bytes < 192 {
 		s.Have &^= transfer.HaveLimits
-		s.Busy, s.ReceiveLimited, s.SendLimited = 0, 0, 0
+		s.Busy, s.RwndLimited, s.SndbufLimited = 0, 0, 0
 	}
 	return s
 }
@@ -48,7 +48,7 @@ func shortened(r *transfer.Result, bytes int) *transfer.Result {
 }
 
 // Every judge of live samples on every recorded transfer as older kernels would have told
-// it: what they do not tell is not held against anybody, and nothing wrong is sure.
+// it: what they do not report is not held against anybody, and nothing wrong is sure.
 func TestShorterTCPInfo(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json.gz")
 	if err != nil {

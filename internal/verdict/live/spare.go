@@ -22,7 +22,7 @@ func (p *path) linkHeadroomOf(all []*connection) float64 {
 	}
 	// even is how long they take if that is the link's rate.
 	even := all[0].segmentsPerAck(p) * float64(all[0].mss) * 8 / p.lastingRateStarted
-	if even < max(threshold.SerialisationSeen*p.minRTT.Seconds(), threshold.SerialisationLeast.Seconds()) {
+	if even < max(threshold.SerialisationSeen*p.minRTT.Seconds(), threshold.MinSerialisation.Seconds()) {
 		return 0
 	}
 	if handshake := all[0].sender.Samples[0].RTT; (handshake - p.minRTT).Seconds() > even {
@@ -38,13 +38,13 @@ func (p *path) linkHeadroomOf(all []*connection) float64 {
 		return 0
 	}
 	slices.Sort(trips)
-	waited := (trips[int(float64(len(trips))*threshold.WaitsLeast)] - p.minRTT).Seconds()
-	return min(even/max(waited, even/threshold.SpareMost), threshold.SpareMost)
+	waited := (trips[int(float64(len(trips))*threshold.LeastWaits)] - p.minRTT).Seconds()
+	return min(even/max(waited, even/threshold.MaxHeadroom), threshold.MaxHeadroom)
 }
 
 // addHeadroom adds the least rate of the link if it is more than the rate that came. A far larger one is not resolved.
 func (p *path) addHeadroom(values verdict.Values) {
-	if p.linkHeadroom >= threshold.LinkFree && p.linkHeadroom < threshold.SpareMost {
+	if p.linkHeadroom >= threshold.LinkFree && p.linkHeadroom < threshold.MaxHeadroom {
 		values["link_least_bps"] = p.linkHeadroom * p.lastingRateStarted
 	}
 }
@@ -81,7 +81,7 @@ func (p *path) arrivalVariationOf(all []*connection) float64 {
 			break
 		}
 		took := c.samples[j].At - c.samples[i].At
-		if took > scale(half, threshold.RippleSpan) {
+		if took > scale(half, threshold.VariationSpan) {
 			continue
 		}
 		arrived := (c.delivered[j] - c.delivered[i]) / float64(c.mss)

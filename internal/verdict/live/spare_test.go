@@ -12,7 +12,7 @@ import (
 func pathOf(t *testing.T, name string) *path {
 	t.Helper()
 	r := recorded(t, name)
-	least := r.Sender().LeastRTT()
+	least := r.Sender().MinRTT()
 	var all []*connection
 	for i := range r.Sender().Streams {
 		all = append(all, newConnection(r, i, least))
@@ -71,8 +71,8 @@ func TestALateHandshakeSparesNothing(t *testing.T) {
 	for i := range r.Sender().Streams {
 		r.Sender().Streams[i].Samples[0].RTT += 60 * time.Millisecond
 	}
-	c := newConnection(r, 0, r.Sender().LeastRTT())
-	if got := newPath(r.Sender().LeastRTT(), []*connection{c}).linkHeadroom; got != 0 {
+	c := newConnection(r, 0, r.Sender().MinRTT())
+	if got := newPath(r.Sender().MinRTT(), []*connection{c}).linkHeadroom; got != 0 {
 		t.Errorf("%.2f, want it not known", got)
 	}
 }

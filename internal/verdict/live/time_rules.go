@@ -57,9 +57,9 @@ var (
 	runningRatio = quantity{Name: "runningRatio", Unit: "ratio",
 		Means: "share of the time in which the writer did not wait",
 		Of:    func(f facts) float64 { return f.c.runningRatio }}
-	runDelayRatio = quantity{Name: "runDelayRatio", Unit: "ratio",
+	runqueueRatio = quantity{Name: "runDelayRatio", Unit: "ratio",
 		Means: "share of the time in which the writer had no core and all it had written was sent",
-		Of:    func(f facts) float64 { return f.c.runDelayRatio }}
+		Of:    func(f facts) float64 { return f.c.runqueueRatio }}
 	bufferEmptyRatio = quantity{Name: "bufferEmptyRatio", Unit: "ratio",
 		Means: "share of the time in which the writer waited with nothing unsent",
 		Of:    func(f facts) float64 { return f.c.bufferEmptyRatio }}
@@ -81,18 +81,18 @@ var (
 	readerPaused = quantity{Name: "readerPaused", Unit: "time",
 		Means: "time in which the receiving program chose not to read",
 		Of:    func(f facts) float64 { return ofTime(f.c.readerPaused(f.r)) }}
-	readerRunDelay = quantity{Name: "readerRunDelay", Unit: "time",
+	readerRunqueue = quantity{Name: "readerRunDelay", Unit: "time",
 		Means: "time in which the receiving program had no core",
-		Of:    func(f facts) float64 { return ofTime(f.c.readerSpent(f.r, runDelayClock)) }}
-	readerRunDelayRatio = quantity{Name: "readerRunDelayRatio", Unit: "ratio", Means: "readerRunDelay / roundLength",
-		Of: func(f facts) float64 { return ratio(f.c.readerSpent(f.r, runDelayClock), f.r.length) }}
-	receiverRunDelay = quantity{Name: "receiverRunDelay", Unit: "ratio",
+		Of:    func(f facts) float64 { return ofTime(f.c.readerSpent(f.r, runqueueClock)) }}
+	readerRunqueueRatio = quantity{Name: "readerRunDelayRatio", Unit: "ratio", Means: "readerRunDelay / roundLength",
+		Of: func(f facts) float64 { return ratio(f.c.readerSpent(f.r, runqueueClock), f.r.length) }}
+	receiverRunqueueRatio = quantity{Name: "receiverRunDelay", Unit: "ratio",
 		Means: "share of the transfer in which the receiving thread had no core",
 		Of: func(f facts) float64 {
 			if f.receiver == nil || f.receiver.CPU == nil {
 				return 0
 			}
-			return f.receiver.CPU.ThreadRunDelay
+			return f.receiver.CPU.RunqueueWait
 		}}
 	pacingLimit = quantity{Name: "pacingLimit", Unit: "bit/s", Means: "SO_MAX_PACING_RATE of the socket; 0: none",
 		Of: func(f facts) float64 { return f.c.spec.PacingBps }}
@@ -109,9 +109,9 @@ var (
 	isNoDelay = rule.Fact("isNoDelay", "TCP_NODELAY is set", func(f facts) bool { return f.c.spec.NoDelay })
 	isWatched = rule.Fact("isWatched", "the connection belongs to another program",
 		func(f facts) bool { return f.c.isWatched })
-	hasAnswers = rule.Fact("hasAnswers", "the peer sends often enough for the program to wait for its answers",
-		func(f facts) bool { return f.c.hasAnswers },
-		limit("NagleAnswers", threshold.NagleAnswers), limit("DelayedAck", ofTime(threshold.DelayedAck)))
+	hasResponses = rule.Fact("hasAnswers", "the peer sends often enough for the program to wait for its answers",
+		func(f facts) bool { return f.c.hasResponses },
+		limit("NagleResponses", threshold.NagleResponses), limit("DelayedAck", ofTime(threshold.DelayedAck)))
 	usesModelPacing = rule.Fact("usesModelPacing", "the connection's congestion control paces by its model (BBR)",
 		func(f facts) bool { return f.c.isModelPaced() })
 	isStarted = rule.Fact("isStarted", "the round begins after slow start",
@@ -122,7 +122,7 @@ var (
 		limit("Unread", threshold.Unread), limit("MostlyWaiting", threshold.MostlyWaiting),
 		limit("WindowCloses", threshold.WindowCloses), limit("WindowClosesOften", threshold.WindowClosesOften),
 		limit("WindowHasClosed", threshold.WindowHasClosed), limit("EarnedSegments", threshold.EarnedSegments))
-	isFullIn = rule.Fact("isFullInRound", "a queue stands in the path and the round reaches the lasting rate",
+	isFullIn = rule.Fact("isFullInRound", "a queue is in the path and the round reaches the lasting rate",
 		func(f facts) bool { return f.path.isFullIn(f.c, f.r, len(f.connections)) },
 		limit("StandingQueue", threshold.StandingQueue), limit("FlatRate", threshold.FlatRate))
 	networkOpens = rule.Fact("networkOpens", "the network rules found slow start",
@@ -142,20 +142,20 @@ var (
 			runningRatio.AtLeast("SaturatedThread", threshold.SaturatedThread)))
 	receiverSaturated = rule.Define("receiverSaturated", "the receiving thread has no CPU time left",
 		receiverThread.AtLeast("SaturatedThread", threshold.SaturatedThread))
-	readerRunDelayed = rule.Define("readerRunDelayed", "the reader had no core for longer than it paused",
-		rule.All(readerRunDelay.Exceeds(readerPaused), readerRunDelayRatio.AtLeast("RunDelay", threshold.RunDelay)))
+	readerStarved = rule.Define("readerRunDelayed", "the reader had no core for longer than it paused",
+		rule.All(readerRunqueue.Exceeds(readerPaused), readerRunqueueRatio.AtLeast("RunDelay", threshold.RunDelay)))
 	// A receiver that reads slowly acknowledges as it reads, a dozen segments at once.
 	acksFollowReads = rule.Define("acksFollowReads",
 		"each acknowledgement covers several segments, which may explain the longer round trip",
 		rule.All(rule.Not(receiverSeen), windowFullRatio.AtLeast("MostlyWaiting", threshold.MostlyWaiting),
-			segmentsPerAck.AtLeast("ReadAtOnce", threshold.ReadAtOnce),
-			rttGrowthSeconds.AtMost("WaitsForReads", threshold.WaitsForReads, ackedSegmentsTime)))
+			segmentsPerAck.AtLeast("SegmentsPerRead", threshold.SegmentsPerRead),
+			rttGrowthSeconds.AtMost("ReadDelay", threshold.ReadDelay, ackedSegmentsTime)))
 	mayBeFullLink = rule.Define("mayBeFullLink", "a full window and a full link look alike",
 		rule.All(rule.Any(isFullInBatches, rule.All(isFull, acksFollowReads)),
 			windowAtBaseRTT.Above("WindowLimits", threshold.WindowLimits, smoothedRate)))
 	// A window that a queue emptied leaves a longer RTT. Few round trips do not show the queue.
 	windowExplainsRate = rule.Define("windowExplainsRate", "a full receive window explains the rate of the round",
-		rule.Any(rule.All(rttJitterRatio.AtLeast("Wavering", threshold.Wavering),
+		rule.Any(rule.All(rttJitterRatio.AtLeast("RTTJitterRatio", threshold.RTTJitterRatio),
 			windowAtMeanRTT.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate)),
 			rule.All(windowAtBaseRTT.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate),
 				rule.Not(rule.All(isSingle, isContinuous)),
@@ -170,7 +170,7 @@ var (
 	isClearlyFull = rule.Once(rule.Define("isClearlyFull",
 		"a full link whose evenness is known, or whose rate is clearly flat",
 		rule.All(isFull, rule.Any(evenness.Positive(), utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat)))),
-		func(f facts) *rule.Answer { return &f.answers.isClearlyFull })
+		func(f facts) *rule.Result { return &f.cache.isClearlyFull })
 	// A buffer that runs dry is refilled in bursts, and the kernel does not open a cwnd that is not used (RFC 7661).
 	bufferRunsDry = rule.Define("bufferRunsDry", "the send buffer runs dry often enough to limit all the time",
 		rule.All(rule.Not(isClearlyFull), bufferEmptyRatio.AtLeast("BufferEmpty", threshold.BufferEmpty)))
@@ -205,8 +205,8 @@ var (
 	allTime = &claim{name: "the round", means: "all of it", of: func(f facts) time.Duration { return f.r.length }}
 	ranTime = &claim{name: "writer's running time", means: "time in which the writer neither waited nor paused",
 		of: func(f facts) time.Duration { return f.c.writerRan(f.r) }}
-	runDelayTime = &claim{name: "writer's run-queue delay", means: "while all it had written was sent",
-		of: func(f facts) time.Duration { return f.c.clockWhile(f.r, f.c.sendQueueEmpty, runDelayClock) }}
+	runqueueTime = &claim{name: "writer's run-queue delay", means: "while all it had written was sent",
+		of: func(f facts) time.Duration { return f.c.clockWhile(f.r, f.c.sendQueueEmpty, runqueueClock) }}
 	nagleTime = &claim{name: "time held by Nagle's rule",
 		means: "less than a segment waits for an acknowledgement, with room in every window",
 		of:    func(f facts) time.Duration { return f.c.nagle(f.r) },
@@ -217,9 +217,9 @@ var (
 	rwndTime = &claim{name: "rwnd-limited time",
 		means: "tcp_info's rwnd_limited, or a window with less than a segment free",
 		of:    func(f facts) time.Duration { return f.c.windowLimited(f.r) }}
-	heldTime = &claim{name: "time held by the window",
+	windowTime = &claim{name: "time held by the window",
 		means: "rwnd-limited time; all time under BBR, which fills a window rarely",
-		of:    func(f facts) time.Duration { return f.heldByWindow(f.c, f.r) },
+		of:    func(f facts) time.Duration { return f.windowTime(f.c, f.r) },
 		uses:  uses(limit("PacedWindow", threshold.PacedWindow), limit("WindowLimits", threshold.WindowLimits))}
 	sndbufTime = &claim{name: "sndbuf-limited time",
 		means: "tcp_info's sndbuf_limited, or the writer waits with nothing unsent, the longer",
@@ -253,28 +253,29 @@ var timeRules = []timeRule{
 	{"mtu-black-hole", rule.All(knowsRecovery, timeoutsInARow.AtLeast("BlackHoleTimeouts", threshold.BlackHoleTimeouts),
 		rule.Not(ackedBytes.Positive())), verdict.MTUBlackHole, allTime, ""},
 	{"sender-cpu", senderSaturated, verdict.CPU, ranTime, ""},
-	{"sender-run-delay", rule.All(rule.Not(senderSaturated), runDelayRatio.AtLeast("RunDelay", threshold.RunDelay)),
-		verdict.CPU, runDelayTime, ""},
-	{"nagle", rule.All(rule.Not(isNoDelay), rule.Any(rule.Not(isWatched), hasAnswers), knowsUnsent, knowsFlight),
+	{"sender-run-delay", rule.All(rule.Not(senderSaturated), runqueueRatio.AtLeast("RunDelay", threshold.RunDelay)),
+		verdict.CPU, runqueueTime, ""},
+	{"nagle", rule.All(rule.Not(isNoDelay), rule.Any(rule.Not(isWatched), hasResponses), knowsUnsent, knowsFlight),
 		verdict.NagleDelayedAck, nagleTime, ""},
 	{"idle-program", condition{}, verdict.Application, idleTime, ""},
 	{"receiver-cpu", rule.All(rule.Any(receiverSaturated,
-		rule.All(rule.Any(rule.Not(receiverCPUKnown), receiverRunDelay.AtLeast("RunDelay", threshold.RunDelay)),
-			readerRunDelayed)), leavesUnread), verdict.CPU, rwndTime, ""},
-	{"reader-pauses", rule.All(rule.Not(receiverSaturated), rule.Not(readerRunDelayed), leavesUnread,
+		rule.All(rule.Any(rule.Not(receiverCPUKnown), receiverRunqueueRatio.AtLeast("RunDelay", threshold.RunDelay)),
+			readerStarved)), leavesUnread), verdict.CPU, rwndTime, ""},
+	{"reader-pauses", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread,
 		readerPaused.AtLeast("MostlyWaiting", threshold.MostlyWaiting, roundLength)),
 		verdict.ReceiverApplication, allTime, ""},
-	{"unread-data", rule.All(rule.Not(receiverSaturated), rule.Not(readerRunDelayed), leavesUnread),
+	{"unread-data", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread),
 		verdict.ReceiverApplication, rwndTime, ""},
+	{"ack-timer", rule.All(rule.Not(leavesUnread), awaitsAckTimer), verdict.NagleDelayedAck, rwndTime, ""},
 	{"receive-window", rule.All(rule.Not(leavesUnread), rule.Not(mayBeFullLink), windowExplainsRate),
-		verdict.ReceiverWindow, heldTime, ""},
+		verdict.ReceiverWindow, windowTime, ""},
 	{"window-or-link", rule.All(rule.Not(leavesUnread), mayBeFullLink), verdict.Unknown, rwndTime, verdict.WindowOrLink},
 	{"window-matches-path", rule.All(rule.Not(leavesUnread), windowMatchesPath),
-		verdict.Unknown, heldTime, verdict.WindowHoldsPath},
+		verdict.Unknown, windowTime, verdict.WindowEqualsBDP},
 	{"dry-buffer-matches-path", rule.All(outstandingMatchesPath, bufferRunsDry),
-		verdict.Unknown, allTime, verdict.SendBufferHoldsPath},
+		verdict.Unknown, allTime, verdict.SendBufferEqualsBDP},
 	{"buffer-matches-path", rule.All(outstandingMatchesPath, bufferMayLimit),
-		verdict.Unknown, sndbufTime, verdict.SendBufferHoldsPath},
+		verdict.Unknown, sndbufTime, verdict.SendBufferEqualsBDP},
 	{"dry-send-buffer", bufferRunsDry, verdict.SendBuffer, allTime, ""},
 	{"send-buffer", bufferMayLimit, verdict.SendBuffer, sndbufTime, ""},
 	{"program-or-buffer", rule.All(rule.Not(knowsProgram), knowsUnsent, rule.Not(rule.All(isFull, evenness.Positive(),
@@ -288,7 +289,7 @@ var timeRules = []timeRule{
 	{"local-queue", sometimesUnsent, verdict.LocalQueue, unsentTime, ""},
 }
 
-// remainderRules name the limiter of the time that is left: the first one that holds. "" is the network's. Windows
+// remainderRules name the limiter of the time that is left: the first one that applies. "" is the network's. Windows
 // that grow slowly, or shrink by losses, may meet a full link on the way.
 var remainderRules = []timeRule{
 	{"full-meanwhile", rule.All(rule.Any(networkOpens, rule.All(networkBelowBest, queueDrained)), isFullIn),

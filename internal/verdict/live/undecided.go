@@ -11,7 +11,7 @@ import (
 
 // windowOf is the window or buffer that an open question is about; the other answer is a full link.
 var windowOf = map[verdict.Code]verdict.Name{verdict.WindowOrLink: verdict.ReceiverWindow,
-	verdict.WindowHoldsPath: verdict.ReceiverWindow, verdict.SendBufferHoldsPath: verdict.SendBuffer,
+	verdict.WindowEqualsBDP: verdict.ReceiverWindow, verdict.SendBufferEqualsBDP: verdict.SendBuffer,
 	verdict.BetweenClosings: verdict.ReceiverApplication}
 
 // mainQuestion returns the open question behind most of the unknown time, or "" if there is none.
@@ -52,7 +52,7 @@ var (
 // filled, and the kernel does not open a congestion window that is not used (RFC 7661, 4.4). So without the losses
 // that such bursts suffer, no more might arrive.
 func (a *analysis) leaveOpenBetweenClosings() {
-	if !closesBetween.Holds(a.whole()) {
+	if !closesBetween.IsTrue(a.whole()) {
 		return
 	}
 	name := a.network.name
@@ -65,7 +65,8 @@ func (a *analysis) leaveOpenBetweenClosings() {
 	a.unknownTime[verdict.BetweenClosings] += open
 }
 
-// candidates are what the question leaves open. A sender cannot tell a small window from one that is not read from.
+// candidates returns the limiters that a question leaves open. A sender cannot distinguish a small window from one
+// whose program does not read.
 func (a *analysis) candidates(code verdict.Code) []verdict.Name {
 	if code == verdict.WindowOrLink && a.receiver == nil {
 		return []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}
@@ -96,7 +97,7 @@ func (a *analysis) unknownEvidence(took verdict.Values) (verdict.Code, verdict.V
 	took["steady_bps"] = a.path.meanRate
 	took["rtt_s"] = a.path.meanRTT.Seconds()
 	took["rtt_base_s"] = a.path.baseRTT.Seconds()
-	if c := a.connections[0]; code == verdict.WindowOrLink && acksFollowReads.Holds(facts{a, c, nil}) {
+	if c := a.connections[0]; code == verdict.WindowOrLink && acksFollowReads.IsTrue(facts{a, c, nil}) {
 		took["ack_segments"] = c.segmentsPerAck(a.path)
 	}
 	if code != verdict.WindowOrLink && a.path.evenness > 0 {

@@ -21,7 +21,7 @@ func closing(shut int, rate float64) *transfer.Result {
 			limited += 50 * ms
 			s.SendWnd, s.InFlight = 0, 0
 		}
-		s.Acked, s.Sent, s.ReceiveLimited = int64(acked), int64(acked)+s.InFlight, limited
+		s.Acked, s.Sent, s.RwndLimited = int64(acked), int64(acked)+s.InFlight, limited
 		s.Retransmitted, s.RetransmittedBytes = int64(i/10), int64(i/10)*1448
 		s.Have &^= transfer.HaveProgram
 	})
@@ -50,7 +50,7 @@ func TestBetweenClosings(t *testing.T) {
 // Behind a reader that has stopped, round trips of probes are no queue of a full link.
 func TestAReaderThatHasStopped(t *testing.T) {
 	r := steady(1e6, 20*ms, func(_ int, s, _ *transfer.Sample) {
-		s.Acked, s.Sent, s.SendWnd, s.InFlight, s.DeliveryBps, s.ReceiveLimited = 0, 0, 0, 0, 0, s.At
+		s.Acked, s.Sent, s.SendWnd, s.InFlight, s.DeliveryBps, s.RwndLimited = 0, 0, 0, 0, 0, s.At
 		s.RTT = 60 * ms
 		s.Have &^= transfer.HaveProgram
 	})

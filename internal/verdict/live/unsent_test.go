@@ -47,7 +47,7 @@ func TestABufferThatRunsEmptyIsNoLocalQueue(t *testing.T) {
 func TestAWindowHoldsBackAPacedSender(t *testing.T) {
 	r := steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) {
 		s.MinRTT, s.Cwnd, s.PacingBps = 88*ms, 2*s.InFlight, 26e6
-		s.SendWnd, r.ReceiveWnd, s.ReceiveLimited = s.InFlight, s.InFlight, s.At/3
+		s.SendWnd, r.ReceiveWnd, s.RwndLimited = s.InFlight, s.InFlight, s.At/3
 	})
 	r.Near.Streams[0].Congestion = "bbr"
 	if v := Judge(r); v.Limiter != verdict.ReceiverWindow {
@@ -63,17 +63,17 @@ func TestBufferAndWindowOfOneSize(t *testing.T) {
 		limiter verdict.Name
 	}{{"one size", 1.05, verdict.Mixed}, {"the window is larger", 1.5, verdict.SendBuffer}} {
 		v := Judge(steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
-			s.NotSent, s.Queued, s.Cwnd, s.SendLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
+			s.NotSent, s.Queued, s.Cwnd, s.SndbufLimited = 0, s.InFlight, 2*s.InFlight, s.At/4
 			s.SendWnd = int64(c.window * float64(s.InFlight))
 		}))
 		complete(t, v)
-		said := v.Evidence[len(v.Evidence)-1].Code == verdict.WindowsAlike
+		said := v.Evidence[len(v.Evidence)-1].Code == verdict.EqualWindows
 		if v.Limiter != c.limiter || (v.Limiter == verdict.Mixed) != said {
 			t.Errorf("%s: %s of %v, %v: %v", c.what, v.Limiter, v.Candidates, v.Shares, v.Evidence)
 		}
 	}
 	v := Judge(steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {
-		s.SendWnd, s.NotSent, s.ReceiveLimited = s.InFlight, 1448, s.At
+		s.SendWnd, s.NotSent, s.RwndLimited = s.InFlight, 1448, s.At
 		s.Queued = s.InFlight + s.NotSent
 	}))
 	if v.Limiter != verdict.Mixed || len(v.Candidates) != 2 {

@@ -29,7 +29,7 @@ type Watched struct {
 	Answered float64
 }
 
-// programs are the limiters that only the program's own clocks tell apart.
+// programs are the limiters that only the program's own clocks distinguish.
 var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
 
 // JudgeWatched says what limited a watched connection in the window. Without the program's
@@ -38,12 +38,12 @@ var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
 // What else could not be known is in the evidence.
 func JudgeWatched(w Watched) verdict.Verdict {
 	if len(w.Samples) < 2 {
-		return verdict.Unseen(verdict.Evidence{Code: verdict.NotSampled}, possible...)
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.NotSampled}, unobservedCandidates...)
 	}
 	scratch := copies.Get().(*[]transfer.Sample)
 	defer copies.Put(scratch)
 	r := w.result(scratch)
-	v := lowerConfidence(judge(r, how{isWatched: true, lossBefore: w.Samples[0].Retransmitted > 0}), r)
+	v := lowerConfidence(judge(r, scope{isWatched: true, lossBefore: w.Samples[0].Retransmitted > 0}), r)
 	v.Evidence = append(v.Evidence, w.unknowns()...)
 	if v.Limiter == verdict.Sender && len(v.Candidates) == 0 {
 		v.Candidates = append(v.Candidates, programs...)
@@ -61,11 +61,11 @@ func JudgeShared(all []Watched) verdict.Values {
 		}
 		r.Near.Streams = append(r.Near.Streams, all[i].result(new([]transfer.Sample)).Near.Streams...)
 	}
-	least := leastRTT(r.Near)
-	if least <= 0 || !sampled(r.Near) {
+	least := minRTTOf(r.Near)
+	if least <= 0 || !isSampled(r.Near) {
 		return nil
 	}
-	a := newAnalysis(r, least, how{isWatched: true})
+	a := newAnalysis(r, least, scope{isWatched: true})
 	if len(a.connections) < 2 || a.network.name != verdict.Bottleneck || a.network.code != verdict.FullLink {
 		return nil
 	}
@@ -103,12 +103,12 @@ func (w *Watched) result(scratch *[]transfer.Sample) *transfer.Result {
 // since makes a sample count its counters from an earlier one on.
 func since(s, from *transfer.Sample) {
 	s.Busy = max(s.Busy-from.Busy, 0)
-	s.ReceiveLimited = max(s.ReceiveLimited-from.ReceiveLimited, 0)
-	s.SendLimited = max(s.SendLimited-from.SendLimited, 0)
+	s.RwndLimited = max(s.RwndLimited-from.RwndLimited, 0)
+	s.SndbufLimited = max(s.SndbufLimited-from.SndbufLimited, 0)
 	s.Retransmitted = max(s.Retransmitted-from.Retransmitted, 0)
 	s.RetransmittedBytes = max(s.RetransmittedBytes-from.RetransmittedBytes, 0)
-	s.Needless = max(s.Needless-from.Needless, 0)
-	s.Overtaken = max(s.Overtaken-from.Overtaken, 0)
+	s.DSACKDups = max(s.DSACKDups-from.DSACKDups, 0)
+	s.ReordSeen = max(s.ReordSeen-from.ReordSeen, 0)
 	s.Acked = max(s.Acked-from.Acked, 0)
 	s.Sent = max(s.Sent-from.Sent, 0)
 	s.Received = max(s.Received-from.Received, 0)
@@ -117,7 +117,7 @@ func since(s, from *transfer.Sample) {
 }
 
 // unknowns say what could not be known: the program's part, the other end's, and what
-// this kernel does not tell.
+// this kernel does not report.
 func (w *Watched) unknowns() []verdict.Evidence {
 	values := verdict.Values{"window_s": (w.Samples[len(w.Samples)-1].At - w.Samples[0].At).Seconds(),
 		"samples": float64(len(w.Samples))}
@@ -132,7 +132,7 @@ func (w *Watched) unknowns() []verdict.Evidence {
 		}
 	}
 	if len(missing) > 0 {
-		all = append(all, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.KernelTellsLess, Values: missing})
+		all = append(all, verdict.Evidence{Limiter: verdict.Unknown, Code: verdict.KernelFieldsMissing, Values: missing})
 	}
 	return all
 }

@@ -21,9 +21,9 @@ type exchange struct {
 	asked, unasked float64
 	prompt         float64 // of asked, the samples in whose interval that message also came
 	acked          float64 // bytes that it acknowledged
-	queued         float64 // the most that was under way or waited to be
+	queued         float64 // the most that was in flight or waited to be
 	mss            float64
-	underWay       []float64 // at each sample, sorted
+	inFlight       []float64 // at each sample, sorted
 	window         float64   // the receive window's least in the second half
 	cwnd           float64
 	best           float64 // a tenth of the samples was delivered at that rate or a higher one, bit/s
@@ -47,10 +47,10 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	switch turns := e.inTurn(); {
 	case turns > 0:
 		v.Subtype = verdict.RequestResponse
-		e.tellBlocks(values, float64(turns))
+		e.addBlockValues(values, float64(turns))
 	case e.unevenRequests(v) && e.span >= threshold.FlatShare*e.rtt*e.asked:
 		v.Subtype = verdict.RequestResponse
-		e.tellBlocks(values, 1)
+		e.addBlockValues(values, 1)
 	case v.Limiter != verdict.SendBuffer && e.ownWindow() || e.unevenRequests(v):
 		v.Subtype = verdict.ProgramWindow
 		code = verdict.WatchedProgramWindow
@@ -96,10 +96,10 @@ func (e *exchange) programLimits(v verdict.Verdict) bool {
 	return false
 }
 
-// Answers finds, where nothing else is known of what a watched end receives, that the other end's
+// AnsweredBlocks finds, where nothing else is known of what a watched end receives, that the other end's
 // program sends block by block: each came a round trip after this end had answered the one
 // before. Nothing may have been lost: a sender's small window comes so too, but for the answers.
-func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
+func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveMinRTT
 	if w.Sends || v.Limiter != verdict.Unknown || len(w.Samples) < 2 || common(w.Samples)&have != have {
 		return v
@@ -113,12 +113,12 @@ func Answers(w Watched, v verdict.Verdict) verdict.Verdict {
 			e.messages++
 		}
 	}
-	if e.messages < threshold.FewRounds || last.OutOfOrder > first.OutOfOrder || w.Answered < threshold.ExchangesWait {
+	if e.messages < threshold.FewRounds || last.RcvOOOPack > first.RcvOOOPack || w.Answered < threshold.ExchangesWait {
 		return v
 	}
 	each := e.span / e.messages
 	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate*e.rtt ||
-		wait*threshold.ExchangesWait > e.rtt || each < threshold.SamplesAnExchange*e.apart() {
+		wait*threshold.ExchangesWait > e.rtt || each < threshold.SamplesPerExchange*e.sampleInterval() {
 		return v
 	}
 	values := verdict.Values{"exchanges": e.messages, "block_bytes": e.came / e.messages, "exchange_s": each,
@@ -168,7 +168,7 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	window := inRoundTrip(first, last)
 	middle := &w.Samples[n/2]
 	rounds := min(e.span/max(e.rtt, 1e-6), float64(n-1))
-	if e.rtt <= 0 || last.OutOfOrder > first.OutOfOrder || longer(e.rtt, loaded.Seconds()) ||
+	if e.rtt <= 0 || last.RcvOOOPack > first.RcvOOOPack || showsQueue(e.rtt, loaded.Seconds()) ||
 		rounds < threshold.FewRounds || messages < threshold.ExchangesRestart*rounds ||
 		float64(room) < threshold.ProgramWindowRoom*window ||
 		!known(window) || !known(inRoundTrip(first, middle)) || !known(inRoundTrip(middle, last)) {
@@ -195,10 +195,7 @@ func (w *Watched) exchange() exchange {
 	first := &w.Samples[0]
 	last := &w.Samples[len(w.Samples)-1]
 	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),
-		acked: float64(last.Acked - first.Acked), mss: 1448}
-	if w.Handshake != nil && w.Handshake.MSS > 0 {
-		e.mss = float64(w.Handshake.MSS)
-	}
+		acked: float64(last.Acked - first.Acked), mss: float64(w.Handshake.SegmentSize())}
 	least := time.Duration(0)
 	rates := make([]float64, 0, len(w.Samples))
 	message := false
@@ -223,7 +220,7 @@ func (w *Watched) exchange() exchange {
 			message = false
 		}
 		e.queued = max(e.queued, float64(s.Queued))
-		e.underWay = append(e.underWay, float64(s.Queued-s.NotSent))
+		e.inFlight = append(e.inFlight, float64(s.Queued-s.NotSent))
 		e.cwnd = max(e.cwnd, float64(s.Cwnd))
 		rates = append(rates, s.DeliveryBps)
 		if i == len(w.Samples)/2 || i > len(w.Samples)/2 && float64(s.SendWnd) < e.window {
@@ -231,7 +228,7 @@ func (w *Watched) exchange() exchange {
 		}
 	}
 	e.rtt = least.Seconds()
-	slices.Sort(e.underWay)
+	slices.Sort(e.inFlight)
 	slices.Sort(rates)
 	e.best = rates[len(rates)*9/10]
 	return e
@@ -246,8 +243,8 @@ func (e *exchange) exchanges() float64 {
 	return e.messages
 }
 
-// inTurn says how many blocks are under way in turn, 1 or 2, where what was sent between two messages
-// of the other end is that part of what was under way at the most, so that each block waited for
+// inTurn says how many blocks are in flight in turn, 1 or 2, where what was sent between two messages
+// of the other end is that part of what was in flight at the most, so that each block waited for
 // the one before it, or the one before that, and the round trips of it are most of the time; 0: it
 // is not so. Samples further apart than the exchanges cannot count them. Of two in turn one is left
 // when the other is answered, and a writer that waits for its send buffer is woken before.
@@ -258,23 +255,23 @@ func (e *exchange) inTurn() int {
 	}
 	block := e.acked / n
 	each := e.span / n
-	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesAnExchange*e.apart() {
+	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesPerExchange*e.sampleInterval() {
 		return 0
 	}
 	for turns := 1; turns <= 2; turns++ {
 		k := float64(turns)
 		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate*k*block &&
 			threshold.FlatShare*e.queued <= k*block &&
-			(turns == 1 || e.underWay[len(e.underWay)/10] <= threshold.TurnsTrough*e.queued) {
+			(turns == 1 || e.inFlight[len(e.inFlight)/10] <= threshold.TurnsTrough*e.queued) {
 			return turns
 		}
 	}
 	return 0
 }
 
-// tellBlocks says what larger blocks would give: what an exchange takes beyond a round trip is
+// addBlockValues says what larger blocks would give: what an exchange takes beyond a round trip is
 // the path's time for the blocks.
-func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
+func (e *exchange) addBlockValues(v verdict.Values, turns float64) {
 	n := e.exchanges()
 	block := e.acked / n
 	each := turns * e.span / n
@@ -293,38 +290,38 @@ func (e *exchange) tellBlocks(v verdict.Values, turns float64) {
 // most half of the samples' intervals, each releases a write in the same interval, few writes come without one, and
 // data is always in flight, below every window of TCP's. A writer with a clock of its own matches messages by chance.
 func (e *exchange) unevenRequests(v verdict.Verdict) bool {
-	n := float64(len(e.underWay))
+	n := float64(len(e.inFlight))
 	return (v.Limiter == verdict.Application || v.Limiter == verdict.Sender) &&
 		e.rtt > 0 && e.asked >= threshold.SureSegments && e.messages <= threshold.ExchangesWait*n &&
 		e.prompt >= threshold.FlatShare*max(e.asked+e.unasked, e.messages) &&
 		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
-		e.underWay[len(e.underWay)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
+		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
 		e.window >= threshold.ProgramWindowRoom*e.queued && e.cwnd > e.queued &&
 		e.came <= threshold.ProgramWindowAnswers*e.acked
 }
 
-// level is what three quarters of the samples had under way at the most.
-func (e *exchange) level() float64 { return e.underWay[len(e.underWay)*3/4] }
+// level is what three quarters of the samples had in flight at the most.
+func (e *exchange) level() float64 { return e.inFlight[len(e.inFlight)*3/4] }
 
-// apart is the time between two samples, s.
-func (e *exchange) apart() float64 { return e.span / float64(len(e.underWay)-1) }
+// sampleInterval is the time between two samples, s.
+func (e *exchange) sampleInterval() float64 { return e.span / float64(len(e.inFlight)-1) }
 
-// ownWindow says that what is under way stays at one level below every window of TCP's while
+// ownWindow says that what is in flight stays at one level below every window of TCP's while
 // the other end keeps sending messages: they, and not acknowledgements, let data out. Samples
 // further apart than round trips would show blocks so.
 func (e *exchange) ownWindow() bool {
 	level := e.level()
 	flat := 0.0
-	for _, n := range e.underWay {
+	for _, n := range e.inFlight {
 		if n >= threshold.FlatShare*level {
 			flat++
 		}
 	}
-	rounds := min(e.span/max(e.rtt, 1e-6), float64(len(e.underWay)-1))
-	return level >= threshold.ProbeSegments*e.mss && e.rtt >= threshold.SamplesAnExchange*e.apart() &&
+	rounds := min(e.span/max(e.rtt, 1e-6), float64(len(e.inFlight)-1))
+	return level >= threshold.ProbeSegments*e.mss && e.rtt >= threshold.SamplesPerExchange*e.sampleInterval() &&
 		e.window >= threshold.ProgramWindowRoom*level && e.cwnd > level &&
-		flat >= threshold.WatchedFlat*float64(len(e.underWay)) &&
-		threshold.FlatShare*e.underWay[len(e.underWay)-1] <= level &&
+		flat >= threshold.WatchedFlat*float64(len(e.inFlight)) &&
+		threshold.FlatShare*e.inFlight[len(e.inFlight)-1] <= level &&
 		rounds >= threshold.FewRounds && e.messages >= threshold.ExchangesRestart*rounds &&
 		e.came <= threshold.ProgramWindowAnswers*e.acked
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is under way
+// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is in flight
 // at each sample, what the other end has acknowledged and sent by then.
 func talk(rtt time.Duration, at func(t time.Duration) (underWay, acked, received int64)) Watched {
 	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
@@ -30,7 +30,7 @@ func TestPrograms(t *testing.T) {
 			return block, n * block, n
 		}
 	}
-	// A level is under way; the other end sends a message of so many bytes each 40 ms.
+	// A level is in flight; the other end sends a message of so many bytes each 40 ms.
 	level := func(bytes, message int64) func(time.Duration) (int64, int64, int64) {
 		return func(t time.Duration) (int64, int64, int64) {
 			return bytes - int64(t/(50*ms))%3*1000, int64(t.Seconds() * float64(bytes) * 10), int64(t/(40*ms)) * message
@@ -114,7 +114,7 @@ func TestPrograms(t *testing.T) {
 // all the time, or with holes, or by a slower clock, is left open.
 func TestAnswers(t *testing.T) {
 	const ms = time.Millisecond
-	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
+	open := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
 	for _, c := range []struct {
 		name     string
 		rtt      time.Duration
@@ -137,10 +137,10 @@ func TestAnswers(t *testing.T) {
 			s := &w.Samples[i]
 			s.Sent = int64(s.At/c.each) * 100
 			if c.holes {
-				s.OutOfOrder = int64(i / 10)
+				s.RcvOOOPack = int64(i / 10)
 			}
 		}
-		v := Answers(w, open)
+		v := AnsweredBlocks(w, open)
 		if v.Subtype != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s/%s, %v", c.name, v.Limiter, v.Subtype, v.Shares)
 		}
@@ -148,7 +148,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB under way whose last odd bytes wait (port forwarding by
+// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB in flight whose last odd bytes wait (port forwarding by
 // ssh) is limited by its window, as data flows all the time. One whose requests' ends wait, with nothing else
 // sent meanwhile, is limited by Nagle's rule.
 func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
@@ -184,7 +184,7 @@ func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
 // TestKnownWindow_Receiver: 98 Mbit/s over 167 ms is an SSH channel's window of 2 MiB.
 func TestKnownWindow_Receiver(t *testing.T) {
 	const ms = time.Millisecond
-	open := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Bottleneck)
+	open := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Bottleneck)
 	ssh := func(bytes float64) bool { return bytes > 1.9e6 && bytes < 2.3e6 }
 	for _, c := range []struct {
 		name              string
@@ -213,7 +213,7 @@ func TestKnownWindow_Receiver(t *testing.T) {
 			}
 			w.Samples = append(w.Samples, transfer.Sample{At: time.Duration(i) * 50 * ms, MinRTT: c.base, RTT: c.rtt,
 				Have: transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd,
-				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, OutOfOrder: i * c.lost})
+				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, RcvOOOPack: i * c.lost})
 			received += rate / 8 * 0.05
 		}
 		v := KnownWindow(w, open, c.known)

@@ -22,7 +22,7 @@ func watchedFrom(r *transfer.Result, end *transfer.End, from time.Duration) Watc
 	for _, sample := range s.Samples {
 		if sample.At >= max(from, s.First) && sample.At <= s.Last {
 			sample.Have &^= transfer.HaveProgram
-			sample.Program, sample.Blocked, sample.Paused, sample.Awaited, sample.RunDelay = 0, 0, 0, 0, 0
+			sample.Program, sample.Blocked, sample.Paused, sample.Awaited, sample.RunqueueWait = 0, 0, 0, 0, 0
 			w.Samples = append(w.Samples, sample)
 		}
 	}
@@ -83,7 +83,7 @@ func TestWatchedCountsFromTheWindowOn(t *testing.T) {
 		s.MinRTT = 40 * ms
 		s.Retransmitted, s.RetransmittedBytes, s.Sent, s.Acked = 1e6, 1448e6, s.Sent+9e9, s.Acked+9e9-1448e6
 		s.Busy += time.Hour
-		s.ReceiveLimited = time.Hour
+		s.RwndLimited = time.Hour
 	})
 	if v := JudgeWatched(watchedFrom(r, r.Near, 2*time.Second)); v.Limiter != verdict.Bottleneck {
 		t.Errorf("%s %v %v", v.Limiter, v.Shares, v.Evidence)
@@ -132,7 +132,7 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 		const bps, window = 10e6, 65536
 		r := steady(bps, rtt, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, s.Cwnd, s.InFlight, s.MinRTT = window, 118*1448, window, 40*ms
-			s.ReceiveLimited = full(s.At)
+			s.RwndLimited = full(s.At)
 			s.SegmentsIn, s.Have = s.Acked/1448/segments, s.Have|transfer.HaveSegmentsIn
 		})
 		return watchedFrom(r, r.Sender(), 2*time.Second)

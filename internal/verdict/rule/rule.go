@@ -34,13 +34,13 @@ type Input struct {
 type Condition[F any] struct {
 	text       func() string // on demand: it looks thresholds up
 	compound   string        // the word that joins its parts; "" for a single comparison or fact
-	holds      func(F) bool
+	isTrue     func(F) bool
 	inputs     []Input
 	thresholds []threshold.Named
 }
 
-// Holds reports whether the condition is true of the facts.
-func (c *Condition[F]) Holds(facts F) bool { return c.IsAlways() || c.holds(facts) }
+// IsTrue reports whether the condition is true of the facts.
+func (c *Condition[F]) IsTrue(facts F) bool { return c.IsAlways() || c.isTrue(facts) }
 
 // AtLeast is q >= value, or q >= value × times. name is the threshold's.
 func (q Quantity[F]) AtLeast(name string, value float64, times ...Quantity[F]) Condition[F] {
@@ -65,13 +65,13 @@ func (q Quantity[F]) Below(name string, value float64, times ...Quantity[F]) Con
 // Positive is q > 0. A quantity that is not known is 0.
 func (q Quantity[F]) Positive() Condition[F] {
 	return Condition[F]{text: constant(q.Name + " > 0"), inputs: []Input{q.input()},
-		holds: func(f F) bool { return q.Of(f) > 0 }}
+		isTrue: func(f F) bool { return q.Of(f) > 0 }}
 }
 
 // Exceeds is q > other.
 func (q Quantity[F]) Exceeds(other Quantity[F]) Condition[F] {
 	return Condition[F]{text: constant(q.Name + " > " + other.Name), inputs: []Input{q.input(), other.input()},
-		holds: func(f F) bool { return q.Of(f) > other.Of(f) }}
+		isTrue: func(f F) bool { return q.Of(f) > other.Of(f) }}
 }
 
 func (q Quantity[F]) input() Input {
@@ -88,7 +88,7 @@ func (q Quantity[F]) compare(operator string, holds func(a, b float64) bool, nam
 		c.inputs = append(c.inputs, t.input())
 	}
 	c.text = func() string { return fmt.Sprintf("%s %s %s (%s)%s", q.Name, operator, limit.Text(), name, product) }
-	c.holds = func(f F) bool {
+	c.isTrue = func(f F) bool {
 		right := value
 		for i := range times {
 			right *= times[i].Of(f)
@@ -100,28 +100,28 @@ func (q Quantity[F]) compare(operator string, holds func(a, b float64) bool, nam
 
 // Fact is a statement that is no comparison of a quantity.
 func Fact[F any](name, means string, of func(F) bool, uses ...threshold.Named) Condition[F] {
-	return Condition[F]{text: constant(name), holds: of, inputs: []Input{{Name: name, Means: means, Uses: uses}}}
+	return Condition[F]{text: constant(name), isTrue: of, inputs: []Input{{Name: name, Means: means, Uses: uses}}}
 }
 
 // Define names a condition that several rules read.
 func Define[F any](name, means string, c Condition[F]) Condition[F] {
 	definition := Input{Name: name, Means: means, define: c.text}
-	return Condition[F]{text: constant(name), holds: c.holds, inputs: append([]Input{definition}, c.inputs...),
+	return Condition[F]{text: constant(name), isTrue: c.isTrue, inputs: append([]Input{definition}, c.inputs...),
 		thresholds: c.thresholds}
 }
 
-// Answer is the result of a condition, once it was evaluated.
-type Answer struct{ known, holds bool }
+// Result is the result of a condition, once it was evaluated.
+type Result struct{ known, isTrue bool }
 
 // Once returns c, which it evaluates only where the answer that kept returns is not known yet.
-func Once[F any](c Condition[F], kept func(F) *Answer) Condition[F] {
-	holds := c.holds
-	c.holds = func(f F) bool {
+func Once[F any](c Condition[F], kept func(F) *Result) Condition[F] {
+	holds := c.isTrue
+	c.isTrue = func(f F) bool {
 		a := kept(f)
 		if !a.known {
-			*a = Answer{true, holds(f)}
+			*a = Result{true, holds(f)}
 		}
-		return a.holds
+		return a.isTrue
 	}
 	return c
 }
@@ -134,7 +134,7 @@ func Any[F any](parts ...Condition[F]) Condition[F] { return join(" or ", parts,
 
 // Not holds where the condition does not.
 func Not[F any](c Condition[F]) Condition[F] {
-	holds := c.holds
+	holds := c.isTrue
 	text := c.text
 	c.text = func() string {
 		if t := text(); strings.Contains(t, " ") {
@@ -143,7 +143,7 @@ func Not[F any](c Condition[F]) Condition[F] {
 		return "not " + text()
 	}
 	c.compound = ""
-	c.holds = func(f F) bool { return !holds(f) }
+	c.isTrue = func(f F) bool { return !holds(f) }
 	return c
 }
 
@@ -151,10 +151,10 @@ func Not[F any](c Condition[F]) Condition[F] {
 func join[F any](word string, parts []Condition[F], decisive bool) Condition[F] {
 	hold := make([]func(F) bool, len(parts))
 	for i := range parts {
-		hold[i] = parts[i].holds
+		hold[i] = parts[i].isTrue
 	}
 	all := Condition[F]{compound: word}
-	all.holds = func(f F) bool {
+	all.isTrue = func(f F) bool {
 		for _, holds := range hold {
 			if holds(f) == decisive {
 				return decisive
@@ -232,6 +232,6 @@ func (c *Condition[F]) Text() string {
 }
 
 // IsAlways reports whether c is the zero Condition.
-func (c *Condition[F]) IsAlways() bool { return c.holds == nil }
+func (c *Condition[F]) IsAlways() bool { return c.isTrue == nil }
 
 func constant(text string) func() string { return func() string { return text } }

@@ -42,21 +42,21 @@ func TestCondition(t *testing.T) {
 		if got := c.condition.Text(); got != c.text {
 			t.Errorf("%s: want %s", got, c.text)
 		}
-		if !c.condition.Holds(c.yes) || c.condition.Holds(c.no) {
-			t.Errorf("%s: holds %t of %v, %t of %v", c.text, c.condition.Holds(c.yes), c.yes, c.condition.Holds(c.no), c.no)
+		if !c.condition.IsTrue(c.yes) || c.condition.IsTrue(c.no) {
+			t.Errorf("%s: holds %t of %v, %t of %v", c.text, c.condition.IsTrue(c.yes), c.yes, c.condition.IsTrue(c.no), c.no)
 		}
 	}
 }
 
 func TestOnce_EvaluatesOncePerPlace(t *testing.T) {
 	n := 0
-	var kept [2]Answer
-	c := Once(Fact("counts", "", func(pair) bool { n++; return n == 2 }), func(p pair) *Answer { return &kept[int(p.a)] })
+	var kept [2]Result
+	c := Once(Fact("counts", "", func(pair) bool { n++; return n == 2 }), func(p pair) *Result { return &kept[int(p.a)] })
 	for range 3 {
-		if c.Holds(pair{a: 0}) || n > 2 {
+		if c.IsTrue(pair{a: 0}) || n > 2 {
 			t.Fatalf("the first place: evaluated %d times", n)
 		}
-		if !c.Holds(pair{a: 1}) {
+		if !c.IsTrue(pair{a: 1}) {
 			t.Fatalf("the second place: evaluated %d times", n)
 		}
 	}

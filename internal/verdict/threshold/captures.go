@@ -86,7 +86,7 @@ const (
 	// outstanding that a message of the other end must end.
 	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
 	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
-	// TurnsTrough is the part of what is under way at the most that is left, in a tenth of the
+	// TurnsTrough is the part of what is in flight at the most that is left, in a tenth of the
 	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
 	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
 	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
@@ -94,10 +94,10 @@ const (
 	// the other end may send meanwhile: messages, no data.
 	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
 	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
-	// SamplesAnExchange is how many samples an exchange must last to be counted, and WatchedFlat
+	// SamplesPerExchange is how many samples an exchange must last to be counted, and WatchedFlat
 	// the share of samples that must be near the level of a program's window.
-	SamplesAnExchange = 1.3 // samples | below one they are missed; watch bank: exchanges of 85 ms at 50 ms
-	WatchedFlat       = 0.6 // ratio | watch bank: SSH on a busy host
+	SamplesPerExchange = 1.3 // samples | below one they are missed; watch bank: exchanges of 85 ms at 50 ms
+	WatchedFlat        = 0.6 // ratio | watch bank: SSH on a busy host
 	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
 	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
 	// LittleQueue is how many times the empty path's round trip bytes must have been on their

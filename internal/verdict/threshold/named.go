@@ -33,7 +33,7 @@ func (n Named) MarshalJSON() ([]byte, error) {
 	}{n.Name, value, unit, n.Origin()})
 }
 
-//go:embed threshold.go network.go captures.go watch.go
+//go:embed *.go
 var sources embed.FS
 
 // declaration is one constant in the source: name, value, unit and origin.
@@ -42,8 +42,12 @@ var declaration = regexp.MustCompile(`(?m)^\s+(\w+)\s+= .+? // ([^|\n]+) \| (.+)
 // origins returns unit and origin of each threshold, as the source has them behind the number.
 var origins = sync.OnceValue(func() map[string][2]string {
 	all := map[string][2]string{}
-	for _, name := range []string{"threshold.go", "network.go", "captures.go", "watch.go"} {
-		source, err := sources.ReadFile(name)
+	files, err := sources.ReadDir(".")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, file := range files {
+		source, err := sources.ReadFile(file.Name())
 		if err != nil {
 			panic(err) // it is embedded
 		}

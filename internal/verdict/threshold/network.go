@@ -17,12 +17,12 @@ const (
 	// StandingQueue is by how much more than the empty path's the round trip must stay for
 	// the difference to be a queue.
 	StandingQueue = 0.1 // ratio | attribution bank, full link with shallow queue
-	// Wavering is the deviation of the round trips, as a share of what they wait, from which
+	// RTTJitterRatio is the deviation of the round trips, as a share of what they wait, from which
 	// a window that is full all the time does not wait in a queue of its own: that is as long
 	// as the window is larger than the path.
-	Wavering = 0.15 // ratio | watch bank: 0.00 behind a full link, 0.07 with a slow reader, 0.24 on a path with jitter
-	// Ebbed is the share of the time without a queue from which a link was not full whose rate went with it.
-	Ebbed = 0.4 // ratio | lab, 20 Mbit/s × 40 ms × 0.1 % loss: 0.75 of 5 s
+	RTTJitterRatio = 0.15 // ratio | watch bank: full link 0.00, slow reader 0.07, path with jitter 0.24
+	// QueueDrained is the share of the time without a queue from which a link was not full whose rate went with it.
+	QueueDrained = 0.4 // ratio | lab, 20 Mbit/s × 40 ms × 0.1 % loss: 0.75 of 5 s
 	// LongQueue is a queue that half fills the path again, BeyondBursts one that bursts of
 	// less than a BDP cannot make: they find the link idle, and their last segment waits a
 	// round trip at most.
@@ -36,8 +36,8 @@ const (
 	// ClearlyFlat and ClearlyUneven lie as far from FlatRate as the best lasting rate is uncertain.
 	ClearlyFlat   = 0.94 // ratio | attribution bank: scatter of the best lasting rate
 	ClearlyUneven = 0.82 // ratio | attribution bank: scatter of the best lasting rate
-	// Unlasting is the same share from which nothing lasted.
-	Unlasting = 1.25 // ratio | attribution bank, short transfer
+	// StillGrowing is the same share from which nothing lasted.
+	StillGrowing = 1.25 // ratio | attribution bank, short transfer
 	// EvenRate is the mean rate's share of the best within round trips from which data
 	// arrives without a break.
 	EvenRate = 0.8 // ratio | attribution bank, small send buffer on long paths
@@ -53,36 +53,36 @@ const (
 	EvenStretches = 16  // stretches | the best tenth is one and a half
 	EvenBest      = 0.9 // ratio | the best tenth
 	ByChance      = 3   // segments | two of a delayed acknowledgement, and one at an edge
-	// RippleSpan is by how much more than half a round trip a stretch may last in which arrivals are counted.
-	RippleSpan = 1.3 // ratio | a fifth of the samples of 10 ms on a path of 60 ms
-	// SerialisationSeen and SerialisationLeast are what the segments of one acknowledgement must take of the least
-	// round trip, and at all, for it to be seen, and SpareMost is how much faster a link is said to be.
-	SerialisationSeen  = 0.03                   // ratio | smoothed round trips scatter by less
-	SerialisationLeast = 500 * time.Microsecond // time | an idle host's own scatter: 0.1 to 0.3 ms
-	SpareMost          = 10.0                   // ratio | beyond, the hosts' own time counts
-	// WaitsLeast is the share of the round trips that show how long the segments themselves take.
-	WaitsLeast = 0.2 // ratio | windows of 0.5 to 0.9 BDPs, busy host: a tenth below arithmetic; the mean: a half
+	// VariationSpan is by how much more than half a round trip a stretch may last in which arrivals are counted.
+	VariationSpan = 1.3 // ratio | a fifth of the samples of 10 ms on a path of 60 ms
+	// SerialisationSeen and MinSerialisation are what the segments of one acknowledgement must take of the least
+	// round trip, and at all, for it to be seen, and MaxHeadroom is how much faster a link is said to be.
+	SerialisationSeen = 0.03                   // ratio | smoothed round trips scatter by less
+	MinSerialisation  = 500 * time.Microsecond // time | an idle host's own scatter: 0.1 to 0.3 ms
+	MaxHeadroom       = 10.0                   // ratio | beyond, the hosts' own time counts
+	// LeastWaits is the share of the round trips that show how long the segments themselves take.
+	LeastWaits = 0.2 // ratio | windows of 0.5 to 0.9 BDPs, busy host: a tenth below arithmetic; the mean: a half
 	// LinkFree is how many times what comes the link must give for it not to be full, and
 	// LinkClearlyFree the same with certainty.
 	LinkFree        = 1.1 // ratio | definition; full links 0.92 and less, windows of 0.8 BDPs and less 1.1 and more
 	LinkClearlyFree = 1.2 // ratio | definition, and as much again
-	// RippleOfGaps is the scatter of what arrives in half a round trip from which there are breaks.
-	RippleOfGaps = 0.2 // ratio | arithmetic: a window that the link sends in 0.65 of the time; full links: 0.1 and less
+	// VariationOfGaps is the scatter of what arrives in half a round trip from which there are breaks.
+	VariationOfGaps = 0.2 // ratio | arithmetic: a window that the link sends in 0.65 of the time; full links: 0.1 and less
 )
 
 // Loss.
 const (
-	// Losing is the share of what was sent that is sent again from which loss is no
+	// Losing is the share of what was sent that is retransmitted from which loss is no
 	// accident. By the square-root law (Mathis et al. 1997) this share still allows 54
 	// segments in flight, 1 Mbit/s over 600 ms.
 	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
 	// HeavyLoss is the share that a short queue does not lose even to BBR.
 	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
-	// Needless is the share of the segments that were sent again of which the receiver had said
+	// SpuriousRatio is the share of the segments that were retransmitted of which the receiver had said
 	// that it has them, from which reordering is what looks like loss: what is still to be said
-	// of the last ones is missing. Overtaken is how often one must have been seen to.
-	Needless  = 0.5 // ratio | definition: most of them
-	Overtaken = 3   // segments | RFC 5681, 3.2: fewer than three duplicates are no sign of loss
+	// of the last ones is missing. ReorderedSegments is how often one must have been seen to.
+	SpuriousRatio     = 0.5 // ratio | definition: most of them
+	ReorderedSegments = 3   // segments | RFC 5681, 3.2: fewer than three duplicates are no sign of loss
 	// QueueBeforeLoss is how many packets at least a link queues before it loses,
 	// PacketBytes the size of one.
 	QueueBeforeLoss = 5    // packets | the lab's least queue is 10; routers hold 64 and more
@@ -108,11 +108,11 @@ const (
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
 	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
 	// SpanOfArrivals is over how much time a receiver takes a rate, StartSpans how many of the
-	// first are slow start's, and QueueOfSmall by how much its own small packets' round trips must
+	// first are slow start's, and SmallPacketQueue by how much its own small packets' round trips must
 	// grow for a queue to stand in the path.
-	SpanOfArrivals = 200 * time.Millisecond // time | five samples of 40 ms
-	StartSpans     = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
-	QueueOfSmall   = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
+	SpanOfArrivals   = 200 * time.Millisecond // time | five samples of 40 ms
+	StartSpans       = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
+	SmallPacketQueue = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
 	// LossExplains is the share of what Reno would reach with a path's losses that must have
 	// arrived for them to be what limits: with any other sender it is more.
 	LossExplains = 0.5 // ratio | RFC 9438, 4.3: CUBIC is no slower than Reno
@@ -162,9 +162,9 @@ const (
 	RunDelay = 0.1 // ratio | definition
 	// StarvedHost is the same share from which what was measured is mostly the host's doing.
 	StarvedHost = 0.5 // ratio | a majority of the time
-	// LateDevice is the share of the time in which a browser was to run and did not, from which
+	// StarvedDevice is the share of the time in which a browser was to run and did not, from which
 	// data that comes unevenly is its device's doing.
-	LateDevice = 0.25 // ratio | lab, browsers with a tenth of a core: 0.50 and more
+	StarvedDevice = 0.25 // ratio | lab, browsers with a tenth of a core: 0.50 and more
 	// ClockStep is by how much a host's clock must have been set to be told of; ClockDrift the
 	// share by which two ends' clocks must run apart.
 	ClockStep  = 20 * time.Millisecond // time | Windows' clocks tick 64 times a second
@@ -201,12 +201,12 @@ const (
 
 // What a verdict's own figures must agree with.
 const (
-	// CarriedAtMost: a link said to be full carried at most so many times what was carried.
-	CarriedAtMost = 1.3 // ratio | arithmetic: bytes are conserved; a rate that lasted is up to a quarter above the mean
-	// WindowAtMost and WindowAtLeast: a window that limits allows, over the least round trip,
+	// CarriedMax: a link said to be full carried at most so many times what was carried.
+	CarriedMax = 1.3 // ratio | arithmetic: bytes are conserved; a rate that lasted is up to a quarter above the mean
+	// WindowMax and WindowMin: a window that limits allows, over the least round trip,
 	// at most so many times what came, and no less than came but for the round trip's scatter.
-	WindowAtMost  = 1.5 // ratio | attribution bank, windows on paths with jitter
-	WindowAtLeast = 1.1 // ratio | conservation of packets: a window each round trip is the most
+	WindowMax = 1.5 // ratio | attribution bank, windows on paths with jitter
+	WindowMin = 1.1 // ratio | conservation of packets: a window each round trip is the most
 	// IdleTolerance is how much more than the rest of the time may be given to the network
 	// beside idle time.
 	IdleTolerance = 0.05 // ratio | the clocks' jiffies of 10 ms
@@ -216,6 +216,6 @@ const (
 	SlowStartTrips = 60 // round trips | doubling reaches 1 TiB from a segment in 30; HyStart++ takes as many again
 	// FiguresAgree is how far a figure of a report may exceed a bound that its other figures set.
 	FiguresAgree = 1.05 // ratio | definition
-	// QueuedAtMost is how many times its granted size a send buffer contains at most.
-	QueuedAtMost = 2.0 // ratio | Linux grants twice what is asked for, and accepts a super-segment more
+	// QueuedMax is how many times its granted size a send buffer contains at most.
+	QueuedMax = 2.0 // ratio | Linux grants twice what is asked for, and accepts a super-segment more
 )

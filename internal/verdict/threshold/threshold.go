@@ -45,14 +45,14 @@ const (
 	// system is still enlarging it. A window that autotuning does not enlarge stays
 	// within a scale unit and half a super-segment of its size; autotuning doubles it.
 	WindowGrows = 1.25 // ratio | tcp_input.c, tcp_rcv_space_adjust: half of what two of its steps add
-	// UnscaledMost is what the header's 16 bits hold, and UnscaledNear the share of it
+	// UnscaledMax is what the header's 16 bits hold, and UnscaledNear the share of it
 	// from which a window is that.
-	UnscaledMost = 65535 // bytes | RFC 7323, 2.1
+	UnscaledMax  = 65535 // bytes | RFC 7323, 2.1
 	UnscaledNear = 0.9   // ratio | attribution bank, no window scaling: windows are rounded down to whole segments
-	// StuckMost and StuckLeast bound a window that was scaled and yet stays at what 16
+	// CeilingMax and CeilingMin bound a window that was scaled and yet stays at what 16
 	// bits hold, rounded down to a unit of the scale.
-	StuckMost  = 65536 // bytes | RFC 7323, 2.2: 64 << 10
-	StuckLeast = 64000 // bytes | 63 << 10 is 64,512: Windows Server 2012 at scale 10
+	CeilingMax = 65536 // bytes | RFC 7323, 2.2: 64 << 10
+	CeilingMin = 64000 // bytes | 63 << 10 is 64,512: Windows Server 2012 at scale 10
 	// BufferEmpty is the share of time without anything unsent from which the send buffer
 	// holds back the rest of the time too.
 	BufferEmpty = 0.2 // ratio | attribution bank, small send buffer; RFC 7661, 4.4: an unused cwnd does not grow
@@ -75,22 +75,32 @@ const (
 	// the former to have been larger, and EarnedSegments what no connection starts with.
 	WindowHasClosed = 3.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 fixed windows, 4 to 9 slow readers
 	EarnedSegments  = 40  // segments | RFC 6928: 10, and four times as much by routes' initcwnd
-	// ReadAtOnce are the segments an acknowledgement tells of from which on a program may read slowly
-	// behind it, and WaitsForReads how many times what they take to come the round trip may have grown by then.
-	ReadAtOnce    = 4.0 // segments | RFC 5681, 4.2: two; slow readers of 16 KiB at 8 to 12 Mbit/s: 9
-	WaitsForReads = 3.0 // ratio | the same: 1.1 to 1.7
-	// DrainedShare of a connection's bytes may still be under way when its program is
+	// SegmentsPerRead are the segments an acknowledgement tells of from which on a program may read slowly
+	// behind it, and ReadDelay how many times what they take to come the round trip may have grown by then.
+	SegmentsPerRead = 4.0 // segments | RFC 5681, 4.2: two; slow readers of 16 KiB at 8 to 12 Mbit/s: 9
+	ReadDelay       = 3.0 // ratio | the same: 1.1 to 1.7
+	// DrainedShare of a connection's bytes may still be in flight when its program is
 	// done; more than that belongs to the transfer.
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
 	// NagleWindow is the share of a window up to which it has room enough that only
 	// Nagle's rule can hold less than a segment back.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
-	// NagleSegments may be under way where Nagle's rule holds a request's end back and samples
+	// NagleSegments may be in flight where Nagle's rule holds a request's end back and samples
 	// are too far apart to see that nothing else was sent meanwhile.
 	NagleSegments = 10 // segments | RFC 6928: what a request has at once without waiting
-	// NagleAnswers is how many times a held exchange's length, which is two round trips and
+	// NagleResponses is how many times a held exchange's length, which is two round trips and
 	// a delayed acknowledgement, may lie between two answers for a program to wait for them.
-	NagleAnswers = 2.0 // ratio | definition: every other exchange
+	NagleResponses = 2.0 // ratio | definition: every other exchange
+	// AckedAtOnce is the share of a full receive window that one acknowledgement covers if the sender waits for it with
+	// nothing in flight, and AckedIdle the least share of the time in which the link is then idle.
+	AckedAtOnce = 0.8                 // ratio | a delayed ACK covers half of four segments, two thirds of three
+	AckedIdle   = 1 - 1.0/CauseFactor // ratio | definition
+	// DelayedAckSegments are acknowledged without delay. MinAckDelay is the least mean delay of an acknowledgement that a
+	// timer causes, and AckDelayShare its least share of the growth of the RTT. A packet without payload has HeaderBytes.
+	DelayedAckSegments = 2                     // segments | RFC 1122, 4.2.3.2
+	MinAckDelay        = 10 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MIN: 40 ms; srtt shows a part
+	AckDelayShare      = 0.2                   // ratio | lab: modems without a timer 0.1, timers of 200 ms 0.3
+	HeaderBytes        = 40                    // bytes | RFC 791, RFC 9293: headers without options
 	// EvenedOut is over how many round trips a rate is a rate and not one burst.
 	EvenedOut = 4 // round trips | a window's worth comes once in each
 )
@@ -102,19 +112,19 @@ const (
 	ShortestRound = 50 * time.Millisecond // time | five samples of 10 ms; jiffies of 10 ms in tcp_info's clocks
 	// DelayedAck is how long a receiver holds an acknowledgement back at the most.
 	DelayedAck = 200 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MAX
-	// LongestTime is the longest that is believed: a far end's clock is its own affair.
-	LongestTime = 7 * 24 * time.Hour // time | a week of one transfer
+	// MaxTime is the longest that is believed: a far end's clock is its own affair.
+	MaxTime = 7 * 24 * time.Hour // time | a week of one transfer
 	// RoundScatter is by how much a round's rate may differ from the mean without meaning anything.
 	RoundScatter = 0.15 // ratio | lab: a round holds two windows, of which one more or less may fall into it
-	// SegmentsASpan is how many segments a span should hold, so that one more or less
+	// SegmentsPerSpan is how many segments a span should hold, so that one more or less
 	// does not look like another rate.
-	SegmentsASpan = 50 // segments | 2 %
-	// SpanMost is the longest span as a share of the transfer, where segments are few.
-	SpanMost = 0.1 // ratio | ten spans
-	// MostSpans bounds the work that one transfer's clock can ask for.
-	MostSpans = 10000 // spans | 1 ms of 10 s
+	SegmentsPerSpan = 50 // segments | 2 %
+	// MaxSpan is the longest span as a share of the transfer, where segments are few.
+	MaxSpan = 0.1 // ratio | ten spans
+	// MaxSpans bounds the work that one transfer's clock can ask for.
+	MaxSpans = 10000 // spans | 1 ms of 10 s
 	// BestLeftOut is the share of spans, the best ones, that do not count: after a host or
-	// a device stood still for a moment, what it held back comes at once.
+	// a device stopped for a moment, what it held back comes at once.
 	BestLeftOut = 0.05 // ratio | attribution bank on a busy host
 	// SlowStartGrows is by how much the last two round trips must exceed the two before
 	// while slow start goes on.

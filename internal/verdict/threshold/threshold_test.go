@@ -4,14 +4,19 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Every number has a unit and an origin: "unit | origin" behind it.
-func TestEveryThresholdHasAUnitAndAnOrigin(t *testing.T) {
+// TestThresholds_HaveUnitAndOrigin expects "unit | origin" in the comment of every constant.
+func TestThresholds_HaveUnitAndOrigin(t *testing.T) {
 	var declarations []ast.Decl
-	for _, name := range []string{"threshold.go", "network.go", "captures.go", "watch.go"} {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -28,12 +33,12 @@ func TestEveryThresholdHasAUnitAndAnOrigin(t *testing.T) {
 			v := spec.(*ast.ValueSpec)
 			unit, origin, _ := strings.Cut(v.Comment.Text(), "|")
 			if strings.TrimSpace(unit) == "" || strings.TrimSpace(origin) == "" {
-				t.Errorf("%s: no unit and origin behind it, but %q", v.Names[0].Name, v.Comment.Text())
+				t.Errorf("%s: the comment %q has no unit and origin", v.Names[0].Name, v.Comment.Text())
 			}
 			n++
 		}
 	}
 	if n < 50 {
-		t.Errorf("only %d thresholds were found", n)
+		t.Errorf("only %d thresholds", n)
 	}
 }

@@ -8,14 +8,14 @@ const (
 	WatchedSamples = 20 // samples | 1 s of why, 2 s of watch
 	// WatchedBytes is the payload of a direction in a period below which nothing is judged.
 	WatchedBytes = 16 << 10 // bytes | a question or an acknowledgement of the program's own
-	// CrowdedBuffer is the share of the send buffer from which a writer sleeps, and RoomyBuffer the share below which
+	// FullBuffer is the share of the send buffer from which a writer sleeps, and RoomyBuffer the share below which
 	// it surely does not.
-	CrowdedBuffer = 2.0 / 3 // ratio | net/core/stream.c, sk_stream_write_space: woken when a third is free
-	RoomyBuffer   = 0.5     // ratio | the same: surely awake
+	FullBuffer  = 2.0 / 3 // ratio | net/core/stream.c, sk_stream_write_space: woken when a third is free
+	RoomyBuffer = 0.5     // ratio | the same: surely awake
 	// FilledBuffer is the share that a waiting writer has reached.
 	FilledBuffer = 0.95 // ratio | sk_stream_memory_free: one segment more is let in
-	// SeveralReadings agree on more than a moment's state.
-	SeveralReadings = 3 // readings | more than one moment's luck
+	// SeveralSamples agree on more than a moment's state.
+	SeveralSamples = 3 // readings | more than one moment's luck
 	// QueuedRTT is the least multiple of the least RTT that shows a queue. BurstRate is the multiple of the rate from
 	// which the fastest delivery shows that the queue is of the sender's own bursts.
 	QueuedRTT = 1.5  // ratio | not recorded

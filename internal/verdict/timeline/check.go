@@ -25,7 +25,7 @@ func (t *timeline) oneWay() bool {
 // oneDirection returns the verdict on a capture of one direction only.
 func (t *timeline) oneDirection() verdict.Verdict {
 	d := t.d
-	return verdict.Unseen(verdict.Evidence{Code: verdict.CapturedOneDirection, Values: verdict.Values{
+	return verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedOneDirection, Values: verdict.Values{
 		"segments": float64(d.Segments), "acknowledgements": float64(d.Acknowledgements),
 		"bytes": float64(d.Bytes), "duration_s": t.length,
 		"retransmitted_segments": float64(d.Retransmitted)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
@@ -47,7 +47,7 @@ func (t *timeline) gaps(g *Diagnosis) bool {
 	if t.jumped() {
 		missing = max(missing, d.Bytes-d.Captured)
 	}
-	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
+	g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
 		"missing_bytes": float64(missing)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 	return true
 }
@@ -74,7 +74,7 @@ func (t *timeline) figures() verdict.Figures {
 	d := t.d
 	f := verdict.Figures{LengthS: t.length, FullLinkBps: t.capacity * 8,
 		CarriedBytes: t.crowd * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
-		RTTLeastS:    t.base, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
+		MinRTTS:      t.base, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
 		SlowStarts: float64(1 + d.Pauses + d.Timeouts), Retransmitted: float64(d.Retransmitted - d.Spurious),
 		LossAllowsBps: t.lossAllows() * 8, GoodputBps: t.goodput * 8}
 	t.fullWindow(&f)

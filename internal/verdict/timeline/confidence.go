@@ -57,37 +57,38 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 			return verdict.Low
 		}
 		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
-		return verdict.When(!near && t.vantage != VantageUnknown, verdict.When(t.vantage != InTheMiddle, verdict.High))
+		level := verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High)
+		return verdict.LowerUnless(!near && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
-		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
+		return verdict.LowerUnless(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
 	case verdict.Application:
 		if g.Subtype == verdict.ProgramWindow { // a send buffer under a lively other end would look like it
 			return verdict.Medium
 		}
-		return verdict.When(!corrected && (d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(
-			d.Pauses)), verdict.High)
+		pausesAreClear := d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(d.Pauses)
+		return verdict.LowerUnless(!corrected && pausesAreClear, verdict.High)
 	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
 		return verdict.High
 	case verdict.SlowStart:
 		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known
 			return verdict.Low
 		}
-		return verdict.When(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+		return verdict.LowerUnless(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
 	case verdict.Congestion:
 		if g.Subtype == verdict.LostSYNs {
-			return verdict.When(t.synsLost(), verdict.High)
+			return verdict.LowerUnless(t.synsLost(), verdict.High)
 		}
 		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
 			return verdict.Low
 		}
-		return verdict.When(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
+		return verdict.LowerUnless(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
 			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
 	case verdict.Bottleneck:
-		return verdict.When(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
+		return verdict.LowerUnless(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
 	case verdict.Sender:
 		// So few losses may hold a congestion window as well.
 		allows := t.lossAllows()
-		return verdict.When(d.Segments >= threshold.TransferSegments && !t.growing() &&
+		return verdict.LowerUnless(d.Segments >= threshold.TransferSegments && !t.growing() &&
 			(allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
 	}
 	return verdict.Medium
@@ -138,5 +139,5 @@ func (t *timeline) segments() int64 {
 // tooFew returns the verdict on a transfer of too few bytes to tell anything.
 func (t *timeline) tooFew() verdict.Verdict {
 	why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(t.d.Bytes)}}
-	return verdict.Unseen(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)
+	return verdict.Unobserved(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)
 }

@@ -103,11 +103,11 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 		t := newTimeline(c, d, others, base)
 		again := t.judge()
 		if len(verdict.Check(again.Verdict, t.figures())) == 0 {
-			again.Verdict = verdict.Again(again.Verdict, wrong[0])
+			again.Verdict = verdict.Rejudged(again.Verdict, wrong[0])
 			return again
 		}
 	}
-	g.Verdict = verdict.Doubted(g.Verdict, wrong[0])
+	g.Verdict = verdict.Contradicted(g.Verdict, wrong[0])
 	g.Prediction = nil
 	return g
 }
@@ -123,7 +123,8 @@ func (t *timeline) judge() Diagnosis {
 		return g
 	}
 	if len(d.Slices) == 0 || t.length <= 0 {
-		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application, verdict.SlowStart)
+		g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedTooShort}, verdict.Application,
+			verdict.SlowStart)
 		return g
 	}
 	acknowledgedUnseen := float64(d.Unseen) > threshold.UnreliableSlice*float64(d.Bytes)
@@ -132,7 +133,7 @@ func (t *timeline) judge() Diagnosis {
 		return g
 	}
 	if d.Wanted >= int64(d.MSS) && d.MSS > d.MaxSegment && d.MaxSegment > 0 {
-		g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedNoneLarge, Values: verdict.Values{
+		g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedNoneLarge, Values: verdict.Values{
 			"largest_bytes": float64(d.MaxSegment), "mss_bytes": float64(d.MSS), "missing_bytes": float64(d.Wanted)}},
 			verdict.MTUBlackHole, verdict.Congestion)
 		return g

@@ -44,8 +44,8 @@ func TestWindowsInCaptures(t *testing.T) {
 		scale   uint8
 		subtype string
 	}{
-		{"scale offered with factor 0", 65535, 0, verdict.FactorZero},
-		{"stuck at 63 << 10", 63, 10, verdict.Stuck},
+		{"scale offered with factor 0", 65535, 0, verdict.ScaleZero},
+		{"stuck at 63 << 10", 63, 10, verdict.AutotuneCeiling},
 		{"a buffer of 128 KiB", 1024, 7, verdict.Fixed},
 	}
 	for _, test := range tests {

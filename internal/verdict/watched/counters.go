@@ -15,10 +15,10 @@ var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.Loc
 // Tally counts what the readings of a period said of the moment, where a dump also says what no
 // clock keeps.
 type Tally struct {
-	readings uint16 // with the sizes of the socket's buffers, or by a list
-	sending  uint16 // of them, those that tell of the send buffer
-	dry      uint16 // all that was written was on its way, and the send buffer was full
-	roomy    uint16 // the same, and it had room
+	samples uint16 // with the sizes of the socket's buffers, or by a list
+	sending uint16 // of them, those with the state of the send buffer
+	dry     uint16 // all that was written was on its way, and the send buffer was full
+	roomy   uint16 // the same, and it had room
 	// half: the same, and it had some room, but less than a third, which is when a writer that waits
 	// is woken.
 	half    uint16
@@ -28,14 +28,14 @@ type Tally struct {
 }
 
 // Add counts a reading of a connection whose segments have mss bytes. byReadings says that its clocks were made of
-// readings of a list.
+// samples of a list.
 func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
-	if q.SendBuffer == 0 && !byReadings || s.Have&transfer.HaveNotSent == 0 || y.readings == 1<<16-1 {
+	if q.SendBuffer == 0 && !byReadings || s.Have&transfer.HaveNotSent == 0 || y.samples == 1<<16-1 {
 		return
 	}
-	y.readings++
+	y.samples++
 	y.fastest = max(y.fastest, float32(s.DeliveryBps))
-	if unreadShare(s, q.Unread) >= threshold.Unread {
+	if unreadRatio(s, q.Unread) >= threshold.Unread {
 		y.unread++
 	}
 	if q.SendBuffer == 0 || byReadings && q.Unacked == 0 { // the latter is idle time by the clocks already
@@ -55,17 +55,17 @@ func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
 	}
 }
 
-// of is a count's share of the readings that tell of the send buffer.
-func (y *Tally) of(n uint16) float64 {
+// ratio returns a count as a share of the samples with the state of the send buffer.
+func (y *Tally) ratio(n uint16) float64 {
 	if y.sending == 0 {
 		return 0
 	}
 	return float64(n) / float64(y.sending)
 }
 
-// unreadShare is how much of the receive window is taken by data that the program has not
+// unreadRatio is how much of the receive window is taken by data that the program has not
 // read.
-func unreadShare(s *transfer.Sample, unread int64) float64 {
+func unreadRatio(s *transfer.Sample, unread int64) float64 {
 	if s.Have&transfer.HaveReceiveWnd == 0 || unread <= 0 {
 		return 0
 	}
@@ -73,7 +73,7 @@ func unreadShare(s *transfer.Sample, unread int64) float64 {
 }
 
 // AllUnread reports whether data was left unread in every reading.
-func (y *Tally) AllUnread() bool { return y.readings > 0 && y.unread == y.readings }
+func (y *Tally) AllUnread() bool { return y.samples > 0 && y.unread == y.samples }
 
 // ByCounters judges what a connection sent between two readings by the kernel's cumulative
 // clocks, and by what the readings in between showed of the moment. It knows less than the
@@ -83,26 +83,26 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	span := to.At - from.At
 	const clocks = transfer.HaveLimits
 	if span <= 0 || from.Have&to.Have&clocks == 0 {
-		return verdict.Unseen(verdict.Evidence{Code: verdict.KernelSilent, Values: verdict.Values{"time_ratio": 1}},
+		return verdict.Unobserved(verdict.Evidence{Code: verdict.KernelSilent, Values: verdict.Values{"time_ratio": 1}},
 			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow}, network...)...)
 	}
 	part := func(d time.Duration) float64 { return min(max(d.Seconds()/span.Seconds(), 0), 1) }
 	busy := part(to.Busy - from.Busy)
-	window := min(part(to.ReceiveLimited-from.ReceiveLimited), busy)
-	buffer := min(part(to.SendLimited-from.SendLimited), busy-window)
+	window := min(part(to.RwndLimited-from.RwndLimited), busy)
+	buffer := min(part(to.SndbufLimited-from.SndbufLimited), busy-window)
 	left := max(busy-window-buffer, 0)
 	if seen.dry == 0 { // a writer that waits has filled it before
 		seen.roomy = seen.roomy + seen.half
 		seen.half = 0
 	}
-	if seen.of(seen.small) >= threshold.CandidateShare {
+	if seen.ratio(seen.small) >= threshold.CandidateShare {
 		// What the program waits for then may be the answer to what waits to be sent.
 		seen.roomy = 0
 		seen.half = 0
 	}
-	dry := left * seen.of(seen.dry)
-	roomy := left * seen.of(seen.roomy)
-	either := left * seen.of(seen.half)
+	dry := left * seen.ratio(seen.dry)
+	roomy := left * seen.ratio(seen.roomy)
+	either := left * seen.ratio(seen.half)
 	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
 	filled := 0.0 // the same of the send buffer
 	if seen.linkMayBeFull(from, to, span) {
@@ -133,7 +133,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	v := verdict.Headline(shares)
 	switch v.Limiter {
 	case verdict.Unknown:
-		v.Candidates = seen.open(to)
+		v.Candidates = seen.candidates(to)
 		if beyond > 0 {
 			v.Candidates = append([]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}, v.Candidates...)
 		}
@@ -150,21 +150,21 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	case verdict.Sender:
 		v.Candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	default:
-		v.Confidence = verdict.When(dry+roomy < shares[v.Limiter]/2 || seen.sending >= threshold.SeveralReadings,
+		v.Confidence = verdict.LowerUnless(dry+roomy < shares[v.Limiter]/2 || seen.sending >= threshold.SeveralSamples,
 			verdict.Medium)
 	}
 	v.Evidence = []verdict.Evidence{{Limiter: v.Limiter, Code: verdict.ClocksAlone, Values: verdict.Values{
 		"window_s": span.Seconds(), "idle_ratio": 1 - busy, "receiver_ratio": window + beyond,
 		"send_buffer_ratio": buffer + filled}}}
 	if dry+roomy+either > 0 {
-		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: v.Limiter, Code: verdict.SendQueueRead,
-			Values: verdict.Values{"readings": float64(seen.sending), "full_ratio": seen.of(seen.dry),
-				"room_ratio": seen.of(seen.roomy)}})
+		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: v.Limiter, Code: verdict.SendQueueSampled,
+			Values: verdict.Values{"readings": float64(seen.sending), "full_ratio": seen.ratio(seen.dry),
+				"room_ratio": seen.ratio(seen.roomy)}})
 	}
 	return v
 }
 
-// linkMayBeFull says that a queue stands in the path and nothing was faster than what came:
+// linkMayBeFull says that a queue is in the path and nothing was faster than what came:
 // what fills the send buffer may then be the link.
 func (y *Tally) linkMayBeFull(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
@@ -178,8 +178,8 @@ func windowAllowsMore(from, to *transfer.Sample, span time.Duration) bool {
 	return float64(to.SendWnd) > threshold.WindowLimits*rate*to.MinRTT.Seconds()
 }
 
-// open are the candidates where the network, or what looks like it, took most of the time.
-func (y *Tally) open(to *transfer.Sample) []verdict.Name {
+// candidates returns the candidates if the network, or something like it, took most of the time.
+func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
 	all := slices.Clone(network)
 	if to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() {
 		all = append(all, verdict.AckPath)
@@ -203,12 +203,12 @@ func (y *Tally) open(to *transfer.Sample) []verdict.Name {
 // UnseenSender returns the verdict on what was received where the clocks alone were read: they
 // speak of sending.
 func (y *Tally) UnseenSender() verdict.Verdict {
-	v := verdict.Unseen(verdict.Evidence{Code: verdict.SenderUnseen},
+	v := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
 			verdict.ReceiverApplication}, append(slices.Clone(network), verdict.AckPath, verdict.NagleDelayedAck)...)...)
 	share := 0.0
-	if y.readings > 0 {
-		share = float64(y.unread) / float64(y.readings)
+	if y.samples > 0 {
+		share = float64(y.unread) / float64(y.samples)
 	}
 	if share < threshold.HeadlineShare {
 		return v
@@ -219,7 +219,7 @@ func (y *Tally) UnseenSender() verdict.Verdict {
 	if share < 1 {
 		v.Shares[verdict.Unknown] = 1 - share
 	}
-	v.Confidence = verdict.When(y.readings >= threshold.SeveralReadings, verdict.Medium)
+	v.Confidence = verdict.LowerUnless(y.samples >= threshold.SeveralSamples, verdict.Medium)
 	v.Evidence = []verdict.Evidence{{Limiter: verdict.ReceiverApplication, Code: verdict.Unread,
 		Values: verdict.Values{"time_ratio": share}}}
 	return v
@@ -233,8 +233,8 @@ func (y *Tally) LowerConfidence(v verdict.Verdict) verdict.Verdict {
 	for i := range v.Evidence {
 		if e := &v.Evidence[i]; e.Code == verdict.ClocksAlone {
 			delete(e.Values, "send_buffer_ratio")
-			e.Code = verdict.ReadingsAlone
-			e.Values["readings"] = float64(y.readings)
+			e.Code = verdict.SnapshotsAlone
+			e.Values["readings"] = float64(y.samples)
 		}
 	}
 	return v

@@ -52,12 +52,12 @@ func TestByCountersByReadings(t *testing.T) {
 			[]verdict.Name{verdict.NagleDelayedAck}},
 		{"a full window behind a queue", buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000, SendWnd: 50_000}),
 			func(t *reading) {
-				t.Sample.RTT, t.Sample.MinRTT, t.Sample.ReceiveLimited = 500*ms, 40*ms, t.Sample.At
+				t.Sample.RTT, t.Sample.MinRTT, t.Sample.RwndLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}},
 		{"a buffer that the kernel's clock says is full, behind a queue",
 			buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000}),
 			func(t *reading) {
-				t.Sample.RTT, t.Sample.MinRTT, t.Sample.SendLimited = 500*ms, 40*ms, t.Sample.At
+				t.Sample.RTT, t.Sample.MinRTT, t.Sample.SndbufLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}},
 		{"data waits", buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000}), sending, verdict.Unknown,
 			network},
@@ -81,7 +81,7 @@ func TestByCountersByReadings(t *testing.T) {
 				t.Errorf("%s: %s is not a candidate of %v", c.name, n, v.Candidates)
 			}
 		}
-		if told := v.Evidence[0].Values["receiver_ratio"]; (told > 0) != (c.reading.Sample.ReceiveLimited > 0) {
+		if told := v.Evidence[0].Values["receiver_ratio"]; (told > 0) != (c.reading.Sample.RwndLimited > 0) {
 			t.Errorf("%s: the clocks are told to say that the window held %v of the time", c.name, told)
 		}
 		sums(t, c.name, v)

@@ -63,9 +63,9 @@ func (c *Connection) Judge(sends bool) verdict.Verdict {
 		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
 	}
 	if !sends {
-		return live.KnownWindow(w, live.Answers(w, v), c.KnownWindow)
+		return live.KnownWindow(w, live.AnsweredBlocks(w, v), c.KnownWindow)
 	}
-	return live.Programs(w, c.outage(pair(c.bufferOrLink(c.divide(v)))))
+	return live.Programs(w, c.lowerIfDataArrived(ambiguousWindow(c.bufferOrLink(c.splitSenderTime(v)))))
 }
 
 // Live returns a direction of the window as the live judge takes it. It sets the samples' queue to that direction's.
@@ -129,28 +129,20 @@ func (c *Connection) alwaysFull() bool {
 	full := 0.0
 	for i := range c.Queues {
 		q := &c.Queues[i]
-		if q.SendBuffer > 0 && float64(q.SendQueued) >= threshold.CrowdedBuffer*float64(q.SendBuffer) {
+		if q.SendBuffer > 0 && float64(q.SendQueued) >= threshold.FullBuffer*float64(q.SendBuffer) {
 			full++
 		}
 	}
 	return c.writerBlocks() && full >= threshold.FlatShare*float64(len(c.Queues))
 }
 
-// outage is less sure of an MTU black hole where full segments have come through before: then
+// lowerIfDataArrived is less sure of an MTU black hole where full segments have come through before: then
 // nobody may be there any more.
-func (c *Connection) outage(v verdict.Verdict) verdict.Verdict {
-	if v.Limiter == verdict.MTUBlackHole && c.Acked >= 2*MSS(c.Handshake) {
+func (c *Connection) lowerIfDataArrived(v verdict.Verdict) verdict.Verdict {
+	if v.Limiter == verdict.MTUBlackHole && c.Acked >= 2*c.Handshake.SegmentSize() {
 		v.Confidence = verdict.Low
 	}
 	return v
-}
-
-// MSS returns the largest segment that a connection sends, in bytes; Ethernet's where it is not known.
-func MSS(h *transfer.Handshake) int64 {
-	if h != nil && h.MSS > 0 {
-		return int64(h.MSS)
-	}
-	return 1448
 }
 
 // writerBlocks says whether the program ever waited for the send buffer in the window: it
@@ -165,12 +157,12 @@ func (c *Connection) writerBlocks() bool {
 	}
 	first := &c.Of[0]
 	last := &c.Of[len(c.Of)-1]
-	return last.SendLimited > first.SendLimited
+	return last.SndbufLimited > first.SndbufLimited
 }
 
-// pair leaves open what a sender cannot tell: whether the window that held it back is small,
+// ambiguousWindow leaves open what a sender cannot tell: whether the window that held it back is small,
 // or the program behind it does not read.
-func pair(v verdict.Verdict) verdict.Verdict {
+func ambiguousWindow(v verdict.Verdict) verdict.Verdict {
 	small := v.Shares[verdict.ReceiverWindow]
 	unread := v.Shares[verdict.ReceiverApplication]
 	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication || v.Subtype == verdict.Unscaled {
@@ -183,14 +175,14 @@ func pair(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// divide gives the time in which all that was written was on its way to the send buffer
+// splitSenderTime gives the time in which all that was written was on its way to the send buffer
 // where that was full, and to the program where it had room.
-func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
+func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 	share := v.Shares[verdict.Sender]
 	if share <= 0 {
 		return v
 	}
-	mss := MSS(c.Handshake)
+	mss := c.Handshake.SegmentSize()
 	var crowded, roomy, n float64
 	var used, size int64
 	blocks := c.writerBlocks()
@@ -205,7 +197,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 			size = q.SendBuffer
 		}
 		switch full := float64(q.SendQueued) / float64(q.SendBuffer); {
-		case full >= threshold.CrowdedBuffer && blocks:
+		case full >= threshold.FullBuffer && blocks:
 			crowded++
 		case full < threshold.RoomyBuffer || !blocks:
 			roomy++
@@ -227,7 +219,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		}
 	}
 	dry := crowded / float64(len(c.Of))
-	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && unfilled(v) {
+	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && showsNoFullLink(v) {
 		// A buffer that runs dry that often is refilled in bursts, and the kernel opens no
 		// congestion window that is not used (RFC 7661): it holds back the rest of the time too.
 		for _, name := range []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.SlowStart} {
@@ -240,7 +232,7 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 		Values: verdict.Values{"queued_bytes": float64(used), "granted_bytes": float64(size), "full_ratio": crowded / n,
 			"room_ratio": roomy / n}})
 	switch out.Limiter {
-	case verdict.Mixed: // of what there is now, by name
+	case verdict.Mixed: // the candidates are those of the new shares
 	case v.Limiter:
 		out.Subtype = v.Subtype
 		out.Confidence = v.Confidence
@@ -253,9 +245,9 @@ func (c *Connection) divide(v verdict.Verdict) verdict.Verdict {
 	return out
 }
 
-// unfilled says that what is told of the network is no more than a congestion window or a
+// showsNoFullLink says that what is told of the network is no more than a congestion window or a
 // rate: no loss, and no queue.
-func unfilled(v verdict.Verdict) bool {
+func showsNoFullLink(v verdict.Verdict) bool {
 	for _, e := range v.Evidence {
 		switch e.Code {
 		case verdict.CwndFull, verdict.CwndOpens, verdict.CwndOpensToTheEnd, verdict.FullLinkNoQueue:

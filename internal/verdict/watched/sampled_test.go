@@ -16,7 +16,7 @@ const clocks = transfer.HaveLimits | transfer.HaveNotSent | transfer.HaveSendWnd
 func after(busy, receiver, buffer int) transfer.Sample {
 	ms := time.Millisecond
 	return transfer.Sample{At: 2 * time.Second, Have: clocks, Busy: time.Duration(busy) * ms, NotSent: 1e6, SendWnd: 1e5,
-		ReceiveLimited: time.Duration(receiver) * ms, SendLimited: time.Duration(buffer) * ms}
+		RwndLimited: time.Duration(receiver) * ms, SndbufLimited: time.Duration(buffer) * ms}
 }
 
 func TestByCounters(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
 // candidates when the former is divided.
 func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
 	c := poured(func(i int) int64 { return 40_000 + int64(i%3/2)*60_000 })
-	v := c.divide(verdict.Verdict{Limiter: verdict.Mixed, Confidence: verdict.Low,
+	v := c.splitSenderTime(verdict.Verdict{Limiter: verdict.Mixed, Confidence: verdict.Low,
 		Shares:     verdict.Shares{verdict.Sender: 0.62, verdict.Congestion: 0.38},
 		Candidates: []verdict.Name{verdict.Sender, verdict.Congestion}})
 	want := []verdict.Name{verdict.Application, verdict.Congestion, verdict.SendBuffer}
@@ -122,7 +122,7 @@ func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
 	}
 	// What is mixed only now is no surer than that.
 	c = poured(func(i int) int64 { return 40_000 + int64(i%2)*60_000 })
-	v = c.divide(verdict.Verdict{Limiter: verdict.Sender, Confidence: verdict.Medium,
+	v = c.splitSenderTime(verdict.Verdict{Limiter: verdict.Sender, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.Sender: 1}})
 	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || len(v.Candidates) != 2 {
 		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
@@ -130,13 +130,13 @@ func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
 }
 
 func TestThePairIsLeftOpen(t *testing.T) {
-	v := pair(verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
+	v := ambiguousWindow(verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.ReceiverWindow: 0.7, verdict.ReceiverApplication: 0.3}})
 	if v.Confidence != verdict.Low || len(v.Candidates) != 2 {
 		t.Errorf("%+v", v)
 	}
 	unscaled := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Unscaled, Confidence: verdict.High}
-	if v := pair(unscaled); v.Confidence != verdict.High || len(v.Candidates) != 0 {
+	if v := ambiguousWindow(unscaled); v.Confidence != verdict.High || len(v.Candidates) != 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -158,7 +158,7 @@ func TestABufferThatIsFullAndALink(t *testing.T) {
 			Values: verdict.Values{"steady_bps": 20e6, "rtt_s": 0.08, "rtt_base_s": 0.04}}}}
 	for _, c := range []struct {
 		name   string
-		queued int64 // of 100,000 bytes: 20 Mbit/s over 40 ms
+		queued int64 // ratio 100,000 bytes: 20 Mbit/s over 40 ms
 		base   float64
 		want   verdict.Name
 	}{

@@ -22,7 +22,7 @@ func OnSharedLink(v verdict.Verdict, of verdict.Values) verdict.Verdict {
 	switch out.Limiter {
 	case verdict.Bottleneck:
 		out.Confidence = verdict.Medium
-	case verdict.Mixed: // of what there is now, by name
+	case verdict.Mixed: // the candidates are those of the new shares
 	case v.Limiter:
 		out.Confidence = v.Confidence
 		out.Candidates = v.Candidates

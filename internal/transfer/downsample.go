@@ -1,8 +1,7 @@
 package transfer
 
-// Thin keeps at most n samples, spread evenly over the series, the first and the last
-// among them. It works in place.
-func Thin(samples []Sample, n int) []Sample {
+// Downsample keeps at most n samples, spread evenly over the series, with the first and the last. It works in place.
+func Downsample(samples []Sample, n int) []Sample {
 	if len(samples) <= n || n < 2 {
 		return samples
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Everything that was ever measured and kept is believed.
-func TestRecordedTransfersAreBelieved(t *testing.T) {
+// TestEndValidate_AcceptsRecordedTransfers validates every recorded transfer of the repository.
+func TestEndValidate_AcceptsRecordedTransfers(t *testing.T) {
 	var files []string
 	for _, where := range []string{"../*/testdata", "../*/*/testdata"} {
 		some, _ := filepath.Glob(where + "/*_*.json.gz")
@@ -47,7 +47,7 @@ func TestRecordedTransfersAreBelieved(t *testing.T) {
 			for _, s := range end.Streams {
 				last = max(last, s.Last)
 			}
-			if err := end.Believe(r.Spec, last); err != nil {
+			if err := end.Validate(r.Spec, last); err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 			}
 		}
@@ -57,7 +57,7 @@ func TestRecordedTransfersAreBelieved(t *testing.T) {
 	}
 }
 
-// plausible is what an honest far end tells of a second.
+// plausible returns the report of a correct far end about one second.
 func plausible() *End {
 	host := 0.5
 	return &End{Kernel: "Linux 6.18.44", CPU: &CPU{Wall: time.Second, Process: time.Second, BusiestThread: 1, Host: &host},
@@ -65,23 +65,23 @@ func plausible() *End {
 			Handshake: &Handshake{MSS: 1448, SendScale: 14, ReceiveScale: -1, PathMTU: 1500},
 			Samples: []Sample{{At: time.Millisecond, Have: HaveAcked | HaveRetrans, Sent: 2000, Retransmitted: 2,
 				RTT: time.Millisecond},
-				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: mostWindow}}}}}
+				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: maxWindow}}}}}
 }
 
-// What came in no time at all is not a valid count of bytes; what came at one instant has no rate.
-func TestNothingComesFasterThanLines(t *testing.T) {
-	for took, believed := range map[time.Duration]bool{0: true, 1: false, time.Microsecond: true} {
+// TestEndValidate_RejectsImpossibleRates has a megabyte in several times. Bytes of one instant have no rate.
+func TestEndValidate_RejectsImpossibleRates(t *testing.T) {
+	for took, possible := range map[time.Duration]bool{0: true, 1: false, time.Microsecond: true} {
 		e := plausible()
 		e.Streams[0].Last = e.Streams[0].First + took
-		if err := e.Believe(Spec{}, time.Second); (err == nil) != believed {
+		if err := e.Validate(Spec{}, time.Second); (err == nil) != possible {
 			t.Errorf("a megabyte in %v: %v", took, err)
 		}
 	}
 }
 
-// Each number beyond what can be is refused by its name.
-func TestUnbelievable(t *testing.T) {
-	if err := plausible().Believe(Spec{}, time.Second); err != nil {
+// TestEndValidate_RejectsImpossibleNumbers expects the field's name for each impossible number.
+func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
+	if err := plausible().Validate(Spec{}, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*End){
@@ -97,7 +97,7 @@ func TestUnbelievable(t *testing.T) {
 		"streams[0].bytes":                          func(e *End) { e.Streams[0].Bytes = -1 },
 		"streams[0].last_ns":                        func(e *End) { e.Streams[0].Last = 200000 * time.Second },
 		"streams[0].first_ns":                       func(e *End) { e.Streams[0].First = 2 * time.Second },
-		"streams[0].opening":                        func(e *End) { e.Streams[0].Opening = 2e6 },
+		"streams[0].opening":                        func(e *End) { e.Streams[0].FirstReadBytes = 2e6 },
 		"streams[0].send_buffer.granted":            func(e *End) { e.Streams[0].SendBuffer.Granted = 1 << 60 },
 		"streams[0].handshake.mss":                  func(e *End) { e.Streams[0].Handshake.MSS = 1 << 20 },
 		"streams[0].handshake.send_scale":           func(e *End) { e.Streams[0].Handshake.SendScale = 15 },
@@ -106,33 +106,33 @@ func TestUnbelievable(t *testing.T) {
 		"streams[0].samples[1].receive_wnd":         func(e *End) { e.Streams[0].Samples[1].ReceiveWnd = 1 << 31 },
 		"streams[0].samples[1].delivery_bps":        func(e *End) { e.Streams[0].Samples[1].DeliveryBps = 1e300 },
 		"streams[0].samples[0].retransmitted":       func(e *End) { e.Streams[0].Samples[0].Retransmitted = 1 << 60 },
-		"streams[0].samples[1].rwnd_limited_ns":     func(e *End) { e.Streams[0].Samples[1].ReceiveLimited = time.Hour },
+		"streams[0].samples[1].rwnd_limited_ns":     func(e *End) { e.Streams[0].Samples[1].RwndLimited = time.Hour },
 		"streams[0].samples[1].retransmitted_bytes": func(e *End) { e.Streams[0].Samples[1].RetransmittedBytes = 1 << 40 },
 	} {
 		end := plausible()
 		change(end)
-		var u *UnbelievableError
-		if err := end.Believe(Spec{}, time.Second); !errors.As(err, &u) || u.Field != field {
+		var u *ImplausibleError
+		if err := end.Validate(Spec{}, time.Second); !errors.As(err, &u) || u.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	crowded := plausible()
 	crowded.Streams[0].Samples = make([]Sample, 10000)
-	if crowded.Believe(Spec{}, time.Second) == nil {
-		t.Error("10,000 samples are believed")
+	if crowded.Validate(Spec{}, time.Second) == nil {
+		t.Error("10,000 samples are accepted")
 	}
 	for _, i := range []Interval{{Bytes: -1}, {Start: 2, End: 1}, {End: time.Hour}, {End: time.Second, Bytes: 1 << 62},
 		{End: 1, Bytes: 1e6}} {
-		if i.Believe(time.Second) == nil {
+		if i.Validate(time.Second) == nil {
 			t.Errorf("%+v is accepted", i)
 		}
 	}
 	for _, s := range []Sending{{Streams: -1}, {Streams: 2}, {RTT: time.Hour}, {Retransmitted: -5}, {Busy: time.Hour}} {
-		if s.Believe(Spec{}, time.Second) == nil {
+		if s.Validate(Spec{}, time.Second) == nil {
 			t.Errorf("%+v is accepted", s)
 		}
 	}
-	if BelieveNotes(make([]string, 100)) == nil || BelieveNotes([]string{strings.Repeat("x", 5000)}) == nil {
-		t.Error("a flood of warnings is believed")
+	if ValidateNotes(make([]string, 100)) == nil || ValidateNotes([]string{strings.Repeat("x", 5000)}) == nil {
+		t.Error("a flood of warnings is accepted")
 	}
 }

@@ -1,0 +1,82 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
+
+// ackedWindow describes a receive window that was full most of the time. It is zero for other windows, and for
+// several connections.
+type ackedWindow struct {
+	segments float64 // full segments that fit into the window
+	ratio    float64 // share of the window that one acknowledgement covers
+	idle     float64 // min RTT / time in which one window arrives
+	ackDelay time.Duration
+}
+
+var (
+	windowSegments = quantity{Name: "windowSegments", Unit: "segments",
+		Means: "segments that fit into a receive window that is full most of the time; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.ackedWindow.segments },
+		Uses:  uses(limit("MostlyWaiting", threshold.MostlyWaiting))}
+	ackedRatio = quantity{Name: "ackedRatio", Unit: "ratio",
+		Means: "bytes that an acknowledgement covers / receive window, if that is full most of the time",
+		Of:    func(f facts) float64 { return f.measured.ackedWindow.ratio },
+		Uses:  uses(limit("MostlyWaiting", threshold.MostlyWaiting))}
+	idleWindowRatio = quantity{Name: "idleWindowRatio", Unit: "ratio",
+		Means: "minRTT / time in which one receive window arrives",
+		Of:    func(f facts) float64 { return f.measured.ackedWindow.idle }}
+	ackDelay = quantity{Name: "ackDelay", Unit: "time",
+		Means: "rttGrowth without the time that a segment takes on the link, at most",
+		Of:    func(f facts) float64 { return ofTime(f.measured.ackedWindow.ackDelay) },
+		Uses: uses(limit("HeaderBytes", threshold.HeaderBytes),
+			limit("LeastWaits", threshold.LeastWaits), limit("TransferSegments", threshold.TransferSegments))}
+
+	// Nothing is sent from the end of a window to its acknowledgement, so that the link is idle for at least minRTT.
+	windowAckedAtOnce = rule.Define("windowAckedAtOnce", "one acknowledgement covers the whole receive window",
+		rule.All(ackedRatio.AtLeast("AckedAtOnce", threshold.AckedAtOnce),
+			idleWindowRatio.AtLeast("AckedIdle", threshold.AckedIdle)))
+	// A receiver acknowledges every second full segment, a single one when its timer ends (RFC 1122, 4.2.3.2).
+	awaitsAckTimer = rule.Define("awaitsAckTimer",
+		"the window has room for one segment, whose acknowledgement takes longer than the path explains",
+		rule.All(windowSegments.Positive(), windowSegments.Below("DelayedAckSegments", threshold.DelayedAckSegments),
+			ackDelay.AtLeast("MinAckDelay", ofTime(threshold.MinAckDelay)),
+			ackDelay.AtLeast("AckDelayShare", threshold.AckDelayShare, rttGrowth)))
+)
+
+// ackedWindow measures the receive window of a single connection.
+func (a *analysis) ackedWindow() (w ackedWindow) {
+	c := a.connections[0]
+	window := float64(a.median((*connection).window))
+	if len(a.connections) != 1 || c.windowFullRatio < threshold.MostlyWaiting || window <= 0 ||
+		!c.has(transfer.HaveSendWnd|transfer.HaveSegmentsIn|transfer.HaveAcked) {
+		return w
+	}
+	mss := float64(c.mss)
+	w = ackedWindow{segments: window / mss, ratio: c.segmentsPerAck(a.path) * mss / window,
+		idle: a.path.minRTT.Seconds() * a.path.meanRate / 8 / window}
+	if last := &c.samples[len(c.samples)-1]; last.Acked >= threshold.TransferSegments*c.mss {
+		w.ackDelay = c.ackDelay(a.path.minRTT)
+	}
+	return w
+}
+
+// ackDelay returns how much longer than a segment's time on the link the mean acknowledgement took in the second half
+// of a transfer of many segments, when srtt has converged. The segment takes at most the growth of the RTTs that grew
+// least. A packet without payload crosses the link within minRTT, and a segment takes longer in proportion to its size.
+func (c *connection) ackDelay(minRTT time.Duration) time.Duration {
+	var rtts []time.Duration
+	var sum time.Duration
+	for i := len(c.samples) / 2; i < len(c.samples); i++ {
+		rtts = append(rtts, c.samples[i].RTT)
+		sum += c.samples[i].RTT
+	}
+	slices.Sort(rtts)
+	n := len(rtts)
+	onLink := min(rtts[int(float64(n)*threshold.LeastWaits)]-minRTT, scale(minRTT, 1+float64(c.mss)/threshold.HeaderBytes))
+	return sum/time.Duration(n) - minRTT - onLink
+}
