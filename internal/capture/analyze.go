@@ -32,7 +32,8 @@ type Analysis struct {
 	Duplicates  int64      // captured twice
 	Dropped     int64      // connections that made room for others with more bytes
 	Unwanted    int64      // segments of connections that were not asked for
-	Lost        int64      // packets that whoever captured says came too fast
+	Lost        int64      // packets that the capturing program counted as dropped
+	HeadersCut  int64      // TCP packets that were captured too short for their headers
 	Order       flow.Order // what the records' order and stamps needed
 	// Warnings are for people: damage, what could not be read, and how much of it.
 	Warnings []string
@@ -67,6 +68,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	slices.SortStableFunc(a.Connections, func(x, y *flow.Connection) int {
 		return int(min(max(x.Started-y.Started, -1), 1))
 	})
+	a.HeadersCut = r.counts.of[Cut]
 	a.warn(&r.counts)
 	return a, r.err
 }

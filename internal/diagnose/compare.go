@@ -149,6 +149,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 		return near.diagnosis
 	}
 	r.Verdict = g.Verdict
+	r.Trust = &g.Trust
 	r.Between.JudgedAt = "far"
 	r.LostS = g.LostTime.Seconds()
 	r.SYNWaitS = g.SYNWait.Seconds()

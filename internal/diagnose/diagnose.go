@@ -61,6 +61,7 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 		r.Seen = a.Dropped + r.Followed
 	}
 	all := judgeAll(heaviest, a.Connections, least)
+	r.Trust = trustAll(a, all)
 	slices.SortStableFunc(all, func(x, y judgement) int {
 		a := x.record.Worst()
 		b := y.record.Worst()
@@ -256,7 +257,7 @@ func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) rec
 		DurationS: float64(d.Last-d.First) / 1e9,
 		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
 		LostS: g.LostTime.Seconds(), SYNWaitS: g.SYNWait.Seconds(),
-		TapAt: string(g.Vantage), Verdict: g.Verdict, ShownBytes: d.Shown()}
+		TapAt: string(g.Vantage), Trust: &g.Trust, Verdict: g.Verdict, ShownBytes: d.Shown()}
 	if r.Evidence == nil {
 		r.Evidence = []verdict.Evidence{}
 	}

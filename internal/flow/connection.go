@@ -40,6 +40,9 @@ type Connection struct {
 	Ended int64 // the last segment's time
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
+	// Segments counts all segments, CutOptions those whose options the capture cut off, and Duplicates those that were
+	// captured twice and are left out of all other counts.
+	Segments, CutOptions, Duplicates int64
 
 	// before is the view of the same connection from the other side of a box that renumbers
 	// sequence numbers; nil where no other was seen, or it is not known yet.
@@ -125,6 +128,16 @@ func (c *Connection) OfferOf(end Endpoint) Offer {
 	return c.ServerOffer()
 }
 
+// SACKPossible reports whether the ends may use SACK: no handshake in the capture shows that they do not.
+func (c *Connection) SACKPossible() bool {
+	for i := range c.sides {
+		if o := &c.sides[i].offer; o.Seen && !o.SACK && !o.OptionsCut {
+			return false
+		}
+	}
+	return true
+}
+
 // Directions are the ones in which data was sent, the client's first.
 func (c *Connection) Directions() []*Direction {
 	var out []*Direction
@@ -187,7 +200,7 @@ func (c *Connection) ended(s *Segment, side int) bool {
 
 const second = int64(1e9)
 
-// add takes a segment that me sent; it answers false for a copy.
+// add takes a segment that me sent. It returns false for a duplicate.
 func (c *Connection) add(s *Segment, me, peer *side) bool {
 	at := s.At - c.Started
 	step := at - c.now
@@ -205,6 +218,10 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		return false
 	}
 	me.note(s, at)
+	c.Segments++
+	if s.Options&OptionsCut != 0 {
+		c.CutOptions++
+	}
 	if step > 0 && (step < c.Grain || c.Grain == 0) {
 		c.Grain = step
 	}

@@ -13,6 +13,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if from < d.high && d.justPassed(from, at) {
 		if to <= d.high {
 			d.conn.table.Duplicates++
+			d.conn.Duplicates++
 			return
 		}
 		from = d.high

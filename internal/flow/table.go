@@ -92,6 +92,7 @@ func (t *Table) Add(s *Segment) {
 	}
 	if !c.add(s, me, peer) {
 		t.Duplicates++
+		c.Duplicates++
 	}
 }
 

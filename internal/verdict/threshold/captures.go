@@ -57,6 +57,10 @@ const (
 	// says nothing; UnreliableCapture of all data, from which nothing does.
 	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
 	UnreliableCapture = 0.02 // ratio | capture bank, losses at the tap
+	// MergedShare of the bytes in segments longer than the MSS are worth a word. MergedTime is the share of the round
+	// trip that the path takes for one of them, above which they hide when data came.
+	MergedShare = 0.1 // ratio | definition
+	MergedTime  = 1.0 // ratio | definition: a whole round trip then has one time
 	// ScalePlateau is the share of time at a window from which an inferred scale is
 	// believed.
 	ScalePlateau = 0.7 // ratio | capture bank, captures without handshake

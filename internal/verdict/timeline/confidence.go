@@ -16,16 +16,15 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	level := t.evidenceLevel(g)
 	needsRate := !t.rateless(g)
 	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
-	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
-	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
+	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare {
+		level = verdict.Lower(level)
+	}
+	if !t.trust.Supports(g.Limiter) {
 		level = verdict.Lower(level)
 	}
 	few := t.rounds < threshold.SureRounds || t.segments() < threshold.SureSegments
 	if needsRate && level == verdict.High && few {
 		level = verdict.Medium
-	}
-	if t.coarse() {
-		level = verdict.Lower(level)
 	}
 	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // what happened within them is not known
 	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {

@@ -11,16 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
-)
-
-// Vantage is where a capture was taken, seen from the data's sender.
-type Vantage string
-
-const (
-	AtSender       Vantage = "sender"
-	AtReceiver     Vantage = "receiver"
-	InTheMiddle    Vantage = "middle"
-	VantageUnknown Vantage = "unknown"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
 // Band is a span of a direction's time with the limiter that held most of it; times count
@@ -44,6 +35,8 @@ type Diagnosis struct {
 	// LostTime is the wall time that limiters other than the link and the sending program
 	// took, with SYNWait, the time before the handshake in which SYNs were lost.
 	LostTime, SYNWait time.Duration
+	// Trust says whether the capture's losses and times can be relied on.
+	Trust trust.Trust
 }
 
 // timeline is one direction of a captured connection before the judge.
@@ -70,6 +63,7 @@ type timeline struct {
 	unseen     float64 // time in which a queue may have stood that this tap does not see, seconds
 	waited     float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
 	vantage    Vantage
+	trust      trust.Trust
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool
 	opening    int            // slices in which it opened, without any loss
@@ -114,7 +108,8 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
-	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base)}
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base),
+		Trust: t.trust}
 	if t.jumped() {
 		g.GoodputBps = 0
 	}
@@ -290,6 +285,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		t.opening = opening(outstanding, speeds)
 	}
 	t.judgeNetwork()
+	t.trust = t.trustOf()
 	return t
 }
 
@@ -320,19 +316,6 @@ func (t *timeline) supportedRTT() float64 {
 		}
 	}
 	return quantile(means, threshold.BestLeftOut)
-}
-
-func vantage(d *flow.Direction) Vantage {
-	if !d.LoopKnown || d.RTTMin <= 0 {
-		return VantageUnknown
-	}
-	switch share := float64(d.LoopMin) / float64(d.RTTMin); {
-	case share <= threshold.TapAtSender:
-		return AtSender
-	case share >= threshold.TapAtReceiver:
-		return AtReceiver
-	}
-	return InTheMiddle
 }
 
 func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }
