@@ -12,6 +12,10 @@ import (
 // carried data itself: receivers acknowledge every other segment (RFC 5681, 4.2).
 func (t *timeline) oneWay() bool {
 	d := t.d
+	unacknowledged := d.Bytes - d.Acked
+	if d.Acknowledgements < threshold.FewSegments && unacknowledged > threshold.EarnedSegments*int64(max(d.MSS, 536)) {
+		return true // no sender goes so far without acknowledgements
+	}
 	if d.Timeouts > 0 || d.Silent > 0 {
 		return false
 	}
@@ -47,9 +51,16 @@ func (t *timeline) gaps(g *Diagnosis) bool {
 	if t.jumped() {
 		missing = max(missing, d.Bytes-d.Captured)
 	}
-	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
-		"missing_bytes": float64(missing)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	v := verdict.Values{"time_ratio": 1}
+	addMissing(v, missing, d.Bytes)
+	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: v}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
 	return true
+}
+
+// addMissing adds how many bytes of a direction are not in the capture, and their share.
+func addMissing(v verdict.Values, missing, bytes int64) {
+	v["missing_bytes"] = float64(missing)
+	v["missing_ratio"] = min(float64(missing)/float64(max(bytes, 1)), 1)
 }
 
 // silence is for how long the other end had said nothing when its peer gave up, seconds.
@@ -60,7 +71,7 @@ func (t *timeline) silence() float64 {
 // gone says that the other end was silent for most of the time: what limited before it went
 // away does not matter.
 func (t *timeline) gone(g *Diagnosis) bool {
-	return t.d.Silent > 0 && g.Limiter != verdict.MTUBlackHole &&
+	return t.d.Silent > 0 && !t.oneWay() && g.Limiter != verdict.MTUBlackHole &&
 		t.silence() > threshold.HeadlineShare*float64(t.c.Ended-t.d.First)/1e9
 }
 

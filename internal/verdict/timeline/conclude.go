@@ -220,7 +220,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return verdict.CapturedLoss, v
 	case verdict.Bottleneck:
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["best_bps"] = t.capacity * 8
+		t.pathRate(name, v)
 		v["rtt_base_s"] = t.base
 		if t.queueing {
 			v["queue"] = 1
@@ -288,6 +288,17 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 		tell(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
 	}
 	return all
+}
+
+// pathRate adds the best rate, which lasted for the limiter's time; else the mean rate in that time. The best of a
+// connection that shares the link, or is often idle, does not last.
+func (t *timeline) pathRate(name verdict.Name, v verdict.Values) {
+	mean := t.delivered[name] / max(t.time[name], 1e-9)
+	if t.capacity > threshold.CarriedAtMost*mean && mean > 0 {
+		v["mean_bps"] = mean * 8
+		return
+	}
+	v["best_bps"] = t.capacity * 8
 }
 
 func (t *timeline) clock(c flow.Clock) (sum float64) {

@@ -41,7 +41,7 @@ func (t *timeline) exchanging() bool {
 func (t *timeline) programWindow() bool {
 	d := t.d
 	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
-		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() {
+		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() || !t.gives(t.level()) {
 		return false
 	}
 	if t.inTurn() {
@@ -53,6 +53,13 @@ func (t *timeline) programWindow() bool {
 	}
 	at, span, carried := t.flat(t.level())
 	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+}
+
+// gives reports whether a window of so many bytes a round trip is a limit: it allows no more than the path delivers, and
+// less than twice the goodput.
+func (t *timeline) gives(window float64) bool {
+	allows := window / t.base
+	return t.base > 0 && allows < 2*t.goodput && (t.link == 0 || allows <= t.link)
 }
 
 // inTurn says that several blocks are under way at a time, each of which waits for the answer to an earlier

@@ -69,6 +69,7 @@ type timeline struct {
 	opening    int            // slices in which it opened, without any loss
 	network    []verdict.Name // for each slice, what limited while nothing else did
 	time       map[verdict.Name]float64
+	delivered  map[verdict.Name]float64 // bytes acknowledged in that time
 }
 
 // Judge says what limited one direction of a captured connection.
@@ -148,6 +149,7 @@ func (t *timeline) judge() Diagnosis {
 		t.attribute(i, &took)
 		for _, one := range took {
 			t.time[one.name] += one.took
+			t.delivered[one.name] += float64(s.Acked) * min(one.took/max(activeTime(s), 1e-9), 1)
 		}
 		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
 	}
@@ -225,7 +227,8 @@ func (t *timeline) share(others []Parallel) {
 
 // newTimeline takes base for the empty path's round trip, seconds, or finds it where that is 0.
 func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base float64) *timeline {
-	t := &timeline{c: c, d: d, time: map[verdict.Name]float64{}, vantage: vantage(d)}
+	t := &timeline{c: c, d: d, time: map[verdict.Name]float64{},
+		delivered: map[verdict.Name]float64{}, vantage: vantage(d)}
 	t.length = float64(d.Last-d.First) / 1e9
 	if t.length > 0 {
 		t.goodput = float64(d.Bytes) / t.length

@@ -34,16 +34,16 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 		v["idle_s"] = t.clock(flow.Idle)
 		return verdict.CapturedIdleOrLoss, v
 	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
-		v["missing_bytes"] = float64(d.Unseen)
+		addMissing(v, d.Unseen, d.Bytes)
 		return verdict.CapturedGaps, v
 	case t.mostUnknown(t.waited):
 		v["rtt_base_s"] = t.base
 		return verdict.CapturedWaitsSomewhere, v
 	case t.evenLoss:
-		v["best_bps"] = t.capacity * 8
+		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedLossOrLink, v
 	case t.mostUnknown(t.unseen):
-		v["best_bps"] = t.capacity * 8
+		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedQueueUnseen, v
 	case !d.ScaleKnown:
 		v["window_scale_least"] = float64(d.Scale)
