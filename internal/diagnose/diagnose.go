@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
@@ -84,7 +85,7 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 // tiny says that there is nothing to diagnose: all that was sent fits the window that any
 // connection begins with (RFC 6928), and only the time between programs' messages went by.
 func tiny(all []record.CapturedConnection) bool {
-	const initial = 10 * 1460
+	const initial = threshold.InitialSegments * 1460
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c record.CapturedConnection) bool {
 		return slices.ContainsFunc(c.Directions, func(d record.CapturedDirection) bool {
 			return d.Bytes > initial || d.Limiter != verdict.Unknown && d.Limiter != verdict.Application &&

@@ -201,11 +201,11 @@ func (d *Direction) arrive(e *ackEvent) {
 		d.heldLast = 0
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
 			d.RTTMin > 0 &&
-			waited >= d.RTTMin+delayed {
+			waited >= d.RTTMin+minDelayedAck {
 			d.heldAt = d.at
 			d.heldFor = waited
 			d.timerFor = e.timer
-			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= delayed {
+			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= minDelayedAck {
 				d.heldLast = alone
 			}
 		}

@@ -74,6 +74,7 @@ type side struct {
 	dir    *Direction // the data this side sends; nil until it does
 	passes *passes
 	heard  int64 // when it last sent anything
+	spoke  int64 // when it last sent payload
 	ack    uint32
 	window uint16
 	scaled bool // window is not a SYN's
@@ -255,6 +256,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	if me.dir == nil {
 		me.dir = c.newDirection(s, c.sideOf(me), at)
 	}
+	me.spoke = at
 	me.dir.sent(s, at)
 	if peer.dir != nil {
 		peer.dir.answered = true

@@ -72,6 +72,7 @@ type Direction struct {
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
+	Starts *Starts // nil when there were none
 	// Oversized is nil until a segment was longer than the MSS or was repeated.
 	Oversized *Oversized
 	Blocks    Blocks

@@ -1,6 +1,10 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // span is a range of positions.
 type span struct {
@@ -144,7 +148,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	if g := d.Graph; g != nil {
 		g.Retransmissions.add(at, from, to)
 	}
-	timedOut := at-d.lastSent >= max(2*d.RTTMin, 200e6)
+	timedOut := at-d.lastSent >= max(2*d.RTTMin, int64(threshold.MinRTO))
 	if timedOut {
 		d.Timeouts++
 		d.round.best = 0 // slow start begins anew

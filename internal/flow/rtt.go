@@ -1,6 +1,10 @@
 package flow
 
-import "math"
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // rttState measures round trips: from data to its acknowledgement at the tap, and the
 // loop from the tap through the sender, which makes the rest.
@@ -192,9 +196,9 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 	if through > 0 {
 		d.rtt.guess = through
 		// The answer to the SYN-ACK may have been delayed.
-		const delayed, segments, apart = 30e6, 10, 1e6 // RFC 6928
-		if from == c.client && through >= delayed && beyond >= apart && d.ScaleKnown {
-			d.initial = segments * int64(d.MSS)
+		const apart = 1e6
+		if from == c.client && through >= minDelayedAck && beyond >= apart && d.ScaleKnown {
+			d.initial = threshold.InitialSegments * int64(d.MSS)
 		}
 		d.rtt.now = through
 		d.rtt.loopMin = through

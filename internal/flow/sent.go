@@ -1,5 +1,7 @@
 package flow
 
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+
 // sent takes a segment with payload.
 func (d *Direction) sent(s *Segment, at int64) {
 	d.informed(s, at)
@@ -78,8 +80,11 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
-	if gap := at - d.lastSent; 4*gap >= d.RTTMin && d.una < d.high && d.RTTMin > 0 {
-		d.silence(gap)
+	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
+		d.started(at, gap)
+		if 4*gap >= d.RTTMin && d.una < d.high {
+			d.silence(gap)
+		}
 	}
 	if d.una >= d.round.mark {
 		d.closeRound()
@@ -183,6 +188,9 @@ func (d *Direction) resolveWaits(at, length int64) {
 // flushEmpty books the time in which nothing was outstanding: a real pause, a shorter one
 // that a sender makes for reasons of its own, or the moment that it needs to answer.
 func (d *Direction) flushEmpty() {
+	if d.Starts != nil {
+		d.Starts.Own += d.empty
+	}
 	moment := max(d.RTTMin, 1e6)
 	if d.rtt.now < d.RTTMin/10 && d.rtt.loopKnown {
 		moment = max(d.RTTMin/4, 1e6)

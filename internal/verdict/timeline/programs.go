@@ -30,7 +30,7 @@ func (t *timeline) programs(g *Diagnosis) {
 func (t *timeline) exchanging() bool {
 	d := t.d
 	if d.Exchanges < threshold.FewRounds || t.base <= 0 ||
-		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) {
+		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) || t.clocked() {
 		return false
 	}
 	return t.base*float64(d.Exchanges) > threshold.ExchangesWait*t.length
@@ -41,7 +41,7 @@ func (t *timeline) exchanging() bool {
 func (t *timeline) programWindow() bool {
 	d := t.d
 	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
-		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() || !t.gives(t.level()) {
+		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() || !t.gives(t.level()) || t.unprompted() {
 		return false
 	}
 	if t.inTurn() {
@@ -53,6 +53,19 @@ func (t *timeline) programWindow() bool {
 	}
 	at, span, carried := t.flat(t.level())
 	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+}
+
+// clocked reports whether a clock of the sender's own starts its blocks: they come at equal intervals, of which the wait
+// for the other end is not all.
+func (t *timeline) clocked() bool {
+	s := t.d.Starts
+	return s.Variation() < threshold.ClockedVariation && float64(s.Own)/1e9 > threshold.OwnTime*t.length
+}
+
+// unprompted reports whether the sender went on after silences without a message of the other end.
+func (t *timeline) unprompted() bool {
+	s := t.d.Starts
+	return s != nil && s.Count >= threshold.FewRounds && float64(s.Prompted) < threshold.Prompted*float64(s.Count)
 }
 
 // gives reports whether a window of so many bytes a round trip is a limit: it allows no more than the path delivers, and

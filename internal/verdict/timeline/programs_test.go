@@ -166,3 +166,73 @@ func TestRequestsInTurn(t *testing.T) {
 		t.Errorf("without answers: %s %s/%s %v", g.Confidence, g.Limiter, g.Subtype, g.Candidates)
 	}
 }
+
+// periodicSpacing is the time that the path takes for a segment.
+const periodicSpacing = 50_000
+
+// periodicWrites plays a program that writes a block of segments each period, 60 times, whatever the other end does,
+// which answers every block of so many with a message, or none if 0. The tap is loop from the sender.
+func periodicWrites(t *testing.T, period, rtt, loop int64, segments, answers int) Diagnosis {
+	x := newTape(rtt, loop)
+	at := rtt + 10*ms
+	pos := 0
+	said := 0
+	for i := range 60 {
+		begin := at
+		for k := range segments {
+			length := 1460
+			if k == segments-1 {
+				length = 700
+			}
+			x.data(at, pos, length, 0)
+			pos += length
+			if k%2 == 1 && k < segments-1 {
+				x.ack(at+rtt-loop, pos, 4<<20)
+			}
+			at += periodicSpacing
+		}
+		x.ack(at-periodicSpacing+rtt-loop, pos, 4<<20)
+		if answers > 0 && i%answers == 0 {
+			x.says(at+rtt-loop, said, pos, 4<<20)
+			said++
+		}
+		at = max(at, begin+period)
+	}
+	g, _ := x.judge(t)
+	return g
+}
+
+// A program that writes by a clock of its own waits for no message, though each of its blocks is answered.
+func TestPrograms_PeriodicWrites(t *testing.T) {
+	for _, period := range []int64{20, 40, 100, 200, 500, 1000} {
+		for _, rtt := range []int64{1, 10, 30, 90} {
+			for _, segments := range []int{2, 8, 44, 150} {
+				for _, loop := range []int64{0, rtt} {
+					// An answer that comes just before the next block looks like its reason.
+					phase := (rtt*ms + int64(segments)*periodicSpacing) % (period * ms)
+					if 20*(period*ms-phase) <= 3*period*ms || loop > period {
+						continue
+					}
+					for _, answers := range []int{0, 1, 3} {
+						g := periodicWrites(t, period*ms, rtt*ms, loop*ms, segments, answers)
+						if g.Subtype != "" || g.Limiter == verdict.Bottleneck {
+							t.Errorf("%d segments each %d ms, round trip %d ms, tap %d ms from the sender, 1 of %d answered: %s (%s), %s",
+								segments, period, rtt, loop, answers, g.Limiter, g.Subtype, g.Confidence)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Programs that wait for an answer before each block, and think for less than the round trip.
+func TestPrograms_ShortThinking(t *testing.T) {
+	for _, rtt := range []int64{10, 40, 100} {
+		for _, think := range []int64{0, rtt / 20} {
+			if g := blocks(t, 20, rtt*ms, 0, think*ms); g.Subtype != verdict.RequestResponse {
+				t.Errorf("round trip %d ms, thinks %d ms: %s (%s) %v", rtt, think, g.Limiter, g.Subtype, g.Shares)
+			}
+		}
+	}
+}
