@@ -48,6 +48,8 @@ func TestTrust_Captures(t *testing.T) {
 			codes(trust.NotCaptured, trust.HeadersCut)},
 		{"no acknowledgements", "rwnd-jitter.far", keepFrom(true), false, false, codes(trust.OneDirection)},
 		{"no data", "rwnd-jitter.far", keepFrom(false), false, false, codes(trust.OneDirection)},
+		{"hardly any acknowledgements, with timeouts", "policed-rto.far", loseAcks(0.98), false, false,
+			codes(trust.OneDirection, trust.CoarseClock)},
 		{"every packet twice", "rwnd-jitter.far", twice, true, true, codes(trust.Duplicates)},
 	}
 	for _, test := range tests {
@@ -66,6 +68,10 @@ func TestTrust_Captures(t *testing.T) {
 			}
 			if d.Trust.Loss != test.loss || d.Trust.Timing != test.timing || !slices.Equal(got, test.reasons) {
 				t.Errorf("loss %v, timing %v, %+v", d.Trust.Loss, d.Trust.Timing, d.Trust.Reasons)
+			}
+			if oneWay := slices.Contains(got, trust.OneDirection); oneWay != (len(d.Evidence) > 0 &&
+				d.Evidence[0].Code == verdict.CapturedOneDirection) {
+				t.Errorf("%s: %v", d.Limiter, d.Evidence)
 			}
 			if !d.Trust.Supports(d.Limiter) && d.Confidence == verdict.High {
 				t.Errorf("%s has high confidence", d.Limiter)
@@ -132,6 +138,15 @@ func loseData(share float64) func([]packet) []packet {
 		return slices.DeleteFunc(all, func(p packet) bool {
 			return p.seg.Src == from && p.seg.Payload > 0 && r.Float64() < share
 		})
+	}
+}
+
+// loseAcks has the tap miss a share of the acknowledgements.
+func loseAcks(share float64) func([]packet) []packet {
+	return func(all []packet) []packet {
+		r := rand.New(rand.NewPCG(5, 6))
+		from := sender(all)
+		return slices.DeleteFunc(all, func(p packet) bool { return p.seg.Src != from && r.Float64() < share })
 	}
 }
 
