@@ -112,8 +112,7 @@ type slicing struct {
 	burstHigh         int64 // the highest byte sent when the burst began
 }
 
-// round is one round trip's worth of sending: it ends when what was outstanding at its
-// beginning is acknowledged.
+// round is one round trip's worth of sending. It ends when all data outstanding at its beginning is acknowledged.
 type round struct {
 	mark       int64
 	began      int64
@@ -162,7 +161,7 @@ func (d *Direction) closeRound() {
 		d.cur.PeakSent = max(d.cur.PeakSent, float64(r.sent)/seconds)
 		d.cur.PeakAcked = max(d.cur.PeakAcked, float64(d.total-r.ackedAt)/seconds)
 	}
-	// What was answered before more was sent had been all that there was: no congestion window held it.
+	// Data that was answered before more was sent was all that there was: no congestion window limited it.
 	exchanged := d.answered && d.una >= d.high
 	if float64(r.maxOut) >= 1.4*float64(r.best) && !exchanged {
 		moved := min(r.busy, d.cur.Clock[Busy])

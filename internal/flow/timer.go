@@ -2,8 +2,8 @@ package flow
 
 import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 
-// minDelayedAck is the least time of a delayed-ACK timer, nanoseconds: Linux waits for at least 40 ms, Windows and BSD for
-// up to 200 ms. RFC 9293 section 3.8.6.3 allows 500 ms.
+// minDelayedAck is the least time of a delayed-ACK timer, nanoseconds: Linux waits for at least 40 ms, Windows and
+// BSD for up to 200 ms. RFC 9293 section 3.8.6.3 allows 500 ms.
 const minDelayedAck = int64(threshold.DelayedAckLeast)
 
 // timerDelay returns for how long the receiver's delayed-ACK timer delayed an acknowledgement of all

@@ -57,8 +57,8 @@ const (
 	// says nothing; UnreliableCapture of all data, from which nothing does.
 	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
 	UnreliableCapture = 0.02 // ratio | capture bank, losses at the tap
-	// MergedShare of the bytes in segments longer than the MSS are worth a word. MergedTime is the share of the round
-	// trip that the path takes for one of them, above which they hide when data came.
+	// MergedShare is the share of the bytes in segments longer than the MSS from which they are reported. MergedTime is
+	// the share of the round trip that the path takes for one of them, above which they hide when data came.
 	MergedShare = 0.1 // ratio | definition
 	MergedTime  = 1.0 // ratio | definition: a whole round trip then has one time
 	// ScalePlateau is the share of time at a window from which an inferred scale is
@@ -139,7 +139,7 @@ const (
 
 // Captures: senders and receivers.
 const (
-	// MinRTO is the least retransmission timeout: what is repeated sooner was no timeout, and a sender that was idle for
+	// MinRTO is the least retransmission timeout: an earlier retransmission is no timeout, and a sender that was idle for
 	// longer begins with slow start (RFC 5681, 4.1).
 	MinRTO = 200 * time.Millisecond // time | RTO_MIN of tcp.h
 	// InitialSegments is the initial congestion window, which an idle time does not reduce.

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// oneWay says that only the data was captured, not what answered it; or of that only what
+// oneWay reports whether only the data was captured, not what answered it; or of that only what
 // carried data itself: receivers acknowledge every other segment (RFC 5681, 4.2).
 func (t *timeline) oneWay() bool {
 	d := t.d
@@ -41,7 +41,7 @@ func (t *timeline) jumped() bool {
 	return float64(t.d.Bytes) > threshold.BytesShown*float64(t.d.Shown())
 }
 
-// gaps makes a direction of which too much is not in the capture unknown.
+// gaps makes the verdict unknown where too much of a direction is not in the capture.
 func (t *timeline) gaps(g *Diagnosis) bool {
 	d := t.d
 	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !t.jumped() {
@@ -53,7 +53,8 @@ func (t *timeline) gaps(g *Diagnosis) bool {
 	}
 	v := verdict.Values{"time_ratio": 1}
 	addMissing(v, missing, d.Bytes)
-	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: v}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	g.Verdict = verdict.Unseen(verdict.Evidence{Code: verdict.CapturedGaps, Values: v}, verdict.Sender,
+		verdict.ReceiverWindow, verdict.Congestion)
 	return true
 }
 
@@ -68,8 +69,8 @@ func (t *timeline) silence() float64 {
 	return float64(max(t.c.Ended, t.d.Last)-t.d.Silent) / 1e9
 }
 
-// gone says that the other end was silent for most of the time: what limited before it went
-// away does not matter.
+// gone reports whether the other end was silent for most of the time. The limiter before it went away does not matter
+// then.
 func (t *timeline) gone(g *Diagnosis) bool {
 	return t.d.Silent > 0 && !t.oneWay() && g.Limiter != verdict.MTUBlackHole &&
 		t.silence() > threshold.HeadlineShare*float64(t.c.Ended-t.d.First)/1e9
@@ -101,8 +102,8 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 	var window, came, took, rtt, timed float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
-		if s.WindowMax == 0 || held < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
+		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
+		if s.WindowMax == 0 || full < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
 			continue
 		}
 		window += float64(s.WindowMax) * sliceTime(s)
@@ -139,7 +140,7 @@ func (t *timeline) lossAllows() float64 {
 	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter*t.length {
 		return 0
 	}
-	// Every segment that was sent again counts, though some go at once: rather too many.
+	// All retransmissions count, though some come together: rather too many.
 	p := float64(max(t.d.LossEvents, t.d.Retransmitted)) / float64(t.d.Segments)
 	if p > threshold.LossTimesOut {
 		return 0

@@ -8,8 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// conclude adds to a headline its subtype, candidates, confidence, evidence and what the
-// fix would give.
+// conclude adds to a headline its subtype, candidates, confidence, evidence and prediction.
 func (t *timeline) conclude(g *Diagnosis) {
 	t.programs(g)
 	switch g.Limiter {
@@ -19,7 +18,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.ScaleMismatch
 		}
 	case verdict.Congestion:
-		if t.tellsLostSYNs() {
+		if t.lostSYNsDominate() {
 			g.Subtype = verdict.LostSYNs
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
@@ -49,10 +48,10 @@ func (t *timeline) conclude(g *Diagnosis) {
 		if g.Shares[name] < threshold.TellShare {
 			continue
 		}
-		code, values := t.tell(name, g.Shares[name])
+		code, values := t.describe(name, g.Shares[name])
 		if name == verdict.Application && g.Subtype != "" && g.Limiter == name {
 			values = verdict.Values{"time_ratio": g.Shares[name]}
-			code = t.tellPrograms(g.Subtype, values)
+			code = t.describeProgram(g.Subtype, values)
 		}
 		if code != "" {
 			g.Evidence = append(g.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
@@ -149,7 +148,8 @@ func (t *timeline) senderCandidates() []verdict.Name {
 		verdict.Congestion}
 }
 
-func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
+// describe returns the evidence for a limiter with its share of the time.
+func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
 	d := t.d
 	v := verdict.Values{"time_ratio": share}
 	switch name {
@@ -180,7 +180,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 			v["block_bytes"] = float64(d.Bytes) / float64(max(d.Restarts, 1))
 			return verdict.CapturedAckTimer, v
 		}
-		v["held_s"] = t.clock(flow.NagleHeld)
+		v["held_s"] = t.clock(flow.NagleWait)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:
 		if t.oversized() {
@@ -207,7 +207,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["rtt_s"] = t.base
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
-		if t.tellsLostSYNs() {
+		if t.lostSYNsDominate() {
 			return verdict.CapturedLostSYNs, t.lostSYNs(v)
 		}
 		v["time_ratio"] = max(share-t.synWait()/t.wall(), 0) // the window did not take the wait
@@ -247,45 +247,45 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 // caveats are what lowers the worth of the verdict.
 func (t *timeline) caveats() (all []verdict.Evidence) {
 	d := t.d
-	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
+	add := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
 	}
-	if t.synWait() > 0 && !t.tellsLostSYNs() {
-		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
+	if t.synWait() > 0 && !t.lostSYNsDominate() {
+		add(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
 	if d.SACKOutside >= threshold.FewSegments && 2*d.SACKOutside > d.SACKBlocks {
-		tell(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
+		add(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
 			"outside": float64(d.SACKOutside)})
 	}
 	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
-		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
+		add(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
 	}
 	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {
 		m, _ := t.c.ScaleMismatch(d)
-		tell(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
+		add(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
 			"handshake_window_bytes": float64(m.Offered), "first_window_bytes": float64(m.First),
 			"window_scale": float64(d.Scale), "applied_scale": float64(m.Scale)})
 	}
 	if d.NoScale && t.c.BareSYNACK() &&
 		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledWorthTelling) {
-		tell(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
+		add(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
 	}
 	if d.Unseen > 0 && float64(d.Unseen) <= threshold.UnreliableCapture*float64(d.Bytes) {
-		tell(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})
+		add(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})
 	}
 	if d.Silent > 0 {
-		tell(verdict.Unknown, verdict.CapturedSilent, verdict.Values{"from_s": float64(d.Silent) / 1e9,
+		add(verdict.Unknown, verdict.CapturedSilent, verdict.Values{"from_s": float64(d.Silent) / 1e9,
 			"silent_s": t.silence()})
 	} else if d.Stalled > 0 {
-		tell(verdict.Congestion, verdict.CapturedOutage, verdict.Values{"from_s": float64(d.StallFrom) / 1e9,
+		add(verdict.Congestion, verdict.CapturedOutage, verdict.Values{"from_s": float64(d.StallFrom) / 1e9,
 			"to_s": float64(d.StallTo) / 1e9, "stalled_s": float64(d.Stalled) / 1e9})
 	}
 	if t.coarse() {
-		tell(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
+		add(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
 			"rtt_s": t.base})
 	}
 	if t.c.ClockSteps > 0 {
-		tell(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
+		add(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
 	}
 	return all
 }

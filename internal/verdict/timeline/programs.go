@@ -5,8 +5,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// programs finds, where the sending host holds itself back, the two ways in which its
-// program waits for the other end's: block by block, and by a window of its own.
+// programs finds, where the sending host limits itself, the two ways in which its program waits for the other end:
+// block by block, and by a window of its own.
 func (t *timeline) programs(g *Diagnosis) {
 	if g.Limiter != verdict.Application && g.Limiter != verdict.Sender {
 		return
@@ -25,7 +25,7 @@ func (t *timeline) programs(g *Diagnosis) {
 	delete(g.Shares, verdict.Sender)
 }
 
-// exchanging says that blocks of data each waited for a message of the other end, and that
+// exchanging reports whether blocks of data each waited for a message of the other end, and that
 // the round trips which that takes are most of the time.
 func (t *timeline) exchanging() bool {
 	d := t.d
@@ -36,7 +36,7 @@ func (t *timeline) exchanging() bool {
 	return t.base*float64(d.Exchanges) > threshold.ExchangesWait*t.length
 }
 
-// programWindow says that what is outstanding stays at one level below the receive window
+// programWindow reports whether what is outstanding stays at one level below the receive window
 // while the other end keeps sending messages: they, and not acknowledgements, let data out.
 func (t *timeline) programWindow() bool {
 	d := t.d
@@ -55,8 +55,8 @@ func (t *timeline) programWindow() bool {
 	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
 }
 
-// clocked reports whether a clock of the sender's own starts its blocks: they come at equal intervals, of which the wait
-// for the other end is not all.
+// clocked reports whether a clock of the sender's own starts its blocks: they come at equal intervals, and the wait
+// for the other end is only a part of each.
 func (t *timeline) clocked() bool {
 	s := t.d.Starts
 	return s.Variation() < threshold.ClockedVariation && float64(s.Own)/1e9 > threshold.OwnTime*t.length
@@ -68,23 +68,23 @@ func (t *timeline) unprompted() bool {
 	return s != nil && s.Count >= threshold.FewRounds && float64(s.Prompted) < threshold.Prompted*float64(s.Count)
 }
 
-// gives reports whether a window of so many bytes a round trip is a limit: it allows no more than the path delivers, and
+// gives reports whether a window of these bytes limits: each round trip it allows no more than the path delivers, and
 // less than twice the goodput.
 func (t *timeline) gives(window float64) bool {
 	allows := window / t.base
 	return t.base > 0 && allows < 2*t.goodput && (t.link == 0 || allows <= t.link)
 }
 
-// inTurn says that several blocks are under way at a time, each of which waits for the answer to an earlier
-// one, as requests to a file server: the sender falls silent within most round trips, each time at the end
-// of all that it had, and goes on after a message.
+// inTurn reports whether several blocks are in flight at a time and each waits for the answer to an earlier one, as
+// requests to a file server. The sender falls silent within most round trips, each time at the end of its data, and
+// goes on after a message.
 func (t *timeline) inTurn() bool {
 	silences := float64(t.d.Silences) / 1e9
 	drained := float64(t.d.Drained) / 1e9
 	return silences > threshold.PausingShare*t.length && drained > threshold.ExchangesRestart*silences
 }
 
-// conversing says that the other end sends more than messages.
+// conversing reports whether the other end sends more than messages.
 func (t *timeline) conversing() bool {
 	d := t.d
 	for _, other := range t.c.Directions() {
@@ -106,8 +106,8 @@ func (t *timeline) level() float64 {
 	return quantile(levels, 0.5)
 }
 
-// flat is for how long what was outstanding was near a level, between the first such moment
-// and the last, and the time between these, seconds; and what was delivered meanwhile.
+// flat returns for how long the bytes outstanding were near a level, the time between the first such moment and the
+// last, seconds, and the bytes delivered in it.
 func (t *timeline) flat(level float64) (took, span, carried float64) {
 	var since, gap float64
 	for i := range t.d.Slices {
@@ -126,8 +126,8 @@ func (t *timeline) flat(level float64) (took, span, carried float64) {
 	return took, span, carried
 }
 
-// tellPrograms is the evidence of a subtype that programs found; v holds time_ratio.
-func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
+// describeProgram returns the evidence of a subtype that programs found, and adds its values to v.
+func (t *timeline) describeProgram(subtype string, v verdict.Values) verdict.Code {
 	d := t.d
 	v["rtt_s"] = t.base
 	if subtype == verdict.RequestResponse {

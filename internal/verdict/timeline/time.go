@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// queued says that a queue stood in the path: round trips above the empty path's by more
-// than they scatter within a round.
+// queued reports whether a queue was in the path: round trips above that of the empty path by more than they scatter
+// within a round.
 func (t *timeline) queued(s *flow.Slice) bool {
 	if t.base == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
 		return false
@@ -23,7 +23,7 @@ func (t *timeline) queued(s *flow.Slice) bool {
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
 
-// byLittle says that so much was outstanding at such a rate that each byte was on its way for
+// byLittle reports whether so much was outstanding at such a rate that each byte was on its way for
 // several times the empty path's round trip (Little's law), while the path gave its best:
 // the rest it waited in a queue.
 func (t *timeline) byLittle(s *flow.Slice) bool {
@@ -42,10 +42,10 @@ func (t *timeline) standing(s *flow.Slice) bool {
 		s.OutMax >= threshold.ProbeSegments*int64(max(t.d.MSS, 536))
 }
 
-// ackQueued says that what stood in the path were acknowledgements on their way back: by
-// their timestamps most of what the round trips had waited.
+// ackQueued reports whether acknowledgements on their way back made the queue: by their timestamps they waited for
+// most of the excess of the round trips.
 //
-// At the receiver they had not gone far, and what their timestamps show is no queue.
+// At the receiver they had not gone far, and their timestamps show no queue.
 func (t *timeline) ackQueued(s *flow.Slice) bool {
 	if t.vantage == AtReceiver || s.Backs == 0 || !t.queued(s) {
 		return false
@@ -55,22 +55,20 @@ func (t *timeline) ackQueued(s *flow.Slice) bool {
 		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.base)
 }
 
-// neverEmpty says that even the least round trip of the slice had waited for as long as the
-// empty path takes, and for more than a few packets of its own: the link in front of that
-// queue stood still for no moment, whoever filled it.
+// neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
+// and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection.
 func (t *timeline) neverEmpty(s *flow.Slice) bool {
 	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.link, t.capacity, 1)
 	return s.RTTs > 0 && t.base > 0 && float64(s.RTTMin)/1e9-t.base > max(t.base, own)
 }
 
-// full says that the slice's rate is the best there is: as fast as the path delivers what
+// full reports whether the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
 	return t.crowd*t.rate(s) >= threshold.FullSlice*max(t.link, t.capacity)
 }
 
-// judgeNetwork names, for each slice, what limited while the sender had data out and no
-// window was full.
+// judgeNetwork finds the limiter of each slice while the sender had data in flight and no window was full.
 func (t *timeline) judgeNetwork() {
 	t.network = make([]verdict.Name, len(t.d.Slices))
 	for i := range t.d.Slices {
@@ -121,12 +119,12 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	return verdict.Sender
 }
 
-// blind says that a queue in front of the link would not be seen: it stands between the tap
-// and the sender, and no timestamps follow that part. Data that come evenly are then a full
-// link's, or a sender's that holds itself back.
+// blind reports whether a queue in front of the link would not be seen: it is between the tap and the sender, and no
+// timestamps follow that part. Data that come evenly are then those of a full link, or of a sender that limits
+// itself.
 func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollowed }
 
-// growing says that what was outstanding had no level yet: a limit of the sender's own does
+// growing reports whether what was outstanding had no level yet: a limit of the sender's own does
 // not rise.
 func (t *timeline) growing() bool {
 	part := len(t.d.Slices) / 3
@@ -141,9 +139,8 @@ func (t *timeline) growing() bool {
 	return last > threshold.StillOpening*middle
 }
 
-// spaced says that a sender lets data out in pieces and has nothing outstanding between
-// them for a tenth of the time and more, of its own accord: what a piece waits for in the
-// path is only itself.
+// spaced reports whether a sender sends data in pieces, of its own accord, and has nothing outstanding between them
+// for a tenth of the time and more. A piece then waits in the path only for itself.
 func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == verdict.Sender }
 
 // waitsForTimer reports whether the sender waited for delayed acknowledgements, block by block: the path is
@@ -152,20 +149,20 @@ func (t *timeline) waitsForTimer(s *flow.Slice) bool {
 	return t.blockwise && float64(s.Clock[flow.AckTimer]) > threshold.PausingShare*float64(s.End-s.Start)
 }
 
-// pauses says that nothing was outstanding for a tenth of this slice and more, and of the
+// pauses reports whether nothing was outstanding for a tenth of this slice and more, and of the
 // whole transfer.
 func (t *timeline) pauses(i int) bool {
 	s := &t.d.Slices[i]
 	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > threshold.PausingShare*float64(s.End-s.Start)
 }
 
-// stopAndWait says that the sender waited for an answer before it sent more: a little
+// stopAndWait reports whether the sender waited for an answer before it sent more: a little
 // data a round, and data coming back.
 func (t *timeline) stopAndWait(s *flow.Slice) bool {
 	return int(t.d.Answered)*2 >= t.rounds && t.rounds > 2 && s.OutMax*4 <= s.WindowMax && !t.losing
 }
 
-// linkFull says that the whole transfer ran within a tenth of what the path delivers, with
+// linkFull reports whether the whole transfer ran within a tenth of what the path delivers, with
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
 	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/threshold.FilledWithin {
@@ -177,7 +174,7 @@ func (t *timeline) linkFull() bool {
 	return t.queueing || t.probed
 }
 
-// queueSeen says that round trips rose by a few packets' worth now and then, as they do
+// queueSeen reports whether round trips rose by a few packets' worth now and then, as they do
 // before a shallow queue overflows, but not before a policer drops.
 func (t *timeline) queueSeen() bool {
 	rises := make([]weighted, 0, len(t.d.Slices))
@@ -189,7 +186,7 @@ func (t *timeline) queueSeen() bool {
 	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.link
 }
 
-// short says that the transfer was over before the congestion window had opened.
+// short reports whether the transfer was over before the congestion window had opened.
 func (t *timeline) short() bool {
 	grew := 0.0
 	for i := range t.d.Slices {
@@ -224,7 +221,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 		return
 	}
 	add(t.idleOf(i), flow.Idle)
-	add(verdict.NagleDelayedAck, flow.NagleHeld)
+	add(verdict.NagleDelayedAck, flow.NagleWait)
 	if t.blockwise {
 		add(verdict.NagleDelayedAck, flow.AckTimer)
 	} else {
@@ -271,8 +268,8 @@ func (t *timeline) openingOf(i int) verdict.Name {
 	return verdict.Unknown
 }
 
-// windowOf is what limited while the window was full: the link, where the window would
-// allow a fifth more than what got through.
+// windowOf returns the limiter while the window was full: the link, where the window would allow a fifth more than
+// the rate.
 func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 	if !t.windowKnown() {
 		return verdict.Unknown
@@ -298,9 +295,9 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 	return verdict.ReceiverWindow
 }
 
-// idleOf is what limited while nothing was outstanding: the program, if what came before
-// was less than a full segment, so all that there was, or the pauses are long. Else a
-// paced or shaped sender may have let segments out one by one.
+// idleOf returns the limiter while nothing was outstanding: the program, if the data before was less than a full
+// segment, so all that there was, or if the pauses are long. Else a paced or shaped sender may have sent segments one
+// by one.
 func (t *timeline) idleOf(i int) verdict.Name {
 	if t.losing && t.vantage != AtSender {
 		return t.idleElsewhere()
@@ -311,9 +308,8 @@ func (t *timeline) idleOf(i int) verdict.Name {
 	return verdict.Sender
 }
 
-// idleElsewhere is idleOf where a segment that was lost before the tap leaves the same
-// silence as a program that has nothing to send. What ended a write was all that there
-// was, unless the silence doubles as repetitions do.
+// idleElsewhere is idleOf where a segment that was lost before the tap leaves the same silence as a program that has
+// nothing to send. The end of a write was all that there was, unless the silences double as timeouts do.
 func (t *timeline) idleElsewhere() verdict.Name {
 	if float64(t.d.PushedIdle) >= threshold.PushedIdle*t.clock(flow.Idle)*1e9 &&
 		float64(t.d.BackOffs) < threshold.BackingOff*float64(t.d.Pauses) {
@@ -322,9 +318,8 @@ func (t *timeline) idleElsewhere() verdict.Name {
 	return verdict.Unknown
 }
 
-// windowKnown says whether the window's size can be relied on. Where the handshake is not
-// in the capture, the least scale that fits is believed only if what is outstanding stayed
-// at that window for long.
+// windowKnown reports whether the window's size can be relied on. Without the handshake, the least scale that fits is
+// used only if the bytes outstanding stayed at that window for long.
 func (t *timeline) windowKnown() bool {
 	d := t.d
 	if d.ScaleKnown {

@@ -1,6 +1,5 @@
-// Package timeline judges captures: the timeline that package flow made of each direction
-// of a connection becomes shares of time, a verdict with evidence, and what the fix would
-// give.
+// Package timeline judges captures: the timeline that package flow made of each direction of a connection becomes
+// shares of time, a verdict with evidence, and a prediction.
 package timeline
 
 import (
@@ -14,14 +13,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
-// Band is a span of a direction's time with the limiter that held most of it; times count
-// from the connection's first segment.
+// Band is a span of a direction with the limiter of most of its time. Times count from the first segment of the
+// connection.
 type Band struct {
 	Start, End time.Duration
 	Limiter    verdict.Name
 }
 
-// Diagnosis is what a capture tells of one direction of one connection.
+// Diagnosis is the result for one direction of one connection.
 type Diagnosis struct {
 	verdict.Verdict
 	Vantage    Vantage
@@ -35,7 +34,7 @@ type Diagnosis struct {
 	// LostTime is the wall time that limiters other than the link and the sending program
 	// took, with SYNWait, the time before the handshake in which SYNs were lost.
 	LostTime, SYNWait time.Duration
-	// Trust says whether the capture's losses and times can be relied on.
+	// Trust reports whether the capture's losses and times can be relied on.
 	Trust trust.Trust
 }
 
@@ -48,11 +47,11 @@ type timeline struct {
 	base       float64 // the empty path's round trip of a full segment, seconds; 0 unknown
 	capacity   float64 // the best rate that lasted, bytes/s
 	goodput    float64 // bytes/s
-	link       float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
+	link       float64 // rate of data that is outstanding at once, bytes/s; 0 unknown
 	rounds     int
 	pausing    bool    // real pauses in the sending
 	blockwise  bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
-	crowd      float64 // what all connections between the hosts carried, as a multiple of this one
+	crowd      float64 // bytes of all connections between the hosts, as a multiple of this one
 	queueing   bool    // a standing queue was seen in much of the time
 	probed     bool    // faster sending than ever came out the other end
 	losing     bool
@@ -60,23 +59,23 @@ type timeline struct {
 	serialised bool    // serialises
 	evenLoss   bool    // lossOrLink
 	brief      bool    // short
-	unseen     float64 // time in which a queue may have stood that this tap does not see, seconds
-	waited     float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
+	unseen     float64 // time in which this tap does not see a queue, seconds
+	waited     float64 // time in which data or acknowledgements waited, seconds
 	vantage    Vantage
 	trust      trust.Trust
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering []bool
 	opening    int            // slices in which it opened, without any loss
-	network    []verdict.Name // for each slice, what limited while nothing else did
+	network    []verdict.Name // for each slice, the limiter while nothing else limited
 	time       map[verdict.Name]float64
 	delivered  map[verdict.Name]float64 // bytes acknowledged in that time
 }
 
-// Judge says what limited one direction of a captured connection.
+// Judge returns the limiter of one direction of a captured connection, with evidence.
 //
-// The flow's clocks say what is plain at each moment: an idle sender, a full or closed
-// window, a repair. What is left, and whether a full window or a repair cost anything,
-// depends on the whole transfer: the link may have been full all the same.
+// The clocks of the flow show the plain states: an idle sender, a full or closed window, a repair. The whole transfer
+// decides about the rest, and whether a full window or a repair cost anything: the link may have been full all the
+// same.
 //
 // The others are directions between the same two hosts: connections share a link, and it
 // is full when all of them together fill it.
@@ -173,9 +172,8 @@ func (t *timeline) judge() Diagnosis {
 	return g
 }
 
-// hostOf takes a sender that writes too little and one that holds itself back for one
-// limiter where neither is alone the larger part: a capture cannot tell where in the host
-// the data waits.
+// hostOf joins a sender that writes too little and one that limits itself, where neither alone is the larger part: a
+// capture cannot show where in the host the data waits.
 func hostOf(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Mixed {
 		return v
@@ -197,7 +195,7 @@ type Parallel struct {
 	pace       float64 // the path's by this direction, bytes per second
 }
 
-// NewParallel looks once at what all directions beside this one ask of it.
+// NewParallel computes once the figures that all other directions need.
 func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
 	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace)}
 }
@@ -257,8 +255,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	if base == 0 {
 		t.base = t.emptyRTT()
 	}
-	// What the receiver had already was not lost, and cost no congestion window for long
-	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
+	// Spurious retransmissions were no losses, and cost no congestion window for long (RFC 3708, RFC 4015), unless a
+	// timeout caused them.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
 	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&

@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// unknownCandidates are what may have limited most of the time that nothing tells.
+// unknownCandidates returns the limiters that are possible in most of the unknown time.
 func (t *timeline) unknownCandidates() []verdict.Name {
 	switch {
 	case t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
@@ -21,7 +21,7 @@ func (t *timeline) unknownCandidates() []verdict.Name {
 	return []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
 }
 
-// mostUnknown says that a time, in seconds, is most of what is not known.
+// mostUnknown reports whether a time, in seconds, is most of what is not known.
 func (t *timeline) mostUnknown(took float64) bool {
 	return took > threshold.HeadlineShare*t.time[verdict.Unknown]
 }
