@@ -171,7 +171,7 @@ const periodicSpacing = 50_000
 
 // periodicWrites plays a program that writes a block of segments each period, 60 times, by its own clock. The other
 // end responses one block in every few with a message, or none if 0. The tap is loop from the sender.
-func periodicWrites(t *testing.T, period, rtt, loop int64, segments, responses int) Diagnosis {
+func periodicWrites(t *testing.T, period, rtt, loop int64, segments, responses int, timestamps bool) Diagnosis {
 	x := newTape(rtt, loop)
 	at := rtt + 10*ms
 	pos := 0
@@ -197,6 +197,9 @@ func periodicWrites(t *testing.T, period, rtt, loop int64, segments, responses i
 		}
 		at = max(at, begin+period)
 	}
+	if timestamps {
+		x.addTimestamps(rtt)
+	}
 	g, _ := x.judge(t)
 	return g
 }
@@ -213,7 +216,7 @@ func TestPrograms_PeriodicWrites(t *testing.T) {
 						continue
 					}
 					for _, responses := range []int{0, 1, 3} {
-						g := periodicWrites(t, period*ms, rtt*ms, loop*ms, segments, responses)
+						g := periodicWrites(t, period*ms, rtt*ms, loop*ms, segments, responses, period%200 == 0)
 						if g.Subtype != "" || g.Limiter == verdict.Bottleneck {
 							t.Errorf("%d segments each %d ms, round trip %d ms, tap %d ms from the sender, 1 of %d answered: %s (%s), %s",
 								segments, period, rtt, loop, responses, g.Limiter, g.Subtype, g.Confidence)
