@@ -85,8 +85,8 @@ func (t *timeline) silent() verdict.Evidence {
 func (t *timeline) figures() verdict.Figures {
 	d := t.d
 	f := verdict.Figures{LengthS: t.length, FullLinkBps: t.capacity * 8,
-		CarriedBytes: t.crowd * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
-		RTTLeastS:    t.base, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
+		CarriedBytes: t.parallelFactor * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
+		RTTLeastS:    t.baseRTT, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
 		SlowStarts: float64(1 + d.Pauses + d.Timeouts), Retransmitted: float64(d.Retransmitted - d.Spurious),
 		LossAllowsBps: t.lossAllows() * 8, GoodputBps: t.goodput * 8}
 	t.fullWindow(&f)
@@ -117,7 +117,7 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 		f.WindowRateBps = came * 8 / took
 	}
 	if timed > 0 && f.WindowBytes > 0 {
-		f.WindowTripS = max(t.base, rtt/timed)
+		f.WindowTripS = max(t.baseRTT, rtt/timed)
 	}
 }
 
@@ -136,7 +136,7 @@ func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
 // lossAllows is the rate that so few losses leave a congestion window, bytes/s: Mathis et al.
 // 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
 func (t *timeline) lossAllows() float64 {
-	rtt := max(t.meanRTT().Seconds(), t.base)
+	rtt := max(t.meanRTT().Seconds(), t.baseRTT)
 	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter*t.length {
 		return 0
 	}

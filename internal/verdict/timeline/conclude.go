@@ -155,7 +155,7 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 	switch name {
 	case verdict.ReceiverWindow:
 		v["window_bytes"] = float64(d.WindowMax)
-		v["rtt_s"] = t.base
+		v["rtt_s"] = t.baseRTT
 		v["window_scale"] = float64(d.Scale)
 		v["allows_bps"] = t.allows(d.WindowMax)
 		if !d.ScaleKnown {
@@ -198,13 +198,13 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 		if t.idleRestarts() {
 			v["restarts"] = float64(d.IdleRestarts.Count)
 			v["idle_s"] = float64(d.IdleRestarts.Idle) / 1e9
-			if t.base > 0 {
-				v["rtt_s"] = t.base
+			if t.baseRTT > 0 {
+				v["rtt_s"] = t.baseRTT
 			}
 			return verdict.CapturedIdleRestart, v
 		}
-		v["round_trips"] = t.length / max(t.base, 1e-6)
-		v["rtt_s"] = t.base
+		v["round_trips"] = t.length / max(t.baseRTT, 1e-6)
+		v["rtt_s"] = t.baseRTT
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
 		if t.lostSYNsDominate() {
@@ -216,12 +216,12 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 		v["loss_events"] = float64(d.LossEvents)
 		v["timeouts"] = float64(d.Timeouts)
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["rtt_base_s"] = t.base
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedLoss, v
 	case verdict.Bottleneck:
 		v["rtt_s"] = t.meanRTT().Seconds()
 		t.pathRate(name, v)
-		v["rtt_base_s"] = t.base
+		v["rtt_base_s"] = t.baseRTT
 		if t.queueing {
 			v["queue"] = 1
 		}
@@ -231,7 +231,7 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 		return verdict.CapturedFullLink, v
 	case verdict.AckPath:
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["rtt_base_s"] = t.base
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedAckQueue, v
 	case verdict.Sender:
 		v["outstanding_bytes"] = float64(d.MaxOut)
@@ -282,7 +282,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	}
 	if t.coarse() {
 		add(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
-			"rtt_s": t.base})
+			"rtt_s": t.baseRTT})
 	}
 	if t.c.ClockSteps > 0 {
 		add(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
@@ -322,8 +322,8 @@ func (t *timeline) meanRTT() time.Duration {
 
 // allows is what a window gives over the empty path, bit/s.
 func (t *timeline) allows(window int64) float64 {
-	if t.base <= 0 {
+	if t.baseRTT <= 0 {
 		return 0
 	}
-	return float64(window) * 8 / t.base
+	return float64(window) * 8 / t.baseRTT
 }

@@ -26,7 +26,7 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	if needsRate && level == verdict.High && few {
 		level = verdict.Medium
 	}
-	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // events within them are not known
+	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.baseRTT // events within them are not known
 	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {
 		level = verdict.Low
 	}
@@ -43,7 +43,7 @@ func (t *timeline) leftOut() bool {
 func (t *timeline) coarse() bool {
 	return time.Duration(t.c.Grain) > threshold.CoarseGrain &&
 		(t.d.Segments > threshold.CoarseSegments || t.c.InBatches) &&
-		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
+		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.baseRTT
 }
 
 func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
@@ -54,7 +54,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if !d.ScaleKnown { // a window that shrank before the capture began looks full
 			return verdict.Low
 		}
-		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
+		near := t.baseRTT > 0 && float64(d.WindowMax)/t.baseRTT > threshold.WindowAbove*t.goodput
 		return verdict.When(!near && t.vantage != VantageUnknown, verdict.When(t.vantage != InTheMiddle, verdict.High))
 	case verdict.ReceiverApplication:
 		return verdict.When(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)

@@ -105,15 +105,15 @@ func rising(run []float64, block int) int {
 // outstanding at once, in a capture without the handshake: a link whose queue never runs empty
 // looks like that, since the empty path's round trip was not seen.
 func (t *timeline) lossOrLink() bool {
-	return t.losing && !t.filled && !(t.c.SYN && t.c.SYNACK) && t.link > 0 &&
-		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
+	return t.losing && !t.linkIsFull && !(t.c.SYN && t.c.SYNACK) && t.pathPace > 0 &&
+		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) >= t.pathPace/threshold.FilledWithin
 }
 
 // synWait returns the time until the answered SYN was sent, seconds. A SYN that was retransmitted before an answer
 // could come was not lost: its timer starts at 1 s (RFC 6298, 2.1) on any path.
 func (t *timeline) synWait() float64 {
 	wait := float64(t.c.SYNWait) / 1e9
-	if wait < t.base {
+	if wait < t.baseRTT {
 		return 0
 	}
 	return wait
@@ -150,7 +150,7 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.
 func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
-	if !stalled(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
+	if !stalled(s) && (t.linkIsFull || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
 		return verdict.Bottleneck
 	}
 	return t.lossOf(s)

@@ -29,11 +29,11 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	ceiling := 0.0
 	ceiling = t.overloaded()
 	if v.Limiter != verdict.Congestion {
-		low = max(low, threshold.PaceReached*t.link)
+		low = max(low, threshold.PaceReached*t.pathPace)
 	}
-	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.base > 0 {
+	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.baseRTT > 0 {
 		// A window far above what was used says nothing: it would have grown.
-		if most := float64(t.d.WindowMax) / t.base; most < threshold.WindowSaysNothing*t.goodput &&
+		if most := float64(t.d.WindowMax) / t.baseRTT; most < threshold.WindowSaysNothing*t.goodput &&
 			(ceiling == 0 || most < ceiling) {
 			ceiling = most
 		}
@@ -66,5 +66,5 @@ func (t *timeline) overloaded() (most float64) {
 	if seen < threshold.FewSegments {
 		return 0
 	}
-	return max(most, t.link)
+	return max(most, t.pathPace)
 }

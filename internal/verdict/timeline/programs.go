@@ -29,11 +29,11 @@ func (t *timeline) programs(g *Diagnosis) {
 // the round trips which that takes are most of the time.
 func (t *timeline) exchanging() bool {
 	d := t.d
-	if d.Exchanges < threshold.FewRounds || t.base <= 0 ||
+	if d.Exchanges < threshold.FewRounds || t.baseRTT <= 0 ||
 		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) || t.clocked() {
 		return false
 	}
-	return t.base*float64(d.Exchanges) > threshold.ExchangesWait*t.length
+	return t.baseRTT*float64(d.Exchanges) > threshold.ExchangesWait*t.length
 }
 
 // programWindow reports whether what is outstanding stays at one level below the receive window
@@ -71,8 +71,8 @@ func (t *timeline) unprompted() bool {
 // gives reports whether a window of these bytes limits: each round trip it allows no more than the path delivers, and
 // less than twice the goodput.
 func (t *timeline) gives(window float64) bool {
-	allows := window / t.base
-	return t.base > 0 && allows < 2*t.goodput && (t.link == 0 || allows <= t.link)
+	allows := window / t.baseRTT
+	return t.baseRTT > 0 && allows < 2*t.goodput && (t.pathPace == 0 || allows <= t.pathPace)
 }
 
 // inTurn reports whether several blocks are in flight at a time and each waits for the answer to an earlier one, as
@@ -129,7 +129,7 @@ func (t *timeline) flat(level float64) (took, span, carried float64) {
 // describeProgram returns the evidence of a subtype that programs found, and adds its values to v.
 func (t *timeline) describeProgram(subtype string, v verdict.Values) verdict.Code {
 	d := t.d
-	v["rtt_s"] = t.base
+	v["rtt_s"] = t.baseRTT
 	if subtype == verdict.RequestResponse {
 		block := float64(d.Bytes) / float64(d.Exchanges)
 		each := t.length / float64(d.Exchanges)
@@ -142,7 +142,7 @@ func (t *timeline) describeProgram(subtype string, v verdict.Values) verdict.Cod
 	v["program_window_bytes"] = t.level()
 	v["window_bytes"] = float64(d.WindowMax)
 	v["allows_bps"] = t.allows(int64(t.level()))
-	t.multiples(v, t.goodput*t.base, t.base, false)
+	t.multiples(v, t.goodput*t.baseRTT, t.baseRTT, false)
 	return verdict.CapturedProgramWindow
 }
 
@@ -150,15 +150,15 @@ func (t *timeline) describeProgram(subtype string, v verdict.Values) verdict.Cod
 // takes as long as the path needs to deliver it, and no wait of its own, and windows go side
 // by side. Where the path's pace was not seen, twice of what is small is all that can be said.
 func (t *timeline) multiples(v verdict.Values, block, each float64, serial bool) {
-	if t.link <= 0 {
+	if t.pathPace <= 0 {
 		v["twice_bps"] = 8 * 2 * block / each
 		return
 	}
-	most := min(t.link, float64(t.d.WindowMax)/t.base)
+	most := min(t.pathPace, float64(t.d.WindowMax)/t.baseRTT)
 	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
 		took := each
 		if serial {
-			took += (k - 1) * block / t.link
+			took += (k - 1) * block / t.pathPace
 		}
 		v[name] = 8 * min(k*block/took, most)
 	}

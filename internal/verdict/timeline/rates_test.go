@@ -20,7 +20,7 @@ func TestTimeline_Gives(t *testing.T) {
 		{"as fast as the path", 2 << 20, 0.1, 20e6, 22e6, true},
 		{"no round trip", 2 << 20, 0, 20e6, 0, false},
 	} {
-		line := timeline{base: test.base, goodput: test.goodput, link: test.link}
+		line := timeline{baseRTT: test.base, goodput: test.goodput, pathPace: test.link}
 		if got := line.gives(test.window); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}

@@ -11,15 +11,15 @@ import (
 // queued reports whether a queue was in the path: round trips above that of the empty path by more than they scatter
 // within a round.
 func (t *timeline) queued(s *flow.Slice) bool {
-	if t.base == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
+	if t.baseRTT == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
 		return false
 	}
 	if s.RTTs == 0 { // repetitions time nothing
 		return t.byLittle(s)
 	}
-	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.base
-	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.link, t.capacity, 1)
-	return excess > max(threshold.StandingQueue*t.base, threshold.QueueLeast.Seconds(), serialised) &&
+	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.baseRTT
+	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	return excess > max(threshold.StandingQueue*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
 
@@ -28,7 +28,7 @@ func (t *timeline) queued(s *flow.Slice) bool {
 // the rest it waited in a queue.
 func (t *timeline) byLittle(s *flow.Slice) bool {
 	rate := t.rate(s)
-	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.base
+	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.baseRTT
 }
 
 // standing says by Little's law that what was outstanding waited for several of the empty
@@ -37,8 +37,8 @@ func (t *timeline) byLittle(s *flow.Slice) bool {
 func (t *timeline) standing(s *flow.Slice) bool {
 	rate := t.rate(s)
 	begun := float64(s.Start-t.d.First) / 1e9
-	return !t.losing && t.base > 0 && begun > threshold.OpenTrips*t.base && rate > 0 &&
-		s.OutMean() > threshold.LittleQueue*(t.base*rate+float64(t.d.MaxSegment)) &&
+	return !t.losing && t.baseRTT > 0 && begun > threshold.OpenTrips*t.baseRTT && rate > 0 &&
+		s.OutMean() > threshold.LittleQueue*(t.baseRTT*rate+float64(t.d.MaxSegment)) &&
 		s.OutMax >= threshold.ProbeSegments*int64(max(t.d.MSS, 536))
 }
 
@@ -52,27 +52,27 @@ func (t *timeline) ackQueued(s *flow.Slice) bool {
 	}
 	back := float64(s.BackSum) / float64(s.Backs) / 1e9
 	return back > threshold.AckQueueTick.Seconds() &&
-		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.base)
+		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.baseRTT)
 }
 
 // neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
 // and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection.
 func (t *timeline) neverEmpty(s *flow.Slice) bool {
-	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.link, t.capacity, 1)
-	return s.RTTs > 0 && t.base > 0 && float64(s.RTTMin)/1e9-t.base > max(t.base, own)
+	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	return s.RTTs > 0 && t.baseRTT > 0 && float64(s.RTTMin)/1e9-t.baseRTT > max(t.baseRTT, own)
 }
 
 // full reports whether the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
-	return t.crowd*t.rate(s) >= threshold.FullSlice*max(t.link, t.capacity)
+	return t.parallelFactor*t.rate(s) >= threshold.FullSlice*max(t.pathPace, t.capacity)
 }
 
 // judgeNetwork finds the limiter of each slice while the sender had data in flight and no window was full.
 func (t *timeline) judgeNetwork() {
-	t.network = make([]verdict.Name, len(t.d.Slices))
+	t.networkLimiter = make([]verdict.Name, len(t.d.Slices))
 	for i := range t.d.Slices {
-		t.network[i] = t.networkOf(i)
+		t.networkLimiter[i] = t.networkOf(i)
 	}
 }
 
@@ -87,15 +87,15 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case t.stopAndWait(s):
 		return verdict.Application
-	case t.filled && t.crowd*t.rate(s) > threshold.FullSliceFilled*t.link:
+	case t.linkIsFull && t.parallelFactor*t.rate(s) > threshold.FullSliceFilled*t.pathPace:
 		return verdict.Bottleneck
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
 	case t.losing && t.recovering[i]:
 		return t.lossOf(s)
-	case t.full(s) && t.probed:
+	case t.full(s) && t.sentFaster:
 		return verdict.Bottleneck
-	case t.brief && !t.losing:
+	case t.isShort && !t.losing:
 		return t.openingOf(i)
 	case s.RTTs == 0 && s.Sent == 0:
 		return verdict.Unknown
@@ -105,15 +105,15 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	if t.pauses(i) {
 		return t.idleOf(i)
 	}
-	if i < t.opening {
+	if i < t.openingSlices {
 		return t.openingOf(i)
 	}
 	if t.vantage != AtSender && t.full(s) && t.standing(s) {
-		t.waited += sliceTime(s)
+		t.waitedTime += sliceTime(s)
 		return verdict.Unknown
 	}
 	if t.blind() && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
-		t.unseen += sliceTime(s)
+		t.unseenQueueTime += sliceTime(s)
 		return verdict.Unknown
 	}
 	return verdict.Sender
@@ -128,7 +128,7 @@ func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollo
 // not rise.
 func (t *timeline) growing() bool {
 	part := len(t.d.Slices) / 3
-	if part == 0 || t.length > threshold.SlowStartTrips*t.base {
+	if part == 0 || t.length > threshold.SlowStartTrips*t.baseRTT {
 		return false
 	}
 	var middle, last float64
@@ -165,13 +165,13 @@ func (t *timeline) stopAndWait(s *flow.Slice) bool {
 // linkFull reports whether the whole transfer ran within a tenth of what the path delivers, with
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
-	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/threshold.FilledWithin {
+	if t.pathPace == 0 || t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin {
 		return false
 	}
 	if t.losing { // faster sending comes out no faster of a policer either
 		return t.queueing || t.queueSeen()
 	}
-	return t.queueing || t.probed
+	return t.queueing || t.sentFaster
 }
 
 // queueSeen reports whether round trips rose by a few packets' worth now and then, as they do
@@ -180,10 +180,10 @@ func (t *timeline) queueSeen() bool {
 	rises := make([]weighted, 0, len(t.d.Slices))
 	for i := range t.d.Slices {
 		if s := &t.d.Slices[i]; s.RTTs > 0 {
-			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.base, sliceTime(s)})
+			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.baseRTT, sliceTime(s)})
 		}
 	}
-	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.link
+	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.pathPace
 }
 
 // short reports whether the transfer was over before the congestion window had opened.
@@ -192,7 +192,7 @@ func (t *timeline) short() bool {
 	for i := range t.d.Slices {
 		grew += float64(t.d.Slices[i].Clock[flow.SlowStart]) / 1e9
 	}
-	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.base)
+	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.baseRTT)
 }
 
 // quantileOf is a quantile over time of the slices' rates, bytes/s.
@@ -225,7 +225,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 	if t.blockwise {
 		add(verdict.NagleDelayedAck, flow.AckTimer)
 	} else {
-		add(t.network[i], flow.AckTimer)
+		add(t.networkLimiter[i], flow.AckTimer)
 	}
 	add(verdict.MTUBlackHole, flow.BlackHole)
 	add(t.slowStartOf(i), flow.SlowStart)
@@ -236,7 +236,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 	}
 	add(t.windowOf(s), flow.Full)
 	add(t.recoveryOf(s), flow.Recovery)
-	add(t.network[i], flow.Busy)
+	add(t.networkLimiter[i], flow.Busy)
 	add(t.appLimitedOf(i), flow.AppLimited)
 }
 
@@ -264,7 +264,7 @@ func (t *timeline) openingOf(i int) verdict.Name {
 	case t.ackQueued(s):
 		return verdict.AckPath
 	}
-	t.waited += sliceTime(s)
+	t.waitedTime += sliceTime(s)
 	return verdict.Unknown
 }
 
@@ -274,7 +274,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 	if !t.windowKnown() {
 		return verdict.Unknown
 	}
-	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowLimits*t.rate(s) {
+	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowLimits*t.rate(s) {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
@@ -282,7 +282,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 			return verdict.Bottleneck
 		}
 	}
-	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowFarAbove*t.rate(s) {
+	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowFarAbove*t.rate(s) {
 		// A whole window is on its way, and comes much later than over the empty path: it waits
 		// in a queue. Where round trips show none, a loss had let less out.
 		switch {
@@ -332,7 +332,7 @@ func (t *timeline) windowKnown() bool {
 
 // appLimitedOf is what limited while the sender had far less outstanding than before: itself.
 func (t *timeline) appLimitedOf(i int) verdict.Name {
-	n := t.network[i]
+	n := t.networkLimiter[i]
 	if n == verdict.Congestion && t.vantage == AtSender {
 		return verdict.Sender
 	}

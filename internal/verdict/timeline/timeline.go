@@ -43,32 +43,32 @@ type timeline struct {
 	c *flow.Connection
 	d *flow.Direction
 
-	length     float64 // wall time, seconds
-	base       float64 // the empty path's round trip of a full segment, seconds; 0 unknown
-	capacity   float64 // the best rate that lasted, bytes/s
-	goodput    float64 // bytes/s
-	link       float64 // rate of data that is outstanding at once, bytes/s; 0 unknown
-	rounds     int
-	pausing    bool    // real pauses in the sending
-	blockwise  bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
-	crowd      float64 // bytes of all connections between the hosts, as a multiple of this one
-	queueing   bool    // a standing queue was seen in much of the time
-	probed     bool    // faster sending than ever came out the other end
-	losing     bool
-	filled     bool    // linkFull
-	serialised bool    // serialises
-	evenLoss   bool    // lossOrLink
-	brief      bool    // short
-	unseen     float64 // time in which this tap does not see a queue, seconds
-	waited     float64 // time in which data or acknowledgements waited, seconds
-	vantage    Vantage
-	trust      trust.Trust
+	length          float64 // wall time, seconds
+	baseRTT         float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity        float64 // the best rate that lasted, bytes/s
+	goodput         float64 // bytes/s
+	pathPace        float64 // rate of data that is outstanding at once, bytes/s; 0 unknown
+	rounds          int
+	pausing         bool    // real pauses in the sending
+	blockwise       bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
+	parallelFactor  float64 // bytes of all connections between the hosts, as a multiple of this one
+	queueing        bool    // a standing queue was seen in much of the time
+	sentFaster      bool    // data was sent faster than it ever arrived
+	losing          bool    // losses are frequent enough to limit
+	linkIsFull      bool    // linkFull or serialises
+	serialised      bool    // blocks wait for the line alone
+	evenLoss        bool    // losses at the rate of the path, without the handshake
+	isShort         bool    // it ended before the congestion window had opened
+	unseenQueueTime float64 // time in which this tap does not see a queue, seconds
+	waitedTime      float64 // time in which data or acknowledgements waited, seconds
+	vantage         Vantage
+	trust           trust.Trust
 	// recovering says of each slice that its congestion window still grew back from a loss.
-	recovering []bool
-	opening    int            // slices in which it opened, without any loss
-	network    []verdict.Name // for each slice, the limiter while nothing else limited
-	time       map[verdict.Name]float64
-	delivered  map[verdict.Name]float64 // bytes acknowledged in that time
+	recovering     []bool
+	openingSlices  int            // slices in which it opened, without any loss
+	networkLimiter []verdict.Name // for each slice, the limiter while nothing else limited
+	time           map[verdict.Name]float64
+	delivered      map[verdict.Name]float64 // bytes acknowledged in that time
 }
 
 // Judge returns the limiter of one direction of a captured connection, with evidence.
@@ -93,7 +93,7 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 	if len(wrong) == 0 {
 		return g
 	}
-	if base := t.supportedRTT(); base > t.base {
+	if base := t.supportedRTT(); base > t.baseRTT {
 		t := newTimeline(c, d, others, base)
 		again := t.judge()
 		if len(verdict.Check(again.Verdict, t.figures())) == 0 {
@@ -108,7 +108,7 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
-	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base),
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.pathPace * 8, RTT: units.Seconds(t.baseRTT),
 		Trust: t.trust}
 	if t.jumped() {
 		g.GoodputBps = 0
@@ -203,7 +203,7 @@ func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
 // share finds how many times a direction's own goodput all directions together had while it
 // lasted, 1 when it was alone.
 func (t *timeline) share(others []Parallel) {
-	t.crowd = 1
+	t.parallelFactor = 1
 	if t.goodput <= 0 {
 		return
 	}
@@ -217,8 +217,8 @@ func (t *timeline) share(others []Parallel) {
 		b := o.Connection.Started + o.Direction.Last
 		if both := float64(min(b, to) - max(a, from)); both > 0 {
 			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
-			t.crowd += bytes / float64(t.d.Bytes)
-			t.link = max(t.link, o.pace)
+			t.parallelFactor += bytes / float64(t.d.Bytes)
+			t.pathPace = max(t.pathPace, o.pace)
 		}
 	}
 }
@@ -248,12 +248,12 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 	}
 	t.capacity = max(quantile(rates, threshold.EvenBest), t.goodput)
-	t.link = d.Bursts.Quantile(threshold.PathPace)
+	t.pathPace = d.Bursts.Quantile(threshold.PathPace)
 	t.share(others)
 	t.pausing = idle > threshold.PausingShare*t.length
-	t.base = base
+	t.baseRTT = base
 	if base == 0 {
-		t.base = t.emptyRTT()
+		t.baseRTT = t.emptyRTT()
 	}
 	// Spurious retransmissions were no losses, and cost no congestion window for long (RFC 3708, RFC 4015), unless a
 	// timeout caused them.
@@ -270,20 +270,20 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
 		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
-		if t.link > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.link, s.PeakAcked, after.PeakAcked) {
+		if t.pathPace > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
 			probes++
 		}
 	}
 	t.queueing = queued > threshold.HeadlineShare*t.length
 	// Behind the link nothing comes faster than the link.
-	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
+	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
 	t.serialised = t.serialises()
-	t.filled = t.serialised || t.linkFull()
-	t.brief = t.short()
+	t.linkIsFull = t.serialised || t.linkFull()
+	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing {
-		t.opening = opening(outstanding, speeds)
+		t.openingSlices = opening(outstanding, speeds)
 	}
 	t.judgeNetwork()
 	t.trust = t.trustOf()
@@ -298,7 +298,7 @@ func (t *timeline) emptyRTT() float64 {
 		return 0
 	}
 	base := float64(d.RTTMin) / 1e9
-	if fastest := max(t.link, t.capacity); fastest > 0 {
+	if fastest := max(t.pathPace, t.capacity); fastest > 0 {
 		base += float64(d.MSS) / fastest
 	}
 	if d.DataRTTMin > 0 {

@@ -11,7 +11,7 @@ func (t *timeline) trustOf() trust.Trust {
 		OneWay: t.oneWay() || len(d.Slices) == 0 && d.Unseen > 0,
 		Bytes:  d.Bytes, Missing: d.Unseen + d.Missing,
 		Segments: t.c.Segments, Duplicates: t.c.Duplicates,
-		PaceBps: t.link, RTT: t.base,
+		PaceBps: t.pathPace, RTT: t.baseRTT,
 		ClockSteps: t.c.ClockSteps, Grain: float64(t.c.Grain) / 1e9, Coarse: t.coarse(), InBatches: t.c.InBatches,
 	}
 	switch t.vantage {

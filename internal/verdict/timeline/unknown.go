@@ -11,11 +11,11 @@ func (t *timeline) unknownCandidates() []verdict.Name {
 	switch {
 	case t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
 		return []verdict.Name{verdict.Application, verdict.Congestion}
-	case t.mostUnknown(t.waited):
+	case t.mostUnknown(t.waitedTime):
 		return []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 	case t.evenLoss:
 		return []verdict.Name{verdict.Bottleneck, verdict.Congestion}
-	case t.mostUnknown(t.unseen):
+	case t.mostUnknown(t.unseenQueueTime):
 		return []verdict.Name{verdict.Bottleneck, verdict.Sender, verdict.ReceiverWindow}
 	}
 	return []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
@@ -36,13 +36,13 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
 		addMissing(v, d.Unseen, d.Bytes)
 		return verdict.CapturedGaps, v
-	case t.mostUnknown(t.waited):
-		v["rtt_base_s"] = t.base
+	case t.mostUnknown(t.waitedTime):
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedWaitsSomewhere, v
 	case t.evenLoss:
 		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedLossOrLink, v
-	case t.mostUnknown(t.unseen):
+	case t.mostUnknown(t.unseenQueueTime):
 		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedQueueUnseen, v
 	case !d.ScaleKnown:
