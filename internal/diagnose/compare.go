@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
 // pair is one connection at two taps.
@@ -19,6 +20,7 @@ type pair struct {
 	aligned  bool
 	common   span                          // where aligned
 	parallel map[hosts][]timeline.Parallel // in the far capture
+	whole    trust.Capture                 // the far capture
 }
 
 // Compare adds what a second capture of the same connections, taken further along the
@@ -37,7 +39,7 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 			continue
 		}
 		found++
-		p := pair{near: j.connection, far: w, parallel: parallel}
+		p := pair{near: j.connection, far: w, parallel: parallel, whole: wholeCapture(far)}
 		p.taps, p.aligned = align(p.near, w)
 		if p.aligned {
 			p.common = p.taps.spanOf(p.near, w.Connection)
@@ -139,6 +141,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	nearFirst bool) timeline.Diagnosis {
 	const most = 2 // a capture of less than half of the data is of another time
 	g := timeline.Judge(p.far.Connection, far, p.parallel[between(far)]...)
+	addCapture(&g.Trust, p.whole, &g.Verdict)
 	nearAt := near.diagnosis.Vantage == timeline.AtSender
 	farAt := g.Vantage == timeline.AtSender
 	take := farAt && !nearAt || farAt == nearAt && !nearFirst

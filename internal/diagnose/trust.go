@@ -6,21 +6,32 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
+// wholeCapture returns the observations about a whole capture.
+func wholeCapture(a *capture.Analysis) trust.Capture {
+	return trust.Capture{Packets: a.Packets, Dropped: a.Lost, HeadersCut: a.HeadersCut, ClockSteps: a.Order.Steps}
+}
+
+// addCapture adds the reasons of the whole capture to the trust in a direction. It lowers the confidence of the
+// verdict if they deny it.
+func addCapture(t *trust.Trust, whole trust.Capture, v *verdict.Verdict) {
+	supported := t.Supports(v.Limiter)
+	t.AddCapture(whole)
+	if supported && !t.Supports(v.Limiter) {
+		v.Confidence = verdict.Lower(v.Confidence)
+	}
+}
+
 // trustAll adds the reasons of the whole capture to the trust in each direction, lowers the confidence of verdicts that
 // they deny, and returns the trust in all directions together. It returns nil if there are none.
 func trustAll(a *capture.Analysis, all []judgement) *trust.Trust {
-	whole := trust.Capture{Packets: a.Packets, Dropped: a.Lost, HeadersCut: a.HeadersCut, ClockSteps: a.Order.Steps}
+	whole := wholeCapture(a)
 	var each []trust.Trust
 	var bytes []int64
 	for i := range all {
 		for j := range all[i].record.Directions {
 			d := &all[i].record.Directions[j]
-			supported := d.Trust.Supports(d.Limiter)
-			d.Trust.AddCapture(whole)
-			if supported && !d.Trust.Supports(d.Limiter) {
-				d.Confidence = verdict.Lower(d.Confidence)
-				all[i].directions[j].diagnosis.Confidence = d.Confidence
-			}
+			addCapture(d.Trust, whole, &d.Verdict)
+			all[i].directions[j].diagnosis.Confidence = d.Confidence
 			each = append(each, *d.Trust)
 			bytes = append(bytes, d.Bytes)
 		}
