@@ -28,7 +28,8 @@ var floors = [][]string{
 	// judgement
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/watched",
-		"internal/verdict/timeline", "internal/verdict/compare", "internal/search", "internal/search/simpath",
+		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
+		"internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
 		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
 		"internal/record/guard",

@@ -12,6 +12,23 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
+// From a file to its connections. The functions that do a step are in the order of the steps.
+//
+//  1. NewFile recognises the format: pcap, pcapng, snoop or ERF, compressed or not. Listen opens an interface.
+//  2. reader.fill reads a batch of packets: plain ones with decodePlain straight from the buffer, others with
+//     File.Next and Decode, which passes link layers and tunnels to the TCP header.
+//  3. flow.Order.Settle puts the segments of the batch into the order of their times and corrects steps of the clock.
+//     The last few wait for the next batch, since late records may belong before them.
+//  4. batch.share divides the settled segments among the workers by a hash of their connection.
+//  5. worker.add gives each segment to the worker's flow.Table, which finds its connection, drops duplicates and
+//     advances the timelines of both directions.
+//  6. Table.Finish closes the timelines. Analyze joins the tables, and warns of damage and unreadable packets.
+//
+// One goroutine at a time reads: a worker without work takes the turn (crew.turn), reads a batch, and hands it out.
+// With one worker followAlone does all steps in one loop. The result does not depend on the number of workers.
+//
+// Then package diagnose judges each direction with timeline.Judge, and adds the trust in the capture.
+
 // Config says what Analyze reads and keeps.
 type Config struct {
 	// Workers is how many goroutines follow connections, each its share of them; they read
@@ -20,7 +37,7 @@ type Config struct {
 	Flow    flow.Config
 	// Progress, when not nil, is called now and then with the packets read so far.
 	Progress func(packets int64)
-	// Live, when not nil, is told once a second of packets what has come until then.
+	// Live, when not nil, is called once a second of packets with the traffic until then.
 	Live func(Traffic)
 }
 
@@ -32,9 +49,10 @@ type Analysis struct {
 	Duplicates  int64      // captured twice
 	Dropped     int64      // connections that made room for others with more bytes
 	Unwanted    int64      // segments of connections that were not asked for
-	Lost        int64      // packets that whoever captured says came too fast
-	Order       flow.Order // what the records' order and stamps needed
-	// Warnings are for people: damage, what could not be read, and how much of it.
+	Lost        int64      // packets that the capturing program counted as dropped
+	HeadersCut  int64      // TCP packets that were captured too short for their headers
+	Order       flow.Order // corrections of the records' order and stamps
+	// Warnings are sentences about damage and packets that could not be read, with their number.
 	Warnings []string
 	Files    []FileSummary
 }
@@ -46,9 +64,9 @@ type FileSummary struct {
 	Damage  *Damage `json:"-"`
 }
 
-// Analyze reads files, which are the parts of one capture in any order, and follows the
-// connections in them. A file that cannot be read at all is an error; damage within one
-// is a warning. When ctx ends, what was read until then is returned with its error.
+// Analyze reads files, which are the parts of one capture in any order, and follows the connections in them. A file
+// that cannot be read at all is an error; damage within one is a warning. When ctx ends, Analyze returns the
+// connections until then with its error.
 func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error) {
 	if len(files) > 1 {
 		slices.SortStableFunc(files, func(x, y *File) int { return cmp.Compare(x.begins(), y.begins()) })
@@ -67,6 +85,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	slices.SortStableFunc(a.Connections, func(x, y *flow.Connection) int {
 		return int(min(max(x.Started-y.Started, -1), 1))
 	})
+	a.HeadersCut = r.counts.of[Cut]
 	a.warn(&r.counts)
 	return a, r.err
 }
@@ -111,7 +130,7 @@ func (a *Analysis) warn(counts *kinds) {
 	}
 }
 
-// orderNotes tells what was done about records out of order and a clock that was set.
+// orderNotes returns sentences about records out of order and a clock that was set.
 func orderNotes(o *flow.Order) (notes []string) {
 	upTo := func(ns int64, more string) string { // nothing where there is no such figure
 		if ns <= 0 {
@@ -120,7 +139,7 @@ func orderNotes(o *flow.Order) (notes []string) {
 		return ", by up to " + units.Time(time.Duration(ns)) + more
 	}
 	if o.Late > 0 {
-		notes = append(notes, fmt.Sprintf("%d records stood in the file behind later ones%s and were sorted by their times",
+		notes = append(notes, fmt.Sprintf("%d records were behind later ones in the file%s and were sorted by their times",
 			o.Late, upTo(o.LateMost, ",")))
 	}
 	if o.Unplaced > 0 {
@@ -128,8 +147,8 @@ func orderNotes(o *flow.Order) (notes []string) {
 			o.Unplaced))
 	}
 	if o.Misstamped > 0 {
-		notes = append(notes, fmt.Sprintf("%d single records were stamped earlier than what their sender sent before them; "+
-			"they count as sent right after it", o.Misstamped))
+		notes = append(notes, fmt.Sprintf("%d single records have an earlier time than the record that their sender sent "+
+			"before; they count as sent right after it", o.Misstamped))
 	}
 	if o.Steps > 0 {
 		way := "forward"

@@ -106,7 +106,7 @@ func (l *headers) linkLayer(link LinkType) Kind {
 	return l.wirelessLayer(link)
 }
 
-// wirelessLayer reads IEEE 802.11's frames with whatever stands before them.
+// wirelessLayer reads IEEE 802.11 frames, with or without a header before them.
 func (l *headers) wirelessLayer(link LinkType) Kind {
 	switch link {
 	case linkWireless:
@@ -142,7 +142,7 @@ func (l *headers) inside(n int, next func(*headers) Kind) Kind {
 
 func (l *headers) ethernet() Kind { return l.typed(12, 14) }
 
-// typed goes on after a header of size bytes that holds the EtherType of what follows.
+// typed goes on after a header of size bytes that ends with the EtherType of the next one.
 func (l *headers) typed(at, size int) Kind {
 	if len(l.rest) < size {
 		return Other
@@ -206,8 +206,8 @@ func (l *headers) ppp() Kind {
 	return Other
 }
 
-// mpls passes the label stack. What follows is not named: IP says so in its first bits,
-// Ethernet comes alone or after a control word that begins with 0 (RFC 4385).
+// mpls passes the label stack. The next header has no type: IP shows in its first bits, Ethernet comes alone or after
+// a control word that begins with 0 (RFC 4385).
 func (l *headers) mpls() Kind {
 	for len(l.rest) >= 5 {
 		bottom := l.rest[2]&1 != 0

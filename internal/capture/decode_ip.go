@@ -240,9 +240,8 @@ func (l *headers) udp() Kind {
 	return Other
 }
 
-// tooBig reads an ICMP message that a packet needed fragmentation, with the head of that
-// packet, of which 8 bytes of TCP are enough. The segment's ends are the lost one's, its MSS
-// the MTU that the router named, or 0.
+// tooBig reads an ICMP message that a packet needed fragmentation, with the head of that packet and at least 8 bytes
+// of its TCP header. The segment's ends are those of the lost one. Its MSS is the MTU that the router named, or 0.
 func (l *headers) tooBig(kind, code byte, header int) Kind {
 	d := l.rest
 	if len(d) < header+1 || d[0] != kind || d[1] != code {

@@ -47,7 +47,7 @@ func (l *headers) nflog() Kind {
 	return Other
 }
 
-// wireless reads IEEE 802.11's data frames; what is encrypted there cannot be read.
+// wireless reads IEEE 802.11 data frames that are not encrypted.
 func (l *headers) wireless() Kind {
 	d := l.rest
 	if len(d) < 24 {
@@ -73,7 +73,7 @@ func (l *headers) wireless() Kind {
 	return l.inside(size, (*headers).llc)
 }
 
-// radiotap passes the header of that name, whose length stands in it, little endian.
+// radiotap passes the header of that name, by the length in it, little endian.
 func (l *headers) radiotap() Kind {
 	if len(l.rest) < 4 || l.rest[0] != 0 {
 		return Other

@@ -6,8 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// plainLink is a link header of fixed length: how long it is, and where the EtherType
-// stands in it.
+// plainLink is a link header of fixed length: how long it is, and where the EtherType is in it.
 type plainLink struct{ size, etherType int }
 
 // plain is the link header that nearly all captures of a type have; a size of 0 says that
@@ -24,10 +23,9 @@ func plain(link LinkType) plainLink {
 	return plainLink{}
 }
 
-// decodePlain does in one step what nearly every packet needs: IPv4 without options or
-// fragments in one link header, TCP without options or with nothing but timestamps. It
-// fills all of s but when and where; it answers false for everything else, which
-// decodeLayers then reads.
+// decodePlain does in one step all that nearly every packet needs: IPv4 without options or fragments in one link
+// header, TCP without options or with only timestamps. It fills all of s but when and where. It returns false for
+// everything else, which decodeLayers then reads.
 func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
 	const headers, timestamps = 20 + 20, 12
 	if link.size == 0 || len(frame) < link.size+headers {

@@ -12,7 +12,7 @@ import (
 // lost packets, and the length on the wire, big endian.
 const erfHeader = 16
 
-// erfLayer says what a record's packet begins with, and how many bytes stand before it.
+// erfLayer returns the type of the first header of a record's packet, and the number of bytes before it.
 func erfLayer(kind byte) (link LinkType, before int, known bool) {
 	switch kind & 0x7f {
 	case 2, 11, 16, 20: // Ethernet: an offset and padding
@@ -25,7 +25,7 @@ func erfLayer(kind byte) (link LinkType, before int, known bool) {
 	return 0, 0, false
 }
 
-// isERF says that the first bytes of a file make sense as such records: there is no other
+// isERF reports whether the first bytes of a file make sense as such records: there is no other
 // mark.
 func isERF(head []byte) bool {
 	const begin, end = 631152000, 4102444800 // 1990, 2100
@@ -79,7 +79,7 @@ func (f *File) nextERF(p *Packet) error {
 	}
 }
 
-// erfPacket reads one record; it answers false for a kind that is not known here.
+// erfPacket reads one record. It returns false for an unknown kind.
 func erfPacket(record []byte, p *Packet) bool {
 	link, before, known := erfLayer(record[8])
 	if !known {
@@ -88,7 +88,7 @@ func erfPacket(record []byte, p *Packet) bool {
 	stamp := binary.LittleEndian.Uint64(record)
 	nano, _ := bits.Mul64(stamp<<32, 1e9)
 	data := record[erfHeader:]
-	for more := record[8]&0x80 != 0; more; { // extension headers, each of which says whether one follows
+	for more := record[8]&0x80 != 0; more; { // extension headers; each says whether one follows
 		if len(data) < 8 {
 			return false
 		}

@@ -28,7 +28,7 @@ type File struct {
 	plain func([]flow.Segment) int // decodes what is next as long as that is simple; may be nil
 	first *Packet                  // read ahead by begins
 	order binary.ByteOrder
-	done  error // what Next answers from now on
+	done  error // the error of Next from now on
 	lost  int64 // packets that came too fast for whoever captured
 
 	// pcap
@@ -105,8 +105,8 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Next reads the next packet into p. It answers io.EOF at the end of the file and a
-// *Damage where the file cannot be read further; the packets before it stand.
+// Next reads the next packet into p. It returns io.EOF at the end of the file and a *Damage where the file cannot be
+// read further. The packets before it are valid.
 func (f *File) Next(p *Packet) error {
 	if f.first != nil {
 		*p = *f.first

@@ -294,7 +294,7 @@ func BenchmarkWalk(b *testing.B) {
 }
 
 // Counters count from the beginning, for each interface.
-func TestCapturesSayWhatTheyLost(t *testing.T) {
+func TestFile_CountsDroppedPackets(t *testing.T) {
 	order := binary.LittleEndian
 	counted := func(index uint32, dropped, byOS uint64) []byte {
 		body := order.AppendUint64(order.AppendUint32(nil, index), 0)

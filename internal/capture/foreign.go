@@ -31,8 +31,7 @@ var foreign = []struct{ magic, name, try string }{
 
 const convert = "editcap -F pcap FILE FILE.pcap (of Wireshark)"
 
-// recognise answers why a file that begins so is not read here, and what to try; an empty
-// why says that it is not known.
+// recognise returns why a file that begins so is not read here, and a remedy; an empty why says that it is not known.
 func recognise(head []byte) (why, try string) {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrNotSupported is what Listen answers on a system that it cannot capture on.
+// ErrNotSupported is the error of Listen on a system without support for captures.
 var ErrNotSupported = errors.New("capturing live is not supported on this system; capture to a file and diagnose that")
 
 // liveSnaplen is how much is taken of each packet: all headers, next to no payload.

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// live reads a packet socket through a ring that the kernel writes to (packet(7),
-// TPACKET_V3): what comes between two looks waits there, and what finds no room is
-// counted. It is a datagram socket: the kernel takes link headers off, and what comes
-// begins with IP on every kind of interface.
+// live reads a packet socket through a ring that the kernel writes to (packet(7), TPACKET_V3). Packets between two
+// looks wait there, and packets without room are counted. It is a datagram socket: the kernel removes link headers,
+// and packets begin with IP on every kind of interface.
 type live struct {
 	ctx      context.Context
 	fd       int
@@ -103,7 +102,7 @@ func (l *live) close() error {
 	return err
 }
 
-// next answers io.EOF when the context has ended and nothing waits any more.
+// next returns io.EOF when the context has ended and no packet waits any more.
 func (l *live) next(p *Packet) error {
 	for {
 		if l.left == 0 {

@@ -65,8 +65,8 @@ func TestListenOnLoopback(t *testing.T) {
 	t.Errorf("the connection is not among %d", len(a.Connections))
 }
 
-// Nobody reads while a megabyte passes: what finds no room in the ring is told.
-func TestListenTellsWhatItLost(t *testing.T) {
+// A megabyte passes without a reader: packets without room in the ring are counted.
+func TestListen_CountsDroppedPackets(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	ctx, stop := context.WithCancel(t.Context())
 	f, err := listenThrough(ctx, "lo", ringSize{2, 1 << 14})
@@ -109,7 +109,7 @@ func TestListenTellsWhatItLost(t *testing.T) {
 	}
 }
 
-func TestListenNamesWhatIsMissing(t *testing.T) {
+func TestListen_NamesMissingPrivileges(t *testing.T) {
 	if _, err := Listen(t.Context(), "nosuch0"); err == nil {
 		t.Error("an interface that is not there was captured on")
 	}

@@ -1,9 +1,8 @@
 // Package capture reads captures and interfaces and finds the TCP segments in them:
 // pcap and pcapng, compressed or not, through VLANs, PPPoE, MPLS and the usual tunnels.
 //
-// Files come from strangers. Every length is bounded by what the file really holds; a
-// file that is cut or corrupt gives what can be read and a Damage that says where and
-// why reading stopped.
+// Files come from unknown sources. Every length is bounded by the content of the file; a file that is cut or corrupt
+// gives its readable part and a Damage that says where and why reading stopped.
 package capture
 
 import "fmt"
@@ -11,7 +10,7 @@ import "fmt"
 // Packet is one captured packet.
 type Packet struct {
 	At        int64  // nanoseconds since 1970
-	Data      []byte // what was captured; valid until the next call of Next
+	Data      []byte // captured bytes; valid until the next call of Next
 	Length    int    // on the wire, in bytes
 	Link      LinkType
 	Interface uint16

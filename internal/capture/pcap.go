@@ -107,8 +107,8 @@ func (f *File) nextRecord(p *Packet) error {
 	return nil
 }
 
-// plainRecords decodes the packets that come next as long as they lie whole in the buffer
-// and are plain; nextRecord takes what stopped it. It answers how many there were.
+// plainRecords decodes the next packets as long as they lie whole in the buffer and are plain; nextRecord reads the
+// one that stopped it. It returns the number of packets.
 func (f *File) plainRecords(to []flow.Segment) int {
 	link := plain(f.link)
 	header := f.recordSize

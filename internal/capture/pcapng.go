@@ -92,9 +92,8 @@ func (f *File) nextBlock(p *Packet) error {
 	}
 }
 
-// plainBlocks decodes the packets that come next as long as they lie whole in the buffer
-// and are plain, in little-endian blocks as nearly all are; nextBlock takes what stopped
-// it. It answers how many there were.
+// plainBlocks decodes the next packets as long as they lie whole in the buffer and are plain, in little-endian blocks
+// as nearly all are; nextBlock reads the one that stopped it. It returns the number of packets.
 func (f *File) plainBlocks(to []flow.Segment) int {
 	const header, trailer = 28, 4
 	if f.order != binary.LittleEndian {
@@ -244,7 +243,7 @@ func (i *iface) time(ticks uint64) int64 {
 	return int64(ns) + i.offset*1e9
 }
 
-// packet reads a packet's block without its header and trailer; it answers why it cannot.
+// packet reads a packet's block without its header and trailer. It returns why it cannot.
 func (f *File) packet(kind uint32, body []byte, p *Packet) string {
 	var index, captured uint32
 	var ticks uint64

@@ -50,9 +50,8 @@ func (r *reader) end(err error) {
 	r.begin()
 }
 
-// fill reads on until b is full or there is nothing more to read, and puts the segments in
-// order; rest are those that have no final place yet and are to stand first in the next
-// batch. It answers false at the end.
+// fill reads until b is full or there is nothing more to read, and puts the segments in order. rest are those without
+// a final place yet, which the next batch begins with. It returns false at the end.
 func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 	for b.n < len(b.segments) && r.err == nil && len(r.files) > 0 {
 		if f := r.files[0]; f.plain != nil && f.first == nil {
@@ -72,7 +71,7 @@ func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 	return b.segments[b.n:n], more
 }
 
-// one reads the next packet, whatever it is.
+// one reads the next packet of any kind.
 func (r *reader) one(b *batch) {
 	p := &r.packet
 	if err := r.files[0].Next(p); err != nil {
@@ -99,7 +98,7 @@ func (r *reader) one(b *batch) {
 	}
 }
 
-// lookUp tells now and then how far it got, and ends when the context does.
+// lookUp reports the progress now and then, and ends when the context does.
 func (r *reader) lookUp() {
 	if r.a.Packets-r.look < 1<<16 {
 		return

@@ -21,8 +21,7 @@ type source struct {
 
 func (s *source) offset() int64 { return s.past + int64(s.a) }
 
-// peek shows the next n bytes; with an error, what there is of them. n is at most
-// maxRecord plus a header.
+// peek returns the next n bytes; with an error, the rest of them. n is at most maxRecord plus a header.
 func (s *source) peek(n int) ([]byte, error) {
 	if s.b-s.a >= n {
 		return s.buf[s.a : s.a+n], nil

@@ -24,7 +24,7 @@ type Carried struct {
 	Bps      float64 // payload, repeated segments included
 }
 
-// tally counts bytes by connection beside the analysis, whose timelines are the workers'.
+// tally counts bytes by connection for a live view, without the timelines, which belong to the workers.
 type tally struct {
 	wanted      func(a, b flow.Endpoint) bool
 	seen        map[way]int64 // payload since the last time
@@ -34,9 +34,9 @@ type tally struct {
 type way struct{ from, to flow.Endpoint }
 
 const (
-	tellEvery = time.Second
-	tellMost  = 5
-	maxWays   = 240_000
+	reportPeriod = time.Second
+	maxBusiest   = 5
+	maxWays      = 240_000
 )
 
 func newTally(wanted func(a, b flow.Endpoint) bool) *tally {
@@ -57,28 +57,28 @@ func (t *tally) add(s *flow.Segment) {
 	}
 }
 
-// due says that a second of packets has gone by.
-func (t *tally) due(at int64) bool { return t.first != 0 && at-t.last >= int64(tellEvery) }
+// due reports whether a second of packets has gone by.
+func (t *tally) due(at int64) bool { return t.first != 0 && at-t.last >= int64(reportPeriod) }
 
-// traffic is what to tell, and begins the next second.
+// traffic returns the traffic of the last second, and begins the next one.
 func (t *tally) traffic(packets, at int64) Traffic {
-	told := Traffic{Packets: packets, Span: time.Duration(at - t.first)}
+	seen := Traffic{Packets: packets, Span: time.Duration(at - t.first)}
 	span := time.Duration(at - t.last).Seconds()
 	for w, bytes := range t.seen {
 		if _, back := t.seen[way{w.to, w.from}]; !back || cmp.Compare(w.from.Port, w.to.Port) < 0 ||
 			w.from.Port == w.to.Port &&
 				w.from.AddrPort().Compare(w.to.AddrPort()) < 0 {
-			told.Connections++
+			seen.Connections++
 		}
 		if bytes > 0 {
-			told.Busiest = append(told.Busiest, Carried{w.from.AddrPort(), w.to.AddrPort(), float64(bytes) * 8 / span})
+			seen.Busiest = append(seen.Busiest, Carried{w.from.AddrPort(), w.to.AddrPort(), float64(bytes) * 8 / span})
 			t.seen[w] = 0
 		}
 	}
-	slices.SortFunc(told.Busiest, func(a, b Carried) int {
+	slices.SortFunc(seen.Busiest, func(a, b Carried) int {
 		return cmp.Or(cmp.Compare(b.Bps, a.Bps), a.From.Compare(b.From), a.To.Compare(b.To))
 	})
-	told.Busiest = told.Busiest[:min(len(told.Busiest), tellMost)]
+	seen.Busiest = seen.Busiest[:min(len(seen.Busiest), maxBusiest)]
 	t.last = at
-	return told
+	return seen
 }

@@ -18,11 +18,11 @@ func TestTallyOfALiveCapture(t *testing.T) {
 	add(b, a, 0, 10*time.Millisecond)
 	add(a, c, 250_000, 20*time.Millisecond)
 	if tl.due(at + int64(999*time.Millisecond)) {
-		t.Error("told before a second was over")
+		t.Error("reported before a second was over")
 	}
 	end := at + int64(2*time.Second)
 	if !tl.due(end) {
-		t.Fatal("not told after a second")
+		t.Fatal("not reported after a second")
 	}
 	got := tl.traffic(3, end)
 	if got.Packets != 3 || got.Connections != 2 || got.Span != 2*time.Second {

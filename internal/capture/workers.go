@@ -29,7 +29,7 @@ func newBatch(workers int) *batch {
 	return b
 }
 
-// share gives the segments to the workers; it answers how many have something to do.
+// share gives the segments to the workers. It returns how many have something to do.
 func (b *batch) share() (busy int32) {
 	for i := range b.shares {
 		b.shares[i] = b.shares[i][:0]
@@ -46,7 +46,7 @@ func (b *batch) share() (busy int32) {
 	return busy
 }
 
-// follow has the connections followed that r reads, and answers the tables that hold them.
+// follow follows the connections that r reads, and returns their tables.
 func follow(r *reader, cfg Config) []*flow.Table {
 	n := cfg.Workers
 	if n <= 0 {
@@ -83,7 +83,7 @@ type worker struct {
 
 // crew is what workers have together. There is room for all batches in each channel.
 type crew struct {
-	turn    chan *turn // whoever takes it out reads, and puts it back
+	turn    chan *turn // a worker takes it out to read, and puts it back
 	free    chan *batch
 	workers []*worker
 }

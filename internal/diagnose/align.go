@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// alignment is how the clocks of two taps of one connection stand to each other, and how
-// long segments took between them each way. Times are nanoseconds.
+// alignment is the relation of the clocks of two taps of one connection, with the times that segments took between
+// them each way. Times are nanoseconds.
 type alignment struct {
 	nearIsClient bool // the near tap is the one on the client's side
 	// offset is how far the far tap's clock was ahead when the connection began, if the two
@@ -20,7 +20,7 @@ type alignment struct {
 	// share of the time it runs faster.
 	offset, drift float64
 	least         float64 // the round trip between the taps when nothing waits
-	client        way     // what the client sends, server: what it is sent
+	client        way     // segments that the client sends; server: that it receives
 	server        way
 	matched       int
 }
@@ -35,7 +35,7 @@ type passing struct{ at, later float64 }
 // Passes is how many segments of each end are kept of either capture (flow.Config).
 const Passes = 2048
 
-// moments is into how many parts a connection is cut to see on which side a tap stands.
+// moments is the number of parts of a connection in which the side of a tap is looked for.
 const moments = 16
 
 // align matches what two taps saw of a connection, by what both ends wrote into the
@@ -146,9 +146,9 @@ func passed(all []flow.Pass, name func(flow.Name) flow.Name) map[flow.Name]int64
 	return at
 }
 
-// sidedness is 1 where the near tap stands on the client's side, -1 on the server's: at any
-// moment what goes to the far tap is later there than what comes from it, by the round trip
-// between the taps. Where most moments do not agree it is not found.
+// sidedness returns 1 where the near tap is on the client's side, -1 on the server's. Segments to the far tap are
+// there later than segments from it, by the round trip between the taps. It is not found where most moments do not
+// agree.
 func sidedness(c, s []passing, end float64) (from float64, found bool) {
 	var trips []float64
 	cw := windows(c, end)
@@ -229,7 +229,7 @@ func queueOf(all []passing, least float64) (w way) {
 	return w
 }
 
-// ways are what is told of the data that one end sent.
+// ways returns the times of the data that one end sent.
 func (a *alignment) ways(byClient bool) *record.CapturedWays {
 	data := a.client
 	acks := a.server

@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// segments plays a connection of which the client sends: data at a steady pace, each
-// segment acknowledged. Data waits queue(t) nanoseconds between the taps, acknowledgements
-// acks(t); the far tap, on the server's side, has a clock of its own.
+// segments plays a connection with data from the client at a steady pace, each segment acknowledged. Data waits
+// queue(t) nanoseconds between the taps, acknowledgements acks(t). The far tap, on the server's side, has a clock of
+// its own.
 func segments(r *rand.Rand, n int, least, offset, drift float64, queue, acks func(float64) float64) (near, far tapped) {
 	const began, apart = 1.7e18, 1e6
 	by := func(t float64) int64 { return int64(began + t + offset + drift*t) }
@@ -30,8 +30,7 @@ func segments(r *rand.Rand, n int, least, offset, drift float64, queue, acks fun
 	return near, far
 }
 
-// Whatever the clocks, the queue is found on the way on which it stands, also one that
-// grows all the time.
+// With any clocks, the queue is found on its way, also one that grows all the time.
 func TestAlign(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	none := func(float64) float64 { return 0 }
@@ -39,7 +38,7 @@ func TestAlign(t *testing.T) {
 	swelling := func(t float64) float64 { return t/2000 + 40e6*math.Mod(t/1e9, 1) } // slowly: as drift would
 	saw := func(t float64) float64 { return 40e6 * math.Mod(t/1e9, 1) }
 	for _, c := range []struct {
-		what        string
+		name        string
 		queue, acks func(float64) float64
 		data, back  float64 // means over 10 s
 	}{
@@ -62,19 +61,19 @@ func TestAlign(t *testing.T) {
 			sortPasses(&taps)
 			a, ok := alignPasses(taps[0], taps[1], taps[0].client[0].At)
 			if !ok || a.nearIsClient != (from > 0) {
-				t.Fatalf("%s: aligned %v, the near tap at the client's side %v", c.what, ok, a.nearIsClient)
+				t.Fatalf("%s: aligned %v, the near tap at the client's side %v", c.name, ok, a.nearIsClient)
 			}
 			if math.Abs(a.drift-from*drift) > 10e-6 {
-				t.Errorf("%s: a drift of %v, want %v", c.what, a.drift, from*drift)
+				t.Errorf("%s: a drift of %v, want %v", c.name, a.drift, from*drift)
 			}
 			const close = 1e6
 			if math.Abs(a.least-least) > close || math.Abs(a.client.queueMean-c.data) > close ||
 				math.Abs(a.server.queueMean-c.back) > close {
-				t.Errorf("%s, drift %v: %v least, data waits %v, acknowledgements %v; want %v, %v, %v", c.what, drift, a.least,
+				t.Errorf("%s, drift %v: %v least, data waits %v, acknowledgements %v; want %v, %v, %v", c.name, drift, a.least,
 					a.client.queueMean, a.server.queueMean, least, c.data, c.back)
 			}
 			if off := math.Abs(a.offset - from*offset); from > 0 && off > least/2+close {
-				t.Errorf("%s: an offset of %v, want %v within %v", c.what, a.offset, offset, least/2)
+				t.Errorf("%s: an offset of %v, want %v within %v", c.name, a.offset, offset, least/2)
 			}
 		}
 	}

@@ -80,8 +80,7 @@ func TestVerdictsOnCaptures(t *testing.T) {
 	}
 }
 
-// TestMutations: whatever happened to a capture, the verdict stays, or is no longer
-// called sure.
+// TestMutations changes captures: the verdict stays, or loses its high confidence.
 func TestMutations(t *testing.T) {
 	for _, c := range captured {
 		for _, m := range mutations {

@@ -11,10 +11,10 @@ import (
 // segment in each of them.
 type span struct {
 	near, far [2]int64
-	part      bool // either capture holds more than that
+	part      bool // either capture contains more than that
 }
 
-// spanOf finds it by how the two clocks stand to each other.
+// spanOf finds it by the relation of the two clocks.
 func (a *alignment) spanOf(near, far *flow.Connection) span {
 	ahead := float64(near.Started-far.Started) + a.offset
 	toNear := func(at int64) int64 { return int64((float64(at) - ahead) / (1 + a.drift)) }
@@ -31,8 +31,8 @@ func (a *alignment) spanOf(near, far *flow.Connection) span {
 // repeats are what a tap counted of a direction's repetitions, bytes.
 type repeats struct{ again, replaced, spurious int64 }
 
-// repeatsIn counts them between two times. What is known of the whole only is taken in the
-// proportion of the segments that were sent again then.
+// repeatsIn counts them between two times. Figures known only of the whole are taken in the proportion of the
+// retransmissions in that time.
 func repeatsIn(d *flow.Direction, within [2]int64) repeats {
 	var segments, most, bytes float64
 	for i := range d.Slices {
@@ -57,7 +57,7 @@ func repeatsOf(d *flow.Direction) repeats {
 	return repeats{d.Repeated, d.Replaced, d.Spurious * int64(max(d.MSS, 1))}
 }
 
-// spansText tells when either capture was taken, each by its own clock.
+// spansText returns when either capture was taken, each by its own clock.
 func spansText(near []judgement, far []*flow.Connection) string {
 	var first []*flow.Connection
 	for _, j := range near {
@@ -69,7 +69,7 @@ func spansText(near []judgement, far []*flow.Connection) string {
 func spanText(name string, all []*flow.Connection) string {
 	const form = "2006-01-02 15:04:05"
 	if len(all) == 0 {
-		return "the " + name + " one holds none"
+		return "the " + name + " one has none"
 	}
 	from := all[0].Started
 	to := int64(0)
@@ -77,6 +77,6 @@ func spanText(name string, all []*flow.Connection) string {
 		from = min(from, c.Started)
 		to = max(to, c.Started+c.Ended)
 	}
-	return fmt.Sprintf("the %s one holds %d from %s to %s", name, len(all), time.Unix(0, from).UTC().Format(form),
+	return fmt.Sprintf("the %s one has %d from %s to %s", name, len(all), time.Unix(0, from).UTC().Format(form),
 		time.Unix(0, to).UTC().Format(form))
 }

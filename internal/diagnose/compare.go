@@ -9,16 +9,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
 // pair is one connection at two taps.
 type pair struct {
-	near    *flow.Connection
-	far     *twin
-	taps    alignment
-	aligned bool
-	common  span                          // where aligned
-	beside  map[hosts][]timeline.Parallel // in the far capture
+	near     *flow.Connection
+	far      *twin
+	taps     alignment
+	aligned  bool
+	common   span                          // where aligned
+	parallel map[hosts][]timeline.Parallel // in the far capture
+	whole    trust.Capture                 // the far capture
 }
 
 // Compare adds what a second capture of the same connections, taken further along the
@@ -26,7 +28,7 @@ type pair struct {
 // of the SYNs that arrive changed.
 func (r *Diagnosis) Compare(far *capture.Analysis) {
 	known := newTwins(far.Connections)
-	beside := parallels(far.Connections)
+	parallel := parallels(far.Connections)
 	found := 0
 	for i, j := range r.from {
 		c := &r.Record.Connections[i]
@@ -37,7 +39,7 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 			continue
 		}
 		found++
-		p := pair{near: j.connection, far: w, beside: beside}
+		p := pair{near: j.connection, far: w, parallel: parallel, whole: wholeCapture(far)}
 		p.taps, p.aligned = align(p.near, w)
 		if p.aligned {
 			p.common = p.taps.spanOf(p.near, w.Connection)
@@ -88,7 +90,7 @@ func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
 		b.CommonFromS = float64(p.common.near[0]) / 1e9
 		b.CommonS = float64(p.common.near[1]-p.common.near[0]) / 1e9
 	}
-	// What is sent again though its first sending passed a tap was lost past it, or not at all.
+	// Retransmissions of data that had passed a tap were lost past it, or spurious.
 	b.LostBeforeBytes = one.replaced
 	b.LostBetweenBytes = max(one.again-two.again, 0)
 	b.LostAfterBytes = max(two.again-two.spurious, 0)
@@ -114,10 +116,10 @@ func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
 	if p.aligned {
 		placeQueue(r, &g)
 	}
-	r.Fix = told(fixes(r, &g, far))
+	r.Fix = remaining(fixes(r, &g, far))
 }
 
-// passesNearFirst says that a direction's data passes the near tap first.
+// passesNearFirst reports whether a direction's data passes the near tap first.
 func (p *pair) passesNearFirst(near, far *flow.Direction) bool {
 	if p.aligned {
 		return p.taps.nearIsClient == (near.From == p.near.Client())
@@ -125,7 +127,7 @@ func (p *pair) passesNearFirst(near, far *flow.Direction) bool {
 	return near.PastMin >= far.PastMin
 }
 
-// alike says that two taps which cannot be matched segment by segment saw the same transfer
+// alike reports whether two taps which cannot be matched segment by segment saw the same transfer
 // from its beginning.
 func (p *pair) alike(near, far *flow.Direction) bool {
 	const close = 50 // a fiftieth
@@ -133,12 +135,13 @@ func (p *pair) alike(near, far *flow.Direction) bool {
 	return p.near.SYN && p.far.SYN && differ <= near.Bytes/close
 }
 
-// judge takes the verdict of the tap that stands at the sender, which it answers, or where
-// neither does, of the one that the data passes first; where that is unsure, the other's.
+// judge returns the verdict of the tap at the sender, or where neither is, of the one that the data passes first.
+// Where that is unsure, it returns the other's.
 func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far *flow.Direction,
 	nearFirst bool) timeline.Diagnosis {
-	const most = 2 // a capture of less than half of the data tells of another time
-	g := timeline.Judge(p.far.Connection, far, p.beside[between(far)]...)
+	const most = 2 // a capture of less than half of the data is of another time
+	g := timeline.Judge(p.far.Connection, far, p.parallel[between(far)]...)
+	addCapture(&g.Trust, p.whole, &g.Verdict)
 	nearAt := near.diagnosis.Vantage == timeline.AtSender
 	farAt := g.Vantage == timeline.AtSender
 	take := farAt && !nearAt || farAt == nearAt && !nearFirst
@@ -149,6 +152,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 		return near.diagnosis
 	}
 	r.Verdict = g.Verdict
+	r.Trust = &g.Trust
 	r.Between.JudgedAt = "far"
 	r.LostS = g.LostTime.Seconds()
 	r.SYNWaitS = g.SYNWait.Seconds()
@@ -158,12 +162,12 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	return g
 }
 
-// hardlyKnown says that a verdict gives way to a surer one of the other tap.
+// hardlyKnown reports whether a verdict gives way to a surer one of the other tap.
 func hardlyKnown(g *timeline.Diagnosis) bool {
 	return g.Limiter == verdict.Unknown || g.Limiter == verdict.Mixed || g.Confidence == verdict.Low
 }
 
-// notes tell what the SYNs show at either tap, and what hinders the comparison.
+// notes returns the differences of the SYNs between the taps, and the obstacles of the comparison.
 func (p *pair) notes() []string {
 	notes := slices.Concat(changed("client", p.near.ClientOffer(), p.far.offer(true)),
 		changed("server", p.near.ServerOffer(), p.far.offer(false)))
@@ -180,7 +184,7 @@ func (p *pair) notes() []string {
 	return notes
 }
 
-// changed tells which options of an end's SYN differ between two taps.
+// changed returns which options of an end's SYN differ between two taps.
 func changed(end string, near, far flow.Offer) (notes []string) {
 	if !near.Seen || !far.Seen || near.OptionsCut || far.OptionsCut {
 		return []string{"the " + end + "'s SYN is not whole in both captures and was not compared: begin both before the " +

@@ -65,7 +65,7 @@ func TestTwoCaptures(t *testing.T) {
 	}
 }
 
-// Without the flags, two captures of the same connections are told by their copies.
+// Without the flags, two captures of the same connections are recognised by their copies.
 func TestTwoTapsAsParts(t *testing.T) {
 	d := New(analyzed(t, "short.near", "short.near"), 1)
 	if len(d.Record.Warnings) == 0 || !strings.Contains(strings.Join(d.Record.Warnings, " "), "--near FILE --far FILE") {

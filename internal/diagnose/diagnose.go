@@ -1,5 +1,4 @@
-// Package diagnose judges what captures hold, connection by connection, and answers the
-// record of it.
+// Package diagnose judges captures, connection by connection, and returns their record.
 package diagnose
 
 import (
@@ -16,11 +15,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// sameEvery: files of which one segment in so many is a copy look like two captures of the
-// same connections.
+// sameEvery: files in which one segment in this many is a copy look like two captures of the same connections.
 const sameEvery = 5
 
 // Diagnosis is a record without header and sentences, which report.Diagnose adds, and the timelines that it was judged
@@ -30,7 +29,7 @@ type Diagnosis struct {
 	from   []judgement // of each connection of the record
 }
 
-// judgement is one connection's record and what it was made of.
+// judgement is one connection's record with its timelines.
 type judgement struct {
 	record     record.CapturedConnection
 	connection *flow.Connection
@@ -61,6 +60,7 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 		r.Seen = a.Dropped + r.Followed
 	}
 	all := judgeAll(heaviest, a.Connections, least)
+	r.Trust = trustAll(a, all)
 	slices.SortStableFunc(all, func(x, y judgement) int {
 		a := x.record.Worst()
 		b := y.record.Worst()
@@ -80,10 +80,10 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 	return diagnosis
 }
 
-// tiny says that there is nothing to diagnose: all that was sent fits the window that any
+// tiny reports whether there is nothing to diagnose: all that was sent fits the window that any
 // connection begins with (RFC 6928), and only the time between programs' messages went by.
 func tiny(all []record.CapturedConnection) bool {
-	const initial = 10 * 1460
+	const initial = threshold.InitialSegments * 1460
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c record.CapturedConnection) bool {
 		return slices.ContainsFunc(c.Directions, func(d record.CapturedDirection) bool {
 			return d.Bytes > initial || d.Limiter != verdict.Unknown && d.Limiter != verdict.Application &&
@@ -113,22 +113,22 @@ const mostParallel = 64
 // parallels lists the directions between the same two hosts that carried something.
 func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
 	const least = 100_000
-	beside := map[hosts][]timeline.Parallel{}
+	parallel := map[hosts][]timeline.Parallel{}
 	for _, c := range all {
 		for _, d := range c.Directions() {
-			if key := between(d); d.Bytes >= least && len(beside[key]) < mostParallel {
-				beside[key] = append(beside[key], timeline.NewParallel(c, d))
+			if key := between(d); d.Bytes >= least && len(parallel[key]) < mostParallel {
+				parallel[key] = append(parallel[key], timeline.NewParallel(c, d))
 			}
 		}
 	}
-	return beside
+	return parallel
 }
 
-// maxJudged is how many connections a record holds: some 5 kB each, so that it can be read again
+// maxJudged is the number of connections in a record: some 5 kB each, so that it can be read again
 // (record.MostBytes).
 const maxJudged = 10_000
 
-// heavier returns the connections of which a direction carried at least so much, in their order.
+// heavier returns the connections with a direction of at least these bytes, in their order.
 func heavier(captured []*flow.Connection, least int64) (all []*flow.Connection) {
 	for _, c := range captured {
 		if slices.ContainsFunc(c.Directions(), func(d *flow.Direction) bool { return counts(d, least) }) {
@@ -138,7 +138,7 @@ func heavier(captured []*flow.Connection, least int64) (all []*flow.Connection) 
 	return all
 }
 
-// heaviest returns the connections with the most bytes, at most so many, in their order.
+// heaviest returns at most this many connections, those with the most bytes, in their order.
 func heaviest(all []*flow.Connection, most int) []*flow.Connection {
 	if len(all) <= most {
 		return all
@@ -160,13 +160,13 @@ func heaviest(all []*flow.Connection, most int) []*flow.Connection {
 // judgeAll judges connections, in their order and on all processors. captured are all that were followed.
 func judgeAll(all, captured []*flow.Connection, least int64) []judgement {
 	out := make([]judgement, len(all))
-	beside := parallels(captured)
+	parallel := parallels(captured)
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		wait.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-				out[i] = judge(all[i], least, beside)
+				out[i] = judge(all[i], least, parallel)
 			}
 		})
 	}
@@ -174,13 +174,13 @@ func judgeAll(all, captured []*flow.Connection, least int64) []judgement {
 	return out
 }
 
-// counts says that a direction is worth a verdict: it carried enough, or would have, had
+// counts reports whether a direction is worth a verdict: it carried enough, or would have, had
 // more than its small segments arrived.
 func counts(d *flow.Direction, least int64) bool {
 	return d.Bytes >= least || d.Wanted >= int64(d.MSS) && d.MaxSegment < d.MSS
 }
 
-func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel) judgement {
+func judge(c *flow.Connection, least int64, parallel map[hosts][]timeline.Parallel) judgement {
 	out := judgement{connection: c}
 	r := record.CapturedConnection{Client: c.Client().AddrPort().String(), Server: c.Server().AddrPort().String(),
 		StartedAt: time.Unix(0, c.Started).UTC(), DurationS: float64(c.Ended) / 1e9, Vantage: "unknown"}
@@ -189,7 +189,7 @@ func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel
 		if !counts(d, least) {
 			continue
 		}
-		g := timeline.Judge(c, d, beside[between(d)]...)
+		g := timeline.Judge(c, d, parallel[between(d)]...)
 		r.Directions = append(r.Directions, direction(c, d, &g))
 		out.directions = append(out.directions, judgementOfDirection{d, g})
 		r.Vantage = vantageOf(c, d, g.Vantage, r.Vantage)
@@ -203,17 +203,17 @@ func judge(c *flow.Connection, least int64, beside map[hosts][]timeline.Parallel
 		r.Notes = append(r.Notes, "the SYN-ACK was not captured: window scales are inferred")
 	}
 	if c.Renumbered {
-		r.Notes = append(r.Notes, "the capture holds both sides of a box that renumbers sequence numbers: one of the two "+
+		r.Notes = append(r.Notes, "the capture contains both sides of a box that renumbers sequence numbers: one of the two "+
 			"views is judged")
 	}
 	if c.ClientOffer().OptionsCut || c.ServerOffer().OptionsCut {
-		r.Notes = append(r.Notes, "the capture cut the SYNs' options off: what is missing is not known to have been absent")
+		r.Notes = append(r.Notes, "the capture cut the SYNs' options off: a missing option may have been there")
 	}
 	out.record = r
 	return out
 }
 
-// vantageOf says at which end of the connection the tap stood, from one direction's view.
+// vantageOf returns the end of the connection at which the tap was, as one direction shows it.
 func vantageOf(c *flow.Connection, d *flow.Direction, v timeline.Vantage, before string) string {
 	fromClient := d.From == c.Client()
 	switch {
@@ -256,7 +256,7 @@ func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) rec
 		DurationS: float64(d.Last-d.First) / 1e9,
 		Segments:  d.Segments, RetransmittedSegment: d.Retransmitted, OutstandingMaxBytes: d.MaxOut,
 		LostS: g.LostTime.Seconds(), SYNWaitS: g.SYNWait.Seconds(),
-		TapAt: string(g.Vantage), Verdict: g.Verdict, ShownBytes: d.Shown()}
+		TapAt: string(g.Vantage), Trust: &g.Trust, Verdict: g.Verdict, ShownBytes: d.Shown()}
 	if r.Evidence == nil {
 		r.Evidence = []verdict.Evidence{}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// FuzzCapture: whatever a capture holds, there is a document of it that can be stored and read again, with shares
-// that are some of the time.
+// FuzzCapture reads any capture: there is a document of it that can be stored and read again, with shares that are
+// some of the time.
 func FuzzCapture(f *testing.F) {
 	for _, name := range []string{"short.near", "policed.near", "nagle-ex.near", "mtu.near"} {
 		packets := load(f, "testdata/"+name+".pcap.zst")

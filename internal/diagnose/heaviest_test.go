@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// carrying returns connections that carried so many bytes, in the order of their beginnings.
+// carrying returns connections that carried these bytes, in the order of their beginnings.
 func carrying(bytes ...uint32) []*flow.Connection {
 	table := flow.NewTable(flow.Config{})
 	for i, n := range bytes {
@@ -34,8 +34,8 @@ func TestHeaviest(t *testing.T) {
 	}
 }
 
-// TestNew_CountsWhatItLeavesOut counts the connections of captures with more than a record holds.
-func TestNew_CountsWhatItLeavesOut(t *testing.T) {
+// TestNew_CountsLeftOutConnections counts the connections of captures with more than fit a record.
+func TestNew_CountsLeftOutConnections(t *testing.T) {
 	many := make([]uint32, maxJudged+2)
 	for i := range many {
 		many[i] = 10
@@ -48,7 +48,7 @@ func TestNew_CountsWhatItLeavesOut(t *testing.T) {
 	}{
 		{"all of few", carrying(1, 2), 0, 2, 0, 0},
 		{"some were dropped", carrying(1, 2), 7, 2, 9, 2},
-		{"more than a record holds", carrying(many...), 0, maxJudged, maxJudged + 2, maxJudged + 2},
+		{"more than fit a record", carrying(many...), 0, maxJudged, maxJudged + 2, maxJudged + 2},
 		{"both", carrying(many...), 5, maxJudged, maxJudged + 7, maxJudged + 2},
 	} {
 		r := New(&capture.Analysis{Connections: tt.connections, Dropped: tt.dropped}, 1).Record

@@ -157,8 +157,8 @@ func inBatches(all []packet, step int64) []packet {
 	return all
 }
 
-// TestDrawnMutations judges captures after one or two mutations drawn at random: what is
-// wrong must not be called sure. FULLPIPE_BANK=1 judges FULLPIPE_BANK_TRIALS (500) with a seed
+// TestDrawnMutations judges captures after one or two mutations drawn at random: no wrong verdict
+// may have high confidence. FULLPIPE_BANK=1 judges FULLPIPE_BANK_TRIALS (500) with a seed
 // of its own, which it prints; FULLPIPE_BANK_SEED draws the same again. The captures are the
 // recordings in testdata, or those that TestBankDiagnose of bench keeps in FULLPIPE_BANK_CAPTURES:
 // any cause, seen at any of three taps.
@@ -168,7 +168,7 @@ func TestDrawnMutations(t *testing.T) {
 	if dir := os.Getenv("FULLPIPE_BANK_CAPTURES"); dir != "" {
 		of = keptCaptures(t, dir)
 	}
-	told := tallies{}
+	wrong := tallies{}
 	for i := range trials {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		c := of[r.IntN(len(of))]
@@ -187,22 +187,22 @@ func TestDrawnMutations(t *testing.T) {
 		d := judged(t, all)
 		as := c.judge(d)
 		for _, kind := range append(kinds, "all") {
-			told.count(kind, as)
+			wrong.count(kind, as)
 		}
-		what := fmt.Sprintf("%d: %s, %s", i, c.name, strings.Join(names, ", "))
-		tell(t, what, as, d)
+		name := fmt.Sprintf("%d: %s, %s", i, c.name, strings.Join(names, ", "))
+		reportWrong(t, name, as, d)
 	}
-	told.judge(t, trials)
+	wrong.judge(t, trials)
 }
 
-// tell says of a wrong verdict what it was wrong about: with high confidence none may be.
-func tell(t *testing.T, what string, as outcome, d *record.CapturedDirection) {
+// reportWrong reports a wrong verdict with its case: with high confidence none may be.
+func reportWrong(t *testing.T, name string, as outcome, d *record.CapturedDirection) {
 	t.Helper()
 	switch as {
 	case wrongHigh:
-		t.Errorf("%s: %s with high confidence; %v", what, d.Limiter, d.Shares)
+		t.Errorf("%s: %s with high confidence; %v", name, d.Limiter, d.Shares)
 	case wrongMedium:
-		t.Logf("%s: %s with medium confidence; %v", what, d.Limiter, d.Shares)
+		t.Logf("%s: %s with medium confidence; %v", name, d.Limiter, d.Shares)
 	}
 }
 
@@ -242,7 +242,7 @@ func draws(t *testing.T, few int) (seed uint64, trials int) {
 
 // TestDrawnPairs has the captures of both ends diagnosed together after each went through
 // something drawn, with clocks of their own and, every other time, addresses translated between
-// them: what is wrong must not be called sure. The environment is TestDrawnMutations'.
+// them: no wrong verdict may have high confidence. The environment is TestDrawnMutations'.
 func TestDrawnPairs(t *testing.T) {
 	seed, trials := draws(t, 20)
 	other := func(c known) string { return strings.Replace(c.file, ".near.", ".far.", 1) }
@@ -250,15 +250,15 @@ func TestDrawnPairs(t *testing.T) {
 		_, err := os.Stat(other(c))
 		return err != nil || other(c) == c.file
 	})
-	told := tallies{}
+	wrong := tallies{}
 	for i := range trials {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		c := of[r.IntN(len(of))]
 		near, far := together(load(t, c.file), load(t, other(c)))
-		kinds, what := []string{"all"}, fmt.Sprintf("%d: %s", i, c.name)
+		kinds, label := []string{"all"}, fmt.Sprintf("%d: %s", i, c.name)
 		for _, all := range []*[]packet{&near, &far} {
 			name, mutate := drawn[r.IntN(len(drawn))](r)
-			*all, kinds, what = mutate(*all), append(kinds, kindOf(name)), what+", "+name
+			*all, kinds, label = mutate(*all), append(kinds, kindOf(name)), label+", "+name
 		}
 		far = clockRuns((r.Float64()-0.5)*1e13, (r.Float64()-0.5)*2e-4)(far)
 		if r.IntN(2) == 0 {
@@ -275,9 +275,9 @@ func TestDrawnPairs(t *testing.T) {
 		}
 		as := c.judge(d)
 		for _, kind := range kinds {
-			told.count(kind, as)
+			wrong.count(kind, as)
 		}
-		tell(t, what, as, d)
+		reportWrong(t, label, as, d)
 	}
-	told.judge(t, trials)
+	wrong.judge(t, trials)
 }

@@ -122,8 +122,8 @@ func kindOf(name string) string {
 	}), " ")
 }
 
-// merged joins segments of one direction that follow each other within so many nanoseconds
-// and without an answer between them, as a receiving host does before a capture sees them.
+// merged joins segments of one direction that follow each other within this many nanoseconds and without an answer
+// between them, as a receiving host does before a capture sees them.
 func merged(all []packet, within int64) []packet {
 	out := all[:0]
 	last := -1

@@ -82,7 +82,7 @@ func save(packets []packet) []byte {
 	return out
 }
 
-// judged diagnoses packets and answers the direction that carried most.
+// judged diagnoses packets and returns the direction that carried most.
 func judged(t testing.TB, packets []packet) *record.CapturedDirection {
 	t.Helper()
 	f, err := capture.NewFile("test", bytes.NewReader(save(packets)))
@@ -202,8 +202,8 @@ func tunnelled(p packet) ([]byte, int) {
 	return append(out, inner...), 14 + 20 + 8 + 8 + 14 + innerLength
 }
 
-// inTheMiddle is what a tap would have seen a fixed way further along the path: what the
-// client sends a quarter of the round trip later, what it receives as much earlier.
+// inTheMiddle moves the tap a fixed way along the path: it sees the segments of the client a quarter of the round
+// trip later, and those to it as much earlier.
 func inTheMiddle(all []packet) []packet {
 	var syn, synAck int64
 	var client flow.Endpoint

@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// TestAllPathsAgree holds the fast ways through a capture to the plain one: packet after
-// packet, segment after segment into one table. The last capture holds all others' packets.
+// TestAllPathsAgree compares the fast ways through a capture with the plain one: packet after packet, segment after
+// segment into one table. The last capture contains all others' packets.
 func TestAllPathsAgree(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.pcap.zst")
 	if err != nil || len(names) == 0 {
@@ -54,7 +54,7 @@ func TestAllPathsAgree(t *testing.T) {
 	}
 }
 
-// TestWorkersAgree holds that it does not matter for what is out of order how many follow it.
+// TestWorkersAgree reads captures out of order with any number of workers.
 func TestWorkersAgree(t *testing.T) {
 	for _, m := range mutations {
 		if m.name != "records out of order" && !strings.HasPrefix(m.name, "a clock set") {

@@ -10,10 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// placeQueue takes into the verdict which way the queue stands between the taps: one
-// capture alone sees both ways together. A full link's stands before the data, also where
-// one capture alone left open whether it is full; where only acknowledgements wait, they are
-// what limits.
+// placeQueue adds to the verdict on which way the queue is between the taps: one capture alone sees both ways
+// together. The queue of a full link is before the data, also where one capture alone left open whether it is full.
+// Where only acknowledgements wait, they are the limiter.
 func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
 	w := r.Between.Ways
 	queue := w.DataQueueS + w.AckQueueS
@@ -81,9 +80,9 @@ func given(shares verdict.Shares, to verdict.Name) verdict.Shares {
 	return out
 }
 
-// told leaves out of what would tell an open verdict's candidates apart what was done: the
-// other end was captured. What is left then are the counters of both ends.
-func told(all []remedy.Fix) []remedy.Fix {
+// remaining leaves out the captures that are done of the steps that separate the candidates of an open verdict. The
+// counters of both ends are left then.
+func remaining(all []remedy.Fix) []remedy.Fix {
 	done := slices.DeleteFunc(slices.Clone(all), func(f remedy.Fix) bool { return f.Action == remedy.CaptureFar })
 	if len(done) > 0 || len(all) == 0 {
 		return done

@@ -69,8 +69,7 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
 	return all
 }
 
-// fixes lists what to do about the verdict. What the first one gives is what was predicted
-// of it.
+// fixes lists the remedies of the verdict. The first one has the predicted gain.
 func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction) []remedy.Fix {
 	facts := remedy.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
 		RTTS: g.RTT.Seconds(), MSSBytes: f.MSS, PassingMSS: passingMSS(f)}

@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// ethernet takes cooked packets to Ethernet, microseconds: what old tools read.
+// ethernet takes cooked packets to Ethernet with microseconds, for old tools.
 func ethernet(packets []packet) []byte {
 	le := binary.LittleEndian
 	out := le.AppendUint32(nil, 0xa1b2c3d4)
@@ -35,9 +35,9 @@ func ethernet(packets []packet) []byte {
 var tcptraceLine = regexp.MustCompile(
 	`(?m)^ *(actual data pkts|unique bytes sent|rexmt data pkts): +(\d+)(?: bytes)? +[a-z ]+: +(\d+)`)
 
-// TestTimelinesAgainstTcptrace compares what is counted of the larger direction with
-// another program's count, on captures at the sender: further on it calls a segment that
-// was lost before the tap and sent again out of order, where the timeline sees a repair.
+// TestTimelinesAgainstTcptrace compares the counts of the larger direction with those of another program, on captures
+// at the sender. Further on it calls a segment out of order that was lost before the tap and retransmitted, where the
+// timeline sees a repair.
 func TestTimelinesAgainstTcptrace(t *testing.T) {
 	program := testenv.Program(t, testenv.TCPTrace)
 	for _, c := range captured {

@@ -8,7 +8,7 @@ import (
 // twin is a connection as the other capture has it.
 type twin struct {
 	*flow.Connection
-	// swapped: what the near capture takes for the client is the server there. Without the SYN
+	// swapped: the client of the near capture is the server there. Without the SYN
 	// either is a guess.
 	swapped bool
 	// renumbered: the ends are the same and the initial sequence numbers are not.
@@ -57,7 +57,7 @@ func newTwins(all []*flow.Connection) *twins {
 	return t
 }
 
-// find answers nil where the other capture does not hold the connection.
+// find returns nil where the other capture does not contain the connection.
 func (t *twins) find(near *flow.Connection) *twin {
 	if near.SYN && near.SYNACK {
 		if c := t.byNumbers[[2]uint32{near.ClientOffer().ISN, near.ServerOffer().ISN}]; c != nil {
@@ -119,7 +119,7 @@ func (t *twins) index() {
 	}
 }
 
-// ofSegments looks for a connection that shares segments, whatever its addresses.
+// ofSegments looks for a connection that shares segments, with any addresses.
 func (t *twins) ofSegments(near *flow.Connection) *twin {
 	if t.byName == nil {
 		t.index()

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// pairs are transfers recorded at both ends, and what both captures together must say.
+// pairs are transfers recorded at both ends, with the result of both captures together.
 var pairs = []struct {
 	name        string
 	limiter     verdict.Name
@@ -34,9 +34,9 @@ var pairs = []struct {
 type secondTap struct {
 	name string
 	of   func([]packet) []packet
-	// open says that the verdict need not be the whole capture's, since too little is left.
+	// open reports whether the verdict need not be the whole capture's, since too little is left.
 	open bool
-	// unmatched says that segments cannot be matched.
+	// unmatched reports whether segments cannot be matched.
 	unmatched bool
 	offset    float64 // of the clock, nanoseconds
 	drift     float64
@@ -125,8 +125,8 @@ func TestSecondTap(t *testing.T) {
 	}
 }
 
-// Ports that were used twice are told by segments, also where only the later time was captured
-// at the other end, from its middle on.
+// Ports that were used twice are distinguished by segments, also where only the later time was captured at the other
+// end, from its middle on.
 func TestPortsUsedTwice(t *testing.T) {
 	near, far := load(t, "testdata/short.near.pcap.zst"), load(t, "testdata/rwnd-64k-100m-40.far.pcap.zst")
 	again := load(t, "testdata/rwnd-64k-100m-40.near.pcap.zst")
@@ -148,14 +148,14 @@ func TestPortsUsedTwice(t *testing.T) {
 	}
 }
 
-// What is still open with both captures at hand is not asked from the other end again.
-func TestToldByBoth(t *testing.T) {
+// An open verdict with both captures at hand asks for no capture at the other end.
+func TestCompare_AsksForNoSecondCapture(t *testing.T) {
 	open := verdict.Verdict{Limiter: verdict.Unknown, Candidates: []verdict.Name{verdict.Congestion}}
 	all := remedy.Fixes(open, remedy.Facts{})
 	if len(all) != 1 || all[0].Action != remedy.CaptureFar {
 		t.Fatalf("%+v", all)
 	}
-	if left := told(all); len(left) == 0 || slices.ContainsFunc(left, func(f remedy.Fix) bool {
+	if left := remaining(all); len(left) == 0 || slices.ContainsFunc(left, func(f remedy.Fix) bool {
 		return f.Action == remedy.CaptureFar
 	}) {
 		t.Errorf("%+v", left)
@@ -271,7 +271,7 @@ func sixed(all []packet) []packet {
 		copy(v6[20:], d[ip+12:ip+16])
 		copy(v6[36:], d[ip+16:ip+20])
 		link := bytes.Clone(d[:ip])
-		be.PutUint16(link, 0x86dd) // Linux cooked 2: the protocol stands first
+		be.PutUint16(link, 0x86dd) // Linux cooked 2: the protocol comes first
 		p.data, p.length = slices.Concat(link, v6, d[ip+20:]), p.length+20
 	}
 	return all

@@ -41,6 +41,12 @@ func (g *goldenVerdicts) add(name string, v verdict.Verdict) {
 	g.archive.Files = append(g.archive.Files, txtar.File{Name: name, Data: b.Bytes()})
 }
 
+// line adds a line to the last verdict.
+func (g *goldenVerdicts) line(text string) {
+	last := &g.archive.Files[len(g.archive.Files)-1]
+	last.Data = append(last.Data, text+"\n"...)
+}
+
 // compare compares with the golden file, or writes it.
 func (g *goldenVerdicts) compare(t *testing.T, name string) {
 	t.Helper()
@@ -116,11 +122,12 @@ func TestGoldenVerdictsOfCaptures(t *testing.T) {
 		segments := load(t, file)
 		d := judged(t, segments)
 		golden.add(name, d.Verdict)
-		last := &golden.archive.Files[len(golden.archive.Files)-1]
-		last.Data = append(last.Data, text.CapturedDirectionSentence(d)+"\n"...)
+		golden.line("trust: " + text.TrustLine(d.Trust))
+		golden.line(text.CapturedDirectionSentence(d))
 		for _, m := range mutations {
 			if d := judged(t, m.of(load(t, file))); d != nil {
 				golden.add(name+", "+m.name, d.Verdict)
+				golden.line("trust: " + text.TrustLine(d.Trust))
 			}
 		}
 	}

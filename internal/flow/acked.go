@@ -23,7 +23,7 @@ const maxWaiting = 1 << 14
 
 func (a *acks) first() *ackEvent { return &a.ring[a.head] }
 
-// pop takes the first one out; it stands until the next push.
+// pop removes the first one and returns it; it is valid until the next push.
 func (a *acks) pop() *ackEvent {
 	e := &a.ring[a.head]
 	a.head = (a.head + 1) & (len(a.ring) - 1)
@@ -122,13 +122,12 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 	}
 }
 
-// echoes says that data tells by its timestamp which acknowledgements its sender had:
-// those that wait are then settled by the next data.
+// echoes reports whether the data shows by its timestamps which acknowledgements its sender had received. Those that
+// wait are then settled by the next data.
 func (d *Direction) echoes() bool { return d.rtt.loop.have && d.rtt.loop.least() > 0 }
 
-// informed lets acknowledgements reach the sender before it sends s: those that s echoes
-// have reached it, later ones have not (RFC 7323, 4.3). What that shows of the loop's
-// delay holds for the next ones too.
+// informed lets acknowledgements reach the sender before it sends s: those that s echoes have reached it, later ones
+// have not (RFC 7323, 4.3). The delay of the loop that this shows is kept for the next ones.
 func (d *Direction) informed(s *Segment, at int64) {
 	if d.waiting.n > 0 && s.Options&HasTimestamps != 0 && d.echoes() {
 		if s.TSEcr != d.echoed || d.echoedAt == 0 {
@@ -136,7 +135,7 @@ func (d *Direction) informed(s *Segment, at int64) {
 			d.echoedAt = at
 		}
 		patience := second + 4*d.rtt.delay()
-		if at-d.echoedAt > 50e6+4*d.RTTMin { // an echo that stands still tells nothing
+		if at-d.echoedAt > 50e6+4*d.RTTMin { // an echo that does not change shows nothing
 			patience = 0
 			d.lag = 0
 		}
@@ -162,10 +161,9 @@ func (d *Direction) informed(s *Segment, at int64) {
 	d.advance(at)
 }
 
-// proven lets acknowledgements reach the sender of data up to a position without which it
-// could not have sent that: they made room in the window, or in a congestion window that
-// grows by no more than what was acknowledged (RFC 5681, 3.1). The loop through the sender
-// is then no longer than the time since the tap saw them.
+// proven lets acknowledgements reach the sender of data up to a position without which it could not have sent that.
+// They made room in the window, or in a congestion window, which grows by no more than the acknowledged bytes (RFC
+// 5681, 3.1). The loop through the sender is then no longer than the time since the tap saw them.
 func (d *Direction) proven(to, at int64) {
 	for i := range d.waiting.n {
 		e := &d.waiting.ring[(d.waiting.head+i)&(len(d.waiting.ring)-1)]
@@ -182,7 +180,7 @@ func (d *Direction) proven(to, at int64) {
 	}
 }
 
-// allows says that with so much acknowledged and that right edge a sender may have sent up
+// allows reports whether with so much acknowledged and that right edge a sender may have sent up
 // to a position. One that went beyond every window does not keep to them.
 func (d *Direction) allows(una, edge, to int64) bool {
 	return (!d.ScaleKnown || d.Beyond > 0 || to <= edge) && (d.initial == 0 || una > 1<<20 || to <= d.initial+2*una)
@@ -198,15 +196,15 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.WindowMax = max(d.WindowMax, d.window)
 	d.cur.window(d.window)
 	if e.ack > d.una {
-		d.heldLast = 0
+		d.lastDelay = 0
 		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
 			d.RTTMin > 0 &&
-			waited >= d.RTTMin+delayed {
-			d.heldAt = d.at
-			d.heldFor = waited
+			waited >= d.RTTMin+minDelayedAck {
+			d.waitedAt = d.at
+			d.waitedFor = waited
 			d.timerFor = e.timer
-			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= delayed {
-				d.heldLast = alone
+			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= minDelayedAck {
+				d.lastDelay = alone
 			}
 		}
 		d.una = e.ack

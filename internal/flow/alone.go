@@ -7,7 +7,7 @@ type alone struct {
 	from, to int64 // when the first and the last segment acknowledged any
 }
 
-// add takes a segment of the side, whose last one acknowledged up to last if any did.
+// add counts a segment of the side. The side had acknowledged up to last before, if any is true.
 func (a *alone) add(s *Segment, at int64, any bool, last uint32) {
 	const implausible = 1 << 26 // of one acknowledgement
 	n := int64(int32(s.Ack - last))
@@ -22,8 +22,8 @@ func (a *alone) add(s *Segment, at int64, any bool, last uint32) {
 	a.to = at
 }
 
-// acknowledgedAlone returns the direction of data of which the capture has the acknowledgements
-// only; nil where there was none, or too little to be more than a lost segment.
+// acknowledgedAlone returns the direction of data that is not in the capture, from its acknowledgements. It returns
+// nil where there were none, or no more than for a lost segment.
 func (c *Connection) acknowledgedAlone(from int) *Direction {
 	a := &c.sides[1-from].alone
 	const few = 3

@@ -21,7 +21,7 @@ func (b *Bursts) add(bytes, took int64) {
 	s.time += float64(took)
 }
 
-// IEEE 754: a double's exponent is its octave, the fraction tells the step within it.
+// IEEE 754: the exponent of a double is its octave, the fraction gives the step within it.
 const (
 	fractionBits = 52
 	exponentBias = 1023

@@ -1,8 +1,7 @@
 package flow
 
-// Connection is one TCP connection as one tap saw it. What every segment needs stands
-// close together, here and in what it holds: with thousands of connections, memory is
-// what takes the time.
+// Connection is one TCP connection as one tap saw it. The fields that every segment needs are close together, here
+// and in the structs below: with thousands of connections, memory access takes most of the time.
 type Connection struct {
 	ends
 	Started int64 // nanoseconds since 1970; all other times count from here
@@ -11,7 +10,7 @@ type Connection struct {
 	SYN, SYNACK bool // captured
 	Reset       bool
 	Finished    bool // both ends closed
-	InBatches   bool // whoever captured stamped several segments at once
+	InBatches   bool // several segments have one time stamp
 
 	hasTimestamps bool
 	doubled       bool // one interface shows everything twice
@@ -26,11 +25,11 @@ type Connection struct {
 	throughClient, throughServer int64
 	synAt, synAckAt              int64
 	firstSYN                     int64
-	answers                      [2]answers
+	responses                    [2]responses
 	synAgain                     bool // the SYN was sent more than once: its answer times nothing
 
-	// LostSYNs counts the SYNs that were sent again before one was answered; SYNWait is the time
-	// from the first to the last of them.
+	// LostSYNs counts the SYNs that were retransmitted before one was answered. SYNWait is the time from the first to
+	// the last of them.
 	LostSYNs int
 	SYNWait  int64
 
@@ -40,11 +39,14 @@ type Connection struct {
 	Ended int64 // the last segment's time
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
+	// Segments counts all segments, CutOptions those whose options the capture cut off, and Duplicates those that were
+	// captured twice and are left out of all other counts.
+	Segments, CutOptions, Duplicates int64
 
 	// before is the view of the same connection from the other side of a box that renumbers
 	// sequence numbers; nil where no other was seen, or it is not known yet.
 	before *Connection
-	// Renumbered says that the capture holds both views. Only one of them is kept.
+	// Renumbered reports whether the capture contains both views. Only one of them is kept.
 	Renumbered bool
 
 	tooBig    [2]int32
@@ -71,6 +73,7 @@ type side struct {
 	dir    *Direction // the data this side sends; nil until it does
 	passes *passes
 	heard  int64 // when it last sent anything
+	spoke  int64 // when it last sent payload
 	ack    uint32
 	window uint16
 	scaled bool // window is not a SYN's
@@ -80,7 +83,7 @@ type side struct {
 	delayed oneWay // the delay from this side to the tap
 	loop    loop   // the loop from the tap through this side
 	offer   Offer
-	// The first window after the handshake as on the wire, and what it came with acknowledged.
+	// The first window after the handshake as on the wire, and the acknowledgement number that came with it.
 	firstWindow uint16
 	firstAck    uint32
 	alone       alone
@@ -125,6 +128,16 @@ func (c *Connection) OfferOf(end Endpoint) Offer {
 	return c.ServerOffer()
 }
 
+// SACKPossible reports whether the ends may use SACK: no handshake in the capture shows that they do not.
+func (c *Connection) SACKPossible() bool {
+	for i := range c.sides {
+		if o := &c.sides[i].offer; o.Seen && !o.SACK && !o.OptionsCut {
+			return false
+		}
+	}
+	return true
+}
+
 // Directions are the ones in which data was sent, the client's first.
 func (c *Connection) Directions() []*Direction {
 	var out []*Direction
@@ -136,7 +149,7 @@ func (c *Connection) Directions() []*Direction {
 	return out
 }
 
-// OnlyWithData says that no acknowledgement was captured but with data: that from where
+// OnlyWithData reports whether no acknowledgement was captured but with data: that from where
 // the capture was taken, or by its filter, none could be seen.
 func (c *Connection) OnlyWithData() bool {
 	for i := range c.sides {
@@ -161,7 +174,7 @@ func (c *Connection) sideOf(m *side) int {
 	return 1
 }
 
-// sentBy answers which side sent s, -1 where s is of another connection; c may be nil.
+// sentBy returns the side that sent s, -1 where s is of another connection. c may be nil.
 func (c *Connection) sentBy(s *Segment) int {
 	switch {
 	case c == nil:
@@ -174,7 +187,7 @@ func (c *Connection) sentBy(s *Segment) int {
 	return -1
 }
 
-// ended says that s opens a new connection between the same ends.
+// ended reports whether s opens a new connection between the same ends.
 func (c *Connection) ended(s *Segment, side int) bool {
 	if s.Flags&(SYN|ACK) != SYN {
 		return false
@@ -187,7 +200,7 @@ func (c *Connection) ended(s *Segment, side int) bool {
 
 const second = int64(1e9)
 
-// add takes a segment that me sent; it answers false for a copy.
+// add takes a segment that me sent. It returns false for a duplicate.
 func (c *Connection) add(s *Segment, me, peer *side) bool {
 	at := s.At - c.Started
 	step := at - c.now
@@ -205,6 +218,10 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		return false
 	}
 	me.note(s, at)
+	c.Segments++
+	if s.Options&OptionsCut != 0 {
+		c.CutOptions++
+	}
 	if step > 0 && (step < c.Grain || c.Grain == 0) {
 		c.Grain = step
 	}
@@ -238,17 +255,18 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	if me.dir == nil {
 		me.dir = c.newDirection(s, c.sideOf(me), at)
 	}
+	me.spoke = at
 	me.dir.sent(s, at)
 	if peer.dir != nil {
 		peer.dir.answered = true
 		peer.dir.spoken = true
-		peer.dir.told = true
+		peer.dir.messaged = true
 	}
 	return true
 }
 
-// timestamps takes what RFC 7323's option tells of delays. A SYN's own may be something
-// else, such as 0 or a cookie.
+// timestamps follows delays by the timestamps option (RFC 7323). The option of a SYN may be something else, such as 0
+// or a cookie.
 func (c *Connection) timestamps(s *Segment, me, peer *side, at int64) {
 	c.hasTimestamps = true
 	if s.TSVal != 0 {

@@ -11,7 +11,7 @@ type copies struct {
 	seen  [4]sighting
 }
 
-// sighting is what must be the same in a copy, and what need not be.
+// sighting has the fields that are equal in a copy, and some that need not be.
 type sighting struct {
 	payload, tsval uint32
 	window, ipid   uint16
@@ -21,14 +21,14 @@ type sighting struct {
 	at             int64
 }
 
-// resembles says that one of the last segments had the same numbers: this one may be a
+// resembles reports whether one of the last segments had the same numbers: this one may be a
 // copy of it, or else has the same data or acknowledges the same.
 func (c *copies) resembles(s *Segment) bool {
 	ends := uint64(s.Seq)<<32 | uint64(s.Ack)
 	return ends == c.ends[0] || ends == c.ends[1] || ends == c.ends[2] || ends == c.ends[3]
 }
 
-// has says that the same segment was noted a moment ago.
+// has reports whether the same segment was noted a moment ago.
 func (c *copies) has(s *Segment, at int64, of *Connection) bool {
 	ends := uint64(s.Seq)<<32 | uint64(s.Ack)
 	for i := range c.seen {
@@ -39,9 +39,9 @@ func (c *copies) has(s *Segment, at int64, of *Connection) bool {
 	return false
 }
 
-// shownTwice says whether a segment like b is the same one seen again rather than one that was
-// sent again: datagrams have a number, or came by another interface or hop; else nothing is
-// sent again within so short a time, but an acknowledgement may be.
+// shownTwice reports whether a segment like b is a copy and no retransmission. Copies have an IP identification, or
+// came by another interface or hop. Otherwise only the time shows it: no data is retransmitted so soon, but an
+// acknowledgement may be repeated.
 func (c *Connection) shownTwice(s *Segment, b *sighting, at int64) bool {
 	if s.IPID != 0 || b.iface != s.Interface || b.ttl != s.TTL {
 		return true
@@ -74,7 +74,7 @@ func (c *copies) note(s *Segment, at int64) {
 	b.at = at
 }
 
-// again says that s, with the same sequence and acknowledgement numbers, looks like b.
+// again reports whether s, with the same sequence and acknowledgement numbers, looks like b.
 func (b *sighting) again(s *Segment, at int64) bool {
 	const moment = 20e6
 	return b.payload == s.Payload && b.tsval == s.TSVal && b.window == s.Window && b.ipid == s.IPID &&
@@ -88,7 +88,7 @@ func (b *sighting) again(s *Segment, at int64) bool {
 type wideCopies struct {
 	ring  []wideSighting
 	heads []uint32 // by a hash of the numbers, the last sighting of them
-	noted uint32   // sightings so far; the n-th stands at n modulo the ring's length, the first is the 1st
+	noted uint32   // sightings so far; the n-th is at n modulo the ring's length, the first is the 1st
 }
 
 type wideSighting struct {
@@ -109,7 +109,7 @@ const (
 	copyMost = 20e6 // nanoseconds that a copy may come later
 )
 
-// byOtherWay says that s is a copy of a segment that came another way; it notes s.
+// byOtherWay reports whether s is a copy of a segment that came another way; it notes s.
 func (c *Connection) byOtherWay(s *Segment, me *side, at int64) bool {
 	if me.ttl == 0 && me.iface == 0 {
 		me.ttl = s.TTL
@@ -143,7 +143,7 @@ func (w *wideCopies) head(ends uint64) *uint32 {
 
 func (w *wideCopies) at(n uint32) *wideSighting { return &w.ring[int(n)&(len(w.ring)-1)] }
 
-// has says that s was seen by another way a moment ago.
+// has reports whether s was seen by another way a moment ago.
 func (w *wideCopies) has(s *Segment, at int64) bool {
 	ends := uint64(s.Seq)<<32 | uint64(s.Ack)
 	for n := *w.head(ends); n > 0 && w.noted-n < uint32(len(w.ring)); {
@@ -160,7 +160,7 @@ func (w *wideCopies) has(s *Segment, at int64) bool {
 	return false
 }
 
-// full says that the next sighting takes the place of one that a copy may still follow.
+// full reports whether the next sighting takes the place of one that a copy may still follow.
 func (w *wideCopies) full(at int64) bool {
 	return int(w.noted) >= len(w.ring) && at-w.at(w.noted+1).at < copyMost
 }
@@ -171,7 +171,7 @@ func (w *wideCopies) note(s *Segment, at int64) {
 
 func (w *wideCopies) put(b *wideSighting) {
 	w.noted++
-	if w.noted == 0 { // it wrapped: what is kept no longer follows on
+	if w.noted == 0 { // it wrapped: older entries no longer follow on
 		clear(w.heads)
 		w.noted = 1
 	}
@@ -194,9 +194,9 @@ func (w *wideCopies) resize(n int) {
 // passing is what high was at two moments, some part of a round trip apart.
 type passing struct{ newer, older struct{ high, at int64 } }
 
-// soonest is for how long after it passed the tap nothing is sent again: what is lost shows a
-// round trip later at the earliest. Round trips may be thought too long, copies come soon. A
-// clock in longer steps than that does not tell; 0 then.
+// soonest returns the time after a segment passed the tap in which it cannot be retransmitted: a loss shows after a
+// round trip at the earliest. Round trips may be estimated too long, and copies come soon. It returns 0 where the
+// clock is too coarse.
 func (d *Direction) soonest() int64 {
 	least := min(d.RTTMin/2, 5e6)
 	if d.conn.Grain > least/2 {
@@ -214,7 +214,7 @@ func (d *Direction) note(from, at int64) {
 	}
 }
 
-// justPassed says that data from a position on, below high, passed the tap so short a time ago
+// justPassed reports whether data from a position on, below high, passed the tap so short a time ago
 // that its sender cannot have sent it again: it was captured twice, cut in other pieces, as
 // before and behind a bridge.
 func (d *Direction) justPassed(from, at int64) bool {

@@ -10,7 +10,7 @@ const (
 	Closed                  // the window leaves no room and has shrunk: the receiving program does not read
 	Recovery                // from the first sign of a loss until what was outstanding then is acknowledged
 	Idle                    // nothing outstanding, window open, nothing sent
-	NagleHeld               // a small segment waited for an acknowledgement that was itself delayed
+	NagleWait               // a small segment waited for an acknowledgement that was itself delayed
 	SlowStart               // rounds in which the outstanding data still multiplied
 	AppLimited              // far less outstanding than the sender had a round before, without a loss between
 	BlackHole               // one large segment lost again and again
@@ -60,7 +60,7 @@ type Direction struct {
 	// all that there was, and a message of the other end since the silence before.
 	Silences, Drained int64
 
-	PushedIdle int64 // of the time in pauses, what followed a segment that ended a write
+	PushedIdle int64 // the part of the time in pauses that followed the end of a write
 	BackOffs   int64 // pauses that were twice the one before, with a single segment between
 	// Stalled is the time in which data was outstanding and nothing got through in spite of
 	// repetitions, in pieces of a second and more; StallFrom and StallTo the longest of them.
@@ -72,6 +72,7 @@ type Direction struct {
 
 	Slices []Slice
 	Bursts *Bursts // nil when there were none
+	Starts *Starts // nil when there were none
 	// Oversized is nil until a segment was longer than the MSS or was repeated.
 	Oversized *Oversized
 	Blocks    Blocks
@@ -81,7 +82,7 @@ type Direction struct {
 	// no room, nanoseconds.
 	ReaderPaced int64
 
-	// From here on stands what every segment needs, close together.
+	// The fields from here on are needed for every segment.
 
 	Graph    *Graph
 	Captured int64 // payload bytes of all segments, repetitions included
@@ -99,7 +100,7 @@ type Direction struct {
 	MaxOut           int64 // most bytes outstanding
 	RTTMin, RTTMax   int64 // of whole round trips, nanoseconds; 0 unknown
 	RTTs             int64
-	PastMin, PastSum int64 // of the RTTs, what lies beyond the tap: the least, and the sum
+	PastMin, PastSum int64 // the part of the RTTs beyond the tap: the least, and the sum
 	ScaleKnown       bool
 	NoScale          bool // the option was not agreed on; a Scale of 0 was not offered
 
@@ -109,31 +110,31 @@ type Direction struct {
 	state    Clock
 	answered bool   // the other end sent payload since the last segment
 	spoken   bool   // the same since the round began
-	told     bool   // the same since the last silence
+	messaged bool   // the same since the last silence
 	base     uint32 // sequence number of position 0
 
 	// All positions are payload bytes from the first one, unwrapped.
-	high     int64 // one past the highest byte seen
-	una      int64 // first byte not acknowledged, as the sender knows
-	acked    int64 // the same, as the tap knows
-	edge     int64 // the window's right edge, as the sender knows
-	tapEdge  int64
-	window   int64 // advertised last, as the sender knows
-	at       int64 // the clocks have run until here
-	empty    int64 // time with nothing outstanding since the last segment
-	lastSent int64
-	lastLen  int64
-	pushed   bool  // the last segment ended a write
-	owed     int64 // since when nothing got through though something was outstanding
-	owedSent int64 // Retransmitted then
-	edgeMost int64 // the largest right edge that the tap saw
-	pause    int64 // the last pause, and how many segments had been sent before it
-	pauseAt  int64
-	heldFor  int64
-	heldLast int64 // how long the last acknowledgement came after the one before and a round trip, of a timer's length
-	unaAt    int64 // when una last rose
-	heldAt   int64
-	timerFor int64 // how long the receiver's timer delayed the last acknowledgement
+	high      int64 // one past the highest byte seen
+	una       int64 // first byte not acknowledged, as the sender knows
+	acked     int64 // the same, as the tap knows
+	edge      int64 // the window's right edge, as the sender knows
+	tapEdge   int64
+	window    int64 // advertised last, as the sender knows
+	at        int64 // the clocks have run until here
+	empty     int64 // time with nothing outstanding since the last segment
+	lastSent  int64
+	lastLen   int64
+	pushed    bool  // the last segment ended a write
+	owed      int64 // since when nothing got through though something was outstanding
+	owedSent  int64 // Retransmitted then
+	edgeMost  int64 // the largest right edge that the tap saw
+	pause     int64 // the last pause, and how many segments had been sent before it
+	pauseAt   int64
+	waitedFor int64
+	lastDelay int64 // how long the last acknowledgement came after the one before and a round trip, of a timer's length
+	unaAt     int64 // when una last rose
+	waitedAt  int64
+	timerFor  int64 // how long the receiver's timer delayed the last acknowledgement
 	reopening
 	block // the data sent since nothing was outstanding
 
@@ -278,7 +279,7 @@ func (d *Direction) settle() {
 func (d *Direction) tight() int64 {
 	mss := int64(max(d.MSS, 536))
 	if d.rtt.delay() > 0 {
-		// Away from the sender, what is outstanding is an estimate.
+		// Away from the sender, the bytes outstanding are an estimate.
 		mss = max(mss, d.window/24)
 	}
 	return max(min(3*mss, d.window/2), int64(1)<<d.Scale, min(int64(d.MaxSegment), d.window/3))
@@ -288,10 +289,10 @@ func (d *Direction) tight() int64 {
 // nothing waited for (RFC 1122, 4.2.3.2).
 func (d *Direction) dropDelayed() {
 	for _, clock := range []Clock{Busy, AppLimited} {
-		extra := min(d.heldLast, d.cur.Clock[clock])
+		extra := min(d.lastDelay, d.cur.Clock[clock])
 		d.cur.Clock[clock] -= extra
 		d.cur.outTime -= float64(extra) * float64(d.lastLen)
-		d.heldLast -= extra
+		d.lastDelay -= extra
 		d.at -= extra
 	}
 	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
@@ -306,8 +307,8 @@ func (d *Direction) finish() {
 	}
 	d.advance(d.lastSent)
 	d.dropDelayed()
-	// Time after the last acknowledgement is nobody's: the program may have been done, and what
-	// its host sent again because that was lost beyond the tap delivered nothing.
+	// Time after the last acknowledgement belongs to no limiter: the program may have been done, and retransmissions
+	// after the acknowledgement was lost beyond the tap delivered nothing.
 	d.Last = d.at - d.empty - d.needlessTail
 	d.cur.Clock[Recovery] -= d.needlessTail
 	d.closeRound()
@@ -317,7 +318,7 @@ func (d *Direction) finish() {
 	d.DataRTTMin = d.rtt.least.data()
 	if d.acked < d.high && d.stalled(d.lastSent) {
 		heard := d.conn.sides[1-d.me].heard
-		// What does not get through is not answered either.
+		// Data that does not get through is not answered either.
 		if d.lastSent-heard >= max(second, 4*d.RTTMin) && d.repeatedAt > heard && d.state != BlackHole {
 			d.Silent = max(heard, 1)
 		}

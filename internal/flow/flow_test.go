@@ -147,7 +147,7 @@ func TestLossAndRepair(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotALoss(t *testing.T) {
+func TestDirection_NoLoss(t *testing.T) {
 	tests := map[string]struct {
 		play func(*tape)
 		want Direction

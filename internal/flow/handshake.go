@@ -59,8 +59,7 @@ func (c *Connection) fastOpen(s *Segment, at int64) {
 	client.dir.sent(&sent, at)
 }
 
-// scale is the shift of the windows that a side advertises; known is false where the
-// handshake does not tell.
+// scale returns the shift of the windows that a side advertises. known is false where the handshake does not show it.
 func (c *Connection) scale(of int) (shift int, known bool) {
 	client := c.sides[c.client].offer
 	server := c.sides[1-c.client].offer
@@ -75,7 +74,7 @@ func (c *Connection) scale(of int) (shift int, known bool) {
 	return 0, false
 }
 
-// unscaled says that one of both ends did not offer to scale, or a middlebox took the offer
+// unscaled reports whether one of both ends did not offer to scale, or a middlebox took the offer
 // away.
 func (c *Connection) unscaled() bool {
 	client := c.sides[c.client].offer

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// youngShare: the newest connections, one in so many of the bound, are not dropped yet: they have had no
-// time to carry anything.
+// youngShare: one part in this many of the bound, the newest connections, is not dropped yet. They have had no time
+// to carry anything.
 const youngShare = 8
 
-// dropLightest makes room for new connections: of those that are followed, the half that carried the
-// fewest bytes is dropped. What a dropped connection still sends is a new one's.
+// dropLightest makes room for new connections. It drops the half of those followed that carried the fewest bytes.
+// Later segments of a dropped connection begin a new one.
 func (t *Table) dropLightest() {
 	type weighed struct {
 		bytes int64

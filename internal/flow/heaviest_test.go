@@ -94,8 +94,8 @@ func TestTable_BoundsGraphs(t *testing.T) {
 	}
 }
 
-// TestTable_FollowsADroppedConnectionAnew: what comes of a connection that was dropped is no longer added
-// to it, though it was found a moment ago.
+// TestTable_FollowsADroppedConnectionAnew adds nothing to a connection that was dropped, though it was found a moment
+// ago.
 func TestTable_FollowsADroppedConnectionAnew(t *testing.T) {
 	table := NewTable(Config{Connections: 16})
 	light := Segment{Src: clientEnd, Dst: serverEnd, Seq: 100, Flags: ACK, Payload: 1}

@@ -1,7 +1,7 @@
 package flow
 
-// leastRTT finds the least round trip of which there is more than one sample: a stamp that
-// is wrong, or a step of the clock, makes round trips of one moment too short.
+// leastRTT finds the least round trip that more than one sample shows. A wrong stamp or a step of the clock makes the
+// round trips of one moment too short.
 type leastRTT struct {
 	lowest    [lowestRounds]int64 // of all rounds, the least first
 	n         int8
@@ -13,7 +13,7 @@ type leastRTT struct {
 
 const lowestRounds = 5
 
-// add takes a round trip; it answers the least that can be relied on, nanoseconds.
+// add adds a round trip and returns the least that can be relied on, nanoseconds.
 func (l *leastRTT) add(rtt, at int64) int64 {
 	if l.this == 0 || at-l.began > max(l.this, 1e6) {
 		l.close()

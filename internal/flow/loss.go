@@ -1,6 +1,10 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // span is a range of positions.
 type span struct {
@@ -43,7 +47,7 @@ func (r *ranges) insert(from, to, at int64) {
 	*r = slices.Insert(all, i, span{from, to, at})
 }
 
-// remove takes a range out and answers how many bytes of it were there, and since when.
+// remove removes a range. It returns how many bytes of it were there, and since when.
 func (r *ranges) remove(from, to int64) (bytes, since int64) {
 	for i := 0; i < len(*r); i++ {
 		s := (*r)[i]
@@ -103,8 +107,8 @@ type lostSegments struct {
 	needless     int   // repetitions of what was acknowledged, for which the receiver may still say so
 	needlessTail int64 // the time that those took after all there is had been acknowledged
 
-	skippedBytes int64 // of all gaps, what neither came since nor was acknowledged
-	repeatedAt   int64 // when something was last sent again
+	skippedBytes int64 // bytes of all gaps that neither came since nor were acknowledged
+	repeatedAt   int64 // time of the last retransmission
 }
 
 // skipped notes that bytes were passed over: lost before the tap, late, or lost by the capture.
@@ -144,7 +148,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	if g := d.Graph; g != nil {
 		g.Retransmissions.add(at, from, to)
 	}
-	timedOut := at-d.lastSent >= max(2*d.RTTMin, 200e6)
+	timedOut := at-d.lastSent >= max(2*d.RTTMin, int64(threshold.MinRTO))
 	if timedOut {
 		d.Timeouts++
 		d.round.best = 0 // slow start begins anew
@@ -204,8 +208,7 @@ func (d *Direction) stuck() bool {
 	return true
 }
 
-// sack takes a segment's SACK blocks; it answers whether they show a loss rather than a
-// reordering.
+// sack takes a segment's SACK blocks. It reports whether they show a loss rather than a reordering.
 func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
 	for i := range int(s.SACKs) {
 		from := d.position(s.SACK[i][0])

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A server that starts over answers the SYN twice, each time with other numbers.
+// A server that starts over sends two SYN-ACKs, each with other numbers.
 func TestTwoSYNACKs(t *testing.T) {
 	x := newTape(Config{})
 	synAck := func(at int64, isn uint32) {
@@ -48,7 +48,7 @@ func TestFastOpen(t *testing.T) {
 	}
 }
 
-// IPv6, and IPv4 from some, has no number by which a copy on one interface is told.
+// IPv6, and IPv4 of some hosts, has no number by which a copy on one interface is recognised.
 func TestCopiesOnOneInterface(t *testing.T) {
 	x := newTape(Config{})
 	x.open(10*ms, 7)
@@ -61,7 +61,7 @@ func TestCopiesOnOneInterface(t *testing.T) {
 		}
 	}
 	x.data(400*ms, 20_000, 1000)
-	x.data(403*ms, 20_000, 1000) // sent again
+	x.data(403*ms, 20_000, 1000) // retransmitted
 	d := x.direction(t)
 	if d.Segments != 22 || d.Retransmitted != 1 || d.Acks != 20 || x.table.Duplicates != 40 {
 		t.Errorf("%d segments, %d retransmitted, %d acknowledgements, %d duplicates", d.Segments, d.Retransmitted, d.Acks,
@@ -137,14 +137,13 @@ func TestDelayedAnswerToTheSYNACK(t *testing.T) {
 		play(x)
 		d := x.table.Finish()[0].Directions()[0]
 		if d.RTTMin > 2*ms || d.LoopMin > d.RTTMin/4 {
-			t.Errorf("%s: round trip %d ns, of which %d before the tap", name, d.RTTMin, d.LoopMin)
+			t.Errorf("%s: round trip %d ns, %d of it before the tap", name, d.RTTMin, d.LoopMin)
 		}
 	}
 }
 
-// stamped plays a bulk transfer of a window each 20 ms at a tap near the sender, whose
-// receiver's timestamps are what stamp makes of the time, and what its sender echoes echo;
-// loop is the time from the tap through the sender.
+// stamped plays a bulk transfer of a window each 20 ms at a tap near the sender. stamp makes the timestamps of the
+// receiver from the time, and echo those that the sender echoes. loop is the time from the tap through the sender.
 func stamped(rounds int, synAck uint32, stamp, echo func(at int64) uint32, loop int64) *Direction {
 	table := NewTable(Config{})
 	opt := HasMSS | HasScale | HasTimestamps
@@ -181,7 +180,7 @@ func TestTimestampsThatTickOddly(t *testing.T) {
 		"milliseconds, 4 at once":          func(at int64) uint32 { return uint32(at / (4 * ms) * 4) },
 		"milliseconds, 15 or 16 at a time": func(at int64) uint32 { return uint32(at * 64 / 1e9 * 1000 / 64) },
 		"10 ms":                            func(at int64) uint32 { return uint32(at / (10 * ms)) },
-		"stands still":                     func(int64) uint32 { return 77 },
+		"does not change":                  func(int64) uint32 { return 77 },
 	} {
 		for _, synAck := range []uint32{0, stamp(20 * ms), 1 << 31} {
 			for _, rounds := range []int{20, 400} {
@@ -201,7 +200,7 @@ func TestTimestampsThatTickOddly(t *testing.T) {
 	}
 }
 
-// A sender whose echoes stand still had the acknowledgements all the same.
+// A sender whose echoes do not change had the acknowledgements all the same.
 func TestEchoesThatStandStill(t *testing.T) {
 	millis := func(at int64) uint32 { return uint32(at / ms) }
 	honest := stamped(200, 20, millis, func(at int64) uint32 { return millis(at - 10*ms) }, 10*ms)
@@ -231,7 +230,7 @@ func TestCopiesOfABurst(t *testing.T) {
 		for i := range all {
 			x.table.Add(&all[i])
 		}
-		// Until the first copy comes, nothing tells that there will be any.
+		// Until the first copy comes, nothing shows that there will be any.
 		first := int64(400)
 		if d := x.direction(t); d.Segments < 3*int64(burst) || d.Retransmitted > first || d.LossEvents > 1 {
 			t.Errorf("%d segments, %d retransmitted, %d losses, %d duplicates", d.Segments, d.Retransmitted, d.LossEvents,
@@ -240,8 +239,8 @@ func TestCopiesOfABurst(t *testing.T) {
 	}
 }
 
-// What a capture's clock is set forward by, at a tap at the receiver, is no queue between
-// the sender and the tap: the time from an acknowledgement to the data that echoes it stays.
+// A clock that is set forward, at a tap at the receiver, is no queue between the sender and the tap: the time from an
+// acknowledgement to the data that echoes it does not change.
 func TestClockSetForwardALittle(t *testing.T) {
 	for _, by := range []int64{0, 30 * ms, 104 * ms, 190 * ms} {
 		table := NewTable(Config{})
@@ -274,8 +273,8 @@ func TestClockSetForwardALittle(t *testing.T) {
 	}
 }
 
-// A bridge shows what a host hands over in one piece once more, cut into segments; what is
-// sent again a round trip later is no copy.
+// A bridge shows the data that a host hands over in one piece once more, cut into segments. A retransmission a round
+// trip later is no copy.
 func TestCopiesInOtherPieces(t *testing.T) {
 	x := newTape(Config{})
 	x.open(20*ms, 7)
@@ -312,11 +311,11 @@ func TestMessagesByTheProgramsClock(t *testing.T) {
 	}
 	d := table.Finish()[0].Directions()[0]
 	if d.LoopKnown || d.RTTMax > second {
-		t.Errorf("a round trip of %d ms, of which %d before the tap", d.RTTMin/ms, d.LoopMin/ms)
+		t.Errorf("a round trip of %d ms, %d of it before the tap", d.RTTMin/ms, d.LoopMin/ms)
 	}
 }
 
-// Whoever captures may stamp at one moment what it collected for a second.
+// A tap may stamp at one moment all packets that it collected for a second.
 func TestStampedInBatches(t *testing.T) {
 	for name, stampAt := range map[string]func(at int64) int64{
 		"each":          func(at int64) int64 { return at },
@@ -340,8 +339,8 @@ func TestStampedInBatches(t *testing.T) {
 	}
 }
 
-// The last acknowledgement is lost beyond the tap, and the data before it sent again: that
-// took nobody's time.
+// The last acknowledgement is lost beyond the tap, and the data before it is retransmitted: that time belongs to no
+// limiter.
 func TestSentAgainAfterTheEnd(t *testing.T) {
 	x := newTape(Config{})
 	x.open(30*ms, 7)

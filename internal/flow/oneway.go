@@ -53,8 +53,8 @@ func (o *oneWay) follow(tsval uint32, at int64) {
 	o.smooth += (delay - o.smooth) / 8
 }
 
-// inBatches is by how much segments of both ends were stamped late, again and again, because
-// whoever captured stamped at one moment what had come over a time; 0 where it did not.
+// inBatches returns by how much segments of both ends were stamped late, again and again, because the tap stamped at
+// one moment all that it had collected; 0 where it did not.
 func inBatches(a, b *oneWay) int64 {
 	const again = 3
 	if a.falls < again || b.falls < again {
@@ -67,8 +67,7 @@ func (o *oneWay) delay(tsval uint32, at int64) int64 {
 	return at - o.began - int64(int32(tsval-o.first))*o.tick
 }
 
-// begin is how the first second is sampled, and for how long it takes to know the tick; it
-// answers whether there is a sample before this one.
+// begin samples the first second, and finds the tick in it. It reports whether there is a sample before this one.
 func (o *oneWay) begin(tsval uint32, at int64) bool {
 	if !o.have {
 		*o = oneWay{have: true, first: tsval, last: tsval, began: at, tick: 1e6} // most count milliseconds

@@ -2,20 +2,19 @@ package flow
 
 import "math"
 
-// Order puts the segments of one capture into the order of their times. Captures of
-// several queues or interfaces hold records a little out of order, and the clock of the
-// capturing host may be set while it captures. The two look alike at first: a record is
-// stamped before the one that stands ahead of it. Where the stamps are wrong, segments of
-// one sender then carry ever newer numbers at ever earlier times; where the records stand
-// in the wrong place, they do not.
+// Order puts the segments of one capture into the order of their times. Captures of several queues or interfaces
+// contain records a little out of order, and the clock of the capturing host may be set while it captures. The two
+// look alike at first: a record is stamped earlier than the one ahead of it. Where the stamps are wrong, segments of
+// one sender then have ever newer numbers at ever earlier times; where the records are in the wrong place, they do
+// not.
 type Order struct {
 	latest  int64 // of the stamps so far, corrected
 	floor   int64 // the last settled segment's time
-	shift   int64 // is added to the file's stamps: what the clock was set back by
+	shift   int64 // is added to the file's stamps: the sum of the clock's steps back
 	checked int   // of the segments that were left over, those that need no second look
 	begun   bool
 
-	Late       int64 // records that stood behind later ones and were put into their place
+	Late       int64 // records behind later ones, which were put into their place
 	LateMost   int64 // how much earlier than those they were at the most, nanoseconds
 	Unplaced   int64 // of them those that came too late for that
 	Misstamped int64 // single records with an earlier time than those they followed
@@ -24,8 +23,8 @@ type Order struct {
 }
 
 const (
-	// disorderMost is how late a record may stand in a file without a sign that its stamp
-	// is right: capturing programs collect from all queues at least once a second.
+	// disorderMost is how late a record may be in a file without a sign that its stamp is right. Capturing programs
+	// collect from all queues at least once a second.
 	disorderMost = second
 	// forwardLeast is the least forward step that is looked for. Shorter ones make one
 	// round trip or one pause a little longer, and no more.
@@ -34,9 +33,8 @@ const (
 	lookAhead, lookBack = 64, 256
 )
 
-// Settle sorts segments as they came from the file and answers how many of the first have
-// their final place. The others are to stand first at the next call; with last there are
-// none.
+// Settle sorts segments as they came from the file and returns how many of the first have their final place. The
+// caller passes the others first at the next call. With last there are none.
 func (o *Order) Settle(s []Segment, last bool) (settled int) {
 	if !o.begun && len(s) > 0 {
 		o.begun = true
@@ -47,7 +45,7 @@ func (o *Order) Settle(s []Segment, last bool) (settled int) {
 	for {
 		i = o.inOrder(s, i)
 		if i == len(s) || !last && len(s)-i < lookAhead && i > len(s)/2 {
-			break // what comes next will tell
+			break // the next segments show it
 		}
 		o.latest = max(o.latest, o.place(s, i))
 		i++
@@ -63,8 +61,8 @@ func (o *Order) Settle(s []Segment, last bool) (settled int) {
 	return settled
 }
 
-// inOrder passes over segments from the i-th on whose stamps are as expected, which nearly
-// all are; it answers where it stopped.
+// inOrder passes over segments from the i-th on whose stamps are as expected, as nearly all are. It returns where it
+// stopped.
 func (o *Order) inOrder(s []Segment, i int) int {
 	latest := o.latest
 	shift := o.shift
@@ -88,7 +86,7 @@ func (o *Order) hold(n int) int {
 	return n / 16
 }
 
-// place gives a segment with an odd stamp its time and its place; it answers the time.
+// place gives a segment with an odd stamp its time and its place, and returns the time.
 func (o *Order) place(s []Segment, i int) int64 {
 	at := s[i].At + o.shift
 	if at > o.latest {
@@ -126,7 +124,7 @@ func (o *Order) place(s []Segment, i int) int64 {
 	return at
 }
 
-// step undoes a step of the clock before s[i]; it answers the time of s[i] without it.
+// step undoes a step of the clock before s[i], and returns the time of s[i] without it.
 func (o *Order) step(s []Segment, i int) int64 {
 	at := o.latest + o.gap(s, i)
 	by := at - s[i].At - o.shift
@@ -138,9 +136,9 @@ func (o *Order) step(s []Segment, i int) int64 {
 	return at
 }
 
-// gap is how much time went by before s[i] when its stamp does not tell: by the
-// timestamps of a sender that is heard before and after, else the longest time between the
-// last records. Rather too long: a round trip that seems too short would mislead more.
+// gap returns how much time went by before s[i] when its stamp does not show it: by the timestamps of a sender before
+// and after, else the longest time between the last records. It is rather too long: a round trip that seems too short
+// would mislead more.
 func (o *Order) gap(s []Segment, i int) int64 {
 	for k := i; k < len(s) && k < i+lookAhead; k++ {
 		p := sameSender(s[:i], &s[k])
@@ -159,8 +157,8 @@ func (o *Order) gap(s []Segment, i int) int64 {
 	return longest
 }
 
-// unitOf is the unit of the timestamps of p's sender by the segments before p, nanoseconds;
-// 0 where they do not tell.
+// unitOf returns the unit of the timestamps of the sender of p by the segments before p, nanoseconds; 0 where they do
+// not show it.
 func unitOf(s []Segment, p *Segment) (unit int64) {
 	const few = 4
 	for k := len(s) - 1; k >= 0; k-- {
@@ -174,7 +172,7 @@ func unitOf(s []Segment, p *Segment) (unit int64) {
 
 func abs(v int64) int64 { return max(v, -v) }
 
-// returns says that the records behind go on where the one before s[i] was: only this
+// returns reports whether the records behind go on where the one before s[i] was: only this
 // one's stamp is odd.
 func (o *Order) returns(s []Segment, i int) bool {
 	const soon = 3
@@ -186,7 +184,7 @@ func (o *Order) returns(s []Segment, i int) bool {
 	return false
 }
 
-// setBack says that from s[i] on the clock was behind: this segment, or another one stamped
+// setBack reports whether from s[i] on the clock was behind: this segment, or another one stamped
 // too early, is newer than one of its sender that was stamped later.
 func (o *Order) setBack(s []Segment, i int, back int64) bool {
 	for k := i; k < len(s) && k < i+lookAhead; k++ {
@@ -202,8 +200,8 @@ func (o *Order) setBack(s []Segment, i int, back int64) bool {
 	return back > disorderMost
 }
 
-// newer says whether s[i] was sent after (1) or before (-1) the one of its sender that
-// stands before it with a later stamp; 0 where neither is known.
+// newer returns 1 if s[i] was sent after the segment of its sender that comes before it with a later stamp, -1 if
+// before, and 0 where neither is known.
 func (o *Order) newer(s []Segment, i int) int {
 	if p := sameSender(s[:i], &s[i]); p != nil && p.At > s[i].At+o.shift {
 		return sentAfter(p, &s[i])
@@ -211,18 +209,17 @@ func (o *Order) newer(s []Segment, i int) int {
 	return 0
 }
 
-// setForward says that the clock was set forward before s[i]: both ends of a connection
+// setForward reports whether the clock was set forward before s[i]: both ends of a connection
 // count next to no time in their timestamps where the capture counts seconds.
 func (o *Order) setForward(s []Segment, i int) bool {
-	stood := 0
+	first := 0
 	for k := i; k < len(s) && k < i+lookAhead; k++ {
 		p := sameSender(s[:i], &s[k])
 		if p == nil || p.Options&s[k].Options&HasTimestamps == 0 {
 			continue
 		}
-		// What ran for certain. By the unit that the sender counted in until now, next to
-		// nothing of the gap did; not even if its units are as long as they may be, a second
-		// (RFC 7323, 5.4), where that is not known.
+		// The time that ran for certain. By the unit that the sender counted in until now, next to nothing of the gap did;
+		// not even if its units are as long as they may be, a second (RFC 7323, 5.4), where that is not known.
 		ran := o.latest - p.At + max(s[k].At-s[i].At, 0)
 		gap := s[i].At + o.shift - o.latest
 		units := int64(int32(s[k].TSVal - p.TSVal))
@@ -233,21 +230,21 @@ func (o *Order) setForward(s []Segment, i int) bool {
 			return false // the unit may be as long as the gap
 		}
 		if units < 0 {
-			continue // this record stands out of order
+			continue // this record is out of order
 		}
 		if units > most || !counts(s[:i], p) {
 			return false
 		}
-		if stood > 0 && s[stood-1].Src == s[k].Dst {
+		if first > 0 && s[first-1].Src == s[k].Dst {
 			return true
-		} else if stood == 0 {
-			stood = k + 1
+		} else if first == 0 {
+			first = k + 1
 		}
 	}
 	return false
 }
 
-// counts says that the timestamps of p's sender had advanced before it.
+// counts reports whether the timestamps of p's sender had advanced before it.
 func counts(s []Segment, p *Segment) bool {
 	for k := len(s) - 1; k >= 0 && k >= len(s)-lookBack; k-- {
 		if q := &s[k]; q.sameWay(p) && q.Options&HasTimestamps != 0 && q.TSVal != p.TSVal {
@@ -268,7 +265,7 @@ func sameSender(s []Segment, one *Segment) *Segment {
 	return nil
 }
 
-// sameWay says that two segments have the same ends and were captured at the same hop and
+// sameWay reports whether two segments have the same ends and were captured at the same hop and
 // interface.
 func (s *Segment) sameWay(o *Segment) bool {
 	return s.Src.is(&o.Src) && s.Dst.is(&o.Dst) && s.TTL == o.TTL && s.Interface == o.Interface

@@ -126,18 +126,17 @@ func TestClockStepsAreUndone(t *testing.T) {
 	}
 }
 
-// A pause is no step: neither on a path that held everything back, nor where the
-// timestamps stand still.
+// A pause is no step: neither where a path delayed everything, nor where the timestamps do not change.
 func TestPausesAreNoSteps(t *testing.T) {
 	for name, change := range map[string]func(i int, s *Segment){
 		"nothing to send": func(i int, s *Segment) { s.TSVal += 10_000 },
-		"an outage that held back one end's segments": func(i int, s *Segment) {
+		"an outage that delayed one end's segments": func(i int, s *Segment) {
 			if s.Payload == 0 {
 				s.TSVal += 10_000
 			}
 		},
 		"timestamps in units of half a second": func(i int, s *Segment) { s.TSVal = uint32((s.At - 1e15) / 500e6) },
-		"timestamps that stand still":          func(i int, s *Segment) { s.TSVal = 600 },
+		"timestamps that do not change":        func(i int, s *Segment) { s.TSVal = 600 },
 	} {
 		got := conversations(3000, true)
 		for i := range got {
@@ -185,8 +184,8 @@ func TestOrder_StampsCenturiesApart(t *testing.T) {
 	}
 }
 
-// FuzzOrder: whatever stamps there are, every segment comes out once and times do not run
-// backwards but for those that came too late.
+// FuzzOrder gives any stamps: every segment comes out once, and times run backwards only for those that came too
+// late.
 func FuzzOrder(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 200, 4, 5}, uint16(16))
 	f.Fuzz(func(t *testing.T, stamps []byte, batch uint16) {

@@ -5,6 +5,9 @@ package flow
 type Oversized struct {
 	whole ranges // sent as part of a super-segment, neither repeated nor acknowledged
 
+	Count int64 // super-segments with new data
+	Bytes int64 // payload in them
+
 	Lost      int64 // bytes of super-segments that were repeated
 	Passed    bool  // a super-segment was acknowledged without a repetition
 	OtherLost int64 // bytes repeated that no super-segment had carried
@@ -18,6 +21,8 @@ func (d *Direction) sentOversized(from, to, at int64) {
 	if d.Oversized == nil {
 		d.Oversized = &Oversized{}
 	}
+	d.Oversized.Count++
+	d.Oversized.Bytes += to - from
 	if !d.Oversized.Passed {
 		d.Oversized.whole.insert(from, to, at)
 	}

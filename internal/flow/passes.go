@@ -1,7 +1,7 @@
 package flow
 
-// Pass is when a segment passed the tap, under a name that other taps of the connection
-// give it too: what both ends wrote into it and no router changes.
+// Pass is when a segment passed the tap, under a name that other taps of the connection give it too: it is made of
+// fields that no router changes.
 type Pass struct {
 	Name Name
 	At   int64 // nanoseconds since 1970, by the tap's clock
@@ -12,17 +12,16 @@ type Name uint64
 
 const stampBits = 24
 
-// Unstamped is the name that a tap gives which cannot read the timestamp, or behind a box
-// that writes another: a segment that is sent again then has the same.
+// Unstamped returns the name that a tap gives without the timestamp: it cannot read it, or a box before it writes
+// another. A retransmission then has the same name.
 func (n Name) Unstamped() Name { return n &^ (1<<stampBits - 1) }
 
-// Stamped says that the name holds a timestamp.
+// Stamped reports whether the name contains a timestamp.
 func (n Name) Stamped() bool { return n != n.Unstamped() }
 
-// passes keeps some of one end's segments. When there are too many, those with half of the
-// names go, and the same half at every tap, so that what is left can still be matched. The
-// opening stays whole where a timestamp tells a segment from itself sent again: the queue
-// may never be as short later.
+// passes keeps some of one end's segments. When there are too many, it drops half of the names, and the same half at
+// every tap, so that the rest can still be matched. The opening stays whole where a timestamp distinguishes
+// retransmissions: the queue may never be as short later.
 type passes struct {
 	all   []Pass
 	mask  uint64
@@ -36,7 +35,7 @@ const (
 	fewPasses       = 64
 )
 
-// openingPart: the opening takes one of so many parts of what is kept.
+// openingPart: the opening takes one part in this many of the segments kept.
 const openingPart = 16
 
 func newPasses(limit int) *passes { return &passes{limit: max(limit, 16)} }
@@ -60,9 +59,9 @@ func (p *passes) add(s *Segment) {
 	}
 }
 
-// name is a hash of where a segment's data ends and of its timestamp, or of what it
-// acknowledges where it has no data. Hosts cut and join segments (TSO, GRO): their last
-// byte stays the last of a packet. Sent again it has another timestamp, where there are any.
+// name returns a hash of the position where a segment's data ends and of its timestamp, or of its acknowledgement
+// where it has no data. Hosts cut and join segments (TSO, GRO): their last byte stays the last of a packet. A
+// retransmission has another timestamp, where there are any.
 func (s *Segment) name() Name {
 	h := uint64(s.Seq + s.Payload)
 	if s.Payload == 0 {

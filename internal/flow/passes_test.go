@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The first segments of a long transfer stay: with them its shortest delay. Without timestamps
-// they do not, since one that was sent again would be taken for the first.
+// The first segments of a long transfer stay, with its shortest delay. Without timestamps they do not, since a
+// retransmission would be taken for the first.
 func TestPassesKeepTheOpening(t *testing.T) {
 	for _, stamped := range []bool{true, false} {
 		const limit, sent = 256, 100_000

@@ -1,6 +1,10 @@
 package flow
 
-import "math"
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // rttState measures round trips: from data to its acknowledgement at the tap, and the
 // loop from the tap through the sender, which makes the rest.
@@ -44,7 +48,7 @@ func (r *rttState) mark(pos, at, length int64) {
 	r.n++
 }
 
-// spoil: what is outstanding was sent twice; its acknowledgements time nothing (Karn).
+// spoil: the data outstanding was sent twice; its acknowledgements time nothing (Karn).
 func (r *rttState) spoil() {
 	r.head = 0
 	r.n = 0
@@ -66,7 +70,7 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 			d.MaxPassed = m.len
 		}
 		if r.next <= ack {
-			continue // a later one tells more of the path, less of delayed acknowledgement
+			continue // a later one shows more of the path, less of delayed ACKs
 		}
 		d.conn.answered(1-d.me, max(at-m.at, 1))
 		r.refresh(d.RTTMin)
@@ -88,7 +92,7 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		d.cur.rtt(whole)
 		d.round.rtt(whole)
 		if excess, known := r.back.excess(); known {
-			const drift = 10_000 // clocks differ by less than one in so many
+			const drift = 10_000 // clocks differ by less than one part in this many
 			d.cur.BackSum += max(excess-(at-r.back.began)/drift, 0)
 			d.cur.Backs++
 		}
@@ -106,8 +110,7 @@ func (r *rttState) refresh(leastRTT int64) {
 			r.loopMin = r.loop.min
 		}
 		r.loopKnown = true
-		// A sender with nothing to send answers late; what its segments' own delay shows
-		// of a queue does not depend on that.
+		// A sender with nothing to send responds late. Its segments' own delay shows a queue without regard to that.
 		r.now = least
 		if excess, known := r.delayed.excess(); r.loopMin < leastRTT/20 {
 			r.now = r.loopMin
@@ -130,13 +133,13 @@ func (r *rttState) delay() int64 {
 	return r.now
 }
 
-// answers are the two shortest times from data toward a side to its acknowledgement, 0 unknown.
-type answers struct{ least, next int64 }
+// responses are the two shortest times from data toward a side to its acknowledgement, 0 unknown.
+type responses struct{ least, next int64 }
 
 // shorter is the loop through the side where that is shorter than guess, else 0. A single
 // answer that came far sooner than all others is not the side's own: middleboxes acknowledge
 // what they hold up to look at.
-func (a *answers) shorter(guess int64) int64 {
+func (a *responses) shorter(guess int64) int64 {
 	least := a.least
 	if 2*least < guess && (a.next == 0 || 2*least < a.next) {
 		least = a.next
@@ -150,7 +153,7 @@ func (a *answers) shorter(guess int64) int64 {
 // answered: a side acknowledged data so soon after it had passed the tap; the loop through
 // that side is no longer.
 func (c *Connection) answered(by int, took int64) {
-	a := &c.answers[by]
+	a := &c.responses[by]
 	switch {
 	case a.least == 0 || took < a.least:
 		a.next = a.least
@@ -186,15 +189,15 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 	if from != c.client {
 		through, beyond = beyond, through
 	}
-	if least := c.answers[from].shorter(through); least > 0 {
+	if least := c.responses[from].shorter(through); least > 0 {
 		through = least
 	}
 	if through > 0 {
 		d.rtt.guess = through
 		// The answer to the SYN-ACK may have been delayed.
-		const delayed, segments, apart = 30e6, 10, 1e6 // RFC 6928
-		if from == c.client && through >= delayed && beyond >= apart && d.ScaleKnown {
-			d.initial = segments * int64(d.MSS)
+		const apart = 1e6
+		if from == c.client && through >= minDelayedAck && beyond >= apart && d.ScaleKnown {
+			d.initial = threshold.InitialSegments * int64(d.MSS)
 		}
 		d.rtt.now = through
 		d.rtt.loopMin = through
@@ -226,8 +229,8 @@ type loopMark struct {
 	at    int64
 }
 
-// mark notes the first segment toward the end that carries a timestamp, if the answers to
-// the last few are not still under way.
+// mark notes the first segment toward the end that carries a timestamp, unless the echoes of the last few are still
+// outstanding.
 func (l *loop) mark(tsval uint32, at int64) {
 	if l.have && int32(tsval-l.last) <= 0 {
 		return
@@ -248,11 +251,11 @@ func (l *loop) mark(tsval uint32, at int64) {
 	l.n++
 }
 
-// awaits says that a timestamp that was marked comes back, or is passed over.
+// awaits reports whether a timestamp that was marked comes back, or is passed over.
 func (l *loop) awaits(tsecr uint32) bool { return l.n > 0 && int32(tsecr-l.next) >= 0 }
 
-// echo takes the first segment from the end that carries it back; it answers whether that
-// ended a spell. What took longer than most is no loop.
+// echo takes the first segment from the end that carries it back. It reports whether that ended a spell. A time
+// longer than most is no loop.
 func (l *loop) echo(tsecr uint32, at, most int64) (ended bool) {
 	for l.awaits(tsecr) {
 		m := l.marks[l.head]
@@ -284,8 +287,8 @@ func (l *loop) echo(tsecr uint32, at, most int64) (ended bool) {
 	return ended
 }
 
-// longestLoop is the longest loop through me that s can show, nanoseconds: a sender with
-// nothing outstanding, whose last message had ended, may have waited for its program.
+// longestLoop returns the longest loop through me that s can show, nanoseconds. A sender with nothing outstanding, at
+// the end of a message, may have waited for its program.
 func (me *side) longestLoop(s *Segment) int64 {
 	const program = second
 	if d := me.dir; s.Payload > 0 && (d == nil || d.acked >= d.high && !d.filledSegment()) {
@@ -294,7 +297,7 @@ func (me *side) longestLoop(s *Segment) int64 {
 	return never
 }
 
-// filledSegment says that the last segment was a full one; where no MSS was seen, that it was
+// filledSegment reports whether the last segment was a full one; where no MSS was seen, that it was
 // as long as IPv6 carries everywhere (RFC 8200, 5).
 func (d *Direction) filledSegment() bool {
 	const least = 1280 - 40 - 20 - 12

@@ -1,7 +1,6 @@
-// Package flow turns TCP segments, as a tap saw them, into a timeline for each direction
-// of each connection: how much was outstanding, what the window allowed, what had to be
-// repaired, and on which of a few exclusive clocks the time went. One pass, memory
-// bounded by connections and rounds, never by segments.
+// Package flow turns TCP segments, as a tap saw them, into a timeline for each direction of each connection: bytes
+// outstanding, the window, repairs, and how the time divides among a few exclusive clocks. One pass, memory bounded
+// by connections and rounds, never by segments.
 //
 // Times are nanoseconds since 1970 in Segment and since the connection's first segment in
 // everything that is kept; sizes are bytes.
@@ -34,7 +33,7 @@ type Segment struct {
 	SACK         [4][2]uint32
 }
 
-// pure says that the segment only acknowledges.
+// pure reports whether the segment only acknowledges.
 func (s *Segment) pure() bool { return s.Payload == 0 && s.Flags&(SYN|FIN|RST) == 0 }
 
 // Flags are the TCP header's low eight control bits.
@@ -72,7 +71,7 @@ type Endpoint struct {
 
 const mapped4 = 0xffff << 32
 
-// Endpoint4 takes an IPv4 address as it stands on the wire, read big endian.
+// Endpoint4 returns the endpoint of an IPv4 address as on the wire, read big endian.
 func Endpoint4(addr uint32, port uint16) Endpoint {
 	return Endpoint{Lo: mapped4 | uint64(addr), Port: port}
 }

@@ -1,5 +1,7 @@
 package flow
 
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+
 // sent takes a segment with payload.
 func (d *Direction) sent(s *Segment, at int64) {
 	d.informed(s, at)
@@ -13,6 +15,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if from < d.high && d.justPassed(from, at) {
 		if to <= d.high {
 			d.conn.table.Duplicates++
+			d.conn.Duplicates++
 			return
 		}
 		from = d.high
@@ -41,7 +44,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 		}
 		d.empty = 0
 	}
-	if d.heldFor > 0 || d.empty > 0 {
+	if d.waitedFor > 0 || d.empty > 0 {
 		d.resolveWaits(at, length)
 	}
 	switch {
@@ -69,7 +72,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	d.settle()
 }
 
-// partial says that a payload ends in less than a full segment, as far as that is known.
+// partial reports whether a payload ends in less than a full segment, as far as that is known.
 func (d *Direction) partial(length int64) bool {
 	mss := int64(max(d.MSS, 1))
 	return length != mss && length%mss != 0
@@ -77,8 +80,11 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
-	if gap := at - d.lastSent; 4*gap >= d.RTTMin && d.una < d.high && d.RTTMin > 0 {
-		d.silence(gap)
+	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
+		d.started(at, gap)
+		if 4*gap >= d.RTTMin && d.una < d.high {
+			d.silence(gap)
+		}
 	}
 	if d.una >= d.round.mark {
 		d.closeRound()
@@ -116,10 +122,10 @@ func (d *Direction) fresh(from, to, at int64) {
 // silence books that nothing was sent for so long though data was outstanding.
 func (d *Direction) silence(took int64) {
 	d.round.silent += took
-	if d.told && d.partial(d.lastLen) {
+	if d.messaged && d.partial(d.lastLen) {
 		d.round.drained += took
 	}
-	d.told = false
+	d.messaged = false
 }
 
 // countRound counts what the round that begins follows on.
@@ -144,7 +150,7 @@ func (d *Direction) countRound() {
 func (d *Direction) inferScale(out, at int64) {
 	slop := int64(d.MaxSegment) + 2*int64(max(d.MSS, 1460))
 	if d.rtt.delay() > 0 {
-		slop += out / 5 // what is outstanding is then itself an estimate
+		slop += out / 5 // the bytes outstanding are then an estimate
 	}
 	for d.Scale < 14 && d.window > 0 && d.window < 1<<39 && d.high > d.edge+slop {
 		d.Scale++
@@ -156,23 +162,23 @@ func (d *Direction) inferScale(out, at int64) {
 	}
 }
 
-// resolveWaits settles, now that a segment comes, what the silence before it was.
+// resolveWaits gives the silence before a segment to its clock.
 func (d *Direction) resolveWaits(at, length int64) {
-	if d.heldFor > 0 {
-		if at-d.heldAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
+	if d.waitedFor > 0 {
+		if at-d.waitedAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
 			for _, from := range []Clock{Busy, AppLimited} {
-				moved := min(d.heldFor, d.cur.Clock[from])
+				moved := min(d.waitedFor, d.cur.Clock[from])
 				d.cur.Clock[from] -= moved
-				d.cur.Clock[NagleHeld] += moved
-				d.heldFor -= moved
+				d.cur.Clock[NagleWait] += moved
+				d.waitedFor -= moved
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
-		} else if at-d.heldAt <= max(2e6, d.RTTMin/4) && d.timerFor > 0 && !d.answered {
+		} else if at-d.waitedAt <= max(2e6, d.RTTMin/4) && d.timerFor > 0 && !d.answered {
 			d.bookTimer()
 		}
-		d.heldFor = 0
+		d.waitedFor = 0
 		d.timerFor = 0
-		d.heldLast = 0
+		d.lastDelay = 0
 	}
 	if d.empty > 0 {
 		d.flushEmpty()
@@ -182,6 +188,9 @@ func (d *Direction) resolveWaits(at, length int64) {
 // flushEmpty books the time in which nothing was outstanding: a real pause, a shorter one
 // that a sender makes for reasons of its own, or the moment that it needs to answer.
 func (d *Direction) flushEmpty() {
+	if d.Starts != nil {
+		d.Starts.Own += d.empty
+	}
 	moment := max(d.RTTMin, 1e6)
 	if d.rtt.now < d.RTTMin/10 && d.rtt.loopKnown {
 		moment = max(d.RTTMin/4, 1e6)

@@ -1,6 +1,10 @@
 package flow
 
-import "math"
+import (
+	"math"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // Slice is a piece of a direction's time, at least a round trip long. Neighbours are
 // merged when there are too many; sums stay exact, the resolution is the slices' length.
@@ -108,8 +112,7 @@ type slicing struct {
 	burstHigh         int64 // the highest byte sent when the burst began
 }
 
-// round is one round trip's worth of sending: it ends when what was outstanding at its
-// beginning is acknowledged.
+// round is one round trip's worth of sending. It ends when all data outstanding at its beginning is acknowledged.
 type round struct {
 	mark       int64
 	began      int64
@@ -138,13 +141,6 @@ func (d *Direction) openRound(at int64) {
 		maxOut: d.high - d.una}
 }
 
-const (
-	// minRTO is the least RTO of common systems, nanoseconds. A sender that was idle for longer begins with slow start.
-	minRTO = 200e6
-	// initialSegments is the initial congestion window (RFC 6928), which an idle time does not reduce.
-	initialSegments = 10
-)
-
 // IdleRestarts are slow starts after idle times, with a window that had grown beyond the initial one.
 type IdleRestarts struct {
 	Count     int64
@@ -165,7 +161,7 @@ func (d *Direction) closeRound() {
 		d.cur.PeakSent = max(d.cur.PeakSent, float64(r.sent)/seconds)
 		d.cur.PeakAcked = max(d.cur.PeakAcked, float64(d.total-r.ackedAt)/seconds)
 	}
-	// What was answered before more was sent had been all that there was: no congestion window held it.
+	// Data that was answered before more was sent was all that there was: no congestion window limited it.
 	exchanged := d.answered && d.una >= d.high
 	if float64(r.maxOut) >= 1.4*float64(r.best) && !exchanged {
 		moved := min(r.busy, d.cur.Clock[Busy])
@@ -179,8 +175,8 @@ func (d *Direction) closeRound() {
 		d.Drained += r.drained
 	}
 	r.best = max(r.best, r.maxOut)
-	if r.paused > max(d.RTTMin, minRTO) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
-		if r.best > initialSegments*int64(max(d.MSS, 536)) {
+	if r.paused > max(d.RTTMin, int64(threshold.MinRTO)) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
+		if r.best > threshold.InitialSegments*int64(max(d.MSS, 536)) {
 			d.IdleRestarts.Count++
 			d.IdleRestarts.Idle += r.paused
 		}

@@ -42,7 +42,7 @@ type Table struct {
 	all    []*Connection
 	drawn  []*Direction // that have a graph, in the order of their beginnings
 
-	// What was dropped, to be used again.
+	// Dropped memory, to be used again.
 	spare           []*Connection
 	spareDirections []*Direction
 	spareGraphs     []*Graph
@@ -92,11 +92,12 @@ func (t *Table) Add(s *Segment) {
 	}
 	if !c.add(s, me, peer) {
 		t.Duplicates++
+		c.Duplicates++
 	}
 }
 
-// place answers the connection that s belongs to, which may be a new one, and which side
-// sent s; nil where there is nothing to add to.
+// place returns the connection that s belongs to, which may be a new one, and the side that sent s. It returns nil
+// where there is nothing to add to.
 func (t *Table) place(s *Segment) (c *Connection, side int) {
 	h := s.hash()
 	c, side = t.find(s, h)
@@ -121,8 +122,7 @@ func (t *Table) place(s *Segment) (c *Connection, side int) {
 	return c, side
 }
 
-// find answers the connection between the ends of s, nil if it is not followed, and which
-// side sent s.
+// find returns the connection between the ends of s, nil if it is not followed, and the side that sent s.
 func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 	set := t.recently(h)
 	for _, c := range set {
@@ -142,7 +142,7 @@ func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
 // recently is where a connection that was found lately may be found again.
 func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h>>(64-recentBits)] }
 
-// begin follows a new connection; it answers nil for one that is not wanted.
+// begin follows a new connection. It returns nil for one that is not wanted.
 func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	e, side := endsOf(s)
 	if t.cfg.Wanted != nil && !t.cfg.Wanted(e.a, e.b) {
@@ -178,7 +178,7 @@ func (t *Table) Finish() []*Connection {
 	return t.all
 }
 
-// Share is which of so many tables follows the connection of s.
+// Share returns which of several tables follows the connection of s.
 func (s *Segment) Share(of int) int { return int(s.hash() << recentBits >> 32 * uint64(of) >> 32) }
 
 // hash spreads connections; both directions hash alike. Its high half is the better one.

@@ -1,8 +1,10 @@
 package flow
 
-// delayed is the least time of a delayed-ACK timer, nanoseconds: Linux waits 40 ms at the least,
-// Windows and BSD up to 200 ms, RFC 9293 section 3.8.6.3 allows 500 ms.
-const delayed = 30e6
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+
+// minDelayedAck is the least time of a delayed-ACK timer, nanoseconds: Linux waits for at least 40 ms, Windows and
+// BSD for up to 200 ms. RFC 9293 section 3.8.6.3 allows 500 ms.
+const minDelayedAck = int64(threshold.DelayedAckLeast)
 
 // timerDelay returns for how long the receiver's delayed-ACK timer delayed an acknowledgement of all
 // that is outstanding, 0 if it did not. The acknowledgements before it in the same block show how
@@ -16,7 +18,7 @@ func (d *Direction) timerDelay(ack, at int64) int64 {
 	delivering := max(d.owed-d.block.began-part, 0)
 	paced := int64(float64(delivering) * float64(ack-d.acked) / float64(before))
 	wait := min(at-d.owed-paced, at-d.lastSent-part)
-	if wait < delayed {
+	if wait < minDelayedAck {
 		return 0
 	}
 	return wait

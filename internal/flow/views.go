@@ -5,16 +5,16 @@ import "slices"
 // viewsWithin is how long after the first segment of one view the other begins at the most.
 const viewsWithin = int64(1e8)
 
-// secondView makes c the second view of old, which opened with another initial sequence number
-// just before and has not ended. A firewall or a load balancer that renumbers lies between the
-// two, and the capture holds both sides of it.
+// secondView makes c the second view of old, which opened with another initial sequence number just before and has
+// not ended. A firewall or a load balancer that renumbers is between the two, and the capture contains both sides of
+// it.
 func (c *Connection) secondView(old *Connection, s *Segment) {
 	if old == nil || old.Finished || old.Reset || old.before != nil || !old.SYN ||
 		s.At-old.Started < 0 || s.At-old.Started > viewsWithin {
 		return
 	}
 	for i := range old.sides {
-		if old.sides[i].dir != nil { // data under way: that connection was given up
+		if old.sides[i].dir != nil { // data in flight: that connection was given up
 			return
 		}
 	}

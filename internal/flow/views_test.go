@@ -62,7 +62,7 @@ func TestTable_RenumberedTwice(t *testing.T) {
 			sent := []int64{300, int64(test.segments) * 1460}
 			for i, d := range got[0].Directions() {
 				if d.Bytes != sent[i] || d.Missing+d.Unseen+d.Retransmitted > 0 {
-					t.Errorf("%d bytes, want %d; %d missing, %d unseen, %d sent again", d.Bytes, sent[i], d.Missing, d.Unseen,
+					t.Errorf("%d bytes, want %d; %d missing, %d unseen, %d retransmitted", d.Bytes, sent[i], d.Missing, d.Unseen,
 						d.Retransmitted)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
 // Diagnose is the object that `diagnose --json` prints: what limited each direction of
@@ -16,6 +17,8 @@ type Diagnose struct {
 	Packets   int64    `json:"packets"`
 	Segments  int64    `json:"segments"`
 	Unmatched int64    `json:"unmatched_segments,omitempty"` // TCP segments that --host and --port left out
+	// Trust says whether losses and times in the capture can be relied on; absent in documents of earlier versions.
+	Trust *trust.Trust `json:"trust,omitempty"`
 	// Seen and Followed count connections where Connections lacks some for want of memory: those in the
 	// capture, and those with the most bytes, which were followed. Of these the ones with the most bytes are in
 	// Connections.
@@ -73,6 +76,8 @@ type CapturedDirection struct {
 	// SYNWaitS is the time in which SYNs were lost, before duration_s and part of lost_s.
 	SYNWaitS float64 `json:"syn_wait_s,omitempty"`
 	TapAt    string  `json:"tap_at"` // sender, receiver, middle or unknown
+	// Trust says whether losses and times of this direction can be relied on.
+	Trust *trust.Trust `json:"trust,omitempty"`
 	verdict.Verdict
 	Fix        []remedy.Fix        `json:"fix,omitempty"` // remedies in order, or the next test
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`

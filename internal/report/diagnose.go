@@ -11,10 +11,12 @@ import (
 func Diagnose(h record.Header, diagnosis *diagnose.Diagnosis) *record.Diagnose {
 	doc := diagnosis.Record
 	doc.Header = h
+	doc.Trust = text.TrustReasons(doc.Trust)
 	for i := range doc.Connections {
 		for j := range doc.Connections[i].Directions {
 			d := &doc.Connections[i].Directions[j]
 			guard.Captured(d, doc.Connections[i].DurationS)
+			d.Trust = text.TrustReasons(d.Trust)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)
 			if d.Prediction != nil {

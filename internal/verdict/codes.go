@@ -257,8 +257,8 @@ const (
 	// CapturedLoss: time_ratio, retransmitted_segments, segments, loss_events, timeouts,
 	// rtt_s, rtt_base_s.
 	CapturedLoss Code = "captured-loss"
-	// CapturedFullLink: time_ratio, best_bps, rtt_s, rtt_base_s, queue (1: stood in the
-	// path), window_allows_bps where the receive window was full as well.
+	// CapturedFullLink: time_ratio, best_bps (or mean_bps where the best did not last), rtt_s, rtt_base_s, queue (1: stood
+	// in the path), window_allows_bps where the receive window was full as well.
 	CapturedFullLink Code = "captured-full-link"
 	// CapturedQueueBetween: by two captures, what waited on either way between the taps.
 	// data_queue_s, ack_queue_s (means), matched_segments.
@@ -271,7 +271,8 @@ const (
 	// block_bps (the rate of the acknowledgements within a block, where the path delivered it more slowly than it was
 	// sent).
 	CapturedBlocks Code = "captured-blocks"
-	// CapturedGaps: data that were not captured, though they were acknowledged or passed over. time_ratio, missing_bytes.
+	// CapturedGaps: data that were not captured, though they were acknowledged or passed over. time_ratio, missing_bytes,
+	// missing_ratio.
 	CapturedGaps Code = "captured-gaps"
 	// CapturedFewGaps: the same where it is too little to matter. missing_bytes.
 	CapturedFewGaps Code = "captured-few-gaps"

@@ -50,10 +50,11 @@ func New() *cobra.Command {
 	f := flags{least: 100_000}
 	cmd := &cobra.Command{
 		Use:   "diagnose FILE...",
-		Short: "what limited each connection in a capture, and what to change",
+		Short: "name the limiter of each connection in a capture, and its remedy",
 		Long: `diagnose reads captures (pcap or pcapng, also compressed with gzip or zstd; - is
-standard input) and says what limited each TCP connection in each direction, how sure
-that is, what to change and what that would give. Several files are parts of one capture.`,
+standard input). For each TCP connection and direction it names the limiter, the
+confidence, the change that helps and the expected gain. Several files are parts of
+one capture.`,
 		Example: `  tcpdump -i eth0 -s 128 -w slow.pcap tcp port 443
   fullpipe diagnose slow.pcap
   fullpipe diagnose slow.pcap --host 192.0.2.7 --details
@@ -65,14 +66,14 @@ that is, what to change and what that would give. Several files are parts of one
 	flags.Uint16Var(&f.port, "port", 0, "only connections with this `port` at either end")
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
-	flags.BoolVar(&f.details, "details", false, "tell all that is known of each listed connection")
+	flags.BoolVar(&f.details, "details", false, "print all that is known of each listed connection")
 	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with "+
 		"CAP_NET_RAW, until Ctrl-C")
 	flags.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "with --far: of two captures of the same connections the `file` that is "+
 		"diagnosed")
-	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`: where data was lost, which way it "+
-		"waited between the two and what arrives changed is told, whatever their clocks")
+	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`; adds where data was lost, which way it "+
+		"waited between the two and which options changed, with any clocks")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
@@ -135,7 +136,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 		}
 	}
 	if doc.Seen > 0 {
-		debug.FreeOSMemory() // what was followed, before the document is encoded
+		debug.FreeOSMemory() // the timelines, before the document is encoded
 	}
 	history.Seal(cmd, doc)
 	defer func() { err = history.First(cmd, err, history.Keep(cmd, doc)) }()
@@ -198,7 +199,7 @@ func (f *flags) wanted() (func(a, b flow.Endpoint) bool, error) {
 // the connections that turn out to matter.
 const pointsAtOnce = 2000
 
-// once says that the capture can be read only once.
+// once reports whether the capture can be read only once.
 func (f *flags) once(names []string) bool {
 	return f.iface != "" || slices.Contains(names, "-")
 }

@@ -27,6 +27,7 @@ var evidenceRelations = []relation{
 	// Shares.
 	{left: "time_ratio", factor: agree, right: "1"},
 	{left: "retransmitted_ratio", factor: agree, right: "1"},
+	{left: "missing_ratio", factor: agree, right: "1"},
 	{left: "closed_ratio", factor: agree, right: "1"},
 	{left: "full_ratio", factor: agree, right: "1"},
 	{left: "room_ratio", factor: agree, right: "1"},

@@ -33,7 +33,8 @@ var pieces = []piece{
 			"runs": 3, "missing_bytes": 6e6, "queued_bytes": 3e4, "granted_bytes": 3e4, "from_s": 1, "to_s": 2, "wait_s": 1,
 			"total_s": 2,
 			"idle_s":  1, "paused_s": 1, "awaited_s": 1, "stalled_s": 5, "retransmitted_ratio": 0.5, "closed_ratio": 0.5,
-			"full_ratio": 0.5, "room_ratio": 0.5, "idle_ratio": 0.5, "receiver_ratio": 0.5, "send_buffer_ratio": 0.5,
+			"missing_ratio": 0.5,
+			"full_ratio":    0.5, "room_ratio": 0.5, "idle_ratio": 0.5, "receiver_ratio": 0.5, "send_buffer_ratio": 0.5,
 			"out_of_order_ratio": 0.5, "best_ratio": 0.9},
 		faults: map[string]verdict.Values{
 			"retransmitted_segments>segments":  {"retransmitted_segments": 150},
@@ -48,6 +49,7 @@ var pieces = []piece{
 			"awaited_s>total_s":                {"awaited_s": 3},
 			"stalled_s>connection_s":           {"stalled_s": 15},
 			"retransmitted_ratio>1":            {"retransmitted_ratio": 1.5},
+			"missing_ratio>1":                  {"missing_ratio": 1.5},
 			"closed_ratio>1":                   {"closed_ratio": 1.5},
 			"full_ratio>1":                     {"full_ratio": 1.5},
 			"room_ratio>1":                     {"room_ratio": 1.5},

@@ -35,8 +35,8 @@ func Diagnose(w io.Writer, r *record.Diagnose) error {
 		"shares": text.SharesText, "count": text.Thousands, "leftOut": text.ConnectionsLeftOut,
 		"rowID": text.CapturedConnectionRowID, "handshake": text.CapturedConnectionHandshakeText,
 		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "took": text.CapturedDirectionTime,
-		"sentence": text.CapturedDirectionSentence,
-		"drawn":    svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
+		"sentence": text.CapturedDirectionSentence, "trust": text.TrustLine,
+		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
 	}).Parse(diagnosePage)
 	if err != nil {
 		return err

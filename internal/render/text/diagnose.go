@@ -90,6 +90,9 @@ func ConnectionsLeftOut(r *record.Diagnose) string {
 // the table of at most rows connections, and with details or a single connection all that
 // is known of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
+	if r.Trust != nil {
+		fmt.Fprintln(w, "trust: "+TrustLine(r.Trust))
+	}
 	if left := ConnectionsLeftOut(r); left != "" {
 		fmt.Fprintln(w, left)
 	}
@@ -256,6 +259,9 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	if d.WindowMaxBytes != nil {
 		t.row("window", fmt.Sprintf("%s at most; %s outstanding at most", units.Size(*d.WindowMaxBytes).Exact(),
 			units.Size(d.OutstandingMaxBytes).Exact()))
+	}
+	if d.Trust != nil {
+		t.row("trust", TrustLine(d.Trust))
 	}
 	t.row("limited by", fmt.Sprintf("%s, %s confidence", capturedDirectionLimiterText(d), d.Confidence))
 	for _, e := range d.Evidence {

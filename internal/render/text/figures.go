@@ -171,8 +171,19 @@ func sayLocalQueue(f figures) string {
 		"this host's own queue holds it back", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
 }
 
+// pathRate returns the rate that a path delivered: the best, or the mean where the best did not last.
+func (f figures) pathRate() string {
+	if f.has("mean_bps") {
+		return f.rate("mean_bps") + " on average"
+	}
+	return f.rate("best_bps")
+}
+
 func sayCapturedFullLink(f figures) string {
 	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
+	if f.has("mean_bps") {
+		text = fmt.Sprintf("the path was full %s, at %s", f.took(), f.pathRate())
+	}
 	if f.has("queue") {
 		text += ", with a standing queue" + f.roundTrip(": the round trip was %s", ", %s when empty")
 	} else {

@@ -129,8 +129,13 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return text
 	},
 	verdict.CapturedGaps: func(f figures) string {
-		return f.size("missing_bytes") + " of the data are not in the capture: the time around them says nothing, " +
-			f.took()
+		text := f.size("missing_bytes")
+		if f.has("missing_ratio") {
+			text = f.share("missing_ratio") + " of the data (" + text + ") are"
+		} else {
+			text += " of the data are"
+		}
+		return text + " not in the capture: the time around them says nothing, " + f.took()
 	},
 	verdict.CapturedFewGaps: func(f figures) string {
 		return f.size("missing_bytes") + " of acknowledged data are missing from the capture"
@@ -143,12 +148,12 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedQueueUnseen: func(f figures) string {
 		return fmt.Sprintf("data came evenly, at %s, %s: from a full link, or from a sender that holds itself back; "+
 			"without timestamps a queue before this tap is not seen, and a capture at the sender would tell",
-			f.rate("best_bps"), f.took())
+			f.pathRate(), f.took())
 	},
 	verdict.CapturedLossOrLink: func(f figures) string {
 		return fmt.Sprintf("segments were lost at a rate near the %s that the path delivers %s: from a full link, or from "+
 			"losses that hold the sender back; a capture that begins with the handshake shows the empty path's round trip, "+
-			"and would tell", f.rate("best_bps"), f.took())
+			"and would tell", f.pathRate(), f.took())
 	},
 	verdict.CapturedWaitsSomewhere: func(f figures) string {
 		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+

@@ -57,6 +57,10 @@ const (
 	// says nothing; UnreliableCapture of all data, from which nothing does.
 	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
 	UnreliableCapture = 0.02 // ratio | capture bank, losses at the tap
+	// MergedShare is the share of the bytes in segments longer than the MSS from which they are reported. MergedTime is
+	// the share of the round trip that the path takes for one of them, above which they hide when data came.
+	MergedShare = 0.1 // ratio | definition
+	MergedTime  = 1.0 // ratio | definition: a whole round trip then has one time
 	// ScalePlateau is the share of time at a window from which an inferred scale is
 	// believed.
 	ScalePlateau = 0.7 // ratio | capture bank, captures without handshake
@@ -86,6 +90,12 @@ const (
 	// outstanding that a message of the other end must end.
 	ExchangesWait    = 0.5 // ratio | a majority: the rest is the programs' own time
 	ExchangesRestart = 0.8 // ratio | definition, twice: a program that writes by its own clock is answered too
+	// ClockedVariation is the greatest deviation of the intervals between blocks that a clock of the sender's own makes,
+	// as a share of their mean. OwnTime is the share of each interval that is then the sender's own, and Prompted the
+	// share of blocks that must follow a message soon for messages to let them out.
+	ClockedVariation = 0.02 // ratio | timers of 20 to 1,000 ms keep to a millisecond
+	OwnTime          = 0.1  // ratio | definition
+	Prompted         = 0.5  // ratio | a majority
 	// TurnsTrough is the part of what is in flight at the most that is left, in a tenth of the
 	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
 	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
@@ -125,6 +135,22 @@ const (
 	QueueMostly     = 0.95 // ratio | one in twenty segments met a longer one
 	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
 	WindowAbove = 1.5 // ratio | capture bank
+)
+
+// Captures: senders and receivers.
+const (
+	// MinRTO is the least retransmission timeout: an earlier retransmission is no timeout, and a sender that was idle for
+	// longer begins with slow start (RFC 5681, 4.1).
+	MinRTO = 200 * time.Millisecond // time | RTO_MIN of tcp.h
+	// InitialSegments is the initial congestion window, which an idle time does not reduce.
+	InitialSegments = 10 // segments | RFC 6928
+	// DelayedAckLeast is the least time of a delayed-ACK timer.
+	DelayedAckLeast = 30 * time.Millisecond // time | TCP_DELACK_MIN of tcp.h is 40 ms, less a tick of 100 Hz
+	// A start follows a silence of one part in StartPart of the round trip. It is prompted where a message arrived
+	// within one part in PromptPart, or within HostReacts.
+	StartPart  = 8                    // parts of a round trip | periods of 20 ms at 150 ms
+	PromptPart = 16                   // parts of a round trip | half of StartPart
+	HostReacts = 1 * time.Millisecond // time | a timer tick of 1,000 Hz
 )
 
 // Captures: congestion windows over slices.

@@ -44,8 +44,7 @@ func joined(bands []Band) []Band {
 	return slices.CompactFunc(extended(bands), func(a, b Band) bool { return a.Limiter == b.Limiter })
 }
 
-// extended lengthens each band to the end of its run of equals, so that the first of a
-// run stands for all.
+// extended lengthens each band to the end of its run of equals, so that the first one covers the run.
 func extended(bands []Band) []Band {
 	for i := len(bands) - 2; i >= 0; i-- {
 		if bands[i].Limiter == bands[i+1].Limiter {
@@ -57,5 +56,5 @@ func extended(bands []Band) []Band {
 
 // activeTime is a slice's length without the sender's pauses, seconds.
 func activeTime(s *flow.Slice) float64 {
-	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.NagleHeld]-s.Clock[flow.AckTimer]) / 1e9
+	return float64(s.End-s.Start-s.Clock[flow.Idle]-s.Clock[flow.NagleWait]-s.Clock[flow.AckTimer]) / 1e9
 }

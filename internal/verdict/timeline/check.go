@@ -8,10 +8,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// oneWay says that only the data was captured, not what answered it; or of that only what
+// oneWay reports whether only the data was captured, not what answered it; or of that only what
 // carried data itself: receivers acknowledge every other segment (RFC 5681, 4.2).
 func (t *timeline) oneWay() bool {
 	d := t.d
+	unacknowledged := d.Bytes - d.Acked
+	if d.Acknowledgements < threshold.FewSegments && unacknowledged > threshold.EarnedSegments*int64(max(d.MSS, 536)) {
+		return true // no sender goes so far without acknowledgements
+	}
 	if d.Timeouts > 0 || d.Silent > 0 {
 		return false
 	}
@@ -37,7 +41,7 @@ func (t *timeline) jumped() bool {
 	return float64(t.d.Bytes) > threshold.BytesShown*float64(t.d.Shown())
 }
 
-// gaps makes a direction of which too much is not in the capture unknown.
+// gaps makes the verdict unknown where too much of a direction is not in the capture.
 func (t *timeline) gaps(g *Diagnosis) bool {
 	d := t.d
 	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !t.jumped() {
@@ -47,9 +51,17 @@ func (t *timeline) gaps(g *Diagnosis) bool {
 	if t.jumped() {
 		missing = max(missing, d.Bytes-d.Captured)
 	}
-	g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedGaps, Values: verdict.Values{"time_ratio": 1,
-		"missing_bytes": float64(missing)}}, verdict.Sender, verdict.ReceiverWindow, verdict.Congestion)
+	v := verdict.Values{"time_ratio": 1}
+	addMissing(v, missing, d.Bytes)
+	g.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.CapturedGaps, Values: v}, verdict.Sender,
+		verdict.ReceiverWindow, verdict.Congestion)
 	return true
+}
+
+// addMissing adds how many bytes of a direction are not in the capture, and their share.
+func addMissing(v verdict.Values, missing, bytes int64) {
+	v["missing_bytes"] = float64(missing)
+	v["missing_ratio"] = min(float64(missing)/float64(max(bytes, 1)), 1)
 }
 
 // silence is for how long the other end had said nothing when its peer gave up, seconds.
@@ -57,10 +69,10 @@ func (t *timeline) silence() float64 {
 	return float64(max(t.c.Ended, t.d.Last)-t.d.Silent) / 1e9
 }
 
-// gone says that the other end was silent for most of the time: what limited before it went
-// away does not matter.
+// gone reports whether the other end was silent for most of the time. The limiter before it went away does not matter
+// then.
 func (t *timeline) gone(g *Diagnosis) bool {
-	return t.d.Silent > 0 && g.Limiter != verdict.MTUBlackHole &&
+	return t.d.Silent > 0 && !t.oneWay() && g.Limiter != verdict.MTUBlackHole &&
 		t.silence() > threshold.HeadlineShare*float64(t.c.Ended-t.d.First)/1e9
 }
 
@@ -73,8 +85,8 @@ func (t *timeline) silent() verdict.Evidence {
 func (t *timeline) figures() verdict.Figures {
 	d := t.d
 	f := verdict.Figures{LengthS: t.length, FullLinkBps: t.capacity * 8,
-		CarriedBytes: t.crowd * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
-		MinRTTS:      t.base, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
+		CarriedBytes: t.parallelFactor * (float64(d.Bytes) + float64(d.Retransmitted)*float64(d.MSS)),
+		MinRTTS:      t.baseRTT, RTTLoadedS: t.meanRTT().Seconds(), Queue: t.queueing,
 		SlowStarts: float64(1 + d.Pauses + d.Timeouts), Retransmitted: float64(d.Retransmitted - d.Spurious),
 		LossAllowsBps: t.lossAllows() * 8, GoodputBps: t.goodput * 8}
 	t.fullWindow(&f)
@@ -90,8 +102,8 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 	var window, came, took, rtt, timed float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
-		if s.WindowMax == 0 || held < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
+		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
+		if s.WindowMax == 0 || full < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
 			continue
 		}
 		window += float64(s.WindowMax) * sliceTime(s)
@@ -105,7 +117,7 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 		f.WindowRateBps = came * 8 / took
 	}
 	if timed > 0 && f.WindowBytes > 0 {
-		f.WindowTripS = max(t.base, rtt/timed)
+		f.WindowTripS = max(t.baseRTT, rtt/timed)
 	}
 }
 
@@ -124,11 +136,11 @@ func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
 // lossAllows is the rate that so few losses leave a congestion window, bytes/s: Mathis et al.
 // 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
 func (t *timeline) lossAllows() float64 {
-	rtt := max(t.meanRTT().Seconds(), t.base)
+	rtt := max(t.meanRTT().Seconds(), t.baseRTT)
 	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter*t.length {
 		return 0
 	}
-	// Every segment that was sent again counts, though some go at once: rather too many.
+	// All retransmissions count, though some come together: rather too many.
 	p := float64(max(t.d.LossEvents, t.d.Retransmitted)) / float64(t.d.Segments)
 	if p > threshold.LossTimesOut {
 		return 0

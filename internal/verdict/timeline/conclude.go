@@ -8,8 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// conclude adds to a headline its subtype, candidates, confidence, evidence and what the
-// fix would give.
+// conclude adds to a headline its subtype, candidates, confidence, evidence and prediction.
 func (t *timeline) conclude(g *Diagnosis) {
 	t.programs(g)
 	switch g.Limiter {
@@ -19,7 +18,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.ScaleMismatch
 		}
 	case verdict.Congestion:
-		if t.tellsLostSYNs() {
+		if t.lostSYNsDominate() {
 			g.Subtype = verdict.LostSYNs
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
@@ -49,10 +48,10 @@ func (t *timeline) conclude(g *Diagnosis) {
 		if g.Shares[name] < threshold.TellShare {
 			continue
 		}
-		code, values := t.tell(name, g.Shares[name])
+		code, values := t.describe(name, g.Shares[name])
 		if name == verdict.Application && g.Subtype != "" && g.Limiter == name {
 			values = verdict.Values{"time_ratio": g.Shares[name]}
-			code = t.tellPrograms(g.Subtype, values)
+			code = t.describeProgram(g.Subtype, values)
 		}
 		if code != "" {
 			g.Evidence = append(g.Evidence, verdict.Evidence{Limiter: name, Code: code, Values: values})
@@ -149,13 +148,14 @@ func (t *timeline) senderCandidates() []verdict.Name {
 		verdict.Congestion}
 }
 
-func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
+// describe returns the evidence for a limiter with its share of the time.
+func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
 	d := t.d
 	v := verdict.Values{"time_ratio": share}
 	switch name {
 	case verdict.ReceiverWindow:
 		v["window_bytes"] = float64(d.WindowMax)
-		v["rtt_s"] = t.base
+		v["rtt_s"] = t.baseRTT
 		v["window_scale"] = float64(d.Scale)
 		v["allows_bps"] = t.allows(d.WindowMax)
 		if !d.ScaleKnown {
@@ -180,7 +180,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 			v["block_bytes"] = float64(d.Bytes) / float64(max(d.Restarts, 1))
 			return verdict.CapturedAckTimer, v
 		}
-		v["held_s"] = t.clock(flow.NagleHeld)
+		v["held_s"] = t.clock(flow.NagleWait)
 		return verdict.CapturedNagle, v
 	case verdict.MTUBlackHole:
 		if t.oversized() {
@@ -198,16 +198,16 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		if t.idleRestarts() {
 			v["restarts"] = float64(d.IdleRestarts.Count)
 			v["idle_s"] = float64(d.IdleRestarts.Idle) / 1e9
-			if t.base > 0 {
-				v["rtt_s"] = t.base
+			if t.baseRTT > 0 {
+				v["rtt_s"] = t.baseRTT
 			}
 			return verdict.CapturedIdleRestart, v
 		}
-		v["round_trips"] = t.length / max(t.base, 1e-6)
-		v["rtt_s"] = t.base
+		v["round_trips"] = t.length / max(t.baseRTT, 1e-6)
+		v["rtt_s"] = t.baseRTT
 		return verdict.CapturedSlowStart, v
 	case verdict.Congestion:
-		if t.tellsLostSYNs() {
+		if t.lostSYNsDominate() {
 			return verdict.CapturedLostSYNs, t.lostSYNs(v)
 		}
 		v["time_ratio"] = max(share-t.synWait()/t.wall(), 0) // the window did not take the wait
@@ -216,12 +216,12 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		v["loss_events"] = float64(d.LossEvents)
 		v["timeouts"] = float64(d.Timeouts)
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["rtt_base_s"] = t.base
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedLoss, v
 	case verdict.Bottleneck:
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["best_bps"] = t.capacity * 8
-		v["rtt_base_s"] = t.base
+		t.pathRate(name, v)
+		v["rtt_base_s"] = t.baseRTT
 		if t.queueing {
 			v["queue"] = 1
 		}
@@ -231,7 +231,7 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 		return verdict.CapturedFullLink, v
 	case verdict.AckPath:
 		v["rtt_s"] = t.meanRTT().Seconds()
-		v["rtt_base_s"] = t.base
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedAckQueue, v
 	case verdict.Sender:
 		v["outstanding_bytes"] = float64(d.MaxOut)
@@ -247,47 +247,58 @@ func (t *timeline) tell(name verdict.Name, share float64) (verdict.Code, verdict
 // caveats are what lowers the worth of the verdict.
 func (t *timeline) caveats() (all []verdict.Evidence) {
 	d := t.d
-	tell := func(n verdict.Name, c verdict.Code, v verdict.Values) {
+	add := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
 	}
-	if t.synWait() > 0 && !t.tellsLostSYNs() {
-		tell(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
+	if t.synWait() > 0 && !t.lostSYNsDominate() {
+		add(verdict.Congestion, verdict.CapturedLostSYNs, t.lostSYNs(verdict.Values{}))
 	}
 	if d.SACKOutside >= threshold.FewSegments && 2*d.SACKOutside > d.SACKBlocks {
-		tell(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
+		add(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
 			"outside": float64(d.SACKOutside)})
 	}
 	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
-		tell(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
+		add(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
 	}
 	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {
 		m, _ := t.c.ScaleMismatch(d)
-		tell(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
+		add(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
 			"handshake_window_bytes": float64(m.Offered), "first_window_bytes": float64(m.First),
 			"window_scale": float64(d.Scale), "applied_scale": float64(m.Scale)})
 	}
 	if d.NoScale && t.c.BareSYNACK() &&
 		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledWorthTelling) {
-		tell(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
+		add(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
 	}
 	if d.Unseen > 0 && float64(d.Unseen) <= threshold.UnreliableCapture*float64(d.Bytes) {
-		tell(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})
+		add(verdict.Unknown, verdict.CapturedFewGaps, verdict.Values{"missing_bytes": float64(d.Unseen)})
 	}
 	if d.Silent > 0 {
-		tell(verdict.Unknown, verdict.CapturedSilent, verdict.Values{"from_s": float64(d.Silent) / 1e9,
+		add(verdict.Unknown, verdict.CapturedSilent, verdict.Values{"from_s": float64(d.Silent) / 1e9,
 			"silent_s": t.silence()})
 	} else if d.Stalled > 0 {
-		tell(verdict.Congestion, verdict.CapturedOutage, verdict.Values{"from_s": float64(d.StallFrom) / 1e9,
+		add(verdict.Congestion, verdict.CapturedOutage, verdict.Values{"from_s": float64(d.StallFrom) / 1e9,
 			"to_s": float64(d.StallTo) / 1e9, "stalled_s": float64(d.Stalled) / 1e9})
 	}
 	if t.coarse() {
-		tell(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
-			"rtt_s": t.base})
+		add(verdict.Unknown, verdict.CapturedCoarseClock, verdict.Values{"grain_s": float64(t.c.Grain) / 1e9,
+			"rtt_s": t.baseRTT})
 	}
 	if t.c.ClockSteps > 0 {
-		tell(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
+		add(verdict.Unknown, verdict.CapturedClockSteps, verdict.Values{"steps": float64(t.c.ClockSteps)})
 	}
 	return all
+}
+
+// pathRate adds the best rate, which lasted for the limiter's time; else the mean rate in that time. The best of a
+// connection that shares the link, or is often idle, does not last.
+func (t *timeline) pathRate(name verdict.Name, v verdict.Values) {
+	mean := t.delivered[name] / max(t.time[name], 1e-9)
+	if t.capacity > threshold.CarriedMax*mean && mean > 0 {
+		v["mean_bps"] = mean * 8
+		return
+	}
+	v["best_bps"] = t.capacity * 8
 }
 
 func (t *timeline) clock(c flow.Clock) (sum float64) {
@@ -311,8 +322,8 @@ func (t *timeline) meanRTT() time.Duration {
 
 // allows is what a window gives over the empty path, bit/s.
 func (t *timeline) allows(window int64) float64 {
-	if t.base <= 0 {
+	if t.baseRTT <= 0 {
 		return 0
 	}
-	return float64(window) * 8 / t.base
+	return float64(window) * 8 / t.baseRTT
 }

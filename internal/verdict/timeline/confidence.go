@@ -16,36 +16,34 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	level := t.evidenceLevel(g)
 	needsRate := !t.rateless(g)
 	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
-	unreliable := float64(t.d.Unseen) > threshold.UnreliableCapture*float64(t.d.Bytes) || t.c.ClockSteps > 0
-	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare || unreliable {
+	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare {
+		level = verdict.Lower(level)
+	}
+	if !t.trust.Supports(g.Limiter) {
 		level = verdict.Lower(level)
 	}
 	few := t.rounds < threshold.SureRounds || t.segments() < threshold.SureSegments
 	if needsRate && level == verdict.High && few {
 		level = verdict.Medium
 	}
-	if t.coarse() {
-		level = verdict.Lower(level)
-	}
-	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.base // what happened within them is not known
+	wholeRounds := t.coarse() && float64(t.c.Grain)/1e9 > t.baseRTT // events within them are not known
 	if t.vantage == VantageUnknown && g.Limiter != verdict.MTUBlackHole || t.leftOut() || wholeRounds {
 		level = verdict.Low
 	}
 	return level
 }
 
-// leftOut says that acknowledgements without data seem to be left out of the capture, and
-// that messages were of several segments: what let the later ones of them out, the program
-// or an acknowledgement, is then not known.
+// leftOut reports whether acknowledgements without data seem to be left out of the capture while messages had several
+// segments. Whether the program or an acknowledgement released the later ones is then not known.
 func (t *timeline) leftOut() bool {
 	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+threshold.FewSegments
 }
 
-// coarse says that the capture's clock is too coarse for the round trip.
+// coarse reports whether the capture's clock is too coarse for the round trip.
 func (t *timeline) coarse() bool {
 	return time.Duration(t.c.Grain) > threshold.CoarseGrain &&
 		(t.d.Segments > threshold.CoarseSegments || t.c.InBatches) &&
-		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.base
+		float64(t.c.Grain)/1e9 > threshold.CoarseShare*t.baseRTT
 }
 
 func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
@@ -56,7 +54,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if !d.ScaleKnown { // a window that shrank before the capture began looks full
 			return verdict.Low
 		}
-		near := t.base > 0 && float64(d.WindowMax)/t.base > threshold.WindowAbove*t.goodput
+		near := t.baseRTT > 0 && float64(d.WindowMax)/t.baseRTT > threshold.WindowAbove*t.goodput
 		level := verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High)
 		return verdict.LowerUnless(!near && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
@@ -94,14 +92,14 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	return verdict.Medium
 }
 
-// queueMissing says that a standing queue would have been seen and was not: the empty
+// queueMissing reports whether a standing queue would have been seen and was not: the empty
 // path's round trip is known, and no part of it was taken for constant.
 func (t *timeline) queueMissing() bool {
 	return !t.queueing && t.c.SYN && t.c.SYNACK && (t.vantage == AtSender || t.d.LoopFollowed)
 }
 
-// queueAhead says that a queue of acknowledgements would have been told from one of data:
-// by their timestamps, or because they had not gone far yet.
+// queueAhead reports whether a queue of acknowledgements would be distinguished from one of data: by their
+// timestamps, or because they had not gone far yet.
 func (t *timeline) queueAhead() bool {
 	return t.vantage == AtReceiver || slices.ContainsFunc(t.d.Slices, func(s flow.Slice) bool { return s.Backs > 0 })
 }
@@ -111,7 +109,7 @@ func (t *timeline) queueAhead() bool {
 var ratelessRules = []struct {
 	name    string
 	limiter verdict.Name
-	holds   func(t *timeline) bool
+	applies func(t *timeline) bool
 }{
 	// An ICMP message that the segment was too big comes with these losses.
 	{"repeated loss of one large segment", verdict.MTUBlackHole,
@@ -124,7 +122,7 @@ var ratelessRules = []struct {
 // rateless reports whether a rule that needs no rate supports the verdict.
 func (t *timeline) rateless(g *Diagnosis) bool {
 	for _, r := range ratelessRules {
-		if r.limiter == g.Limiter && r.holds(t) {
+		if r.limiter == g.Limiter && r.applies(t) {
 			return true
 		}
 	}
@@ -136,7 +134,7 @@ func (t *timeline) segments() int64 {
 	return max(t.d.Segments-t.d.Retransmitted, t.d.Bytes/int64(max(t.d.MSS, 536)))
 }
 
-// tooFew returns the verdict on a transfer of too few bytes to tell anything.
+// tooFew returns the verdict on a transfer of too few bytes for any other.
 func (t *timeline) tooFew() verdict.Verdict {
 	why := verdict.Evidence{Code: verdict.CapturedTooFewBytes, Values: verdict.Values{"bytes": float64(t.d.Bytes)}}
 	return verdict.Unobserved(why, verdict.Application, verdict.SlowStart, verdict.MTUBlackHole)

@@ -30,7 +30,7 @@ func TestJudge_RepeatedShortAnswerIsTooFew(t *testing.T) {
 	}
 }
 
-// Below ten segments or three round trips nothing that needs a rate is sure, whatever came with it.
+// Below ten segments or three round trips no verdict that needs a rate has high confidence.
 func TestJudge_FewSegmentsAreNotSure(t *testing.T) {
 	for _, segments := range []int{1, 2, 4, 9} {
 		for _, pause := range []int64{0, 1, 3, 50} { // round trips between two of them
@@ -48,7 +48,7 @@ func TestJudge_FewSegmentsAreNotSure(t *testing.T) {
 	}
 }
 
-// lostSYNs writes a transfer of so many segments after so many SYNs that got no answer.
+// lostSYNs writes a transfer of segments after a number of SYNs that got no answer.
 func lostSYNs(count int, rto int64, segments int) func(x *tape) {
 	return func(x *tape) {
 		const rtt = 20 * ms
@@ -140,8 +140,7 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 	}
 }
 
-// The time of lost SYNs comes before the transfer's own: its shares, its sentence and what it
-// lost count both.
+// The time of lost SYNs comes before the transfer: shares, sentence and lost time count both.
 func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
 	repaired := func(count int, rto, pause int64) func(x *tape) {
 		return func(x *tape) {
@@ -196,7 +195,7 @@ func TestJudge_LostSYNsAddToTheTime(t *testing.T) {
 	}
 }
 
-// A SYN is sent again after a second whatever the round trip: on a longer path none was lost.
+// A SYN is retransmitted after a second with any round trip: on a longer path none was lost.
 func TestJudge_SYNsSentAgainWithinARoundTrip(t *testing.T) {
 	tests := []struct {
 		name     string

@@ -10,11 +10,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// recoveries finds the slices in which the congestion window grew back from a loss: those
-// soon after one, and all in which what was outstanding rose until the next. A limit of
-// the sender's own does not rise; a congestion window does, in congestion avoidance by up
-// to a segment a round (RFC 5681, 3.1), and with CUBIC less around its last size
-// (RFC 9438, 4.2), so that only the whole way from loss to loss tells.
+// recoveries finds the slices in which the congestion window grew back from a loss: those soon after one, and all in
+// which the bytes outstanding rose until the next. A limit of the sender's own does not rise. A congestion window
+// does, in congestion avoidance by up to a segment a round (RFC 5681, 3.1), and with CUBIC less around its last size
+// (RFC 9438, 4.2), so that only the whole time from loss to loss shows it.
 func recoveries(outstanding []float64, lost []bool) []bool {
 	found := make([]bool, len(lost))
 	for begin := range lost {
@@ -66,7 +65,7 @@ func opening(outstanding, rates []float64) int {
 	return grown
 }
 
-// blockMeans are the means of so many slices each.
+// blockMeans returns the mean of each block of slices.
 func blockMeans(all []float64, block int) (means []float64) {
 	for part := range slices.Chunk(all[:len(all)/block*block], block) {
 		sum := 0.0
@@ -102,19 +101,19 @@ func rising(run []float64, block int) int {
 		1) * block
 }
 
-// lossOrLink says that segments were lost at a rate near what the path delivers of data that is
+// lossOrLink reports whether segments were lost at a rate near what the path delivers of data that is
 // outstanding at once, in a capture without the handshake: a link whose queue never runs empty
 // looks like that, since the empty path's round trip was not seen.
 func (t *timeline) lossOrLink() bool {
-	return t.losing && !t.filled && !(t.c.SYN && t.c.SYNACK) && t.link > 0 &&
-		t.crowd*max(t.goodput, quantileOf(t, 0.5)) >= t.link/threshold.FilledWithin
+	return t.losing && !t.linkIsFull && !(t.c.SYN && t.c.SYNACK) && t.pathPace > 0 &&
+		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) >= t.pathPace/threshold.FilledWithin
 }
 
-// synWait is the time until the SYN that was answered was sent, seconds. A SYN that was sent again
-// before an answer could come was not lost: its timer starts at 1 s (RFC 6298, 2.1), whatever the path.
+// synWait returns the time until the answered SYN was sent, seconds. A SYN that was retransmitted before an answer
+// could come was not lost: its timer starts at 1 s (RFC 6298, 2.1) on any path.
 func (t *timeline) synWait() float64 {
 	wait := float64(t.c.SYNWait) / 1e9
-	if wait < t.base {
+	if wait < t.baseRTT {
 		return 0
 	}
 	return wait
@@ -136,14 +135,14 @@ func (t *timeline) synsLost() bool {
 	return t.synWait() > threshold.HeadlineShare*t.wall()
 }
 
-// tellsLostSYNs reports whether lost SYNs took most of congestion's time, and not a congestion window.
-func (t *timeline) tellsLostSYNs() bool {
+// lostSYNsDominate reports whether lost SYNs, and not a congestion window, took most of congestion's time.
+func (t *timeline) lostSYNsDominate() bool {
 	return t.synWait() > threshold.HeadlineShare*t.time[verdict.Congestion]
 }
 
-// lossOf is what limited while a congestion window grew back, or a segment was sent again.
+// lossOf returns the limiter while a congestion window grew back, or a segment was retransmitted.
 func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
-	if t.evenLoss && !stood(s) {
+	if t.evenLoss && !stalled(s) {
 		return verdict.Unknown
 	}
 	return verdict.Congestion
@@ -151,14 +150,14 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.
 func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
-	if !stood(s) && (t.filled || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
+	if !stalled(s) && (t.linkIsFull || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
 		return verdict.Bottleneck
 	}
 	return t.lossOf(s)
 }
 
-// stood says that nothing got through in a slice for a second and more.
-func stood(s *flow.Slice) bool {
+// stalled reports whether nothing got through in a slice for a second and more.
+func stalled(s *flow.Slice) bool {
 	return s.Acked == 0 && s.End-s.Start >= int64(time.Second)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// sawtooth is a congestion window that goes from a to b in so many slices.
+// sawtooth returns a congestion window that goes from a to b in n slices.
 func sawtooth(a, b float64, steps int, scatter float64) (all []float64) {
 	for i := range steps {
 		all = append(all, a+(b-a)*float64(i)/float64(steps)+scatter*float64(i*7%5-2))
@@ -40,10 +40,10 @@ func TestRecoveries(t *testing.T) {
 			}
 			found := recoveries(test.window, lost)
 			if test.quiet >= 0 && found[test.quiet] {
-				t.Errorf("slice %d is held to grow back", test.quiet)
+				t.Errorf("slice %d seems to grow back", test.quiet)
 			}
 			if test.growing >= 0 && !found[test.growing] {
-				t.Errorf("slice %d is not held to grow back", test.growing)
+				t.Errorf("slice %d does not seem to grow back", test.growing)
 			}
 		})
 	}

@@ -155,7 +155,7 @@ func TestJudge_OnlyAcknowledgements(t *testing.T) {
 
 // Most of the data is missing, and acknowledgements speak of it: that is no capture of one direction.
 func TestJudge_MostBytesMissing(t *testing.T) {
-	for _, every := range []int{40, 50, 200} { // of so many segments one was captured
+	for _, every := range []int{40, 50, 200} { // one segment in this many was captured
 		x := newTape(30*ms, 0)
 		for i := range 40 * every {
 			at := 50*ms + int64(i)*ms
@@ -246,7 +246,7 @@ func TestJudge_SACKOutsideTheWindow(t *testing.T) {
 	}
 }
 
-// A few losses do not explain a transfer that a small window holds.
+// A few losses do not explain a transfer that a small window limits.
 func TestFewLossesDoNotExplainMuch(t *testing.T) {
 	x := newTape(20*ms, 10*ms)
 	pos, at := 0, 30*ms
@@ -266,8 +266,8 @@ func TestFewLossesDoNotExplainMuch(t *testing.T) {
 	}
 }
 
-// An outage of 60 s, in which one segment is sent again at doubling distances, in 10 s of
-// transfer; and the same without an end.
+// An outage of 60 s, in which one segment is retransmitted at doubling distances, in 10 s of transfer; and the same
+// without an end.
 func TestOutages(t *testing.T) {
 	for _, returns := range []bool{true, false} {
 		x := newTape(40*ms, 0)
@@ -319,7 +319,7 @@ func TestFullWindowOverALongQueue(t *testing.T) {
 		for acked := 1; acked < 1500; acked++ {
 			at = max(at, 50*ms) + spacing
 			if lost := every > 0 && acked%every == 0; lost {
-				for range 40 { // what was behind it comes, and the hole stays
+				for range 40 { // later segments come, and the hole stays
 					at += spacing
 					x.ack(at, (acked-1)*1460, 64<<10)
 				}
@@ -367,8 +367,7 @@ func TestSlowReaderOfLargePieces(t *testing.T) {
 	}
 }
 
-// Whatever a verdict says, it agrees with its own figures: transfers through windows of
-// all sizes over clocks that jump.
+// Every verdict agrees with its own figures: transfers through windows of all sizes over clocks that jump.
 func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
 	for _, raw := range []uint16{46, 64, 500, 1024} {
 		for _, jump := range []int64{0, -15 * ms, -30 * ms, 40 * ms} {

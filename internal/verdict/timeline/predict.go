@@ -8,7 +8,7 @@ import (
 
 // Prediction is what a transfer would give once its limiter is gone.
 type Prediction struct {
-	Limiter verdict.Name // whose removal this is; one of the candidates where the verdict is Sender
+	Limiter verdict.Name // the limiter to remove; one of the candidates where the verdict is Sender
 	LowBps  float64
 	HighBps float64 // 0 when AtLeast: nothing in the capture shows a higher bound
 	AtLeast bool
@@ -29,11 +29,11 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	ceiling := 0.0
 	ceiling = t.overloaded()
 	if v.Limiter != verdict.Congestion {
-		low = max(low, threshold.PaceReached*t.link)
+		low = max(low, threshold.PaceReached*t.pathPace)
 	}
-	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.base > 0 {
+	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.baseRTT > 0 {
 		// A window far above what was used says nothing: it would have grown.
-		if most := float64(t.d.WindowMax) / t.base; most < threshold.WindowSaysNothing*t.goodput &&
+		if most := float64(t.d.WindowMax) / t.baseRTT; most < threshold.WindowSaysNothing*t.goodput &&
 			(ceiling == 0 || most < ceiling) {
 			ceiling = most
 		}
@@ -49,17 +49,16 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 		HighBps: ceiling * threshold.CeilingAbove * 8}
 }
 
-// overloaded is the fastest round in which the path visibly gave all it had, bytes/s; 0
-// when there were too few. While the window was full, what came out says how fast the
-// receiver made room, and where segments were lost, it is less for that. What was
-// outstanding at once may have come faster than any whole round.
+// overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there
+// were too few. While the window was full, the rate shows how fast the receiver made room, and losses make it less.
+// Data outstanding at once may have come faster than any whole round.
 func (t *timeline) overloaded() (most float64) {
 	seen := 0
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		held := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowHeld*float64(s.End-s.Start)
+		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowHeld*float64(s.End-s.Start)
 		lost := s.Losses > 0 || s.Retransmitted > 0
-		if !held && !lost && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
+		if !full && !lost && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
 			most = max(most, s.PeakAcked)
 			seen++
 		}
@@ -67,5 +66,5 @@ func (t *timeline) overloaded() (most float64) {
 	if seen < threshold.FewSegments {
 		return 0
 	}
-	return max(most, t.link)
+	return max(most, t.pathPace)
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// programs finds, where the sending host holds itself back, the two ways in which its
-// program waits for the other end's: block by block, and by a window of its own.
+// programs finds, where the sending host limits itself, the two ways in which its program waits for the other end:
+// block by block, and by a window of its own.
 func (t *timeline) programs(g *Diagnosis) {
 	if g.Limiter != verdict.Application && g.Limiter != verdict.Sender {
 		return
@@ -25,23 +25,23 @@ func (t *timeline) programs(g *Diagnosis) {
 	delete(g.Shares, verdict.Sender)
 }
 
-// exchanging says that blocks of data each waited for a message of the other end, and that
+// exchanging reports whether blocks of data each waited for a message of the other end, and that
 // the round trips which that takes are most of the time.
 func (t *timeline) exchanging() bool {
 	d := t.d
-	if d.Exchanges < threshold.FewRounds || t.base <= 0 ||
-		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) {
+	if d.Exchanges < threshold.FewRounds || t.baseRTT <= 0 ||
+		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) || t.clocked() {
 		return false
 	}
-	return t.base*float64(d.Exchanges) > threshold.ExchangesWait*t.length
+	return t.baseRTT*float64(d.Exchanges) > threshold.ExchangesWait*t.length
 }
 
-// programWindow says that what is outstanding stays at one level below the receive window
+// programWindow reports whether what is outstanding stays at one level below the receive window
 // while the other end keeps sending messages: they, and not acknowledgements, let data out.
 func (t *timeline) programWindow() bool {
 	d := t.d
 	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
-		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() {
+		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() || !t.gives(t.level()) || t.unprompted() {
 		return false
 	}
 	if t.inTurn() {
@@ -55,16 +55,36 @@ func (t *timeline) programWindow() bool {
 	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
 }
 
-// inTurn says that several blocks are under way at a time, each of which waits for the answer to an earlier
-// one, as requests to a file server: the sender falls silent within most round trips, each time at the end
-// of all that it had, and goes on after a message.
+// clocked reports whether a clock of the sender's own starts its blocks: they come at equal intervals, and the wait
+// for the other end is only a part of each.
+func (t *timeline) clocked() bool {
+	s := t.d.Starts
+	return s.Variation() < threshold.ClockedVariation && float64(s.Own)/1e9 > threshold.OwnTime*t.length
+}
+
+// unprompted reports whether the sender went on after silences without a message of the other end.
+func (t *timeline) unprompted() bool {
+	s := t.d.Starts
+	return s != nil && s.Count >= threshold.FewRounds && float64(s.Prompted) < threshold.Prompted*float64(s.Count)
+}
+
+// gives reports whether a window of these bytes limits: each round trip it allows no more than the path delivers, and
+// less than twice the goodput.
+func (t *timeline) gives(window float64) bool {
+	allows := window / t.baseRTT
+	return t.baseRTT > 0 && allows < 2*t.goodput && (t.pathPace == 0 || allows <= t.pathPace)
+}
+
+// inTurn reports whether several blocks are in flight at a time and each waits for the answer to an earlier one, as
+// requests to a file server. The sender falls silent within most round trips, each time at the end of its data, and
+// goes on after a message.
 func (t *timeline) inTurn() bool {
 	silences := float64(t.d.Silences) / 1e9
 	drained := float64(t.d.Drained) / 1e9
 	return silences > threshold.PausingShare*t.length && drained > threshold.ExchangesRestart*silences
 }
 
-// conversing says that the other end sends more than messages.
+// conversing reports whether the other end sends more than messages.
 func (t *timeline) conversing() bool {
 	d := t.d
 	for _, other := range t.c.Directions() {
@@ -86,8 +106,8 @@ func (t *timeline) level() float64 {
 	return quantile(levels, 0.5)
 }
 
-// flat is for how long what was outstanding was near a level, between the first such moment
-// and the last, and the time between these, seconds; and what was delivered meanwhile.
+// flat returns for how long the bytes outstanding were near a level, the time between the first such moment and the
+// last, seconds, and the bytes delivered in it.
 func (t *timeline) flat(level float64) (took, span, carried float64) {
 	var since, gap float64
 	for i := range t.d.Slices {
@@ -106,10 +126,10 @@ func (t *timeline) flat(level float64) (took, span, carried float64) {
 	return took, span, carried
 }
 
-// tellPrograms is the evidence of a subtype that programs found; v holds time_ratio.
-func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
+// describeProgram returns the evidence of a subtype that programs found, and adds its values to v.
+func (t *timeline) describeProgram(subtype string, v verdict.Values) verdict.Code {
 	d := t.d
-	v["rtt_s"] = t.base
+	v["rtt_s"] = t.baseRTT
 	if subtype == verdict.RequestResponse {
 		block := float64(d.Bytes) / float64(d.Exchanges)
 		each := t.length / float64(d.Exchanges)
@@ -122,7 +142,7 @@ func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
 	v["program_window_bytes"] = t.level()
 	v["window_bytes"] = float64(d.WindowMax)
 	v["allows_bps"] = t.allows(int64(t.level()))
-	t.multiples(v, t.goodput*t.base, t.base, false)
+	t.multiples(v, t.goodput*t.baseRTT, t.baseRTT, false)
 	return verdict.CapturedProgramWindow
 }
 
@@ -130,15 +150,15 @@ func (t *timeline) tellPrograms(subtype string, v verdict.Values) verdict.Code {
 // takes as long as the path needs to deliver it, and no wait of its own, and windows go side
 // by side. Where the path's pace was not seen, twice of what is small is all that can be said.
 func (t *timeline) multiples(v verdict.Values, block, each float64, serial bool) {
-	if t.link <= 0 {
+	if t.pathPace <= 0 {
 		v["twice_bps"] = 8 * 2 * block / each
 		return
 	}
-	most := min(t.link, float64(t.d.WindowMax)/t.base)
+	most := min(t.pathPace, float64(t.d.WindowMax)/t.baseRTT)
 	for name, k := range map[string]float64{"twice_bps": 2, "eightfold_bps": 8} {
 		took := each
 		if serial {
-			took += (k - 1) * block / t.link
+			took += (k - 1) * block / t.pathPace
 		}
 		v[name] = 8 * min(k*block/took, most)
 	}

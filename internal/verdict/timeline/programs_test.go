@@ -13,8 +13,8 @@ func (x *tape) says(at int64, message, pos, window int) {
 		Ack: 1000 + uint32(pos), Flags: flow.ACK | flow.PSH, Window: uint16(window >> 7), Payload: 40})
 }
 
-// blocks plays a program that sends so many segments for each request, over a path that
-// takes 100 µs for each, and thinks before it answers; the tap is loop from the sender.
+// blocks plays a program that sends a number of segments for each request, over a path that takes 100 µs for each,
+// and thinks before it responds. The tap is loop from the sender.
 func blocks(t *testing.T, segments int, rtt, loop, think int64) Diagnosis {
 	x := newTape(rtt, loop)
 	pos, at := 0, rtt+10*ms
@@ -33,8 +33,8 @@ func blocks(t *testing.T, segments int, rtt, loop, think int64) Diagnosis {
 	return g
 }
 
-// Blocks that wait for requests are told with their size and number, and what twice as
-// much at a time gives is what then comes.
+// Evidence for blocks that wait for requests has their size and number, and predicts the rate of twice as much at a
+// time.
 func TestRequestResponse(t *testing.T) {
 	for _, loop := range []int64{0, 20 * ms, 40 * ms} {
 		g := blocks(t, 40, 40*ms, loop, 0)
@@ -64,9 +64,8 @@ func evidenceOf(g *Diagnosis, code verdict.Code) verdict.Values {
 	return nil
 }
 
-// windowOfProgram plays a sender with so many segments of 1460 bytes under way at most
-// over 24 ms, of which a message lets out each batch; messages says whether they are
-// messages, or acknowledgements alone.
+// windowOfProgram plays a sender with at most window segments of 1460 bytes in flight over 24 ms. A message releases
+// each batch, or an acknowledgement alone.
 func windowOfProgram(t *testing.T, window int, loop int64, messages bool) Diagnosis {
 	const rtt, batch = 24 * ms, 20
 	x := newTape(rtt, loop)
@@ -111,10 +110,10 @@ func TestProgramWindow(t *testing.T) {
 	}
 }
 
-// inTurn plays a program that, after a dozen small requests one by one, has two blocks of 200
-// segments under way, of which the last is a part segment, and sends another after the answer to
-// one, or, without answers, after its acknowledgement.
-func inTurn(t *testing.T, loop int64, answers bool) Diagnosis {
+// inTurn plays a program that, after a dozen small requests one by one, has two blocks of 200 segments in flight. The
+// last segment of each is a part segment. It sends another block after the response to one, or, without responses,
+// after its acknowledgement.
+func inTurn(t *testing.T, loop int64, responses bool) Diagnosis {
 	const rtt, each, segments, blocks, small = 100 * ms, 20_000, 200, 60, 12
 	x := newTape(rtt, loop)
 	var answered []int64
@@ -136,12 +135,12 @@ func inTurn(t *testing.T, loop int64, answers bool) Diagnosis {
 			}
 			x.data(at, pos, length, 0)
 			pos += length
-			if k%2 == 1 && (k < segments-1 || !answers) {
+			if k%2 == 1 && (k < segments-1 || !responses) {
 				x.ack(at+rtt-loop, pos, 4<<20)
 			}
 			at += each
 		}
-		if answers {
+		if responses {
 			x.says(at-each+rtt-loop, small+i, pos, 4<<20)
 		}
 		answered = append(answered, at+rtt)
@@ -150,8 +149,8 @@ func inTurn(t *testing.T, loop int64, answers bool) Diagnosis {
 	return g
 }
 
-// Several requests under way, as a file server's client has them, are a window of the program's. Where
-// nobody answers it is the sender's, and not paced.
+// Several requests in flight, as a file server's client has them, are a window of the program's. Without responses it
+// is the sender's, and not paced.
 func TestRequestsInTurn(t *testing.T) {
 	for _, loop := range []int64{0, 50 * ms, 80 * ms} {
 		g := inTurn(t, loop, true)
@@ -163,6 +162,79 @@ func TestRequestsInTurn(t *testing.T) {
 		}
 	}
 	if g := inTurn(t, 0, false); g.Limiter != verdict.Sender || g.Candidates[0] == verdict.Pacing {
-		t.Errorf("without answers: %s %s/%s %v", g.Confidence, g.Limiter, g.Subtype, g.Candidates)
+		t.Errorf("without responses: %s %s/%s %v", g.Confidence, g.Limiter, g.Subtype, g.Candidates)
+	}
+}
+
+// periodicSpacing is the time that the path takes for a segment.
+const periodicSpacing = 50_000
+
+// periodicWrites plays a program that writes a block of segments each period, 60 times, by its own clock. The other
+// end responses one block in every few with a message, or none if 0. The tap is loop from the sender.
+func periodicWrites(t *testing.T, period, rtt, loop int64, segments, responses int, timestamps bool) Diagnosis {
+	x := newTape(rtt, loop)
+	at := rtt + 10*ms
+	pos := 0
+	said := 0
+	for i := range 60 {
+		begin := at
+		for k := range segments {
+			length := 1460
+			if k == segments-1 {
+				length = 700
+			}
+			x.data(at, pos, length, 0)
+			pos += length
+			if k%2 == 1 && k < segments-1 {
+				x.ack(at+rtt-loop, pos, 4<<20)
+			}
+			at += periodicSpacing
+		}
+		x.ack(at-periodicSpacing+rtt-loop, pos, 4<<20)
+		if responses > 0 && i%responses == 0 {
+			x.says(at+rtt-loop, said, pos, 4<<20)
+			said++
+		}
+		at = max(at, begin+period)
+	}
+	if timestamps {
+		x.addTimestamps(rtt)
+	}
+	g, _ := x.judge(t)
+	return g
+}
+
+// A program that writes by a clock of its own waits for no message, though each of its blocks is answered.
+func TestPrograms_PeriodicWrites(t *testing.T) {
+	for _, period := range []int64{20, 40, 100, 200, 500, 1000} {
+		for _, rtt := range []int64{1, 10, 30, 90} {
+			for _, segments := range []int{2, 8, 44, 150} {
+				for _, loop := range []int64{0, rtt} {
+					// An answer that comes just before the next block looks like its reason.
+					phase := (rtt*ms + int64(segments)*periodicSpacing) % (period * ms)
+					if 20*(period*ms-phase) <= 3*period*ms || loop > period {
+						continue
+					}
+					for _, responses := range []int{0, 1, 3} {
+						g := periodicWrites(t, period*ms, rtt*ms, loop*ms, segments, responses, period%200 == 0)
+						if g.Subtype != "" || g.Limiter == verdict.Bottleneck {
+							t.Errorf("%d segments each %d ms, round trip %d ms, tap %d ms from the sender, 1 of %d answered: %s (%s), %s",
+								segments, period, rtt, loop, responses, g.Limiter, g.Subtype, g.Confidence)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Programs that wait for an answer before each block, and think for less than the round trip.
+func TestPrograms_ShortThinking(t *testing.T) {
+	for _, rtt := range []int64{10, 40, 100} {
+		for _, think := range []int64{0, rtt / 20} {
+			if g := blocks(t, 20, rtt*ms, 0, think*ms); g.Subtype != verdict.RequestResponse {
+				t.Errorf("round trip %d ms, thinks %d ms: %s (%s) %v", rtt, think, g.Limiter, g.Subtype, g.Shares)
+			}
+		}
 	}
 }

@@ -34,8 +34,8 @@ func TestMiddleboxAcknowledges(t *testing.T) {
 	}
 }
 
-// Losses before a tap at the receiver: each is repaired after a timeout, and what had arrived is
-// sent once more, which the tap sees and the receiver says as well.
+// Losses before a tap at the receiver: each is repaired after a timeout, and data that had arrived is retransmitted,
+// which the tap sees and the receiver reports as well.
 func TestNeedlessAndNeeded(t *testing.T) {
 	const rtt = 3 * ms
 	x := newTape(rtt, rtt)
@@ -67,8 +67,8 @@ func TestNeedlessAndNeeded(t *testing.T) {
 	}
 }
 
-// Acknowledgements are lost beyond a tap at the receiver: what had arrived is sent again after a
-// timeout, and until then nothing seems to be outstanding.
+// Acknowledgements are lost beyond a tap at the receiver: data that had arrived is retransmitted after a timeout, and
+// until then nothing seems to be outstanding.
 func TestAcknowledgementsLostBeyondTheTap(t *testing.T) {
 	const rtt = 3 * ms
 	x := newTape(rtt, rtt)

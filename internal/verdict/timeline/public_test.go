@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What public captures taught; each tape stands for the mechanism, not for the capture.
+// Public captures taught these; each tape has the mechanism, not the capture.
 
-// A slow start that goes on for long after the link is full: what grows is its queue.
+// A slow start that goes on for long after the link is full: only its queue grows.
 func TestSlowStartIntoAQueue(t *testing.T) {
 	const rtt, spacing = 5 * ms, 100_000 // 120 Mbit/s, and 50 segments fill the path
 	x := newTape(rtt, 0)
@@ -35,7 +35,7 @@ func TestSlowStartIntoAQueue(t *testing.T) {
 	}
 }
 
-// The receiver answers what it cannot use, and then no more: it went away after that.
+// The receiver acknowledges data that it cannot use, and then no more: it went away after that.
 func TestSilentAfterDuplicates(t *testing.T) {
 	x := newTape(70*ms, 70*ms)
 	pos, at := 0, 100*ms
@@ -95,8 +95,8 @@ func TestMostIsNotCaptured(t *testing.T) {
 	}
 }
 
-// A short transfer whose window opens by a segment a round trip, and whose end is less than
-// the window: nothing but the window limits.
+// A short transfer whose window opens by a segment a round trip, and ends below the receive window: only the
+// congestion window limits.
 func TestShortTransferOpening(t *testing.T) {
 	for _, loop := range []int64{0, 7 * ms} {
 		x := newTape(8*ms, loop)
@@ -147,8 +147,8 @@ func TestJudgedAgain(t *testing.T) {
 	}
 }
 
-// Requests and answers that grow, as when a program greets: each is all that there was, and no
-// congestion window waits for acknowledgements.
+// Requests and responses that grow, as when a program greets: each is all that there was, and no congestion window
+// waits for acknowledgements.
 func TestGrowingExchangesAreNoSlowStart(t *testing.T) {
 	for _, loop := range []int64{0, 26 * ms} {
 		x := newTape(26*ms, loop)
@@ -202,7 +202,7 @@ func TestAcknowledgementsOfManySegments(t *testing.T) {
 	}
 }
 
-// The receiver's timer holds the last acknowledgement back, and nothing waits for it.
+// The delayed-ACK timer delays the last acknowledgement, and nothing waits for it.
 func TestLastAcknowledgementLate(t *testing.T) {
 	x := newTape(ms, 0)
 	for k := range 81 {
@@ -218,8 +218,8 @@ func TestLastAcknowledgementLate(t *testing.T) {
 	}
 }
 
-// Data come as fast as a queue of acknowledgements lets them out, and that grows all the time:
-// what is outstanding grows, but a window that opens is not what limits.
+// Data come as fast as a queue of acknowledgements releases them, and that grows all the time: the bytes outstanding
+// grow, but a window that opens is not the limiter.
 func TestAQueueOfAcknowledgementsSeenFromTheReceiver(t *testing.T) {
 	const rtt, apart = 300 * ms, 8 * ms
 	x := newTape(rtt, rtt)
@@ -249,8 +249,8 @@ func TestAQueueOfAcknowledgementsSeenFromTheReceiver(t *testing.T) {
 	}
 }
 
-// Two small segments a message, the second held until the first was acknowledged: with the
-// acknowledgements that is Nagle's rule, and without them in the capture nobody knows.
+// Two small segments a message, where the second waits until the first is acknowledged: with the acknowledgements
+// that is Nagle's rule, without them in the capture the cause is unknown.
 func TestNagleWithoutTheAcknowledgements(t *testing.T) {
 	for _, captured := range []bool{true, false} {
 		x := newTape(30*ms, 0)

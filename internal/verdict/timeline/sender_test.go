@@ -34,9 +34,9 @@ type simulated struct {
 	tape      []flow.Segment
 	next      int          // segments sent so far
 	flight    []sentOne    // in the order of sending
-	arriving  []sentOne    // what of these arrives
-	again     []int        // lost segments to be sent again
-	got       map[int]bool // what the receiver has above expected
+	arriving  []sentOne    // the part of these that arrives
+	again     []int        // lost segments to be retransmitted
+	got       map[int]bool // received above expected
 	expected  int          // by the receiver
 	window    float64      // congestion window, segments
 	threshold float64      // slow start's
@@ -149,7 +149,7 @@ func (s *simulated) acknowledge() {
 	s.window = max(s.window, min(cubic, 1.5*s.window), reno)
 }
 
-// receive answers a segment.
+// receive acknowledges a segment.
 func (s *simulated) receive(one sentOne) flow.Segment {
 	if one.segment >= s.expected {
 		s.got[one.segment] = true
@@ -173,9 +173,8 @@ func (s *simulated) receive(one sentOne) flow.Segment {
 	return ack
 }
 
-// Captures that begin after the handshake of links that are kept full, over shallow queues: that
-// loss holds the sender back, or that it holds itself back, is not said as more than a guess. Where
-// a hundredth is lost at random it is said.
+// Captures without handshake, of full links over shallow queues: congestion and sender have low confidence. A
+// hundredth lost at random is congestion.
 func TestWithoutHandshake(t *testing.T) {
 	for _, l := range []line{
 		{bps: 5e6, rtt: 10 * ms, queue: 10 * simPacket},
@@ -190,8 +189,8 @@ func TestWithoutHandshake(t *testing.T) {
 				x := tape{all: slices.Clone(all[cut:])}
 				g, _ := x.judge(t)
 				used := g.GoodputBps * simPacket / simMSS / l.bps
-				held := g.Limiter == verdict.Congestion || g.Limiter == verdict.Sender
-				if used > 1/1.1 && held && g.Confidence != verdict.Low || l.loss > 0 && g.Limiter != verdict.Congestion {
+				limits := g.Limiter == verdict.Congestion || g.Limiter == verdict.Sender
+				if used > 1/1.1 && limits && g.Confidence != verdict.Low || l.loss > 0 && g.Limiter != verdict.Congestion {
 					t.Errorf("%+v from segment %d: %.2f of the link, %s %s %v", l, cut, used, g.Confidence, g.Limiter, g.Shares)
 				}
 			}
@@ -199,8 +198,8 @@ func TestWithoutHandshake(t *testing.T) {
 	}
 }
 
-// A sender that holds itself back is no sure verdict on fewer segments than two initial windows.
-func TestFewSegmentsTellNoSender(t *testing.T) {
+// A sender that limits itself is no sure verdict on fewer segments than two initial windows.
+func TestJudge_FewSegmentsAreNoSender(t *testing.T) {
 	steady := func(segments int) Diagnosis {
 		const rtt = 40 * ms
 		x := newTape(rtt, 0)

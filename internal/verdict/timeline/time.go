@@ -8,27 +8,27 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// queued says that a queue stood in the path: round trips above the empty path's by more
-// than they scatter within a round.
+// queued reports whether a queue was in the path: round trips above that of the empty path by more than they scatter
+// within a round.
 func (t *timeline) queued(s *flow.Slice) bool {
-	if t.base == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
+	if t.baseRTT == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
 		return false
 	}
 	if s.RTTs == 0 { // repetitions time nothing
 		return t.byLittle(s)
 	}
-	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.base
-	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.link, t.capacity, 1)
-	return excess > max(threshold.StandingQueue*t.base, threshold.QueueLeast.Seconds(), serialised) &&
+	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.baseRTT
+	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	return excess > max(threshold.StandingQueue*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
 
-// byLittle says that so much was outstanding at such a rate that each byte was on its way for
+// byLittle reports whether so much was outstanding at such a rate that each byte was on its way for
 // several times the empty path's round trip (Little's law), while the path gave its best:
 // the rest it waited in a queue.
 func (t *timeline) byLittle(s *flow.Slice) bool {
 	rate := t.rate(s)
-	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.base
+	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.baseRTT
 }
 
 // standing says by Little's law that what was outstanding waited for several of the empty
@@ -37,44 +37,42 @@ func (t *timeline) byLittle(s *flow.Slice) bool {
 func (t *timeline) standing(s *flow.Slice) bool {
 	rate := t.rate(s)
 	begun := float64(s.Start-t.d.First) / 1e9
-	return !t.losing && t.base > 0 && begun > threshold.OpenTrips*t.base && rate > 0 &&
-		s.OutMean() > threshold.LittleQueue*(t.base*rate+float64(t.d.MaxSegment)) &&
+	return !t.losing && t.baseRTT > 0 && begun > threshold.OpenTrips*t.baseRTT && rate > 0 &&
+		s.OutMean() > threshold.LittleQueue*(t.baseRTT*rate+float64(t.d.MaxSegment)) &&
 		s.OutMax >= threshold.ProbeSegments*int64(max(t.d.MSS, 536))
 }
 
-// ackQueued says that what stood in the path were acknowledgements on their way back: by
-// their timestamps most of what the round trips had waited.
+// ackQueued reports whether acknowledgements on their way back made the queue: by their timestamps they waited for
+// most of the excess of the round trips.
 //
-// At the receiver they had not gone far, and what their timestamps show is no queue.
+// At the receiver they had not gone far, and their timestamps show no queue.
 func (t *timeline) ackQueued(s *flow.Slice) bool {
 	if t.vantage == AtReceiver || s.Backs == 0 || !t.queued(s) {
 		return false
 	}
 	back := float64(s.BackSum) / float64(s.Backs) / 1e9
 	return back > threshold.AckQueueTick.Seconds() &&
-		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.base)
+		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.baseRTT)
 }
 
-// neverEmpty says that even the least round trip of the slice had waited for as long as the
-// empty path takes, and for more than a few packets of its own: the link in front of that
-// queue stood still for no moment, whoever filled it.
+// neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
+// and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection.
 func (t *timeline) neverEmpty(s *flow.Slice) bool {
-	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.link, t.capacity, 1)
-	return s.RTTs > 0 && t.base > 0 && float64(s.RTTMin)/1e9-t.base > max(t.base, own)
+	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	return s.RTTs > 0 && t.baseRTT > 0 && float64(s.RTTMin)/1e9-t.baseRTT > max(t.baseRTT, own)
 }
 
-// full says that the slice's rate is the best there is: as fast as the path delivers what
+// full reports whether the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
-	return t.crowd*t.rate(s) >= threshold.FullSlice*max(t.link, t.capacity)
+	return t.parallelFactor*t.rate(s) >= threshold.FullSlice*max(t.pathPace, t.capacity)
 }
 
-// judgeNetwork names, for each slice, what limited while the sender had data out and no
-// window was full.
+// judgeNetwork finds the limiter of each slice while the sender had data in flight and no window was full.
 func (t *timeline) judgeNetwork() {
-	t.network = make([]verdict.Name, len(t.d.Slices))
+	t.networkLimiter = make([]verdict.Name, len(t.d.Slices))
 	for i := range t.d.Slices {
-		t.network[i] = t.networkOf(i)
+		t.networkLimiter[i] = t.networkOf(i)
 	}
 }
 
@@ -89,15 +87,15 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case t.stopAndWait(s):
 		return verdict.Application
-	case t.filled && t.crowd*t.rate(s) > threshold.FullSliceFilled*t.link:
+	case t.linkIsFull && t.parallelFactor*t.rate(s) > threshold.FullSliceFilled*t.pathPace:
 		return verdict.Bottleneck
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
 	case t.losing && t.recovering[i]:
 		return t.lossOf(s)
-	case t.full(s) && t.probed:
+	case t.full(s) && t.sentFaster:
 		return verdict.Bottleneck
-	case t.brief && !t.losing:
+	case t.isShort && !t.losing:
 		return t.openingOf(i)
 	case s.RTTs == 0 && s.Sent == 0:
 		return verdict.Unknown
@@ -107,30 +105,30 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	if t.pauses(i) {
 		return t.idleOf(i)
 	}
-	if i < t.opening {
+	if i < t.openingSlices {
 		return t.openingOf(i)
 	}
 	if t.vantage != AtSender && t.full(s) && t.standing(s) {
-		t.waited += sliceTime(s)
+		t.waitedTime += sliceTime(s)
 		return verdict.Unknown
 	}
 	if t.blind() && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
-		t.unseen += sliceTime(s)
+		t.unseenQueueTime += sliceTime(s)
 		return verdict.Unknown
 	}
 	return verdict.Sender
 }
 
-// blind says that a queue in front of the link would not be seen: it stands between the tap
-// and the sender, and no timestamps follow that part. Data that come evenly are then a full
-// link's, or a sender's that holds itself back.
+// blind reports whether a queue in front of the link would not be seen: it is between the tap and the sender, and no
+// timestamps follow that part. Data that come evenly are then those of a full link, or of a sender that limits
+// itself.
 func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollowed }
 
-// growing says that what was outstanding had no level yet: a limit of the sender's own does
+// growing reports whether what was outstanding had no level yet: a limit of the sender's own does
 // not rise.
 func (t *timeline) growing() bool {
 	part := len(t.d.Slices) / 3
-	if part == 0 || t.length > threshold.SlowStartTrips*t.base {
+	if part == 0 || t.length > threshold.SlowStartTrips*t.baseRTT {
 		return false
 	}
 	var middle, last float64
@@ -141,9 +139,8 @@ func (t *timeline) growing() bool {
 	return last > threshold.StillOpening*middle
 }
 
-// spaced says that a sender lets data out in pieces and has nothing outstanding between
-// them for a tenth of the time and more, of its own accord: what a piece waits for in the
-// path is only itself.
+// spaced reports whether a sender sends data in pieces, of its own accord, and has nothing outstanding between them
+// for a tenth of the time and more. A piece then waits in the path only for itself.
 func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == verdict.Sender }
 
 // waitsForTimer reports whether the sender waited for delayed acknowledgements, block by block: the path is
@@ -152,50 +149,50 @@ func (t *timeline) waitsForTimer(s *flow.Slice) bool {
 	return t.blockwise && float64(s.Clock[flow.AckTimer]) > threshold.PausingShare*float64(s.End-s.Start)
 }
 
-// pauses says that nothing was outstanding for a tenth of this slice and more, and of the
+// pauses reports whether nothing was outstanding for a tenth of this slice and more, and of the
 // whole transfer.
 func (t *timeline) pauses(i int) bool {
 	s := &t.d.Slices[i]
 	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > threshold.PausingShare*float64(s.End-s.Start)
 }
 
-// stopAndWait says that the sender waited for an answer before it sent more: a little
+// stopAndWait reports whether the sender waited for an answer before it sent more: a little
 // data a round, and data coming back.
 func (t *timeline) stopAndWait(s *flow.Slice) bool {
 	return int(t.d.Answered)*2 >= t.rounds && t.rounds > 2 && s.OutMax*4 <= s.WindowMax && !t.losing
 }
 
-// linkFull says that the whole transfer ran within a tenth of what the path delivers, with
+// linkFull reports whether the whole transfer ran within a tenth of what the path delivers, with
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
-	if t.link == 0 || t.crowd*max(t.goodput, quantileOf(t, 0.5)) < t.link/threshold.FilledWithin {
+	if t.pathPace == 0 || t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin {
 		return false
 	}
 	if t.losing { // faster sending comes out no faster of a policer either
 		return t.queueing || t.queueSeen()
 	}
-	return t.queueing || t.probed
+	return t.queueing || t.sentFaster
 }
 
-// queueSeen says that round trips rose by a few packets' worth now and then, as they do
+// queueSeen reports whether round trips rose by a few packets' worth now and then, as they do
 // before a shallow queue overflows, but not before a policer drops.
 func (t *timeline) queueSeen() bool {
 	rises := make([]weighted, 0, len(t.d.Slices))
 	for i := range t.d.Slices {
 		if s := &t.d.Slices[i]; s.RTTs > 0 {
-			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.base, sliceTime(s)})
+			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.baseRTT, sliceTime(s)})
 		}
 	}
-	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.link
+	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.pathPace
 }
 
-// short says that the transfer was over before the congestion window had opened.
+// short reports whether the transfer was over before the congestion window had opened.
 func (t *timeline) short() bool {
 	grew := 0.0
 	for i := range t.d.Slices {
 		grew += float64(t.d.Slices[i].Clock[flow.SlowStart]) / 1e9
 	}
-	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.base)
+	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.baseRTT)
 }
 
 // quantileOf is a quantile over time of the slices' rates, bytes/s.
@@ -224,11 +221,11 @@ func (t *timeline) attribute(i int, to *attributed) {
 		return
 	}
 	add(t.idleOf(i), flow.Idle)
-	add(verdict.NagleDelayedAck, flow.NagleHeld)
+	add(verdict.NagleDelayedAck, flow.NagleWait)
 	if t.blockwise {
 		add(verdict.NagleDelayedAck, flow.AckTimer)
 	} else {
-		add(t.network[i], flow.AckTimer)
+		add(t.networkLimiter[i], flow.AckTimer)
 	}
 	add(verdict.MTUBlackHole, flow.BlackHole)
 	add(t.slowStartOf(i), flow.SlowStart)
@@ -239,7 +236,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 	}
 	add(t.windowOf(s), flow.Full)
 	add(t.recoveryOf(s), flow.Recovery)
-	add(t.network[i], flow.Busy)
+	add(t.networkLimiter[i], flow.Busy)
 	add(t.appLimitedOf(i), flow.AppLimited)
 }
 
@@ -267,17 +264,17 @@ func (t *timeline) openingOf(i int) verdict.Name {
 	case t.ackQueued(s):
 		return verdict.AckPath
 	}
-	t.waited += sliceTime(s)
+	t.waitedTime += sliceTime(s)
 	return verdict.Unknown
 }
 
-// windowOf is what limited while the window was full: the link, where the window would
-// allow a fifth more than what got through.
+// windowOf returns the limiter while the window was full: the link, where the window would allow a fifth more than
+// the rate.
 func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 	if !t.windowKnown() {
 		return verdict.Unknown
 	}
-	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowLimits*t.rate(s) {
+	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowLimits*t.rate(s) {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
@@ -285,7 +282,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 			return verdict.Bottleneck
 		}
 	}
-	if t.base > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.base > threshold.WindowFarAbove*t.rate(s) {
+	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowFarAbove*t.rate(s) {
 		// A whole window is on its way, and comes much later than over the empty path: it waits
 		// in a queue. Where round trips show none, a loss had let less out.
 		switch {
@@ -298,9 +295,9 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 	return verdict.ReceiverWindow
 }
 
-// idleOf is what limited while nothing was outstanding: the program, if what came before
-// was less than a full segment, so all that there was, or the pauses are long. Else a
-// paced or shaped sender may have let segments out one by one.
+// idleOf returns the limiter while nothing was outstanding: the program, if the data before was less than a full
+// segment, so all that there was, or if the pauses are long. Else a paced or shaped sender may have sent segments one
+// by one.
 func (t *timeline) idleOf(i int) verdict.Name {
 	if t.losing && t.vantage != AtSender {
 		return t.idleElsewhere()
@@ -311,9 +308,8 @@ func (t *timeline) idleOf(i int) verdict.Name {
 	return verdict.Sender
 }
 
-// idleElsewhere is idleOf where a segment that was lost before the tap leaves the same
-// silence as a program that has nothing to send. What ended a write was all that there
-// was, unless the silence doubles as repetitions do.
+// idleElsewhere is idleOf where a segment that was lost before the tap leaves the same silence as a program that has
+// nothing to send. The end of a write was all that there was, unless the silences double as timeouts do.
 func (t *timeline) idleElsewhere() verdict.Name {
 	if float64(t.d.PushedIdle) >= threshold.PushedIdle*t.clock(flow.Idle)*1e9 &&
 		float64(t.d.BackOffs) < threshold.BackingOff*float64(t.d.Pauses) {
@@ -322,9 +318,8 @@ func (t *timeline) idleElsewhere() verdict.Name {
 	return verdict.Unknown
 }
 
-// windowKnown says whether the window's size can be relied on. Where the handshake is not
-// in the capture, the least scale that fits is believed only if what is outstanding stayed
-// at that window for long.
+// windowKnown reports whether the window's size can be relied on. Without the handshake, the least scale that fits is
+// used only if the bytes outstanding stayed at that window for long.
 func (t *timeline) windowKnown() bool {
 	d := t.d
 	if d.ScaleKnown {
@@ -337,7 +332,7 @@ func (t *timeline) windowKnown() bool {
 
 // appLimitedOf is what limited while the sender had far less outstanding than before: itself.
 func (t *timeline) appLimitedOf(i int) verdict.Name {
-	n := t.network[i]
+	n := t.networkLimiter[i]
 	if n == verdict.Congestion && t.vantage == AtSender {
 		return verdict.Sender
 	}

@@ -1,6 +1,5 @@
-// Package timeline judges captures: the timeline that package flow made of each direction
-// of a connection becomes shares of time, a verdict with evidence, and what the fix would
-// give.
+// Package timeline judges captures: the timeline that package flow made of each direction of a connection becomes
+// shares of time, a verdict with evidence, and a prediction.
 package timeline
 
 import (
@@ -11,26 +10,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
-// Vantage is where a capture was taken, seen from the data's sender.
-type Vantage string
-
-const (
-	AtSender       Vantage = "sender"
-	AtReceiver     Vantage = "receiver"
-	InTheMiddle    Vantage = "middle"
-	VantageUnknown Vantage = "unknown"
-)
-
-// Band is a span of a direction's time with the limiter that held most of it; times count
-// from the connection's first segment.
+// Band is a span of a direction with the limiter of most of its time. Times count from the first segment of the
+// connection.
 type Band struct {
 	Start, End time.Duration
 	Limiter    verdict.Name
 }
 
-// Diagnosis is what a capture tells of one direction of one connection.
+// Diagnosis is the result for one direction of one connection.
 type Diagnosis struct {
 	verdict.Verdict
 	Vantage    Vantage
@@ -44,6 +34,8 @@ type Diagnosis struct {
 	// LostTime is the wall time that limiters other than the link and the sending program
 	// took, with SYNWait, the time before the handshake in which SYNs were lost.
 	LostTime, SYNWait time.Duration
+	// Trust reports whether the capture's losses and times can be relied on.
+	Trust trust.Trust
 }
 
 // timeline is one direction of a captured connection before the judge.
@@ -51,37 +43,39 @@ type timeline struct {
 	c *flow.Connection
 	d *flow.Direction
 
-	length     float64 // wall time, seconds
-	base       float64 // the empty path's round trip of a full segment, seconds; 0 unknown
-	capacity   float64 // the best rate that lasted, bytes/s
-	goodput    float64 // bytes/s
-	link       float64 // what the path delivers of data that is outstanding at once, bytes/s; 0 unknown
-	rounds     int
-	pausing    bool    // real pauses in the sending
-	blockwise  bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
-	crowd      float64 // what all connections between the hosts carried, as a multiple of this one
-	queueing   bool    // a standing queue was seen in much of the time
-	probed     bool    // faster sending than ever came out the other end
-	losing     bool
-	filled     bool    // linkFull
-	serialised bool    // serialises
-	evenLoss   bool    // lossOrLink
-	brief      bool    // short
-	unseen     float64 // time in which a queue may have stood that this tap does not see, seconds
-	waited     float64 // time in which what was outstanding waited on a way that this tap does not tell, seconds
-	vantage    Vantage
+	length          float64 // wall time, seconds
+	baseRTT         float64 // the empty path's round trip of a full segment, seconds; 0 unknown
+	capacity        float64 // the best rate that lasted, bytes/s
+	goodput         float64 // bytes/s
+	pathPace        float64 // rate of data that is outstanding at once, bytes/s; 0 unknown
+	rounds          int
+	pausing         bool    // real pauses in the sending
+	blockwise       bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
+	parallelFactor  float64 // bytes of all connections between the hosts, as a multiple of this one
+	queueing        bool    // a standing queue was seen in much of the time
+	sentFaster      bool    // data was sent faster than it ever arrived
+	losing          bool    // losses are frequent enough to limit
+	linkIsFull      bool    // linkFull or serialises
+	serialised      bool    // blocks wait for the line alone
+	evenLoss        bool    // losses at the rate of the path, without the handshake
+	isShort         bool    // it ended before the congestion window had opened
+	unseenQueueTime float64 // time in which this tap does not see a queue, seconds
+	waitedTime      float64 // time in which data or acknowledgements waited, seconds
+	vantage         Vantage
+	trust           trust.Trust
 	// recovering says of each slice that its congestion window still grew back from a loss.
-	recovering []bool
-	opening    int            // slices in which it opened, without any loss
-	network    []verdict.Name // for each slice, what limited while nothing else did
-	time       map[verdict.Name]float64
+	recovering     []bool
+	openingSlices  int            // slices in which it opened, without any loss
+	networkLimiter []verdict.Name // for each slice, the limiter while nothing else limited
+	time           map[verdict.Name]float64
+	delivered      map[verdict.Name]float64 // bytes acknowledged in that time
 }
 
-// Judge says what limited one direction of a captured connection.
+// Judge returns the limiter of one direction of a captured connection, with evidence.
 //
-// The flow's clocks say what is plain at each moment: an idle sender, a full or closed
-// window, a repair. What is left, and whether a full window or a repair cost anything,
-// depends on the whole transfer: the link may have been full all the same.
+// The clocks of the flow show the plain states: an idle sender, a full or closed window, a repair. The whole transfer
+// decides about the rest, and whether a full window or a repair cost anything: the link may have been full all the
+// same.
 //
 // The others are directions between the same two hosts: connections share a link, and it
 // is full when all of them together fill it.
@@ -99,7 +93,7 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 	if len(wrong) == 0 {
 		return g
 	}
-	if base := t.supportedRTT(); base > t.base {
+	if base := t.supportedRTT(); base > t.baseRTT {
 		t := newTimeline(c, d, others, base)
 		again := t.judge()
 		if len(verdict.Check(again.Verdict, t.figures())) == 0 {
@@ -114,7 +108,8 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 
 func (t *timeline) judge() Diagnosis {
 	d := t.d
-	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.link * 8, RTT: units.Seconds(t.base)}
+	g := Diagnosis{Vantage: t.vantage, GoodputBps: t.goodput * 8, PathBps: t.pathPace * 8, RTT: units.Seconds(t.baseRTT),
+		Trust: t.trust}
 	if t.jumped() {
 		g.GoodputBps = 0
 	}
@@ -154,6 +149,7 @@ func (t *timeline) judge() Diagnosis {
 		t.attribute(i, &took)
 		for _, one := range took {
 			t.time[one.name] += one.took
+			t.delivered[one.name] += float64(s.Acked) * min(one.took/max(activeTime(s), 1e-9), 1)
 		}
 		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
 	}
@@ -177,9 +173,8 @@ func (t *timeline) judge() Diagnosis {
 	return g
 }
 
-// hostOf takes a sender that writes too little and one that holds itself back for one
-// limiter where neither is alone the larger part: a capture cannot tell where in the host
-// the data waits.
+// hostOf joins a sender that writes too little and one that limits itself, where neither alone is the larger part: a
+// capture cannot show where in the host the data waits.
 func hostOf(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Mixed {
 		return v
@@ -201,7 +196,7 @@ type Parallel struct {
 	pace       float64 // the path's by this direction, bytes per second
 }
 
-// NewParallel looks once at what all directions beside this one ask of it.
+// NewParallel computes once the figures that all other directions need.
 func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
 	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace)}
 }
@@ -209,7 +204,7 @@ func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
 // share finds how many times a direction's own goodput all directions together had while it
 // lasted, 1 when it was alone.
 func (t *timeline) share(others []Parallel) {
-	t.crowd = 1
+	t.parallelFactor = 1
 	if t.goodput <= 0 {
 		return
 	}
@@ -223,15 +218,16 @@ func (t *timeline) share(others []Parallel) {
 		b := o.Connection.Started + o.Direction.Last
 		if both := float64(min(b, to) - max(a, from)); both > 0 {
 			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
-			t.crowd += bytes / float64(t.d.Bytes)
-			t.link = max(t.link, o.pace)
+			t.parallelFactor += bytes / float64(t.d.Bytes)
+			t.pathPace = max(t.pathPace, o.pace)
 		}
 	}
 }
 
 // newTimeline takes base for the empty path's round trip, seconds, or finds it where that is 0.
 func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base float64) *timeline {
-	t := &timeline{c: c, d: d, time: map[verdict.Name]float64{}, vantage: vantage(d)}
+	t := &timeline{c: c, d: d, time: map[verdict.Name]float64{},
+		delivered: map[verdict.Name]float64{}, vantage: vantage(d)}
 	t.length = float64(d.Last-d.First) / 1e9
 	if t.length > 0 {
 		t.goodput = float64(d.Bytes) / t.length
@@ -253,15 +249,15 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 	}
 	t.capacity = max(quantile(rates, threshold.EvenBest), t.goodput)
-	t.link = d.Bursts.Quantile(threshold.PathPace)
+	t.pathPace = d.Bursts.Quantile(threshold.PathPace)
 	t.share(others)
 	t.pausing = idle > threshold.PausingShare*t.length
-	t.base = base
+	t.baseRTT = base
 	if base == 0 {
-		t.base = t.emptyRTT()
+		t.baseRTT = t.emptyRTT()
 	}
-	// What the receiver had already was not lost, and cost no congestion window for long
-	// (RFC 3708, RFC 4015), if it was not sent again after a timeout.
+	// Spurious retransmissions were no losses, and cost no congestion window for long (RFC 3708, RFC 4015), unless a
+	// timeout caused them.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
 	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
@@ -275,22 +271,23 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
 		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
-		if t.link > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.link, s.PeakAcked, after.PeakAcked) {
+		if t.pathPace > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
 			probes++
 		}
 	}
 	t.queueing = queued > threshold.HeadlineShare*t.length
 	// Behind the link nothing comes faster than the link.
-	t.probed = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
+	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
 	t.serialised = t.serialises()
-	t.filled = t.serialised || t.linkFull()
-	t.brief = t.short()
+	t.linkIsFull = t.serialised || t.linkFull()
+	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing {
-		t.opening = opening(outstanding, speeds)
+		t.openingSlices = opening(outstanding, speeds)
 	}
 	t.judgeNetwork()
+	t.trust = t.trustOf()
 	return t
 }
 
@@ -302,7 +299,7 @@ func (t *timeline) emptyRTT() float64 {
 		return 0
 	}
 	base := float64(d.RTTMin) / 1e9
-	if fastest := max(t.link, t.capacity); fastest > 0 {
+	if fastest := max(t.pathPace, t.capacity); fastest > 0 {
 		base += float64(d.MSS) / fastest
 	}
 	if d.DataRTTMin > 0 {
@@ -321,19 +318,6 @@ func (t *timeline) supportedRTT() float64 {
 		}
 	}
 	return quantile(means, threshold.BestLeftOut)
-}
-
-func vantage(d *flow.Direction) Vantage {
-	if !d.LoopKnown || d.RTTMin <= 0 {
-		return VantageUnknown
-	}
-	switch share := float64(d.LoopMin) / float64(d.RTTMin); {
-	case share <= threshold.TapAtSender:
-		return AtSender
-	case share >= threshold.TapAtReceiver:
-		return AtReceiver
-	}
-	return InTheMiddle
 }
 
 func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }

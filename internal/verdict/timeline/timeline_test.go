@@ -7,8 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// windowed is a capture at the sender of a transfer that a window of raw << scale holds:
-// a whole window each round trip, acknowledged two segments at a time.
+// windowed returns a capture at the sender of a transfer that a window of raw << scale limits: a whole window each
+// round trip, acknowledged two segments at a time.
 func windowed(rtt int64, raw uint16, scale uint8, rounds int) *flow.Table {
 	table := flow.NewTable(flow.Config{})
 	client, server := flow.Endpoint4(1, 40000), flow.Endpoint4(2, 5201)

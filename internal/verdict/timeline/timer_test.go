@@ -50,18 +50,7 @@ func blocksWithTimer(t *testing.T, blocks, delayed, bytes int, rtt, timer, each 
 		at += 60_000
 	}
 	if timestamps {
-		for i := range x.all {
-			s := &x.all[i]
-			s.Options |= flow.HasTimestamps
-			s.TSVal = uint32(1 + s.At/ms)
-			s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
-			if s.Src == serverEnd {
-				s.TSVal += 7000
-				s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
-			} else if s.Flags&flow.ACK != 0 {
-				s.TSEcr = 7000 + uint32(1+s.At/ms)
-			}
-		}
+		x.addTimestamps(rtt)
 	}
 	return x.judge(t)
 }
@@ -69,7 +58,7 @@ func blocksWithTimer(t *testing.T, blocks, delayed, bytes int, rtt, timer, each 
 // A sender that waits for a delayed acknowledgement after each block is not a full link.
 func TestJudge_DelayedAckAfterEachBlock(t *testing.T) {
 	for _, bytes := range []int{4096, 7000, 10_000, 18_000, 36_000, 65_000} { // an odd number of segments
-		for _, timer := range []int64{40 * ms, 200 * ms} {
+		for _, timer := range []int64{40 * ms, 100 * ms, 200 * ms} {
 			for _, rtt := range []int64{400_000, 2 * ms, 10 * ms} {
 				for _, timestamps := range []bool{false, true} {
 					g, _ := blockwise(t, bytes, rtt, timer, 12_000, timestamps)
@@ -106,6 +95,22 @@ func TestJudge_OneDelayedAck(t *testing.T) {
 				t.Errorf("%d blocks of %d bytes, %d waits: %s %s (%s) %v", blocks, bytes, d.TimerWaits, g.Confidence, g.Limiter,
 					g.Subtype, g.Shares)
 			}
+		}
+	}
+}
+
+// addTimestamps adds the timestamps option to all segments, in milliseconds.
+func (x *tape) addTimestamps(rtt int64) {
+	for i := range x.all {
+		s := &x.all[i]
+		s.Options |= flow.HasTimestamps
+		s.TSVal = uint32(1 + s.At/ms)
+		s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
+		if s.Src == serverEnd {
+			s.TSVal += 7000
+			s.TSEcr = uint32(1 + max(s.At-rtt, 0)/ms)
+		} else if s.Flags&flow.ACK != 0 {
+			s.TSEcr = 7000 + uint32(1+s.At/ms)
 		}
 	}
 }

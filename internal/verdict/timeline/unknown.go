@@ -6,22 +6,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// unknownCandidates are what may have limited most of the time that nothing tells.
+// unknownCandidates returns the limiters that are possible in most of the unknown time.
 func (t *timeline) unknownCandidates() []verdict.Name {
 	switch {
 	case t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
 		return []verdict.Name{verdict.Application, verdict.Congestion}
-	case t.mostUnknown(t.waited):
+	case t.mostUnknown(t.waitedTime):
 		return []verdict.Name{verdict.AckPath, verdict.Bottleneck}
 	case t.evenLoss:
 		return []verdict.Name{verdict.Bottleneck, verdict.Congestion}
-	case t.mostUnknown(t.unseen):
+	case t.mostUnknown(t.unseenQueueTime):
 		return []verdict.Name{verdict.Bottleneck, verdict.Sender, verdict.ReceiverWindow}
 	}
 	return []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
 }
 
-// mostUnknown says that a time, in seconds, is most of what is not known.
+// mostUnknown reports whether a time, in seconds, is most of what is not known.
 func (t *timeline) mostUnknown(took float64) bool {
 	return took > threshold.HeadlineShare*t.time[verdict.Unknown]
 }
@@ -34,16 +34,16 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 		v["idle_s"] = t.clock(flow.Idle)
 		return verdict.CapturedIdleOrLoss, v
 	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
-		v["missing_bytes"] = float64(d.Unseen)
+		addMissing(v, d.Unseen, d.Bytes)
 		return verdict.CapturedGaps, v
-	case t.mostUnknown(t.waited):
-		v["rtt_base_s"] = t.base
+	case t.mostUnknown(t.waitedTime):
+		v["rtt_base_s"] = t.baseRTT
 		return verdict.CapturedWaitsSomewhere, v
 	case t.evenLoss:
-		v["best_bps"] = t.capacity * 8
+		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedLossOrLink, v
-	case t.mostUnknown(t.unseen):
-		v["best_bps"] = t.capacity * 8
+	case t.mostUnknown(t.unseenQueueTime):
+		t.pathRate(verdict.Unknown, v)
 		return verdict.CapturedQueueUnseen, v
 	case !d.ScaleKnown:
 		v["window_scale_least"] = float64(d.Scale)
