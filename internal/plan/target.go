@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
 // Target is an operating system as a plan knows it.
@@ -90,12 +91,10 @@ func ParseTarget(name string) (Target, error) {
 		strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
 }
 
-// bufferPayload is how many bytes of buffer a byte of payload needs: Linux before 6.6
-// gives half of a receive buffer to the window, and a send buffer holds bookkeeping
-// everywhere; twice is the safe side on later kernels too.
+// bufferPayload returns the bytes of buffer that a byte of window needs.
 func (t Target) bufferPayload() float64 {
 	if t.Family == catalog.Linux {
-		return 2
+		return model.LinuxBufferFactor
 	}
 	return 1
 }

@@ -96,10 +96,6 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	return fixes
 }
 
-// bufferPayload is how many bytes of buffer a byte of payload needs where the kernel keeps its bookkeeping in it too:
-// twice is the safe side on every Linux (tcp(7), tcp_adv_win_scale).
-const bufferPayload = 2
-
 // ceiling returns the setting that limits the full automatic buffer; nil where no automatic buffer is full.
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	c := &Ceiling{}
@@ -115,7 +111,7 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	default:
 		return nil
 	}
-	if needed := bufferPayload * f.window(); needed > c.Bytes {
+	if needed := model.LinuxBufferFactor * f.window(); needed > c.Bytes {
 		c.NeededBytes = needed
 	}
 	return c
