@@ -163,10 +163,10 @@ func (p *Plan) datagrams(v present, receive, send int) {
 			continue
 		}
 		want := b.want
-		if want == mostBuffer {
+		if want == maxBuffer {
 			want = b.whole
 		}
-		want = min((want+grain-1)/grain*grain, mostBuffer)
+		want = min((want+grain-1)/grain*grain, maxBuffer)
 		if has, err := strconv.Atoi(v.value(b.name)); err == nil && has >= want {
 			continue
 		}

@@ -64,6 +64,7 @@ type Plan struct {
 	// CapacityBps that the line carries: of what the host sends, or receives if it is only
 	// the receiver.
 	ExpectedBps, CapacityBps float64
+	Now                      *Now        // nil where the target's present limits are not known
 	Directions               []Direction // where the two ways differ
 	Settings                 []Setting
 	Shared                   []Shared // what one window gives on several paths; nil: there is one path
@@ -139,6 +140,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	p.holds(values)
 	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
 	p.size()
+	p.judgeNow(values)
 	p.fitMemory()
 	if err := target.settings(p, values, opt); err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func TestSettings(t *testing.T) {
 		{"windows-7", wan, Options{}, map[string]string{"ScalingHeuristics": "Disabled"}},
 		{"windows-vista", wan, Options{}, map[string]string{"AutoTuningLevelLocal": "Normal", "winsock autotuning": ""}},
 		{"windows-11", Path{RateBps: 10e9, RTT: 100 * ms}, Options{},
-			map[string]string{"AutoTuningLevelLocal": "Experimental"}},
+			map[string]string{"AutoTuningLevelLocal": "Normal"}},
 		{"windows-11", wan, Options{Values: map[string]string{"AutoTuningLevelLocal": "Normal"}},
 			map[string]string{"AutoTuningLevelLocal": ""}},
 		{"macos", wan, Options{}, map[string]string{"kern.ipc.maxsockbuf": "12500520",

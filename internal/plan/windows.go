@@ -43,16 +43,21 @@ func AutotuningWindow(level string) int {
 	return 0
 }
 
+// dynamicSendBuffers is the first version of Windows that sizes send buffers by itself (dynamic send buffering).
+const dynamicSendBuffers = "6.1"
+
 // windows plans for Vista, Server 2008 and later: autotuning does the sizing.
 func (p *Plan) windows(v present) {
-	level := "Normal"
-	if p.largest() > AutotuningWindow(level) {
-		level = "Experimental"
-		if p.Role.has(Receiver) {
-			p.warn(AutotuningEnds, units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
-		}
+	const level = "Normal" // the largest without Experimental, whose window scale some firewalls drop
+	now := v.values["AutoTuningLevelLocal"]
+	largest := max(AutotuningWindow(level), AutotuningWindow(now))
+	if p.WindowBytes > largest && p.Role.has(Receiver) {
+		p.warn(AutotuningEnds, units.Rate(model.Rate(largest, p.Path.RTT+p.Path.Jitter)),
+			model.Connections(float64(p.WindowBytes), largest))
+		p.WindowBytes = largest / (2 * p.Path.MSS) * 2 * p.Path.MSS
+		p.derive()
 	}
-	if now := v.values["AutoTuningLevelLocal"]; AutotuningWindow(now) < p.WindowBytes {
+	if AutotuningWindow(now) < p.WindowBytes {
 		p.set(v, Receiver, "AutoTuningLevelLocal", level)
 	} else if p.Role.has(Receiver) {
 		p.note(AutotuningSuffices, now, units.Size(AutotuningWindow(now)).Exact())
@@ -60,7 +65,7 @@ func (p *Plan) windows(v present) {
 	if v.value("ScalingHeuristics") != "Disabled" {
 		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
 	}
-	if catalog.AtLeast(v.target.Version, "6.1") {
+	if catalog.AtLeast(v.target.Version, dynamicSendBuffers) {
 		p.set(v, Sender, "winsock autotuning", "on")
 	} else if p.Role.has(Sender) {
 		p.warn(NoDynamicSendBuffer, p.SendBytes)

@@ -48,8 +48,8 @@ var planSentences = map[plan.Code]string{
 	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
 		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
-	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
-		"some firewalls drop: several connections are the safer way",
+	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
+		"not set Experimental, whose window scale of 14 some firewalls drop",
 	plan.NoDynamicSendBuffer: "this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d",
 	plan.GroupPolicyHolds: "a group policy holds the autotuning level: change the policy, a local setting does " +
 		"nothing",
@@ -78,8 +78,8 @@ var planSentences = map[plan.Code]string{
 		"there too, chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1",
 	plan.SaveRegistryKeys: "%s: save the keys before the change: %s",
 	plan.MaximumSuffices:  "%s: its maximum of %s is enough",
-	plan.BuffersTwiceWindow: "buffers are twice the window: the kernel keeps part of them for bookkeeping, half " +
-		"before 6.6",
+	plan.BuffersTwiceWindow: "buffers are twice the window: half of a receive buffer is window before Linux 6.6, and a " +
+		"send buffer keeps two thirds in flight",
 	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
 		"wmem_max and loses autotuning",
 	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +
