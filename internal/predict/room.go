@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -208,7 +209,7 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 		r.window = float64(receiver.Window)
 		r.factorZero = receiver.Clamped && s.Window == 0 && receiver.Window <= model.MaxUnscaled
 	case most > 0:
-		r.window = float64(model.LinuxReceiveWindow(most, int(r.mss)))
+		r.window = float64(automaticWindow(receiver, most, int(r.mss)))
 		r.fixed = false
 	}
 	if s.Window > 0 {
@@ -226,7 +227,16 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	}
 }
 
-// sender settles what the sender's buffer lets be in flight.
+// automaticWindow returns the window of a stack's automatic receive buffer. Stacks of other systems are Linux's here, as
+// in the lab, of the kernel that scales receive buffers by their payload's share.
+func automaticWindow(s link.Stack, largest, mss int) int {
+	if version, ok := strings.CutPrefix(s.Name, "linux-"); ok {
+		return plan.LinuxWindow(version, sysctl(s, "ipv4.tcp_adv_win_scale"), largest, mss)
+	}
+	return model.LinuxReceiveWindow(largest, mss)
+}
+
+// sender sets how many bytes the sender's buffer keeps in flight.
 func (r *room) sender(sender link.Stack, s Setup) {
 	r.send = math.Inf(1)
 	write := s.WriteBytes
@@ -241,14 +251,23 @@ func (r *room) sender(sender link.Stack, s Setup) {
 		r.send = float64(afd.Outstanding(write))
 		return
 	}
-	if s.SendBuffer == 0 {
-		return
+	_, _, granted := triple(sysctl(sender, "ipv4.tcp_wmem"))
+	fixed := s.SendBuffer > 0
+	if fixed {
+		granted = model.LinuxGranted(s.SendBuffer, 0)
 	}
-	granted := model.LinuxGranted(s.SendBuffer, 0)
-	r.send = float64(model.LinuxInFlight(granted, write))
-	r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0
-	if r.overruns &&
-		r.segment > 0 {
+	small := write > 0 && write <= largestBounded
+	switch {
+	case granted <= 0, !fixed && sender.Foreign(): // how far their automatic send buffers grow is not documented
+		return
+	case fixed && small:
+		r.send = float64(model.LinuxInFlight(granted, write))
+	default:
+		r.send = float64(model.LinuxAutomaticInFlight(granted))
+	}
+	partial := small && !s.NoDelay && write%int(r.mss) != 0
+	r.overruns = partial && r.send < r.bdp()*r.mss || fixed && !small && r.rate < model.UnsplitBps
+	if r.overruns && r.segment > 0 {
 		n := float64(r.connections)
 		bdp := r.bdp() * r.mss
 		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
