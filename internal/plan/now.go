@@ -75,7 +75,9 @@ func (p *Plan) judgeNow(v present) {
 		return
 	}
 	capacity := p.Path.service().Capacity(p.Path.MSS)
-	p.Now = &Now{GoodputBps: p.Path.Fills(min(window, inFlight)) * capacity, Limiter: verdict.Bottleneck}
+	// Segments of a window are whole; a sender with a full buffer also sends parts of one.
+	p.Now = &Now{GoodputBps: min(p.Path.Fills(window)*capacity, model.Rate(inFlight, p.Path.RTT+p.Path.Jitter)),
+		Limiter: verdict.Bottleneck}
 	switch {
 	case p.Now.GoodputBps >= enough*capacity:
 	case inFlight < window:
