@@ -71,7 +71,7 @@ func (p *Plan) linux(v present, opt Options) error {
 	return nil
 }
 
-// check refuses what cannot stand in a command or a file.
+// check refuses values that are not allowed in a command or a file.
 func (r Route) check() error {
 	if r.Prefix == "" {
 		if r != (Route{}) {

@@ -1,6 +1,6 @@
 package plan
 
-// Code names what a warning or a note states. The sentences stand where reports are written.
+// Code names the statement of a warning or a note. Package render/text has the sentences.
 type Code string
 
 // Statement is a code with the values of its sentence in their order.
@@ -22,7 +22,7 @@ const (
 	MemoryTooSmall        Code = "memory-too-small"
 	AutotuningEnds        Code = "autotuning-ends"
 	NoDynamicSendBuffer   Code = "no-dynamic-send-buffer"
-	GroupPolicyHolds      Code = "group-policy-holds"
+	GroupPolicyForces     Code = "group-policy-forces"
 	SendWindowTakesPool   Code = "send-window-takes-pool"
 	NoWindowScaling       Code = "no-window-scaling"
 	CorrectedDriver       Code = "corrected-driver"

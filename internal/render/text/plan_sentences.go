@@ -36,7 +36,7 @@ const planMemory = "%d connection%s with full buffers take %s, more than 1/32 of
 
 var planSentences = map[plan.Code]string{
 	plan.LargestMacOSBuffer: "macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s",
-	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers " +
+	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl returns " +
 		"ERANGE: read the value back",
 	plan.BeyondSystem:    "this path wants %s, which allows %s with what there is: use %d connections",
 	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
@@ -51,7 +51,7 @@ var planSentences = map[plan.Code]string{
 	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
 		"not set Experimental, whose window scale of 14 some firewalls drop",
 	plan.NoDynamicSendBuffer: "this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d",
-	plan.GroupPolicyHolds: "a group policy holds the autotuning level: change the policy, a local setting does " +
+	plan.GroupPolicyForces: "a group policy sets the autotuning level: change the policy, a local setting does " +
 		"nothing",
 	plan.SendWindowTakesPool: "DefaultSendWindow is non-paged pool, up to %s for each connection that writes; " +
 		"the whole system has at most 256 MB of it: set SO_SNDBUF in the one program instead",
