@@ -83,13 +83,13 @@ func LinuxInFlight(granted, write int) int {
 	return int(filled*float64(granted) + overshoot*float64(write))
 }
 
-// LinuxAutomaticInFlight returns the mean unacknowledged bytes of the automatic send buffer of the given largest size
-// (net.ipv4.tcp_wmem, third number) with writes of 64 KiB or more, or with TCP_NODELAY. The buffer grows with cwnd to
+// LinuxAutomaticInFlight returns the mean unacknowledged bytes of the automatic send buffer with the given largest size
+// (net.ipv4.tcp_wmem, third number), for writes of 64 KiB or more or with TCP_NODELAY. The buffer grows with cwnd to
 // about six times its payload (tcp_sndbuf_expand: 2 × cwnd × the memory of a segment), so only the largest size limits.
-// A writer that finds it full wakes up when a third is free (sk_stream_write_space). Of each round trip's ACKs, the last
-// third then frees too little to wake it once more: two thirds of the buffer stay in flight, and up to three sk_buffs
-// of 64 KB by which the last writes exceed it. No unsent data waits, since cwnd has outgrown the buffer. Fitted to Linux
-// 6.18 with 0.25 to 8 MiB at 1 Gbit/s and 100 ms.
+// A writer that finds it full wakes up when a third is free (sk_stream_write_space). The last third of each round
+// trip's ACKs frees too little to wake it once more. Two thirds of the buffer stay in flight, and up to three sk_buffs
+// of 64 KB by which the last writes exceed it. No unsent data waits, since cwnd has outgrown the buffer. Fitted to
+// Linux 6.18 with 0.25 to 8 MiB at 1 Gbit/s and 100 ms.
 func LinuxAutomaticInFlight(largest int) int {
 	const sustained = 2.0 / 3 * largestSend / (largestSend + sendOverhead)
 	return int(sustained*float64(largest)) + min(3*largestSend, largest/2)
