@@ -64,6 +64,9 @@ func (p *Plan) linux(v present, opt Options) error {
 	}
 	p.datagrams(v, opt.ReceiveDatagrams, opt.SendDatagrams)
 	p.note(BuffersTwiceWindow)
+	if p.Path.MSS == DefaultMSS && v.value("net.ipv4.tcp_timestamps") != "0" {
+		p.note(TimestampsInSegments, DefaultMSS, DefaultMSS-model.TimestampBytes)
+	}
 	p.note(ProgramBuffersBounded)
 	if p.Path.Connections > 1 {
 		p.note(MaximumIsCeiling)

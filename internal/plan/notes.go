@@ -46,6 +46,7 @@ const (
 	SaveRegistryKeys             Code = "save-registry-keys"
 	MaximumSuffices              Code = "maximum-suffices"
 	BuffersTwiceWindow           Code = "buffers-twice-window"
+	TimestampsInSegments         Code = "timestamps-in-segments"
 	ProgramBuffersBounded        Code = "program-buffers-bounded"
 	MaximumIsCeiling             Code = "maximum-is-ceiling"
 	RouteOnlyLowers              Code = "route-only-lowers"

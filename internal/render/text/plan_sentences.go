@@ -80,6 +80,8 @@ var planSentences = map[plan.Code]string{
 	plan.MaximumSuffices:  "%s: its maximum of %s is enough",
 	plan.BuffersTwiceWindow: "buffers are twice the window: half of a receive buffer is window before Linux 6.6, and a " +
 		"send buffer keeps two thirds in flight",
+	plan.TimestampsInSegments: "the windows are whole segments of %d bytes; with timestamps, the default here, a " +
+		"segment carries %d, as predict and tune count: --mss %[2]d plans for that",
 	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
 		"wmem_max and loses autotuning",
 	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +
