@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 	}{
 		"a tuned host": {linux("6.18.1", nil), wan, "", "", ""},
 		"a send buffer that caps": {linux("6.18.1", map[string]string{"net.ipv4.tcp_wmem": "4096 16384 4194304"}), wan,
-			Limits, "net.ipv4.tcp_wmem", "tcp_wmem max 4 MiB caps 1 Gbit/s x 100 ms at 336 Mbit/s"},
+			Limits, "net.ipv4.tcp_wmem", "tcp_wmem max 4 MiB caps 1 Gbit/s x 100 ms at 237 Mbit/s"},
 		"half is window before 6.6": {linux("6.1.0-13-amd64",
 			map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}), wan, Limits, "net.ipv4.tcp_rmem",
 			"a window of 3 MiB, caps 1 Gbit/s x 100 ms at 252 Mbit/s"},

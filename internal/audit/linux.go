@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -34,23 +35,13 @@ func (j *judge) number(name string) (int64, bool) {
 	return v, err == nil
 }
 
-// windowOf is the most of a receive buffer that can be window. Before 6.6 it is what
-// tcp_adv_win_scale leaves; since then the kernel measures it, and all of it is the bound.
+// windowOf returns the largest window of a receive buffer.
 func (j *judge) windowOf(buffer int64) int64 {
-	if catalog.AtLeast(j.Version, "6.6") {
-		return buffer
+	mss := plan.DefaultMSS - model.TimestampBytes
+	if j.Values["net.ipv4.tcp_timestamps"] == "0" {
+		mss = plan.DefaultMSS
 	}
-	scale, ok := j.number("net.ipv4.tcp_adv_win_scale")
-	switch {
-	case !ok:
-		scale = 1
-	case scale < -31 || scale > 31:
-		return buffer
-	}
-	if scale <= 0 {
-		return buffer >> -scale
-	}
-	return buffer - buffer>>scale
+	return int64(plan.LinuxWindow(j.Version, j.Values["net.ipv4.tcp_adv_win_scale"], int(buffer), mss))
 }
 
 func (j *judge) linux() {
@@ -110,7 +101,8 @@ func (j *judge) linuxWindows() {
 	}
 	wmem, haveWmem := j.numbers("net.ipv4.tcp_wmem")
 	if haveWmem {
-		j.caps("net.ipv4.tcp_wmem", j.Values["net.ipv4.tcp_wmem"], wmem[2], "tcp_wmem max "+units.Size(wmem[2]).String(), fix)
+		j.caps("net.ipv4.tcp_wmem", j.Values["net.ipv4.tcp_wmem"], int64(model.LinuxAutomaticInFlight(int(wmem[2]))),
+			"tcp_wmem max "+units.Size(wmem[2]).String(), fix)
 	}
 	if j.Values["net.ipv4.tcp_window_scaling"] == "0" {
 		j.caps("net.ipv4.tcp_window_scaling", "0", model.MaxUnscaled, "no window scaling: 65,535 bytes, which",
