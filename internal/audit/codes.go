@@ -7,7 +7,6 @@ type Code string
 // Limits of windows and buffers on the stated path. Their last two values are the path and the rate that is left.
 const (
 	ReceiveMax              Code = "receive-max"
-	ReceiveMaxWindow        Code = "receive-max-window" // only a part of the buffer is window
 	ReceiveAutotuningOff    Code = "receive-autotuning-off"
 	SendMax                 Code = "send-max"
 	NoWindowScaling         Code = "no-window-scaling"

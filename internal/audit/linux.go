@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -37,23 +38,13 @@ func (j *judge) number(name string) (int64, bool) {
 	return v, err == nil
 }
 
-// maxWindow returns the largest window of a receive buffer: the part that tcp_adv_win_scale allows. Linux 6.6 and
-// later measure that part; the whole buffer is then the bound.
+// maxWindow returns the largest window of a receive buffer.
 func (j *judge) maxWindow(buffer int64) int64 {
-	if catalog.AtLeast(j.Version, "6.6") {
-		return buffer
+	mss := plan.DefaultMSS - model.TimestampBytes
+	if j.Values["net.ipv4.tcp_timestamps"] == "0" {
+		mss = plan.DefaultMSS
 	}
-	scale, ok := j.number("net.ipv4.tcp_adv_win_scale")
-	switch {
-	case !ok:
-		scale = 1
-	case scale < -31 || scale > 31:
-		return buffer
-	}
-	if scale <= 0 {
-		return buffer >> -scale
-	}
-	return buffer - buffer>>scale
+	return int64(plan.LinuxWindow(j.Version, j.Values["net.ipv4.tcp_adv_win_scale"], int(buffer), mss))
 }
 
 func (j *judge) linux() {
@@ -97,12 +88,8 @@ func (j *judge) linuxWindows() {
 	rmem, haveRmem := j.numbers(rmemName)
 	if haveRmem {
 		window := j.maxWindow(rmem[2])
-		f := Finding{Code: ReceiveMax, Parameter: rmemName, Value: j.Values[rmemName], Args: []any{units.Size(rmem[2])},
-			Command: command}
-		if window < rmem[2] {
-			f.Code = ReceiveMaxWindow
-			f.Args = append(f.Args, units.Size(window))
-		}
+		f := Finding{Code: ReceiveMax, Parameter: rmemName, Value: j.Values[rmemName],
+			Args: []any{units.Size(rmem[2]), units.Size(window)}, Command: command}
 		j.limit(window, f)
 		if j.Values["net.ipv4.tcp_moderate_rcvbuf"] == "0" {
 			j.limit(j.maxWindow(rmem[1]), Finding{Code: ReceiveAutotuningOff, Parameter: "net.ipv4.tcp_moderate_rcvbuf",
@@ -111,7 +98,7 @@ func (j *judge) linuxWindows() {
 	}
 	wmem, haveWmem := j.numbers(wmemName)
 	if haveWmem {
-		j.limit(wmem[2], Finding{Code: SendMax, Parameter: wmemName, Value: j.Values[wmemName],
+		j.limit(int64(model.LinuxAutomaticInFlight(int(wmem[2]))), Finding{Code: SendMax, Parameter: wmemName, Value: j.Values[wmemName],
 			Args: []any{units.Size(wmem[2])}, Command: command})
 	}
 	if j.Values["net.ipv4.tcp_window_scaling"] == "0" {

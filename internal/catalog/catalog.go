@@ -46,7 +46,7 @@ type Parameter struct {
 	Type         string    `toml:"type" json:"type,omitempty"`
 	Unit         string    `toml:"unit" json:"unit,omitempty"`
 	Range        string    `toml:"range" json:"range,omitempty"`
-	Scope        string    `toml:"scope" json:"scope,omitempty"` // whom a change concerns
+	Scope        string    `toml:"scope" json:"scope,omitempty"` // the programs or hosts that a change affects
 	Acts         string    `toml:"acts" json:"acts,omitempty"`   // when a change takes effect
 	Restart      bool      `toml:"restart" json:"restart,omitempty"`
 	Effect       string    `toml:"effect" json:"effect"`
@@ -62,7 +62,7 @@ type Parameter struct {
 	Confirmed bool `toml:"confirmed" json:"confirmed"`
 }
 
-// Default is what a system has unless told otherwise.
+// Default is the value of a system that nobody changed.
 type Default struct {
 	Since       string `toml:"since" json:"since,omitempty"` // first version; empty: all that are known
 	Value       string `toml:"value" json:"value"`
@@ -132,9 +132,8 @@ func Get(system, name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// Find lists the parameters that a person means by name: the full name, its last part
-// ("tcp_rmem") or the path below /proc/sys, whatever the case; in every family when
-// system is empty.
+// Find returns the parameters of a name: the full name, its last part ("tcp_rmem") or the path below /proc/sys, in any
+// case. An empty system searches every family.
 func Find(system, name string) []Parameter {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "/proc/sys/")
 	dotted := strings.ReplaceAll(name, "/", ".")

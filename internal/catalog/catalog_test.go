@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEveryEntryIsWhole(t *testing.T) {
+func TestEntries_AreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range All() {
 		id := p.System + "/" + p.Name

@@ -11,23 +11,22 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Program is one that has a window, a block or a buffer of its own beside TCP's.
+// Program is a program with a window, a block or a buffer of its own in addition to TCP's.
 type Program struct {
 	Name  string   `toml:"name" json:"name"`
-	Bytes int      `toml:"bytes" json:"bytes,omitempty"` // under way at most; 0: it leaves that to TCP
+	Bytes int      `toml:"bytes" json:"bytes,omitempty"` // largest number in flight; 0: TCP alone limits it
 	Ports []uint16 `toml:"ports" json:"-"`               // of its servers
-	// Request is the bytes of one of its requests, each answered, and followed by another, when it came whole. 0:
-	// what came makes room at once.
+	// Request is the size of one request in bytes, which the next follows when it has arrived completely. 0: each arriving
+	// byte frees window at once.
 	Request int `toml:"request" json:"-"`
-	// ReceiveBuffer and SendBuffer are what it asks for by SO_RCVBUF and SO_SNDBUF on every TCP socket, in bytes,
-	// which ends automatic sizing there. 0: it leaves that buffer to the system.
+	// ReceiveBuffer and SendBuffer are the bytes that it requests by SO_RCVBUF and SO_SNDBUF on every TCP socket, which
+	// ends automatic sizing there. 0: the system sizes that buffer.
 	ReceiveBuffer int `toml:"receive_buffer" json:"receive_buffer_bytes,omitempty"`
 	SendBuffer    int `toml:"send_buffer" json:"send_buffer_bytes,omitempty"`
 	// Plateau says that a window of exactly ReceiveBuffer names the program: no system's default is that size.
 	Plateau bool `toml:"plateau" json:"-"`
-	// ReceiveDatagrams and SendDatagrams are what it asks for by SO_RCVBUF and SO_SNDBUF for
-	// its UDP socket, in bytes; the host's net.core.rmem_max and wmem_max bound that. 0: it
-	// asks for nothing.
+	// ReceiveDatagrams and SendDatagrams are the bytes that it requests by SO_RCVBUF and SO_SNDBUF for its UDP socket. The
+	// host's net.core.rmem_max and wmem_max limit them. 0: no request.
 	ReceiveDatagrams int    `toml:"receive_datagrams" json:"udp_receive_buffer_bytes,omitempty"`
 	SendDatagrams    int    `toml:"send_datagrams" json:"udp_send_buffer_bytes,omitempty"`
 	What             string `toml:"what" json:"what"`
@@ -51,10 +50,10 @@ var loadPrograms = sync.OnceValue(func() []Program {
 	return file.Program
 })
 
-// Programs lists the programs that are known.
+// Programs returns the known programs.
 func Programs() []Program { return slices.Clone(loadPrograms()) }
 
-// ProgramNames lists their names.
+// ProgramNames returns the names of the known programs.
 func ProgramNames() (names []string) {
 	for _, p := range loadPrograms() {
 		names = append(names, p.Name)
@@ -62,7 +61,7 @@ func ProgramNames() (names []string) {
 	return names
 }
 
-// FindProgram is the program of a name, case apart.
+// FindProgram returns the program with a name, in any case.
 func FindProgram(name string) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if strings.EqualFold(p.Name, name) {
@@ -72,9 +71,8 @@ func FindProgram(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// Window is the window in bytes that, over a path of that rate in bit/s (0: without bound), gives what the
-// program does: the answer to a request comes a round trip and the request's own time on the line after it
-// was sent.
+// Window returns the window in bytes with the program's goodput on a path of bps bit/s (0: unlimited). The reply to a
+// request arrives one round trip and the request's time on the line after it was sent.
 func (p Program) Window(bps float64, rtt time.Duration) int {
 	if p.Request == 0 || bps <= 0 || rtt <= 0 {
 		return p.Bytes
@@ -86,7 +84,7 @@ func (p Program) Window(bps float64, rtt time.Duration) int {
 func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffer > 0 }
 
 // ProgramOfWindow returns the program whose fixed receive buffer is exactly the window in bytes that a host
-// offered unscaled, whatever its port. Sizes that other causes give too (65,535 bytes: no scaling) name no program.
+// offered unscaled, on any port. Sizes with other causes too (65,535 bytes: no scaling) name no program.
 func ProgramOfWindow(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if p.Plateau && p.ReceiveBuffer == bytes && bytes < 65535 {
@@ -96,15 +94,14 @@ func ProgramOfWindow(bytes int) (Program, bool) {
 	return Program{}, false
 }
 
-// near is how far what is seen of a program's window may lie above or below it: what is
-// under way is a packet or two more, and records and headers are part of it.
+// near is the largest factor between the observed bytes in flight and a program's window: they may be a packet or two
+// more, and include records and headers.
 const near = 1.1
 
-// ProgramAt is the one whose server has the port and whose window is what is under way,
-// bytes.
-func ProgramAt(port uint16, underWay float64) (Program, bool) {
+// ProgramAt returns the program with this server port and a window of the bytes in flight.
+func ProgramAt(port uint16, inFlight float64) (Program, bool) {
 	for _, p := range loadPrograms() {
-		if slices.Contains(p.Ports, port) && underWay*near > float64(p.Bytes) && underWay < near*float64(p.Bytes) {
+		if slices.Contains(p.Ports, port) && inFlight*near > float64(p.Bytes) && inFlight < near*float64(p.Bytes) {
 			return p, true
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestEveryProgramIsWhole(t *testing.T) {
+func TestPrograms_AreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Programs() {
 		if seen[p.Name] || p.What == "" || p.Per == "" || p.Raise == "" || p.Source == "" || p.Bytes < 0 ||

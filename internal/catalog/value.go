@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Tunable says whether the parameter is a setting of a running system that can be written
-// by its name, and read back: not a socket option, a device or what a policy decides.
+// Tunable reports whether the parameter is a setting of a running system that can be written by its name and read back:
+// no socket option, no device, no value of a policy.
 func (p Parameter) Tunable() bool {
 	switch p.Kind {
 	case "sysctl", "route attribute", "registry value", "netsh":
@@ -54,7 +54,7 @@ func (p Parameter) spans() []bounds {
 	return all
 }
 
-// Check holds a value against the parameter's type and range.
+// Check returns an error if a value does not fit the parameter's type and range.
 func (p Parameter) Check(value string) error {
 	wrong := func(why string) error { return fmt.Errorf("%s: %.60q is not %s", p.Name, value, why) }
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -77,7 +77,7 @@ func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction
 		facts.Windows = d.Settings[0].Settings
 	}
 	all := remedy.Fixes(g.Verdict, facts)
-	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.Tells() {
+	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.OnlyObserves() {
 		all[0].Expected = &remedy.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all

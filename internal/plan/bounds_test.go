@@ -33,7 +33,7 @@ func TestNothingIsLowered(t *testing.T) {
 	}
 	has := Options{Values: map[string]string{"TcpWindowSize": "256960", "DefaultSendWindow": "131072"}}
 	if p := mustPlan(t, Path{RateBps: 10 * mbit, RTT: 40 * ms}, "windows-2000", has); len(p.Settings) != 0 {
-		t.Errorf("what is there is enough: %v", p.Settings)
+		t.Errorf("the present values suffice: %v", p.Settings)
 	}
 	has = Options{Values: map[string]string{"AutoTuningLevelLocal": "Experimental"}}
 	if p := mustPlan(t, Path{RateBps: 10 * mbit, RTT: 40 * ms}, "windows-10",
@@ -65,7 +65,7 @@ func TestMemoryBoundsTheBuffers(t *testing.T) {
 
 // The note's hosts have windows of one size: 300 connections of 17,520 bytes are 5.26 MB,
 // and a host of 128 MiB has 4 MiB for them.
-func TestMemoryLowersWhatIsThere(t *testing.T) {
+func TestMemory_LowersPresentWindows(t *testing.T) {
 	for _, c := range []struct {
 		connections int
 		memory      int64
@@ -90,13 +90,13 @@ func TestMemoryLowersWhatIsThere(t *testing.T) {
 	p := mustPlan(t, Path{RateBps: 10e6, RTT: 85 * ms, Connections: 300, MemoryBytes: 128 << 20}, "windows-2000",
 		Options{})
 	if len(p.Warnings) != 1 || p.Warnings[0].Code != MemoryLowersBelowPath {
-		t.Errorf("what it costs is not said: %v", p.Warnings)
+		t.Errorf("the lost rate is not stated: %v", p.Warnings)
 	}
 }
 
-// What the memory has room for is said as what it is: nothing is lowered where the system has less, and what costs
-// nothing costs nothing.
-func TestMemoryTextSaysWhatChanges(t *testing.T) {
+// The warning about memory says "lowered" only where the present window is larger, and states a lost rate only where
+// there is one.
+func TestMemory_WarningNamesTheChange(t *testing.T) {
 	for _, c := range []struct {
 		target string
 		path   Path

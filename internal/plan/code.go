@@ -7,9 +7,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
 
-// snippet is what one language sets buffers with: a function that connects and one that
-// listens, whose %[1]d is the send buffer and %[2]d the receive buffer in bytes. Both are
-// set before connect() and listen(): the handshake fixes the window's scale.
+// snippet is code of one language that sets buffers: a function that connects and one that listens. %[1]d is the send
+// buffer and %[2]d the receive buffer in bytes. Both are set before connect() and listen(), since the handshake fixes
+// the window scale.
 type snippet struct{ comment, code string }
 
 var snippets = map[string]snippet{
@@ -28,7 +28,7 @@ static int set_buffers(int fd) {
 	return 0;
 }
 
-/* connect_with_buffers answers a connected socket, or -1 with errno. */
+/* connect_with_buffers returns a connected socket, or -1 with errno. */
 int connect_with_buffers(const struct addrinfo *to) {
 	int fd = socket(to->ai_family, SOCK_STREAM, 0);
 	if (fd < 0)
@@ -39,7 +39,7 @@ int connect_with_buffers(const struct addrinfo *to) {
 	return -1;
 }
 
-/* listen_with_buffers answers a listening socket, whose buffers its connections inherit. */
+/* listen_with_buffers returns a listening socket; its connections inherit the buffers. */
 int listen_with_buffers(const struct addrinfo *at) {
 	int fd = socket(at->ai_family, SOCK_STREAM, 0);
 	if (fd < 0)

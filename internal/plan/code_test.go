@@ -29,8 +29,8 @@ var runs = map[string]struct {
 		{"java", "Main"}}},
 }
 
-// TestCodeRuns compiles and runs the lines of each language whose tools are there: what
-// was asked for stands on the sockets, doubled as Linux does it, after the handshake too.
+// TestCodeRuns compiles and runs the lines of each language whose tools are installed. The
+// sockets must have the requested buffers, doubled as Linux does, also after the handshake.
 func TestCodeRuns(t *testing.T) {
 	testenv.Need(t, testenv.Linux)
 	target, err := ParseTarget("linux")

@@ -24,8 +24,8 @@ func (p *Plan) inContainer() []Setting {
 	return slices.DeleteFunc(slices.Clone(p.Settings), func(s Setting) bool { return ofNode(s.Name) })
 }
 
-// containerHead says what a text is for, what of the plan no container can set, and what
-// an overlay takes of a packet.
+// containerHead returns the comments that open a text: its purpose, the settings that no container can change, and the
+// bytes that an overlay takes of a packet.
 func (p *Plan) containerHead(undo bool, notes ...string) string {
 	b := &strings.Builder{}
 	b.WriteString(p.headline("#", undo))
@@ -115,8 +115,8 @@ func (p *Plan) compose(undo bool) []byte {
 	if undo {
 		return p.takeOut("the service")
 	}
-	head := p.containerHead(false, "not with network_mode: host, where the host's own values hold",
-		"NAME stands for the service")
+	head := p.containerHead(false, "not with network_mode: host, where the host's own values apply",
+		"replace NAME by the service")
 	return containerText(head, p.inContainer(), "a container", "services:\n  NAME:\n    sysctls:\n", "      %s: %q\n")
 }
 
@@ -127,8 +127,8 @@ func (p *Plan) docker(undo bool) []byte {
 	}
 	b := &strings.Builder{}
 	b.WriteString(p.containerHead(false,
-		"not with --network host, where the host's own values hold; podman takes the same",
-		"IMAGE stands for the image"))
+		"not with --network host, where the host's own values apply; podman takes the same",
+		"replace IMAGE by the image"))
 	b.WriteString("docker run")
 	for _, s := range p.inContainer() {
 		fmt.Fprintf(b, " \\\n  --sysctl '%s=%s'", s.Name, s.Value)
@@ -146,7 +146,7 @@ func (p *Plan) systemd(undo bool) []byte {
 	head := p.containerHead(false,
 		"keep it in "+file+"; then: systemctl daemon-reload && systemctl restart NAME.service",
 		"a service without a network namespace of its own has the host's values: use --format sysctl for it",
-		"NAME stands for the service and for the namespace (ip netns add NAME)")
+		"replace NAME by the service and the namespace (ip netns add NAME)")
 	return containerText(head, p.inContainer(), "a service", "[Service]\nNetworkNamespacePath=/run/netns/NAME\n",
 		"ExecStartPre=+sysctl -w \"%s=%s\"\n")
 }
@@ -163,10 +163,10 @@ func (p *Plan) datagrams(v present, receive, send int) {
 			continue
 		}
 		want := b.want
-		if want == mostBuffer {
+		if want == maxBuffer {
 			want = b.whole
 		}
-		want = min((want+grain-1)/grain*grain, mostBuffer)
+		want = min((want+grain-1)/grain*grain, maxBuffer)
 		if has, err := strconv.Atoi(v.value(b.name)); err == nil && has >= want {
 			continue
 		}

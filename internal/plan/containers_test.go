@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestContainers holds the texts for containers to what a namespace can have: what is the
-// host's stands in comments only, what Kubernetes refuses is named.
+// TestContainers checks that texts for containers set only a namespace's own values. The host's values appear in
+// comments only, and values that Kubernetes refuses are named.
 func TestContainers(t *testing.T) {
 	target, err := ParseTarget("linux-6.1")
 	if err != nil {
@@ -59,9 +59,9 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfWhoAsksForAll plans for a program that asks for whatever there is: a
-// window's worth, and nothing where the host has it.
-func TestDatagramsOfWhoAsksForAll(t *testing.T) {
+// TestDatagrams_LargestBuffer plans for a program that asks for the largest UDP buffer: one window, and no setting
+// where the host allows it already.
+func TestDatagrams_LargestBuffer(t *testing.T) {
 	target, _ := ParseTarget("linux")
 	path := Path{RateBps: 1e9, RTT: 80 * time.Millisecond}
 	for has, want := range map[string]string{"212992": "10027008", "16777216": ""} {

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// A plan for a path and a system: the window, and what to set for it.
+// A plan for a path and a system: the window and its settings.
 func ExampleNew() {
 	target, _ := plan.ParseTarget("windows-2000")
 	p, err := plan.New(plan.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1460}, target,

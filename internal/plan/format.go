@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// writer makes one format's text: the change, or what takes it back.
+// writer writes one format's text: the change, or its undo.
 type writer func(p *Plan, undo bool) []byte
 
 var writers = map[string]writer{
@@ -27,10 +27,9 @@ func Formats() []string {
 		"launchdaemon", "shell", "steps", "kubernetes", "compose", "docker", "systemd"}
 }
 
-// Text is the plan in a format of its target, or what takes it back: to the values that
-// held before where they are known, else to the system's defaults. A format that the
-// target would ignore is refused with the reason. The warnings, in words, open the text.
-// Registry files of version 5 are UTF-16; everything else is UTF-8.
+// Text returns the plan in a format of its target, or its undo: to the previous values if known, else to the system's
+// defaults. It refuses a format that the target would ignore. The warnings open the text. Registry files of version 5
+// are UTF-16; everything else is UTF-8.
 func (p *Plan) Text(format string, undo bool, warnings []string) ([]byte, error) {
 	if slices.Contains(Languages(), format) {
 		if undo {

@@ -26,31 +26,31 @@ type Route struct {
 // grain rounds Linux maxima up, so that plans for like paths agree.
 const grain = 64 << 10
 
-// mostBuffer is the largest maximum that tcp_rmem and tcp_wmem take: they are ints, and
-// more is refused with EINVAL (net/ipv4/sysctl_net_ipv4.c).
-const mostBuffer = math.MaxInt32
+// maxBuffer is the largest maximum that tcp_rmem and tcp_wmem accept. They are ints; a larger value is refused with
+// EINVAL (net/ipv4/sysctl_net_ipv4.c).
+const maxBuffer = math.MaxInt32
 
 func (p *Plan) linux(v present, opt Options) error {
 	if opt.Route.Prefix != "" {
 		return p.linuxRoute(v, opt.Route)
 	}
-	raise := func(role Role, name string, payload int) {
+	raise := func(role Role, name string, needed int, keepsInFlight func(buffer int) int) {
 		fields := strings.Fields(v.value(name))
 		if len(fields) != 3 {
 			p.warn(NotThreeNumbers, name, v.value(name))
 			return
 		}
-		least := min((p.bufferFor(payload)+grain-1)/grain*grain, mostBuffer)
-		if has, err := strconv.ParseInt(fields[2], 10, 64); err == nil && has >= int64(p.bufferFor(payload)) {
+		if largest := v.largestBuffer(name); keepsInFlight(largest) >= needed {
 			if p.Role.has(role) {
-				p.note(MaximumSuffices, name, units.Size(has))
+				p.note(MaximumSuffices, name, units.Size(largest))
 			}
 			return
 		}
-		p.set(v, role, name, fmt.Sprintf("%s %s %d", fields[0], fields[1], least))
+		largest := min((p.bufferFor(needed)+grain-1)/grain*grain, maxBuffer)
+		p.set(v, role, name, fmt.Sprintf("%s %s %d", fields[0], fields[1], largest))
 	}
-	raise(Receiver, "net.ipv4.tcp_rmem", p.WindowBytes)
-	raise(Sender, "net.ipv4.tcp_wmem", p.SendBytes)
+	raise(Receiver, "net.ipv4.tcp_rmem", p.WindowBytes, func(buffer int) int { return v.linuxWindow(buffer, p.Path.MSS) })
+	raise(Sender, "net.ipv4.tcp_wmem", p.SendBytes, model.LinuxAutomaticInFlight)
 	for _, on := range []struct {
 		role Role
 		name string
@@ -64,6 +64,9 @@ func (p *Plan) linux(v present, opt Options) error {
 	}
 	p.datagrams(v, opt.ReceiveDatagrams, opt.SendDatagrams)
 	p.note(BuffersTwiceWindow)
+	if p.Path.MSS == DefaultMSS && v.value("net.ipv4.tcp_timestamps") != "0" {
+		p.note(TimestampsInSegments, DefaultMSS, DefaultMSS-model.TimestampBytes)
+	}
 	p.note(ProgramBuffersBounded)
 	if p.Path.Connections > 1 {
 		p.note(MaximumIsCeiling)
@@ -71,7 +74,7 @@ func (p *Plan) linux(v present, opt Options) error {
 	return nil
 }
 
-// check refuses what cannot stand in a command or a file.
+// check refuses values that are not allowed in a command or a file.
 func (r Route) check() error {
 	if r.Prefix == "" {
 		if r != (Route{}) {

@@ -11,15 +11,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Shared is what one window for several paths gives on one of them, and what it costs there.
+// Shared is the effect of one window for several paths on one of them.
 type Shared struct {
 	RateBps float64        `json:"rate_bps"`
 	RTT     units.Duration `json:"rtt_s"`
 	Window  int            `json:"window_bytes"` // that the path alone would want
 	// Goodput is the share of the path's rate that the window and the send buffer fill, Lost the rest.
 	Goodput float64 `json:"goodput_ratio"`
-	// Full is the round trip once a window that is too large stands in the path's queue, and
-	// Delay what that adds.
+	// Full is the round trip once the excess of a window that is too large fills the path's queue. Delay is the added
+	// time.
 	Full   units.Duration `json:"full_rtt_s"`
 	Lost   float64        `json:"lost_goodput_ratio"`
 	Delay  units.Duration `json:"added_delay_s"`

@@ -109,8 +109,8 @@ func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {
 	}
 }
 
-// TestNewForAll_CountsSendBuffers checks that the table of Windows XP, whose window of 65,535 bytes is larger than the
-// plan's and stays, has the send buffer that the plan sets.
+// TestNewForAll_CountsSendBuffers checks that the table of Windows XP has the send buffer that the plan sets. Its
+// window of 65,535 bytes is larger than the plan's and stays.
 func TestNewForAll_CountsSendBuffers(t *testing.T) {
 	paths := []Path{{RateBps: 1 * mbit, RTT: 250 * ms}, {RateBps: 56e3, RTT: 120 * ms}}
 	for role, want := range map[Role]float64{Both: 0.96, Sender: 0.96, Receiver: 1} {
@@ -132,9 +132,8 @@ func TestNewForAll_CountsSendBuffers(t *testing.T) {
 	}
 }
 
-// The article's Ethernet, ISDN and modem: two segments fill only 83 % of the Ethernet, whose
-// segments take longer than its round trip. The system has more than the least
-// window that suffices, and keeps it.
+// The article's Ethernet, ISDN and modem: two segments fill only 83 % of the Ethernet, since a segment takes longer
+// than its round trip. The present window is larger than the least sufficient one and stays.
 func TestTheArticlesPaths(t *testing.T) {
 	lan := Path{RateBps: 10 * mbit, RTT: ms, Overhead: 38, HalfDuplex: true}
 	isdn := Path{RateBps: 64e3, RTT: 30 * ms}

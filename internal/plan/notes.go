@@ -1,6 +1,6 @@
 package plan
 
-// Code names what a warning or a note states. The sentences stand where reports are written.
+// Code names the statement of a warning or a note. Package render/text has the sentences.
 type Code string
 
 // Statement is a code with the values of its sentence in their order.
@@ -22,7 +22,7 @@ const (
 	MemoryTooSmall        Code = "memory-too-small"
 	AutotuningEnds        Code = "autotuning-ends"
 	NoDynamicSendBuffer   Code = "no-dynamic-send-buffer"
-	GroupPolicyHolds      Code = "group-policy-holds"
+	GroupPolicyForces     Code = "group-policy-forces"
 	SendWindowTakesPool   Code = "send-window-takes-pool"
 	NoWindowScaling       Code = "no-window-scaling"
 	CorrectedDriver       Code = "corrected-driver"
@@ -46,6 +46,7 @@ const (
 	SaveRegistryKeys             Code = "save-registry-keys"
 	MaximumSuffices              Code = "maximum-suffices"
 	BuffersTwiceWindow           Code = "buffers-twice-window"
+	TimestampsInSegments         Code = "timestamps-in-segments"
 	ProgramBuffersBounded        Code = "program-buffers-bounded"
 	MaximumIsCeiling             Code = "maximum-is-ceiling"
 	RouteOnlyLowers              Code = "route-only-lowers"

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// Pasted is what another program's output tells of a path; 0 is not told.
+// Pasted is the part of a path that another program's output states. A zero field is not stated.
 type Pasted struct {
 	Program string // that wrote it
 	// UpBps and DownBps are payload that this host sent and received, bit/s: at least so
@@ -122,13 +122,14 @@ func (p *pings) add(below bool, text string) {
 	p.times = append(p.times, t)
 }
 
-// coarseStep is the clock step of Windows before XP, whose replies are all multiples of it.
+// coarseStep is the clock step of Windows before XP: all round trips are multiples of it.
 const coarseStep = 10 * time.Millisecond
 
-// minReplies is how many replies tell the first packet's extra time and a coarse clock from luck.
+// minReplies is the least number of replies that distinguishes the first packet's extra time and a coarse clock from
+// chance.
 const minReplies = 3
 
-// spread returns the least time and what the 95th percentile is above it. The first packet, which waits for address
+// spread returns the least time, and the 95th percentile less that. The first packet, which waits for address
 // resolution, and one step of the clock are no part of the spread.
 func (p *pings) spread() (least, jitter time.Duration) {
 	least = slices.Min(p.times)

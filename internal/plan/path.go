@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// Path is what a plan is made for.
+// Path is the path of a plan.
 type Path struct {
 	RateBps     float64       // bottleneck at the IP layer, of what the host sends
 	BackBps     float64       // the same of what it receives; 0 is RateBps
@@ -21,8 +21,7 @@ type Path struct {
 	Connections int           // that carry bulk at one time; 0 is 1
 	// MemoryBytes is the host's main memory; 0 is not known and bounds nothing.
 	MemoryBytes int64
-	// ReceiveWindow and SendBuffer, when not 0, are the bytes of payload that a
-	// measurement chose and take the place of the arithmetic.
+	// ReceiveWindow and SendBuffer are bytes of payload that a measurement chose. They replace the arithmetic if not 0.
 	ReceiveWindow, SendBuffer int
 
 	headers   int // IP, TCP and options, bytes
@@ -40,7 +39,7 @@ type ArgumentError struct{ Argument, Message, Right string }
 
 func (e *ArgumentError) Error() string { return e.Argument + ": " + e.Message }
 
-// Try says what would be right.
+// Try returns a correct value.
 func (e *ArgumentError) Try() string { return e.Right }
 
 func (p Path) check() error {
@@ -59,7 +58,7 @@ func (p Path) check() error {
 		return &ArgumentError{"--jitter", "below 0", "--jitter 20ms"}
 	case p.MSS != 0 && (p.MSS < leastMSS || p.MSS > 65495):
 		return &ArgumentError{"--mss", fmt.Sprintf("%d is not a segment's payload", p.MSS),
-			"48 to 65495; 1460 on Ethernet, of which --timestamps takes 12"}
+			"48 to 65495; 1460 on Ethernet; --timestamps takes 12 of them"}
 	case p.Connections < 0 || p.Connections > 1e6:
 		return &ArgumentError{"--connections", fmt.Sprintf("%d connections", p.Connections), "1 to 1000000"}
 	case p.MemoryBytes < 0:
@@ -68,11 +67,11 @@ func (p Path) check() error {
 	return nil
 }
 
-// enough is the share of the line's capacity that a window has to give. The application
-// note's own windows give as much: 22 segments over 2.5 ms give 96 %.
+// enough is the share of the line's capacity that a window must reach. The application note's own windows reach it: 22
+// segments over 2.5 ms give 96 %.
 const enough = 0.95
 
-// ofOneFlow is the path as one connection has it.
+// ofOneFlow returns the path of one connection.
 func (p Path) ofOneFlow() Path {
 	if p.FlowCapBps > 0 {
 		p.RateBps = min(p.RateBps, p.FlowCapBps)
@@ -81,7 +80,7 @@ func (p Path) ofOneFlow() Path {
 	return p
 }
 
-// received is the path of what the host receives.
+// received returns the path for the data that the host receives.
 func (p Path) received() Path {
 	if p.BackBps > 0 {
 		p.RateBps, p.BackBps = p.BackBps, p.RateBps
@@ -89,9 +88,9 @@ func (p Path) received() Path {
 	return p
 }
 
-// window is the arithmetic of RFC 6349 section 3.3.1, with the jitter on top and rounded
-// up to an even number of segments. Where a segment's own time on the line counts beside
-// the round trip, that leaves too little: the window is as large as model.Service asks.
+// window returns the window of RFC 6349 section 3.3.1 for the round trip plus the jitter, rounded up to an even number
+// of segments. Where a segment's time on the line is not small against the round trip, model.Service needs a larger
+// one.
 func (p Path) window() int {
 	needed := model.BDP(p.RateBps, p.RTT+p.Jitter)
 	window := max(model.Window(needed, p.MSS), p.service().Window(p.MSS, enough, p.Jitter))
@@ -102,7 +101,7 @@ func (p Path) window() int {
 	return window
 }
 
-// service is what the path takes of time for segments and acknowledgements.
+// service returns the times of segments and acknowledgements on the path.
 func (p Path) service() model.Service {
 	ackBps := p.BackBps
 	if ackBps <= 0 {
@@ -113,7 +112,7 @@ func (p Path) service() model.Service {
 	return s
 }
 
-// Fills is the share of the line's capacity that a window gives.
+// Fills returns the share of the line's capacity that a window reaches.
 func (p Path) Fills(window int) float64 {
 	line := p.service()
 	capacity := line.Capacity(p.MSS)

@@ -1,6 +1,5 @@
-// Package plan turns a path into windows and buffers, and those into the settings that
-// an operating system needs for them, with the texts that make and take them back.
-// It reads and changes nothing.
+// Package plan computes windows and buffers for a path, the settings that an operating system needs for them, and the
+// texts that apply and undo them. It reads and changes nothing.
 package plan
 
 import (
@@ -14,12 +13,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// memoryShare is the part of the main memory that bulk connections may fill: half of
-// tcp_mem's pressure mark, which Linux sets to a sixteenth of memory
-// (net/ipv4/tcp.c tcp_init_mem()). Other systems are held to the same share.
+// memoryShare is the part of the main memory that bulk connections may fill on every system: half of tcp_mem's pressure
+// mark, which Linux sets to a sixteenth of memory (net/ipv4/tcp.c tcp_init_mem()).
 const memoryShare = 1.0 / 32
 
-// Role says at which end a setting belongs.
+// Role is the end that a setting belongs to.
 type Role string
 
 const (
@@ -28,11 +26,10 @@ const (
 	Both     Role = "both"
 )
 
-// has says that a plan for r needs what the other role needs.
+// has reports whether a plan for r includes the other role's settings.
 func (r Role) has(other Role) bool { return r == Both || other == Both || r == other }
 
-// Setting is one value to set. Scope is that of the catalog's entry; Confirmed says
-// that a primary source states what the setting does.
+// Setting is one value to set. Confirmed means that a primary source documents its effect.
 type Setting struct {
 	Role      Role   `json:"role"`
 	Name      string `json:"name"`
@@ -43,11 +40,11 @@ type Setting struct {
 	Restart   bool   `json:"restart"`
 	Source    string `json:"source"`
 	Confirmed bool   `json:"confirmed"`
-	// Before is the value that holds now, where that is known.
+	// Before is the present value; "" if not known.
 	Before string `json:"before,omitempty"`
 }
 
-// Plan is the answer for one path and one target.
+// Plan has the windows and settings for one path and one target.
 type Plan struct {
 	Target       string
 	Role         Role
@@ -60,29 +57,29 @@ type Plan struct {
 	WindowScale  int
 	LargeWindows bool  // more than 65,535 bytes: both ends have to scale
 	MemoryBytes  int64 // of all connections with full buffers
-	// ExpectedBps is the payload that one connection gets with these windows, of
-	// CapacityBps that the line carries: of what the host sends, or receives if it is only
-	// the receiver.
+	// ExpectedBps is the goodput of one connection with these windows, and CapacityBps the line's: of the data that the
+	// host sends, or receives if it is only the receiver.
 	ExpectedBps, CapacityBps float64
-	Directions               []Direction // where the two ways differ
+	Now                      *Now        // nil where the target's present limits are not known
+	Directions               []Direction // set if the two directions differ
 	Settings                 []Setting
-	Shared                   []Shared // what one window gives on several paths; nil: there is one path
-	// SharedWindow is the one window in bytes that Shared is about.
+	Shared                   []Shared // the effect of one window on several paths; nil: there is one path
+	// SharedWindow is the window of Shared, bytes.
 	SharedWindow  int
 	SharedSend    int         // the send buffer with it, bytes
-	Warnings      []Statement // what the target cannot do, or what was bounded
-	Notes         []Statement // what the settings do not say by themselves
+	Warnings      []Statement // limits of the target, bounded values
+	Notes         []Statement // remarks on the settings
 	head          []string    // warnings in words, for the head of a text
 	bufferPayload float64     // bytes of buffer for a byte of payload at the target
-	// fixed says that the target has windows and buffers of one size, which every
-	// connection gets; present are those that it has now.
+	// fixed means that the target has windows and buffers of one size for every connection; presentWindow and presentSend
+	// are the present sizes.
 	fixed                      bool
 	presentWindow, presentSend int
-	bounded                    bool // by memory or delay: what is larger now is lowered
+	bounded                    bool // by memory or delay: larger present values are lowered
 }
 
-// Direction is what one way of a path needs, where the ways differ: of the receiver a
-// window, of the sender a buffer for as much. Up is what the host that is planned for sends.
+// Direction has the window of one direction of a path whose directions differ: the receiver's window and the sender's
+// buffer. Up is the data that the planned host sends.
 type Direction struct {
 	Direction   transfer.Direction `json:"direction"`
 	RateBps     float64            `json:"rate_bps"`
@@ -101,14 +98,14 @@ type Options struct {
 	// ReceiveDatagrams and SendDatagrams are what a program asks for by SO_RCVBUF and
 	// SO_SNDBUF for its UDP socket, in bytes; math.MaxInt32 is whatever there is.
 	ReceiveDatagrams, SendDatagrams int
-	// Values are the target's present values by name; a setting that already holds is
-	// left out. Where a name is missing the catalog's default stands in for it.
+	// Values are the target's present values by name. The plan leaves out settings that are in force already. The default
+	// of a missing name is the catalog's.
 	Values map[string]string
 	// MaxDelay bounds the queueing delay that a shared window adds to a path; 0: no bound.
 	MaxDelay time.Duration
 }
 
-// New makes the plan. An error names the argument that is wrong.
+// New returns the plan. An error names the wrong argument.
 func New(path Path, target Target, opt Options) (*Plan, error) {
 	if err := path.check(); err != nil {
 		return nil, err
@@ -136,9 +133,10 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 		p.warn(FlowCapped, units.Rate(whole.FlowCapBps),
 			units.Rate(most), math.Ceil(most/whole.FlowCapBps))
 	}
-	p.holds(values)
+	p.readFixedSizes(values)
 	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
 	p.size()
+	p.judgeNow(values)
 	p.fitMemory()
 	if err := target.settings(p, values, opt); err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	return p, nil
 }
 
-// For is what a loop that measured a path prints for a target: its settings alone.
+// For returns only the settings of a plan, nil if the path cannot be planned for.
 func For(path Path, target Target, role Role) []Setting {
 	p, err := New(path, target, Options{Role: role})
 	if err != nil {
@@ -155,8 +153,8 @@ func For(path Path, target Target, role Role) []Setting {
 	return p.Settings
 }
 
-// size computes the windows: the receive window for what the host receives, the send
-// buffer for what it sends.
+// size computes the receive window for the data that the host receives and the send buffer for the data that it
+// sends.
 func (p *Plan) size() {
 	sent := p.Path
 	received := p.Path.received()
@@ -187,8 +185,8 @@ func newDirection(d transfer.Direction, way Path) Direction {
 	return Direction{Direction: d, RateBps: way.RateBps, BDPBytes: int64(math.Round(model.BDP(way.RateBps, way.RTT)))}
 }
 
-// holds notes what the target has now, where every connection gets the same.
-func (p *Plan) holds(v present) {
+// readFixedSizes reads the present window and send buffer of systems with one size for every connection.
+func (p *Plan) readFixedSizes(v present) {
 	window := ""
 	switch v.target.Family {
 	case catalog.Windows2000:
@@ -203,7 +201,7 @@ func (p *Plan) holds(v present) {
 	p.presentWindow, _ = strconv.Atoi(v.value(window))
 }
 
-// derive computes what follows from the windows.
+// derive computes the values that follow from the windows.
 func (p *Plan) derive() {
 	p.Segments = p.WindowBytes / p.Path.MSS
 	largest := p.largest()
@@ -239,8 +237,8 @@ func (p *Plan) derive() {
 	p.MemoryBytes = p.memory(window, send)
 }
 
-// wholeSegments is a window of one size as the systems that have one round it: up to
-// whole segments, where that needs no scaling.
+// wholeSegments returns a fixed window as Windows rounds it: up to whole segments if that needs no window scaling, else
+// down.
 func wholeSegments(window, mss int) int {
 	if up := (window + mss - 1) / mss * mss; up <= model.MaxUnscaled || window > model.MaxUnscaled {
 		return up
@@ -248,10 +246,9 @@ func wholeSegments(window, mss int) int {
 	return window / mss * mss
 }
 
-// memory is what the buffers of all connections hold at most. Buffers of one size are
-// filled by every program that writes, or does not read. Automatic ones follow what is in
-// flight, and connections that share a link have no more of that than its bandwidth-delay
-// product and a queue of as much.
+// memory returns the largest memory of all connections' buffers. A program that writes, or does not read, fills a
+// buffer of fixed size. Automatic buffers follow the bytes in flight, which connections on one link share: its BDP and
+// a queue of another BDP.
 func (p *Plan) memory(window, send int) int64 {
 	each := 0.0
 	if p.Role.has(Receiver) {
@@ -267,8 +264,7 @@ func (p *Plan) memory(window, send int) int64 {
 	return int64(each * p.bufferPayload * float64(full))
 }
 
-// shareOfLink is how many bandwidth-delay products one link's connections have in flight:
-// one, and one that waits in its queue.
+// shareOfLink is the number of BDPs that one link's connections have in flight: one on the path, one in its queue.
 const shareOfLink = 2
 
 // fitMemory lowers the windows until all connections with full buffers fit into their
@@ -332,7 +328,7 @@ func (p *Plan) warn(code Code, args ...any) { p.Warnings = append(p.Warnings, St
 
 func (p *Plan) note(code Code, args ...any) { p.Notes = append(p.Notes, Statement{code, args}) }
 
-// bufferFor is the socket buffer that holds payload bytes at the target.
+// bufferFor returns the socket buffer for a window of payload bytes at the target.
 func (p *Plan) bufferFor(payload int) int {
 	return int(math.Min(math.Ceil(float64(payload)*p.bufferPayload), math.MaxInt32))
 }

@@ -127,7 +127,7 @@ func TestSettings(t *testing.T) {
 		{"windows-7", wan, Options{}, map[string]string{"ScalingHeuristics": "Disabled"}},
 		{"windows-vista", wan, Options{}, map[string]string{"AutoTuningLevelLocal": "Normal", "winsock autotuning": ""}},
 		{"windows-11", Path{RateBps: 10e9, RTT: 100 * ms}, Options{},
-			map[string]string{"AutoTuningLevelLocal": "Experimental"}},
+			map[string]string{"AutoTuningLevelLocal": "Normal"}},
 		{"windows-11", wan, Options{Values: map[string]string{"AutoTuningLevelLocal": "Normal"}},
 			map[string]string{"AutoTuningLevelLocal": ""}},
 		{"macos", wan, Options{}, map[string]string{"kern.ipc.maxsockbuf": "12500520",
@@ -182,19 +182,18 @@ func TestImpossiblePathsAreRefused(t *testing.T) {
 	}
 	if p := mustPlan(t, Path{RateBps: 400e9, RTT: time.Second}, "linux", Options{}); len(p.Warnings) == 0 ||
 		p.WindowBytes > 1<<30 {
-		t.Errorf("no window holds 50 GB, yet %d, %v", p.WindowBytes, p.Warnings)
+		t.Errorf("no window covers 50 GB, yet %d, %v", p.WindowBytes, p.Warnings)
 	}
 }
 
-// TestTexts holds every format of every kind of target against its golden file, the
-// change and what takes it back.
+// TestTexts compares every format of every kind of target, the change and its undo, with its golden file.
 func TestTexts(t *testing.T) {
 	warnings := map[string][]string{
 		"windows-95": {"this system has no window scaling: 64,240 bytes instead of 12,500,520 bytes, which allows " +
 			"5.14 Mbit/s"},
 		"windows-98": {"Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): without it " +
 			"windows above 65,535 bytes fail"},
-		"macos": {"kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers ERANGE: read the " +
+		"macos": {"kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl returns ERANGE: read the " +
 			"value back"},
 	}
 	path := Path{RateBps: 1000 * mbit, RTT: 100 * ms}
@@ -257,7 +256,7 @@ func decode(text []byte) string {
 	return string(utf16.Decode(units))
 }
 
-func TestRegistryFilesAreWhatRegeditReads(t *testing.T) {
+func TestText_RegistryFileFormat(t *testing.T) {
 	path := Path{RateBps: 100 * mbit, RTT: 40 * ms}
 	v5, _ := mustPlan(t, path, "windows-2000", Options{}).Text("reg", false, nil)
 	text := decode(v5)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Systems of which the catalog knows the text alone.
+// Systems for which fullpipe only writes the text.
 func TestOtherSystems(t *testing.T) {
 	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms}
 	for target, want := range map[string]map[string]string{
@@ -33,7 +33,7 @@ func TestOtherSystems(t *testing.T) {
 	}
 }
 
-// What each system has, by its own documents: templates, registry keys, and whether fullpipe runs there.
+// Facts of each system from its own documents: templates, registry keys, and whether fullpipe runs there.
 func TestFactsOfSystems(t *testing.T) {
 	wan := Path{RateBps: 300 * mbit, RTT: 60 * ms}
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestFactsOfSystems(t *testing.T) {
 	}
 }
 
-// What changes a registry says how to save it first, each key of it, and can be done by hand.
+// Every text that changes a registry says first how to save each key, and has steps to do it by hand.
 func TestRegistriesAreSavedFirst(t *testing.T) {
 	for target, keys := range map[string]int{"windows-95": 1, "windows-98": 2, "windows-me": 2, "windows-nt4": 2,
 		"windows-2000": 2, "windows-xp": 2, "server-2003": 2} {

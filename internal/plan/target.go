@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// Target is an operating system as a plan knows it.
+// Target is an operating system of a plan.
 type Target struct {
 	Name    string // as --target names it
 	Family  string // of the catalog
@@ -90,12 +91,10 @@ func ParseTarget(name string) (Target, error) {
 		strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
 }
 
-// bufferPayload is how many bytes of buffer a byte of payload needs: Linux before 6.6
-// gives half of a receive buffer to the window, and a send buffer holds bookkeeping
-// everywhere; twice is the safe side on later kernels too.
+// bufferPayload returns the bytes of buffer that a byte of window needs.
 func (t Target) bufferPayload() float64 {
 	if t.Family == catalog.Linux {
-		return 2
+		return model.LinuxBufferFactor
 	}
 	return 1
 }
@@ -129,7 +128,7 @@ func (t Target) settings(p *Plan, values present, opt Options) error {
 	return nil
 }
 
-// present answers what a host has now: what was read from it, else the default.
+// present has a host's present values: those that were read, else the defaults.
 type present struct {
 	target Target
 	values map[string]string
@@ -140,8 +139,8 @@ func (v present) known(name string) (string, bool) {
 	return value, ok
 }
 
-// value is what holds now, or what the version has by default; of systems whose version
-// is not said, the oldest default: the one that may be too small.
+// value returns the present value, else the version's default. For an unknown version it returns the oldest default,
+// which may be too small.
 func (v present) value(name string) string {
 	if value, ok := v.values[name]; ok {
 		return value

@@ -38,8 +38,7 @@ func (p *Plan) sysctl(undo bool) []byte {
 	return []byte(b.String())
 }
 
-// launchDaemon is a property list that sets the values at every start of macOS; what
-// takes it back is a shell script.
+// launchDaemon writes a property list that sets the values at every start of macOS. The undo is a shell script.
 func (p *Plan) launchDaemon(undo bool) []byte {
 	const label = "net.fullpipe.sysctl"
 	b := &strings.Builder{}
@@ -150,7 +149,7 @@ func (p *Plan) netplan(undo bool) []byte {
 	dev := p.Route.Dev
 	if dev == "" {
 		dev = "DEV"
-		b.WriteString("# DEV stands for the interface: give it with --dev\n")
+		b.WriteString("# replace DEV by the interface, or give it with --dev\n")
 	}
 	fmt.Fprintf(b, "network:\n  version: 2\n  ethernets:\n    %s:\n      routes:\n        - to: %s\n", dev, p.Route.Prefix)
 	if p.Route.Via != "" {
@@ -183,7 +182,7 @@ func (p *Plan) networkManager(undo bool) []byte {
 	}
 	b := &strings.Builder{}
 	b.WriteString(p.headline("#", undo))
-	b.WriteString("# CONNECTION stands for the connection's name: nmcli connection show\n")
+	b.WriteString("# replace CONNECTION by the connection's name: nmcli connection show\n")
 	var left []string
 	words := route
 	for _, s := range p.Settings {

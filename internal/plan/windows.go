@@ -32,8 +32,8 @@ var autotuning = []struct {
 	{"Experimental", model.MaxUnscaled << 14},
 }
 
-// AutotuningWindow is the largest window in bytes that a level of Windows' receive
-// autotuning reaches; 0 for a level that is not known.
+// AutotuningWindow returns the largest window in bytes of a level of Windows' receive autotuning, 0 for an unknown
+// level.
 func AutotuningWindow(level string) int {
 	for _, a := range autotuning {
 		if strings.EqualFold(a.level, level) {
@@ -43,16 +43,21 @@ func AutotuningWindow(level string) int {
 	return 0
 }
 
-// windows plans for Vista, Server 2008 and later: autotuning does the sizing.
+// dynamicSendBuffers is the first version of Windows that sizes send buffers by itself (dynamic send buffering).
+const dynamicSendBuffers = "6.1"
+
+// windows plans for Vista, Server 2008 and later, which size windows by autotuning.
 func (p *Plan) windows(v present) {
-	level := "Normal"
-	if p.largest() > AutotuningWindow(level) {
-		level = "Experimental"
-		if p.Role.has(Receiver) {
-			p.warn(AutotuningEnds, units.Rate(model.Rate(AutotuningWindow("Normal"), p.Path.RTT+p.Path.Jitter)))
-		}
+	const level = "Normal" // Experimental's window scale makes some firewalls drop packets
+	now := v.values["AutoTuningLevelLocal"]
+	largest := max(AutotuningWindow(level), AutotuningWindow(now))
+	if p.WindowBytes > largest && p.Role.has(Receiver) {
+		p.warn(AutotuningEnds, units.Rate(model.Rate(largest, p.Path.RTT+p.Path.Jitter)),
+			model.Connections(float64(p.WindowBytes), largest))
+		p.WindowBytes = largest / (2 * p.Path.MSS) * 2 * p.Path.MSS
+		p.derive()
 	}
-	if now := v.values["AutoTuningLevelLocal"]; AutotuningWindow(now) < p.WindowBytes {
+	if AutotuningWindow(now) < p.WindowBytes {
 		p.set(v, Receiver, "AutoTuningLevelLocal", level)
 	} else if p.Role.has(Receiver) {
 		p.note(AutotuningSuffices, now, units.Size(AutotuningWindow(now)).Exact())
@@ -60,13 +65,13 @@ func (p *Plan) windows(v present) {
 	if v.value("ScalingHeuristics") != "Disabled" {
 		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
 	}
-	if catalog.AtLeast(v.target.Version, "6.1") {
+	if catalog.AtLeast(v.target.Version, dynamicSendBuffers) {
 		p.set(v, Sender, "winsock autotuning", "on")
 	} else if p.Role.has(Sender) {
 		p.warn(NoDynamicSendBuffer, p.SendBytes)
 	}
 	if policy := v.value("AutoTuningLevelEffective"); strings.EqualFold(policy, "GroupPolicy") {
-		p.warn(GroupPolicyHolds)
+		p.warn(GroupPolicyForces)
 	}
 	if v.target.templates != "" {
 		p.note(TemplatesOfTarget, v.target.templates)
@@ -86,7 +91,7 @@ func (p *Plan) windows(v present) {
 	}
 }
 
-// noteTimestamps notes what RFC 7323 timestamps take of every segment.
+// noteTimestamps notes the share of a segment that RFC 7323 timestamps take.
 func (p *Plan) noteTimestamps() {
 	p.note(ScalingOptions, model.TimestampBytes, 100*float64(model.TimestampBytes)/float64(p.Path.MSS), p.Path.MSS,
 		units.Time(model.RTT(1<<32, max(p.Path.RateBps, p.Path.BackBps))))
@@ -144,7 +149,7 @@ func interfaceKey(version string) string {
 	return `Services\{adapter}\Parameters\Tcpip`
 }
 
-// boundUnscaled holds the windows to what a system without window scaling has.
+// boundUnscaled limits the windows to 65,535 bytes, for systems without window scaling.
 func (p *Plan) boundUnscaled() {
 	asked := p.largest()
 	most := model.MaxUnscaled / p.Path.MSS * p.Path.MSS
@@ -166,7 +171,7 @@ func (p *Plan) windows9x(v present, opt Options) {
 	} else if p.Role.has(Receiver) {
 		p.note(ReceiveWindowSuffices, units.Size(p.presentWindow).Exact())
 	}
-	for i := range p.Settings { // the value beside Parameters; those below it are always a DWORD
+	for i := range p.Settings { // the value of the key itself; those of Parameters are always a DWORD
 		p.Settings[i].Type = "dword"
 		if catalog.AtLeast(v.target.Version, "4.0.1") {
 			p.Settings[i].Type = "string"
@@ -197,8 +202,8 @@ func (p *Plan) windows9x(v present, opt Options) {
 	p.note(OnlyWritesFile)
 }
 
-// changes says whether a value of one size for all connections has to become another one:
-// it is raised where the path needs more, and lowered only where memory asks for it.
+// changes reports whether a fixed size for all connections changes: it is raised if the path needs more, and lowered
+// only if memory or delay bounds it.
 func (p *Plan) changes(now, wanted int) bool {
 	return now < wanted || p.bounded && now > wanted
 }

@@ -15,7 +15,7 @@ func (p *Plan) netsh(undo bool) []byte {
 		b.WriteString(roleComment("rem", s))
 		b.WriteString(p.netshCommand(s, undo) + "\n")
 	}
-	b.WriteString("rem what holds now; its words follow the system's language\nnetsh int tcp show global\n")
+	b.WriteString("rem the present values, in the system's language\nnetsh int tcp show global\n")
 	return []byte(strings.ReplaceAll(b.String(), "\n", "\r\n"))
 }
 
@@ -40,7 +40,7 @@ func (p *Plan) netshCommand(s Setting, undo bool) string {
 const failed = "\nif ($LASTEXITCODE) { throw 'netsh failed' }"
 
 // powershell is a script for the NetTCPIP cmdlets of Windows 8, Server 2012 and later.
-// It stops where a group policy holds the level and reads every value back.
+// It stops where a group policy sets the level, and reads every value back.
 func (p *Plan) powershell(undo bool) []byte {
 	target, _ := ParseTarget(p.Target)
 	b := &strings.Builder{}
@@ -64,7 +64,7 @@ func (p *Plan) powershell(undo bool) []byte {
 		if s.Name == "AutoTuningLevelLocal" {
 			fmt.Fprintf(b, `$setting = Get-NetTCPSetting -SettingName %s
 if ("$($setting.AutoTuningLevelEffective)" -eq 'GroupPolicy') {
-    throw "a group policy holds the autotuning level at $($setting.AutoTuningLevelGroupPolicy): change the policy"
+    throw "a group policy sets the autotuning level to $($setting.AutoTuningLevelGroupPolicy): change the policy"
 }
 `, template)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// caps are the formulas' bounds, least first; what bounds nothing is left out.
-func (r *room) caps() (all []Cap) {
+// caps returns the formulas' finite bounds, the smallest first.
+func (r *scenario) caps() (all []Cap) {
 	n := float64(r.connections)
 	mss := int(r.mss)
 	rtt := units.Seconds(r.rtt)

@@ -9,10 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// onTheClock sends with a window of so many bytes over a path, packet by packet on the
-// link's own clock, and answers the goodput in bit/s. The sender has whole segments under
-// way; the receiver acknowledges every second one, one that ends what the window let go,
-// and each one of a window of no more than two. ok is false where something was lost.
+// onTheClock sends with a window in bytes over a path, packet by packet on the link's own clock, and returns the
+// goodput in bit/s. The sender has whole segments in flight. The receiver acknowledges every second one, the last of a
+// burst, and each one of a window of at most two. ok is false after a loss.
 func onTheClock(path link.Path, window, mss, headers int) (bps float64, ok bool) {
 	const warm = 4 // rounds until it is steady
 	up, down := path.Lanes()
@@ -76,10 +75,10 @@ func onTheClock(path link.Path, window, mss, headers int) (bps float64, ok bool)
 	return float64(rounds*each*mss*8) / time.Duration(last-first).Seconds(), true
 }
 
-// TestWindowsOnTheClock holds the arithmetic of windows, which plan, predict and tune share,
-// against the link's own clock: every profile without chance, from one segment to a full
-// path, with whole segments, half segments and windows that end in a part.
-func TestWindowsOnTheClock(t *testing.T) {
+// TestService_LinkClock compares the arithmetic of windows, which plan, predict and tune share, with the link's own
+// clock: every profile without randomness, from one segment to a full path, with whole segments, half segments and
+// windows that end in a part.
+func TestService_LinkClock(t *testing.T) {
 	paths := []string{"rate=10mbit,rtt=200us", "rate=2mbit,rtt=25ms,up.overhead=38",
 		"rate=300kbit,rtt=10ms,duplex=half,overhead=26",
 		"rate=1gbit,rtt=3ms,queue=1000packets", "rate=8mbit,up.rate=1mbit,rtt=35ms", "rate=50mbit,rtt=500us,duplex=half"}
@@ -115,8 +114,8 @@ func TestWindowsOnTheClock(t *testing.T) {
 				continue
 			}
 			all++
-			if said := line.Goodput(window, mss); math.Abs(said/got-1) > 0.05 {
-				t.Errorf("%s, window %d: %.4g bit/s by arithmetic, %.4g on the clock", text, window, said, got)
+			if goodput := line.Goodput(window, mss); math.Abs(goodput/got-1) > 0.05 {
+				t.Errorf("%s, window %d: %.4g bit/s by arithmetic, %.4g on the clock", text, window, goodput, got)
 			}
 			stack := path
 			stack.Near.SenderRule, stack.Near.Window, stack.Far.Window = "", 0, 0

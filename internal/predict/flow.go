@@ -12,22 +12,21 @@ type flow struct {
 	cwnd, ssthresh float64
 	sent, lost     float64 // in this round
 	idle           float64 // seconds until a timeout lets it send
-	stalled        bool    // a hole holds the window: only what was lost is sent
-	repair         float64 // segments to send again
+	stalled        bool    // the window is full behind a hole: only lost segments are sent
+	repair         float64 // lost segments to retransmit
 	left           float64 // segments of its last piece; infinite while there are more
 
-	// CUBIC (RFC 9438): the window of the last reduction, the time since, what Reno would
-	// have.
+	// CUBIC (RFC 9438): the window before the last reduction, the time since, Reno's window.
 	most, since, reno float64
 	lossless          bool // no reduction yet
-	repairing         bool // the round after a loss, in which the window stands (RFC 6937)
+	repairing         bool // the round after a loss, in which the window stays (RFC 6937)
 	// BBR: rounds in which the delivery rate grew no more; whether the pipe was full.
 	plateau int
 	full    bool
 	probed  float64 // seconds since the round trip was last probed
 }
 
-func newFlow(r *room) flow {
+func newFlow(r *scenario) flow {
 	f := flow{cwnd: r.initial, ssthresh: math.Inf(1), left: math.Inf(1), lossless: true}
 	if r.ready {
 		f.cwnd = math.Max(math.Min(math.Min(r.bdp()/float64(r.connections), math.Min(r.window, r.send)/r.mss), 1e7),
@@ -41,14 +40,13 @@ func newFlow(r *room) flow {
 
 func (f *flow) starting() bool { return f.cwnd < f.ssthresh && !f.full }
 
-// bound is what both ends' buffers let be in flight, in segments.
-// A window is whole segments.
-func (p *play) bound() float64 {
+// bound returns the segments in flight that both ends' buffers allow. A window is whole segments.
+func (p *simulation) bound() float64 {
 	return math.Max(math.Min(math.Floor(p.window/p.mss), p.send/p.mss), 0.5)
 }
 
-// sends is how many segments the connection has on the way in this round.
-func (f *flow) sends(p *play) float64 {
+// sends returns the segments that the connection sends in this round.
+func (f *flow) sends(p *simulation) float64 {
 	if f.idle > 0 {
 		return 0
 	}
@@ -63,45 +61,45 @@ func (f *flow) sends(p *play) float64 {
 }
 
 const (
-	bbrFills = 1.02 // of its share: what probing keeps queued on average
+	bbrFills = 1.02 // of its share: probing keeps the rest queued on average
 	bbrLeast = 4    // segments: BBRMinPipeCwnd
 )
 
-// answer is what the window does about a round that lasted so many seconds.
-func (f *flow) answer(p *play, lasts float64) {
+// update changes the congestion window after a round of lasts seconds.
+func (f *flow) update(p *simulation, lasts float64) {
 	if f.idle > 0 {
 		f.idle -= lasts
 		return
 	}
-	held := f.cwnd > p.bound() // the window stands: a hole stops it
+	blocked := f.cwnd > p.bound() // a hole stops the window
 	if f.stalled {
 		f.stalled = f.lost > 0
 		f.repair = f.lost
-		if f.stalled && !p.sack { // a retransmission that is lost is told of by nobody
+		if f.stalled && !p.sack { // only a timeout finds a lost retransmission
 			f.idle = leastRTO.Seconds() + lasts
 		}
 		return
 	}
 	if p.congestion == "bbr" {
-		f.answerBBR(p, lasts)
-		if f.lost > 0 && held {
+		f.updateBBR(p, lasts)
+		if f.lost > 0 && blocked {
 			f.stalled = true
 			f.repair = f.lost
 		}
 		return
 	}
 	switch {
-	case f.lost > 0 && f.silent(p): // nothing came back to tell of the loss
+	case f.lost > 0 && f.silent(p): // no ACK reports the loss
 		f.reduce(p)
 		f.cwnd = 1
 		f.idle = leastRTO.Seconds() + lasts
 	case f.lost > 0:
 		f.reduce(p)
-		if held {
+		if blocked {
 			f.stalled = true
 			f.repair = f.lost
 		}
-	case f.repairing: // until all that was sent before the loss was found has come
+	case f.repairing: // until the segments sent before the loss was found have arrived
 		f.repairing = false
 	case f.cwnd <= 2*f.sent && f.starting():
 		f.cwnd = math.Min(f.cwnd+f.sent, f.ssthresh)
@@ -113,14 +111,14 @@ func (f *flow) answer(p *play, lasts float64) {
 	}
 }
 
-// silent says whether a loss is only found by a timeout: all is lost, or without SACK
-// fewer than three segments tell of it (RFC 5681 section 3.2).
-func (f *flow) silent(p *play) bool {
+// silent reports whether only a timeout finds a loss: all segments are lost, or without SACK fewer than three duplicate
+// ACKs arrive (RFC 5681 section 3.2).
+func (f *flow) silent(p *simulation) bool {
 	const duplicates = 3
 	return f.lost >= f.sent || !p.sack && f.sent-f.lost < duplicates
 }
 
-func (f *flow) reduce(p *play) {
+func (f *flow) reduce(p *simulation) {
 	if p.congestion == "reno" {
 		f.ssthresh = math.Max(f.cwnd/2, 2)
 	} else {
@@ -139,7 +137,7 @@ func (f *flow) reduce(p *play) {
 }
 
 // avoid is congestion avoidance over one round trip.
-func (f *flow) avoid(p *play, lasts float64) {
+func (f *flow) avoid(p *simulation, lasts float64) {
 	f.since += lasts
 	if p.congestion == "reno" {
 		f.cwnd++
@@ -155,10 +153,9 @@ func (f *flow) avoid(p *play, lasts float64) {
 	f.cwnd = math.Max(f.cwnd, math.Min(target, 1.5*f.cwnd))
 }
 
-// hystart leaves slow start before it overshoots, as Linux's CUBIC does: once the
-// acknowledgements of a round last half the least round trip (tcp_cubic.c, hystart_update,
-// without pacing), which is known when half a path full of them has come.
-func (f *flow) hystart(p *play) {
+// hystart leaves slow start before it overshoots, as Linux's CUBIC does: when the ACK train of a round lasts half the
+// least round trip (tcp_cubic.c, hystart_update, without pacing), which needs half a BDP of ACKs.
+func (f *flow) hystart(p *simulation) {
 	const least, spacing = 16, 2e-3 // segments; seconds between acknowledgements of a train
 	if p.congestion != "cubic" || f.sent < least || !(2*p.segment*float64(p.connections) <= spacing) {
 		return
@@ -172,9 +169,9 @@ func (f *flow) hystart(p *play) {
 	}
 }
 
-// answerBBR doubles until the delivery rate stands for three rounds, then keeps its share
-// of the path in flight, but for 200 ms every 10 s, when it looks for a shorter round trip.
-func (f *flow) answerBBR(p *play, lasts float64) {
+// updateBBR doubles the window until the delivery rate grows no more for three rounds. Then it keeps its share of the
+// path in flight, except for 200 ms every 10 s, when it probes for a shorter round trip.
+func (f *flow) updateBBR(p *simulation, lasts float64) {
 	if !f.full {
 		share := p.bdp() / float64(p.connections)
 		if f.sent >= math.Min(share, p.bound()) {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	limits = 1.10 // the gain from which what was taken away had been a limiter
-	unsure = 0.04 // how far from that a gain is too close to call
+	limits = 1.10 // smallest gain of a removed limiter
+	unsure = 0.04 // a gain this close to it is not sure
 )
 
-// limit names the limiter: of all that can be taken away, what gains most, if that is a
-// tenth or more. Where only two together gain, it is mixed.
-func (r *room) limit(a *Answer, now result) {
+// limit names the limiter: the one whose removal gains most, if that is a tenth or more. It is mixed if only two
+// removals together gain.
+func (r *scenario) limit(a *Answer, now result) {
 	best := without{}
 	second := 1.0
-	for _, w := range r.takeAway() {
-		w.result = w.room.sketch()
+	for _, w := range r.removals() {
+		w.result = w.scenario.estimate()
 		w.gain = w.result.typical / now.typical
 		if w.gain > best.gain {
 			second = math.Max(best.gain, 1)
@@ -32,7 +32,7 @@ func (r *room) limit(a *Answer, now result) {
 	case best.gain >= limits:
 		a.Limiter = best.name
 		a.Sure = len(r.warnings) == 0 && best.gain >= limits+unsure && (second < limits+unsure || best.gain > 1.5*second)
-		a.Next = best.room.next()
+		a.Next = best.scenario.next()
 	default:
 		a.Limiter = verdict.Mixed
 	}
@@ -45,24 +45,24 @@ func (r *room) limit(a *Answer, now result) {
 	a.Subtype = r.subtype(a.Limiter)
 }
 
-func (r *room) next() *Next {
+func (r *scenario) next() *Next {
 	then := r.predict()
 	return &Next{Range: then.goodput(), Limiter: r.largest(then)}
 }
 
-// withoutAll is the room with several things taken away.
-func (r *room) withoutAll(names []verdict.Name) *room {
+// withoutAll returns the scenario without several limiters.
+func (r *scenario) withoutAll(names []verdict.Name) *scenario {
 	for _, name := range names {
-		all := r.takeAway()
+		all := r.removals()
 		if i := slices.IndexFunc(all, func(w without) bool { return w.name == name }); i >= 0 {
-			r = all[i].room
+			r = all[i].scenario
 		}
 	}
 	return r
 }
 
-// near lists the limiters whose bounds lie next to the least, as candidates: taking one
-// away gains little while the other stands.
+// near returns the limiters whose bounds are close to the smallest, as candidates: the removal of one gains little
+// while the other remains.
 func near(caps []Cap) (names []verdict.Name) {
 	const together = 1.25
 	for _, c := range caps {
@@ -73,11 +73,11 @@ func near(caps []Cap) (names []verdict.Name) {
 	return names
 }
 
-// largest is the limiter of what remains, "" where nothing known gains a tenth.
-func (r *room) largest(now result) (name verdict.Name) {
+// largest returns the limiter of a scenario, "" if no removal gains a tenth.
+func (r *scenario) largest(now result) (name verdict.Name) {
 	most := limits
-	for _, w := range r.takeAway() {
-		if gain := w.room.sketch().typical / now.typical; gain >= most {
+	for _, w := range r.removals() {
+		if gain := w.scenario.estimate().typical / now.typical; gain >= most {
 			name = w.name
 			most = gain
 		}
@@ -85,38 +85,38 @@ func (r *room) largest(now result) (name verdict.Name) {
 	return name
 }
 
-// without is the room with one thing taken away.
+// without is a scenario without one limiter.
 type without struct {
-	name   verdict.Name
-	room   *room
-	result result
-	gain   float64
+	name     verdict.Name
+	scenario *scenario
+	result   result
+	gain     float64
 }
 
-// takeAway lists all that can be taken away.
-func (r *room) takeAway() (all []without) {
-	add := func(name verdict.Name, change func(*room)) {
+// removals returns the scenarios without one limiter each.
+func (r *scenario) removals() (all []without) {
+	add := func(name verdict.Name, change func(*scenario)) {
 		w := *r
 		change(&w)
-		all = append(all, without{name: name, room: &w})
+		all = append(all, without{name: name, scenario: &w})
 	}
 	if !math.IsInf(r.window, 1) {
-		add(verdict.ReceiverWindow, func(w *room) { w.window = math.Inf(1) })
+		add(verdict.ReceiverWindow, func(w *scenario) { w.window = math.Inf(1) })
 	}
 	if !math.IsInf(r.send, 1) {
-		add(verdict.SendBuffer, func(w *room) {
+		add(verdict.SendBuffer, func(w *scenario) {
 			w.send = math.Inf(1)
 			w.overruns = false
 		})
 	}
 	if r.loss > 0 || r.queue < 2*r.bdp() && !math.IsInf(r.bdp(), 1) {
-		add(verdict.Congestion, func(w *room) {
+		add(verdict.Congestion, func(w *scenario) {
 			w.queue = math.Max(w.queue, 2*w.bdp())
 			w.loss = 0
 		})
 	}
 	if r.segment > 0 {
-		add(r.narrowest(), func(w *room) { // twice as fast, its queue as long in time
+		add(r.narrowest(), func(w *scenario) { // twice as fast, its queue as long in time
 			w.rate *= 2
 			w.rtt -= w.segment / 2
 			w.segment /= 2
@@ -124,20 +124,20 @@ func (r *room) takeAway() (all []without) {
 		})
 	}
 	if !r.ready {
-		add(verdict.SlowStart, func(w *room) { w.ready = true })
+		add(verdict.SlowStart, func(w *scenario) { w.ready = true })
 	}
 	return all
 }
 
-// narrowest names the path's rate as a limiter.
-func (r *room) narrowest() verdict.Name {
+// narrowest returns the limiter's name for the path's rate.
+func (r *scenario) narrowest() verdict.Name {
 	if r.policed {
 		return verdict.Congestion
 	}
 	return verdict.Bottleneck
 }
 
-func (r *room) subtype(name verdict.Name) string {
+func (r *scenario) subtype(name verdict.Name) string {
 	switch {
 	case name == verdict.Congestion && r.policed:
 		return verdict.Policer

@@ -6,8 +6,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// line settles what the link gives: the time of a segment, the round trip, the queue.
-func (r *room) line(p link.Path, data, acks link.Config) {
+// line computes the time of a segment, the round trip and the queue of the link.
+func (r *scenario) line(p link.Path, data, acks link.Config) {
 	r.rate = math.Inf(1)
 	if data.Rate > 0 {
 		r.rate = float64(data.Rate)
@@ -34,7 +34,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		if data.QueuePackets > 0 {
 			packets = math.Min(packets, float64(data.QueuePackets))
 		}
-		if data.MarkBytes > 0 { // what is marked slows its sender as what is dropped does
+		if data.MarkBytes > 0 { // a mark slows the sender as a drop does
 			packets = math.Min(packets, float64(data.MarkBytes)/(r.mss+r.headers))
 		}
 		r.queue = packets
@@ -45,7 +45,7 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 		r.segment = (r.mss + r.headers) * 8 / r.rate
 		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
 		r.policed = true
-		r.warn("a policer: what TCP makes of it depends on its burst")
+		r.warn("a policer: the goodput of TCP depends on its burst")
 	}
 	r.jitter = [2]float64{data.Jitter.Seconds(), acks.Jitter.Seconds()}
 	r.gateways(p.VPN)
@@ -57,10 +57,10 @@ func (r *room) line(p link.Path, data, acks link.Config) {
 	}
 }
 
-// capFlows bounds what each connection gets, as clouds do: where all of them together get
-// less than the line carries, that is the narrowest place. Of one that is only stated it
-// is not known what becomes of what exceeds it.
-func (r *room) capFlows(each float64, data link.Config, stated bool) {
+// capFlows limits the rate of each connection, as clouds do. If all connections together get less than the line
+// carries, this is the bottleneck. For a limit that is only stated it is not known whether excess packets wait or are
+// dropped.
+func (r *scenario) capFlows(each float64, data link.Config, stated bool) {
 	if all := each * float64(r.connections); each > 0 && all < r.rate {
 		before := r.segment
 		r.rate = all
@@ -68,7 +68,7 @@ func (r *room) capFlows(each float64, data link.Config, stated bool) {
 		r.segment = (r.mss + r.headers) * 8 / all
 		r.rtt += r.segment - before
 		r.trailing = r.segment
-		if data.Rate <= 0 { // nothing says what may wait: as the lab's lines, a round trip's worth
+		if data.Rate <= 0 { // the queue is not stated: one BDP, as the lab's lines have
 			r.queue = math.Max(r.rtt/r.segment, 10)
 		}
 		if stated {
@@ -78,7 +78,7 @@ func (r *room) capFlows(each float64, data link.Config, stated bool) {
 	}
 }
 
-// onLine is the bytes that a packet takes on the line.
+// onLine returns the bytes of a packet on the line.
 func onLine(packet float64, c link.Config, v link.VPN) float64 {
 	switch {
 	case c.Tunnelled:
@@ -89,10 +89,9 @@ func onLine(packet float64, c link.Config, v link.VPN) float64 {
 	return packet + float64(c.Overhead)
 }
 
-// gateways have a budget for the hosts' packets of both directions: a segment and half an
-// acknowledgement each. Every packet passes them, so they take their time of the round
-// trip; where they are the narrower, theirs is the queue.
-func (r *room) gateways(v link.VPN) {
+// gateways models VPN gateways. Their budget serves both directions: a segment and half an ACK each. Every packet takes
+// its time there. If they are slower than the line, the queue is theirs.
+func (r *scenario) gateways(v link.VPN) {
 	if v.Crypto <= 0 {
 		return
 	}

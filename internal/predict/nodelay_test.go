@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// TestNoDelayIsSaid checks that an answer for a send buffer says what TCP_NODELAY changes, where it changes anything.
-func TestNoDelayIsSaid(t *testing.T) {
+// TestTransfer_WarnsOfNoDelay checks that a prediction for a send buffer warns of the effect of TCP_NODELAY, if any.
+func TestTransfer_WarnsOfNoDelay(t *testing.T) {
 	for _, c := range []struct {
 		path  string
 		setup Setup

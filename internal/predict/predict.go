@@ -1,11 +1,8 @@
-// Package predict says what a TCP transfer over a stated path would give: its goodput as
-// a range, what limits it, and what would limit it next.
+// Package predict predicts a TCP transfer over a stated path: its goodput as a range, its limiter and the next one.
 //
-// The path is link's, the formulas are model's. What has no formula (the start, the
-// queue, the luck of few losses) comes from playing the transfer round trip by round
-// trip (play.go), with several seeds where chance is in it. What limits is found by the
-// sentence that defines the word: each thing is taken away in turn, and the transfer
-// predicted again (limit.go).
+// The path is link's, the formulas are model's. Effects without a formula (startup, queue, few random losses) come from
+// a simulation round trip by round trip (simulation.go), with several seeds if there is randomness. The limiter follows
+// from its definition: each one is removed in turn and the transfer predicted again (limit.go).
 //
 // Rates are bit/s of payload, sizes bytes. Nothing is measured here.
 package predict
@@ -21,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Setup is the transfer that is asked about. Its zero value is a long upload by one
+// Setup is the transfer to predict. Its zero value is a long upload by one
 // connection with the stacks' defaults.
 type Setup struct {
 	Direction transfer.Direction // "" is Up: the near end sends
@@ -32,7 +29,7 @@ type Setup struct {
 	WriteBytes                int    // of one write; 0: large ones
 	NoDelay                   bool   // TCP_NODELAY
 	Congestion                string // cubic, reno or bbr; "" is the sender's stack's
-	MSS                       int    // bound of the segments' payload; 0: what the MTU allows
+	MSS                       int    // largest payload of a segment; 0: as the MTU allows
 	Connections               int    // 0 is 1
 	FlowCap                   int64  // bit/s at the IP layer that one connection gets at most; 0: no bound
 	// Bytes and Time end the transfer, whichever comes first; with neither it lasts
@@ -41,25 +38,24 @@ type Setup struct {
 	Time  time.Duration
 }
 
-// Answer is what a transfer would give, as documents hold it.
+// Answer is the prediction of a transfer, as in documents.
 type Answer struct {
 	Range   `json:"goodput"` // first to last byte
 	Limiter verdict.Name     `json:"limiter"`
 	Subtype string           `json:"subtype,omitempty"`
-	// Sure is false where two limiters are too close to tell apart, or where the path has
-	// what the models do not know (Warnings).
+	// Sure is false if two limiters are too close to distinguish, or if the path has properties outside the models
+	// (Warnings).
 	Sure bool `json:"sure"`
-	// Candidates are the limiters that may be it, least bound first, where it is not sure.
+	// Candidates are the possible limiters, smallest bound first, if it is not sure.
 	Candidates []verdict.Name `json:"candidates,omitempty"`
 	// Gain is the factor by which the goodput would rise without the limiter.
 	Gain float64 `json:"gain_factor,omitempty"`
-	// Next is what is to be had once the limiter, or when it is mixed all candidates, are
-	// gone; nil where that is not known.
+	// Next is the prediction without the limiter, or without all candidates if it is mixed; nil if not known.
 	Next *Next `json:"next,omitempty"`
-	// Time is how long Bytes take, as a range; zero where only a time was stated.
+	// Time is the duration of Bytes as a range; zero if only a time was stated.
 	Time     Times `json:"time,omitzero"`
 	BDPBytes int64 `json:"bdp_bytes,omitempty"` // rate at the IP layer times the least round trip, as plan has it
-	// WindowBytes and InFlightBytes are what the receiver and the sender allow each connection; 0: no bound.
+	// WindowBytes and InFlightBytes are the receiver's and the sender's limits of each connection; 0: no limit.
 	WindowBytes   int      `json:"window_bytes,omitempty"`
 	InFlightBytes int      `json:"in_flight_bytes,omitempty"`
 	Caps          []Cap    `json:"caps"` // each formula's own bound, least first
@@ -80,7 +76,7 @@ type Times struct {
 	High    units.Duration `json:"high_s"`
 }
 
-// Next is what would limit then, and at which goodput.
+// Next is the next limiter and its goodput.
 type Next struct {
 	Limiter verdict.Name `json:"limiter,omitempty"` // "" where nothing known would
 	Range
@@ -93,10 +89,9 @@ type Cap struct {
 	Text    string       `json:"text"` // the formula with its numbers
 }
 
-// Transfer predicts one transfer over a path. An error names the argument of the Setup
-// that no model covers.
+// Transfer predicts one transfer over a path. An error names the argument of the Setup that no model covers.
 func Transfer(path link.Path, s Setup) (*Answer, error) {
-	r, err := newRoom(path, s)
+	r, err := newScenario(path, s)
 	if err != nil {
 		return nil, err
 	}
@@ -116,14 +111,14 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 	return a, nil
 }
 
-// withNoDelay says what TCP_NODELAY changes: a send buffer that part segments overrun becomes a firm bound. It
-// returns "" where it changes nothing.
-func (r *room) withNoDelay(path link.Path, s Setup) string {
+// withNoDelay describes the effect of TCP_NODELAY: a send buffer that part segments overrun becomes a firm bound. It
+// returns "" if there is none.
+func (r *scenario) withNoDelay(path link.Path, s Setup) string {
 	if s.NoDelay || !r.overruns {
 		return ""
 	}
 	s.NoDelay = true
-	firm, err := newRoom(path, s)
+	firm, err := newScenario(path, s)
 	if err != nil || firm.overruns {
 		return ""
 	}

@@ -107,7 +107,7 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// Whatever is asked, an answer comes soon and is one.
+// Extreme paths and setups give a prediction soon.
 func TestExtremes(t *testing.T) {
 	for _, text := range []string{"rate=unlimited,rtt=0ms", "rate=unlimited,rtt=100ms,loss=1%", "rate=100bit,rtt=120s",
 		"rate=1tbit,rtt=1s,loss=0.001%",
@@ -135,7 +135,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-func TestWhatNoModelCovers(t *testing.T) {
+func TestTransfer_RefusesUnknownModels(t *testing.T) {
 	path, err := link.Parse("wan-40ms")
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestWhatNoModelCovers(t *testing.T) {
 // The application note's surface, in its own words: throughput over send buffer and
 // window at 12 ms with writes of 16 KB stops growing at 64 kB without large windows; with
 // them it is best where both equal the product of rate and delay, and more adds nothing.
-func TestThePublishedSurface(t *testing.T) {
+func TestTransfer_PublishedSurface(t *testing.T) {
 	goodput := func(options string, send, window int) float64 {
 		t.Helper()
 		path, err := link.Parse("rate=100mbit,rtt=12ms,overhead=38,queue=1bdp,stack=windows-xp" + options)
@@ -184,9 +184,9 @@ func TestThePublishedSurface(t *testing.T) {
 	}
 }
 
-// TestTransfer_SaysThatBuffersFollowLinux checks that a receive buffer on another system's stack is warned of where
+// TestTransfer_WarnsThatBuffersFollowLinux checks that a receive buffer on another system's stack is warned of where
 // Linux makes another window of it, and that the path setting which the warning names gives the buffer as the window.
-func TestTransfer_SaysThatBuffersFollowLinux(t *testing.T) {
+func TestTransfer_WarnsThatBuffersFollowLinux(t *testing.T) {
 	for _, c := range []struct {
 		path    string
 		setup   Setup

@@ -11,10 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// testdata/recorded.jsonl holds what the program measured on random paths of
-// TestBankPredict's training seeds, on a machine that was busy with other work: what was
-// disturbed most lies outside, below.
-func TestRecorded(t *testing.T) {
+// TestTransfer_Recorded compares predictions with testdata/recorded.jsonl: the program's measurements on random paths
+// of TestBankPredict's training seeds, on a busy machine. The most disturbed ones are below the range.
+func TestTransfer_Recorded(t *testing.T) {
 	file, err := os.Open("testdata/recorded.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,8 @@ type Plan struct {
 	// FillsRatio its share of what the line carries.
 	ExpectedGoodputBps float64 `json:"expected_goodput_bps,omitempty"`
 	FillsRatio         float64 `json:"fills_ratio,omitempty"`
+	// Now is what the target's present settings, or its defaults, give one connection.
+	Now *plan.Now `json:"now,omitempty"`
 	// Directions are both ways of a path on which they differ; rate_bps and what follows
 	// from it are then of what the host sends, or receives if it only does that.
 	Directions        []plan.Direction `json:"directions,omitempty"`

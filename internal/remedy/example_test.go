@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What to try where a policer limits, in order.
+// The steps against a policer, in order.
 func ExampleFor() {
 	for _, step := range remedy.For(verdict.Congestion, verdict.Policer) {
 		fmt.Println(step.Action, step.Scope, step.End, step.Tried)

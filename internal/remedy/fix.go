@@ -11,8 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Fix is one thing to do about a limiter, or, where the verdict is open, what tells its
-// candidates apart.
+// Fix is one action against a limiter, or, for an open verdict, one that distinguishes its candidates.
 type Fix struct {
 	Limiter verdict.Name `json:"limiter"`
 	Action  Action       `json:"action"`
@@ -38,10 +37,10 @@ type Ceiling struct {
 type Expected struct {
 	LowBps  float64 `json:"low_bps"`
 	HighBps float64 `json:"high_bps,omitempty"`
-	AtLeast bool    `json:"at_least"` // what limits next is not known
+	AtLeast bool    `json:"at_least"` // the next limiter is not known
 }
 
-// Facts are what is known where a fix is wanted. A zero field is not known.
+// Facts are the known facts about a transfer and its path. A zero field is not known.
 type Facts struct {
 	GoodputBps float64 // payload, as it was
 	PathBps    float64 // payload, as the path carries
@@ -59,13 +58,12 @@ type Facts struct {
 	Windows                         []plan.Setting // that were planned
 }
 
-// Fixes lists what to do about a verdict, in order, and where the verdict is open what
-// tells its candidates apart. Of a limiter that is named, the first step gives a tenth more
-// at the least, by the word's definition, and at most what the path carries.
+// Fixes returns the actions against a verdict, in order. For an open verdict they distinguish its candidates. The first
+// step against a named limiter gains at least a tenth, by the word's definition, and at most the path's capacity.
 func Fixes(v verdict.Verdict, f Facts) []Fix {
 	steps := For(v.Limiter, v.Subtype)
 	if Open(v.Limiter) || v.Confidence == verdict.Low && len(v.Candidates) > 1 { // one guess among several
-		steps = Tell(v.Candidates)
+		steps = Distinguish(v.Candidates)
 	}
 	if slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.CapturedSACKOutside }) {
 		steps = append([]Step{keepSACK}, steps...)
@@ -96,10 +94,6 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	return fixes
 }
 
-// bufferPayload is how many bytes of buffer a byte of payload needs where the kernel keeps its bookkeeping in it too:
-// twice is the safe side on every Linux (tcp(7), tcp_adv_win_scale).
-const bufferPayload = 2
-
 // ceiling returns the setting that limits the full automatic buffer; nil where no automatic buffer is full.
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	c := &Ceiling{}
@@ -115,7 +109,7 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	default:
 		return nil
 	}
-	if needed := bufferPayload * f.window(); needed > c.Bytes {
+	if needed := model.LinuxBufferFactor * f.window(); needed > c.Bytes {
 		c.NeededBytes = needed
 	}
 	return c

@@ -19,7 +19,7 @@ func fixOf(t *testing.T, fixes []Fix, action Action) Fix {
 	return Fix{}
 }
 
-// What is known of the path decides the settings and what to expect of them.
+// The known facts of the path decide the settings and their expected goodput.
 func TestFixesOfAPath(t *testing.T) {
 	policed := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer,
 		Evidence: []verdict.Evidence{{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 8e6}}}}
@@ -63,7 +63,7 @@ func TestFixesOfAPath(t *testing.T) {
 			t.Errorf("%s, %s: another control is advised: %t", c.v.Subtype, c.control, got)
 		}
 	}
-	// A sender cannot tell these apart, so the line says how to.
+	// A sender cannot distinguish these, so the first action does.
 	open := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Low,
 		Candidates: []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}}
 	if first := Fixes(open, Facts{})[0]; first.Action != AskReceiver {
@@ -156,7 +156,7 @@ func TestADisturbedMeasurementIsMeasuredAgain(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Low,
 		Evidence: []verdict.Evidence{{Code: verdict.LossBelowBest}, {Code: verdict.RunqueueWaited}}}
 	fixes := AskAgain(v, Fixes(v, Facts{}))
-	if fixes[0].Action != MeasureAgain || !fixes[0].Action.Tells() || len(fixes) < 2 ||
+	if fixes[0].Action != MeasureAgain || !fixes[0].Action.OnlyObserves() || len(fixes) < 2 ||
 		fixes[0].Settings == nil {
 		t.Errorf("%+v", fixes)
 	}

@@ -1,6 +1,5 @@
-// Package remedy says what to do about a limiter: for each verdict the steps in the order
-// in which they are worth trying, as data with sources. It holds no sentences: faces make
-// them of a step's action.
+// Package remedy has the steps against each limiter, in the order in which they are worth trying, as data with sources.
+// The sentences are in package render/text.
 package remedy
 
 import "github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -11,7 +10,7 @@ type Action string
 // Actions that a measured transfer can try by socket options alone.
 const (
 	LargerWindows  Action = "larger-windows"      // buffers and windows of a BDP and more
-	WindowOfBDP    Action = "window-of-bdp"       // no more in flight than the path holds
+	WindowOfBDP    Action = "window-of-bdp"       // no more in flight than the BDP
 	OtherControl   Action = "congestion-control"  // another congestion control that the sender has
 	PaceBelow      Action = "pace-below"          // just below the rate that is policed or full
 	ParallelFlows  Action = "streams"             // several connections at once
@@ -20,8 +19,8 @@ const (
 	LowWater       Action = "not-sent-low-water"  // TCP_NOTSENT_LOWAT: less of the program's own delay
 	LargerWrites   Action = "larger-writes"       // fewer system calls a byte
 	RemovePacing   Action = "remove-pacing"       // lift SO_MAX_PACING_RATE
-	ReadFaster     Action = "read-faster"         // the receiving program is what is slow
-	WriteSooner    Action = "write-sooner"        // the sending program is what is slow
+	ReadFaster     Action = "read-faster"         // the receiving program is slow
+	WriteSooner    Action = "write-sooner"        // the sending program is slow
 	LargerRequests Action = "larger-requests"     // fewer round trips for the same data
 	ProgramsWindow Action = "program-window"      // the one that the receiving program gives the sending one
 	KeepConnection Action = "keep-the-connection" // a warm one has its windows open
@@ -54,7 +53,7 @@ const (
 	FindLoss              Action = "find-loss"          // where segments vanish
 	MoreCPU               Action = "more-cpu"           // a core, fewer copies, offloads
 	FasterLine            Action = "faster-line"        // nothing to tune: the link is full
-	MeasureOtherEnd       Action = "measure-other-end"  // what would tell the candidates apart
+	MeasureOtherEnd       Action = "measure-other-end"  // to distinguish the candidates
 )
 
 // Scope is how far a change reaches, the narrowest first.

@@ -44,7 +44,7 @@ func TestFixesOfATuneThatIsOpen(t *testing.T) {
 	doc := &record.TuneDirection{Before: record.TuneMeasured{MedianBps: 1e6}}
 	fixes := tuneFixes(d, doc)
 	if f := fixes[0]; f.Action != remedy.LargerBudget || len(f.Settings) != 1 || f.Settings[0].Value != "1m" ||
-		!f.Action.Tells() {
+		!f.Action.OnlyObserves() {
 		t.Errorf("%+v", f)
 	}
 	if last := fixes[len(fixes)-1]; last.Action != remedy.OtherControl || last.Expected != nil {

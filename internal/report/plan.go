@@ -23,7 +23,7 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		MemoryBytes: p.MemoryBytes,
 		Settings:    p.Settings, Warnings: text.PlanSentences(p.Warnings), Notes: text.PlanSentences(p.Notes),
 		SharedWindowBytes: p.SharedWindow, SharedSendBytes: p.SharedSend,
-		Directions: p.Directions, Paths: p.Shared,
+		Now: p.Now, Directions: p.Directions, Paths: p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
 	if p.Route.Prefix != "" {
 		doc.Route = &p.Route

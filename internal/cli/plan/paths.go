@@ -82,7 +82,7 @@ func (f *flags) stated() (*plan.Path, error) {
 			return nil, nil
 		}
 	case f.rate > 0:
-		return nil, exit.Usage("--rate", "it is both ways', beside --rate-up or --rate-down",
+		return nil, exit.Usage("--rate", "it is for both directions, and --rate-up or --rate-down is given",
 			"--rate-up 4mbit --rate-down 20mbit")
 	case f.up <= 0 && f.direction != "down", f.down <= 0 && f.direction != "up":
 		return nil, exit.Usage("--rate-up, --rate-down", "one of both is not there",
@@ -162,7 +162,7 @@ func (f *flags) tunnel(cmd *cobra.Command) (*record.PlanTunnel, error) {
 // RATE,RTT[,JITTER].
 func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 	if _, err := os.Stat(text); err == nil {
-		result, err := input.Read(cmd, text, longestResult)
+		result, err := input.Read(cmd, text, maxResult)
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +187,8 @@ func pathsOf(cmd *cobra.Command, text string) ([]plan.Path, error) {
 	return []plan.Path{ofLab(path)}, nil
 }
 
-// ofLab is a lab's path as a plan knows it. Its jitter is the spread of
-// the round trip, and what is held back to be handed over together.
+// ofLab returns a lab's path as a path to plan for. Its jitter is the spread of the round trip and the time for which
+// packets wait to be forwarded together.
 func ofLab(path link.Path) plan.Path {
 	p := plan.Path{RateBps: float64(path.Up.Rate), RTT: path.RTT, Overhead: path.Up.Overhead, HalfDuplex: path.HalfDuplex,
 		Jitter: (path.Up.Jitter+path.Down.Jitter)/2 + path.Up.Aggregate + path.Down.Aggregate}
@@ -199,8 +199,8 @@ func ofLab(path link.Path) plan.Path {
 	return p
 }
 
-// longestResult is the most that is read of a file of results.
-const longestResult = 64 << 20
+// maxResult is the largest file of results in bytes.
+const maxResult = 64 << 20
 
 // measuredPaths are the directions of a tune's result whose rate is known.
 func measuredPaths(text []byte) ([]plan.Path, error) {
@@ -218,7 +218,7 @@ func measuredPaths(text []byte) ([]plan.Path, error) {
 		return nil, fmt.Errorf("no result: %w", err)
 	}
 	if !strings.HasPrefix(result.Schema, "fullpipe/tune/") {
-		return nil, fmt.Errorf("%q tells no path's rate and round trip", result.Schema)
+		return nil, fmt.Errorf("%q has no rate and round trip of a path", result.Schema)
 	}
 	var paths []plan.Path
 	for _, d := range result.Directions {
@@ -259,10 +259,10 @@ func ratePath(flag, text string) (p plan.Path, err error) {
 	return p, nil
 }
 
-// longestPaste is the most that is read of another program's output.
-const longestPaste = 8 << 20
+// maxPaste is the largest output of another program in bytes.
+const maxPaste = 8 << 20
 
-// takePasted fills in what --from and --ping tell and no flag states.
+// takePasted fills in the values of --from and --ping that no flag states.
 func (f *flags) takePasted(cmd *cobra.Command) error {
 	if f.from == "-" && f.ping == "-" {
 		return exit.Usage("--ping", "standard input is --from's already", "a file for one of both")
@@ -271,12 +271,12 @@ func (f *flags) takePasted(cmd *cobra.Command) error {
 		flag, name string
 		parse      func(string) (*plan.Pasted, error)
 		right      string
-	}{{"--ping", f.ping, plan.ParsePing, "what ping printed, every line of it"},
-		{"--from", f.from, plan.ParseResult, "what iperf, iperf3, speedtest or mtr --report printed"}} {
+	}{{"--ping", f.ping, plan.ParsePing, "every line of ping's output"},
+		{"--from", f.from, plan.ParseResult, "the output of iperf, iperf3, speedtest or mtr --report"}} {
 		if source.name == "" {
 			continue
 		}
-		text, err := input.Read(cmd, source.name, longestPaste)
+		text, err := input.Read(cmd, source.name, maxPaste)
 		if err != nil {
 			return exit.Usage(source.flag, exit.Plain(err), source.right)
 		}
@@ -322,8 +322,7 @@ func (f *flags) take(p *plan.Pasted) {
 		return
 	}
 	if p.UpBps > 0 || p.DownBps > 0 {
-		f.pasted = append(f.pasted, fmt.Sprintf("rate from %s: what one transfer got, with its headers; if something else "+
-			"than the line limited it, "+
-			"the path carries more: fullpipe measure tells", p.Program))
+		f.pasted = append(f.pasted, fmt.Sprintf("rate from %s: the throughput of one transfer; if the line did not "+
+			"limit it, the path carries more: see fullpipe measure", p.Program))
 	}
 }

@@ -42,7 +42,7 @@ type flags struct {
 	vpn, app    string
 	ping, from  string
 	tunes       []string
-	pasted      []string // what was taken from files, as notes
+	pasted      []string // notes on the values that were taken from files
 	mtu         int
 	around      int // bytes that the tunnel puts around a full segment's packet
 	also, paths []string
@@ -58,7 +58,7 @@ func New() *cobra.Command {
 up to an even number of segments, and the settings that a system needs for it. It
 measures and changes nothing. With several paths it finds the least window that costs no
 path more than 5 % of its rate, and shows the delay that it adds on each; --max-delay
-bounds that. With --window it also answers what a given window does.`,
+bounds that. With --window it also prints the effect of a given window.`,
 		Example: `  fullpipe plan --rate 100mbit --rtt 40ms
   fullpipe plan --rate 100mbit --rtt 40ms --target windows-2000 --format reg > window.reg
   fullpipe plan --rate 10gbit --rtt 70ms --connections 20 --memory 64GiB --target linux-6.1
@@ -75,20 +75,20 @@ bounds that. With --window it also answers what a given window does.`,
 	}
 	flags := cmd.Flags()
 	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
-	flags.Var(&f.up, "rate-up", "what this host sends at, where it differs from what it receives")
-	flags.Var(&f.down, "rate-down", "what this host receives at")
-	flags.Var(&f.flowCap, "flow-cap", "the most that one connection gets, as clouds bound it: 5gbit")
-	flags.StringVarP(&f.direction, "direction", "d", "both", "which way is used: up (this host sends), down or both")
-	flags.StringVar(&f.end, "end", "near", "whose settings: near (this host) or far, which sends what this one receives")
+	flags.Var(&f.up, "rate-up", "the rate at which this host sends, if it differs from --rate-down")
+	flags.Var(&f.down, "rate-down", "the rate at which this host receives")
+	flags.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as clouds have: 5gbit")
+	flags.StringVarP(&f.direction, "direction", "d", "both", "direction of the data: up (this host sends), down or both")
+	flags.StringVar(&f.end, "end", "near", "the host to set: near (this host) or far (the other end)")
 	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
-	flags.Var(&f.jitter, "jitter", "what the round trip varies by (p95 less the least)")
+	flags.Var(&f.jitter, "jitter", "the variation of the round trip (p95 less the least)")
 	flags.IntVar(&f.mss, "mss", plan.DefaultMSS, "payload bytes of a full segment; 1448 with timestamps on Ethernet")
-	flags.StringVar(&f.ping, "ping", "", "take the round trip and its jitter from what ping printed, on any system: a "+
-		"file, or - for standard input")
-	flags.StringVar(&f.from, "from", "", "take rate and round trip from what iperf, iperf3, a speed test or mtr "+
-		"printed: a file, or -")
+	flags.StringVar(&f.ping, "ping", "", "take the round trip and its jitter from ping's output of any system: a file, "+
+		"or - for standard input")
+	flags.StringVar(&f.from, "from", "", "take rate and round trip from the output of iperf, iperf3, a speed test or "+
+		"mtr: a file, or -")
 	flags.StringArrayVar(&f.tunes, "tune", nil, "take the path from a `file` that tune --json wrote (may be repeated)")
-	flags.StringVar(&f.app, "app", "", "what this program's own window or block allows, and which setting raises it: "+
+	flags.StringVar(&f.app, "app", "", "limit of this program's own window or block, and the setting that raises it: "+
 		strings.Join(catalog.ProgramNames(), ", "))
 	flags.StringVar(&f.vpn, "vpn", "", "tunnels around the packets, the outermost first: "+
 		strings.Join(model.TunnelNames(), ", ")+
@@ -96,8 +96,8 @@ bounds that. With --window it also answers what a given window does.`,
 	flags.IntVar(&f.mtu, "mtu", 1500, "with --vpn: the path's MTU, outside")
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
 	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
-	flags.Var(&f.window, "window", "what does a window of this size tolerate at --rate, or allow at --rtt")
-	flags.Var(&f.maxDelay, "max-delay", "the most that one window may add to a path's round trip in its queue, as 200ms")
+	flags.Var(&f.window, "window", "print the longest round trip of this window at --rate, or its rate at --rtt")
+	flags.Var(&f.maxDelay, "max-delay", "largest queueing delay that one window may add to a path's round trip, as 200ms")
 	flags.StringArrayVar(&f.also, "also", nil, "another `path` that the same settings have to serve: RATE,RTT[,JITTER] "+
 		"(may be repeated)")
 	flags.StringArrayVar(&f.paths, "path", nil, "a `path` to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or "+
@@ -107,7 +107,7 @@ bounds that. With --window it also answers what a given window does.`,
 		", or with a version as linux-6.1 (default: this one)")
 	flags.StringVar(&f.format, "format", "text", "text, json, "+strings.Join(append(plan.Formats(), plan.Languages()...),
 		", "))
-	flags.BoolVar(&f.undo, "undo", false, "with a --format: the text that takes the change back")
+	flags.BoolVar(&f.undo, "undo", false, "with a --format: the text that undoes the change")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "ask for timestamps where they are a setting (Tcp1323Opts 3)")
 	flags.StringVar(&f.route.Prefix, "route", "", "narrow to one destination: 10.2.0.0/16 or default")
 	flags.StringVar(&f.route.Via, "via", "", "the route's next hop, as it is now")
@@ -155,7 +155,7 @@ func runPlan(cmd *cobra.Command, f *flags) error {
 				return asUsage(err)
 			}
 		} else if f.undo {
-			return exit.Usage("--undo", "takes back what a --format writes", "--format with it: "+strings.Join(plan.Formats(),
+			return exit.Usage("--undo", "undoes the text of a --format", "--format with it: "+strings.Join(plan.Formats(),
 				", "))
 		}
 	}
@@ -171,14 +171,14 @@ func runPlan(cmd *cobra.Command, f *flags) error {
 	return present.Document(cmd, doc)
 }
 
-// answerWindow says what the stated window does on the stated path.
+// answerWindow computes the effect of the stated window on the stated path.
 func (f *flags) answerWindow(doc *record.Plan) error {
 	if f.window > model.MaxWindow {
 		return exit.Usage("--window", fmt.Sprintf("%s is more than TCP can advertise", f.window),
 			units.Size(model.MaxWindow).Exact()+" at most")
 	}
 	if f.rate <= 0 && f.rtt <= 0 {
-		return exit.Usage("--window", "what it does depends on the path", "--rate or --rtt with it")
+		return exit.Usage("--window", "its effect depends on the path", "--rate or --rtt with it")
 	}
 	doc.RateBps = float64(f.rate)
 	doc.RTTS = time.Duration(f.rtt).Seconds()
@@ -230,7 +230,7 @@ func (f *flags) system() (plan.Target, map[string]string, error) {
 		return target, nil, err
 	}
 	s, err := host.Snapshot()
-	if err != nil { // arithmetic needs no host: its system's defaults stand in
+	if err != nil { // arithmetic needs no host: the system's defaults are used
 		return host.Target(""), nil, nil
 	}
 	return host.Target(s.Version), s.Values, nil

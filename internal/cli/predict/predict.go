@@ -45,11 +45,10 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "predict --path PATH | --rate RATE --rtt TIME",
-		Short: "what a path would give with stated buffers, loss, write size and stack",
-		Long: `predict says what a TCP transfer would give on a stated path: the goodput as a range in
-which it will lie nine times in ten, what limits it, and what would limit it next. It
-measures nothing. X limits a transfer if taking X away would raise its goodput by 10 %
-or more.
+		Short: "goodput of a path with stated buffers, loss, write size and stack",
+		Long: `predict computes the goodput of a TCP transfer on a stated path, as a range that includes
+it nine times in ten, its limiter and the next one. It measures nothing. X limits a
+transfer if the goodput without X would be at least 10 % higher.
 
 PATH is a lab's: a profile's name or rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp,…
 (see: fullpipe lab list). --rate, --rtt, --loss, --jitter, --queue and the stacks are
@@ -65,15 +64,15 @@ added to it. The models and their sources are in docs/how-verdicts-are-reached.m
 	fl := cmd.Flags()
 	fl.StringVar(&f.path, "path", "", "a profile's name or settings, as lab has them")
 	fl.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
-	fl.Var(&f.flowCap, "flow-cap", "the most that one connection gets, as clouds bound it: 5gbit")
+	fl.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as clouds have: 5gbit")
 	fl.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
-	fl.Var(&f.jitter, "jitter", "what the delay of each direction varies by")
+	fl.Var(&f.jitter, "jitter", "variation of the delay of each direction")
 	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
-	fl.StringVar(&f.queue, "queue", "", "what may wait for the line: 1bdp, 150kB or 100packets")
-	fl.StringVar(&f.stack, "stack", "", "how both hosts' TCP behaves: "+strings.Join(cmdflag.StackNames(), ", "))
+	fl.StringVar(&f.queue, "queue", "", "queue of the line: 1bdp, 150kB or 100packets")
+	fl.StringVar(&f.stack, "stack", "", "TCP stack of both hosts: "+strings.Join(cmdflag.StackNames(), ", "))
 	fl.StringVar(&f.near, "near", "", "the stack of this host")
 	fl.StringVar(&f.far, "far", "", "the stack of the far host")
-	fl.StringVarP(&f.direction, "direction", "d", "up", "who sends: up (this host) or down")
+	fl.StringVarP(&f.direction, "direction", "d", "up", "direction of the data: up (this host sends) or down")
 	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
 	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
 	fl.Var(&f.window, "window", "bound of the receiver's window (TCP_WINDOW_CLAMP)")
@@ -136,10 +135,10 @@ func runPredict(cmd *cobra.Command, f *flags) error {
 	return present.Document(cmd, doc)
 }
 
-// text is the whole path as a lab would be told it.
+// text returns the whole path as lab takes it.
 func (f *flags) text(cmd *cobra.Command, program catalog.Program) (string, error) {
 	if f.path == "" && (f.rate <= 0 || f.rtt <= 0) {
-		return "", exit.Usage("--path", "what a transfer gives depends on the path",
+		return "", exit.Usage("--path", "the goodput depends on the path",
 			"--rate 100mbit --rtt 40ms, or --path wan-40ms")
 	}
 	var parts []string

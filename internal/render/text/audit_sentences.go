@@ -83,8 +83,7 @@ const (
 // auditSentences has the sentence of each code. A fix with %[1]s contains the finding's command, and %[2]v and later
 // are the sentence's values; another fix is for findings without a command.
 var auditSentences = map[audit.Code]struct{ text, fix string }{
-	audit.ReceiveMax:       {text: "tcp_rmem max %s caps %s at %s"},
-	audit.ReceiveMaxWindow: {text: "tcp_rmem max %s, a window of %s, caps %s at %s"},
+	audit.ReceiveMax: {text: "tcp_rmem max %s, a window of %s, caps %s at %s"},
 	audit.ReceiveAutotuningOff: {
 		text: "autotuning is off: every receive buffer stays at %s, which caps %s at %s"},
 	audit.SendMax:         {text: "tcp_wmem max %s caps %s at %s"},

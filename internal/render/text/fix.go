@@ -64,7 +64,7 @@ func do(fixes []remedy.Fix) string {
 // something.
 func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
 	said := do(fixes)
-	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.Tells() {
+	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves() {
 		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
 	}
 	return said

@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Plan prints the plan for a person.
@@ -76,6 +77,13 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", "not needed")
 	}
 	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // those say it of each path
+		if d.Now != nil {
+			limited := ""
+			if d.Now.Limiter != verdict.Bottleneck {
+				limited = "limited by " + string(d.Now.Limiter)
+			}
+			t.row("now", units.Rate(d.Now.GoodputBps).String(), limited)
+		}
 		goodput := d.ExpectedGoodputBps
 		fills := d.FillsRatio
 		if d.App != nil && d.App.AllowsBps > 0 && d.App.AllowsBps < goodput {

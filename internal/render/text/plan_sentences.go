@@ -36,7 +36,7 @@ const planMemory = "%d connection%s with full buffers take %s, more than 1/32 of
 
 var planSentences = map[plan.Code]string{
 	plan.LargestMacOSBuffer: "macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s",
-	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl answers " +
+	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl returns " +
 		"ERANGE: read the value back",
 	plan.BeyondSystem:    "this path wants %s, which allows %s with what there is: use %d connections",
 	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
@@ -48,10 +48,10 @@ var planSentences = map[plan.Code]string{
 	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
 		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
-	plan.AutotuningEnds: "Normal autotuning ends at 16,776,960 bytes, %s here; Experimental scales by 14, which " +
-		"some firewalls drop: several connections are the safer way",
+	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
+		"not set Experimental, whose window scale of 14 some firewalls drop",
 	plan.NoDynamicSendBuffer: "this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d",
-	plan.GroupPolicyHolds: "a group policy holds the autotuning level: change the policy, a local setting does " +
+	plan.GroupPolicyForces: "a group policy sets the autotuning level: change the policy, a local setting does " +
 		"nothing",
 	plan.SendWindowTakesPool: "DefaultSendWindow is non-paged pool, up to %s for each connection that writes; " +
 		"the whole system has at most 256 MB of it: set SO_SNDBUF in the one program instead",
@@ -78,8 +78,10 @@ var planSentences = map[plan.Code]string{
 		"there too, chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1",
 	plan.SaveRegistryKeys: "%s: save the keys before the change: %s",
 	plan.MaximumSuffices:  "%s: its maximum of %s is enough",
-	plan.BuffersTwiceWindow: "buffers are twice the window: the kernel keeps part of them for bookkeeping, half " +
-		"before 6.6",
+	plan.BuffersTwiceWindow: "buffers are twice the window: half of a receive buffer is window before Linux 6.6, and a " +
+		"send buffer keeps two thirds in flight",
+	plan.TimestampsInSegments: "the windows are whole segments of %d bytes; with timestamps, the default here, a " +
+		"segment carries %d, as predict and tune count: --mss %[2]d plans for that",
 	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
 		"wmem_max and loses autotuning",
 	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +

@@ -6,21 +6,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Actions that change nothing and tell candidates apart.
+// Actions that change nothing and distinguish candidates.
 const (
 	AskSender     Action = "ask-the-sender"           // its kernel and its program: ss -tim, fullpipe why
-	AskReceiver   Action = "ask-the-receiver"         // its socket: ss -tm, what lies unread
+	AskReceiver   Action = "ask-the-receiver"         // its socket: ss -tm, unread bytes
 	CaptureSender Action = "capture-at-the-sender"    // where losses and queues lie before it
-	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and which way a queue stands
+	CaptureFar    Action = "capture-at-the-other-end" // where packets vanish, and the direction of a queue
 	MeasureLonger Action = "measure-longer"           // a start is no steady rate, nor is growth after a loss
 	MeasureWider  Action = "measure-with-twice"       // the window: where that gives no more, the link is full
-	MeasureAgain  Action = "measure-again"            // when what disturbed the measurement is gone
+	MeasureAgain  Action = "measure-again"            // when the disturbance is over
 	SeeHandshake  Action = "capture-the-handshake"    // the window scale is in the SYNs only
 	LargerBudget  Action = "larger-budget"            // more runs of what may help
 )
 
-// Tells says that an action changes nothing and only tells candidates apart.
-func (a Action) Tells() bool {
+// OnlyObserves reports whether an action changes nothing and only distinguishes candidates.
+func (a Action) OnlyObserves() bool {
 	switch a {
 	case AskSender, AskReceiver, CaptureSender, CaptureFar, MeasureLonger, MeasureWider, MeasureAgain, SeeHandshake,
 		LargerBudget, MeasureOtherEnd:
@@ -29,9 +29,9 @@ func (a Action) Tells() bool {
 	return false
 }
 
-// Tell lists what would decide between the candidates of an open verdict, the cheapest
-// first. It is never empty.
-func Tell(candidates []verdict.Name) (steps []Step) {
+// Distinguish returns the steps that decide between the candidates of an open verdict, the cheapest first. It is never
+// empty.
+func Distinguish(candidates []verdict.Name) (steps []Step) {
 	any := func(names ...verdict.Name) bool {
 		return slices.ContainsFunc(candidates, func(n verdict.Name) bool { return slices.Contains(names, n) })
 	}
@@ -62,8 +62,8 @@ func Tell(candidates []verdict.Name) (steps []Step) {
 	return steps
 }
 
-// Open says that a verdict names no single limiter: then what tells its candidates apart
-// comes before what would mend one of them.
+// Open reports whether a verdict names no single limiter. Steps that distinguish its candidates then come before steps
+// against one of them.
 func Open(n verdict.Name) bool {
 	return n == verdict.Unknown || n == verdict.Mixed || n == verdict.Sender
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-func TestTell(t *testing.T) {
+func TestDistinguish(t *testing.T) {
 	for _, c := range []struct {
 		candidates []verdict.Name
 		first      Action
@@ -22,23 +22,23 @@ func TestTell(t *testing.T) {
 		{[]verdict.Name{verdict.Application, verdict.ReceiverWindow, verdict.Congestion, verdict.SlowStart}, AskSender, 4},
 		{nil, CaptureSender, 2},
 	} {
-		steps := Tell(c.candidates)
+		steps := Distinguish(c.candidates)
 		if len(steps) != c.steps || steps[0].Action != c.first {
 			t.Errorf("%v: %+v", c.candidates, steps)
 		}
 		for _, s := range steps {
-			if s.Scope != Nowhere || s.Source == "" || !s.Action.Tells() {
+			if s.Scope != Nowhere || s.Source == "" || !s.Action.OnlyObserves() {
 				t.Errorf("%v: %+v changes something, or has no source", c.candidates, s)
 			}
 		}
 	}
 }
 
-// Every candidate that a verdict may have is told apart by something of its own.
-func TestEveryLimiterCanBeTold(t *testing.T) {
+// Every limiter has a step that distinguishes it from others.
+func TestDistinguish_EveryLimiter(t *testing.T) {
 	for _, n := range verdict.Names() {
-		if len(Tell([]verdict.Name{n})) == 0 {
-			t.Errorf("%s: nothing tells", n)
+		if len(Distinguish([]verdict.Name{n})) == 0 {
+			t.Errorf("%s: no step", n)
 		}
 	}
 }

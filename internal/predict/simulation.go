@@ -15,28 +15,28 @@ type result struct {
 func (r result) goodput() Range { return Range{Low: r.low, Typical: r.typical, High: r.high} }
 
 const (
-	seeds = 31 // plays where chance is in it
-	// mostRounds bounds one connection's rounds in a play, and leastRounds is what remains
-	// of them with many; what is left then goes on at the pace of the second half.
-	mostRounds, leastRounds = 6000, 300
+	seeds = 31 // simulations of a scenario with randomness
+	// maxRounds is the largest number of rounds of one connection, minRounds with many connections. The rest of the
+	// transfer continues at the rate of the second half.
+	maxRounds, minRounds = 6000, 300
 )
 
-// predict plays the transfer and adds what the model itself may be wrong by.
-func (r *room) predict() result { return r.playOften(seeds) }
+// predict simulates the transfer and adds the model's own error.
+func (r *scenario) predict() result { return r.simulate(seeds) }
 
-// sketch is predict with a few seeds, where only the middle matters.
-func (r *room) sketch() result { return r.playOften(7) }
+// estimate is predict with a few seeds, for the median alone.
+func (r *scenario) estimate() result { return r.simulate(7) }
 
-func (r *room) playOften(n int) result {
+func (r *scenario) simulate(n int) result {
 	if r.loss == 0 && r.connections == 1 && r.jitter == [2]float64{} {
 		n = 1
 	}
-	n = min(n, max(4*n/r.connections, 3)) // many connections share their luck
+	n = min(n, max(4*n/r.connections, 3)) // many connections average out
 	all := make([]float64, n)
 	finishes := true
 	carried := 0.0
 	for i := range all {
-		p := play{room: r, dice: rand.New(rand.NewPCG(uint64(i)+1, 0))}
+		p := simulation{scenario: r, dice: rand.New(rand.NewPCG(uint64(i)+1, 0))}
 		all[i] = p.goodput()
 		finishes = finishes && p.carried >= r.bytes-0.5
 		carried = p.carried
@@ -55,8 +55,7 @@ func (r *room) playOften(n int) result {
 	// The clock starts with the first byte that is read, when more may have arrived.
 	early := math.Min(0.003+r.initial*r.mss*float64(r.connections)/math.Max(carried, 1), 0.03)
 	res.high = math.Max(math.Min(res.high, (1+early)*r.capacity()), res.typical)
-	// No wider than is of use, about its own middle or, where chance has more than that to
-	// say, about the typical play.
+	// The range is limited to a useful width about its middle or, with more randomness than that, about the median.
 	if res.high-res.low > widest*(res.high+res.low) {
 		res.low = math.Max(res.low, res.typical*(0.95-widest))
 		res.high = math.Min(res.high, res.low*(1+widest)/(1-widest))
@@ -65,16 +64,15 @@ func (r *room) playOften(n int) result {
 	return res
 }
 
-// margins are what the models leave out, as shares, chosen on the training seeds of
-// TestBankPredict. Surprises cost more than they give: what is in the hosts and in no
-// model (bursts, a late process) overflows a short queue.
-func (r *room) margins(typical float64) (below, above float64) {
+// margins returns the model's error as shares, chosen on the training seeds of TestBankPredict. The lower one is
+// larger: host effects outside the model (bursts, a late process) overflow a short queue.
+func (r *scenario) margins(typical float64) (below, above float64) {
 	const short = 0.6 // BDPs
 	switch {
 	case r.overruns:
 		return 0.35, 0.35
 	case r.loss > 0 && typical < 0.85*r.bound():
-		return 0.42, 0.32 // luck
+		return 0.42, 0.32 // few losses
 	case r.loss > 0:
 		return 0.18, 0.10
 	case r.congestion != "bbr" && r.queue < short*r.bdp():
@@ -85,10 +83,10 @@ func (r *room) margins(typical float64) (below, above float64) {
 	return 0.13, 0.08
 }
 
-// play is one transfer, round trip by round trip: every connection sends its window, the
-// line and its queue carry what they can, losses befall, and each window answers.
-type play struct {
-	*room
+// simulation is one transfer, round trip by round trip: every connection sends its window, the line and its queue carry
+// or drop segments, and each window reacts.
+type simulation struct {
+	*scenario
 	dice    *rand.Rand
 	flows   []flow
 	clock   float64 // seconds since the first byte arrived
@@ -97,16 +95,16 @@ type play struct {
 	last    bool    // no pieces are left to take
 }
 
-// goodput plays to the end and answers bit/s.
-func (p *play) goodput() float64 {
+// goodput simulates the transfer to its end and returns the goodput in bit/s.
+func (p *simulation) goodput() float64 {
 	p.flows = make([]flow, p.connections)
 	for i := range p.flows {
-		p.flows[i] = newFlow(p.room)
+		p.flows[i] = newFlow(p.scenario)
 	}
 	p.gap = p.nextLoss()
 	half := 0.0
 	halfClock := 0.0
-	most := max(mostRounds/p.connections, leastRounds)
+	most := max(maxRounds/p.connections, minRounds)
 	for round := 0; p.clock < p.time && p.carried < p.bytes-0.5; round++ {
 		if round == most/2 {
 			half = p.carried
@@ -131,17 +129,17 @@ func (p *play) goodput() float64 {
 }
 
 // round is one round trip.
-func (p *play) round() {
+func (p *simulation) round() {
 	total := 0.0
 	bursts := 0.0
-	rtt := p.rtt + hosts + p.wander()
+	rtt := p.rtt + hosts + p.jitterNow()
 	for i := range p.flows {
 		f := &p.flows[i]
 		before := f.sent
 		f.sent = f.sends(p)
 		f.lost = 0
 		total += f.sent
-		if p.congestion != "bbr" || !f.full { // which paces
+		if p.congestion != "bbr" || !f.full { // BBR paces
 			bursts += math.Max(f.sent-before, 0) // beyond what acknowledgements pace
 		}
 	}
@@ -153,23 +151,23 @@ func (p *play) round() {
 	arrived := 0.0
 	for i := range p.flows {
 		f := &p.flows[i]
-		p.lose(f)
+		p.loseRandomly(f)
 		arrived += f.sent - f.lost
 		f.left -= f.sent - f.lost
 	}
 	lasts := math.Max(rtt+p.trailing, (total-dropped)*p.segment)
 	p.deliver(arrived, lasts)
 	for i := range p.flows {
-		p.flows[i].answer(p, lasts)
+		p.flows[i].update(p, lasts)
 	}
 	if pieces := p.piece * float64(p.connections); !p.last && p.bytes-p.carried <= pieces/2 {
 		p.share()
 	}
 }
 
-// share gives each of several connections what is left of its last piece: bytes that
-// all share are taken piece by piece, and the slowest ends the transfer.
-func (p *play) share() {
+// share gives each of several connections a random rest of its last piece. Connections take shared bytes piece by
+// piece, and the slowest ends the transfer.
+func (p *simulation) share() {
 	p.last = true
 	sum := 0.0
 	for i := range p.flows {
@@ -181,9 +179,9 @@ func (p *play) share() {
 	}
 }
 
-// wander is how far jitter has the round trip off its mean now: each direction's delay
-// is between two random values (link.Lane).
-func (p *play) wander() (off float64) {
+// jitterNow returns the present deviation of the round trip from its mean: each direction's delay is between two random
+// values (link.Lane).
+func (p *simulation) jitterNow() (off float64) {
 	for _, spread := range p.jitter {
 		if spread > 0 {
 			off += spread * ((p.dice.Float64()+p.dice.Float64())/2 - 0.5)
@@ -192,9 +190,8 @@ func (p *play) wander() (off float64) {
 	return off
 }
 
-// deliver counts what arrives in a round, which begins with its segments back to back;
-// the transfer may end within.
-func (p *play) deliver(segments, lasts float64) {
+// deliver counts the arrivals of a round, which begins with its segments back to back. The transfer may end within it.
+func (p *simulation) deliver(segments, lasts float64) {
 	bytes := segments * p.mss
 	took := lasts
 	spent := math.Min(segments*p.segment, lasts) // from the round's first to its last byte
@@ -212,9 +209,8 @@ func (p *play) deliver(segments, lasts float64) {
 	p.clock += took
 }
 
-// drop spreads what the queue has no room for over all connections alike or, when it is
-// little, on few.
-func (p *play) drop(segments, total float64) (dropped float64) {
+// drop spreads the drops of a full queue over all connections equally or, if they are few, over some.
+func (p *simulation) drop(segments, total float64) (dropped float64) {
 	if segments >= float64(len(p.flows)) || len(p.flows) == 1 {
 		for i := range p.flows {
 			f := &p.flows[i]
@@ -238,8 +234,8 @@ func (p *play) drop(segments, total float64) (dropped float64) {
 	return dropped
 }
 
-// lose lets chance take its share of a connection's segments (link.Lane's Gilbert-Elliott).
-func (p *play) lose(f *flow) {
+// loseRandomly applies the path's random loss to a connection's segments (link.Lane's Gilbert-Elliott model).
+func (p *simulation) loseRandomly(f *flow) {
 	if p.loss <= 0 {
 		return
 	}
@@ -267,18 +263,18 @@ func (p *play) lose(f *flow) {
 	p.gap -= left
 }
 
-// many losses in a round are not drawn one by one.
+// many is the mean number of losses in a round above which they are drawn together.
 const many = 30
 
-// nextLoss is how many segments arrive before one is lost.
-func (p *play) nextLoss() float64 {
+// nextLoss returns the number of segments before the next loss.
+func (p *simulation) nextLoss() float64 {
 	if p.loss <= 0 || p.loss >= 1 {
 		return math.Inf(1)
 	}
 	return geometric(p.dice, math.Min(p.loss/p.burst/(1-p.loss*(1-1/p.burst)), 1)) - 1
 }
 
-// geometric draws how many trials it takes until the first success.
+// geometric draws the number of trials until the first success.
 func geometric(dice *rand.Rand, p float64) float64 {
 	if p >= 1 {
 		return 1

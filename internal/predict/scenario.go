@@ -9,13 +9,14 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// room is a path and a setup as the models need them: one direction, in segments and
-// seconds. What is not bounded is infinite.
-type room struct {
+// scenario is a path and a setup as the models need them: one direction, in segments and seconds. A missing limit is
+// infinite.
+type scenario struct {
 	mss         float64    // payload bytes of a full segment
 	headers     float64    // IP, TCP and options
 	rate        float64    // bit/s at the IP layer
@@ -26,8 +27,8 @@ type room struct {
 	queue       float64    // segments
 	loss        float64    // share of segments
 	burst       float64    // mean number of segments lost in a row
-	window      float64    // bytes, each connection: what the receiver allows
-	send        float64    // bytes, each connection: what the sender's buffer lets be in flight
+	window      float64    // bytes, each connection: receive window
+	send        float64    // bytes in flight that the sender's buffer sustains, each connection
 	fixed       bool       // the window does not follow what arrives
 	unscaled    bool
 	delayed     time.Duration // the receiver's acknowledgements; 0: by Linux's rules
@@ -37,7 +38,7 @@ type room struct {
 	overruns    bool // the send buffer is no firm bound
 	congestion  string
 	policed     bool // the rate is a policer's
-	capped      bool // the rate is what the connections get at most, each
+	capped      bool // the rate is the sum of the connections' limits
 	connections int
 	bytes       float64 // of all connections
 	piece       float64 // bytes that a connection takes of them at a time; 0: as it comes
@@ -51,14 +52,14 @@ type ArgumentError struct{ Argument, Message, Right string }
 
 func (e *ArgumentError) Error() string { return e.Argument + ": " + e.Message }
 
-// Try tells what would be right.
+// Try returns a correct value.
 func (e *ArgumentError) Try() string { return e.Right }
 
-const mostConnections = 1000
+const maxConnections = 1000
 
 const defaultTime = 30 // seconds: long enough to be steady
 
-func newRoom(p link.Path, s Setup) (*room, error) {
+func newScenario(p link.Path, s Setup) (*scenario, error) {
 	data := p.Up
 	acks := p.Down
 	sender := p.Near
@@ -69,12 +70,12 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 		sender = p.Far
 		receiver = p.Near
 	}
-	if s.Connections > mostConnections {
-		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many to play", s.Connections),
-			fmt.Sprintf("at most %d", mostConnections)}
+	if s.Connections > maxConnections {
+		return nil, &ArgumentError{"connections", fmt.Sprintf("%d are too many", s.Connections),
+			fmt.Sprintf("at most %d", maxConnections)}
 	}
-	r := &room{loss: data.Loss, burst: math.Max(data.LossBurst, 1), connections: max(s.Connections, 1), bytes: math.Inf(1),
-		time: s.Time.Seconds()}
+	r := &scenario{loss: data.Loss, burst: math.Max(data.LossBurst, 1), connections: max(s.Connections, 1),
+		bytes: math.Inf(1), time: s.Time.Seconds()}
 	if s.Bytes > 0 {
 		r.bytes = float64(s.Bytes)
 		if r.connections > 1 { // as probe's streams do
@@ -118,8 +119,8 @@ func newRoom(p link.Path, s Setup) (*room, error) {
 	return r, nil
 }
 
-// segments settles the payload of a full segment.
-func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stack, bound int) {
+// segments computes the payload of a full segment.
+func (r *scenario) segments(data link.Config, v link.VPN, sender, receiver link.Stack, bound int) {
 	mtu := data.Largest(false)
 	if mtu == 0 {
 		mtu = defaultMTU
@@ -139,9 +140,8 @@ func (r *room) segments(data link.Config, v link.VPN, sender, receiver link.Stac
 	r.mss = math.Max(r.mss, 1)
 }
 
-// rounds has a window make its rounds as model.Service says; one of two segments or less
-// is cut in halves.
-func (r *room) rounds(p link.Path, data, acks link.Config) {
+// rounds sets a window's round trip as in model.Service. A window of at most two segments is sent in halves.
+func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 	rate := float64(data.Rate)
 	if r.capped { // each connection makes its rounds at its own rate
 		rate = r.rate / float64(r.connections)
@@ -176,12 +176,12 @@ func (r *room) rounds(p link.Path, data, acks link.Config) {
 
 const defaultMTU = 1500
 
-// hosts is the two hosts' own work in a round trip, seconds: interrupts, wakened programs.
+// hosts is the two hosts' own time in a round trip, seconds: interrupts, wakeups.
 const hosts = 100e-6
 
-func (r *room) warn(text string) { r.warnings = append(r.warnings, text) }
+func (r *scenario) warn(text string) { r.warnings = append(r.warnings, text) }
 
-// receiverEnd names the end that receives as a path's settings do.
+// receiverEnd returns the receiving end's name in a path's settings.
 func receiverEnd(d transfer.Direction) string {
 	if d == transfer.Down {
 		return "near"
@@ -189,8 +189,8 @@ func receiverEnd(d transfer.Direction) string {
 	return "far"
 }
 
-// receiver settles how far the receiver's window gets.
-func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
+// receiver computes the largest receive window.
+func (r *scenario) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	r.window = math.Inf(1)
 	r.fixed = true
 	r.delayed = receiver.DelayedAck
@@ -208,7 +208,7 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 		r.window = float64(receiver.Window)
 		r.factorZero = receiver.Clamped && s.Window == 0 && receiver.Window <= model.MaxUnscaled
 	case most > 0:
-		r.window = float64(model.LinuxReceiveWindow(most, int(r.mss)))
+		r.window = float64(automaticWindow(receiver, most, int(r.mss)))
 		r.fixed = false
 	}
 	if s.Window > 0 {
@@ -226,8 +226,17 @@ func (r *room) receiver(receiver link.Stack, stripped link.Options, s Setup) {
 	}
 }
 
-// sender settles what the sender's buffer lets be in flight.
-func (r *room) sender(sender link.Stack, s Setup) {
+// automaticWindow returns the window of a stack's automatic receive buffer. Other systems' buffers follow Linux 6.6 and
+// later, as in the lab.
+func automaticWindow(s link.Stack, largest, mss int) int {
+	if version, ok := strings.CutPrefix(s.Name, "linux-"); ok {
+		return plan.LinuxWindow(version, sysctl(s, "ipv4.tcp_adv_win_scale"), largest, mss)
+	}
+	return model.LinuxReceiveWindow(largest, mss)
+}
+
+// sender sets how many bytes the sender's buffer keeps in flight.
+func (r *scenario) sender(sender link.Stack, s Setup) {
 	r.send = math.Inf(1)
 	write := s.WriteBytes
 	if quota, ok := strings.CutPrefix(sender.SenderRule, "afd:"); ok {
@@ -241,14 +250,23 @@ func (r *room) sender(sender link.Stack, s Setup) {
 		r.send = float64(afd.Outstanding(write))
 		return
 	}
-	if s.SendBuffer == 0 {
-		return
+	_, _, granted := triple(sysctl(sender, "ipv4.tcp_wmem"))
+	fixed := s.SendBuffer > 0
+	if fixed {
+		granted = model.LinuxGranted(s.SendBuffer, 0)
 	}
-	granted := model.LinuxGranted(s.SendBuffer, 0)
-	r.send = float64(model.LinuxInFlight(granted, write))
-	r.overruns = write == 0 || write > largestBounded || !s.NoDelay && write%int(r.mss) != 0
-	if r.overruns &&
-		r.segment > 0 {
+	small := write > 0 && write <= maxFirmWrite
+	switch {
+	case granted <= 0, !fixed && sender.Foreign(): // how far their automatic send buffers grow is not documented
+		return
+	case fixed && small:
+		r.send = float64(model.LinuxInFlight(granted, write))
+	default:
+		r.send = float64(model.LinuxAutomaticInFlight(granted))
+	}
+	partial := small && !s.NoDelay && write%int(r.mss) != 0
+	r.overruns = partial && r.send < r.bdp()*r.mss || fixed && !small && r.rate < model.UnsplitBps
+	if r.overruns && r.segment > 0 {
 		n := float64(r.connections)
 		bdp := r.bdp() * r.mss
 		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
@@ -258,28 +276,28 @@ func (r *room) sender(sender link.Stack, s Setup) {
 }
 
 const (
-	afdWrite       = 8192     // of a program that names no size, under AFD's rule
-	largestBounded = 64 << 10 // a larger write passes the buffer's bound in one call
+	afdWrite     = 8192     // of a program that names no size, under AFD's rule
+	maxFirmWrite = 64 << 10 // a larger write passes the buffer's bound in one call
 )
 
-// bdp is how many segments fill the path.
-func (r *room) bdp() float64 {
+// bdp returns the segments that fill the path.
+func (r *scenario) bdp() float64 {
 	if r.segment == 0 {
 		return math.Inf(1)
 	}
 	return r.rtt / r.segment
 }
 
-// capacity is the most payload that the line carries, bit/s.
-func (r *room) capacity() float64 {
+// capacity returns the line's largest goodput, bit/s.
+func (r *scenario) capacity() float64 {
 	if r.segment == 0 {
 		return math.Inf(1)
 	}
 	return r.mss * 8 / r.segment
 }
 
-// bound is what the line, the window and the send buffer allow without any loss, bit/s.
-func (r *room) bound() float64 {
+// bound returns the goodput that the line, the window and the send buffer allow without loss, bit/s.
+func (r *scenario) bound() float64 {
 	return math.Min(r.capacity(), float64(r.connections)*math.Min(r.window, r.send)*8/r.rtt)
 }
 
