@@ -101,7 +101,8 @@ func (s *Server) datagram(conn *net.UDPConn, flows map[netip.AddrPort]*flow, fro
 
 // newFlow begins a flow with its first datagram. It returns nil for anything else and if the server is full.
 func (s *Server) newFlow(from netip.AddrPort, b []byte, now time.Time, at time.Duration) *flow {
-	f := &flow{from: from, wide: isWide(b), size: len(b), started: now, first: at, last: at, ended: make(chan error, 1)}
+	client := netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	f := &flow{from: client, wide: isWide(b), size: len(b), started: now, first: at, last: at, ended: make(chan error, 1)}
 	p, ok := parsePacket(b, f.wide)
 	if !ok || p.last {
 		return nil
@@ -118,7 +119,7 @@ func (s *Server) newFlow(from netip.AddrPort, b []byte, now time.Time, at time.D
 	})
 	if err != nil {
 		if s.Report != nil {
-			s.Report(Report{From: from, Err: err})
+			s.Report(Report{From: client, Err: err})
 		}
 		return nil
 	}

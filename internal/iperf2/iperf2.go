@@ -76,7 +76,7 @@ func check(spec transfer.Spec) error {
 	const own = "an iperf 2 server sets its own sockets: start it with "
 	switch far := spec.Far; {
 	case spec.Direction != transfer.Up:
-		return no("Direction", "an iperf 2 server only receives; for the other direction run fullpipe serve or iperf3 -s there")
+		return no("Direction", "an iperf 2 server only receives; for the other direction run fullpipe serve there")
 	case far.ReceiveBuffer != 0:
 		return no("Far.ReceiveBuffer", own+"iperf -s -w SIZE")
 	case far.MSS != 0:

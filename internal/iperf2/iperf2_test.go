@@ -57,8 +57,8 @@ func TestPeer_CountsEachByteOnce(t *testing.T) {
 		}
 		span, ok := r.Received()
 		if !ok || total != bytes || span.Bytes != bytes || r.Far != nil || !r.Complete || len(r.Near.Streams) != streams {
-			t.Errorf("%d streams: the server counted %d bytes, the peer %d of %d; far %v, complete %v", streams, total, span.Bytes, bytes,
-				r.Far, r.Complete)
+			t.Errorf("%d streams: the server counted %d bytes, the peer %d of %d; far %v, complete %v", streams, total,
+				span.Bytes, bytes, r.Far, r.Complete)
 		}
 	}
 }
