@@ -73,7 +73,8 @@ func plainDefaults(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		size, is := f.Value.(*units.Size)
 		switch {
-		case f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() || f.DefValue == "[]":
+		case f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() ||
+			f.DefValue == "[]" && f.Value.Type() != "stringSlice":
 			f.DefValue = ""
 		case is && *size%1e9 == 0 && *size%(1<<30) != 0:
 			f.DefValue = fmt.Sprintf("%dGB", *size/1e9)

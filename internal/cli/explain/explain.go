@@ -35,7 +35,7 @@ func New() *cobra.Command {
 	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain [NAME]",
-		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
+		Short: "what a limiter or an operating system's parameter is and does",
 		Example: `  fullpipe explain receiver-window
   fullpipe explain receiver-window --system windows
   fullpipe explain tcp_rmem

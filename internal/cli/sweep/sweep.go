@@ -45,7 +45,7 @@ func New() *cobra.Command {
 	f := flags{time: cmdflag.Duration(2 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "sweep PEER",
-		Short: "measure a grid of buffers, write sizes, directions and congestion controls",
+		Short: "measure a grid of buffers, write sizes and congestion controls",
 		Long: `sweep measures every combination of send buffers, receive buffers, write sizes,
 directions and congestion controls, in random order, each cell again until its 95 %
 interval is within --precision of its middle or --budget ends. Goodput is counted without
