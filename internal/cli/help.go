@@ -22,6 +22,7 @@ const (
 	maxColumns   = 110
 	flagColumn   = 28 // at most, where a flag's text begins
 	maxFlagLines = 2  // of a flag's text in short help
+	etc          = ", ..."
 )
 
 // setHelp installs the three help texts: fullpipe alone lists the commands by task, -h shows usage, examples and
@@ -187,12 +188,12 @@ func writeFlags(b *strings.Builder, title string, flags []*pflag.Flag, columns i
 			b.WriteString(name + "\n")
 			name = ""
 		}
-		text = hang(fmt.Sprintf("%-*s", width, name), text, columns)
-		if lines := strings.SplitAfter(text, "\n"); !whole && len(lines) > maxFlagLines+1 {
-			text = strings.Join(lines[:maxFlagLines], "")
-			text = strings.TrimRight(text, ", \n") + ", ...\n"
+		name = fmt.Sprintf("%-*s", width, name)
+		if lines := strings.SplitAfter(hang(name, text, columns-len(etc)), "\n"); !whole && len(lines) > maxFlagLines+1 {
+			b.WriteString(strings.TrimRight(strings.Join(lines[:maxFlagLines], ""), ", \n") + etc + "\n")
+			continue
 		}
-		b.WriteString(text)
+		b.WriteString(hang(name, text, columns))
 	}
 }
 

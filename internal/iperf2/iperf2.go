@@ -18,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -182,7 +183,7 @@ type unreachable struct {
 }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("no iperf 2 server at %s: %v", e.address, e.err)
+	return fmt.Sprintf("no iperf 2 server at %s: %v", e.address, probe.Simplify(e.err, dialTime))
 }
 func (e *unreachable) Unwrap() error { return e.err }
 
@@ -191,6 +192,9 @@ func (e *unreachable) Try() string {
 	var closer interface{ Try() string }
 	if errors.As(e.err, &closer) {
 		return closer.Try()
+	}
+	if hint := probe.UnreachableHint(e.err); hint != "" {
+		return hint
 	}
 	return "start iperf -s there, or give its port as iperf2://HOST:PORT"
 }

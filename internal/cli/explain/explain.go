@@ -55,6 +55,7 @@ func New() *cobra.Command {
 				return listParameters(cmd, system)
 			}
 			words := remedy.SystemOf(cmp.Or(system, runtime.GOOS))
+			args[0] = limiterOf(args[0])
 			if limiter, ok := text.ExplainLimiter(verdict.Name(args[0]), words); ok {
 				if system != "" && !slices.Contains(limiterSystems, system) {
 					return exit.Usage("--system", fmt.Sprintf("no remedy names commands of %s", system),
@@ -68,7 +69,7 @@ func New() *cobra.Command {
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
 				try := "fullpipe explain (lists all)"
-				if near := spell.Nearest(args[0], cmdflag.LimiterNames()); near != "" && system == "" {
+				if near := spell.Nearest(args[0], limiterWords()); near != "" && system == "" {
 					try = "fullpipe explain " + near
 				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
 					try = "fullpipe explain " + strings.Join(near, " or ")
@@ -82,6 +83,27 @@ func New() *cobra.Command {
 		"; for a limiter, the commands of "+strings.Join(limiterSystems, ", "))
 	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
 	return cmd
+}
+
+// limiterWords returns the names of all limiters and of their subtypes.
+func limiterWords() []string {
+	all := cmdflag.LimiterNames()
+	for _, limiter := range verdict.Names() {
+		all = append(all, verdict.Subtypes(limiter)...)
+	}
+	return all
+}
+
+// limiterOf returns the limiter of a subtype, as "policer" or "congestion/policer", and any other name unchanged.
+func limiterOf(name string) string {
+	before, subtype, _ := strings.Cut(name, "/")
+	for _, limiter := range verdict.Names() {
+		all := verdict.Subtypes(limiter)
+		if slices.Contains(all, name) || string(limiter) == before && slices.Contains(all, subtype) {
+			return string(limiter)
+		}
+	}
+	return name
 }
 
 type rulesExplanation struct {

@@ -3,6 +3,7 @@ package input
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unicode/utf16"
@@ -17,8 +19,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
+
+// MissingError is the error of a file that does not exist. It suggests the file of its folder with the nearest name.
+type MissingError struct {
+	Name  string
+	Other string // what to do if no name is near; "": unknown
+	err   error
+}
+
+func (e *MissingError) Error() string { return e.Name + ": there is no such file" }
+func (e *MissingError) Unwrap() error { return e.err }
+
+// Try returns what to try.
+func (e *MissingError) Try() string {
+	dir, base := filepath.Split(e.Name)
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // without a list there is no near name
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	if near := spell.Nearest(base, names); near != "" {
+		return dir + near
+	}
+	return e.Other
+}
+
+// Missing sets what to do if err is a MissingError and no file has a near name. It returns err.
+func Missing(err error, other string) error {
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		missing.Other = other
+	}
+	return err
+}
 
 // Open opens a file that a user named; "-" is standard input. Waiting for a FIFO's
 // writer, for a pipe's next bytes or for a person ends with the command's context.
@@ -67,6 +105,9 @@ func openWith(ctx context.Context, name string, open func(name string) (*os.File
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case o := <-done:
+		if errors.Is(o.err, fs.ErrNotExist) {
+			return nil, &MissingError{Name: name, err: o.err}
+		}
 		if o.err != nil {
 			return nil, o.err
 		}

@@ -31,7 +31,7 @@ nothing and changes nothing.`,
 func showFile(cmd *cobra.Command, f *present.StoredFlags, name string) error {
 	stored, err := input.Read(cmd, name, record.MostBytes)
 	if err != nil {
-		return err
+		return input.Missing(err, "fullpipe measure PEER --json > "+name)
 	}
 	return f.Print(cmd, name, stored, nil)
 }
