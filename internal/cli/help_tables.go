@@ -38,8 +38,9 @@ var tasks = []task{
 
 // common are the flags that most people use, the first ones first. Commands that are not here have few flags.
 var common = map[string][]string{
-	"tune":     {"direction", "key-file", "budget", "goal", "apply", "file-size", "html", "no-history", "json"},
-	"measure":  {"direction", "time", "parallel", "udp", "rate", "bidir", "congestion", "receive-buffer", "key-file", "json"},
+	"tune": {"direction", "key-file", "budget", "goal", "apply", "file-size", "html", "no-history", "json"},
+	"measure": {"direction", "time", "parallel", "udp", "rate", "bidir", "congestion", "receive-buffer", "key-file",
+		"json"},
 	"sweep":    {"direction", "send-buffers", "receive-buffers", "congestion", "time", "budget", "html", "csv", "json"},
 	"rfc6349":  {"cir", "direction", "budget", "time", "tolerance", "frames", "html", "json"},
 	"serve":    {"listen", "key-file", "iperf3", "iperf2", "web", "max-tests", "max-time", "max-bytes", "json"},

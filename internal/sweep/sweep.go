@@ -33,7 +33,6 @@ type Progress struct {
 	Cells   int     // of the grid
 	Share   float64 // of the work or the budget, 0 to 1
 	BestBps float64 // so far; 0: nothing yet
-	Elapsed time.Duration
 }
 
 // Result is what is known of the grid.
@@ -157,7 +156,7 @@ func (l *loop) progress(cell int) {
 	if l.cfg.Progress == nil {
 		return
 	}
-	p := Progress{Cell: l.schedule.cells[cell], Cells: len(l.schedule.cells), Elapsed: l.schedule.elapsed}
+	p := Progress{Cell: l.schedule.cells[cell], Cells: len(l.schedule.cells)}
 	p.Done, p.Share = l.schedule.Progress()
 	for _, path := range l.schedule.Paths() {
 		p.BestBps = max(p.BestBps, path.CapacityBps)

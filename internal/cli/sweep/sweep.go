@@ -25,7 +25,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type flags struct {
@@ -176,12 +175,7 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	line := progress.NewLine(console.Progress(cmd))
 	result, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
 		Progress: func(p sweep.Progress) {
-			doing := p.Cell.Short()
-			if p.Share > 0.1 {
-				doing = fmt.Sprintf("about %s left  %s",
-					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
-			}
-			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
+			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, p.Cell.Short())
 		}})
 	line.Clear()
 	if result == nil || len(journal.Runs) == 0 {
