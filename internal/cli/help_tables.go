@@ -13,12 +13,12 @@ type taskRow struct{ commands, text string }
 var tasks = []task{
 	{"Find out", []taskRow{
 		{"measure", "measure one path and name what limits it"},
-		{"why", "what limits a running program's connections now"},
-		{"diagnose", "what limited each connection of a capture"},
+		{"why", "name what limits a running program's connections now"},
+		{"diagnose", "name what limited each connection of a capture"},
 		{"audit", "settings of a host that limit or harm"},
 		{"predict", "goodput from path, buffers and stacks, by arithmetic"},
 		{"sweep, rfc6349", "measure a grid of settings; test a line by RFC 6349"},
-		{"explain", "what a limiter or an operating system's parameter is"}}},
+		{"explain", "describe a limiter or an operating system's parameter"}}},
 	{"Fix", []taskRow{
 		{"tune", "find windows and settings that help, prove the gain"},
 		{"plan", "windows and settings for a stated path"},
@@ -26,7 +26,7 @@ var tasks = []task{
 		{"status", "which of this host's settings are fullpipe's"},
 		{"exec", "run an unmodified program with the right windows"}}},
 	{"Watch", []taskRow{
-		{"watch", "what limits this host's connections, all the time"},
+		{"watch", "follow this host's connections and their limiters"},
 		{"recheck", "test paths again on a schedule, report what changed"},
 		{"history, ui", "stored results; as pages in a browser"}}},
 	{"Far ends", []taskRow{

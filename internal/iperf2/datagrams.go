@@ -15,7 +15,7 @@ import (
 
 const (
 	udpIdleTimeout = 3 * time.Second
-	// lingerTime is how long a finished flow answers repeated last datagrams.
+	// lingerTime is how long a finished flow repeats its report.
 	lingerTime = time.Second
 	// sweepInterval is the time between two searches for idle flows.
 	sweepInterval = 200 * time.Millisecond
@@ -66,7 +66,7 @@ func (s *Server) serveDatagrams(ctx context.Context, conn *net.UDPConn) {
 	}
 }
 
-// datagram counts one datagram, and answers a flow's last one.
+// datagram counts one datagram and sends the report after a flow's last one.
 func (s *Server) datagram(conn *net.UDPConn, flows map[netip.AddrPort]*flow, from netip.AddrPort, b []byte,
 	now time.Time, at time.Duration) {
 	f := flows[from]

@@ -24,7 +24,7 @@ const (
 	extendedSize = 36 // the first part, type, length, flags of the second part
 )
 
-// header is what a TCP client asks for.
+// header has a TCP client's requests.
 type header struct {
 	reverse    bool          // the server sends
 	connect    bool          // the server shall connect to the client
@@ -97,8 +97,8 @@ func isWide(b []byte) bool {
 	return len(b) >= 20 && binary.BigEndian.Uint32(b[16:])&(flagExtended|flagSequence64) == flagExtended|flagSequence64
 }
 
-// reportSize is the size of the answer to a flow's last datagram. A client that sends less gets none, so that no
-// answer is larger than its request, whose source address may be forged.
+// reportSize is the size of the report after a flow's last datagram. A client that sends less gets none, so that no
+// report is larger than its request: source addresses may be forged.
 const reportSize = 16 + 40
 
 // putReport returns the report about a flow as iperf 2 clients read it. The datagram's header before it is zero.

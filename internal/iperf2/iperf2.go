@@ -91,7 +91,7 @@ func check(spec transfer.Spec) error {
 	case spec.Program.ReadBps != 0:
 		return no("Program.ReadBps", "an iperf 2 server reads as fast as it can")
 	case spec.Program.RequestResponse:
-		return no("Program.RequestResponse", "an iperf 2 server sends no answers")
+		return no("Program.RequestResponse", "an iperf 2 server sends no replies")
 	case spec.Streams > maxStreams:
 		return no("Streams", fmt.Sprintf("at most %d connections to another operator's server", maxStreams))
 	}

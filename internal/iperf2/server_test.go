@@ -154,7 +154,7 @@ func TestServer_Limits(t *testing.T) {
 	}
 }
 
-func TestServer_RefusesWhatItDoesNotServe(t *testing.T) {
+func TestServer_RefusesUnservedModes(t *testing.T) {
 	address, reports := start(t, &Server{})
 	bounce := make([]byte, 100)
 	binary.BigEndian.PutUint32(bounce, flagBounceback)

@@ -1,4 +1,4 @@
-// Package cmdflag holds the values of flags that several commands have, and their names and complaints.
+// Package cmdflag has the values of flags that several commands have, and the errors of flags.
 package cmdflag
 
 import (
@@ -71,7 +71,7 @@ func (d *Duration) Type() string { return "time" }
 const MaxRTT = 3600
 
 // Share is a share on the command line, written as 5%. A bare number other than 0 may be
-// meant as a share or in percent, so it is refused with both readings.
+// meant as a share or in percent, so it is refused with both meanings.
 type Share float64
 
 func (p *Share) Set(text string) error {
@@ -214,8 +214,8 @@ func Error(cmd *cobra.Command, err error) error {
 	return Complain(cmd, err.Error())
 }
 
-// If returns a row of a command's table of flags: where bad holds, because flags conflict or a value is out of range,
-// it is the usage error of flag; otherwise it is nil.
+// If returns a row of a command's table of flags: the usage error of flag if bad is true, because flags conflict or a
+// value is out of range; otherwise nil.
 func If(bad bool, flag, message, try string) *exit.UsageError {
 	if !bad {
 		return nil

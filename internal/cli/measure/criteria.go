@@ -46,7 +46,7 @@ func (c *criteriaFlags) check() error {
 	return nil
 }
 
-// judge holds one direction against the criteria; an unknown goodput is below any.
+// judge checks one direction against the criteria. An unknown goodput is below any.
 func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.Verdict) (all []record.Criterion) {
 	if c.below > 0 {
 		all = append(all, record.Criterion{Direction: d, Criterion: "fail-below", LeastBps: float64(c.below),
@@ -64,7 +64,7 @@ func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.
 	return all
 }
 
-// showJudged prints a measurement and answers exit status 3 where a criterion was missed.
+// showJudged prints a measurement and returns exit status 3 if a criterion was missed.
 func showJudged(cmd *cobra.Command, doc record.Document, criteria []record.Criterion) error {
 	if err := present.Document(cmd, doc); err != nil {
 		return err
