@@ -35,8 +35,11 @@ func NewLine(out io.Writer) *Line {
 }
 
 // Show shows the progress of a tuning.
-func (l *Line) Show(p tune.Progress) {
-	l.Draw(p.Done, string(p.Direction)+"  ", p.BestBps, text.TuneProgress(p))
+func (l *Line) Show(p tune.Progress) { l.ShowPart(p, 0, 1) }
+
+// ShowPart shows the progress of part n, from 0, of a number of equal parts in one bar. The bar never goes back.
+func (l *Line) ShowPart(p tune.Progress, n, parts int) {
+	l.Draw(max(l.last, (float64(n)+p.Done)/float64(parts)), string(p.Direction)+"  ", p.BestBps, text.TuneProgress(p))
 }
 
 // Draw shows a share (0 to 1) as a bar after before, the time left, and the present step. A share that falls begins

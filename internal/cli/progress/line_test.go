@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
 // TestLine_TimeLeft checks the estimate: from the first progress on, anew for each part of a loop, and from the share
@@ -41,5 +42,22 @@ func TestBar_ShowsBothDirections(t *testing.T) {
 	want := "\r\x1b[K[" + "=" + strings.Repeat(" ", 29) + "]  0.5 s  up 10 Mbit/s  down 1 Mbit/s"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// TestLine_ShowPart checks that a search and its application share a bar, also if the search's budget grows.
+func TestLine_ShowPart(t *testing.T) {
+	out := &narrow{columns: 100}
+	l := &Line{out: out, now: time.Now}
+	for _, step := range []struct {
+		done float64
+		part int
+		want string
+	}{{0, 0, "  0 %"}, {0.8, 0, " 40 %"}, {0.4, 0, " 40 %"}, {1, 0, " 50 %"}, {0.5, 1, " 75 %"}, {1, 1, "100 %"}} {
+		out.Reset()
+		l.ShowPart(tune.Progress{Direction: transfer.Up, Done: step.done}, step.part, 2)
+		if !strings.Contains(out.String(), step.want) {
+			t.Errorf("part %d, %v: %q, want %q", step.part, step.done, out.String(), step.want)
+		}
 	}
 }
