@@ -22,7 +22,7 @@ const (
 	maxColumns   = 110
 	flagColumn   = 28 // at most, where a flag's text begins
 	maxFlagLines = 2  // of a flag's text in short help
-	etc          = ", ..."
+	etc          = " ..."
 )
 
 // setHelp installs the three help texts: fullpipe alone lists the commands by task, -h shows usage, examples and
@@ -314,7 +314,19 @@ func breakCommand(line string, columns int) string {
 	return line[:end] + " \\\n" + breakCommand(indent+line[end+1:], columns)
 }
 
-// rewrap wraps the paragraphs of a text. Indented lines stay.
+// row matches a row of a table: an indented name and, after two spaces, its text.
+var row = regexp.MustCompile(`^( +\S.*?  +)(\S.*)$`)
+
+// splitRow splits a row of a table before its text. Another line has only its indent before the text.
+func splitRow(line string) (name, text string) {
+	if m := row.FindStringSubmatch(line); m != nil {
+		return m[1], m[2]
+	}
+	text = strings.TrimLeft(line, " ")
+	return line[:len(line)-len(text)], text
+}
+
+// rewrap wraps the paragraphs and table rows of a text.
 func rewrap(text string, columns int) string {
 	var b strings.Builder
 	var paragraph []string
@@ -327,7 +339,8 @@ func rewrap(text string, columns int) string {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if line == "" || strings.HasPrefix(line, " ") {
 			flush()
-			b.WriteString(line + "\n")
+			prefix, text := splitRow(line)
+			b.WriteString(strings.TrimRight(hang(prefix, text, columns), " \n") + "\n")
 			continue
 		}
 		paragraph = append(paragraph, line)

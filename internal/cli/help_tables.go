@@ -18,7 +18,7 @@ var tasks = []task{
 		{"audit", "settings of a host that limit or harm"},
 		{"predict", "goodput from path, buffers and stacks, by arithmetic"},
 		{"sweep, rfc6349", "measure a grid of settings; test a line by RFC 6349"},
-		{"explain", "describe a limiter or an operating system's parameter"}}},
+		{"explain", "describe a limiter, or a parameter of a system"}}},
 	{"Fix", []taskRow{
 		{"tune", "find windows and settings that help, prove the gain"},
 		{"plan", "windows and settings for a stated path"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,7 @@ func TestHelp_OverviewListsAllCommands(t *testing.T) {
 			t.Errorf("%s is not in the overview", n)
 		}
 	}
+	checkSize(t, "fullpipe --help", helpText(t, "--help"), math.MaxInt)
 	if helpText(t, "-h") != text || helpText(t, "help") != text {
 		t.Error("fullpipe -h or help differs from fullpipe")
 	}
@@ -106,6 +108,7 @@ func TestHelp_LongHelpHasAllFlagsInGroups(t *testing.T) {
 				t.Errorf("%s has no --%s", cmd.CommandPath(), name)
 			}
 		}
+		checkSize(t, strings.Join(args, " "), text, math.MaxInt)
 		if strings.Contains(text, "(default )") {
 			t.Errorf("%v: an empty default", args)
 		}

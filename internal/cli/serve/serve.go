@@ -40,6 +40,9 @@ above a limit is refused with the limit's name, and a test that exceeds it anywa
 iperf3 clients have slots of their own, so that clients without the key never take those of
 clients with it.
 
+--iperf2 serves iperf 2 clients (iperf -c) on port 5001: TCP, also with -R, and UDP with the
+report that the client prints. All connections of a host at a time are one test.
+
 --web adds a speed test for browsers: /test shows what limits the connection, from this
 host's kernel, and /ndt/v7 serves ndt7 clients. Anybody who reaches that port may test,
 unless --web-token-file is given. Results get a link and are stored in the history.`,
