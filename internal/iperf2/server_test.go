@@ -280,6 +280,11 @@ func TestServer_EndsIdleFlows(t *testing.T) {
 
 // FuzzServer checks that no bytes of a client stop the server or make a report inconsistent.
 func FuzzServer(f *testing.F) {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer conn.Close()
 	f.Add(tcpHeader(flagExtended|flagLength|0x78, flagReverse, -1), udpPacket(true, 1, 60))
 	f.Add(tcpHeader(flagVersion1|1, 0, 1<<30), udpPacket(false, -1<<31, 60))
 	f.Fuzz(func(t *testing.T, tcp, udp []byte) {
@@ -294,11 +299,6 @@ func FuzzServer(f *testing.F) {
 		s.once.Do(s.initTables)
 		flows := map[netip.AddrPort]*flow{}
 		from := netip.MustParseAddrPort("127.0.0.1:9")
-		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
 		reported := 0
 		s.Report = func(r Report) {
 			reported++
