@@ -73,7 +73,7 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"history --limit -1", "--limit: -1 is below zero"},
 		{"explain receiver-windo", "try: fullpipe explain receiver-window"},
 		{"undo tcp_wmen", "try: fullpipe status"},
-		{"show " + filepath.Join(dir, "none"), "fullpipe: " + filepath.Join(dir, "none") + ": no such file"},
+		{"show " + filepath.Join(dir, "none"), "fullpipe: " + filepath.Join(dir, "none") + ": there is no such file"},
 		{"key new a --keys " + filepath.Join(dir, "keys") + " --max-rate 100", "--max-rate: \"100\": 100 bit/s or"},
 		{"key new a --keys " + filepath.Join(dir, "keys") + " --from nowhere", "--from: \"nowhere\" is no network"},
 		{"key show --keys " + filepath.Join(dir, "keys"), "no such file"}, // the failed command left none
