@@ -30,7 +30,7 @@ var tasks = []task{
 		{"recheck", "test paths again on a schedule, report what changed"},
 		{"history, ui", "stored results; as pages in a browser"}}},
 	{"Far ends", []taskRow{
-		{"serve", "the far end for fullpipe, iperf and browsers"},
+		{"serve, agent", "far ends for fullpipe, iperf, browsers; of a fleet"},
 		{"iperf3, key", "iperf3's command line; the keys of a server"}}},
 	{"Lab", []taskRow{{"lab", "two hosts and a link on this machine, to try things"}}},
 	{"Files", []taskRow{{"show, version", "print a stored result again; which build this is"}}},
@@ -62,7 +62,7 @@ var flagGroups = []struct{ name, flags string }{
 		container cntl-ka connect-timeout cport dev dry-run end far far-target for forget from goal host interface ipv4 ipv6
 		local near path persist ping port program role rules server system stack target to tunnel unit version4
 		version6 via vpn yes listen own keys one-off daemon idle-timeout until-eof overlap seed reference
-		iperf3 iperf2 web web-origin exclusive rcv-timeout`},
+		address name labels iperf3 iperf2 web web-origin exclusive rcv-timeout`},
 	{"Traffic", `bidir bitrate budget bytes blockcount capacity datagram direction dont-fragment dscp every exchange
 		file-size flow-cap frame-loss frame-time frames interval jitter length loss max-delay memory omit
 		overhead parallel pacing-timer precision queue quiet-hours rate rate-down rate-up read-rate repeating-payload
@@ -75,7 +75,7 @@ var flagGroups = []struct{ name, flags string }{
 		lines logfile no-open note on-change on-change-shell picture pidfile quiet report rows title timestamp top
 		undo verbose version webhook no-descriptions`},
 	{"History", `anonymize label limit no-history record resume since store before`},
-	{"Security", `authorized-users-path key key-file listen-cert listen-key listen-operator-token-file
+	{"Security", `authorized-users-path join join-file limits key key-file listen-cert listen-key listen-operator-token-file
 		listen-token-file max-buffers max-clients max-rate max-streams max-tests max-tests-per-host max-time
 		rsa-private-key-path rsa-public-key-path server-bitrate-limit server-max-duration time-skew-threshold
 		use-pkcs1-padding username web-bytes web-cert web-key web-tests web-token-file`},
