@@ -61,7 +61,7 @@ flaky: ## each test that waits 50 times beside four busy loops; COUNT=5 for a lo
 .PHONY: live
 live: build ## verdicts, gains and the lab's fidelity on live TCP; needs a quiet machine (20 minutes)
 	cd bench && FULLPIPE_BANK=1 FULLPIPE_PROGRAM=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 1h -parallel 4 -v ./live
-	FULLPIPE_BANK=1 $(GO) test -count=1 -timeout 10m -run TestALinkThatHalvesIsTold -v ./internal/cli
+	FULLPIPE_BANK=1 $(GO) test -count=1 -timeout 10m -run TestRecheck_ReportsHalvedLink -v ./internal/cli
 
 .PHONY: bank
 bank: build ## measures the figures of docs/benchmarks.md on this machine (long); RUN=TestBankLab for a part

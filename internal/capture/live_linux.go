@@ -8,10 +8,13 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // live reads a packet socket through a ring that the kernel writes to (packet(7), TPACKET_V3). Packets between two
@@ -43,7 +46,7 @@ func listenThrough(ctx context.Context, name string, size ringSize) (*File, erro
 	if name != "any" {
 		iface, err := net.InterfaceByName(name)
 		if err != nil {
-			return nil, fmt.Errorf("interface %s: %w", name, err)
+			return nil, &socket.OptionError{Option: "the interface " + name, Err: syscall.ENODEV, Hint: socket.DeviceHint(err)}
 		}
 		index = iface.Index
 	}

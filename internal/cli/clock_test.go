@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/recheck"
 )
 
-// asOf dates what recheck does as from another time, with all waiting left out.
+// asOf runs recheck at another time and without waiting.
 const asOf = "FULLPIPE_TEST_CLOCK"
 
 // killedOnceKept has recheck end as by kill -9 when it has kept a result.

@@ -70,6 +70,7 @@ PEER is one of
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	root.AddCommand(iperf3.New(), key.New(), agent.New())
 	refuseStrays(root)
+	setHelp(root)
 	completions(root)
 	configured(root)
 	plainDefaults(root)

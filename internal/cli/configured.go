@@ -9,10 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
-// configured lets every command that has a PEER, or flags that may have defaults, read
-// the configuration before it runs.
+// configured makes every command with a PEER, or with flags that may have defaults, read the configuration before it
+// runs.
 func configured(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE
@@ -30,13 +31,38 @@ func configured(root *cobra.Command) {
 			if err := history.CheckStore(cmd, file); err != nil {
 				return err
 			}
-			return run(cmd, args)
+			given := slices.Clone(args)
+			return suggestFar(run(cmd, args), given, file.Names())
 		}
 	}
 	withFars(root)
 }
 
-// withFars offers the far ends of the configuration where a PEER is completed.
+// unknownFarError is an unknown host whose name is near that of a far end of the configuration.
+type unknownFarError struct {
+	error
+	near string
+}
+
+func (e *unknownFarError) Unwrap() error { return e.error }
+
+// Try returns what to try.
+func (e *unknownFarError) Try() string { return e.near + ", a far end of the configuration" }
+
+// suggestFar adds the far end of the configuration that is spelt like an unknown host.
+func suggestFar(err error, args, fars []string) error {
+	if exit.Code(err) != "unknown-host" {
+		return err
+	}
+	for _, arg := range args {
+		if near := spell.Nearest(arg, fars); near != "" {
+			return &unknownFarError{err, near}
+		}
+	}
+	return err
+}
+
+// withFars completes a PEER with the far ends of the configuration.
 func withFars(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		complete := cmd.ValidArgsFunction

@@ -144,8 +144,8 @@ func TestValuesAreCompleted(t *testing.T) {
 	}
 }
 
-// What was measured until an interrupt is kept, as the configuration says, or where there is none.
-func TestWhatWasInterruptedIsKept(t *testing.T) {
+// Results until an interrupt are kept, with a configuration and without one.
+func TestMeasure_KeepsInterruptedResult(t *testing.T) {
 	for _, configured := range []bool{true, false} {
 		dir := t.TempDir()
 		name := filepath.Join(dir, "config.toml")

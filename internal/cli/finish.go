@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// finish reports a command's error where its user looks for it and chooses the status.
+// finish reports a command's error as text or JSON and returns the exit status.
 func finish(ctx context.Context, cmd *cobra.Command, args []string, err error, std console.Streams) int {
 	var own exit.Status
 	if err == nil {
@@ -51,15 +51,15 @@ func asksJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "-J") || slices.Contains(args, "--json-stream")
 }
 
-// What cobra says of arguments that it does not take.
+// Messages of cobra about arguments that it refuses.
 var (
 	wrongCount = regexp.MustCompile(`^(?:accepts|requires) ((?:at \w+ |between \d+ and )?\d+) arg\(s\), ` +
 		`(?:only )?received (\d+)$`)
 	unknownCommand = regexp.MustCompile(`^unknown command ("(?:[^"\\]|\\.)*") for "`)
 )
 
-// argumentError puts what cobra says of a command's arguments in this program's words; any
-// other error stays as it is.
+// argumentError replaces cobra's messages about a command's arguments by this program's and returns other errors
+// unchanged.
 func argumentError(cmd *cobra.Command, err error) error {
 	if m := wrongCount.FindStringSubmatch(err.Error()); m != nil {
 		noun := "arguments"
@@ -83,7 +83,7 @@ func argumentError(cmd *cobra.Command, err error) error {
 	return noCommand(cmd, name)
 }
 
-// noCommand says that a command has no other one by that name below it.
+// noCommand returns the error of an unknown command below cmd, with the nearest name.
 func noCommand(cmd *cobra.Command, name string) error {
 	try := cmd.CommandPath() + " --help"
 	if cmd.SuggestionsMinimumDistance <= 0 {
@@ -95,8 +95,7 @@ func noCommand(cmd *cobra.Command, name string) error {
 	return exit.Usage("", fmt.Sprintf("unknown command %q", name), try)
 }
 
-// refuseStrays has cobra's own commands refuse names that they do not know: by themselves
-// they print their help and end well.
+// refuseStrays makes cobra's own commands refuse unknown names. By themselves they print their help and succeed.
 func refuseStrays(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -26,7 +26,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// said is what a command writes, as it comes.
+// said is the output of a command.
 type said struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -51,7 +51,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// await returns the last part of what matches, once it was written.
+// await waits for a match in the output and returns its last part.
 func (s *said) await(t *testing.T, pattern *regexp.Regexp) string {
 	t.Helper()
 	late := time.After(20 * time.Second)
@@ -70,7 +70,7 @@ func (s *said) await(t *testing.T, pattern *regexp.Regexp) string {
 // pausable is an output that nobody reads for a while.
 type pausable struct {
 	io.Writer
-	paused sync.RWMutex // held for writing: nobody reads
+	paused sync.RWMutex // locked for writing: there is no reader
 }
 
 func (p *pausable) Write(text []byte) (int, error) {
@@ -101,7 +101,7 @@ func pemFiles(t *testing.T) (cert, key string) {
 }
 
 // TestServers_FloodedLogs has 60 clients fail at each server: 30 lines of their kind are printed,
-// and how many more there were. A reader of its outputs that reads nothing holds no server up.
+// and how many more there were. A reader that does not read delays no server.
 func TestServers_FloodedLogs(t *testing.T) {
 	const clients, atOnce = 60, 30
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
@@ -112,7 +112,7 @@ func TestServers_FloodedLogs(t *testing.T) {
 	foul := string(cookie[:]) + "\x00\x00\x00\x01?" // no parameters
 	for name, c := range map[string]struct {
 		args    []string
-		address string // in what it prints
+		address string // in its output
 		sends   string
 		kind    string // of the lines that are counted
 		more    string // the summary; "": as text

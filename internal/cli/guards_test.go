@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAGuardWithoutANameIsRefused: a server whose token, keys or certificate come from a shell's variable that is
+// TestGuards_RefuseEmptyNames: a server whose token, keys or certificate come from a shell's variable that is
 // not set does not start without them.
-func TestAGuardWithoutANameIsRefused(t *testing.T) {
+func TestGuards_RefuseEmptyNames(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-token-file", ""},

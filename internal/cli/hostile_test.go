@@ -21,8 +21,8 @@ import (
 // own.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f\nFORGED"
 
-// TestHostileInputsReachNoTerminal gives what strangers and files choose to commands, and
-// looks at what they print on either stream.
+// TestHostileInputsReachNoTerminal gives commands hostile text from strangers and files, and checks both output
+// streams.
 func TestHostileInputsReachNoTerminal(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -98,7 +98,7 @@ func TestHostileInputsReachNoTerminal(t *testing.T) {
 	}
 }
 
-// Whoever writes a document past render's doors would let its texts begin lines of ours.
+// A document that is written without render could begin lines of ours with its texts.
 func TestDocumentsAreWrittenThroughRender(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

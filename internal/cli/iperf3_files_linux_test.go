@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
-// TestIperf3PidFile runs clients that connect to nobody, and checks what --pidfile leaves.
+// TestIperf3PidFile runs clients without a server and checks the file of --pidfile.
 func TestIperf3PidFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -79,7 +79,7 @@ func TestUnderSudoTheRecordIsTheUsers(t *testing.T) {
 	}
 }
 
-// withoutStore leaves out what would name another history.
+// withoutStore removes the variables that name another history.
 func withoutStore(env []string) (out []string) {
 	for _, one := range env {
 		if !strings.HasPrefix(one, "FULLPIPE_") && !strings.HasPrefix(one, "XDG_") && !strings.HasPrefix(one, "SUDO_") {

@@ -84,7 +84,7 @@ func onlyFile(t *testing.T, dir, name string) {
 }
 
 // TestKey_KilledProcessesLoseNothing kills processes that rotate a key, at any moment: the file stays
-// whole, a key that was printed is in it, and the next process removes what they left.
+// whole, a key that was printed is in it, and the next process removes their temporary files.
 func TestKey_KilledProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestKey_KilledProcessesLoseNothing(t *testing.T) {
 	onlyFile(t, dir, "keys.toml")
 }
 
-func TestHolders_RefuseWhatIsNoKey(t *testing.T) {
+func TestHolders_RefuseInvalidKeys(t *testing.T) {
 	key := probe.NewKey().String()
 	for _, tt := range []struct{ name, a, b, want string }{
 		{"two keys", key, probe.NewKey().String(), ""},

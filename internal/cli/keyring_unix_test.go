@@ -13,9 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// TestKeyring_KeepsWhatItReadLast replaces a server's file of keys by things that hold none. Known keys
+// TestKeyring_KeepsLastValidFile replaces a server's file of keys by things that hold none. Known keys
 // stay, a key that was removed before stays removed, and each reason is logged once.
-func TestKeyring_KeepsWhatItReadLast(t *testing.T) {
+func TestKeyring_KeepsLastValidFile(t *testing.T) {
 	a, b := probe.NewKey(), probe.NewKey()
 	text := func(name string, key probe.Key) string {
 		return "[key." + name + "]\nsecret = \"" + key.String() + "\"\n"

@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 )
 
-// TestServeTellsKeysApart runs a server with keys by name, and changes them under it.
-func TestServeTellsKeysApart(t *testing.T) {
+// TestServe_DistinguishesKeys runs a server with keys by name, and changes them under it.
+func TestServe_DistinguishesKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.toml")
 	run := func(args ...string) (status int, out, errs string) {
 		t.Helper()
@@ -86,7 +86,7 @@ func TestServeTellsKeysApart(t *testing.T) {
 		t.Errorf("a key of another network: %d, %s", status, errs)
 	}
 
-	// The file changes, and the server is not told.
+	// The file changes, without a notice to the server.
 	renewed := made("rotate", "office", "--overlap", "1h")
 	for _, key := range []string{renewed, office} {
 		if status, errs := measure(key, "-t", "200ms"); status != 0 {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(status)
 	}
-	os.Setenv(settings.Variable, "") // whoever runs these tests may have one
+	os.Setenv(settings.Variable, "") // the user may have one
 	os.Exit(m.Run())
 }
 
@@ -66,7 +66,7 @@ func copyProgram(t *testing.T, dir string) {
 	}
 }
 
-// ended runs a program to its end and answers its status and what it said.
+// ended runs a program to its end and returns its status and output.
 func ended(t *testing.T, cmd *exec.Cmd) (status int, errs string) {
 	t.Helper()
 	var said bytes.Buffer
@@ -82,7 +82,7 @@ func ended(t *testing.T, cmd *exec.Cmd) (status int, errs string) {
 }
 
 // endsSoon interrupts a running program and checks that it ends in time; as machines
-// are busy, the bound leaves room beside the second that is promised.
+// are busy, the bound leaves room above the promised second.
 func endsSoon(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 	t.Helper()
 	if err := cmd.Process.Signal(signal); err != nil {

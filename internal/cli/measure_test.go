@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// A measurement in a lab as a table, as a stream, and held against criteria.
+// A measurement in a lab as a table, as a stream, and with criteria.
 func TestMeasureForms(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	lab := []string{"measure", "-c", "lab:rate=20mbit,rtt=10ms", "-t", "1", "-q"}

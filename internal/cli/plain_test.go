@@ -14,11 +14,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 )
 
-// goNames are what errors of the standard library leak of themselves.
+// goNames are Go names in errors of the standard library.
 var goNames = regexp.MustCompile(`strconv|[^.\w]json: |Go struct|Go value|parsing "|invalid syntax|` +
 	`looking for beginning|unexpected EOF|\[\]`)
 
-// TestErrorsSpeakTheUsersWords gives commands what they cannot read.
+// TestErrorsSpeakTheUsersWords gives commands unreadable input.
 func TestErrorsSpeakTheUsersWords(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -45,15 +45,15 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"measure x --exchange=perhaps", `--exchange: "perhaps" is neither true nor false`},
 		{"measure x --label a", `--label: "a" has no = in it`},
 		{"measure x --time soon", "--time: "},
-		{"show " + kind, "directions holds a text instead of a list"},
+		{"show " + kind, "directions has a text instead of a list"},
 		{"show " + sentence, "an object instead of a text"},
 		{"show " + short, "the JSON ends too early"},
 		{"show " + text, "no JSON at byte 1"},
-		{"plan --tune " + tune, "directions holds a number instead of a list"},
+		{"plan --tune " + tune, "directions has a number instead of a list"},
 		{"plan --tune " + text, "no JSON at byte 1"},
-		{"apply " + tune, "directions holds a number instead of a list"},
+		{"apply " + tune, "directions has a number instead of a list"},
 		{"apply " + short, "the JSON ends too early"},
-		{"history import " + kind, "directions holds a text instead of a list"},
+		{"history import " + kind, "directions has a text instead of a list"},
 		{"history import " + short, "it ends too early"},
 		{"audit " + kind, "fullpipe/snapshot/v1"},
 		{"audit " + text, "neither JSON, nor"},
@@ -73,10 +73,10 @@ func TestErrorsSpeakTheUsersWords(t *testing.T) {
 		{"history --limit -1", "--limit: -1 is below zero"},
 		{"explain receiver-windo", "try: fullpipe explain receiver-window"},
 		{"undo tcp_wmen", "try: fullpipe status"},
-		{"show " + filepath.Join(dir, "none"), "fullpipe: " + filepath.Join(dir, "none") + ": no such file"},
+		{"show " + filepath.Join(dir, "none"), "fullpipe: " + filepath.Join(dir, "none") + ": there is no such file"},
 		{"key new a --keys " + filepath.Join(dir, "keys") + " --max-rate 100", "--max-rate: \"100\": 100 bit/s or"},
 		{"key new a --keys " + filepath.Join(dir, "keys") + " --from nowhere", "--from: \"nowhere\" is no network"},
-		{"key show --keys " + filepath.Join(dir, "keys"), "no such file"}, // what failed left none
+		{"key show --keys " + filepath.Join(dir, "keys"), "no such file"}, // the failed command left none
 		{"measure x --fail-on receiver-window/policer", `"policer" is no subtype of receiver-window`},
 		{"measure x --fail-on ack-path/policer", "ack-path, which has no subtypes"},
 	} {

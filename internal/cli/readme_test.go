@@ -18,7 +18,7 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In documents a command stands in backquotes or in a block of shell; "·" joins several.
+	// In documents a command is in backquotes or in a block of shell; "·" joins several.
 	line := regexp.MustCompile("(?m)^(?:\\w*[$#] +)?(?:sudo )?(fullpipe [a-z].*)$|`(fullpipe [a-z][^`]*)`")
 	found := 0
 	for _, document := range append(documents, "../../README.md") {

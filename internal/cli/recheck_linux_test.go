@@ -16,11 +16,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestALinkThatHalvesIsTold: visits of a path through a lab, dated six hours apart; then the
-// link carries half. The first visit tells of a dip within half an hour, later ones that it
-// changed, and none before them of anything. What processes that were killed have kept and
-// not told, the next one tells, once.
-func TestALinkThatHalvesIsTold(t *testing.T) {
+// TestRecheck_ReportsHalvedLink: visits of a path through a lab, dated six hours apart; then the
+// link carries half. The first visit reports a dip within half an hour, later ones a
+// change, and none before them anything. The next process reports once the results of killed processes.
+func TestRecheck_ReportsHalvedLink(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Lab, testenv.Quiet)
 	still.Undisturbed(t, func() error { return aLinkHalves(t) })
@@ -28,18 +27,18 @@ func TestALinkThatHalvesIsTold(t *testing.T) {
 
 func aLinkHalves(t *testing.T) error {
 	dir := t.TempDir()
-	key, told := filepath.Join(dir, "key"), filepath.Join(dir, "told")
+	key, reported := filepath.Join(dir, "key"), filepath.Join(dir, "reported")
 	if err := os.WriteFile(key, []byte(strings.Repeat("5a", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	onChange := filepath.Join(dir, "on-change")
 	script := "#!/bin/sh\necho \"$FULLPIPE_EVENT $FULLPIPE_METRIC $FULLPIPE_DIRECTION ${FULLPIPE_KEY-none}\" >> " +
-		told + "\n"
+		reported + "\n"
 	if err := os.WriteFile(onChange, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	// visits makes those in one lab that begin, and answers their statuses.
+	// visits runs visits in one lab and returns their statuses.
 	type visit struct {
 		at     time.Duration
 		killed bool // when it has kept its first result
@@ -74,7 +73,7 @@ func aLinkHalves(t *testing.T) error {
 		return statuses, string(text) + errs.String()
 	}
 	said := func() string {
-		text, _ := os.ReadFile(told)
+		text, _ := os.ReadFile(reported)
 		return string(text)
 	}
 	every := func(first, n int) (all []visit) {
@@ -87,7 +86,7 @@ func aLinkHalves(t *testing.T) error {
 	if strings.Join(statuses, "") != strings.Repeat("0", 16) || said() != "" {
 		return fmt.Errorf("%v, %s\n%s", statuses, said(), out)
 	}
-	// The first results of half the link are kept by processes that are killed before they tell.
+	// The first results of half the link are kept by processes that are killed before they report.
 	var first []visit
 	for i := range 4 {
 		first = append(first, visit{16*6*time.Hour + time.Duration(i)*3*time.Minute, true})
@@ -100,10 +99,10 @@ func aLinkHalves(t *testing.T) error {
 	lines := strings.Split(strings.TrimSpace(said()), "\n")
 	if len(lines) < 2 || lines[0] != "dip goodput up none" || lines[1] != "changed goodput up none" ||
 		strings.Count(said(), "dip goodput") != 1 {
-		return fmt.Errorf("%v was told, statuses %v\n%s", lines, statuses, out)
+		return fmt.Errorf("%v was reported, statuses %v\n%s", lines, statuses, out)
 	}
 	// A test moves some 600 kB: half of that cuts it short, and then the day's budget is used up.
-	at := 30 * 4 // so many quarters of a day later
+	at := 30 * 4 // quarters of a day later
 	statuses, out = visits("rate=10mbit,rtt=10ms", every(at, 2), "--day-bytes 300kB --day-time 0s --time 600ms --zone UTC")
 	if strings.Join(statuses, "") != "10" || !strings.Contains(out, "more than the day's budget") ||
 		!strings.Contains(out, "the day's budget of bytes") {

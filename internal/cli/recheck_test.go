@@ -72,8 +72,8 @@ func TestRecheckRefuses(t *testing.T) {
 	}
 }
 
-// TestRecheckStays: with --every the command tells of each visit on a line, serves metrics and
-// ends when it is told to; without, a far end that is gone is a failure.
+// TestRecheckStays: with --every the command prints a line for each visit, serves metrics and
+// ends on request; without, a far end that is gone is a failure.
 func TestRecheckStays(t *testing.T) {
 	t.Setenv("FULLPIPE_HISTORY", t.TempDir())
 	args := []string{"recheck", "127.0.0.1:1", "--key", strings.Repeat("5a", 32), "--json"}

@@ -1,4 +1,4 @@
-// Package cli is the command line: it has a package for each command and carries out what main is called with.
+// Package cli is the command line, with a package for each command.
 package cli
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Run carries out the command line args, whose first word is the program's name, and returns the exit status.
+// Run runs the command line args and returns the exit status. args[0] is the program's name.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return run(ctx, iperf3.CalledAs(args[0], args[1:]), console.NewStreams(stdin, stdout, stderr))
 }
 
-// run carries out one command line and returns the exit status.
+// run runs one command line and returns the exit status.
 func run(ctx context.Context, args []string, std console.Streams) int {
 	harmless, out := console.NewSinks(ctx, std)
 	root := NewRoot(harmless)
@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, std console.Streams) int {
 	called, err := root.ExecuteContextC(history.WithSession(ctx))
 	lost := out.Err()
 	if lost != nil && !console.IsGone(lost) && errors.Is(err, lost) {
-		err = nil // it is said below, once
+		err = nil // reported below, once
 	}
 	status := finish(ctx, called, args, err, harmless)
 	lost = out.Err()
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, std console.Streams) int {
 	return status
 }
 
-// oneForm refuses two forms of output, of which one would be left out in silence.
+// oneForm refuses two forms of output in one command line.
 func oneForm(cmd *cobra.Command, _ []string) error {
 	if err := history.BecomeCaller(cmd); err != nil {
 		return err
@@ -53,11 +53,11 @@ func oneForm(cmd *cobra.Command, _ []string) error {
 	return named(cmd)
 }
 
-// guards are the options that name the file of whom a server lets in, or of what it is encrypted with.
+// guards are the options that name a file for authentication or encryption of a server.
 var guards = []string{"keys", "web-token-file", "web-cert", "web-key", "listen-token-file",
 	"listen-operator-token-file", "listen-cert", "listen-key", "rsa-private-key-path", "authorized-users-path"}
 
-// named refuses a guard without a name, as a shell's variable that is not set gives it: the server would be open.
+// named refuses a guard without a file name, as an unset shell variable gives it: the server would be open.
 func named(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Value.String() == "" && slices.Contains(guards, f.Name) {
@@ -67,13 +67,14 @@ func named(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// plainDefaults has the help tell defaults as they would be given: 100kB instead of 97.7 KiB,
-// and nothing of a quantity or a list that is unset.
+// plainDefaults writes defaults in help as a user would give them, 100kB instead of 97.7 KiB, and leaves out unset
+// ones.
 func plainDefaults(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		size, is := f.Value.(*units.Size)
 		switch {
-		case f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() || f.DefValue == "[]":
+		case f.DefValue == units.Size(0).String() || f.DefValue == units.Rate(0).String() ||
+			f.DefValue == "[]" && f.Value.Type() != "stringSlice":
 			f.DefValue = ""
 		case is && *size%1e9 == 0 && *size%(1<<30) != 0:
 			f.DefValue = fmt.Sprintf("%dGB", *size/1e9)

@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scripts are run beside each other, each with the same URLs of histories, or without.
+// scripts run concurrently, each with the same URLs of histories, or without.
 func scripts(t *testing.T, bin string, stores [4]string) testscript.Params {
 	lab := testenv.Has(t, testenv.Lab)
 	return testscript.Params{

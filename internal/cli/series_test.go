@@ -35,7 +35,7 @@ func storedBefore(t *testing.T) (docs []record.Document) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(doc.Head().Envelope.Labels["args"], "recheck ") { // internal/cli/recheck holds its own
+		if !strings.HasPrefix(doc.Head().Envelope.Labels["args"], "recheck ") { // internal/cli/recheck has its own
 			docs = append(docs, doc)
 		}
 	}

@@ -111,7 +111,7 @@ func TestOutputFiles_FailedCommandsLeaveNone(t *testing.T) {
 	}
 }
 
-// TestAFullDiskKeepsNoEmptyFile: what does not fit on a disk is a failure, and nothing begun stays on it.
+// TestAFullDiskKeepsNoEmptyFile: a file that does not fit on a disk is a failure, and no part of it stays.
 func TestAFullDiskKeepsNoEmptyFile(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Root, testenv.Lab, testenv.MountNamespace)
@@ -149,11 +149,11 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	held := filepath.Join(dir, "held") // somebody has it open and writes nothing
-	if err := syscall.Mkfifo(held, 0o600); err != nil {
+	idle := filepath.Join(dir, "idle") // somebody has it open and writes nothing
+	if err := syscall.Mkfifo(idle, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	holder, err := os.OpenFile(held, os.O_RDWR, 0)
+	holder, err := os.OpenFile(idle, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,15 +165,15 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 		waits = append(waits, []string{"serve", "--listen", "127.0.0.1:0", "--keys", proc}, []string{"show", proc},
 			[]string{"serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-token-file", proc})
 	}
-	for _, name := range []string{fifo, held, "-"} {
+	for _, name := range []string{fifo, idle, "-"} {
 		waits = append(waits, []string{"diagnose", name}, []string{"audit", name})
 	}
-	waits = append(waits, []string{"apply", fifo}, []string{"measure", "127.0.0.1:1", "--key-file", held},
+	waits = append(waits, []string{"apply", fifo}, []string{"measure", "127.0.0.1:1", "--key-file", idle},
 		[]string{"serve", "--listen", "127.0.0.1:0", "--key-file", fifo},
 		[]string{"ui", "--no-open", "--listen-cert", fifo, "--listen-key", fifo},
-		[]string{"watch", "--listen", "127.0.0.1:0", "--listen-cert", held, "--listen-key", held},
-		[]string{"plan", "--path", fifo}, []string{"plan", "--from", held}, []string{"audit", "--path", fifo},
-		[]string{"diagnose", "--near", fifo, "--far", held})
+		[]string{"watch", "--listen", "127.0.0.1:0", "--listen-cert", idle, "--listen-key", idle},
+		[]string{"plan", "--path", fifo}, []string{"plan", "--from", idle}, []string{"audit", "--path", fifo},
+		[]string{"diagnose", "--near", fifo, "--far", idle})
 	full := filepath.Join(dir, "full") // its reader does not read
 	if err := syscall.Mkfifo(full, 0o600); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func fill(t *testing.T, w *os.File) {
 	}
 }
 
-// A reader of standard output that does not read holds nobody for long.
+// A reader of standard output that does not read delays an interrupt by a short time only.
 func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()

@@ -1,11 +1,11 @@
-// Package iperf2 measures with an iperf 2 server (iperf -s) at the far end: a sink of
-// bytes that says nothing. There is no protocol but TCP's own: whoever connects sends, and
-// the server prints what came where it runs. So a transfer goes up only, the far end's
-// sockets are its own command line's to set, and what arrived is what was acknowledged.
+// Package iperf2 speaks the protocol of iperf 2, in both roles.
 //
-// Since 2.0.13 a server looks at the first four bytes for flags that announce a header. All
-// of them 0 is what clients of before had no header for, and every version takes what
-// follows as payload.
+// Peer measures with an iperf 2 server (iperf -s) at the far end. TCP needs no protocol: the client connects and
+// sends, and the server prints its result where it runs. So a Peer only sends, the far end's command line sets the
+// far end's sockets, and acknowledged bytes count as received. Since 2.0.13 a server looks at the first four bytes for
+// flags that announce a header. Flags of 0 announce none, and every version counts the following bytes as payload.
+//
+// Server is the other role: see its documentation.
 package iperf2
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/engine"
 	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -25,28 +26,28 @@ import (
 // DefaultPort is where iperf 2 listens.
 const DefaultPort = 5001
 
-// noFlags are the four bytes that announce no header. Servers that look for flags do not
-// count them; older ones take them for payload.
+// noFlags announces no header. Servers that look for flags do not count these four bytes; older ones count them as
+// payload.
 var noFlags [4]byte
 
 const (
 	dialTime = 15 * time.Second
-	// mostStreams is what is opened to somebody else's server, which has a thread for each.
-	mostStreams = 128
+	// maxStreams limits the connections to another operator's server, which has a thread for each.
+	maxStreams = 128
 )
 
-// Peer is an iperf 2 server. Its end of a transfer cannot be seen: a Result's Far is nil.
+// Peer is an iperf 2 server. It reports nothing about its end of a transfer: a Result's Far is nil.
 type Peer struct {
 	// Address is the server's HOST:PORT.
 	Address string
-	// Route is the way that everything to the server takes.
+	// Route selects the source address and interface of all connections.
 	Route socket.Route
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
 }
 
-// NewPeer describes the server at address; it connects when a transfer runs.
+// NewPeer returns a Peer for the server at address. It connects when a transfer runs.
 func NewPeer(address string) *Peer {
 	p := &Peer{Address: address}
 	p.ctx, p.close = context.WithCancel(context.Background())
@@ -59,9 +60,9 @@ func (p *Peer) Close() error {
 	return nil
 }
 
-// Check answers *transfer.Unsupported for what a sink cannot do.
+// Check returns *transfer.Unsupported for a test that an iperf 2 server cannot run.
 func (p *Peer) Check(t transfer.Test) error {
-	spec, err := t.OneWay("an iperf 2 server is measured with over TCP", "an iperf 2 server only receives")
+	spec, err := t.OneWay("tests with an iperf 2 server use TCP", "an iperf 2 server only receives")
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func check(spec transfer.Spec) error {
 	const own = "an iperf 2 server sets its own sockets: start it with "
 	switch far := spec.Far; {
 	case spec.Direction != transfer.Up:
-		return no("Direction", "an iperf 2 server only receives; for the way back run fullpipe serve or iperf3 -s there")
+		return no("Direction", "an iperf 2 server only receives; for the other direction run fullpipe serve there")
 	case far.ReceiveBuffer != 0:
 		return no("Far.ReceiveBuffer", own+"iperf -s -w SIZE")
 	case far.MSS != 0:
@@ -90,9 +91,9 @@ func check(spec transfer.Spec) error {
 	case spec.Program.ReadBps != 0:
 		return no("Program.ReadBps", "an iperf 2 server reads as fast as it can")
 	case spec.Program.RequestResponse:
-		return no("Program.RequestResponse", "an iperf 2 server never answers")
-	case spec.Streams > mostStreams:
-		return no("Streams", fmt.Sprintf("at most %d connections to somebody else's server", mostStreams))
+		return no("Program.RequestResponse", "an iperf 2 server sends no replies")
+	case spec.Streams > maxStreams:
+		return no("Streams", fmt.Sprintf("at most %d connections to another operator's server", maxStreams))
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 		r.Near, err = endpoint.Run(ctx)
 		return err
 	}
-	if r.Spec.Latency { // another connection would be another test there
+	if r.Spec.Latency { // the server would count another connection as a test
 		var why string
 		r.Latency, why, err = path.Beside(ctx, server, path.Config{Route: p.Route, OnlyICMP: true}, load)
 		if why != "" {
@@ -138,7 +139,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	return []transfer.Outcome{{TCP: r}}, err
 }
 
-// open connects all streams and announces no header on each. With an error none is left.
+// open connects all streams and sends noFlags on each. On an error it closes them.
 func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.Stream, server netip.AddrPort,
 	err error) {
 	defer func() {
@@ -175,22 +176,25 @@ func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.
 	return streams, server, nil
 }
 
-// unreachable is a server that no connection could be made to.
+// unreachable is the error of a server to which no connection could be opened.
 type unreachable struct {
 	address string
 	err     error
 }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("no iperf 2 server at %s: %v", e.address, e.err)
+	return fmt.Sprintf("no iperf 2 server at %s: %v", e.address, probe.Simplify(e.err, dialTime))
 }
 func (e *unreachable) Unwrap() error { return e.err }
 
-// Try names the way out.
+// Try returns what to try.
 func (e *unreachable) Try() string {
 	var closer interface{ Try() string }
 	if errors.As(e.err, &closer) {
 		return closer.Try()
+	}
+	if hint := probe.UnreachableHint(e.err); hint != "" {
+		return hint
 	}
 	return "start iperf -s there, or give its port as iperf2://HOST:PORT"
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// sink is an iperf 2 server as far as a client can tell: it answers what came.
-func sink(t *testing.T) (address string, came chan int64, first chan [4]byte) {
+// sink runs a server that counts bytes, as an iperf 2 server does. It reports each connection's count and first bytes.
+func sink(t *testing.T) (address string, counts chan int64, first chan [4]byte) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	came, first = make(chan int64, 16), make(chan [4]byte, 16)
+	counts, first = make(chan int64, 16), make(chan [4]byte, 16)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -32,16 +32,16 @@ func sink(t *testing.T) (address string, came chan int64, first chan [4]byte) {
 				io.ReadFull(c, flags[:])
 				first <- flags
 				n, _ := io.Copy(io.Discard, c)
-				came <- n
+				counts <- n
 			}()
 		}
 	}()
-	return l.Addr().String(), came, first
+	return l.Addr().String(), counts, first
 }
 
-func TestEveryByteIsCountedOnce(t *testing.T) {
+func TestPeer_CountsEachByteOnce(t *testing.T) {
 	for _, streams := range []int{1, 3} {
-		address, came, first := sink(t)
+		address, counts, first := sink(t)
 		p := NewPeer(address)
 		const bytes = 3_000_000
 		r, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Up, Bytes: bytes, Streams: streams}, nil)
@@ -53,17 +53,17 @@ func TestEveryByteIsCountedOnce(t *testing.T) {
 			if flags := <-first; flags != noFlags {
 				t.Errorf("a stream begins with %v, which announces a header", flags)
 			}
-			total += <-came
+			total += <-counts
 		}
 		span, ok := r.Received()
 		if !ok || total != bytes || span.Bytes != bytes || r.Far != nil || !r.Complete || len(r.Near.Streams) != streams {
-			t.Errorf("%d streams: %d bytes came, %d are counted of %d; far %v, complete %v", streams, total, span.Bytes, bytes,
-				r.Far, r.Complete)
+			t.Errorf("%d streams: the server counted %d bytes, the peer %d of %d; far %v, complete %v", streams, total,
+				span.Bytes, bytes, r.Far, r.Complete)
 		}
 	}
 }
 
-func TestWhatASinkCannotDo(t *testing.T) {
+func TestPeer_Check(t *testing.T) {
 	up := transfer.Spec{Direction: transfer.Up, Time: time.Second}
 	with := func(change func(*transfer.Spec)) transfer.Test {
 		s := up
@@ -96,7 +96,7 @@ func TestWhatASinkCannotDo(t *testing.T) {
 	}
 }
 
-func TestNobodyThereAndClosed(t *testing.T) {
+func TestPeer_RefusedAndClosed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +113,6 @@ func TestNobodyThereAndClosed(t *testing.T) {
 	_, err = transfer.Run(context.Background(), p, transfer.Spec{Direction: transfer.Up, Time: time.Minute},
 		func(transfer.Interval) { p.Close() })
 	if err == nil || err.Error() != "closed" {
-		t.Errorf("closed under way: %v", err)
+		t.Errorf("closed while it ran: %v", err)
 	}
 }

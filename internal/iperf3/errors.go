@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+
+	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
 // Code is the error code that an iperf3 server sends with SERVER_ERROR.
@@ -93,7 +95,7 @@ type unreachableError struct {
 }
 
 func (e *unreachableError) Error() string {
-	return fmt.Sprintf("no iperf3 server at %s: %v", e.address, e.err)
+	return fmt.Sprintf("no iperf3 server at %s: %v", e.address, probe.Simplify(e.err, answerTimeout))
 }
 func (e *unreachableError) Unwrap() error { return e.err }
 
@@ -102,6 +104,9 @@ func (e *unreachableError) Try() string {
 	var closer interface{ Try() string }
 	if errors.As(e.err, &closer) {
 		return closer.Try()
+	}
+	if hint := probe.UnreachableHint(e.err); hint != "" {
+		return hint
 	}
 	return "start iperf3 -s there, or give its port as iperf3://HOST:PORT"
 }

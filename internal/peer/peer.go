@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -54,6 +55,9 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try returns a valid form.
 func (b *BadPeer) Try() string { return b.Hint }
 
+// schemes are the kinds of far ends that Open knows.
+var schemes = []string{"fullpipe", "iperf3", "iperf2", "ndt7", "ssh", "http", "https"}
+
 const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], " +
 	"ndt7://HOST[:PORT], ssh://[USER@]HOST, " +
 	"http://…, https://… or lab:PROFILE"
@@ -88,7 +92,11 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 		case "ssh":
 			return openSSH(ctx, text, o)
 		default:
-			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), forms}
+			try := forms
+			if near := spell.Nearest(scheme, schemes); near != "" {
+				try = near + "://" + after
+			}
+			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), try}
 		}
 	}
 	address, err := hostPort(rest)

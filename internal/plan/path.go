@@ -45,7 +45,7 @@ func (e *ArgumentError) Try() string { return e.Right }
 func (p Path) check() error {
 	switch {
 	case !(p.RateBps > 0) || math.IsInf(p.RateBps, 0):
-		return &ArgumentError{"--rate", "a path has a rate above 0", "--rate 100mbit"}
+		return &ArgumentError{"--rate", "is missing: the rate of the path, above 0", "--rate 100mbit"}
 	case p.BackBps < 0 || math.IsInf(p.BackBps, 0) || math.IsNaN(p.BackBps):
 		return &ArgumentError{"--rate-down", "a path has a rate above 0", "--rate-down 100mbit"}
 	case p.FlowCapBps < 0 || math.IsInf(p.FlowCapBps, 0) || math.IsNaN(p.FlowCapBps):

@@ -158,7 +158,7 @@ func (c *Client) run(ctx context.Context, spec transfer.Spec, each func(transfer
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if err != nil {
-		err = &Error{Address: c.Address, Err: err, Hint: hint(simplify(err, c.Timeouts.Answer))}
+		err = &Error{Address: c.Address, Err: err, Hint: hint(Simplify(err, c.Timeouts.Answer))}
 	}
 	if r.result.Near == nil && r.result.Far == nil {
 		return nil, err
@@ -195,5 +195,5 @@ func (c *Client) Grant(ctx context.Context) (cookie Preface, address string, err
 	default:
 		return Preface([]byte(a.Tokens[0])), ctl.remote, nil
 	}
-	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(simplify(err, c.Timeouts.Answer))}
+	return cookie, "", &Error{Address: c.Address, Err: err, Hint: hint(Simplify(err, c.Timeouts.Answer))}
 }

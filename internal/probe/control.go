@@ -51,7 +51,7 @@ func openControl(ctx context.Context, f Far) (*control, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	err = simplify(err, f.Timeouts.Answer)
+	err = Simplify(err, f.Timeouts.Answer)
 	return nil, &Error{Address: f.Address, Err: err, Hint: hint(err)}
 }
 
@@ -122,7 +122,7 @@ func (c *control) readNext(ctx context.Context, within time.Duration) (message, 
 		m, err := readMessage(c.conn, maxResult)
 		switch {
 		case err != nil:
-			return m, simplify(err, within)
+			return m, Simplify(err, within)
 		case m.kind == kindEcho && c.staleEchoes > 0:
 			c.staleEchoes--
 		default:
@@ -267,7 +267,7 @@ func Identify(ctx context.Context, address string, by socket.Route) (string, err
 		err = readMarkerReply(tcp)
 	}
 	if err != nil {
-		err = simplify(err, within)
+		err = Simplify(err, within)
 		return "", &Error{Address: address, Err: err, Hint: hint(err)}
 	}
 	return "a fullpipe server", nil

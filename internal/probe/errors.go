@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -75,11 +76,12 @@ func (s *silentError) Code() string { return "timeout" }
 
 func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
 
-// simplify shortens a connection error. within is the timeout that was set.
-func simplify(err error, within time.Duration) error {
+// Simplify shortens a connection error. within is the timeout that was set.
+func Simplify(err error, within time.Duration) error {
 	var dns *net.DNSError
 	var timeout net.Error
 	var dial *socket.DialError
+	var call *os.SyscallError
 	switch {
 	case errors.As(err, &dial) && len(dial.Attempts) > 1:
 		return dial
@@ -94,6 +96,8 @@ func simplify(err error, within time.Duration) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE):
 		return &engine.ClosedError{Err: err}
+	case errors.As(err, &call) && call.Syscall == "connect":
+		return call.Err
 	}
 	return err
 }
@@ -107,13 +111,25 @@ func lookupError(e *net.DNSError) string {
 	return "the name server " + e.Server + " does not resolve " + e.Name + ": " + strings.TrimSpace(why)
 }
 
+// UnreachableHint returns the suggested action for a host that has no address or does not respond, "" for other
+// errors.
+func UnreachableHint(err error) string {
+	var silent *silentError
+	var timeout net.Error
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns), strings.HasPrefix(err.Error(), "no such host"):
+		return "give the host's address or full name"
+	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
+		return "check that the host is up and that no firewall blocks the port"
+	}
+	return ""
+}
+
 // hint returns the suggested action for an error of connecting or measuring.
 func hint(err error) string {
 	var other *OtherServerError
 	var version *versionError
-	var silent *silentError
-	var timeout net.Error
-	var dns *net.DNSError
 	var option *socket.OptionError
 	var closed *engine.ClosedError
 	var family *socket.FamilyError
@@ -132,14 +148,10 @@ func hint(err error) string {
 		return "give the port of fullpipe serve as HOST:PORT"
 	case errors.As(err, &version):
 		return version.try()
-	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
-		return "check that the host is up and that no firewall blocks the port"
 	case errors.As(err, &closed):
 		return "check that fullpipe serve still runs there, and read its log"
 	case errors.Is(err, errBusy):
 		return "try later, or start your own server on another port"
-	case errors.As(err, &dns), strings.HasPrefix(err.Error(), "no such host"):
-		return "give the host's address or full name"
 	}
-	return ""
+	return UnreachableHint(err)
 }

@@ -105,7 +105,7 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 					err = tt.client(c)
 				}
 				if err != nil {
-					err = simplify(err, times.Answer)
+					err = Simplify(err, times.Answer)
 				}
 				if took := time.Since(began); took != tt.took || err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v after %v; want %q after %v", err, took, tt.want, tt.took)

@@ -13,7 +13,7 @@ func TestLookupError(t *testing.T) {
 			Server: "192.0.2.53:53", Err: "dial udp 192.0.2.53:53: connect: network is unreachable"},
 		"no name server resolves x: server misbehaving": {Name: "x", Err: "server misbehaving"},
 	} {
-		if got := simplify(&net.OpError{Op: "dial", Net: "tcp", Err: e}, time.Second); got.Error() != want {
+		if got := Simplify(&net.OpError{Op: "dial", Net: "tcp", Err: e}, time.Second); got.Error() != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

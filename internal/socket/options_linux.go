@@ -75,12 +75,19 @@ func congestionError(name string, err error) error {
 	e := &OptionError{Option: "TCP_CONGESTION " + name, Err: err}
 	switch {
 	case errors.Is(err, unix.ENOENT):
+		e.Err = unknownCongestion{}
 		e.Hint = "one that this kernel has: " + strings.Join(CongestionControls(), " ")
 	case errors.Is(err, unix.EPERM):
 		e.Hint = "one that an ordinary user may choose: " + strings.Join(CongestionControls(), " ")
 	}
 	return e
 }
+
+// unknownCongestion is ENOENT of TCP_CONGESTION, in our words.
+type unknownCongestion struct{}
+
+func (unknownCongestion) Error() string { return "this kernel has no congestion control of that name" }
+func (unknownCongestion) Unwrap() error { return unix.ENOENT }
 
 // CongestionControls lists the algorithms that any user of this host may choose, the
 // default first; empty where that cannot be seen.

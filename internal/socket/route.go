@@ -53,13 +53,14 @@ func (r Route) carries(to netip.Addr) bool {
 func (r Route) Bind(fd uintptr, six bool) error {
 	if r.Device != "" {
 		if err := bindDevice(fd, r.Device, six); err != nil {
-			return &OptionError{Option: "the interface " + r.Device, Err: err, Hint: deviceHint(err)}
+			return &OptionError{Option: "the interface " + r.Device, Err: err, Hint: DeviceHint(err)}
 		}
 	}
 	return nil
 }
 
-func deviceHint(err error) string {
+// DeviceHint returns what to try instead of an interface that err is about: the names of those that are up.
+func DeviceHint(err error) string {
 	if errors.Is(err, syscall.EPERM) {
 		return "the interface's address instead: binding to a device needs Linux 5.7, or CAP_NET_RAW"
 	}

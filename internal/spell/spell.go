@@ -1,8 +1,7 @@
-// Package spell finds what a misspelt name was meant to be.
+// Package spell suggests names for misspelt ones.
 package spell
 
-// Nearest is the candidate that takes the fewest edits to become name, or "" when all
-// are far off.
+// Nearest returns the candidate with the fewest edits to name, or "" if all have more than Far.
 func Nearest(name string, candidates []string) string {
 	best := ""
 	least := Far(name) + 1
@@ -15,13 +14,13 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Far is how many edits a name may be off and still be recognised.
+// Far returns the largest number of edits at which a name is still suggested.
 func Far(name string) int { return max(2, len(name)/3) }
 
-// longest is the longest name that is compared: what a user pastes may be a file.
+// longest is the longest name that is compared, because a user may paste a whole file.
 const longest = 200
 
-// Distance is Levenshtein's: the single-byte edits between two names.
+// Distance returns the number of single-byte edits between two names (Levenshtein).
 func Distance(a, b string) int {
 	if len(a) > longest {
 		return len(a)

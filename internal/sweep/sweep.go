@@ -31,7 +31,6 @@ type Progress struct {
 	Cells   int     // of the grid
 	Share   float64 // of the work or the budget, 0 to 1
 	BestBps float64 // so far; 0: nothing yet
-	Elapsed time.Duration
 }
 
 // failuresInARow end a sweep: its far end is gone.
@@ -132,7 +131,7 @@ func (l *loop) progress(cell int) {
 	if l.cfg.Progress == nil {
 		return
 	}
-	p := Progress{Cell: l.schedule.cells[cell], Cells: len(l.schedule.cells), Elapsed: l.schedule.elapsed}
+	p := Progress{Cell: l.schedule.cells[cell], Cells: len(l.schedule.cells)}
 	p.Done, p.Share = l.schedule.Progress()
 	for _, path := range l.schedule.Paths() {
 		p.BestBps = max(p.BestBps, path.CapacityBps)

@@ -74,7 +74,7 @@ type planFile struct {
 func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	text, err := input.Read(cmd, name, 16<<20)
 	if err != nil {
-		return nil, err
+		return nil, input.Missing(err, "fullpipe plan ... --json > "+name)
 	}
 	return parsePlan(text, name)
 }

@@ -1,4 +1,4 @@
-// Package cmdflag holds the values of flags that several commands have, and their names and complaints.
+// Package cmdflag has the values of flags that several commands have, and the errors of flags.
 package cmdflag
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -69,7 +71,7 @@ func (d *Duration) Type() string { return "time" }
 const MaxRTT = 3600
 
 // Share is a share on the command line, written as 5%. A bare number other than 0 may be
-// meant as a share or in percent, so it is refused with both readings.
+// meant as a share or in percent, so it is refused with both meanings.
 type Share float64
 
 func (p *Share) Set(text string) error {
@@ -150,20 +152,19 @@ func StackNames() (names []string) {
 	return names
 }
 
-// Complaints are what pflag says of options, and what getopt says, as iperf3 does, and this
-// program.
+// Complaints are pflag's messages about options with getopt's, which iperf3 prints, and this program's.
 var Complaints = []struct {
 	Match         *regexp.Regexp
 	Getopt, words string
 }{
-	{regexp.MustCompile(`unknown flag: (--[^ =]+)`), "unrecognized option '%s'", "no such option"},
-	{regexp.MustCompile(`unknown shorthand flag: '(.)'`), "invalid option -- '%s'", "no such option"},
+	{regexp.MustCompile(`unknown flag: (--[^ =]+)`), "unrecognized option '%s'", noSuchOption},
+	{regexp.MustCompile(`unknown shorthand flag: '(.)'`), "invalid option -- '%s'", noSuchOption},
 	{regexp.MustCompile(`flag needs an argument: (--[^ =]+)`), "option '%s' requires an argument", "needs a value"},
 	{regexp.MustCompile(`flag needs an argument: '(.)'`), "option requires an argument -- '%s'", "needs a value"},
 }
 
-// Complain says what is wrong with an option, in pflag's words or, where they are known,
-// plainly.
+// Complain returns the error of an option: a plain message for pflag's known ones, otherwise pflag's. For a misspelt
+// option it suggests the nearest one.
 func Complain(cmd *cobra.Command, said string) *exit.UsageError {
 	help := cmd.CommandPath() + " --help"
 	for _, one := range Complaints {
@@ -172,13 +173,39 @@ func Complain(cmd *cobra.Command, said string) *exit.UsageError {
 			if len(option) == 1 {
 				option = "-" + option
 			}
+			if near := nearestFlag(cmd, option); near != "" && one.words == noSuchOption {
+				help = near + " (" + help + " lists all)"
+			}
 			return exit.Usage(option, one.words, help)
 		}
 	}
 	return exit.Usage(cmd.Name(), said, help)
 }
 
-// Error says what is wrong with a flag that pflag refuses.
+const noSuchOption = "no such option"
+
+// nearestFlag returns the option of a command that is spelt like one that it has not, "" for none.
+func nearestFlag(cmd *cobra.Command, option string) string {
+	name, long := strings.CutPrefix(option, "--")
+	if !long {
+		return ""
+	}
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	slices.Sort(names)
+	if near := spell.Nearest(name, names); near != "" {
+		return "--" + near
+	}
+	return ""
+}
+
+// Error returns the usage error of a flag that pflag refuses.
 func Error(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
@@ -187,8 +214,8 @@ func Error(cmd *cobra.Command, err error) error {
 	return Complain(cmd, err.Error())
 }
 
-// If returns a row of a command's table of flags: where bad holds, because flags conflict or a value is out of range,
-// it is the usage error of flag; otherwise it is nil.
+// If returns a row of a command's table of flags: the usage error of flag if bad is true, because flags conflict or a
+// value is out of range; otherwise nil.
 func If(bad bool, flag, message, try string) *exit.UsageError {
 	if !bad {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
-// FailureText is an error as lines for a terminal.
+// FailureText returns an error as lines for a terminal.
 func FailureText(f record.Failure) string { return text.Failure(render.Document(f)) }
 
-// Progress is where notes and progress go.
+// Progress returns the stream of notes and progress.
 func Progress(cmd *cobra.Command) io.Writer {
 	if IsQuiet(cmd) {
 		return io.Discard
@@ -32,8 +32,7 @@ func Progress(cmd *cobra.Command) io.Writer {
 	return cmd.ErrOrStderr()
 }
 
-// Note says something on standard error, on a line of its own. Where that is a server's log, the
-// format is the kind of event.
+// Note prints a line on standard error. In a server's log the format is the kind of event.
 func Note(cmd *cobra.Command, format string, args ...any) {
 	if IsQuiet(cmd) {
 		return
@@ -45,24 +44,23 @@ func Note(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintln(cmd.ErrOrStderr(), render.Line(fmt.Sprintf(format, args...)))
 }
 
-// PrintFailure says on standard error what failed.
+// PrintFailure prints a failure on standard error.
 func PrintFailure(cmd *cobra.Command, f record.Failure) {
 	fmt.Fprintln(cmd.ErrOrStderr(), "fullpipe: "+FailureText(f))
 }
 
-// HoldNotes keeps what is said on standard error until the table that is shown on the
-// terminal is over.
-func HoldNotes(cmd *cobra.Command) (tellThem func()) {
+// HoldNotes keeps the lines for standard error while a table is on the terminal. flush prints them.
+func HoldNotes(cmd *cobra.Command) (flush func()) {
 	was := cmd.ErrOrStderr()
-	held := &BoundedText{}
-	cmd.SetErr(held)
+	notes := &BoundedText{}
+	cmd.SetErr(notes)
 	return func() {
 		cmd.SetErr(was)
-		_, _ = was.Write(held.Kept())
+		_, _ = was.Write(notes.Kept())
 	}
 }
 
-// BoundedText keeps the first 64 KiB of what is written to it and drops the rest.
+// BoundedText keeps the first 64 KiB of its text and drops the rest.
 type BoundedText struct {
 	mu   sync.Mutex // guards text
 	text []byte
@@ -83,8 +81,8 @@ func (b *BoundedText) Kept() []byte {
 	return bytes.Clone(b.text)
 }
 
-// LogStderr makes a server's standard error a log until end: whatever the command writes there
-// has a quota, and no reader of it holds the server up. After end it is written as before.
+// LogStderr makes a server's standard error a log until end: the command's lines have a quota, and no slow reader
+// delays the server. After end, lines are written directly.
 func LogStderr(cmd *cobra.Command) (end func()) {
 	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -93,7 +91,7 @@ func LogStderr(cmd *cobra.Command) (end func()) {
 	return l.Close
 }
 
-// LogOf returns a command's log; nil: its standard error is none.
+// LogOf returns a command's log, or nil if its standard error is not one.
 func LogOf(cmd *cobra.Command) *serverlog.Log {
 	l, _ := cmd.ErrOrStderr().(*serverlog.Log)
 	return l
@@ -105,13 +103,13 @@ func IsSet(cmd *cobra.Command, name string) bool {
 	return err == nil && is
 }
 
-// IsQuiet says that nothing but errors belongs on standard error.
+// IsQuiet reports whether only errors belong on standard error.
 func IsQuiet(cmd *cobra.Command) bool {
 	v, err := cmd.Flags().GetBool("quiet")
 	return err == nil && v
 }
 
-// TakesOutput says that standard output is a page's or a picture's, named by "-".
+// TakesOutput reports whether standard output takes a page or a picture, named by "-".
 func TakesOutput(cmd *cobra.Command) bool {
 	for _, name := range []string{"html", "picture"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "-" {
@@ -127,13 +125,13 @@ func WantsJSON(cmd *cobra.Command) bool {
 	return err == nil && v || WantsStream(cmd)
 }
 
-// WantsStream says that a command prints one JSON object a line as it goes.
+// WantsStream reports whether a command prints one JSON object a line while it runs.
 func WantsStream(cmd *cobra.Command) bool {
 	v, err := cmd.Flags().GetBool("json-stream")
 	return err == nil && v
 }
 
-// Confirm asks on standard error and reads the answer where there is a person.
+// Confirm asks a question on standard error and reads the reply from a terminal.
 func Confirm(cmd *cobra.Command, question string) error {
 	in := cmd.InOrStdin()
 	if !IsTerminal(in) || WantsJSON(cmd) {

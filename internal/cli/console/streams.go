@@ -1,4 +1,4 @@
-// Package console is what a command reads, writes and notes: its streams, terminals and logs.
+// Package console has a command's streams, terminals, notes and logs.
 package console
 
 import (
@@ -19,22 +19,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tui"
 )
 
-// Streams are what a command reads and writes.
+// Streams are a command's input and outputs.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// sink is standard output or standard error. It remembers the first error, so that no
-// text that was lost counts as printed, and it ends a write that nobody takes soon after
-// ctx has ended.
+// sink is standard output or standard error. It keeps the first error, so that lost text does not count as printed.
+// A blocked write ends soon after ctx.
 type sink struct {
 	ctx    context.Context
 	to     io.Writer
 	failed atomic.Pointer[error]
 }
 
-// grace is how long a reader who does not read holds a write after an interrupt.
+// grace is how long a blocked write lasts after an interrupt.
 const grace = 500 * time.Millisecond
 
 func (s *sink) Unwrap() io.Writer { return s.to }
@@ -76,7 +75,7 @@ func (s *sink) write(p []byte) (int, error) {
 	}
 }
 
-// Columns are what the terminal shows side by side; 0 where it is none.
+// Columns returns the width of the terminal, 0 if it is none.
 func (s *sink) Columns() int {
 	f, ok := Raw(s.to).(*os.File)
 	if !ok {
@@ -89,7 +88,7 @@ func (s *sink) Columns() int {
 	return columns
 }
 
-// IsDrawable says whether a terminal is of a size that pictures are made of.
+// IsDrawable reports whether out is a terminal that is large enough for pictures.
 func IsDrawable(out io.Writer) bool {
 	f, ok := Raw(out).(*os.File)
 	if !ok {
@@ -99,7 +98,7 @@ func IsDrawable(out io.Writer) bool {
 	return err == nil && tui.Fits(columns, rows)
 }
 
-// Err is the first error, without the name that the system has for the stream.
+// Err returns the first error, without the name that the system has for the stream.
 func (s *sink) Err() error {
 	first := s.failed.Load()
 	if first == nil {
@@ -112,17 +111,16 @@ func (s *sink) Err() error {
 	return *first
 }
 
-// IsGone says that the reader of a stream went away, which is how a pipe into head ends.
+// IsGone reports whether the reader of a stream has closed it, as head does.
 func IsGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// NewSinks puts between a command and its streams what makes foreign text harmless and
-// what notices a failed write.
+// NewSinks returns streams that make foreign text harmless and keep the first failed write.
 func NewSinks(ctx context.Context, std Streams) (harmless Streams, out *sink) {
 	out = &sink{ctx: ctx, to: std.Out}
 	return NewStreams(std.In, render.NewWriter(out), render.NewWriter(&sink{ctx: ctx, to: std.Err})), out
 }
 
-// Unescaped is standard output for formats that are not text.
+// Unescaped returns standard output for formats that are not text.
 func Unescaped(cmd *cobra.Command) io.Writer {
 	if w, ok := cmd.OutOrStdout().(*render.Writer); ok {
 		return w.Unwrap()
@@ -130,7 +128,7 @@ func Unescaped(cmd *cobra.Command) io.Writer {
 	return cmd.OutOrStdout()
 }
 
-// Raw is the stream itself: for programs that are started with it, for our own control
+// Raw returns the stream itself: for programs that are started with it, for our own control
 // sequences, and for formats that are not text.
 func Raw(w io.Writer) io.Writer {
 	for {
@@ -142,7 +140,7 @@ func Raw(w io.Writer) io.Writer {
 	}
 }
 
-// IsTerminal takes any of a command's streams.
+// IsTerminal reports whether one of a command's streams is a terminal.
 func IsTerminal(stream any) bool {
 	if w, ok := stream.(io.Writer); ok {
 		stream = Raw(w)

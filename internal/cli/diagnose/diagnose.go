@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -267,8 +266,10 @@ func analyzeFiles(cmd *cobra.Command, names []string, cfg capture.Config) (*capt
 			f, err = capture.NewFile(captureName(name), in)
 		}
 		if err != nil {
-			if errors.Is(err, os.ErrNotExist) {
-				return nil, exit.Usage(name, "there is no such file", "tcpdump -i any -s 128 -w FILE.pcap tcp")
+			var missing *input.MissingError
+			if errors.As(err, &missing) {
+				missing.Other = "tcpdump -i any -s 128 -w FILE.pcap tcp"
+				return nil, exit.Usage(name, "there is no such file", missing.Try())
 			}
 			return nil, err
 		}

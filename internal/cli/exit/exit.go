@@ -1,4 +1,4 @@
-// Package exit holds the exit statuses of fullpipe and turns errors into what their user reads.
+// Package exit has the exit statuses of fullpipe and formats errors for users.
 package exit
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// OwnFailure is lab's and exec's, whose other statuses are their command's.
+// OwnFailure is the status of lab and exec if they fail themselves. Their other statuses are their command's.
 const OwnFailure = 125
 
 // Exit statuses of the contract. lab and exec pass on their command's own.
@@ -25,11 +25,11 @@ const (
 	Done        = 0
 	Failed      = 1
 	Misused     = 2
-	No          = 3 // done, but the answer is "no"
+	No          = 3 // done, but the result is "no"
 	Interrupted = 130
 )
 
-// UsageError is a bad argument: which, what was wrong and what would be right.
+// UsageError is the error of a bad argument, with its fault and a suggestion.
 type UsageError struct{ Argument, Message, Try string }
 
 func (e *UsageError) Error() string {
@@ -52,7 +52,7 @@ type StatusError struct {
 
 func (e *StatusError) Unwrap() error { return e.error }
 
-// Describe turns an error into what its user reads and the status.
+// Describe returns the document of an error and the exit status.
 func Describe(ctx context.Context, err error) (record.Failure, int) {
 	failure := record.Failure{Code: Code(err), Message: Message(err)}
 	status := Failed
@@ -60,7 +60,7 @@ func Describe(ctx context.Context, err error) (record.Failure, int) {
 	var withStatus *StatusError
 	var hint interface{ Try() string }
 	switch {
-	case errors.As(err, &usage) && ctx.Err() == nil: // what could not be read for an interrupt is no usage's fault
+	case errors.As(err, &usage) && ctx.Err() == nil: // an interrupted read is no usage error
 		failure = record.Failure{Code: "usage", Argument: usage.Argument, Message: usage.Message, Try: usage.Try}
 		status = Misused
 	case ctx.Err() != nil:
@@ -89,15 +89,15 @@ func Message(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// Usage returns the error of a bad argument: which one, what is wrong with it and what would be right.
+// Usage returns the error of a bad argument with its fault and a suggestion.
 func Usage(argument, message, try string) *UsageError { return &UsageError{argument, message, try} }
 
 // WithStatus returns a failure with an exit status of its own.
 func WithStatus(err error, status int) *StatusError { return &StatusError{err, status} }
 
-// codes are the kinds of failure that programs can tell apart: error.code of every JSON
-// object. A code is never renamed; docs/exit-status.md has them for users. Where there is
-// no test here, the error itself knows.
+// codes are the kinds of failure for programs: error.code of every JSON
+// object. A code is never renamed; docs/exit-status.md has them for users. An error of a kind
+// without a test here has the code itself.
 var codes = []struct {
 	code string
 	is   func(error) bool

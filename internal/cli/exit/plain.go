@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Plain is an error's text in its user's words: where the standard library put in names of
-// its own functions and types, it says instead what was wrong with what was read.
+// Plain returns an error's text for its user, without the names of Go functions and types that the standard library
+// adds.
 func Plain(err error) string {
 	said := err.Error()
 	var number *strconv.NumError
@@ -29,7 +29,7 @@ func Plain(err error) string {
 	switch {
 	case errors.As(err, &program) && errors.Is(err, exec.ErrNotFound):
 		return strings.Replace(said, program.Error(), program.Name+": "+noProgram, 1)
-	case strings.Contains(said, exec.ErrNotFound.Error()): // as a lab's host told it
+	case strings.Contains(said, exec.ErrNotFound.Error()): // reported by a lab's host
 		return strings.Replace(said, exec.ErrNotFound.Error(), noProgram, 1)
 	case errors.As(err, &path) && slices.Contains([]string{"open", "stat", "lstat", "read"}, path.Op):
 		return strings.Replace(said, path.Error(), path.Path+": "+path.Err.Error(), 1)
@@ -59,13 +59,13 @@ func plainNumber(e *strconv.NumError) string {
 	return fmt.Sprintf("%q is not a number", e.Num)
 }
 
-// plainType says which key of an object holds the wrong kind of value.
+// plainType names the key of an object with the wrong kind of value.
 func plainType(e *json.UnmarshalTypeError) string {
 	where := "the document"
 	if e.Field != "" {
 		where = strings.ToLower(strings.Trim(e.Field, "."))
 	}
-	return fmt.Sprintf("%s holds %s instead of %s", where, article(jsonKind(e.Value)), article(goKind(e.Type)))
+	return fmt.Sprintf("%s has %s instead of %s", where, article(jsonKind(e.Value)), article(goKind(e.Type)))
 }
 
 func article(noun string) string {
@@ -98,7 +98,7 @@ func goKind(t reflect.Type) string {
 	return "number"
 }
 
-// PlainFlag says what is wrong with a flag's value.
+// PlainFlag describes the fault of a flag's value.
 func PlainFlag(e *pflag.InvalidValueError) string {
 	cause := e.Unwrap()
 	var number *strconv.NumError

@@ -21,6 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
@@ -34,7 +35,7 @@ func New() *cobra.Command {
 	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain [NAME]",
-		Short: "what a limiter is, or an operating system's parameter; without a name, all parameters that are known",
+		Short: "what a limiter or an operating system's parameter is and does",
 		Example: `  fullpipe explain receiver-window
   fullpipe explain receiver-window/autotune-ceiling --system windows
   fullpipe explain tcp_rmem
@@ -67,7 +68,7 @@ func New() *cobra.Command {
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
 				try := "fullpipe explain (lists all)"
-				if near := spell.Nearest(args[0], cmdflag.LimiterNames()); near != "" && system == "" {
+				if near := spell.Nearest(args[0], limiterWords()); near != "" && system == "" {
 					try = "fullpipe explain " + near
 				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
 					try = "fullpipe explain " + strings.Join(near, " or ")
@@ -81,6 +82,15 @@ func New() *cobra.Command {
 		"; for a limiter, the commands of "+strings.Join(limiterSystems, ", "))
 	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
 	return cmd
+}
+
+// limiterWords returns the names of all limiters and of their subtypes.
+func limiterWords() []string {
+	all := cmdflag.LimiterNames()
+	for _, limiter := range verdict.Names() {
+		all = append(all, verdict.Subtypes(limiter)...)
+	}
+	return all
 }
 
 type rulesExplanation struct {

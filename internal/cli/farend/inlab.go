@@ -31,7 +31,7 @@ import (
 
 // InLab runs this whole command line again inside the lab that PEER names, with a
 // server at the far end: `measure lab:X` is exactly
-// `lab X --far 'fullpipe serve' -- fullpipe measure $FULLPIPE_FAR`. It answers false
+// `lab X --far 'fullpipe serve' -- fullpipe measure $FULLPIPE_FAR`. It returns false
 // when PEER names no lab.
 func InLab(cmd *cobra.Command, text string) (bool, error) {
 	profile, isLab := strings.CutPrefix(text, lab.Prefix)
@@ -72,7 +72,7 @@ func InLab(cmd *cobra.Command, text string) (bool, error) {
 	env := []string{peer.KeyVariable + "=" + probe.NewKey().String(), lab.PeerVariable + "=" + text}
 	near, _ := cmd.Flags().GetBool("apply")
 	if far, _ := cmd.Flags().GetBool("apply-far"); near || far {
-		// What is changed inside ends with the lab, and so does the memory of it.
+		// Changes inside end with the lab, and so does their journal.
 		state, remove, err := output.TempDir("fullpipe-lab-")
 		if err != nil {
 			return true, err
@@ -150,7 +150,7 @@ func (p *PeerFlags) Tuning() (cfg tune.Config, err error) {
 	return cfg, nil
 }
 
-// Echo asks a host by a route; what cannot be had stays unknown.
+// Echo measures round trips to a host by a route. Values that it cannot get stay unknown.
 func Echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips,
 	path.MTU) {
 	return func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU) {

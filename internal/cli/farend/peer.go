@@ -28,7 +28,7 @@ import (
 // awaitFar is how long a far end that a lab started together with us may take to listen.
 const awaitFar = 3 * time.Second
 
-// awaits gives the far end of a lab time to listen; nobody else is waited for.
+// awaits gives the far end of a lab time to listen, and no other one.
 func awaits(text string) time.Duration {
 	for _, name := range []string{"FULLPIPE_FAR", "FULLPIPE_FAR_OUTSIDE"} {
 		if far := os.Getenv(name); far != "" && strings.Contains(text, far) {
@@ -38,7 +38,7 @@ func awaits(text string) time.Duration {
 	return 0
 }
 
-// PeerFlags are what every command with a PEER takes: how to reach it and who sends.
+// PeerFlags are the flags of every command with a PEER: how to reach it and which end sends.
 type PeerFlags struct {
 	serverkey.KeyFlags
 	Direction    string
@@ -52,13 +52,13 @@ type PeerFlags struct {
 // Add adds them all.
 func (p *PeerFlags) Add(fl *pflag.FlagSet) {
 	p.AddReach(fl, "")
-	fl.StringVarP(&p.Direction, "direction", "d", "up", "who sends: up (this host), down or both, one after the other; "+
+	fl.StringVarP(&p.Direction, "direction", "d", "up", "sending end: up (this host), down or both, one after the other; "+
 		"down from a web server")
 	fl.BoolVar(&p.Copy, "copy", false, "ssh://: bring this program to the far end for the while")
 	fl.BoolVar(&p.tunnel, "tunnel", false, "ssh://: measure through the ssh connection, where the data port is blocked")
 }
 
-// AddReach adds what says how to get there; when says in the help where it matters.
+// AddReach adds the flags that set how to reach the far end. when begins their help.
 func (p *PeerFlags) AddReach(fl *pflag.FlagSet, when string) {
 	p.KeyFlags.Add(fl)
 	fl.StringVar(&p.Bind, "bind", "", when+"address of this host to send from, or interface to send through")
@@ -86,15 +86,14 @@ func (p *PeerFlags) Series(command string) history.Series {
 	return func(hostID, far string) record.Path { return p.Path(command, hostID, far) }
 }
 
-// DownOnly makes a PEER that can only be downloaded from send, unless the user said who
-// does.
+// DownOnly sets the direction down for a PEER that only sends, unless the user gave a direction.
 func (p *PeerFlags) DownOnly(cmd *cobra.Command, text string) {
 	if peer.DownOnly(text) && !cmd.Flags().Changed("direction") {
 		p.Direction = "down"
 	}
 }
 
-// Directions are those to measure, in their order.
+// Directions returns the directions to measure, in order.
 func (p *PeerFlags) Directions() ([]transfer.Direction, error) {
 	switch p.Direction {
 	case "up":
@@ -107,7 +106,7 @@ func (p *PeerFlags) Directions() ([]transfer.Direction, error) {
 	return nil, exit.Usage("--direction", fmt.Sprintf("%q is no direction", p.Direction), "up, down or both")
 }
 
-// Route is the way out of this host that was asked for.
+// Route returns the requested source address or interface.
 func (p *PeerFlags) Route() (socket.Route, error) {
 	family := 0
 	switch {
@@ -154,7 +153,7 @@ func (p *PeerFlags) Open(ctx context.Context, text string) (transfer.Peer, error
 	return far, err
 }
 
-// OpenAgain opens the PEER a second time, for a transfer beside the first one's.
+// OpenAgain opens the PEER a second time, for a concurrent transfer.
 func (p *PeerFlags) OpenAgain(ctx context.Context, text string, first transfer.Peer) (transfer.Peer, error) {
 	switch first.(type) {
 	case *iperf3.Peer:
@@ -163,7 +162,7 @@ func (p *PeerFlags) OpenAgain(ctx context.Context, text string, first transfer.P
 	}
 	notes := p.Notes
 	defer func() { p.Notes = notes }()
-	p.Notes = nil // it was said
+	p.Notes = nil // it was noted
 	return p.Open(ctx, text)
 }
 

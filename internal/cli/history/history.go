@@ -154,7 +154,7 @@ func newShow() *cobra.Command {
 func newChanges() *cobra.Command {
 	return &cobra.Command{
 		Use:   "changes [PATH]",
-		Short: "where the level of a path's goodput or round trip shifted, and where its limiter changed",
+		Short: "when a path's goodput, RTT or limiter changed",
 		Args:  cobra.MaximumNArgs(1),
 		Long: `changes looks back over the kept results of each path and direction: 8 results whose
 median differs by 15 % or more from that of the 48 before them, by the Mann-Whitney test

@@ -112,7 +112,7 @@ func newImport() *cobra.Command {
 	var own bool
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
-		Short: "keep exported results, what --json or iperf3 --json printed; what is there already stays",
+		Short: "import results that --json, export or iperf3 --json printed",
 		Long: `import keeps what history export wrote, what a command printed with --json, also of an
 older version, and what iperf3 printed with --json: one after the other in one file. It is
 sorted in where it was measured, and importing it again changes nothing. What limited a

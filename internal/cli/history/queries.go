@@ -24,7 +24,7 @@ func newDays() *cobra.Command {
 	var filter store.Filter
 	var since time.Duration
 	cmd := &cobra.Command{
-		Use: "days [PATH]", Short: "each day's mean, range and limiters, also of what is not kept run by run any more",
+		Use: "days [PATH]", Short: "each day's mean, range and limiters",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +61,7 @@ func newCompare() *cobra.Command {
 	var before string
 	cmd := &cobra.Command{
 		Use:   "compare A B | compare PATH --before DATE",
-		Short: "two kept results beside each other: figures, limiters, settings that differ",
+		Short: "two results side by side: figures, limiters, settings that differ",
 		Long: `compare puts two kept results beside each other. With --before it is a path's newest
 result and the last of the same series before that time, with the median of all results
 before and since, its 95 % interval, and how often each limiter was named.`,

@@ -13,5 +13,5 @@ func asGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return killGroup(cmd) }
 }
 
-// killGroup kills what a command that was started asGroup has started, and itself.
+// killGroup kills a command that was started asGroup, and its children.
 func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,8 +1,9 @@
-// Package input reads what a user names, and gives up when the command is interrupted.
+// Package input reads files that a user names, until the command is interrupted.
 package input
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unicode/utf16"
@@ -17,8 +19,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
+
+// MissingError is the error of a file that does not exist. It suggests the file of its folder with the nearest name.
+type MissingError struct {
+	Name  string
+	Other string // suggestion if no name is near; "": none
+	err   error
+}
+
+func (e *MissingError) Error() string { return e.Name + ": there is no such file" }
+func (e *MissingError) Unwrap() error { return e.err }
+
+// Try returns what to try.
+func (e *MissingError) Try() string {
+	dir, base := filepath.Split(e.Name)
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // without a list there is no near name
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	if near := spell.Nearest(base, names); near != "" {
+		return dir + near
+	}
+	return e.Other
+}
+
+// Missing sets the suggestion if err is a MissingError and no file has a near name. It returns err.
+func Missing(err error, other string) error {
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		missing.Other = other
+	}
+	return err
+}
 
 // Open opens a file that a user named; "-" is standard input. Waiting for a FIFO's
 // writer, for a pipe's next bytes or for a person ends with the command's context.
@@ -29,13 +67,12 @@ func Open(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 	return OpenFile(cmd.Context(), name)
 }
 
-// OpenFile opens what is there by that name, or gives up when ctx ends.
+// OpenFile opens a file, or returns when ctx ends.
 func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
 	return openWith(ctx, name, os.Open, nil)
 }
 
-// OpenRegular opens a file that check accepts. It waits for no FIFO: what is no regular file is an
-// error.
+// OpenRegular opens a regular file that check accepts. It does not wait for a FIFO.
 func OpenRegular(ctx context.Context, name string, check func(fs.FileInfo) error) (io.ReadCloser, error) {
 	open := func(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
 	return openWith(ctx, name, open, func(info fs.FileInfo) error {
@@ -48,8 +85,8 @@ func OpenRegular(ctx context.Context, name string, check func(fs.FileInfo) error
 
 func openWith(ctx context.Context, name string, open func(name string) (*os.File, error),
 	check func(fs.FileInfo) error) (io.ReadCloser, error) {
-	// A regular file, or none, is read after an interrupt too: what was measured until then is kept
-	// as the configuration says. But it may be of a disk or a program that does not answer.
+	// A regular file, or none, is read after an interrupt too, because results until then are kept as the
+	// configuration says. But its disk or program may not respond.
 	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
 		ctx = later(ctx, afterInterrupt)
 	}
@@ -58,7 +95,7 @@ func openWith(ctx context.Context, name string, open func(name string) (*os.File
 		err  error
 	}
 	done := make(chan opened, 1)
-	go func() { // what is given up ends with the program
+	go func() { // after an interrupt it ends with the program
 		file, err := open(name)
 		done <- opened{file, err}
 	}()
@@ -67,6 +104,9 @@ func openWith(ctx context.Context, name string, open func(name string) (*os.File
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case o := <-done:
+		if errors.Is(o.err, fs.ErrNotExist) {
+			return nil, &MissingError{Name: name, err: o.err}
+		}
 		if o.err != nil {
 			return nil, o.err
 		}
@@ -92,7 +132,7 @@ func openWith(ctx context.Context, name string, open func(name string) (*os.File
 // afterInterrupt is how long a regular file may take to be opened once there was an interrupt.
 const afterInterrupt = 500 * time.Millisecond
 
-// later is a context that ends so long after another.
+// later returns a context that ends a time after another.
 func later(ctx context.Context, by time.Duration) context.Context {
 	after, end := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(by, end) })
@@ -107,7 +147,7 @@ func interruptible(ctx context.Context, in io.ReadCloser) io.ReadCloser {
 	return r
 }
 
-// ahead is a reader whose waits end with a context. Its goroutine closes chunks.
+// ahead is a reader that returns when a context ends. Its goroutine closes chunks.
 type ahead struct {
 	ctx    context.Context
 	in     io.ReadCloser
@@ -127,7 +167,7 @@ func (r *ahead) pump() {
 	defer close(r.chunks)
 	buf := make([]byte, readAhead)
 	other := make([]byte, readAhead)
-	for ; ; buf, other = other, buf { // whoever takes a chunk is done with the one before
+	for ; ; buf, other = other, buf { // the reader of a chunk no longer uses the previous one
 		n, err := r.in.Read(buf)
 		select {
 		case r.chunks <- chunk{buf[:n], err}:
@@ -187,8 +227,8 @@ func ReadAll(file io.ReadCloser, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// Text reads a text as UTF-8 that may be UTF-16 or begin with a mark of its order: what
-// PowerShell's > writes. Without a mark it is as it came.
+// Text returns a text as UTF-8. The input may be UTF-16 with a byte order mark, as PowerShell writes it. Without a
+// mark it is not changed.
 func Text(in io.Reader) io.Reader {
 	r := bufio.NewReaderSize(in, 64<<10)
 	begin, _ := r.Peek(3) // an error comes again with the read

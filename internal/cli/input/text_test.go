@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestTextOf: what PowerShell and editors write is read, and what has no mark is left alone.
-func TestTextOf(t *testing.T) {
+// TestText reads files of PowerShell and editors. Text without a mark stays unchanged.
+func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "{": "{", "{}\n": "{}\n", "\xef\xbb\xbf{}": "{}", "\xef\xbb": "\xef\xbb", "\x00\x01": "\x00\x01",
 		"\xff\xfe{\x00}\x00": "{}", "\xfe\xff\x00{\x00}": "{}", "\xff\xfe=\xd8\x00\xde\xe4\x00": "😀ä",

@@ -83,14 +83,14 @@ func (f *flags) serve(cmd *cobra.Command) error {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}})
 	if err != nil {
-		return listener.Failure(f.listens(), err)
+		return listener.Failure("--port", f.listens(), err)
 	}
 	clients.Window = s.Window
 	clients.UDP = true
 	wait, err := listener.ServeFlows(ctx, s.Addr().String(), clients)
 	if err != nil {
 		s.Close()
-		return listener.Failure(f.listens()+" (UDP)", err)
+		return listener.Failure("--port", f.listens()+" (UDP)", err)
 	}
 	defer wait()
 	pid, err := f.writePID(cmd)

@@ -89,7 +89,7 @@ func newRotate(file *string) *cobra.Command {
 	overlap := cmdflag.Duration(24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
-		Short: "give NAME a new key and print it; the old one stays valid for the overlap",
+		Short: "give NAME a new key; the old one stays valid for the overlap",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key := probe.NewKey()

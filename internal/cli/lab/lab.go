@@ -60,9 +60,9 @@ Signals go on to CMD; one that ignores SIGTERM is killed by another a second lat
 		},
 	}
 	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
-	cmd.Flags().StringVar(&o.report, "report", "", "write what the link did, and how late it was, to this file, as JSON")
-	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of what passes the middle of the link to this "+
-		"file, as pcap")
+	cmd.Flags().StringVar(&o.report, "report", "", "write the link's counters and its lateness to this file, as JSON")
+	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of the packets at the link's "+
+		"middle to this file, as pcap")
 	cmd.AddCommand(newLabList(), newLabExperiments())
 	return cmd
 }
@@ -128,7 +128,7 @@ func runLab(cmd *cobra.Command, path link.Path, o options, args []string) error 
 	return nil
 }
 
-// noteStacks says what is another system's of its stack here, and what no kernel setting can
+// noteStacks prints which parts of a stack are imitated here, and which no kernel setting can
 // make of another program.
 func noteStacks(w io.Writer, path link.Path) {
 	for _, s := range []struct {
@@ -148,7 +148,7 @@ func noteStacks(w io.Writer, path link.Path) {
 			fmt.Fprintf(w, "fullpipe: note: where nobody asks for a receive buffer, fullpipe's receivers at the %s end have "+
 				"the window scale factor\n"+
 				"of %s (%s); other programs have its window with Linux's factor, and with %s.factor=0 that "+
-				"of 0, whatever they ask for\n", s.end, s.stack.Name, rule, s.end)
+				"of 0, also if they request more\n", s.end, s.stack.Name, rule, s.end)
 		}
 	}
 }
@@ -201,7 +201,7 @@ type linkReport struct {
 	DroppedMTU      int64 `json:"dropped_mtu_packets"`
 	Lost            int64 `json:"lost_packets"`
 	Duplicated      int64 `json:"duplicated_packets"`
-	HeldBack        int64 `json:"reordered_packets"`
+	Reordered       int64 `json:"reordered_packets"`
 	LargestQueue    int64 `json:"largest_queue_bytes"`
 
 	Late record.LinkLate `json:"late"`

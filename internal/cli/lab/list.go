@@ -73,7 +73,7 @@ func printFloor(w io.Writer, floor time.Duration) error {
 	if floor > 0 {
 		text = fmt.Sprintf("%.3f ms just now", 1e3*floor.Seconds())
 	}
-	_, err := fmt.Fprintf(w, "\nThe least round trip of a lab on this machine: %s. An rtt is the whole, with what the "+
+	_, err := fmt.Fprintf(w, "\nThe least round trip of a lab on this machine: %s. An rtt includes what the "+
 		"machine needs for it;\n"+
 		"less than the least cannot be had.\n", text)
 	return err
@@ -97,7 +97,7 @@ type listedStack struct {
 	Sysctls    map[string]string `json:"sysctls"`
 	SenderRule string            `json:"sender_rule,omitempty"`
 	Window     int               `json:"window_bytes,omitempty"`         // where a program asks for none
-	Largest    int               `json:"largest_window_bytes,omitempty"` // whatever it asks for
+	Largest    int               `json:"largest_window_bytes,omitempty"` // also if it requests more
 	Initial    int               `json:"initial_window_segments,omitempty"`
 	DelayedAck float64           `json:"delayed_ack_s,omitempty"`
 	Source     string            `json:"source,omitempty"`
@@ -148,7 +148,7 @@ func printLabList(w io.Writer) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.Example, s.About)
 	}
 	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
-	fmt.Fprintln(table, "near.SETTING, far.SETTING\tfar.stack=server-2012\tfor one host only (stack and what changes it)")
+	fmt.Fprintln(table, "near.SETTING, far.SETTING\tfar.stack=server-2012\tfor one host only (stack and its changes)")
 	return table.Flush()
 }
 
@@ -210,8 +210,8 @@ func newLabExperiments() *cobra.Command {
 	return &cobra.Command{
 		Use:   "experiments [NAME] [-- FLAG...]",
 		Short: "sweeps with a name: the charts of the founding documents, to run again",
-		Long: `experiments lists sweeps that have a name; with a NAME it runs that one. What follows
--- is added to sweep's flags: --budget 1m, --html chart.html, --repeats 1.`,
+		Long: `experiments lists sweeps that have a name; with a NAME it runs that one. Flags after
+-- are added to sweep's flags: --budget 1m, --html chart.html, --repeats 1.`,
 		Example: `  fullpipe lab experiments
   fullpipe lab experiments windows-95-lan
   fullpipe lab experiments windows-95-modem-28.8k --json -- --repeats 1 --time 10s`,

@@ -72,7 +72,7 @@ func (f *ListenFlags) Open(ctx context.Context) (l *net.TCPListener, token strin
 	}
 	opened, err := net.Listen("tcp", f.Address)
 	if err != nil {
-		return nil, "", exit.Usage(f.flag(""), exit.Plain(err), "another port")
+		return nil, "", Failure(f.flag(""), f.Address, err)
 	}
 	return opened.(*net.TCPListener), token, nil
 }

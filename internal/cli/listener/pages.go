@@ -80,8 +80,8 @@ func SpeedConfig(cmd *cobra.Command, tests int, bytes int64) web.SpeedConfig {
 	return cfg
 }
 
-// Failure returns the suggested action for common errors of listening.
-func Failure(listen string, err error) error {
+// Failure returns the error of listening at an address, with what to try. flag is the flag that sets the address.
+func Failure(flag, listen string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
@@ -89,7 +89,10 @@ func Failure(listen string, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		hint = "another port with --listen; an iperf3 server uses 5201 too"
+		hint = "another port with " + flag
+		if _, port, _ := net.SplitHostPort(listen); port == "5201" {
+			hint += "; an iperf3 server uses 5201 too"
+		}
 	case errors.Is(err, syscall.EACCES):
 		hint = "a port above 1023"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

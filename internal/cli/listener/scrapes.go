@@ -97,11 +97,7 @@ func (f *ListenFlags) ServeMetrics(cmd *cobra.Command, e *Exporter) (stop func()
 	if err != nil {
 		return nil, err
 	}
-	scheme := "http"
-	if f.Cert != "" {
-		scheme = "https"
-	}
 	server := e.serve(l, token, f.TLS, console.LogOf(cmd))
-	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s://%s/metrics\n", scheme, l.Addr())
+	fmt.Fprintf(cmd.ErrOrStderr(), "serving %s\n", f.URLs(l.Addr(), "/metrics")[0])
 	return server.Close, nil
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// besideTheOther is what has to be known of both directions' figures.
-const besideTheOther = "measured while the other direction ran too"
+// concurrent is a warning about both directions.
+const concurrent = "measured while the other direction ran too"
 
-// oneAtATime says so of a far end that cannot carry both directions at the same time.
+// oneAtATime returns the usage error of a far end that carries one direction at a time.
 func oneAtATime(err error) error {
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) && unsupported.Field == transfer.FieldLegs {
@@ -62,7 +62,7 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 		if result == nil {
 			continue
 		}
-		result.Warnings = append(result.Warnings, besideTheOther)
+		result.Warnings = append(result.Warnings, concurrent)
 		if doc.Near == nil {
 			doc.Near = report.Host(result.Near)
 		}

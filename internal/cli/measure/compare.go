@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
-// compareFlags are what a user asks of a comparison of two ways.
+// compareFlags are the flags of a comparison of two ways.
 type compareFlags struct {
 	on     bool
 	rounds int
@@ -47,7 +47,7 @@ func (c *compareFlags) check(args []string) error {
 	return nil
 }
 
-// compareAlone keeps away what a comparison is not made for.
+// compareAlone refuses flags that a comparison does not support.
 func (f *flags) compareAlone(cmd *cobra.Command) error {
 	if !f.compare.on {
 		return cmdflag.Check(cmdflag.If(cmd.Flags().Changed("rounds"), "--rounds", "is for comparisons", "--compare"))
@@ -106,14 +106,14 @@ func (f *flags) oneOf(ctx context.Context, text string, spec transfer.Spec) (*tr
 	var unsupported *transfer.Unsupported
 	switch {
 	case errors.As(err, &unsupported):
-		return nil, cannotHave(unsupported, "what the far end allows, or leave that option out")
+		return nil, cannotHave(unsupported, "a value that the far end allows, or leave that option out")
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}
 	return result, nil
 }
 
-// wayNames are what the user calls the two ways.
+// wayNames returns the names of the two ways.
 func wayNames(peers []string) [2]string {
 	if lab := os.Getenv(lab.PeerVariable); lab != "" {
 		return [2]string{lab + " (through the VPN)", lab + " (past it)"}
@@ -121,7 +121,7 @@ func wayNames(peers []string) [2]string {
 	return [2]string(peers)
 }
 
-// compareCutShort prints what was measured before an error.
+// compareCutShort prints the results before an error.
 func (f *flags) compareCutShort(cmd *cobra.Command, doc *record.Compare, err error) error {
 	if len(doc.Directions) == 0 {
 		return err

@@ -16,8 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// habitFlags are iperf3's ways to say what measure has other words for. Each means here
-// what it means there.
+// habitFlags are iperf3's flags that have other names in measure. Each has iperf3's meaning.
 type habitFlags struct {
 	client  string
 	port    uint16
@@ -37,7 +36,7 @@ func (h *habitFlags) add(fl *pflag.FlagSet) {
 	fl.VarP(&h.length, "length", "l", "as iperf3's -l: --write-size, or of UDP --datagram")
 }
 
-// translate puts what was said iperf3's way into measure's own flags and answers the
+// translate sets measure's flags from iperf3's and returns the
 // PEERs.
 func (h *habitFlags) translate(cmd *cobra.Command, f *flags, args []string) ([]string, error) {
 	given := cmd.Flags().Changed
@@ -142,7 +141,7 @@ func withPort(peer string, port uint16) (string, error) {
 	case strings.HasPrefix(peer, lab.Prefix):
 		return "", exit.Usage("-p", "a lab's far end listens where it is looked for", "leave it out")
 	case scheme == "ssh://" || scheme == "http://" || scheme == "https://":
-		return "", exit.Usage("-p", "this PEER's port stands in its address", scheme+"HOST:"+strconv.Itoa(int(port)))
+		return "", exit.Usage("-p", "this PEER's port is part of its address", scheme+"HOST:"+strconv.Itoa(int(port)))
 	}
 	if _, old, err := net.SplitHostPort(host); err == nil {
 		if old != strconv.Itoa(int(port)) {
@@ -153,14 +152,14 @@ func withPort(peer string, port uint16) (string, error) {
 	return scheme + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port))), nil
 }
 
-// elsewhere are flags of iperf3 that measure does without, and what there is instead.
+// elsewhere are iperf3 flags without an equal in measure, and their replacements.
 var elsewhere = map[string]string{
 	"s": "fullpipe serve, or fullpipe iperf3 -s", "server": "fullpipe serve, or fullpipe iperf3 -s",
 	"O":    "nothing: steady_goodput_bps is without the startup",
 	"omit": "nothing: steady_goodput_bps is without the startup",
 	"k":    "--bytes", "blockcount": "--bytes", "f": "nothing: every figure has its unit",
 	"format": "nothing: every figure has its unit",
-	"V":      "nothing: all that is known is told", "verbose": "nothing: all that is known is told",
+	"V":      "nothing: all details are printed", "verbose": "nothing: all details are printed",
 	"S": "--dscp, which is the TOS byte divided by 4", "tos": "--dscp, which is the TOS byte divided by 4",
 	"Z": "nothing: it costs no copy as it is", "zerocopy": "nothing: it costs no copy as it is",
 	"F": "fullpipe exec -- your program", "file": "fullpipe exec -- your program",
@@ -171,14 +170,14 @@ var elsewhere = map[string]string{
 	"timestamps": "--json-stream, or --csv", "forceflush": "nothing: every line is written at once",
 	"connect-timeout": "nothing: it gives up after 10 s", "bind-dev": "--bind eth0",
 	"cport": "nothing: the system chooses", "I": "nothing: no process stays", "pidfile": "nothing: no process stays",
-	"debug": "nothing: all that is known is told",
+	"debug": "nothing: all details are printed",
 	"1":     "fullpipe iperf3 -s -1", "one-off": "fullpipe iperf3 -s -1",
 	"username": "fullpipe iperf3 --username", "D": "contrib/fullpipe.service", "daemon": "contrib/fullpipe.service",
 }
 
 var unknownFlag = regexp.MustCompile(`^unknown (?:shorthand flag: '(.)' in |flag: --([\w-]+))`)
 
-// flagError says what there is instead of a flag of iperf3, and what is wrong with any other.
+// flagError names the replacement of an iperf3 flag, or describes the fault of another one.
 func flagError(cmd *cobra.Command, err error) error {
 	if ours := ourWord(err); ours != "" {
 		return exit.Usage(cmdflag.Complain(cmd, err.Error()).Argument, "is iperf3's", ours)
@@ -186,7 +185,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return cmdflag.Error(cmd, err)
 }
 
-// ourWord says what there is instead of a flag of iperf3's; "" for any other.
+// ourWord returns the replacement of an iperf3 flag, "" for any other.
 func ourWord(err error) string {
 	m := unknownFlag.FindStringSubmatch(err.Error())
 	if m == nil {

@@ -95,7 +95,7 @@ func TestIperf3Habits(t *testing.T) {
 	}
 }
 
-// What a far end refuses is called by the option that asked for it, never by a field's name.
+// A refusal of the far end names the option, never the field.
 func TestRefusedOptions(t *testing.T) {
 	for field, want := range map[string]string{"Streams": "--parallel: cannot be had: 128 at most",
 		"Far.Congestion": "--congestion: cannot be had: 128 at most", "Far": "PEER: does not do that: 128 at most"} {

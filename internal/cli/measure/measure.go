@@ -24,7 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// flags are what a user asks of one measured transfer.
+// flags are the flags of measure.
 type flags struct {
 	farend.PeerFlags
 	time                  time.Duration
@@ -57,22 +57,21 @@ func New() *cobra.Command {
 	return cmd
 }
 
-// command also answers where its flags go.
+// command also returns the destination of its flags.
 func command() (*cobra.Command, *flags) {
 	f := &flags{PeerFlags: farend.PeerFlags{Once: true}}
 	cmd := &cobra.Command{
 		Use:   "measure PEER",
 		Short: "measure one transfer and name what limits it",
-		Long: `measure carries out one TCP transfer with PEER and says what limits it, with evidence.
+		Long: `measure runs one TCP transfer with PEER and names what limits it, with evidence.
 
-Buffers, window, congestion control and MSS belong to the end that they matter at:
---send-buffer, --congestion and --mss to the sender, --receive-buffer and --window to
-the receiver. With --direction up this host sends. What is not given is the system's
-default, which for buffers is automatic sizing.
+--send-buffer, --congestion and --mss set the sender, --receive-buffer and --window the
+receiver. With --direction up this host sends. Without a flag the system's default
+applies, which for buffers is automatic sizing.
 
-With --compare two addresses of the same far end are measured in turn and the difference
-is put down to overhead, round trip, loss, window, capacity or the hosts' CPU: to what
-would give the slower one 10 % or more if it were gone, or to nothing that is known.`,
+With --compare it measures two addresses of the same far end in turn and names the cause
+of the difference: overhead, RTT, loss, window, capacity or CPU. A cause is named if
+its removal would raise the slower goodput by 10 % or more.`,
 		Example: `  fullpipe measure server.example.net --key-file key
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
   fullpipe measure server.example.net --udp --rate 20mbit --direction both
@@ -140,7 +139,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts")
 	f.interval = cmdflag.Duration(time.Second)
 	fl.VarP((*cmdflag.Period)(&f.interval), "interval", "i",
-		"print what came every so often, on a terminal also when not "+
+		"print the goodput at this interval, on a terminal also when not "+
 			"given; 0 never")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
@@ -164,7 +163,7 @@ would give the slower one 10 % or more if it were gone, or to nothing that is kn
 	fl.BoolVar(&f.compare.on, "compare", false, "measure two addresses of one far end in turn, as inside and outside a "+
 		"tunnel, and say why they differ")
 	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: how often, each time first, second, second, first")
-	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and tell loss, jitter, order and delay variation")
+	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and report loss, jitter, order and delay variation")
 	f.udp.rate = 10e6
 	f.udp.datagram = 1448
 	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
@@ -218,7 +217,7 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.Path {
 	return p
 }
 
-// checkForms says before anything is measured what cannot be shown afterwards.
+// checkForms refuses output forms that the result cannot have, before anything is measured.
 func (f *flags) checkForms() error {
 	ext := strings.ToLower(filepath.Ext(f.picture))
 	return cmdflag.Check(
@@ -251,7 +250,7 @@ func (f *flags) bothAtOnce(cmd *cobra.Command) error {
 	return nil
 }
 
-// leastInterval is as often as far ends tell what arrived.
+// leastInterval is the shortest interval at which far ends report arrivals.
 const leastInterval = 100 * time.Millisecond
 
 // every is how often lines are printed there, 0 for never.
@@ -275,7 +274,7 @@ func (f *flags) specs() ([]transfer.Spec, error) {
 		cmdflag.If(f.parallel < 1, "--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"),
 		cmdflag.If(f.time <= 0, "--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"),
 		cmdflag.If(f.interval != 0 && f.interval < cmdflag.Duration(leastInterval), "--interval",
-			fmt.Sprintf("%v is too short to tell anything", time.Duration(f.interval)),
+			fmt.Sprintf("%v is too short for a result", time.Duration(f.interval)),
 			"100ms or more, or 0 for none"),
 	); err != nil {
 		return nil, err

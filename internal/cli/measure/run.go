@@ -51,7 +51,7 @@ func (f *flags) run(cmd *cobra.Command, text string, specs []transfer.Spec) erro
 	return showJudged(cmd, &doc, doc.Criteria)
 }
 
-// measureOne carries out one transfer; with an error the direction holds what was
+// measureOne runs one transfer. With an error the direction has what was
 // measured until then, or is nil.
 func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.Spec,
 	doc *record.Measure) (*record.Direction, error) {
@@ -66,7 +66,7 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	lines.Clear()
 	var unsupported *transfer.Unsupported
 	if errors.As(err, &unsupported) {
-		return nil, cannotHave(unsupported, "what the far end allows, or leave that option out")
+		return nil, cannotHave(unsupported, "a value that the far end allows, or leave that option out")
 	}
 	if result == nil {
 		return nil, err
@@ -110,8 +110,8 @@ func (f *flags) discard() {
 	}
 }
 
-// pathNotes returns what the two ends' views of the handshake say of the path. After a black hole it probes the path
-// MTU, which it also keeps in the result.
+// pathNotes returns notes about the path from the two ends' views of the handshake. After a black hole it probes the
+// path MTU, which it also keeps in the result.
 func (f *flags) pathNotes(ctx context.Context, r *transfer.Result, v verdict.Verdict) []string {
 	var notes []string
 	if r.Near == nil || len(r.Near.Streams) == 0 {
@@ -140,7 +140,7 @@ func (f *flags) pathNotes(ctx context.Context, r *transfer.Result, v verdict.Ver
 	return notes
 }
 
-// cutShort prints what was measured before an error.
+// cutShort prints the results before an error.
 func (f *flags) cutShort(cmd *cobra.Command, doc *record.Measure, err error) error {
 	if len(doc.Directions) == 0 {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/history"
 )
 
-// TestSeriesKey_OptionsOfTheirOwn: an option that changes what is measured makes a series of its own, and its default
+// TestSeriesKey_OptionsOfTheirOwn: an option that changes the measurement makes a series of its own, and its default
 // given makes none.
 func TestSeriesKey_OptionsOfTheirOwn(t *testing.T) {
 	key := func(args string) string {

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// udpFlags are what concerns measure --udp alone.
+// udpFlags are the flags of measure --udp.
 type udpFlags struct {
 	on       bool
 	capacity bool
@@ -146,7 +146,7 @@ func (f *flags) runUDPBoth(cmd *cobra.Command, text string, far transfer.Peer, u
 	doc := record.MeasureUDP{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, o := range outcomes {
 		if r := o.Datagrams; r != nil {
-			r.Warnings = append(r.Warnings, besideTheOther)
+			r.Warnings = append(r.Warnings, concurrent)
 			f.addDatagrams(&doc, r)
 		}
 	}
@@ -156,7 +156,7 @@ func (f *flags) runUDPBoth(cmd *cobra.Command, text string, far transfer.Peer, u
 	return showJudged(cmd, &doc, doc.Criteria)
 }
 
-// endUDP prints what was measured before an error.
+// endUDP prints the results before an error.
 func endUDP(cmd *cobra.Command, doc *record.MeasureUDP, err error) error {
 	if len(doc.Directions) == 0 {
 		return err

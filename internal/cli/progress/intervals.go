@@ -14,39 +14,38 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Intervals shows a running transfer: a line for each interval, and below them on a terminal
-// a bar. Its methods may be called at the same time for two directions.
+// Intervals shows a running transfer: a line for each interval, and on a terminal a bar below them. Its methods may be
+// called at the same time for two directions.
 type Intervals struct {
 	out   io.Writer
 	every time.Duration // between lines; 0: no lines
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	bar   *bar
-	since map[transfer.Direction]*transfer.Interval // what came since the direction's last line
-	last  map[transfer.Direction]stood              // how the sender stood when it was last told
+	since map[transfer.Direction]*transfer.Interval // since the direction's last line
+	last  map[transfer.Direction]senderState        // at the direction's last line
 	both  bool
-	Plain bool // UDP: nobody tells of a sender
+	Plain bool // UDP: there is no sender's state
 	began bool
 }
 
-// stood is how a sender stood at a time.
-type stood struct {
+// senderState is a sender's state at a time.
+type senderState struct {
 	transfer.Sending
 	at time.Duration
 }
 
-// NewIntervals prepares for the transfers, which run at the same time; a UDP one has no
-// sender's state.
+// NewIntervals returns an Intervals for transfers that run at the same time.
 func NewIntervals(out io.Writer, every time.Duration, specs ...transfer.Spec) *Intervals {
-	l := &Intervals{out: out, every: every, bar: newBar(out, specs[0]), both: len(specs) > 1,
-		since: map[transfer.Direction]*transfer.Interval{}, last: map[transfer.Direction]stood{}}
+	l := &Intervals{out: out, every: every, bar: newBar(out, specs...), both: len(specs) > 1,
+		since: map[transfer.Direction]*transfer.Interval{}, last: map[transfer.Direction]senderState{}}
 	for _, s := range specs {
 		l.since[s.Direction] = &transfer.Interval{}
 	}
 	return l
 }
 
-// Show takes in an interval of one direction.
+// Show adds an interval of one direction.
 func (l *Intervals) Show(d transfer.Direction, i transfer.Interval) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,9 +58,7 @@ func (l *Intervals) Show(d transfer.Direction, i transfer.Interval) {
 	if l.every > 0 && since.End-since.Start.Truncate(l.every) >= l.every {
 		l.line(d, since)
 	}
-	if d == l.bar.spec.Direction {
-		l.bar.show(i)
-	}
+	l.bar.show(d, i)
 }
 
 // line prints one interval above the bar and begins the next one.
@@ -69,7 +66,7 @@ func (l *Intervals) line(d transfer.Direction, i *transfer.Interval) {
 	l.bar.clear()
 	defer func() {
 		if i.Sender != nil {
-			l.last[d] = stood{*i.Sender, i.End}
+			l.last[d] = senderState{*i.Sender, i.End}
 		}
 		*i = transfer.Interval{Start: i.End, End: i.End}
 	}()
@@ -102,7 +99,7 @@ func (l *Intervals) line(d transfer.Direction, i *transfer.Interval) {
 	fmt.Fprintf(l.out, "  %s%6.1f s  %11s  %8s  %6s  %s\n", which, i.End.Seconds(), rate, rtt, resent, waiting)
 }
 
-// head names the columns, and the direction where all lines are of one.
+// head prints the names of the columns, and the direction if there is only one.
 func (l *Intervals) head(d transfer.Direction) {
 	indent := ""
 	if l.both {
@@ -117,8 +114,8 @@ func (l *Intervals) head(d transfer.Direction) {
 	fmt.Fprintf(l.out, "  %s%8s  %11s  %8s  %6s  %s\n", indent, "time", "goodput", "RTT", "resent", "waiting for")
 }
 
-// waitingFor says what the sender's kernel waited for most of the interval, by its own
-// three clocks (tcp_info: busy_time, rwnd_limited, sndbuf_limited).
+// waitingFor returns what the sender's kernel waited for in most of the interval, by its three clocks (tcp_info:
+// busy_time, rwnd_limited, sndbuf_limited).
 func waitingFor(s, before *transfer.Sending, span time.Duration) string {
 	if s.Have&transfer.HaveLimits == 0 || s.Streams == 0 {
 		return "-"
@@ -135,8 +132,7 @@ func waitingFor(s, before *transfer.Sending, span time.Duration) string {
 	return "path"
 }
 
-// Clear prints what came since the last lines, unless that is little, and takes the bar
-// away.
+// Clear prints the data since the last lines, unless that is little, and removes the bar.
 func (l *Intervals) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,50 +144,72 @@ func (l *Intervals) Clear() {
 	l.bar.clear()
 }
 
-// bar shows on a terminal how far a transfer is; elsewhere, and for short ones, it
-// shows nothing.
+// bar shows the progress of transfers that run at the same time, with the rate of each direction. It shows nothing
+// for short transfers and elsewhere than on a terminal.
 type bar struct {
 	out   io.Writer // nil: show nothing
-	spec  transfer.Spec
-	bytes int64
-	since transfer.Interval // gathered since the bar was last drawn
+	specs []transfer.Spec
+	ways  map[transfer.Direction]*barWay
+	drawn time.Duration // end of the interval at the last drawing
 	shown bool
 }
 
-// shortest is the time below which a transfer needs no bar.
+// barWay is one direction of a bar.
+type barWay struct {
+	bytes int64             // since the start
+	since transfer.Interval // since the bar was drawn
+	rate  units.Rate
+}
+
+// shortest is the duration of a transfer below which there is no bar.
 const shortest = 2 * time.Second
 
-func newBar(out io.Writer, spec transfer.Spec) *bar {
-	b := &bar{spec: spec}
-	if (spec.Bytes > 0 || spec.Time > shortest) && console.IsTerminal(out) {
+func newBar(out io.Writer, specs ...transfer.Spec) *bar {
+	b := &bar{specs: specs, ways: map[transfer.Direction]*barWay{}}
+	for _, s := range specs {
+		b.ways[s.Direction] = &barWay{}
+	}
+	if (specs[0].Bytes > 0 || specs[0].Time > shortest) && console.IsTerminal(out) {
 		b.out = out
 	}
 	return b
 }
 
-// A bar is as wide as its terminal leaves room for beside direction, time and rate.
+// A bar has the width that its terminal has left of directions, time and rates.
 const (
 	barWidth   = 30
-	besidesBar = len("down [] 1234.5 s  99.9 Mbit/s ")
+	timeColumn = len("[] 1234.5 s")
+	rateColumn = len("  down 99.9 Mbit/s ")
 )
 
-func (b *bar) show(i transfer.Interval) {
-	b.bytes += i.Bytes
-	b.since.Bytes += i.Bytes
-	b.since.End = i.End
-	if b.out == nil || b.since.End-b.since.Start < 200*time.Millisecond {
+func (b *bar) show(d transfer.Direction, i transfer.Interval) {
+	way := b.ways[d]
+	way.bytes += i.Bytes
+	way.since.Bytes += i.Bytes
+	way.since.End = i.End
+	if b.out == nil || i.End-b.drawn < 200*time.Millisecond {
 		return
 	}
-	done := float64(i.End) / float64(max(b.spec.Time, 1))
-	if b.spec.Bytes > 0 {
-		done = float64(b.bytes) / float64(b.spec.Bytes)
+	b.drawn = i.End
+	done := 1.0
+	rates := ""
+	for _, s := range b.specs {
+		w := b.ways[s.Direction]
+		if span := w.since.End - w.since.Start; span > 0 {
+			w.rate = units.Rate(float64(w.since.Bytes) * 8 / span.Seconds())
+		}
+		w.since = transfer.Interval{Start: w.since.End, End: w.since.End}
+		rates += fmt.Sprintf("  %s %s", s.Direction, w.rate)
+		share := float64(i.End) / float64(max(s.Time, 1))
+		if s.Bytes > 0 {
+			share = float64(w.bytes) / float64(s.Bytes)
+		}
+		done = min(done, share)
 	}
-	width := min(barWidth, render.Columns(b.out)-besidesBar)
-	full := int(min(done, 1) * float64(width))
-	rate := units.Rate(float64(b.since.Bytes) * 8 / (b.since.End - b.since.Start).Seconds())
-	fmt.Fprintf(console.Raw(b.out), "\r\x1b[K%-4s [%s%s] %4.1f s  %s", b.spec.Direction, strings.Repeat("=", full),
-		strings.Repeat(" ", width-full), i.End.Seconds(), rate)
-	b.since = transfer.Interval{Start: i.End}
+	width := max(min(barWidth, render.Columns(b.out)-timeColumn-len(b.specs)*rateColumn), 1)
+	full := int(done * float64(width))
+	fmt.Fprintf(console.Raw(b.out), "\r\x1b[K[%s%s] %4.1f s%s", strings.Repeat("=", full),
+		strings.Repeat(" ", width-full), i.End.Seconds(), rates)
 	b.shown = true
 }
 

@@ -60,7 +60,7 @@ func TestIntervalLinesOfBothDirections(t *testing.T) {
 	}
 }
 
-// narrow is a terminal of so many columns.
+// narrow is a terminal with a number of columns.
 type narrow struct {
 	strings.Builder
 	columns int
@@ -68,14 +68,16 @@ type narrow struct {
 
 func (n *narrow) Columns() int { return n.columns }
 
-// TestWhatIsDrawnAgainFitsItsTerminal holds bars and the live capture to lines that do not
-// wrap: one that wraps cannot be drawn over.
-func TestWhatIsDrawnAgainFitsItsTerminal(t *testing.T) {
+// TestDrawnLinesFitTheTerminal checks that no line of bars and of the live capture wraps: one that wraps
+// cannot be drawn over.
+func TestDrawnLinesFitTheTerminal(t *testing.T) {
 	for _, columns := range []int{60, 80, 160} {
 		out := &narrow{columns: columns}
-		b := &bar{out: out, spec: transfer.Spec{Direction: transfer.Down, Time: 1000 * time.Second}}
-		b.show(transfer.Interval{End: 999 * time.Second, Bytes: 1.247e12})
-		p := &Line{out: out}
+		b := newBar(out, transfer.Spec{Direction: transfer.Up, Time: 1000 * time.Second},
+			transfer.Spec{Direction: transfer.Down, Time: 1000 * time.Second})
+		b.out = out
+		b.show(transfer.Down, transfer.Interval{End: 999 * time.Second, Bytes: 1.247e12})
+		p := &Line{out: out, now: time.Now}
 		p.Draw(0.5, "up  ", 99.9e6, strings.Repeat("trying ", 40))
 		p.Clear()
 		c := &Capture{Out: out}

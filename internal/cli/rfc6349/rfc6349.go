@@ -27,7 +27,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// rfc6349Flags are what a user asks of the standard's test.
+// rfc6349Flags are the flags of rfc6349.
 type rfc6349Flags struct {
 	farend.PeerFlags
 	cir, cirUp, cirDown units.Rate
@@ -54,7 +54,7 @@ connections with a window that suffices, each direction alone and both at once, 
 metrics Transfer Time Ratio, TCP Efficiency and Buffer Delay.
 
 With a committed rate the line is signed off: pass, fail or inconclusive, where a limit
-of the hosts is never held against the line; exit status 3 unless it passes. --frames adds
+of the hosts never counts against the line; exit status 3 unless it passes. --frames adds
 the largest rate of each Ethernet frame size by UDP, after RFC 2544.
 
 The test fills the path for minutes: it is no test for a line that others depend on.`,
@@ -80,13 +80,13 @@ The test fills the path for minutes: it is no test for a line that others depend
 	direction := fl.Lookup("direction")
 	f.Direction = "both"
 	direction.DefValue = "both"
-	direction.Usage = "who sends: up (this host), down, or both, one after the other and then at once"
+	direction.Usage = "sending end: up (this host), down, or both, one after the other and then at once"
 	fl.Var(&f.cir, "cir", "the committed rate of each direction")
-	fl.Var(&f.cirUp, "cir-up", "the committed rate of what this host sends, where it differs")
-	fl.Var(&f.cirDown, "cir-down", "the committed rate of what this host receives")
+	fl.Var(&f.cirUp, "cir-up", "the committed rate in direction up, if it differs")
+	fl.Var(&f.cirDown, "cir-down", "the committed rate in direction down")
 	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing that the committed rate counts for each packet: 0 at the IP "+
 		"layer, 18 for Ethernet frames, 38 with preamble and gap")
-	fl.Var(&f.tolerance, "tolerance", "how far a rate may stay below what is due")
+	fl.Var(&f.tolerance, "tolerance", "largest shortfall of a rate below the required one")
 	fl.Var(&f.efficiency, "least-efficiency", "judge the TCP Efficiency too: the least, as 99.9%")
 	fl.Var(&f.delay, "most-buffer-delay", "judge the Buffer Delay too: the most, as 50%")
 	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
@@ -101,7 +101,7 @@ The test fills the path for minutes: it is no test for a line that others depend
 	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")
 	fl.StringVar(&f.html, "html", "", "also write the report as a page to this `file`, for a browser or a printer; - "+
 		"is standard output")
-	fl.StringVar(&f.reference, "reference", "", "what to call the line in the report, as its circuit number")
+	fl.StringVar(&f.reference, "reference", "", "name of the line in the report, such as its circuit number")
 	history.AddFlags(cmd, true, f.Series("rfc6349"))
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/iperf2"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
@@ -88,4 +89,13 @@ func (l *limits) apply(native *server.Config, iperf3Server *iperf3.Server) {
 	iperf3Server.MaxTime = l.time
 	iperf3Server.MaxBytes = int64(l.bytes)
 	iperf3Server.MaxBps = float64(l.rate)
+}
+
+// applyIperf2 sets the limits of the iperf 2 server.
+func (l *limits) applyIperf2(s *iperf2.Server) {
+	s.MaxTests = l.tests
+	s.MaxStreams = l.streams
+	s.MaxTime = l.time
+	s.MaxBytes = int64(l.bytes)
+	s.MaxBps = float64(l.rate)
 }

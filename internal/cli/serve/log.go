@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -83,7 +82,8 @@ func (l *eventLog) ready(ctx context.Context, address string, key probe.Key, mad
 func (l *eventLog) printReady(address string, key probe.Key, made bool) error {
 	out := l.cmd.OutOrStdout()
 	if console.WantsJSON(l.cmd) {
-		e := readyEvent{Header: present.Header(l.cmd), Event: "ready", Listen: address, Addresses: reachableAt(address)}
+		e := readyEvent{Header: present.Header(l.cmd), Event: "ready", Listen: address,
+			Addresses: reachableAt(address, peer.DefaultPort)}
 		if made {
 			e.Key = key.String()
 		}
@@ -97,7 +97,7 @@ func (l *eventLog) printReady(address string, key probe.Key, made bool) error {
 	if _, err := fmt.Fprintf(out, "%skey: %s\n", text, key); err != nil {
 		return err
 	}
-	reachable := reachableAt(address)
+	reachable := reachableAt(address, peer.DefaultPort)
 	text = fmt.Sprintf("measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s", key, reachable[0])
 	if len(reachable) > 1 {
 		text += "\nthis host is also " + strings.Join(reachable[1:], ", ")
@@ -121,6 +121,17 @@ type event struct {
 	ConcurrentTests int64   `json:"beside_tests,omitempty"`
 	ConcurrentS     float64 `json:"beside_s,omitempty"`
 	Error           string  `json:"error,omitempty"`
+	// Limiter and Confidence are this host's verdict about a transfer with an iperf 2 client.
+	Limiter    string `json:"limiter,omitempty"`
+	Confidence string `json:"confidence,omitempty"`
+	verdict    string // as text
+	// Sent, Lost and JitterS belong to UDP: datagrams, and RFC 1889's jitter.
+	Sent    *int64   `json:"sent,omitempty"`
+	Lost    *int64   `json:"lost,omitempty"`
+	JitterS *float64 `json:"jitter_s,omitempty"`
+	// Listen and Addresses belong to "iperf2-ready", as in the first line.
+	Listen    string   `json:"listen,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
 	// Of and Count belong to "suppressed": Count events of the kind Of were not printed. The Count of "lost" is
 	// the number of lines that were not read in time.
 	Of    string `json:"of,omitempty"`
@@ -186,6 +197,13 @@ func (e *event) text() string {
 	if e.GoodputBps != nil {
 		words = append(words, units.Rate(*e.GoodputBps).String())
 	}
+	if e.Lost != nil {
+		words = append(words, fmt.Sprintf("%d of %d datagrams lost", *e.Lost, *e.Sent),
+			"jitter "+units.Time(units.Seconds(*e.JitterS)))
+	}
+	if e.verdict != "" {
+		words = append(words, "limited by "+e.verdict)
+	}
 	if e.ConcurrentTests > 0 {
 		words = append(words, fmt.Sprintf("%d other tests ran concurrently, for %s", e.ConcurrentTests,
 			units.Time(units.Seconds(e.ConcurrentS))))
@@ -203,61 +221,16 @@ func oneLine(text string) string {
 	return text
 }
 
-// maxAddresses is the number of printed addresses.
-const maxAddresses = 8
-
-// reachableAt returns the PEERs for a server that listens at ADDR:PORT: this host's interface addresses, the one
-// of the default route first. Host names may not resolve elsewhere, so they are left out. Without other addresses
-// it returns a loopback one.
-func reachableAt(listen string) (all []string) {
-	at, err := netip.ParseAddrPort(listen)
-	if err != nil {
-		return []string{listen}
-	}
-	addresses := []netip.Addr{at.Addr().Unmap()}
-	if at.Addr().IsUnspecified() {
-		addresses = hostAddresses(at.Addr().Is4())
-	}
-	for _, a := range addresses[:min(len(addresses), maxAddresses)] {
-		if at.Port() == peer.DefaultPort {
-			all = append(all, a.String())
+// reachableAt returns the addresses for a server that listens at ADDR:PORT, the most likely first. They have no port
+// if it is standard.
+func reachableAt(listen string, standard int) (all []string) {
+	_, port, _ := net.SplitHostPort(listen)
+	for _, host := range listener.Reachable(listen) {
+		if port == strconv.Itoa(standard) {
+			all = append(all, host)
 		} else {
-			all = append(all, net.JoinHostPort(a.String(), strconv.Itoa(int(at.Port()))))
+			all = append(all, net.JoinHostPort(host, port))
 		}
 	}
 	return all
-}
-
-// hostAddresses returns the addresses of the interfaces that are up, without link-local ones, which need a zone.
-func hostAddresses(only4 bool) (all []netip.Addr) {
-	for _, far := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // looks up a route, sends nothing
-		if conn, err := net.Dial("udp", far); err == nil {
-			all = append(all, conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().WithZone(""))
-			conn.Close()
-		}
-	}
-	interfaces, _ := net.Interfaces()
-	for _, i := range interfaces {
-		if i.Flags&net.FlagUp == 0 {
-			continue
-		}
-		addresses, _ := i.Addrs()
-		for _, a := range addresses {
-			if network, ok := a.(*net.IPNet); ok {
-				if one, ok := netip.AddrFromSlice(network.IP); ok {
-					all = append(all, one.Unmap())
-				}
-			}
-		}
-	}
-	var good []netip.Addr
-	for _, a := range all {
-		if !a.IsLoopback() && a.IsGlobalUnicast() && (a.Is4() || !only4) && !slices.Contains(good, a) {
-			good = append(good, a)
-		}
-	}
-	if len(good) == 0 {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	}
-	return good
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -39,12 +40,16 @@ above a limit is refused with the limit's name, and a test that exceeds it anywa
 iperf3 clients have slots of their own, so that clients without the key never take those of
 clients with it.
 
+--iperf2 serves iperf 2 clients (iperf -c) on port 5001: TCP, also with -R, and UDP with the
+report that the client prints. All connections of a host at a time are one test.
+
 --web adds a speed test for browsers: /test shows what limits the connection, from this
 host's kernel, and /ndt/v7 serves ndt7 clients. Anybody who reaches that port may test,
 unless --web-token-file is given. Results get a link and are stored in the history.`,
 		Example: `  fullpipe serve
   fullpipe serve --listen :5202 --key-file key
   fullpipe serve --iperf3     # serves iperf3 -c of any host too
+  fullpipe serve --iperf2     # serves iperf -c (version 2) on port 5001 too
   fullpipe serve --web :8443 --web-cert cert.pem --web-key key.pem
   fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +59,7 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := o.check(cmd.Flags()); err != nil {
 				return err
 			}
 			if untilEOF {
@@ -70,6 +75,9 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 		"writes it)")
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "`ADDR:PORT` to listen on; port 0 chooses one")
 	cmd.Flags().BoolVar(&o.iperf3, "iperf3", false, "also serve iperf3 clients, which need no key")
+	cmd.Flags().StringVar(&o.iperf2, "iperf2", "", "also serve iperf 2 clients at `ADDR:PORT`; default: "+
+		defaultIperf2Address)
+	cmd.Flags().Lookup("iperf2").NoOptDefVal = defaultIperf2Address
 	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait and see their "+
 		"place, iperf3 clients get a busy reply")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
@@ -85,17 +93,23 @@ type options struct {
 	key           serverkey.KeyFlags
 	keys          string
 	listen        string
+	iperf2        string // "": do not serve
 	iperf3, quiet bool
 	exclusive     bool
 	limits        limits
 	web           webFlags
 }
 
-func (o *options) check() error {
-	if err := checkListen(o.listen); err != nil {
+func (o *options) check(flags *pflag.FlagSet) error {
+	if err := checkListen("--listen", o.listen); err != nil {
 		return err
 	}
-	if err := o.web.check(); err != nil {
+	if o.iperf2 != "" {
+		if err := checkListen("--iperf2", o.iperf2); err != nil {
+			return err
+		}
+	}
+	if err := o.web.check(flags); err != nil {
 		return err
 	}
 	return o.limits.check()
@@ -104,6 +118,7 @@ func (o *options) check() error {
 // serveUntilEOF runs a server that exits when its standard input closes, so that it does not outlive its parent.
 func serveUntilEOF(cmd *cobra.Command, o options) error {
 	o.iperf3 = false
+	o.iperf2 = ""
 	o.quiet = false
 	o.web.Address = ""
 	whole := cmd.Context()
@@ -167,7 +182,7 @@ func serve(cmd *cobra.Command, o options) error {
 	}
 	s, err := server.New(ctx, config)
 	if err != nil {
-		return listener.Failure(o.listen, err)
+		return listener.Failure("--listen", o.listen, err)
 	}
 	clients.Window = s.Window
 	clients.TrackConcurrent = s.Begin
@@ -179,7 +194,18 @@ func serve(cmd *cobra.Command, o options) error {
 		defer wait()
 	case o.iperf3:
 		s.Close()
-		return listener.Failure(o.listen+" (UDP)", err)
+		return listener.Failure("--listen", o.listen+" (UDP)", err)
+	}
+	if o.iperf2 != "" {
+		ctx, stop := context.WithCancel(ctx)
+		wait, err := o.serveIperf2(ctx, log, s)
+		if err != nil {
+			stop()
+			s.Close()
+			return err
+		}
+		defer wait()
+		defer stop()
 	}
 	if o.web.Address != "" {
 		end, err := o.serveWeb(ctx, cmd, log)
@@ -198,25 +224,21 @@ func serve(cmd *cobra.Command, o options) error {
 
 // serveWeb also serves browsers and prints the address.
 func (o *options) serveWeb(ctx context.Context, cmd *cobra.Command, log *eventLog) (end func(), err error) {
-	at, end, err := o.web.serve(ctx, cmd, log)
+	urls, end, err := o.web.serve(ctx, cmd, log)
 	if err != nil {
 		return nil, err
 	}
-	scheme := "http"
-	if o.web.Cert != "" {
-		scheme = "https"
-	}
 	if !o.quiet {
 		log.events.Print(serverlog.Kind{Event: "web", Trusted: true}, func() string {
-			return webReady(fmt.Sprintf("%s://%s/test", scheme, at), console.WantsJSON(cmd))
+			return webReady(urls, console.WantsJSON(cmd))
 		})
 	}
 	return end, nil
 }
 
-func checkListen(listen string) error {
+func checkListen(flag, listen string) error {
 	bad := func(why string) error {
-		return exit.Usage("--listen", fmt.Sprintf("%q %s", listen, why), "ADDR:PORT, as in :5201 or 192.0.2.1:5202")
+		return exit.Usage(flag, fmt.Sprintf("%q %s", listen, why), "ADDR:PORT, as in :5201 or 192.0.2.1:5202")
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {

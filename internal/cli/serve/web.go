@@ -46,9 +46,19 @@ func (f *webFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.noHistory, "no-history", false, "with --web: do not keep browsers' results in the history")
 }
 
-func (f *webFlags) check() error {
+// checkUnused returns an error if a flag of the web server is set, which does not run without --web.
+func (f *webFlags) checkUnused(flags *pflag.FlagSet) error {
+	for _, name := range []string{"web-cert", "web-key", "web-token-file", "web-origin", "web-tests", "web-bytes"} {
+		if flags.Changed(name) {
+			return exit.Usage("--"+name, "has no effect without --web", "--web :8443 with it")
+		}
+	}
+	return nil
+}
+
+func (f *webFlags) check(flags *pflag.FlagSet) error {
 	if f.Address == "" {
-		return nil
+		return f.checkUnused(flags)
 	}
 	if err := cmdflag.Check(
 		cmdflag.If(f.tests < 2, "--web-tests", "a test takes several connections", "8 or more"),
@@ -65,7 +75,8 @@ func (f *webFlags) check() error {
 }
 
 // serve serves browsers until the context ends. Call wait to wait for the end.
-func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *eventLog) (at net.Addr, wait func(), err error) {
+func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *eventLog) (
+	urls []string, wait func(), err error) {
 	f.Name = "--web"
 	l, token, err := f.Open(ctx)
 	if err != nil {
@@ -87,7 +98,7 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *eventLog)
 		cfg.Kept = nil
 	}
 	server := listener.ServePages(ctx, cmd, l, f.TLS, web.NewPublic(web.NewSpeed(cfg), token))
-	return l.Addr(), server.Close, nil
+	return f.URLs(l.Addr(), "/test"), server.Close, nil
 }
 
 // webEvent is a line of `serve --json` about --web.
@@ -95,6 +106,7 @@ type webEvent struct {
 	At         *time.Time     `json:"at,omitempty"`
 	Event      string         `json:"event"` // "web": ready; "web-test": a browser's result
 	Web        string         `json:"web,omitempty"`
+	Addresses  []string       `json:"addresses,omitempty"` // of the page, the most likely first
 	Client     string         `json:"client,omitempty"`
 	Page       string         `json:"page,omitempty"` // of the result
 	Directions []webDirection `json:"directions,omitempty"`
@@ -127,10 +139,10 @@ func webResult(doc *record.Measure, at time.Time, asJSON bool) string {
 	return string(line)
 }
 
-func webReady(at string, asJSON bool) string {
+func webReady(urls []string, asJSON bool) string {
 	if !asJSON {
-		return "speed test for browsers: " + at
+		return "speed test for browsers: " + strings.Join(urls, " or ")
 	}
-	line, _ := json.Marshal(webEvent{Event: "web", Web: at}) // cannot fail: texts
+	line, _ := json.Marshal(webEvent{Event: "web", Web: urls[0], Addresses: urls}) // cannot fail: texts
 	return string(line)
 }

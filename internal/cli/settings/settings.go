@@ -64,8 +64,7 @@ func Read(cmd *cobra.Command) (*config.File, string, error) {
 	return parsed, name, err
 }
 
-// configPath is where the file stands when nothing else is said: the same place on
-// every Unix.
+// configPath returns the default path of the file, the same on every Unix.
 func configPath() string {
 	dir := os.Getenv("XDG_CONFIG_HOME")
 	if home, err := os.UserHomeDir(); !filepath.IsAbs(dir) && err == nil {
@@ -80,8 +79,8 @@ func configPath() string {
 	return filepath.Join(dir, "fullpipe", "config.toml")
 }
 
-// Apply fills in flags that were not given, which stay not given to whoever asks,
-// and puts far ends in the place of their names.
+// Apply sets flags that were not given, without marking them as changed, and replaces names of far ends by their
+// addresses.
 func Apply(cmd *cobra.Command, file *config.File, args []string) ([]string, error) {
 	for _, name := range MayDefault[cmd.Name()] {
 		f := cmd.Flags().Lookup(name)
@@ -122,8 +121,7 @@ func Apply(cmd *cobra.Command, file *config.File, args []string) ([]string, erro
 	return args, nil
 }
 
-// applyFar answers the PEER that a name stands for and fills in how it is reached, where
-// neither a flag nor the environment says so.
+// applyFar returns the PEER of a name and sets how it is reached, unless a flag or the environment does.
 func applyFar(cmd *cobra.Command, file *config.File, name string) (string, error) {
 	far, ok := file.Far[name]
 	if !ok {

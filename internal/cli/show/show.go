@@ -15,7 +15,7 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE|-",
 		Short: "render any stored document again",
-		Long: `show reads what a command printed with --json, or what history exported, and prints it
+		Long: `show reads the output of a command with --json, or of history export, and prints it
 as the command did: as text, as a page, as a table or as the same JSON. It measures
 nothing and changes nothing.`,
 		Example: `  fullpipe measure server.example.net --json > run.json; fullpipe show run.json
@@ -31,7 +31,7 @@ nothing and changes nothing.`,
 func showFile(cmd *cobra.Command, f *present.StoredFlags, name string) error {
 	stored, err := input.Read(cmd, name, record.MostBytes)
 	if err != nil {
-		return err
+		return input.Missing(err, "fullpipe measure PEER --json > "+name)
 	}
 	return f.Print(cmd, name, stored, nil)
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 type flags struct {
@@ -45,7 +44,7 @@ func New() *cobra.Command {
 	f := flags{time: cmdflag.Duration(2 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "sweep PEER",
-		Short: "measure a grid of buffers, write sizes, directions and congestion controls",
+		Short: "measure a grid of buffers, write sizes and congestion controls",
 		Long: `sweep measures every combination of send buffers, receive buffers, write sizes,
 directions and congestion controls, in random order, each cell again until its 95 %
 interval is within --precision of its middle or --budget ends. Goodput is counted without
@@ -176,12 +175,7 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	line := progress.NewLine(console.Progress(cmd))
 	doc, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
 		Progress: func(p sweep.Progress) {
-			doing := brief(p.Cell)
-			if p.Share > 0.1 {
-				doing = fmt.Sprintf("about %s left  %s",
-					units.Time(time.Duration(float64(p.Elapsed)*(1/p.Share-1)).Round(time.Second)), doing)
-			}
-			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, doing)
+			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, brief(p.Cell))
 		}})
 	line.Clear()
 	if doc == nil || len(journal.Runs) == 0 {

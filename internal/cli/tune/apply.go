@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
@@ -26,7 +27,7 @@ import (
 // change makes the settings that this host needs in each direction, if any, proves them
 // and enters what came of it in the record. The status is 3 when all were taken back.
 func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result *tune.Result,
-	doc *record.Tune) (int, error) {
+	doc *record.Tune, line *progress.Line) (int, error) {
 	s, err := host.Snapshot()
 	if err != nil {
 		return exit.Failed, err
@@ -75,6 +76,8 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 		if err := f.agree(cmd, shown, cfg.Persist != nil, there); err != nil {
 			return exit.Failed, err
 		}
+		n := len(result.Directions)
+		cfg.Progress = func(p tune.Progress) { line.ShowPart(p, n+i, 2*n) }
 		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes, there)
 		tried = true
 		entry.Applied = report.TuneApplied(applied, host.WholeHost())

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,7 +163,11 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	defer page.Discard()
 	cfg.Peer = far
 	line := progress.NewLine(console.Progress(cmd))
-	cfg.Progress = line.Show
+	parts := len(cfg.Directions)
+	if f.apply || f.applyFar {
+		parts *= 2
+	}
+	cfg.Progress = func(p tune.Progress) { line.ShowPart(p, slices.Index(cfg.Directions, p.Direction), parts) }
 	result, err := tune.Run(ctx, cfg)
 	line.Clear()
 	if len(result.Directions) == 0 {
@@ -172,7 +177,7 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	doc := report.Tune(present.Header(cmd), lab.PeerName(text), result, near, farTarget)
 	status := exit.Done
 	if (f.apply || f.applyFar) && err == nil {
-		status, err = f.change(cmd, text, cfg, result, doc)
+		status, err = f.change(cmd, text, cfg, result, doc, line)
 		line.Clear()
 	}
 	if status == exit.Done && err == nil && !result.Helps() && !doc.Applied {

@@ -92,11 +92,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	scheme := "http"
-	if cfg.Encrypted {
-		scheme = "https"
-	}
-	doc := opened{Header: present.HeaderOf(cmd, "ui"), Address: fmt.Sprintf("%s://%s/", scheme, l.Addr())}
+	doc := opened{Header: present.HeaderOf(cmd, "ui"), Address: f.listen.URLs(l.Addr(), "/")[0]}
 	if at, err := netip.ParseAddrPort(l.Addr().String()); err == nil && at.Addr().IsLoopback() {
 		cfg.Opening = rand.Text() + rand.Text()
 		doc.Open = doc.Address + "open?token=" + cfg.Opening
