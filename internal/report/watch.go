@@ -37,10 +37,13 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			continue
 		}
 		c := record.WatchedConnection{Local: s.Local.String(), Remote: s.Remote.String(), PID: s.Owner.PID,
-			Program: s.Owner.Program,
-			Unit:    s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
+			Program: s.Owner.Program, Script: s.Owner.Script, Unit: s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
 			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended,
 			FollowedS: max(v.At-s.Seen, 0).Seconds()}
+		if parent := s.Owner.Ancestor; parent != nil {
+			c.ParentPID = parent.PID
+			c.ParentProgram = cmp.Or(parent.Script, parent.Program)
+		}
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			d := record.WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,

@@ -14,6 +14,7 @@ func TestParseTarget(t *testing.T) {
 		}
 		return []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, nil
 	}
+	runs := func(name string) bool { return !strings.Contains(name, "example") }
 	conn := Told{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
 	six := Told{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
 	rsync := Owner{PID: 4242, Program: "rsync", Unit: "backup.service", Container: "0123456789ab"}
@@ -32,7 +33,7 @@ func TestParseTarget(t *testing.T) {
 		{"0123456789ab" + strings.Repeat("0", 52), [2]bool{true, true}},
 		{"0123456789a", [2]bool{true, true}}, {"0123456789ac", [2]bool{false, false}},
 	} {
-		m, err := ParseTarget(c.target, lookup)
+		m, err := ParseTarget(c.target, runs, lookup)
 		if err != nil {
 			t.Errorf("%s: %v", c.target, err)
 			continue
@@ -44,7 +45,7 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{":0", ":99999", ":", "host.example:x", "nowhere.example"} {
-		if m, err := ParseTarget(bad, lookup); err == nil {
+		if m, err := ParseTarget(bad, runs, lookup); err == nil {
 			t.Errorf("%q was read as %+v", bad, m)
 		}
 	}
@@ -54,7 +55,7 @@ func TestParseTarget(t *testing.T) {
 func TestProgramsOfWindows(t *testing.T) {
 	for target, want := range map[string]bool{"chrome": true, "Chrome.exe": true, "CHROME": true, "chrome.com": false,
 		"firefox.exe": false} {
-		m, err := ParseTarget(target, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
+		m, err := ParseTarget(target, nil, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
 		if got := err == nil && m.owner(Owner{PID: 1, Program: "chrome.EXE"}); got != want {
 			t.Errorf("%s: %v (%v)", target, got, err)
 		}
@@ -110,7 +111,8 @@ func FuzzParseTarget(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseTarget(text, func(string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil })
+		m, err := ParseTarget(text, func(name string) bool { return len(name)%2 == 0 },
+			func(string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil })
 		if err == nil && text != "" && !m.owned() && len(m.Ports) == 0 && len(m.Hosts) == 0 {
 			t.Errorf("%q asks for everything", text)
 		}

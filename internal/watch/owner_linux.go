@@ -33,9 +33,10 @@ type owners struct {
 	namespace os.FileInfo       // the network namespace that is watched; nil: not known
 	processes map[uint32]*Owner // by the socket's inode
 	sockets   sockdiag.Holders
-	many      bool            // there are manySockets
-	tasks     *sockdiag.Tasks // nil: /proc is walked
-	asked     bool            // whether tasks are to be had
+	many      bool             // there are manySockets
+	tasks     *sockdiag.Tasks  // nil: /proc is walked
+	opened    bool             // whether tasks were opened, or could not be
+	asked     map[int]*process // all processes at the last walk; nil: Match asks for no owner
 	groups    map[uint64]string
 	walked    time.Duration // when the last walk began; before the watch: none was made
 	partly    bool          // processes of other network namespaces were left out of it
@@ -107,18 +108,21 @@ func (o *owners) close() {
 
 // ask maps the sockets of all processes by eBPF. false: that is not to be had.
 func (o *owners) ask() bool {
-	if o.many && !o.asked {
-		o.asked = true
+	if o.many && !o.opened {
+		o.opened = true
 		o.tasks, _ = sockdiag.OpenTasks() // where it is not permitted, or not known, /proc is walked
 	}
 	if o.tasks == nil {
 		return false
 	}
 	known := map[int]*Owner{}
+	for pid, p := range o.asked {
+		known[pid] = &p.Owner
+	}
 	return o.tasks.Each(func(pid int, inode uint32) {
 		owner := known[pid]
 		if owner == nil {
-			owner = describe(pid, "/proc/"+strconv.Itoa(pid))
+			owner = readOwner(pid)
 			known[pid] = owner
 		}
 		if o.processes[inode] == nil { // of several, the oldest
@@ -133,11 +137,14 @@ func (o *owners) ask() bool {
 func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 	o.processes = map[uint32]*Owner{}
 	o.partly = false
-	if o.ask() {
-		return
-	}
 	pids, err := sockdiag.Processes()
 	if err != nil {
+		return
+	}
+	if o.match.owned() {
+		o.asked = readProcesses(procfs, pids, o.match)
+	}
+	if o.ask() {
 		return
 	}
 	var ours, others []*holder
@@ -184,17 +191,17 @@ func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
 // some reads some of a process's descriptors, and whether there are more. Files of processes that are not asked
 // for are not read: those are what takes time.
 func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
-	dir := "/proc/" + strconv.Itoa(h.pid)
 	if h.owner == nil && o.match.owned() {
-		h.owner = describe(h.pid, dir)
-		if !o.match.owner(*h.owner) {
+		p := o.asked[h.pid]
+		if p == nil || !p.matched {
 			return false
 		}
+		h.owner = &p.Owner
 	}
 	// Another user's process is refused, and one may be gone: its sockets are nobody's then.
 	next, err := o.sockets.Some(h.pid, h.at, func(_ int, inode uint32) {
 		if h.owner == nil {
-			h.owner = describe(h.pid, dir)
+			h.owner = readOwner(h.pid)
 		}
 		if known := o.processes[inode]; known == nil || h.pid < known.PID { // of several, the oldest
 			o.processes[inode] = h.owner
@@ -203,30 +210,6 @@ func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
 	})
 	h.at = next
 	return err == nil && next >= 0
-}
-
-func describe(pid int, dir string) *Owner {
-	owner := &Owner{PID: pid}
-	if name, err := os.ReadFile(dir + "/comm"); err == nil {
-		owner.Program = strings.TrimSpace(string(name))
-	}
-	groups, err := os.ReadFile(dir + "/cgroup")
-	if err != nil {
-		return owner
-	}
-	for line := range strings.Lines(string(groups)) {
-		// 0::/system.slice/x.service, or with version 1 12:name=systemd:/system.slice/x.service
-		number, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		kind, path, _ := strings.Cut(rest, ":")
-		if number != "0" && kind != "name=systemd" {
-			continue
-		}
-		if unit, container := unitOf(path); unit != "" || container != "" {
-			owner.Unit = unit
-			owner.Container = container
-		}
-	}
-	return owner
 }
 
 // group is the path of a cgroup v2 by its inode; "" where it is not to be found.

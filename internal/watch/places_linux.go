@@ -208,3 +208,14 @@ func (p *places) unread() (what []string) {
 	}
 	return what
 }
+
+// SeesNamespaces reports whether this process is root in the host's own network namespace, from where it may look
+// into those of containers.
+func SeesNamespaces() bool {
+	own, err := os.Readlink("/proc/self/ns/net")
+	hosts, failed := os.Readlink("/proc/1/ns/net") // only root may read it
+	if failed != nil {
+		hosts, failed = os.Readlink("/proc/2/ns/net") // some hosts guard the first process; kthreadd is not guarded
+	}
+	return err == nil && failed == nil && own == hosts && os.Geteuid() == 0
+}

@@ -48,6 +48,12 @@ type Config struct {
 	Anonymize bool
 }
 
+// Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms, and
+// the network namespaces of containers where this process may look into them.
+func Default() Config {
+	return Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond, Sampled: 64, Namespaces: SeesNamespaces()}
+}
+
 func (c Config) complete() Config {
 	c.Every = cmp.Or(c.Every, 2*time.Second)
 	c.Sample = cmp.Or(c.Sample, 50*time.Millisecond)

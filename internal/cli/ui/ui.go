@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -145,11 +144,9 @@ func (f *flags) tell(cmd *cobra.Command, doc *opened) error {
 	return err
 }
 
-// watchForPages follows this host's connections, those within it too, as the live page
-// shows them.
+// watchForPages follows the connections that `watch` follows by default, for the live page.
 func watchForPages(ctx context.Context, cmd *cobra.Command, each func(*record.Watch)) error {
-	cfg := watch.Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond}
-	err := watch.Run(ctx, cfg, func(v *watch.View) error {
+	err := watch.Run(ctx, watch.Default(), func(v *watch.View) error {
 		each(report.Watch(present.HeaderOf(cmd, "watch"), "", v))
 		return nil
 	})

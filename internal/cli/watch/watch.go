@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -83,7 +84,12 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	flags := cmd.Flags()
+	f.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (f *flags) register(flags *pflag.FlagSet) {
 	f.every = 2 * time.Second
 	flags.Var((*cmdflag.Period)(&f.every), "every", "a period")
 	flags.Var((*cmdflag.Period)(&f.length), "for", "watch so long, then report")
@@ -108,7 +114,6 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
 	flags.StringToString("label", nil, "`name=value`, kept with --record")
 	history.AddStoreFlag(flags)
-	return cmd
 }
 
 func (f *flags) match() (m watch.Match, err error) {
@@ -166,8 +171,7 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
-		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
+	cfg := f.config(m)
 	if f.scrapes.Address != "" {
 		defer console.LogStderr(cmd)()
 	}
@@ -228,6 +232,19 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 		return exit.Status(exit.Interrupted)
 	}
 	return err
+}
+
+// config returns what the flags ask for.
+func (f *flags) config(m watch.Match) watch.Config {
+	cfg := watch.Default()
+	cfg.Match = m
+	cfg.Every = f.every
+	cfg.Cumulative = f.length > 0
+	cfg.Anonymize = f.anonymize
+	cfg.Sampled = cmp.Or(f.sampled, -1)
+	cfg.Namespaces = f.everywhere
+	cfg.Count = f.count
+	return cfg
 }
 
 // lessGarbage is what a watch lets lie, as a percentage of what it keeps: it lives beside programs that need the

@@ -71,11 +71,19 @@ func DirectionWord(d transfer.Direction) string {
 	return "from"
 }
 
-// Owner is whose a connection is, in one cell.
+// Owner returns the process, unit or container of a connection for one cell: "ssh[2]", or "rsync[1], by its ssh[2]"
+// where its parent was asked for.
 func Owner(c *record.WatchedConnection) string {
-	name := cmp.Or(c.Program, c.Unit, c.Container, "?")
-	if c.PID > 0 {
-		name += fmt.Sprintf("[%d]", c.PID)
+	name := processText(cmp.Or(c.Script, c.Program, c.Unit, c.Container, "?"), c.PID)
+	if c.ParentPID > 0 {
+		name = processText(cmp.Or(c.ParentProgram, "?"), c.ParentPID) + ", by its " + name
+	}
+	return name
+}
+
+func processText(name string, pid int) string {
+	if pid > 0 {
+		name += fmt.Sprintf("[%d]", pid)
 	}
 	return name
 }
