@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
@@ -58,14 +59,17 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: record.OrZero(d.RTTMinS), Congestion: s.Congestion}
 			if f.Direction == transfer.Up {
 				facts.Sender = system
+				facts.SendBufferMax = int(s.SendBufferMax)
 			} else {
 				facts.Receiver = system
+				facts.ReceiveBufferMax = int(s.ReceiveBufferMax)
 			}
 			d.Fix = remedy.Fixes(f.Verdict, facts)
 			guard.Watched(&d)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)
-			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
+			ports := append([]uint16{s.Local.Port(), s.Remote.Port()}, catalog.PortsOf(s.Owner.Program)...)
+			d.Program = record.NewProgramWindow(f.Verdict, ports...)
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)

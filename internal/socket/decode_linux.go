@@ -45,6 +45,13 @@ func AnsweredLinux(b []byte) bool {
 	return i.Last_data_sent <= i.Last_data_recv // an answer is often of the same tick
 }
 
+// ArrivalsLinux returns the round trip that the receiver estimates from the timestamps of what arrives (tcpi_rcv_rtt)
+// and the time since data came last (tcpi_last_data_recv, in the kernel's ticks). A pause of the sender lengthens both.
+func ArrivalsLinux(b []byte) (rtt, sinceData time.Duration) {
+	i := fromBytes(b)
+	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond
+}
+
 // AgelessLinux appends to b the same bytes without the four times since something was sent or
 // came (tcpi_last_data_sent to tcpi_last_ack_recv): what is left changes only when something
 // happened.

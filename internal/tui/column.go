@@ -47,12 +47,12 @@ func columnsFor(width int) columns {
 			return r.name
 		}},
 		{"FAR END", 0, false, 0, func(r row) string { return r.where }},
-		{"GOODPUT", 11, true, 0, func(r row) string { return units.Rate(r.bps).String() }},
-		{"RTT (LEAST)", 17, true, 80, trips},
-		{"AGAIN", 6, true, 90, again},
-		{"AGE", 6, true, 90, func(r row) string { return age(r.followed) }},
-		{"LIMITED", 8, false, 0, func(r row) string { return bar(r.shares) }},
-		{"BY", 24, false, 120, func(r row) string { return r.limited }},
+		{"GOODPUT", 13, false, 0, func(r row) string { return text.Decimal(units.Rate(r.bps).String(), 3) }},
+		{"RTT (LEAST)", 17, true, 104, trips},
+		{"RETR", 6, true, 120, retransmitted},
+		{"AGE", 6, true, 120, func(r row) string { return age(r.followed) }},
+		{"LIMITED BY", 22, false, 0, func(r row) string { return r.limited }},
+		{"TIME", 8, false, 92, func(r row) string { return bar(r.shares) }},
 	}
 	var some columns
 	left := width
@@ -98,8 +98,8 @@ func (all columns) line(cell func(column) string) string {
 	return strings.Join(cells, "  ")
 }
 
-// again is the share of the payload that was sent again.
-func again(r row) string {
+// retransmitted returns the retransmitted share of the payload.
+func retransmitted(r row) string {
 	switch {
 	case r.resent <= 0:
 		return ""

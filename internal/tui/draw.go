@@ -73,11 +73,13 @@ func (m model) head() []string {
 		return []string{first, ""}
 	}
 	var up, down float64
-	for _, r := range rows(m.doc, byConnection) {
-		if r.way == transfer.Up {
-			up += r.bps
-		} else {
-			down += r.bps
+	for i := range m.doc.Connections {
+		for _, d := range m.doc.Connections[i].Directions {
+			if d.Direction == transfer.Up {
+				up += d.GoodputBps
+			} else {
+				down += d.GoodputBps
+			}
 		}
 	}
 	if m.paused { // before the figures: a narrow terminal shows it too
@@ -191,7 +193,8 @@ func (m model) detail(r row, width int) []string {
 	for _, name := range r.shares.Top() {
 		times = append(times, fmt.Sprintf("%s %.0f %%", name, 100*r.shares[name]))
 	}
-	add("time", strings.Join(times, ", "))
+	add("time", bar(r.shares)+"  "+strings.Join(times, ", "))
+	add("RTT", trips(r))
 	c := r.connection
 	d := r.direction
 	if c == nil {

@@ -119,6 +119,9 @@ func rows(d *record.Watch, g grouping) (all []row) {
 	for i := range d.Connections {
 		c := &d.Connections[i]
 		for j := range c.Directions {
+			if text.IsWayBack(c, j) {
+				continue
+			}
 			r := single(c, &c.Directions[j])
 			if g == byConnection {
 				all = append(all, r)

@@ -25,6 +25,8 @@ type Told struct {
 	Reordered                                              uint32 // events of reordering; wraps
 	Established                                            bool   // neither end has closed
 	Answered                                               bool   // nothing came since the program sent something last
+	// ReceiveRTT is the receiver's own estimate of the round trip, SinceData the time since data came last; 0: not known.
+	ReceiveRTT, SinceData time.Duration
 	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
 	PeerClosed   bool
 	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none
@@ -114,15 +116,16 @@ func (t *Totals) add(more Totals) {
 // Account keeps every connection by its cookie. It is pure: what it is told, and when, is
 // the caller's. It is not safe for use by several goroutines.
 type Account struct {
-	open    map[uint64]*Connection
-	period  uint32        // counted from 1
-	active  []*Connection // of those that stood when they were told of in this period
-	before  []*Connection // the same of the one before
-	ended   []*Connection // in this period
-	lighter int           // that ended and were let go since the last Period
-	totals  Totals
-	first   bool        // the first dump is over: what comes new was born since
-	names   *pseudonyms // nil: addresses are shown
+	open     map[uint64]*Connection
+	period   uint32        // counted from 1
+	active   []*Connection // of those that stood when they were told of in this period
+	before   []*Connection // the same of the one before
+	ended    []*Connection // in this period
+	lighter  int           // that ended and were let go since the last Period
+	totals   Totals
+	first    bool        // the first dump is over: what comes new was born since
+	names    *pseudonyms // nil: addresses are shown
+	ceilings ceilings
 	// shortage is of memory; nil: nobody looked.
 	shortage *shortage
 	// fresh is how many of those that stand were read at dumping, when the dump began, or since.

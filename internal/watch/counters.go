@@ -31,10 +31,26 @@ func (c *counters) sample() *transfer.Sample {
 		ReceiveLimited: c.ReceiveLimited, SendLimited: c.SendLimited}
 }
 
+// ceilings are the largest sizes of automatic buffers (net.ipv4.tcp_wmem and tcp_rmem, the third values), in bytes;
+// 0: not known.
+type ceilings struct{ send, receive int64 }
+
+// reached returns the ceilings that the buffers of a connection have reached, else 0. The kernel sets an automatic
+// buffer to exactly the ceiling then (tcp_sndbuf_expand, tcp_rcv_space_adjust).
+func (c ceilings) reached(t *Told) (out ceilings) {
+	if t.SendBuffer == c.send {
+		out.send = c.send
+	}
+	if t.ReceiveBuffer == c.receive {
+		out.receive = c.receive
+	}
+	return out
+}
+
 // queues returns the state of the socket's queues.
 func (t *Told) queues() watched.Queues {
 	return watched.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
-		Answered: t.Answered}
+		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData}
 }
 
 // count adds a reading to the period's tally.

@@ -229,6 +229,7 @@ func (w *watcher) open() (err error) {
 	if w.sockets, err = sockdiag.Follow(w.cfg.Namespace); err != nil {
 		return err
 	}
+	w.account.ceilings = readCeilings(w.cfg.Namespace)
 	if os.Geteuid() != 0 {
 		w.unread = append(w.unread, "programs of other users (needs root)")
 	}

@@ -30,6 +30,7 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	t.Sample.At = at
 	socket.DecodeLinux(s.Info, &t.Sample)
 	t.Answered = socket.AnsweredLinux(s.Info)
+	t.ReceiveRTT, t.SinceData = socket.ArrivalsLinux(s.Info)
 	t.Reordered = socket.ReorderedLinux(s.Info)
 	t.MaxPacingBps = socket.MaxPacingLinux(s.Info)
 	if closedByPeer(s) {

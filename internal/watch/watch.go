@@ -94,6 +94,9 @@ type Seen struct {
 	Signs Signs
 	// Length is what Flows tell of, where that is not the view's; see View.Span.
 	Length time.Duration
+	// SendBufferMax and ReceiveBufferMax are the ceilings of automatic sizing that the buffers have reached, in bytes;
+	// 0: not reached, or not known.
+	SendBufferMax, ReceiveBufferMax int64
 }
 
 // Bytes is the payload of both directions in the period.
@@ -170,7 +173,10 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 			return
 		}
 		if float64(bytes)*8 >= m.MinBps*length.Seconds() {
-			seen := Seen{Connection: c, Signs: c.signs(), Length: length}
+			reached := a.ceilings.reached(&c.Told)
+			seen := Seen{Connection: c, Signs: c.signs(), Length: length, SendBufferMax: reached.send,
+				ReceiveBufferMax: reached.receive}
+			c.Owner = owner(c) // a program that is known has a window of its own
 			if sent > 0 || unsent {
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))
 			}
@@ -178,7 +184,6 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
 			}
 			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-			c.Owner = owner(c)
 			if a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}
@@ -252,7 +257,7 @@ func (c *Connection) sampled() *watched.Connection {
 	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
 		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked,
 		KnownWindow: func(bytes float64) bool {
-			for _, port := range []uint16{c.Local.Port(), c.Remote.Port()} {
+			for _, port := range append([]uint16{c.Local.Port(), c.Remote.Port()}, catalog.PortsOf(c.Owner.Program)...) {
 				if p, known := catalog.ProgramAt(port, bytes); known && p.Bytes > 0 {
 					return true
 				}

@@ -23,96 +23,6 @@ func Watch(w io.Writer, d *record.Watch) {
 	watchNotes(w, d)
 }
 
-// WatchLines prints a period as lines, one for each connection that moved much.
-func WatchLines(w io.Writer, d *record.Watch, rows int) {
-	t := newTable(2, 3)
-	for i := range d.Connections[:min(rows, len(d.Connections))] {
-		c := &d.Connections[i]
-		for j := range c.Directions {
-			t.row(watchedDirectionCells(d, c, &c.Directions[j])...)
-		}
-	}
-	left := d.LeftOut + max(len(d.Connections)-rows, 0)
-	fmt.Fprintf(w, "%s  %s, %d moving; sent %s, received %s since the beginning", SecondsText(d.AtS),
-		count(d.Matching, "connection"),
-		len(d.Connections)+d.LeftOut, units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
-	if d.LostEnds > 0 {
-		fmt.Fprintf(w, "; %s lost", count(int(d.LostEnds), "end"))
-	}
-	fmt.Fprintln(w)
-	for i := range d.PathChanges {
-		fmt.Fprintln(w, "  ! "+PathShift(&d.PathChanges[i]))
-	}
-	if len(t.rows) > 0 {
-		t.write(w, "  ")
-	}
-	if left > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
-	}
-}
-
-func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *record.WatchedDirection) []string {
-	trip := ""
-	if d.RTTS != nil {
-		trip = SecondsText(*d.RTTS)
-		if d.RTTMinS != nil {
-			trip += " (" + SecondsText(*d.RTTMinS) + ")"
-		}
-	}
-	return []string{Owner(c), DirectionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
-		Limited(d)}
-}
-
-// DirectionWord stands before the far end of a direction: "to" or "from".
-func DirectionWord(d transfer.Direction) string {
-	if d == transfer.Up {
-		return "to"
-	}
-	return "from"
-}
-
-// Owner returns the process, unit or container of a connection for one cell: "ssh[2]", or "rsync[1], by its ssh[2]"
-// where its parent was asked for.
-func Owner(c *record.WatchedConnection) string {
-	name := processText(cmp.Or(c.Script, c.Program, c.Unit, c.Container, "?"), c.PID)
-	if c.ParentPID > 0 {
-		name = processText(cmp.Or(c.ParentProgram, "?"), c.ParentPID) + ", by its " + name
-	}
-	return name
-}
-
-func processText(name string, pid int) string {
-	if pid > 0 {
-		name += fmt.Sprintf("[%d]", pid)
-	}
-	return name
-}
-
-// Limited is by what a direction is limited, in a few words.
-func Limited(d *record.WatchedDirection) string {
-	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
-	if share, ok := d.Shares[d.Limiter]; ok && d.Limiter != verdict.Unknown {
-		text += " " + percent(share)
-	}
-	open := d.Limiter == verdict.Unknown || d.Limiter == verdict.Mixed || d.Limiter == verdict.Sender
-	if open && len(d.Candidates) > 0 {
-		text += ": " + candidatesText(d.Candidates)
-	}
-	return text
-}
-
-func candidatesText(names []verdict.Name) string {
-	const told = 4
-	var words []string
-	for _, n := range names[:min(told, len(names))] {
-		words = append(words, string(n))
-	}
-	if len(names) > told {
-		words = append(words, "…")
-	}
-	return strings.Join(words, ", ")
-}
-
 func why(w io.Writer, d *record.Watch) {
 	if len(d.Connections) == 0 || len(d.Connections[0].Directions) == 0 {
 		fmt.Fprintf(w, "%s: %s, and none moved payload in %s: its programs wrote nothing\n", d.Target,
@@ -146,6 +56,9 @@ func why(w io.Writer, d *record.Watch) {
 
 // whyAnswer is the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
+	if fromElsewhere(f) {
+		return "not this host: the sender or the path limits it, and only the sender's host can tell which"
+	}
 	switch f.Limiter {
 	case verdict.Unknown:
 		if len(f.Candidates) == 0 {
@@ -166,6 +79,9 @@ func whyAnswer(f *record.WatchedDirection) string {
 	if f.Subtype != "" {
 		name += ", " + f.Subtype
 	}
+	if f.Direction == transfer.Down && f.Limiter == verdict.Bottleneck && f.Confidence == verdict.Low {
+		what = "not this host; probably a full line"
+	}
 	if len(f.Candidates) == 2 { // what a sender cannot tell apart
 		what = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
@@ -183,24 +99,6 @@ var subtypesAnswer = map[string]string{
 	verdict.Shared:          "the link is full with other traffic as well",
 	verdict.Policer:         "a policer drops what is above its rate",
 	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
-}
-
-// WatchRows prints the heaviest connections as a table.
-func WatchRows(w io.Writer, d *record.Watch, rows int) {
-	t := newTable(2, 3, 4)
-	t.row("program", "connection", "payload", "goodput", "round trip (least)", "limited by")
-	for i := range d.Connections[:min(rows, len(d.Connections))] {
-		c := &d.Connections[i]
-		for j := range c.Directions {
-			f := &c.Directions[j]
-			cells := watchedDirectionCells(d, c, f)
-			t.row(cells[0], cells[1], units.Size(f.Bytes).String(), cells[2], cells[3], cells[4])
-		}
-	}
-	t.write(w, "  ")
-	if left := d.LeftOut + max(len(d.Connections)-rows, 0); left > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
-	}
 }
 
 func watched(w io.Writer, d *record.Watch) {

@@ -48,3 +48,59 @@ func TestAnswerOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestDecimal aligns the decimal points of rates and sizes.
+func TestDecimal(t *testing.T) {
+	for text, want := range map[string]string{"31 Mbit/s": " 31.0  Mbit/s", "31.9 Mbit/s": " 31.9  Mbit/s",
+		"637 Mbit/s": "637    Mbit/s", "6.02 kbit/s": "  6.02 kbit/s", "2 Mbit/s": "  2.00 Mbit/s", "0 bit/s": "  0    bit/s"} {
+		if got := Decimal(text, 3); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := Decimal("2653 B", 4); got != "2653    B" {
+		t.Errorf("%q", got)
+	}
+}
+
+// narrow is a terminal of 80 columns.
+type narrow struct{ *strings.Builder }
+
+func (narrow) Columns() int { return 80 }
+
+// TestWatchRows_Narrow names the limiter within 80 columns and leaves out the way back of a transfer.
+func TestWatchRows_Narrow(t *testing.T) {
+	rtt, least := 0.0225, 0.0200
+	limited := verdict.Verdict{Limiter: verdict.ReceiverWindow, Shares: verdict.Shares{verdict.ReceiverWindow: 0.96}}
+	doc := &record.Watch{Matching: 1, Connections: []record.WatchedConnection{{PID: 8279, Program: "python3",
+		Remote: "198.151.100.107:32794", Directions: []record.WatchedDirection{
+			{Direction: transfer.Up, Bytes: 10 << 20, GoodputBps: 31e6, RTTS: &rtt, RTTMinS: &least, Verdict: limited},
+			{Direction: transfer.Down, Bytes: 20 << 10, GoodputBps: 60e3, Verdict: verdict.Verdict{Limiter: verdict.Unknown,
+				Candidates: []verdict.Name{verdict.Application}}},
+		}}}}
+	out := narrow{&strings.Builder{}}
+	WatchRows(out, doc, 9)
+	want := "  program        connection                goodput        limited by\n" +
+		"  python3[8279]  to 198.151.100.107:32794   31.0  Mbit/s  receiver-window 96 %\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestLimited_FromElsewhere does not list the candidates that a receiving host cannot tell apart.
+func TestLimited_FromElsewhere(t *testing.T) {
+	elsewhere := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck}
+	for _, c := range []struct {
+		direction  transfer.Direction
+		candidates []verdict.Name
+		want       bool
+	}{
+		{transfer.Down, elsewhere, true}, {transfer.Up, elsewhere, false}, {transfer.Down, nil, false},
+		{transfer.Down, append([]verdict.Name{verdict.ReceiverWindow}, elsewhere...), false},
+	} {
+		d := &record.WatchedDirection{Direction: c.direction, Verdict: verdict.Verdict{Limiter: verdict.Unknown,
+			Candidates: c.candidates}}
+		if got := Limited(d); (got == "not this host") != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

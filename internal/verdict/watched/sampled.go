@@ -20,6 +20,8 @@ type Queues struct {
 	// SendQueued is what the send buffer is charged with, of SendBuffer; 0 where the sizes are not known.
 	SendQueued, SendBuffer int64
 	Answered               bool // nothing came since the program sent something last
+	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
+	ReceiveRTT, SinceData time.Duration
 }
 
 // Samples is a window of samples, oldest first, and the queues at each of them.
@@ -87,6 +89,9 @@ func (c *Connection) Live(sends bool) live.Watched {
 		if q.Answered {
 			w.Answered += 1 / float64(len(w.Samples))
 		}
+	}
+	if !sends {
+		w.ReceiveRTTs = c.receiveRTTs()
 	}
 	return w
 }
