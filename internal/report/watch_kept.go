@@ -27,7 +27,7 @@ func WatchMinute(m *watch.Minute, began time.Duration) record.WatchMinute {
 			if w == nil {
 				continue
 			}
-			way := record.WatchGroupDirection{Direction: d, Bytes: w.Bytes, RetransmittedBytes: w.Resent,
+			way := record.WatchGroupDirection{Direction: d, Bytes: w.Bytes, RetransmittedBytes: w.RetransmittedBytes,
 				Shares: map[string]float64{}}
 			if w.MinRTT > 0 {
 				way.RTTMinS = seconds(w.MinRTT)

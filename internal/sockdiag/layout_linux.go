@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// layout tells where members of the kernel's structures lie, by the kernel's own description.
+// layout returns the offsets of members of the kernel's structures from the kernel's own description.
 type layout struct {
 	kernel *btf.Spec
 	err    error // the first that was not found, and all others

@@ -128,7 +128,7 @@ func dumped(t testing.TB, c *Conn, states States) map[uint64]*Socket {
 	return all
 }
 
-func TestDumpTellsWhatTheSocketIs(t *testing.T) {
+func TestDump_Fields(t *testing.T) {
 	c := asking(t)
 	for _, at := range []struct{ listen, dial string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "::1"},
 		{"[::]:0", "127.0.0.1"}} {
@@ -141,7 +141,7 @@ func TestDumpTellsWhatTheSocketIs(t *testing.T) {
 		}
 		s := dumped(t, c, Connected)[cookie(t, server)]
 		if s == nil {
-			t.Fatalf("%s: not told", at.listen)
+			t.Fatalf("%s: not known", at.listen)
 		}
 		if s.State != Established || s.Local != local(server) || s.Remote != local(client) || s.ReadQueue != 12300 ||
 			s.Inode == 0 {
@@ -162,7 +162,7 @@ func TestDumpTellsWhatTheSocketIs(t *testing.T) {
 	}
 }
 
-func TestListenersTellTheirBacklog(t *testing.T) {
+func TestDump_Backlog(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -261,13 +261,13 @@ func TestLookFindsEachAndMissesTheGone(t *testing.T) {
 	// A socket that took over the ports is another one.
 	stale := ids[1]
 	stale.raw[40]++
-	if gone, err := c.Look([]ID{stale}, AskInfo, func(*Socket) { t.Error("another socket was told") }); gone != 1 ||
+	if gone, err := c.Look([]ID{stale}, AskInfo, func(*Socket) { t.Error("another socket was returned") }); gone != 1 ||
 		err != nil {
 		t.Errorf("a cookie of nobody: %d gone, %v", gone, err)
 	}
 }
 
-func TestReadingAllocatesNothing(t *testing.T) {
+func TestDump_AllocatesNothing(t *testing.T) {
 	c := asking(t)
 	var ids []ID
 	for range 20 {

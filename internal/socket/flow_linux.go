@@ -85,7 +85,7 @@ func cannotSegment(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIO) || errors.Is(err, unix.EMSGSIZE)
 }
 
-// trainSize is the size that UDP_GRO's control message tells, 0 for a single datagram.
+// trainSize returns the size in UDP_GRO's control message, 0 for a single datagram.
 func trainSize(control []byte) int {
 	for len(control) >= unix.CmsgLen(0) {
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))

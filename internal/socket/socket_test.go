@@ -110,7 +110,7 @@ func TestForcedBufferIsMarked(t *testing.T) {
 	}
 }
 
-func TestClampHoldsWhileTheBufferGrows(t *testing.T) {
+func TestClampStaysWhileTheBufferGrows(t *testing.T) {
 	const clamp = 40000
 	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{Clamp: clamp})
 	var sample transfer.Sample
@@ -191,7 +191,7 @@ func TestInterruptEndsWaits(t *testing.T) {
 	}
 }
 
-// An older kernel fills less of the struct; what it left out must not be called known.
+// An older kernel fills less of the struct: the missing fields must not be in Have.
 func TestShortInfoIsUnknown(t *testing.T) {
 	full := tcpInfo{length: uint32(unsafe.Sizeof(unix.TCPInfo{}))}
 	full.Rtt, full.Min_rtt, full.Snd_mss = 1000, 900, 1448

@@ -131,7 +131,7 @@ func (s *stream) poll(events int16, timeout time.Duration) error {
 }
 
 func (s *stream) waitClosed(timeout time.Duration) (bool, error) {
-	// Without events asked for, poll tells of errors and of a connection that is over.
+	// Without requested events poll reports errors and closed connections.
 	err := s.poll(0, timeout)
 	return err == nil && s.polled[1].Revents&(unix.POLLERR|unix.POLLHUP) != 0, err
 }

@@ -17,15 +17,15 @@ const alike = 1.5
 func (v *View) bothEnds() {
 	type way struct{ from, to netip.AddrPort }
 	senders := map[way][]*Flow{}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		if up := s.flow(transfer.Up); up != nil {
 			of := way{s.Local, s.Remote}
 			senders[of] = append(senders[of], up)
 		}
 	}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		down := s.flow(transfer.Down)
 		if down == nil || down.Verdict.Limiter != verdict.Unknown {
 			continue
@@ -46,7 +46,7 @@ func sameBytes(sent, received int64) bool {
 }
 
 // flow is the one of a direction; nil: nothing moved that way.
-func (s *Seen) flow(d transfer.Direction) *Flow {
+func (s *Observed) flow(d transfer.Direction) *Flow {
 	if i := slices.IndexFunc(s.Flows, func(f Flow) bool { return f.Direction == d }); i >= 0 {
 		return &s.Flows[i]
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// counters are what of a reading only grows. Two of them stand for each connection that is
-// followed, so they are a third of a Sample.
+// counters are the fields of a snapshot that only grow. Each connection keeps two, so they are a third of a Sample.
 type counters struct {
 	At                                        time.Duration
 	Have                                      transfer.Fields
@@ -18,7 +17,7 @@ type counters struct {
 	Busy, ReceiveLimited, SendLimited         time.Duration
 }
 
-func (t *Told) counters() counters {
+func (t *Snapshot) counters() counters {
 	s := &t.Sample
 	return counters{At: s.At, Have: s.Have, Reordered: t.Reordered, Acked: s.Acked, Sent: s.Sent,
 		RetransmittedBytes: s.RetransmittedBytes, Received: s.Received, Retransmitted: s.Retransmitted, Busy: s.Busy,
@@ -37,7 +36,7 @@ type ceilings struct{ send, receive int64 }
 
 // reached returns the ceilings that the buffers of a connection have reached, else 0. The kernel sets an automatic
 // buffer to exactly the ceiling then (tcp_sndbuf_expand, tcp_rcv_space_adjust).
-func (c ceilings) reached(t *Told) (out ceilings) {
+func (c ceilings) reached(t *Snapshot) (out ceilings) {
 	if t.SendBuffer == c.send {
 		out.send = c.send
 	}
@@ -48,19 +47,18 @@ func (c ceilings) reached(t *Told) (out ceilings) {
 }
 
 // queues returns the state of the socket's queues.
-func (t *Told) queues() watched.Queues {
+func (t *Snapshot) queues() watched.Queues {
 	return watched.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
 		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData}
 }
 
-// count adds a reading to the period's tally.
-func (c *Connection) count(t *Told) {
-	c.tally.Add(&t.Sample, t.queues(), t.ByReadings, watched.MSS(c.Handshake))
+// count adds a snapshot to the period's tally.
+func (c *Connection) count(t *Snapshot) {
+	c.tally.Add(&t.Sample, t.queues(), t.Polled, watched.MSS(c.Handshake))
 }
 
-// payloadSent is what bytes_acked says without SYN and FIN: what was sent, and not again,
-// bounds it. Of what was acknowledged syn is the SYN. Before Linux 4.19 only that can be
-// taken off.
+// payloadSent returns bytes_acked without SYN and FIN: at most the bytes sent less the retransmitted ones. syn is the
+// acknowledged SYN. Before Linux 4.19 only the SYN can be subtracted.
 func (c *counters) payloadSent(syn int64) int64 {
 	if c.Sent == 0 && c.Have&transfer.HaveSendWnd == 0 {
 		return max(c.Acked-1, 0)

@@ -59,7 +59,7 @@ func isUnit(name string) bool {
 	return false
 }
 
-// ends says whether a connection's ends fit; what it belongs to is not looked at.
+// ends reports whether a connection's two ends match. It ignores the owner.
 func (m *Match) ends(local, remote netip.AddrPort) bool {
 	if !m.Local && (local.Addr() == remote.Addr() || remote.Addr().IsLoopback()) {
 		return false
@@ -76,7 +76,7 @@ func (m *Match) ends(local, remote netip.AddrPort) bool {
 		fits(len(m.Hosts), func(i int) bool { return m.Hosts[i].Contains(remote.Addr()) })
 }
 
-// owned says whether it asks whose a connection is.
+// owned reports whether it selects by owner.
 func (m *Match) owned() bool {
 	return len(m.PIDs) > 0 || m.Program != "" || m.Unit != "" || m.Container != "" || m.Name != ""
 }
@@ -97,12 +97,12 @@ func (m *Match) named(o *Owner, programs ...string) bool {
 		(fits(m.Name, programs...) || fits(m.Name, o.Unit) || isOf(m.Name, o.Container))
 }
 
-// fewestOfID are the digits from which on a container's id may be cut short, as its runtime's commands allow.
-const fewestOfID = 4
+// idDigitsMin is the number of digits from which a container's id may be cut short, as its runtime's commands allow.
+const idDigitsMin = 4
 
-// isOf says that id, whole or its beginning, is of a container, of which the first 12 digits are known.
+// isOf reports whether id, whole or a prefix, is a container's. Of the container the first 12 digits are known.
 func isOf(id, container string) bool {
-	return len(id) >= fewestOfID && container != "" &&
+	return len(id) >= idDigitsMin && container != "" &&
 		(strings.HasPrefix(container, id) || strings.HasPrefix(id, container))
 }
 

@@ -15,8 +15,8 @@ func TestParseTarget(t *testing.T) {
 		return []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, nil
 	}
 	runs := func(name string) bool { return !strings.Contains(name, "example") }
-	conn := Told{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
-	six := Told{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
+	conn := Snapshot{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
+	six := Snapshot{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
 	rsync := Owner{PID: 4242, Program: "rsync", Unit: "backup.service", Container: "0123456789ab"}
 	for _, c := range []struct {
 		target string
@@ -38,9 +38,9 @@ func TestParseTarget(t *testing.T) {
 			t.Errorf("%s: %v", c.target, err)
 			continue
 		}
-		for i, told := range []Told{conn, six} {
-			if got := m.ends(told.Local, told.Remote) && m.owner(rsync); got != c.fits[i] {
-				t.Errorf("%s and %v: %v", c.target, told.Remote, got)
+		for i, snap := range []Snapshot{conn, six} {
+			if got := m.ends(snap.Local, snap.Remote) && m.owner(rsync); got != c.fits[i] {
+				t.Errorf("%s and %v: %v", c.target, snap.Remote, got)
 			}
 		}
 	}
@@ -80,11 +80,11 @@ func TestContainersByTheirIDs(t *testing.T) {
 }
 
 func TestLocalConnectionsAreLeftOut(t *testing.T) {
-	within := Told{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
-	loop := Told{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
-	for _, told := range []Told{within, loop} {
-		if (&Match{}).ends(told.Local, told.Remote) || !(&Match{Local: true}).ends(told.Local, told.Remote) {
-			t.Errorf("%v → %v", told.Local, told.Remote)
+	within := Snapshot{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
+	loop := Snapshot{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
+	for _, snap := range []Snapshot{within, loop} {
+		if (&Match{}).ends(snap.Local, snap.Remote) || !(&Match{Local: true}).ends(snap.Local, snap.Remote) {
+			t.Errorf("%v → %v", snap.Local, snap.Remote)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestUnitOf(t *testing.T) {
 	}
 }
 
-// FuzzParseTarget: whatever `why` is asked about, it is refused or asks for something.
+// FuzzParseTarget checks that any target is refused or selects something.
 func FuzzParseTarget(f *testing.F) {
 	for _, text := range []string{"1234", ":443", "host:80", "192.0.2.0/24", "[::1]:5201", "nginx.service", "a.b"} {
 		f.Add(text)

@@ -44,8 +44,8 @@ func readProcesses(root string, pids []int, match *Match) map[int]*process {
 	return all
 }
 
-// ancestor returns the nearest ancestor of a process that Match asks for; nil: none. A name is not sought beyond
-// the login shell that a process was started from: what a user runs is not sshd's. beyondLogin lifts that.
+// ancestor returns the nearest ancestor of a process that Match asks for; nil: none. The search by name
+// ends at a login shell, since a user's programs are not sshd's. beyondLogin lifts that.
 func ancestor(all map[int]*process, p *process, beyondLogin bool) *Owner {
 	for range all { // PIDs are read one after the other, so that their parents may form a circle
 		if p.loginShell && !beyondLogin {

@@ -20,7 +20,7 @@ var interpreters = []interpreter{
 	{names: []string{"perl"}, withValue: []string{"-I"}, inline: []string{"-e", "-E"}},
 	{names: []string{"ruby"}, withValue: []string{"-I", "-r", "-C", "-E"}, inline: []string{"-e"}},
 	{names: []string{"node", "nodejs", "bun", "deno"}, withValue: []string{"-r", "--require", "--import", "--loader"},
-		inline: []string{"-e", "--eval", "-p", "--print"}},
+		inline: []string{"-e", "--eval", "-p", "--fingerprint"}},
 	{names: []string{"java"}, withValue: []string{"-cp", "-classpath", "--class-path", "-p", "--module-path",
 		"--add-modules", "--add-opens", "--add-exports", "--add-reads"}, module: []string{"-jar", "-m", "--module"}},
 	{names: []string{"php"}, withValue: []string{"-c", "-d", "-z"}, module: []string{"-f"}, inline: []string{"-r"}},

@@ -88,7 +88,7 @@ var scriptEndings = []string{"py", "pyz", "js", "mjs", "cjs", "rb", "php", "lua"
 // CanBeHost reports whether a name without a port may be the name of a host: labels of letters, digits and hyphens
 // (RFC 1123 section 2.1), at least two of them or a dot at the end, and no ending of a file or a unit.
 func CanBeHost(name string) bool {
-	if strings.HasSuffix(name, ".") { // a complete name, whatever its ending
+	if strings.HasSuffix(name, ".") { // a complete name
 		return isHostname(name)
 	}
 	labels := strings.Split(name, ".")

@@ -139,11 +139,11 @@ func pathViews(n int, rtt func(i int) time.Duration) []*watch.View {
 	for i := range n {
 		v := &watch.View{At: time.Duration(i+1) * window, Length: window}
 		for j := range 2 {
-			c := &watch.Connection{Born: true, Seen: v.At - time.Minute, Handshake: &transfer.Handshake{MSS: 1448,
+			c := &watch.Connection{Born: true, FirstSeen: v.At - time.Minute, Handshake: &transfer.Handshake{MSS: 1448,
 				PathMTU: 1500}}
 			c.Remote = netip.MustParseAddrPort(fmt.Sprintf("192.0.2.%d:443", j+1))
 			c.Sample.MinRTT = rtt(i)
-			v.Seen = append(v.Seen, watch.Seen{Connection: c})
+			v.Connections = append(v.Connections, watch.Observed{Connection: c})
 		}
 		all = append(all, v)
 	}

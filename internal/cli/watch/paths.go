@@ -26,8 +26,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
-// mostBaseline bounds the file that is read: 256 networks take some 2 MiB.
-const mostBaseline = 16 << 20
+// maxBaseline bounds the file that is read: 256 networks take some 2 MiB.
+const maxBaseline = 16 << 20
 
 // pathFollower finds out in a watch's views when the path to a network changes.
 type pathFollower struct {
@@ -68,14 +68,14 @@ func readBaseline(file string) (h paths.Host, err error) {
 		return h, err
 	}
 	defer f.Close()
-	encoded, err := io.ReadAll(io.LimitReader(f, mostBaseline+1))
+	encoded, err := io.ReadAll(io.LimitReader(f, maxBaseline+1))
 	if err != nil {
 		return h, err
 	}
 	var b baseline
 	switch {
-	case len(encoded) > mostBaseline:
-		return h, fmt.Errorf("%s: more than %d MiB", file, mostBaseline>>20)
+	case len(encoded) > maxBaseline:
+		return h, fmt.Errorf("%s: more than %d MiB", file, maxBaseline>>20)
 	case json.Unmarshal(encoded, &b) != nil || b.Schema != baselineSchema:
 		return h, fmt.Errorf("%s: not what fullpipe watch keeps of paths; remove it", file)
 	}

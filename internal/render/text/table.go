@@ -48,6 +48,21 @@ func (t *table) width() int {
 	return sum
 }
 
+// cutLast cuts the cells of the last column so that no line is longer, but to no less than 16 columns.
+func (t *table) cutLast(columns int) {
+	widths := t.widths()
+	if len(widths) == 0 {
+		return
+	}
+	last := len(widths) - 1
+	room := max(columns-(t.width()-widths[last]), 16)
+	for _, row := range t.rows {
+		if cell := []rune(row[last]); len(cell) > room {
+			row[last] = string(cell[:room-1]) + "…"
+		}
+	}
+}
+
 func (t *table) write(w io.Writer, indentation string) {
 	widths := t.widths()
 	columns := render.Columns(w)

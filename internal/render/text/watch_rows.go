@@ -27,7 +27,9 @@ func WatchLines(w io.Writer, d *record.Watch, rows int) {
 		fmt.Fprintln(w, "  ! "+PathShift(&d.PathChanges[i]))
 	}
 	if len(d.Connections) > 0 {
-		watchedTable(d, rows, nil, "payload").write(w, "  ")
+		t := watchedTable(d, rows, nil, "payload")
+		t.cutLast(render.Columns(w) - 2)
+		t.write(w, "  ")
 	}
 	writeLeftOut(w, d, rows)
 }
@@ -40,6 +42,7 @@ func WatchRows(w io.Writer, d *record.Watch, rows int) {
 	for i := 0; i < len(without) && t.width()+2 > render.Columns(w); i++ {
 		t = watchedTable(d, rows, watchedTitles, without[:i+1]...)
 	}
+	t.cutLast(render.Columns(w) - 2)
 	t.write(w, "  ")
 	writeLeftOut(w, d, rows)
 }

@@ -23,10 +23,10 @@ const settled = 12 * time.Hour
 
 // counts follows a ratio of events to segments. Only a rise is told, and its end.
 type counts struct {
-	Windows []count   `json:"windows,omitempty"` // the newest
-	Days    []day     `json:"days,omitempty"`
-	Told    time.Time `json:"told,omitzero"`  // since when it is risen
-	Half    float64   `json:"half,omitempty"` // half-way back
+	Windows  []count   `json:"windows,omitempty"` // the newest
+	Days     []day     `json:"days,omitempty"`
+	Reported time.Time `json:"told,omitzero"`  // since when it is risen
+	Half     float64   `json:"half,omitempty"` // half-way back
 }
 
 // count is of one window: when, in seconds since 1970, segments and events. It is stored, so
@@ -61,17 +61,17 @@ func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *
 		high = max(high, w.ratio())
 	}
 	switch {
-	case !c.Told.IsZero() && high < c.Half:
+	case !c.Reported.IsZero() && high < c.Half:
 		s = &Shift{Before: c.Half, After: pooled(last).ratio(), Since: last[0].at(), Back: true}
-		c.Told = time.Time{}
-	case !c.Told.IsZero() && at.Sub(c.Told) >= settled:
-		c.Told = time.Time{}
-	case c.Told.IsZero() && c.risen(before, last, low, rule):
+		c.Reported = time.Time{}
+	case !c.Reported.IsZero() && at.Sub(c.Reported) >= settled:
+		c.Reported = time.Time{}
+	case c.Reported.IsZero() && c.risen(before, last, low, rule):
 		was := pooled(before)
 		is := pooled(last)
-		c.Told = last[0].at()
+		c.Reported = last[0].at()
 		c.Half = (was.ratio() + is.ratio()) / 2
-		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Told}
+		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Reported}
 	}
 	c.Days = remember(c.Days, at, low, high)
 	return s

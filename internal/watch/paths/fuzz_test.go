@@ -24,7 +24,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		h.Restore()
-		window := Window{RTT: 0.02, Rate: 1e6, Segments: 1000, Resent: 1, Reordered: 2, MTU: 1500, ECN: "none"}
+		window := Window{RTT: 0.02, Rate: 1e6, Segments: 1000, Retransmitted: 1, Reordered: 2, MTU: 1500, ECN: "none"}
 		windows := map[netip.Prefix]Window{netip.MustParsePrefix("10.0.0.0/24"): window}
 		for p := range h.Networks {
 			windows[p] = window

@@ -36,10 +36,10 @@ type Window struct {
 	RTT  float64 // seconds
 	Rate float64 // bit/s
 	// Segments were sent; of them so many were sent again, and so often one arrived late.
-	Segments, Resent, Reordered int64
-	MTU                         int
-	ECN                         string
-	Own                         bool // this host began a connection to it
+	Segments, Retransmitted, Reordered int64
+	MTU                                int
+	ECN                                string
+	Own                                bool // this host began a connection to it
 }
 
 // Shift is one metric's change.
@@ -66,11 +66,11 @@ type Event struct {
 }
 
 const (
-	// mostNetworks are followed. A new one takes the place of the one that was silent longest,
+	// maxNetworks are followed. A new one takes the place of the one that was silent longest,
 	// if that was a day. Networks that only came to this host make room at once for one that
 	// this host connects to, and never displace such a one.
-	mostNetworks = 256
-	silent       = 24 * time.Hour
+	maxNetworks = 256
+	silent      = 24 * time.Hour
 	// forgotten is when a network that was not seen is removed.
 	forgotten = 30 * 24 * time.Hour
 	// holdOff is the least time between two events of a network: what is found meanwhile is
@@ -84,7 +84,7 @@ const (
 type Host struct {
 	Networks map[netip.Prefix]*Network `json:"networks"`
 	// Whole is when a shift of the whole host was told last, by metric and sense.
-	Whole map[string]time.Time `json:"whole,omitempty"`
+	HostWide map[string]time.Time `json:"whole,omitempty"`
 }
 
 // Network is what is known of one.
@@ -97,7 +97,7 @@ type Network struct {
 	Reordering counts    `json:"reordering"`
 	MTU        number    `json:"mtu"`
 	ECN        word      `json:"ecn"`
-	Told       time.Time `json:"told"`              // the newest event
+	Reported   time.Time `json:"told"`              // the newest event
 	Waiting    []Shift   `json:"waiting,omitempty"` // for holdOff to end
 }
 
@@ -109,9 +109,9 @@ func (h *Host) Restore() {
 			continue
 		}
 		n.RTT.restore()
-		n.Rate.Results = believed(n.Rate.Results)
-		n.Loss.Windows = believed(n.Loss.Windows)
-		n.Reordering.Windows = believed(n.Reordering.Windows)
+		n.Rate.Results = possibleOnes(n.Rate.Results)
+		n.Loss.Windows = possibleOnes(n.Loss.Windows)
+		n.Reordering.Windows = possibleOnes(n.Reordering.Windows)
 	}
 }
 
@@ -135,16 +135,16 @@ func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Even
 			}
 		}
 	}
-	events = h.whole(at, windows, found)
+	events = h.hostWide(at, windows, found)
 	for _, p := range order {
 		n := h.Networks[p]
 		if n == nil {
 			continue
 		}
 		n.Waiting = append(n.Waiting, found[p]...)
-		if len(n.Waiting) > 0 && at.Sub(n.Told) >= holdOff {
+		if len(n.Waiting) > 0 && at.Sub(n.Reported) >= holdOff {
 			events = append(events, Event{At: at, Network: p, Networks: 1, Judged: 1, Shifts: n.Waiting})
-			n.Told = at
+			n.Reported = at
 			n.Waiting = nil
 		}
 	}
@@ -167,7 +167,7 @@ func (h *Host) network(p netip.Prefix, at time.Time, own bool) *Network {
 		return n
 	}
 	maps.DeleteFunc(h.Networks, func(_ netip.Prefix, n *Network) bool { return at.Sub(n.Last) > forgotten })
-	if len(h.Networks) >= mostNetworks {
+	if len(h.Networks) >= maxNetworks {
 		victim := h.victim(at, own)
 		if !victim.IsValid() {
 			return nil
@@ -203,7 +203,7 @@ func (n *Network) add(at time.Time, w Window) (shifts []Shift) {
 	}{
 		{RTT, n.RTT.add(at, w.RTT)},
 		{Rate, n.Rate.add(at, w.Rate)},
-		{Loss, n.Loss.add(at, w.Segments, w.Resent, lossRule)},
+		{Loss, n.Loss.add(at, w.Segments, w.Retransmitted, lossRule)},
 		{Reordering, n.Reordering.add(at, w.Segments, w.Reordered, reorderingRule)},
 		{MTU, n.MTU.add(at, w.MTU)},
 		{ECN, n.ECN.add(at, w.ECN)},
@@ -217,11 +217,11 @@ func (n *Network) add(at time.Time, w Window) (shifts []Shift) {
 }
 
 // whole takes out of found what so many networks share that it is the host's own.
-func (h *Host) whole(at time.Time, windows map[netip.Prefix]Window, found map[netip.Prefix][]Shift) (events []Event) {
+func (h *Host) hostWide(at time.Time, windows map[netip.Prefix]Window, found map[netip.Prefix][]Shift) (events []Event) {
 	for _, s := range firsts(found) {
 		key := sense(&s)
 		moved, judged := h.shared(&s, windows, found)
-		told := h.Whole[key]
+		told := h.HostWide[key]
 		recent := !told.IsZero() && at.Sub(told) < atOnce
 		if !recent && (moved < threshold.HostNetworks || float64(moved) < threshold.HostShare*float64(judged)) {
 			continue
@@ -232,10 +232,10 @@ func (h *Host) whole(at time.Time, windows map[netip.Prefix]Window, found map[ne
 		if recent {
 			continue
 		}
-		if h.Whole == nil {
-			h.Whole = map[string]time.Time{}
+		if h.HostWide == nil {
+			h.HostWide = map[string]time.Time{}
 		}
-		h.Whole[key] = at
+		h.HostWide[key] = at
 		events = append(events, Event{At: at, Networks: moved, Judged: judged, Shifts: []Shift{s}})
 	}
 	return events

@@ -71,7 +71,7 @@ func (n *network) window(at time.Time) Window {
 	}
 	w.Segments = int64(500 * math.Pow(100, n.rng.Float64()))
 	burst := math.Exp(n.rng.NormFloat64()) // losses come together
-	w.Resent = n.events(w.Segments, n.loss*burst*(1+3*n.swing*evening))
+	w.Retransmitted = n.events(w.Segments, n.loss*burst*(1+3*n.swing*evening))
 	w.Reordered = n.events(w.Segments, n.loss*burst/4)
 	return w
 }
@@ -328,36 +328,36 @@ func TestNetworks_StrangersDisplaceNothingOfOurs(t *testing.T) {
 		}
 		return n
 	}
-	add(1000, mostNetworks, false)
+	add(1000, maxNetworks, false)
 	add(0, ours, true)
 	for day := range 14 {
 		at = begin.AddDate(0, 0, day)
-		add(1000, 2*mostNetworks, false)
-		add(10_000+day*mostNetworks, mostNetworks, false)
+		add(1000, 2*maxNetworks, false)
+		add(10_000+day*maxNetworks, maxNetworks, false)
 		if day == 7 {
 			add(ours, ours, true)
 		}
 	}
-	if n := kept(2 * ours); n != 2*ours || len(h.Networks) != mostNetworks {
+	if n := kept(2 * ours); n != 2*ours || len(h.Networks) != maxNetworks {
 		t.Errorf("%d of %d networks of our own are kept, %d in all", n, 2*ours, len(h.Networks))
 	}
-	add(0, mostNetworks+1, true)
-	if n := kept(mostNetworks + 1); n != mostNetworks {
-		t.Errorf("%d of our own are kept where there are places for %d", n, mostNetworks)
+	add(0, maxNetworks+1, true)
+	if n := kept(maxNetworks + 1); n != maxNetworks {
+		t.Errorf("%d of our own are kept where there are places for %d", n, maxNetworks)
 	}
 }
 
 // TestMostNetworks: the number that is followed is bounded, and who was silent for long goes.
 func TestMostNetworks(t *testing.T) {
 	h := &Host{}
-	for i := range 2 * mostNetworks {
+	for i := range 2 * maxNetworks {
 		h.Add(begin.Add(time.Duration(i)*time.Second), map[netip.Prefix]Window{prefix(i): {RTT: 0.1}})
 	}
-	if len(h.Networks) != mostNetworks || h.Networks[prefix(0)] == nil {
+	if len(h.Networks) != maxNetworks || h.Networks[prefix(0)] == nil {
 		t.Fatalf("%d", len(h.Networks))
 	}
 	h.Add(begin.Add(26*time.Hour), map[netip.Prefix]Window{prefix(9999): {RTT: 0.1}})
-	if len(h.Networks) != mostNetworks || h.Networks[prefix(9999)] == nil || h.Networks[prefix(0)] != nil {
+	if len(h.Networks) != maxNetworks || h.Networks[prefix(9999)] == nil || h.Networks[prefix(0)] != nil {
 		t.Errorf("%d", len(h.Networks))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// mostTrips results are kept, for a Track to be rebuilt from.
-const mostTrips = change.Before + 2*change.After
+// maxTrips results are kept, for a Track to be rebuilt from.
+const maxTrips = change.Before + 2*change.After
 
 // result is a figure and when it was had, in seconds since 1970. It is stored, so it is
 // short.
@@ -56,15 +56,15 @@ func (r result) value() float64 { return r[1] }
 // Beside that it remembers the extremes of the last days, so that what a path does each
 // evening is told once.
 type trip struct {
-	Results []result `json:"results,omitempty"` // the newest
-	Days    []day    `json:"days,omitempty"`
-	Told    bool     `json:"told,omitempty"` // the present dip
+	Results  []result `json:"results,omitempty"` // the newest
+	Days     []day    `json:"days,omitempty"`
+	Reported bool     `json:"told,omitempty"` // the present dip
 
 	track change.Track
 }
 
 func (l *trip) restore() {
-	l.Results = believed(l.Results)
+	l.Results = possibleOnes(l.Results)
 	l.track = change.Track{}
 	for _, r := range l.Results {
 		l.track.Add(r.untied())
@@ -80,7 +80,7 @@ func (l *trip) leans(s *Shift) bool {
 	}
 	least, most := span(l.Days)
 	last := l.Results[len(l.Results)-1].value()
-	return l.Told || last > most && s.rises() || last < least && !s.rises()
+	return l.Reported || last > most && s.rises() || last < least && !s.rises()
 }
 
 func (l *trip) add(at time.Time, v float64) *Shift {
@@ -89,7 +89,7 @@ func (l *trip) add(at time.Time, v float64) *Shift {
 	}
 	r := newResult(at, v)
 	event := l.track.Add(r.untied())
-	l.Results = newest(append(l.Results, r), mostTrips)
+	l.Results = newest(append(l.Results, r), maxTrips)
 	shift := l.judge(event)
 	if l.track.State != change.Suspected { // what is suspected is no part of what is usual yet
 		l.Days = learn(l.Days, l.Results, threshold.TripWindows)
@@ -101,18 +101,18 @@ func (l *trip) judge(event change.Event) *Shift {
 	s := l.track.Shift
 	switch event {
 	case change.Back:
-		if l.Told {
-			l.Told = false
+		if l.Reported {
+			l.Reported = false
 			last := l.Results[len(l.Results)-1]
 			return &Shift{Before: rounded(s.After), After: last.value(), Since: last.at(), Back: true}
 		}
 	case change.Changed: // it is the usual one now
-		l.Told = false
+		l.Reported = false
 	}
-	if l.track.State != change.Dip || l.Told || !l.known() || !l.grave() {
+	if l.track.State != change.Dip || l.Reported || !l.known() || !l.grave() {
 		return nil
 	}
-	l.Told = true
+	l.Reported = true
 	return &Shift{Before: rounded(s.Before), After: rounded(s.After), Since: l.track.Since}
 }
 
@@ -134,8 +134,8 @@ func (l *trip) grave() bool {
 	return high < least/threshold.TripBeyond && was-high >= threshold.TripShift.Seconds()
 }
 
-// believed are those of what was stored that can have been.
-func believed[T interface{ possible() bool }](stored []T) []T {
+// possibleOnes are those of what was stored that can have been.
+func possibleOnes[T interface{ possible() bool }](stored []T) []T {
 	return slices.DeleteFunc(stored, func(v T) bool { return !v.possible() })
 }
 

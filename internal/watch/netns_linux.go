@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// placesEvery is the time between two looks for namespaces.
-	placesEvery = 5 * time.Second
-	// placesPart is the part of a core that reading the other namespaces may take in the long run: the kernel
-	// walks all sockets of the host for each of them. Beyond that each has its turn less often.
-	placesPart = 100
+	// netnsEvery is the time between two looks for namespaces.
+	netnsEvery = 5 * time.Second
+	// netnsPart is the inverse of the share of a core for reading other namespaces: the kernel walks all sockets of the
+	// host for each of them. Beyond that each is read less often.
+	netnsPart = 100
 )
 
-// places are the other network namespaces in which processes of this host run. Each is watched through
-// one of them, and let go when none is left: what asks there would keep it alive.
-type places struct {
+// netnsWatchers are the other network namespaces with processes of this host. Each is watched through one process and
+// left when its last process has ended: an open netlink socket would keep the namespace alive.
+type netnsWatchers struct {
 	own     os.FileInfo
-	open    []*place // who has waited longest first
-	left    []*place // let go since the last view
+	open    []*netnsWatcher // the one that waited longest first
+	left    []*netnsWatcher // let go since the last view
 	next    time.Duration
 	gone    Totals // of those that were let go before
-	lost    uint64 // the same, ends that were not told
+	lost    uint64 // the same of dropped reports of ends
 	refused int    // namespaces that could not be entered
 	hidden  int    // processes whose namespace this user may not know
 }
 
-// place is one of them.
-type place struct {
+// netnsWatcher watches one of them.
+type netnsWatcher struct {
 	*watcher
 	is      os.FileInfo
 	lives   bool   // a process is in it
 	looked  bool   // in this period
 	matched int    // by the last look
-	lost    uint64 // ends that were not told
+	lost    uint64 // dropped reports of ends
 }
 
-func newPlaces() (*places, error) {
+func newNetnsWatchers() (*netnsWatchers, error) {
 	own, err := os.Stat("/proc/thread-self/ns/net")
-	return &places{own: own}, err
+	return &netnsWatchers{own: own}, err
 }
 
-// find enters namespaces that are new and lets go those that nobody is in any more.
-func (p *places) find(w *watcher) {
-	p.next = w.now() + placesEvery
+// find enters new namespaces and leaves those without a process.
+func (p *netnsWatchers) find(w *watcher) {
+	p.next = w.now() + netnsEvery
 	p.refused = 0
 	p.hidden = 0
 	for _, one := range p.open {
@@ -70,10 +70,10 @@ func (p *places) find(w *watcher) {
 		if err != nil || os.SameFile(is, p.own) || refused[inodeOf(is)] {
 			continue
 		}
-		at := slices.IndexFunc(p.open, func(one *place) bool { return os.SameFile(is, one.is) })
+		at := slices.IndexFunc(p.open, func(one *netnsWatcher) bool { return os.SameFile(is, one.is) })
 		switch {
 		case at < 0:
-			one := &place{is: is, lives: true}
+			one := &netnsWatcher{is: is, lives: true}
 			if one.enter(w, path) != nil {
 				refused[inodeOf(is)] = true
 				continue
@@ -85,15 +85,15 @@ func (p *places) find(w *watcher) {
 		}
 	}
 	p.refused = len(refused)
-	p.drop(func(one *place) bool { return !one.lives })
+	p.drop(func(one *netnsWatcher) bool { return !one.lives })
 }
 
-// enter opens a namespace by a process's path to it.
-func (one *place) enter(w *watcher, path string) error {
+// enter opens a namespace by the path of one of its processes.
+func (one *netnsWatcher) enter(w *watcher, path string) error {
 	cfg := w.cfg
 	cfg.Namespace = path
 	cfg.Namespaces = false
-	cfg.Sampled = -1 // who is sampled is chosen among all
+	cfg.Sampled = -1 // the fast tier is chosen among all namespaces
 	one.watcher = newWatcher(cfg)
 	one.owners.close()
 	one.start = w.start
@@ -103,7 +103,7 @@ func (one *place) enter(w *watcher, path string) error {
 	if err := one.open(); err != nil {
 		return err
 	}
-	if !one.stays() { // the number became another process's meanwhile
+	if !one.stays() { // the PID was reused meanwhile
 		one.sockets.Close()
 		return fmt.Errorf("%s: it has ended", path)
 	}
@@ -114,19 +114,19 @@ func (one *place) enter(w *watcher, path string) error {
 	return nil
 }
 
-// stays says that the process by which it was entered is still there.
-func (one *place) stays() bool {
+// stays reports whether the process by which it was entered still runs.
+func (one *netnsWatcher) stays() bool {
 	now, err := os.Stat(one.cfg.Namespace)
 	return err == nil && os.SameFile(now, one.is)
 }
 
-// drop lets those go for which is holds. What they told last is in the next view.
-func (p *places) drop(is func(*place) bool) {
-	p.open = slices.DeleteFunc(p.open, func(one *place) bool {
+// drop closes the namespaces for which is returns true. Their last sums are in the next view.
+func (p *netnsWatchers) drop(is func(*netnsWatcher) bool) {
+	p.open = slices.DeleteFunc(p.open, func(one *netnsWatcher) bool {
 		if !is(one) {
 			return false
 		}
-		_ = one.takeEnds() // what it cannot tell any more stays unfinished
+		_ = one.drainDestroyEvents() // connections whose end is not read remain unfinished
 		one.lost, _ = one.sockets.Ends.Dropped()
 		one.sockets.Close()
 		one.looked = true
@@ -135,34 +135,34 @@ func (p *places) drop(is func(*place) bool) {
 	})
 }
 
-// read takes a reading of those whose turn it is.
-func (p *places) read(w *watcher, all bool) {
+// read reads the namespaces whose turn it is.
+func (p *netnsWatchers) read(w *watcher, all bool) {
 	now := w.now()
-	if now >= p.next || slices.ContainsFunc(p.open, func(one *place) bool { return !one.stays() }) {
+	if now >= p.next || slices.ContainsFunc(p.open, func(one *netnsWatcher) bool { return !one.stays() }) {
 		p.find(w)
 	}
 	n := 0
-	for end := w.now() + w.cfg.Every/placesPart; n < len(p.open) && (all || n == 0 || w.now() < end); n++ {
+	for end := w.now() + w.cfg.Every/netnsPart; n < len(p.open) && (all || n == 0 || w.now() < end); n++ {
 		one := p.open[n]
 		err := one.dump()
 		one.lives = err == nil || passing(err)
 		one.looked = err == nil
 	}
 	p.open = append(p.open[n:], p.open[:n]...)
-	p.drop(func(one *place) bool { return !one.lives })
+	p.drop(func(one *netnsWatcher) bool { return !one.lives })
 }
 
 // sample looks up the connections of the fast tier.
-func (p *places) sample() {
+func (p *netnsWatchers) sample() {
 	for _, one := range p.open {
 		err := one.sample()
 		one.lives = err == nil || passing(err)
 	}
-	p.drop(func(one *place) bool { return !one.lives })
+	p.drop(func(one *netnsWatcher) bool { return !one.lives })
 }
 
-// look adds to a view what was seen in them.
-func (p *places) look(w *watcher, v *View) {
+// look adds their connections to a view.
+func (p *netnsWatchers) look(w *watcher, v *View) {
 	before := p.gone
 	for _, one := range slices.Concat(p.open, p.left) {
 		one.account.names = w.account.names
@@ -185,7 +185,7 @@ func (p *places) look(w *watcher, v *View) {
 	for _, one := range p.open {
 		v.Lost += one.lost
 	}
-	for _, one := range p.left { // what stood in them has no end that is known
+	for _, one := range p.left { // the ends of their open connections are not known
 		unfinished := Totals{Unfinished: int64(one.account.Len())}
 		v.Totals.add(unfinished)
 		v.Standing -= one.account.Len()
@@ -198,15 +198,15 @@ func (p *places) look(w *watcher, v *View) {
 	p.left = nil
 }
 
-// unread says what cannot be seen.
-func (p *places) unread() (what []string) {
+// unread returns what cannot be seen.
+func (p *netnsWatchers) unread() (unseen []string) {
 	if p.refused > 0 {
-		what = append(what, fmt.Sprintf("other network namespaces that could not be entered (%d; needs root)", p.refused))
+		unseen = append(unseen, fmt.Sprintf("other network namespaces that could not be entered (%d; needs root)", p.refused))
 	}
 	if p.hidden > 0 {
-		what = append(what, fmt.Sprintf("the network namespaces of processes that may not be looked at (%d)", p.hidden))
+		unseen = append(unseen, fmt.Sprintf("the network namespaces of processes that may not be looked at (%d)", p.hidden))
 	}
-	return what
+	return unseen
 }
 
 // SeesNamespaces reports whether this process is root in the host's own network namespace, from where it may look
