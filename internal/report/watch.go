@@ -38,7 +38,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			continue
 		}
 		c := record.WatchedConnection{Local: s.Local.String(), Remote: s.Remote.String(), PID: s.Owner.PID,
-			Program: s.Owner.Program, Script: s.Owner.Script, Unit: s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
+			Program: s.Owner.Program, Script: s.Owner.Script, Unit: s.Owner.Unit, Container: s.Owner.Container,
+			Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
 			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended,
 			FollowedS: max(v.At-s.FirstSeen, 0).Seconds()}
 		if parent := s.Owner.Ancestor; parent != nil {

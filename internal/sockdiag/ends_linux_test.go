@@ -62,7 +62,8 @@ func TestEnds_ReportedOrCounted(t *testing.T) {
 			if err := ends.Take(count); err != nil {
 				t.Fatal(err)
 			}
-			if dropped, err = ends.Dropped(); err != nil {
+			dropped, err = ends.Dropped()
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -51,7 +51,8 @@ func memberAt(members []btf.Member, name string) (bytes uint32, kind btf.Type, o
 		if m.Name != "" {
 			continue
 		}
-		if bytes, kind, ok = memberAt(membersOf(m.Type), name); ok {
+		bytes, kind, ok = memberAt(membersOf(m.Type), name)
+		if ok {
 			return m.Offset.Bytes() + bytes, kind, true
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Moved finds the TCP sockets of this process's network namespace whose state may have changed since the last call, by an
-// eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with BTF). For an idle socket it reads a few
-// lines of memory, where a dump reads and copies all. It is not safe for concurrent use.
+// Moved finds the TCP sockets of this process's network namespace whose state may have changed since the last call, by
+// an eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with BTF). For an idle socket it reads a
+// few lines of memory, where a dump reads and copies all. It is not safe for concurrent use.
 type Moved struct {
 	program *ebpf.Program
 	iter    *link.Iter

@@ -50,7 +50,8 @@ func TestMoved(t *testing.T) {
 			t.Helper()
 			n := 0
 			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); { // until the clock's next ticks
-				if n = reported(); n == want {
+				n = reported()
+				if n == want {
 					return
 				}
 			}

@@ -1,5 +1,5 @@
-// Package sockdiag reads the kernel's records of TCP sockets through sock_diag(7): all sockets of a network namespace by
-// a dump, single ones by exact lookups, and the last records of those that end by the destroy multicast. It needs no
+// Package sockdiag reads the kernel's records of TCP sockets through sock_diag(7): all sockets of a network namespace
+// by a dump, single ones by exact lookups, and the last records of those that end by the destroy multicast. It needs no
 // privilege; each field documents where one adds something. The layouts are Linux's (include/uapi/linux/inet_diag.h,
 // sock_diag.h); other systems return socket.ErrNotSupported.
 package sockdiag

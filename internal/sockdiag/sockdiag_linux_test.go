@@ -57,7 +57,8 @@ func up() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err == nil {
 		var lo *unix.Ifreq
-		if lo, err = unix.NewIfreq("lo"); err == nil {
+		lo, err = unix.NewIfreq("lo")
+		if err == nil {
 			lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 			err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 		}
@@ -255,7 +256,8 @@ func TestLookFindsEachAndMissesTheGone(t *testing.T) {
 		conns[i].SetLinger(0) // no TIME-WAIT
 		conns[i].Close()
 	}
-	if cookies, gone = look(); len(cookies) != 75 || gone != 75 {
+	cookies, gone = look()
+	if len(cookies) != 75 || gone != 75 {
 		t.Errorf("after half was closed: %d there, %d gone", len(cookies), gone)
 	}
 	// A socket that took over the ports is another one.

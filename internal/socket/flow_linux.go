@@ -14,7 +14,8 @@ func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn)
 	return func(network, _ string, c syscall.RawConn) error {
 		var err error
 		if cerr := c.Control(func(fd uintptr) {
-			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+			err = o.Route.Bind(fd, strings.HasSuffix(network, "6"))
+			if err == nil {
 				err = applyFlow(int(fd), o)
 			}
 		}); cerr != nil {

@@ -28,7 +28,8 @@ func account(fd uintptr, s *transfer.Sample) (*transfer.Handshake, error) {
 }
 
 func buffers(fd uintptr) (send, receive int, err error) {
-	if send, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF); err == nil {
+	send, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF)
+	if err == nil {
 		receive, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF)
 	}
 	return send, receive, err

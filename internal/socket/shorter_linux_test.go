@@ -81,7 +81,8 @@ func TestShorterStructs(t *testing.T) {
 		if c.length >= 240 {
 			wants.ReceiveWnd = 1 << 20
 		}
-		if wants.Ssthresh = 1 << 30 * 1448; s != wants {
+		wants.Ssthresh = 1 << 30 * 1448
+		if s != wants {
 			t.Errorf("Linux %s, %d bytes:\n got %+v\nwant %+v", c.kernel, c.length, s, wants)
 		}
 		h := HandshakeLinux(whole[:c.length])

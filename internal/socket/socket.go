@@ -75,7 +75,8 @@ func control(o Options) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		var err error
 		if cerr := c.Control(func(fd uintptr) {
-			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+			err = o.Route.Bind(fd, strings.HasSuffix(network, "6"))
+			if err == nil {
 				err = apply(int(fd), o)
 			}
 		}); cerr != nil {

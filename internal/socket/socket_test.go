@@ -34,11 +34,13 @@ func pair(t testing.TB, dial, listen transfer.Socket) (dialled, accepted *Stream
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dialled, err = NewStream(out, Options{Socket: dial}); err != nil {
+	dialled, err = NewStream(out, Options{Socket: dial})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dialled.Close() })
-	if accepted, err = NewStream(in, Options{Socket: listen}); err != nil {
+	accepted, err = NewStream(in, Options{Socket: listen})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { accepted.Close() })
@@ -53,7 +55,8 @@ func drain(t testing.TB, s *Stream, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n -= got; got == 0 {
+		n -= got
+		if got == 0 {
 			if err := s.WaitRead(time.Second); err != nil {
 				t.Fatal(err)
 			}

@@ -56,10 +56,12 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 			s.close()
 		}
 	}()
-	if err = s.watch(conn, o); err != nil {
+	err = s.watch(conn, o)
+	if err != nil {
 		return err
 	}
-	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+	s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
 	s.payload = payload()

@@ -189,7 +189,8 @@ func (l *List) read(r row, each func(*Socket)) error {
 	for _, g := range e.groups() {
 		on, err := get(&r, g)
 		if err == nil && !on {
-			if err = set(&r, g.number, true); err == nil {
+			err = set(&r, g.number, true)
+			if err == nil {
 				c.ours |= 1 << g.number
 				on, err = get(&r, g)
 			}

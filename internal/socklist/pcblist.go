@@ -9,10 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// macOS's sysctl net.inet.tcp.pcblist_n, which netstat reads and any user may, is a header and, for each connection, some
-// records of different kinds. Each starts with its length and kind and is padded to eight bytes; TCP's is the last. The layouts (bsd/netinet/in_pcb.h, bsd/netinet/tcp_var.h, bsd/sys/socketvar.h, packed to
-// four bytes) are the same from xnu-6153 (macOS 10.15) to xnu-11417 (macOS 15). Numbers are little-endian,
-// which every Mac of those is, addresses and ports in the network's order.
+// macOS's sysctl net.inet.tcp.pcblist_n, which netstat reads and any user may, is a header and, for each connection,
+// some records of different kinds. Each starts with its length and kind and is padded to eight bytes; TCP's is the
+// last. The layouts (bsd/netinet/in_pcb.h, bsd/netinet/tcp_var.h, bsd/sys/socketvar.h, packed to four bytes) are the
+// same from xnu-6153 (macOS 10.15) to xnu-11417 (macOS 15). Numbers are little-endian, which every Mac of those is,
+// addresses and ports in the network's order.
 const (
 	headerSize = 24 // struct xinpgen; another one ends the list
 

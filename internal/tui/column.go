@@ -12,8 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// letters stand for limiters in a bar, and colours (ANSI's 31 to 36) help: no sign is a
-// colour alone.
+// letters are the limiters' letters in a bar. Colours (ANSI 31 to 36) only add to them.
 var letters = map[verdict.Name]struct {
 	letter rune
 	colour int
@@ -36,7 +35,7 @@ type column struct {
 
 type columns []column
 
-// columnsFor are the columns that fit a terminal. Who and where get what the others leave.
+// columnsFor returns the columns that fit a terminal. Program and far end share the remaining width.
 func columnsFor(width int) columns {
 	const gap = 2
 	all := columns{
@@ -160,7 +159,7 @@ func bar(shares verdict.Shares) string {
 	return b.String() + strings.Repeat("·", cells-used)
 }
 
-// fit is text in so many columns, cut or filled up.
+// fit cuts or pads text to a number of columns.
 func fit(s string, columns int) string {
 	s = ansi.Truncate(s, columns, "…")
 	return s + strings.Repeat(" ", max(columns-ansi.StringWidth(s), 0))

@@ -10,8 +10,9 @@ import (
 
 // snapshot returns a snapshot at a time in seconds, with acknowledged and received bytes.
 func snapshot(cookie uint64, at, acked, received int64) Snapshot {
-	return Snapshot{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: time.Duration(at) * time.Second, Acked: acked + 1,
-		Sent: acked, Received: received}}
+	return Snapshot{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: time.Duration(at) * time.Second,
+		Acked: acked + 1,
+		Sent:  acked, Received: received}}
 }
 
 func TestPayloadLeavesOutSynAndFin(t *testing.T) {

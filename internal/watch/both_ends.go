@@ -6,10 +6,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
-
-// alike is the ratio up to which two ends' bytes of a period are one connection's: they are not read at one moment.
-const alike = 1.5
 
 // bothEnds gives what arrives from a sender on this host, such as a container's, the verdict of that end, where
 // the receiving one leaves open what limits it. Network namespaces may have the same addresses: two connections are
@@ -42,7 +40,7 @@ func (v *View) bothEnds() {
 }
 
 func sameBytes(sent, received int64) bool {
-	return float64(max(sent, received)) <= alike*float64(min(sent, received))
+	return float64(max(sent, received)) <= threshold.SameBytes*float64(min(sent, received))
 }
 
 // flow is the one of a direction; nil: nothing moved that way.

@@ -178,7 +178,8 @@ func TestEndsToTheByte(t *testing.T) {
 	l.Close()
 	var last View
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if last = <-views; last.Standing == 0 && last.Totals.Closed >= ends {
+		last = <-views
+		if last.Standing == 0 && last.Totals.Closed >= ends {
 			break
 		}
 	}
@@ -205,7 +206,8 @@ func TestLostEndsAreCounted(t *testing.T) {
 	defer w.close()
 	w.sockets.Ends.Close()
 	var err error
-	if w.sockets.Ends, err = sockdiag.OpenEnds(4 << 10); err != nil {
+	w.sockets.Ends, err = sockdiag.OpenEnds(4 << 10)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.begin(); err != nil {

@@ -90,8 +90,9 @@ func (l *lister) now() time.Duration { return time.Since(l.start) }
 // unread returns the limits of this method and the failures so far.
 func (l *lister) unread() []string {
 	every := max(listEvery, listPart*l.took).Round(time.Millisecond)
-	all := append(slices.Clone(l.list.Untold()), "services and containers", fmt.Sprintf("bytes that connections moved before "+
-		"their first list and after their last (every %v)", every))
+	all := append(slices.Clone(l.list.Untold()), "services and containers",
+		fmt.Sprintf("bytes that connections moved before "+
+			"their first list and after their last (every %v)", every))
 	if l.untold > 0 {
 		all = append(all, fmt.Sprintf("%d connections for which the system returned no counters", l.untold))
 	}

@@ -238,7 +238,8 @@ func TestLister_MostlyIdle(t *testing.T) {
 func TestLister_FullWindow(t *testing.T) {
 	full := transfer.Sample{Have: transfer.HaveNotSent | transfer.HaveSendWnd | transfer.HaveRTT, InFlight: 64_000,
 		SendWnd: 64_000, Cwnd: 500_000, NotSent: 100_000, RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond}
-	snap := Snapshot{Cookie: 1, Established: true, Unacked: 164_000, SendQueued: 164_000, SendBuffer: 400_000, Sample: full}
+	snap := Snapshot{Cookie: 1, Established: true, Unacked: 164_000, SendQueued: 164_000, SendBuffer: 400_000,
+		Sample: full}
 	snap.Polled = true
 	snap.Sample.Have |= transfer.HaveLimits
 	account := NewAccount()

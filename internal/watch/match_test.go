@@ -15,8 +15,10 @@ func TestParseTarget(t *testing.T) {
 		return []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, nil
 	}
 	runs := func(name string) bool { return !strings.Contains(name, "example") }
-	conn := Snapshot{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
-	six := Snapshot{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
+	conn := Snapshot{Local: netip.MustParseAddrPort("198.51.100.1:50000"),
+		Remote: netip.MustParseAddrPort("192.0.2.7:443")}
+	six := Snapshot{Local: netip.MustParseAddrPort("[2001:db8::1]:22"),
+		Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
 	rsync := Owner{PID: 4242, Program: "rsync", Unit: "backup.service", Container: "0123456789ab"}
 	for _, c := range []struct {
 		target string

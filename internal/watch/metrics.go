@@ -14,7 +14,8 @@ import (
 // maxGroupsReported bounds the label values that a host's connections can make. Later groups are counted as "other".
 const maxGroupsReported = 200
 
-// Metrics sums the views of a watch into counters that never fall, by Group. It is pure and not safe for concurrent use.
+// Metrics sums the views of a watch into counters that never fall, by Group. It is pure and not safe for concurrent
+// use.
 type Metrics struct {
 	groups map[string]*group
 	folded int64 // connections' periods that went to "other"

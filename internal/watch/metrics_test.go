@@ -104,10 +104,12 @@ func TestMetrics(t *testing.T) {
 func TestGroupsAreBounded(t *testing.T) {
 	m := NewMetrics()
 	for i := range 1000 {
-		m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", fmt.Sprintf("10.%d.%d.1:443", i/250, i%250), 10,
+		m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", fmt.Sprintf("10.%d.%d.1:443", i/250,
+			i%250), 10,
 			verdict.Application)}})
 	}
-	m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", "10.0.0.9:443", 10, verdict.Application)}})
+	m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", "10.0.0.9:443", 10,
+		verdict.Application)}})
 	got := page(t, m, true)
 	groups := 0
 	for series := range got {

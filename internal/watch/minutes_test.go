@@ -17,10 +17,12 @@ func TestMinutesSumGroups(t *testing.T) {
 	a := seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck)
 	b := seen("rsync", "192.0.2.9:22", 500, verdict.Application)
 	b.Flows[0].MinRTT = 9 * time.Millisecond
-	if got := m.Add(&View{At: 20 * time.Second, Length: 20 * time.Second, Connections: []Observed{a, b}, Lost: 2}); got != nil {
+	if got := m.Add(&View{At: 20 * time.Second, Length: 20 * time.Second, Connections: []Observed{a, b},
+		Lost: 2}); got != nil {
 		t.Fatalf("after 20 s: %+v", got)
 	}
-	if got := m.Add(&View{At: 40 * time.Second, Length: 20 * time.Second, Connections: []Observed{a}, Lost: 2}); got != nil {
+	if got := m.Add(&View{At: 40 * time.Second, Length: 20 * time.Second, Connections: []Observed{a},
+		Lost: 2}); got != nil {
 		t.Fatalf("after 40 s: %+v", got)
 	}
 	got := m.Add(&View{At: 60 * time.Second, Length: 20 * time.Second, Lost: 5})
@@ -53,7 +55,8 @@ func TestMinutesFoldTheLighter(t *testing.T) {
 	v := &View{At: time.Minute, Length: time.Minute}
 	sum := int64(0)
 	for i := range maxGroupsKept + 300 {
-		v.Connections = append(v.Connections, seen("p", fmt.Sprintf("10.%d.%d.1:80", i>>8, i&255), int64(i+1), verdict.Bottleneck))
+		v.Connections = append(v.Connections, seen("p", fmt.Sprintf("10.%d.%d.1:80", i>>8, i&255), int64(i+1),
+			verdict.Bottleneck))
 		sum += int64(i + 1)
 	}
 	got := m.Add(v)

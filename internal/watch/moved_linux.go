@@ -12,7 +12,8 @@ const (
 	movedPart    = 5
 )
 
-// activeSockets finds the connections that moved by eBPF, so that only those are read. Without eBPF every pass is a dump.
+// activeSockets finds the connections that moved by eBPF, so that only those are read. Without eBPF every pass is a
+// dump.
 type activeSockets struct {
 	moved *sockdiag.Moved // nil: it is not to be had, or not open yet
 	tried bool

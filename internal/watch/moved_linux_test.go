@@ -43,7 +43,8 @@ func TestReadMoved_OnlyActive(t *testing.T) {
 	}
 	var ended [2]*Connection // the two of client and server
 	for i, dumps := range []bool{false, true, false, false} {
-		if w.activeSockets.left = 1; dumps {
+		w.activeSockets.left = 1
+		if dumps {
 			w.activeSockets.left = 0
 		}
 		move(client, server, 100_000+i)

@@ -18,8 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestNetnsWatchers_FollowContainers follows connections of another network namespace until its last process ends; their
-// sums remain.
+// TestNetnsWatchers_FollowContainers follows connections of another network namespace until its last process ends;
+// their sums remain.
 func TestNetnsWatchers_FollowContainers(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	child := exec.Command("sh", "-c", "ip link set lo up; echo up; exec sleep 60")
@@ -43,7 +43,8 @@ func TestNetnsWatchers_FollowContainers(t *testing.T) {
 			return err
 		}
 		defer l.Close()
-		if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		client, err = net.Dial("tcp", l.Addr().String())
+		if err != nil {
 			return err
 		}
 		server, err = l.Accept()

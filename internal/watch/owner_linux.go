@@ -25,8 +25,8 @@ const (
 	manySockets = 2000
 )
 
-// owners finds the owner of a socket: the process that has it open, else the cgroup in which it was created. An accepted
-// socket has its listener's cgroup, so the process has precedence.
+// owners finds the owner of a socket: the process that has it open, else the cgroup in which it was created. An
+// accepted socket has its listener's cgroup, so the process has precedence.
 type owners struct {
 	match     *Match            // the only owners that are asked for, where it names any
 	namespace os.FileInfo       // the network namespace that is watched; nil: not known
@@ -72,8 +72,8 @@ func (w *watcher) unowned() map[uint32]bool {
 }
 
 // of returns the owner of a connection that was first seen open at a time. It walks /proc, not too often, where no
-// earlier walk could have found the owner. asked returns the inodes of all sockets whose owners are needed now: the walk
-// ends when all are found; nil: there may be others.
+// earlier walk could have found the owner. asked returns the inodes of all sockets whose owners are needed now: the
+// walk ends when all are found; nil: there may be others.
 func (o *owners) of(t *Snapshot, opened, now time.Duration, asked func() map[uint32]bool) Owner {
 	found, ok := o.processes[t.Inode]
 	if !ok && t.Inode != 0 && (opened > o.walked || o.partly) && now >= o.next {

@@ -7,8 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// order is the order of connections in the last dump. The next dump has nearly the same one, and following it is cheaper
-// than a lookup in a map.
+// order is the order of connections in the last dump. The next dump has nearly the same one, and following it is
+// cheaper than a lookup in a map.
 type order struct {
 	dumping   bool
 	last, now []placed
@@ -41,8 +41,8 @@ func (a *Account) noteOrder(c *Connection) {
 	}
 }
 
-// Unchanged reports whether a dump contains the same record of a connection as the one before, by its fingerprint, which
-// is not 0. Otherwise the record has to be read.
+// Unchanged reports whether a dump contains the same record of a connection as the one before, by its fingerprint,
+// which is not 0. Otherwise the record has to be read.
 func (a *Account) Unchanged(cookie, fingerprint uint64, at time.Duration) bool {
 	c := a.find(cookie)
 	if c == nil || c.fingerprint != fingerprint {
@@ -93,8 +93,8 @@ func (a *Account) reread(c *Connection, before, now time.Duration) {
 	}
 }
 
-// MarkChecked notes that at a time nothing had changed in the open connections that were not read since the last dump or
-// the last call.
+// MarkChecked notes that at a time nothing had changed in the open connections that were not read since the last dump
+// or the last call.
 func (a *Account) MarkChecked(at time.Duration) { a.checkedAt = at }
 
 // BeginDump notes that a dump begins. It may be left out.
@@ -105,9 +105,9 @@ func (a *Account) BeginDump(at time.Duration) {
 	a.order = order{dumping: true, last: a.order.now, now: slices.Grow(a.order.last[:0], len(a.order.now))}
 }
 
-// EndDump notes that the dump which began at a time has ended. A dump is not atomic and may miss a socket, so a connection
-// is closed only when two dumps missed it; the report of its end was lost then. missing reports whether this dump missed
-// any.
+// EndDump notes that the dump which began at a time has ended. A dump is not atomic and may miss a socket, so a
+// connection is closed only when two dumps missed it; the report of its end was lost then. missing reports whether this
+// dump missed any.
 func (a *Account) EndDump(began time.Duration) (missing bool) {
 	a.first = true
 	a.order.dumping = false

@@ -26,7 +26,8 @@ func writeProcesses(t *testing.T, all []fakeProcess) (root string, pids []int) {
 	for _, p := range all {
 		dir := filepath.Join(root, strconv.Itoa(p.pid))
 		stat := fmt.Sprintf("%d (%s) S %d %d %d %d -1 4194560 0\n", p.pid, p.program, p.parent, p.pid, p.session, p.terminal)
-		files := map[string]string{"stat": stat, "cmdline": strings.Join(p.args, "\x00") + "\x00", "cgroup": "0::" + p.cgroup + "\n"}
+		files := map[string]string{"stat": stat, "cmdline": strings.Join(p.args, "\x00") + "\x00",
+			"cgroup": "0::" + p.cgroup + "\n"}
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,8 @@ func TestReadProcesses(t *testing.T) {
 			cgroup: "/system.slice/ssh.service"},
 		{pid: 110, parent: 100, program: "sshd-session", args: []string{"sshd-session: user@pts/0"}, session: 110},
 		{pid: 111, parent: 110, program: "bash", args: []string{"-bash"}, session: 111, terminal: 34816},
-		{pid: 120, parent: 111, program: "rsync", args: []string{"rsync", "-a", "big", "far:"}, session: 111, terminal: 34816},
+		{pid: 120, parent: 111, program: "rsync", args: []string{"rsync", "-a", "big", "far:"}, session: 111,
+			terminal: 34816},
 		{pid: 121, parent: 120, program: "ssh", args: []string{"ssh", "far", "rsync", "--server"}, session: 111},
 		{pid: 130, parent: 111, program: "python3", args: []string{"/usr/bin/python3.12", "-u", "-X", "dev", "/opt/a/snd.py"},
 			session: 111},

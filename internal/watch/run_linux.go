@@ -66,8 +66,8 @@ func newWatcher(cfg Config) *watcher {
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
-// begin reads the open connections before anything is shown. All of them are kept, so garbage collection meanwhile would
-// only take time.
+// begin reads the open connections before anything is shown. All of them are kept, so garbage collection meanwhile
+// would only take time.
 func (w *watcher) begin() error {
 	const rarely = 400
 	defer debug.SetGCPercent(debug.SetGCPercent(rarely))
@@ -223,7 +223,8 @@ func (w *watcher) show(each func(*View) error) (err error) {
 		v.Unread = append(v.Unread, fmt.Sprintf("%d dumps, for which the kernel had no memory or no time", w.missed))
 	}
 	w.account.look(v, v.Length, &w.cfg, w.owner)
-	if v.Lost, err = w.sockets.Ends.Dropped(); err != nil {
+	v.Lost, err = w.sockets.Ends.Dropped()
+	if err != nil {
 		return err
 	}
 	if w.netns != nil {
@@ -236,7 +237,8 @@ func (w *watcher) show(each func(*View) error) (err error) {
 }
 
 func (w *watcher) open() (err error) {
-	if w.sockets, err = sockdiag.Follow(w.cfg.Namespace); err != nil {
+	w.sockets, err = sockdiag.Follow(w.cfg.Namespace)
+	if err != nil {
 		return err
 	}
 	w.account.ceilings = readCeilings(w.cfg.Namespace)
@@ -248,7 +250,8 @@ func (w *watcher) open() (err error) {
 		return nil
 	}
 	w.owners.namespace = nil // processes of all are of interest
-	if w.netns, err = newNetnsWatchers(); err != nil {
+	w.netns, err = newNetnsWatchers()
+	if err != nil {
 		w.sockets.Close()
 	}
 	return err

@@ -57,7 +57,8 @@ func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 	return &m
 }
 
-// flow returns one direction of a connection since the period began, with lower confidence where TCP was short of memory.
+// flow returns one direction of a connection since the period began, with lower confidence where TCP was short of
+// memory.
 func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
 	f := c.flow(d)
 	from := c.mark.At

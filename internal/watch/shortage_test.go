@@ -20,7 +20,8 @@ func TestShortageOfMemoryMakesLessSure(t *testing.T) {
 	verdictAt := func(from time.Duration) verdict.Verdict {
 		to := transfer.Sample{At: from + 2*second, Have: clocks, Busy: 2 * second, SendLimited: 1700 * time.Millisecond,
 			NotSent: 1e6, SendWnd: 1e5}
-		c := &Connection{Snapshot: Snapshot{Sample: to, Established: true}, moves: &moves{mark: counters{At: from, Have: to.Have}}}
+		c := &Connection{Snapshot: Snapshot{Sample: to, Established: true}, moves: &moves{mark: counters{At: from,
+			Have: to.Have}}}
 		c.Sample.Acked, c.Sample.Sent = 1<<20, 1<<20
 		return a.flow(c, transfer.Up).Verdict
 	}

@@ -39,8 +39,8 @@ func (w *watcher) snapshot(s *sockdiag.Socket, at time.Duration) Snapshot {
 	return t
 }
 
-// closedByPeer reports whether the peer's FIN is known to have arrived: by the state or, at a socket's end, which has no
-// state, by one unread byte. The kernel counts the FIN there (tcp_diag_get_info, net/ipv4/tcp_diag.c).
+// closedByPeer reports whether the peer's FIN is known to have arrived: by the state or, at a socket's end, which has
+// no state, by one unread byte. The kernel counts the FIN there (tcp_diag_get_info, net/ipv4/tcp_diag.c).
 func closedByPeer(s *sockdiag.Socket) bool {
 	switch s.State {
 	case sockdiag.CloseWait, sockdiag.LastAck, sockdiag.Closing:
@@ -51,8 +51,8 @@ func closedByPeer(s *sockdiag.Socket) bool {
 	return false
 }
 
-// fingerprint returns a hash of the kernel's record without the ages in it, which grow by themselves. Equal fingerprints
-// of two dumps mean that nothing changed. It is not 0.
+// fingerprint returns a hash of the kernel's record without the ages in it, which grow by themselves. Equal
+// fingerprints of two dumps mean that nothing changed. It is not 0.
 func (w *watcher) fingerprint(s *sockdiag.Socket) uint64 {
 	b := socket.AgelessLinux(w.words[:0], s.Info)
 	b = append(b, byte(s.State))

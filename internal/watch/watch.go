@@ -2,7 +2,8 @@
 // of all connections, from dumps and from the kernel's last record of those that end, and samples the busiest ones for
 // the live judge. It changes nothing (Config.Count apart) and needs no privilege for the user's own connections.
 //
-// The account and the judges are pure. The loop in run_linux.go asks the kernel; listed.go follows other systems' lists.
+// The account and the judges are pure. The loop in run_linux.go asks the kernel; listed.go follows other systems'
+// lists.
 package watch
 
 import (

@@ -10,8 +10,9 @@ import (
 
 // connection is one to a far end, born at a time, with a least round trip.
 func connection(remote string, born, rtt time.Duration, ecn bool) *Connection {
-	c := &Connection{FirstSeen: born, Born: true, Handshake: &transfer.Handshake{MSS: 1448, Timestamps: true, PathMTU: 1500,
-		ECN: ecn}}
+	c := &Connection{FirstSeen: born, Born: true, Handshake: &transfer.Handshake{MSS: 1448, Timestamps: true,
+		PathMTU: 1500,
+		ECN:     ecn}}
 	c.Remote = netip.MustParseAddrPort(remote)
 	c.Sample.MinRTT = rtt
 	return c
@@ -32,7 +33,8 @@ func TestWindowsOfPaths(t *testing.T) {
 		Connections: []Observed{{Connection: old, Symptoms: signs}}}); got != nil {
 		t.Fatalf("%+v", got)
 	}
-	v := &View{At: 300 * time.Second, Length: 150 * time.Second, Connections: []Observed{{Connection: old, Symptoms: signs},
+	v := &View{At: 300 * time.Second, Length: 150 * time.Second, Connections: []Observed{{Connection: old,
+		Symptoms: signs},
 		{Connection: a, Symptoms: signs}, {Connection: b}, {Connection: lone}}}
 	for i := range 9 {
 		v.Connections = append(v.Connections, Observed{Connection: old, Symptoms: Symptoms{Rate: float64(i) * 1e5}})
@@ -48,7 +50,8 @@ func TestWindowsOfPaths(t *testing.T) {
 	if one.RTT != 0 || one.MTU != 0 || one.ECN != "" || one.Rate != 0 {
 		t.Errorf("of one connection: %+v", one)
 	}
-	later := w.Add(&View{At: 600 * time.Second, Length: 300 * time.Second, Connections: []Observed{{Connection: a}, {Connection: b}}})
+	later := w.Add(&View{At: 600 * time.Second, Length: 300 * time.Second, Connections: []Observed{{Connection: a},
+		{Connection: b}}})
 	if one := later[network]; one.RTT != 0 || one.MTU != 0 {
 		t.Errorf("of connections that began before: %+v", one)
 	}
@@ -65,7 +68,8 @@ func TestWindows_NetworksOfOurOwn(t *testing.T) {
 	}
 	own := connection("192.0.2.1:443", 0, time.Millisecond, false)
 	own.syn = 1
-	got := w.Add(&View{At: 300 * time.Second, Length: 300 * time.Second, Connections: append(seen, Observed{Connection: own})})
+	got := w.Add(&View{At: 300 * time.Second, Length: 300 * time.Second, Connections: append(seen,
+		Observed{Connection: own})})
 	ours := 0
 	for network, one := range got {
 		if one.Own {

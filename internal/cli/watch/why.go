@@ -111,9 +111,9 @@ func NewWhy() *cobra.Command {
 	count := false
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
-		Short: "what limits a running program's connections",
-		Long: `why watches the connections of TARGET for some seconds, then reports what limits the heaviest
-of them and what to do. It changes and restarts nothing.
+		Short: "find the limiter of a running program's connections",
+		Long: `why watches the connections of TARGET for some seconds, then reports the limiter of the
+heaviest one and the remedy. It changes and restarts nothing.
 TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a script, a unit
 of systemd or a container. The connections of child processes count as their parent's: those of
 the ssh that rsync runs are rsync's.`,
@@ -150,7 +150,7 @@ the ssh that rsync runs are rsync's.`,
 	return cmd
 }
 
-// registerCount adds the flag without which Windows tells nothing.
+// registerCount adds the flag without which Windows reports nothing.
 func registerCount(to *bool, flags *pflag.FlagSet) {
 	if runtime.GOOS == "windows" {
 		flags.BoolVar(to, "count", false, "let Windows count what each connection does, as an Administrator: without it "+

@@ -57,37 +57,37 @@ func why(w io.Writer, d *record.Watch) {
 // whyAnswer is the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
 	if fromElsewhere(f) {
-		return "not this host: the sender or the path limits it, and only the sender's host can tell which"
+		return "not this host: the sender or the path limits it; run fullpipe why on the sending host"
 	}
 	switch f.Limiter {
 	case verdict.Unknown:
 		if len(f.Candidates) == 0 {
 			return "too little was seen to say what limits it"
 		}
-		return "what limits it cannot be seen from here; possible are " + candidatesText(f.Candidates)
+		return "the limiter cannot be seen from here; candidates: " + candidatesText(f.Candidates)
 	case verdict.Mixed:
 		return "no one thing limits it: " + candidatesText(f.Candidates)
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	what := limiters[f.Limiter].what
+	clause := limiters[f.Limiter].what
 	name := string(f.Limiter)
 	share := f.Shares[f.Limiter]
 	if said, ok := subtypesAnswer[f.Subtype]; ok {
-		what = said
+		clause = said
 	}
 	if f.Subtype != "" {
 		name += ", " + f.Subtype
 	}
 	if f.Direction == transfer.Down && f.Limiter == verdict.Bottleneck && f.Confidence == verdict.Low {
-		what = "not this host; probably a full line"
+		clause = "not this host; probably a full line"
 	}
-	if len(f.Candidates) == 2 { // what a sender cannot tell apart
-		what = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
+	if len(f.Candidates) == 2 { // two that a sender cannot separate
+		clause = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
-	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", what, name, percent(share), f.Confidence)
+	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
 }
 
 // subtypesAnswer are those that say more than their limiter.
@@ -108,7 +108,7 @@ func watched(w io.Writer, d *record.Watch) {
 	received := watchedBytes(d, transfer.Down)
 	if part := 0.95; float64(sent+received) >= part*float64(d.Totals.SentBytes+d.Totals.ReceivedBytes) {
 		fmt.Fprintf(w, "watched %s: %s; %s, %s\n", SecondsText(d.LengthS), all, count(d.Matching, "connection"), came)
-	} else { // the totals are of more than what was asked for
+	} else { // the totals include other connections
 		fmt.Fprintf(w, "watched %s: sent %s, received %s; %s\n", SecondsText(d.LengthS), units.Size(sent),
 			units.Size(received), count(d.Matching, "connection"))
 		fmt.Fprintf(w, "  all that was followed: %s, %s\n", all, came)
@@ -160,8 +160,8 @@ func watchNotes(w io.Writer, d *record.Watch) {
 		fmt.Fprintln(w, hanging(w, "  ! ", PathShift(&d.PathChanges[i])))
 	}
 	if d.LostEnds > 0 {
-		lost := fmt.Sprintf("%s found no room and were not told: what those connections carried after the last reading "+
-			"is missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))
+		lost := fmt.Sprintf("%s dropped for lack of room: the last bytes of those connections "+
+			"are missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))
 		fmt.Fprintln(w, hanging(w, "  warning: ", lost))
 	}
 	if d.Totals.Unfinished > 0 {
@@ -178,7 +178,7 @@ func watchNotes(w io.Writer, d *record.Watch) {
 	}
 }
 
-// doAboutMost is what to do about the heaviest connection that a limiter held back.
+// doAboutMost returns the remedy of the heaviest connection with a limiter.
 func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
 	for i := range d.Connections {
 		for j := range d.Connections[i].Directions {

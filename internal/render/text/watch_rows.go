@@ -100,8 +100,8 @@ func watchedCells(c *record.WatchedConnection, d *record.WatchedDirection) []str
 // wayBackShare is the share of the heavier direction's payload up to which the lighter one is its way back.
 const wayBackShare = 0.02
 
-// IsWayBack reports whether a direction carries only the answers to the heavier one, such as ssh's window messages
-// against a transfer. Tables leave it out.
+// IsWayBack reports whether a direction carries only the replies to the heavier one, such as ssh's window messages
+// during a transfer. Tables leave it out.
 func IsWayBack(c *record.WatchedConnection, direction int) bool {
 	if direction == 0 {
 		return false
@@ -111,8 +111,8 @@ func IsWayBack(c *record.WatchedConnection, direction int) bool {
 	return tooLittle || float64(lighter.Bytes) <= wayBackShare*float64(c.Directions[0].Bytes)
 }
 
-// Decimal returns a number with its unit so that in a column the decimal points are aligned: at least three digits,
-// the integer part in so many columns, the fraction in three.
+// Decimal pads a number with a unit so that the decimal points of a column are aligned: at least three digits, the
+// integer part to a width, the fraction to three.
 func Decimal(text string, integer int) string {
 	number, unit, _ := strings.Cut(text, " ")
 	whole, fraction, _ := strings.Cut(number, ".")
@@ -125,7 +125,7 @@ func Decimal(text string, integer int) string {
 	return fmt.Sprintf("%*s%-3s %s", integer, whole, fraction, unit)
 }
 
-// DirectionWord stands before the far end of a direction: "to" or "from".
+// DirectionWord returns the word before the far end of a direction: "to" or "from".
 func DirectionWord(d transfer.Direction) string {
 	if d == transfer.Up {
 		return "to"
@@ -173,12 +173,12 @@ func fromElsewhere(d *record.WatchedDirection) bool {
 }
 
 func candidatesText(names []verdict.Name) string {
-	const told = 4
+	const shown = 4
 	var words []string
-	for _, n := range names[:min(told, len(names))] {
+	for _, n := range names[:min(shown, len(names))] {
 		words = append(words, string(n))
 	}
-	if len(names) > told {
+	if len(names) > shown {
 		words = append(words, "…")
 	}
 	return strings.Join(words, ", ")

@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestWatchedSums: what was asked for is told first, all that was followed where that is more; and what
-// is mixed has no time of its own.
+// TestWatchedSums prints the sums of the selected connections, then those of all where they are more. Mixed time has no
+// time of its own.
 func TestWatchedSums(t *testing.T) {
 	doc := &record.Watch{LengthS: 6, Matching: 2, Totals: record.WatchTotals{SentBytes: 1 << 20, Opened: 4, Closed: 6},
 		Limited: []record.WatchLimited{{Limiter: verdict.Mixed, Direction: transfer.Up, Bytes: 1 << 20, Connections: 1},
@@ -33,7 +33,7 @@ func TestWatchedSums(t *testing.T) {
 	}
 }
 
-// What cannot be told apart is said of both that it may be, each in its own words.
+// TestAnswerOfTwo names both limiters of an ambiguous verdict.
 func TestAnswerOfTwo(t *testing.T) {
 	for _, two := range [][]verdict.Name{{verdict.ReceiverWindow, verdict.ReceiverApplication},
 		{verdict.Bottleneck, verdict.AckPath}} {
@@ -52,7 +52,8 @@ func TestAnswerOfTwo(t *testing.T) {
 // TestDecimal aligns the decimal points of rates and sizes.
 func TestDecimal(t *testing.T) {
 	for text, want := range map[string]string{"31 Mbit/s": " 31.0  Mbit/s", "31.9 Mbit/s": " 31.9  Mbit/s",
-		"637 Mbit/s": "637    Mbit/s", "6.02 kbit/s": "  6.02 kbit/s", "2 Mbit/s": "  2.00 Mbit/s", "0 bit/s": "  0    bit/s"} {
+		"637 Mbit/s": "637    Mbit/s", "6.02 kbit/s": "  6.02 kbit/s", "2 Mbit/s": "  2.00 Mbit/s",
+		"0 bit/s": "  0    bit/s"} {
 		if got := Decimal(text, 3); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -86,7 +87,7 @@ func TestWatchRows_Narrow(t *testing.T) {
 	}
 }
 
-// TestLimited_FromElsewhere does not list the candidates that a receiving host cannot tell apart.
+// TestLimited_FromElsewhere omits the candidates that a receiving host cannot separate.
 func TestLimited_FromElsewhere(t *testing.T) {
 	elsewhere := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck}
 	for _, c := range []struct {

@@ -10,3 +10,13 @@ const (
 	ArrivalSegments = 4                     // segments | two delayed acknowledgements
 	SteadyArrivals  = 0.95                  // ratio | definition: nearly all the time
 )
+
+// Watched paths and connections with both ends on this host.
+const (
+	// SettledRise is the time after which a rise of a ratio is the usual level.
+	SettledRise = 12 * time.Hour // time | half a day: longer than an evening
+	// RememberedDays is the number of days whose extremes are kept.
+	RememberedDays = 7 // days | definition: a week
+	// SameBytes is the largest ratio of two ends' bytes in a period that count as one connection's.
+	SameBytes = 1.5 // ratio | the ends are not read at the same time
+)

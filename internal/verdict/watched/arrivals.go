@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// receiveRTTs returns the receiver's estimates of the round trip while data came without pauses; nil where it paused
-// or nothing is known. A sender that pauses lengthens the estimate as a queue does, so both cannot be told apart then.
-// Without timestamps the kernel estimates by whole windows, which is too long.
+// receiveRTTs returns the receiver's estimates of the round trip while data came without pauses, else nil. A pausing
+// sender lengthens the estimate as a queue does, so both look the same then. Without timestamps the kernel estimates by
+// whole windows, which is too long.
 func (c *Connection) receiveRTTs() []time.Duration {
 	n := len(c.Of)
 	if n < threshold.WatchedSamples || c.Handshake == nil || !c.Handshake.Timestamps ||

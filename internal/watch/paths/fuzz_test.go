@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FuzzRestore: a file of what was known of the paths may be damaged or of another version. Whatever it
-// says, windows can be added to it.
+// FuzzRestore checks that windows can be added to a baseline from a damaged file or one of another version.
 func FuzzRestore(f *testing.F) {
 	h := simulate(many(3, 1), 3*time.Hour, nil, func(Event) {})
 	text, err := json.Marshal(h)

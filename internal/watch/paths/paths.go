@@ -1,11 +1,9 @@
-// Package paths says whether the paths from a host to the networks that it talks to have
-// changed, from what windows of some minutes showed of each. It is arithmetic: no clock, no
-// I/O.
+// Package paths detects changes of the paths from a host to the networks that it communicates with, from windows of
+// some minutes for each network. It is arithmetic: no clock, no I/O.
 //
-// A shift is told once, and once more when it is over. What it takes is chosen so that a
-// host of 200 networks is told of at most one shift a week that is none
-// (TestAQuietHostIsLeftInPeace), and that one of 20 % of the round trip is told within five
-// windows (TestAStepIsFound).
+// A shift is reported once, and once more when it is over. The thresholds are chosen so that a host of 200 networks
+// reports at most one false shift a week (TestAQuietHostIsLeftInPeace), and a shift of 20 % of the round trip within
+// five windows (TestAStepIsFound).
 package paths
 
 import (
@@ -31,11 +29,11 @@ const (
 	ECN        Metric = "ecn"        // how many new connections have it: none, some or all
 )
 
-// Window is what some minutes showed of a network. A zero field is not known.
+// Window has the metrics of a network over some minutes. A zero field is not known.
 type Window struct {
 	RTT  float64 // seconds
 	Rate float64 // bit/s
-	// Segments were sent; of them so many were sent again, and so often one arrived late.
+	// Segments were sent. Of them some were retransmitted or arrived late.
 	Segments, Retransmitted, Reordered int64
 	MTU                                int
 	ECN                                string
@@ -49,17 +47,16 @@ type Shift struct {
 	// BeforeWord and AfterWord are of ECN.
 	BeforeWord, AfterWord string
 	Since                 time.Time // the first window of it
-	Back                  bool      // what had shifted is as before
+	Back                  bool      // the shift is over
 }
 
-// rises says which way the metric went.
+// rises reports whether the metric grew.
 func (s *Shift) rises() bool { return s.After > s.Before }
 
-// Event is what is told: the shifts of one network, or of so many that they are the host's
-// or its uplink's.
+// Event is a report: the shifts of one network, or of all networks of the host or its uplink.
 type Event struct {
 	At time.Time
-	// Network is the one; the zero value stands for Networks of them, of Judged.
+	// Network is the shifted one. It is the zero value where Networks of Judged networks shifted.
 	Network          netip.Prefix
 	Networks, Judged int
 	Shifts           []Shift
@@ -73,8 +70,8 @@ const (
 	silent      = 24 * time.Hour
 	// forgotten is when a network that was not seen is removed.
 	forgotten = 30 * 24 * time.Hour
-	// holdOff is the least time between two events of a network: what is found meanwhile is
-	// told then. Within atOnce a shift that was told of the whole host is not told again.
+	// holdOff is the least time between two events of a network: shifts found meanwhile are reported then. Within
+	// atOnce a shift of the whole host is not reported twice.
 	holdOff = 15 * time.Minute
 	atOnce  = time.Hour
 )
@@ -83,11 +80,11 @@ const (
 // Restore has to be called after that was read.
 type Host struct {
 	Networks map[netip.Prefix]*Network `json:"networks"`
-	// Whole is when a shift of the whole host was told last, by metric and sense.
+	// HostWide is the time of the last reported shift of the whole host, by metric and sense.
 	HostWide map[string]time.Time `json:"whole,omitempty"`
 }
 
-// Network is what is known of one.
+// Network is the state of one network.
 type Network struct {
 	Last       time.Time `json:"last"`          // the newest window
 	Own        bool      `json:"own,omitempty"` // this host connected to it
@@ -101,7 +98,7 @@ type Network struct {
 	Waiting    []Shift   `json:"waiting,omitempty"` // for holdOff to end
 }
 
-// Restore rebuilds what is not stored, and drops what cannot have been.
+// Restore rebuilds the state that is not stored, and drops impossible values.
 func (h *Host) Restore() {
 	for p, n := range h.Networks {
 		if n == nil {
@@ -115,7 +112,7 @@ func (h *Host) Restore() {
 	}
 }
 
-// Add takes the windows that ended at one time and answers what is to be told.
+// Add adds the windows that ended at one time and returns the events to report.
 func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Event) {
 	if h.Networks == nil {
 		h.Networks = map[netip.Prefix]*Network{}
@@ -161,7 +158,7 @@ func keys[V any](m map[netip.Prefix]V) func(func(netip.Prefix) bool) {
 	}
 }
 
-// network finds one, or makes it where there is room; nil: there is none.
+// network returns a network and creates it where there is room; nil: there is none.
 func (h *Host) network(p netip.Prefix, at time.Time, own bool) *Network {
 	if n := h.Networks[p]; n != nil {
 		return n
@@ -216,13 +213,14 @@ func (n *Network) add(at time.Time, w Window) (shifts []Shift) {
 	return shifts
 }
 
-// whole takes out of found what so many networks share that it is the host's own.
-func (h *Host) hostWide(at time.Time, windows map[netip.Prefix]Window, found map[netip.Prefix][]Shift) (events []Event) {
+// hostWide removes shifts from found that enough networks share for the host itself to have shifted.
+func (h *Host) hostWide(at time.Time, windows map[netip.Prefix]Window,
+	found map[netip.Prefix][]Shift) (events []Event) {
 	for _, s := range firsts(found) {
 		key := sense(&s)
 		moved, judged := h.shared(&s, windows, found)
-		told := h.HostWide[key]
-		recent := !told.IsZero() && at.Sub(told) < atOnce
+		reported := h.HostWide[key]
+		recent := !reported.IsZero() && at.Sub(reported) < atOnce
 		if !recent && (moved < threshold.HostNetworks || float64(moved) < threshold.HostShare*float64(judged)) {
 			continue
 		}
@@ -241,7 +239,7 @@ func (h *Host) hostWide(at time.Time, windows map[netip.Prefix]Window, found map
 	return events
 }
 
-// firsts is the earliest shift of each sense, in a fixed order.
+// firsts returns the earliest shift of each sense, in a fixed order.
 func firsts(found map[netip.Prefix][]Shift) (all []Shift) {
 	for _, shifts := range found {
 		for _, s := range shifts {
@@ -274,7 +272,7 @@ func (h *Host) shared(s *Shift, windows map[netip.Prefix]Window, found map[netip
 	return moved, judged
 }
 
-// sense is what makes shifts of several networks one.
+// sense returns the key under which shifts of several networks are the same.
 func sense(s *Shift) string {
 	switch {
 	case s.Back:
@@ -287,7 +285,7 @@ func sense(s *Shift) string {
 	return string(s.Metric) + " down"
 }
 
-// known says whether the metric's past suffices to judge by.
+// known reports whether the metric's past suffices for a judgement.
 func (n *Network) known(m Metric) bool {
 	switch m {
 	case RTT:
@@ -304,5 +302,5 @@ func (n *Network) known(m Metric) bool {
 	return n.ECN.known()
 }
 
-// leans says whether the metric seems to go the same way, though that is not sure yet.
+// leans reports whether the metric seems to shift in the same sense, without certainty.
 func (n *Network) leans(s *Shift) bool { return s.Metric == RTT && n.RTT.leans(s) }

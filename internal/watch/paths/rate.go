@@ -12,11 +12,11 @@ import (
 // maxRates results are kept.
 const maxRates = change.Before + threshold.RateWindows
 
-// rate follows what is delivered where the program is not the limit.
+// rate follows the delivery rate where the program is not the limiter.
 type rate struct {
 	Results []result `json:"results,omitempty"` // the newest
 	Days    []day    `json:"days,omitempty"`
-	Half    float64  `json:"half,omitempty"` // half-way back from a fall that was told; 0: none
+	Half    float64  `json:"half,omitempty"` // half-way back from a reported fall; 0: none
 }
 
 func (l *rate) known() bool {
