@@ -61,13 +61,27 @@ type Connection struct {
 func (c *Connection) Judge(sends bool) verdict.Verdict {
 	w := c.Live(sends)
 	v := live.JudgeWatched(w)
-	for i := range v.Evidence {
-		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
-	}
 	if !sends {
-		return live.KnownWindow(w, live.Answers(w, v), c.KnownWindow)
+		v = live.KnownWindow(w, live.Answers(w, v), c.KnownWindow)
+		if v.Limiter != verdict.Unknown {
+			return withoutBlocked(v)
+		}
+		w.ReceiveRTTs = c.receiveRTTs()
+		if w.ReceiveRTTs != nil {
+			v = live.JudgeWatched(w)
+		}
+		return withoutBlocked(v)
 	}
+	v = withoutBlocked(v)
 	return live.Programs(w, c.outage(pair(c.bufferOrLink(c.divide(v)))))
+}
+
+// withoutBlocked removes the time in which the writer was blocked: its own clock is not known.
+func withoutBlocked(v verdict.Verdict) verdict.Verdict {
+	for i := range v.Evidence {
+		delete(v.Evidence[i].Values, "blocked_ratio")
+	}
+	return v
 }
 
 // Live returns a direction of the window as the live judge takes it. It sets the samples' queue to that direction's.
@@ -89,9 +103,6 @@ func (c *Connection) Live(sends bool) live.Watched {
 		if q.Answered {
 			w.Answered += 1 / float64(len(w.Samples))
 		}
-	}
-	if !sends {
-		w.ReceiveRTTs = c.receiveRTTs()
 	}
 	return w
 }
