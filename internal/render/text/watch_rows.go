@@ -156,11 +156,14 @@ func Limited(d *record.WatchedDirection) string {
 		return "not this host"
 	}
 	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
+	if d.Direction == transfer.Down && d.Limiter == verdict.Bottleneck && d.Confidence == verdict.Low {
+		text = "probably " + text
+	}
 	if share, ok := d.Shares[d.Limiter]; ok && d.Limiter != verdict.Unknown {
 		text += " " + percent(share)
 	}
 	open := d.Limiter == verdict.Unknown || d.Limiter == verdict.Mixed || d.Limiter == verdict.Sender
-	if open && len(d.Candidates) > 0 {
+	if open && len(d.Candidates) > 0 && (d.Direction == transfer.Up || len(d.Candidates) <= 2) { // a receiver has nine
 		text += ": " + candidatesText(d.Candidates)
 	}
 	return text

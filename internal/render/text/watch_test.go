@@ -100,8 +100,14 @@ func TestLimited_FromElsewhere(t *testing.T) {
 	} {
 		d := &record.WatchedDirection{Direction: c.direction, Verdict: verdict.Verdict{Limiter: verdict.Unknown,
 			Candidates: c.candidates}}
-		if got := Limited(d); (got == "not this host") != c.want {
+		got := Limited(d)
+		if (got == "not this host") != c.want || c.direction == transfer.Down && strings.Contains(got, "application") {
 			t.Errorf("%+v: %q", c, got)
 		}
+	}
+	full := &record.WatchedDirection{Direction: transfer.Down, Verdict: verdict.Verdict{Limiter: verdict.Bottleneck,
+		Confidence: verdict.Low, Shares: verdict.Shares{verdict.Bottleneck: 0.97}}}
+	if got := Limited(full); got != "probably bottleneck 97 %" {
+		t.Errorf("%q", got)
 	}
 }
