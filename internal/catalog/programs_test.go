@@ -89,7 +89,8 @@ func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
 
 // TestPortsOf finds a program's ports by the names of its client's and its server's executables.
 func TestPortsOf(t *testing.T) {
-	for executable, want := range map[string][]uint16{"ssh": {22}, "sshd": {22}, "sshd-session": {22}, "sshfs": nil, "": nil} {
+	for executable, want := range map[string][]uint16{"ssh": {22}, "sshd": {22}, "sshd-session": {22},
+		"sshfs": nil, "": nil} {
 		if got := PortsOf(executable); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", executable, got, want)
 		}
