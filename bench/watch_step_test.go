@@ -50,12 +50,12 @@ func pathWindowsProgram() error {
 	n, began := 0, known.Until
 	cfg := watch.Config{Match: watch.Match{Ports: []uint16{7000}}, Every: stepPeriod}
 	err = watch.Run(ctx, cfg, func(v *watch.View) error {
-		scaled := watch.View{At: v.At * stepFactor, Length: v.Length * stepFactor, Seen: v.Seen}
-		for i := range scaled.Seen {
-			c := *scaled.Seen[i].Connection
-			c.Seen *= stepFactor
-			scaled.Seen[i].Connection = &c
-			scaled.Seen[i].Length *= stepFactor
+		scaled := watch.View{At: v.At * stepFactor, Length: v.Length * stepFactor, Connections: v.Connections}
+		for i := range scaled.Connections {
+			c := *scaled.Connections[i].Connection
+			c.FirstSeen *= stepFactor
+			scaled.Connections[i].Connection = &c
+			scaled.Connections[i].Length *= stepFactor
 		}
 		full := windows.Add(&scaled)
 		if full == nil {

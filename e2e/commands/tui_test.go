@@ -63,7 +63,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	drive("resize-window", "-x", "60", "-y", "12")
 	await("fullpipe watch", "iperf3")
 	drive("resize-window", "-x", "200", "-y", "50")
-	await("fullpipe watch", "iperf3", "AGAIN", "LIMITED", "BY")
+	await("fullpipe watch", "iperf3", "RETR", "LIMITED BY", "TIME")
 	before := drive("capture-pane", "-p")
 	until := time.Now().Add(30 * time.Second)
 	for drive("capture-pane", "-p") == before {
@@ -74,7 +74,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 	drive("send-keys", "?")
 	await("opens a row")
-	if screen := drive("capture-pane", "-p"); strings.Contains(screen, "AGAIN") {
+	if screen := drive("capture-pane", "-p"); strings.Contains(screen, "RETR") {
 		t.Errorf("what the table said still stands beside the help:\n%s", screen)
 	}
 	drive("send-keys", "?")

@@ -64,7 +64,7 @@ func TestWhyOfNobody(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
 	out, err := exec.Command(program, "why", ":1", "--for", "1s").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no TCP connection of it stands") || !strings.Contains(string(out),
+	if err == nil || !strings.Contains(string(out), "it has no TCP connection") || !strings.Contains(string(out),
 		"try: ") {
 		t.Errorf("%v: %s", err, out)
 	}

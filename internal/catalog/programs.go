@@ -107,3 +107,14 @@ func ProgramAt(port uint16, inFlight float64) (Program, bool) {
 	}
 	return Program{}, false
 }
+
+// PortsOf returns the ports of the servers of a program by the name of its executable, the client's or the server's:
+// 22 for ssh, sshd and sshd-session. It returns nil for an unknown one.
+func PortsOf(executable string) []uint16 {
+	for _, p := range loadPrograms() {
+		if len(p.Ports) > 0 && (executable == p.Name || executable == p.Name+"d" || executable == p.Name+"d-session") {
+			return p.Ports
+		}
+	}
+	return nil
+}

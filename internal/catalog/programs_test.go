@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -82,6 +83,16 @@ func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
 		}
 		if got := float64(p.Window(bps, rtt)); got < want-1 || got > want+1 {
 			t.Errorf("%s: a window of %.0f bytes, want %.0f", name, got, want)
+		}
+	}
+}
+
+// TestPortsOf finds a program's ports by the names of its client's and its server's executables.
+func TestPortsOf(t *testing.T) {
+	for executable, want := range map[string][]uint16{"ssh": {22}, "sshd": {22}, "sshd-session": {22},
+		"sshfs": nil, "": nil} {
+		if got := PortsOf(executable); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", executable, got, want)
 		}
 	}
 }

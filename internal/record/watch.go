@@ -81,13 +81,17 @@ type WatchLimited struct {
 
 // WatchedConnection is one connection in the span.
 type WatchedConnection struct {
-	Local      string `json:"local"`
-	Remote     string `json:"remote"`
-	PID        int    `json:"pid,omitempty"`
-	Program    string `json:"program,omitempty"`
-	Unit       string `json:"unit,omitempty"`
-	Container  string `json:"container,omitempty"`
-	Congestion string `json:"congestion,omitempty"`
+	Local   string `json:"local"`
+	Remote  string `json:"remote"`
+	PID     int    `json:"pid,omitempty"`
+	Program string `json:"program,omitempty"`
+	Script  string `json:"script,omitempty"` // that the program interprets
+	// ParentPID and ParentProgram are the ancestor that was asked for, where the process itself was not.
+	ParentPID     int    `json:"parent_pid,omitempty"`
+	ParentProgram string `json:"parent_program,omitempty"`
+	Unit          string `json:"unit,omitempty"`
+	Container     string `json:"container,omitempty"`
+	Congestion    string `json:"congestion,omitempty"`
 	// SendBufferBytes and ReceiveBufferBytes are granted ones.
 	SendBufferBytes    int64              `json:"send_buffer_bytes,omitempty"`
 	ReceiveBufferBytes int64              `json:"receive_buffer_bytes,omitempty"`

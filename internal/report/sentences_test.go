@@ -40,7 +40,7 @@ func TestDocuments_HaveTheirSentences(t *testing.T) {
 	}{
 		"measure": {Direction(&transfer.Result{}, judged(), nil), 7},
 		"udp":     {Datagrams(&transfer.DatagramResult{}, judged()), 1},
-		"watch": {Watch(record.Header{}, "", &watch.View{Seen: []watch.Seen{{Connection: &watch.Connection{},
+		"watch": {Watch(record.Header{}, "", &watch.View{Connections: []watch.Observed{{Connection: &watch.Connection{},
 			Flows: []watch.Flow{{Verdict: judged()}}}}}), 7},
 		"diagnose": {Diagnose(record.Header{}, captured()), 8},
 		"tune": {Tune(record.Header{}, "", &tune.Result{Directions: []tune.Direction{{

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
@@ -24,13 +25,13 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	system := remedy.SystemOf(runtime.GOOS)
 	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
 		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
-		Matching: max(v.Matched, len(v.Seen)+v.Lighter),
+		Matching: max(v.Matched, len(v.Connections)+v.Lighter),
 		LeftOut:  v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
 		Limited: []record.WatchLimited{}, Connections: []record.WatchedConnection{},
 		Totals: record.WatchTotals{SentBytes: t.Sent, ReceivedBytes: t.Received, RetransmittedBytes: t.Retransmitted,
 			Opened: t.Opened, Closed: t.Closed, Unfinished: t.Unfinished}}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		length := v.Span(s).Seconds()
 		limit(w, s, length)
 		if i >= mostWatched {
@@ -38,26 +39,34 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			continue
 		}
 		c := record.WatchedConnection{Local: s.Local.String(), Remote: s.Remote.String(), PID: s.Owner.PID,
-			Program: s.Owner.Program,
-			Unit:    s.Owner.Unit, Container: s.Owner.Container, Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
+			Program: s.Owner.Program, Script: s.Owner.Script, Unit: s.Owner.Unit, Container: s.Owner.Container,
+			Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
 			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended,
-			FollowedS: max(v.At-s.Seen, 0).Seconds()}
+			FollowedS: max(v.At-s.FirstSeen, 0).Seconds()}
+		if parent := s.Owner.Ancestor; parent != nil {
+			c.ParentPID = parent.PID
+			c.ParentProgram = cmp.Or(parent.Script, parent.Program)
+		}
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			d := record.WatchedDirection{Direction: f.Direction, Bytes: f.Bytes, Sampled: f.Sampled, Verdict: f.Verdict,
-				GoodputBps: float64(f.Bytes) * 8 / max(length, 1e-9), RetransmittedBytes: max(f.Resent, 0),
-				RTT: units.Duration(f.RTT), RTTMin: units.Duration(f.MinRTT), InFlightBytes: f.InFlight, OfferedBytes: f.Offered}
+				GoodputBps: float64(f.Bytes) * 8 / max(length, 1e-9), RetransmittedBytes: max(f.RetransmittedBytes, 0),
+				RTT: units.Duration(f.RTT), RTTMin: units.Duration(f.MinRTT), InFlightBytes: f.InFlight,
+				OfferedBytes: f.Offered}
 			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: d.RTTMin.Seconds(), Congestion: s.Congestion}
 			if f.Direction == transfer.Up {
 				facts.Sender = system
+				facts.SendBufferMax = int(s.SendBufferMax)
 			} else {
 				facts.Receiver = system
+				facts.ReceiveBufferMax = int(s.ReceiveBufferMax)
 			}
 			d.Fix = remedy.Fixes(f.Verdict, facts)
 			guard.Watched(&d)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)
-			d.Program = record.NewProgramWindow(f.Verdict, s.Local.Port(), s.Remote.Port())
+			ports := append([]uint16{s.Local.Port(), s.Remote.Port()}, catalog.PortsOf(s.Owner.Program)...)
+			d.Program = record.NewProgramWindow(f.Verdict, ports...)
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)
@@ -73,7 +82,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 }
 
 // limit adds a connection's verdicts to the sums.
-func limit(w *record.Watch, s *watch.Seen, length float64) {
+func limit(w *record.Watch, s *watch.Observed, length float64) {
 	for i := range s.Flows {
 		f := &s.Flows[i]
 		for _, name := range f.Verdict.Shares.Top() {

@@ -28,7 +28,7 @@ func WatchMinute(m *watch.Minute, began time.Duration) record.WatchMinute {
 			if w == nil {
 				continue
 			}
-			way := record.WatchGroupDirection{Direction: d, Bytes: w.Bytes, RetransmittedBytes: w.Resent,
+			way := record.WatchGroupDirection{Direction: d, Bytes: w.Bytes, RetransmittedBytes: w.RetransmittedBytes,
 				RTTMin: units.Duration(w.MinRTT), Shares: map[string]float64{}}
 			for _, s := range w.Limited {
 				way.MovingS += s

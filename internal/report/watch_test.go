@@ -15,7 +15,7 @@ func TestWatch_CountsEveryListedConnection(t *testing.T) {
 	} {
 		v := &watch.View{Matched: test.matched, Lighter: test.lighter}
 		for range test.seen {
-			v.Seen = append(v.Seen, watch.Seen{Connection: &watch.Connection{}})
+			v.Connections = append(v.Connections, watch.Observed{Connection: &watch.Connection{}})
 		}
 		if w := report.Watch(record.Header{}, "", v); w.Matching != test.want {
 			t.Errorf("%+v: %d", test, w.Matching)

@@ -19,7 +19,7 @@ type conn struct {
 	fd    int
 	waits bool // receive does, where there is nothing yet
 	buf   []byte
-	one   Socket // what buf's messages are read into
+	one   Socket // receives the messages of buf
 	seq   uint32
 }
 
@@ -46,10 +46,10 @@ func (c *conn) close() error {
 	return err
 }
 
-// receive reads one datagram; what a signal interrupts is read again.
+// receive reads one datagram, and reads again after a signal.
 //
-// The kernel answers while it is asked, so an answer is there: it is read without telling Go's scheduler, which
-// would take each for a call that may last, and wake up threads for it that find nothing to do.
+// The kernel replies within the request, so the datagram is already there: it is read without Go's scheduler, which
+// would treat each call as blocking and wake up idle threads.
 func (c *conn) receive() ([]byte, error) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&c.buf[0])),
@@ -86,7 +86,7 @@ func (c *conn) send(b []byte) error {
 type Conn struct {
 	conn
 	out    []byte
-	filter []byte // what Dump is restricted by
+	filter []byte // the restriction of Dump
 }
 
 // Open asks this thread's network namespace.
@@ -114,7 +114,7 @@ func InNamespace(path string, do func() error) error {
 	work = func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread cannot be thrown away: it is held until another has done it.
+			// The main thread cannot be discarded: it waits until another thread has run do.
 			released := make(chan struct{})
 			go func() { work(); close(released) }()
 			<-released
@@ -194,14 +194,14 @@ func (c *Conn) dump(each func(*Socket)) (failure error) {
 	return failure
 }
 
-// mostAtOnce is how many answers the socket's receive buffer holds with room to spare.
-const mostAtOnce = 64
+// maxAtOnce is a number of replies that fit the socket's receive buffer.
+const maxAtOnce = 64
 
-// Look asks for single sockets and calls each with those that are still there. The answers
-// come in the order of the questions; gone counts those that are not there any more.
+// Look requests single sockets and calls each with those that still exist, in the order of the requests. It returns how
+// many do not exist any more.
 func (c *Conn) Look(ids []ID, ask Ask, each func(*Socket)) (gone int, err error) {
 	for len(ids) > 0 {
-		n := min(len(ids), mostAtOnce)
+		n := min(len(ids), maxAtOnce)
 		missing, err := c.look(ids[:n], ask, each)
 		gone += missing
 		if err != nil {
@@ -222,9 +222,9 @@ func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure er
 	if err := c.send(c.out); err != nil {
 		return 0, err
 	}
-	answers := 0
+	replies := 0
 	failed := func(err error) {
-		answers++
+		replies++
 		switch {
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESTALE): // ESTALE: the ports are another socket's now
 			gone++
@@ -232,8 +232,8 @@ func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure er
 			failure = err
 		}
 	}
-	told := func(s *Socket) { answers++; each(s) }
-	for answers < len(ids) {
+	known := func(s *Socket) { replies++; each(s) }
+	for replies < len(ids) {
 		b, err := c.receive()
 		if err == unix.EAGAIN { // the kernel had no memory for an answer
 			return gone, failure
@@ -244,16 +244,15 @@ func (c *Conn) look(ids []ID, ask Ask, each func(*Socket)) (gone int, failure er
 		if len(b) >= headerSize && ne.Uint32(b[8:])-first >= uint32(len(ids)) {
 			continue // of an earlier question
 		}
-		if _, err := messages(b, &c.one, told, failed); err != nil {
+		if _, err := messages(b, &c.one, known, failed); err != nil {
 			return gone, err
 		}
 	}
 	return gone, failure
 }
 
-// Ends is told of every TCP socket of its network namespace that ends, with the kernel's
-// last account of it: Info, addresses and cookie. The message has no owner, cgroup or
-// buffers, and its state is always Closed. Anybody may listen.
+// Ends receives the kernel's last record of every TCP socket of its network namespace that ends: Info, addresses and
+// cookie. The message has no owner, cgroup or buffers, and its state is always Closed. It needs no privilege.
 type Ends struct {
 	conn
 	dropped uint32

@@ -31,7 +31,7 @@ func short(t testing.TB, l net.Listener, n, bytes int) {
 	}
 }
 
-func TestEveryEndIsToldOrCounted(t *testing.T) {
+func TestEnds_ReportedOrCounted(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -45,29 +45,30 @@ func TestEveryEndIsToldOrCounted(t *testing.T) {
 		}
 		defer ends.Close()
 		short(t, l, c.n, 1000)
-		told, counted := 0, int64(0)
+		reported, counted := 0, int64(0)
 		count := func(s *Socket) {
 			if s.State == Closed && (s.Local.Port() == port || s.Remote.Port() == port) {
-				told++
+				reported++
 				var sample transfer.Sample
 				socket.DecodeLinux(s.Info, &sample)
 				counted += sample.Received
 			}
 		}
-		// The kernel's worker tells the last ones a moment later.
+		// The kernel's worker sends the last ones a moment later.
 		dropped := uint64(0)
-		for deadline := time.Now().Add(10 * time.Second); told+int(dropped) < 2*c.n && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); reported+int(dropped) < 2*c.n && time.Now().Before(deadline); {
 			poll := []unix.PollFd{{Fd: int32(ends.FD()), Events: unix.POLLIN}}
 			unix.Poll(poll, 50)
 			if err := ends.Take(count); err != nil {
 				t.Fatal(err)
 			}
-			if dropped, err = ends.Dropped(); err != nil {
+			dropped, err = ends.Dropped()
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if told+int(dropped) != 2*c.n {
-			t.Errorf("room %d: %d told and %d dropped of %d", c.room, told, dropped, 2*c.n)
+		if reported+int(dropped) != 2*c.n {
+			t.Errorf("room %d: %d reported and %d dropped of %d", c.room, reported, dropped, 2*c.n)
 		}
 		if c.room > 1<<20 && (dropped != 0 || counted != int64(c.n)*1001) { // with the FIN
 			t.Errorf("room %d: %d dropped, %d bytes of %d", c.room, dropped, counted, c.n*1001)

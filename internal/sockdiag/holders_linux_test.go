@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHolders: a process has its sockets open, by the inodes that the kernel tells of them, and nothing
-// else that it has open is a socket.
+// TestHolders finds this process's sockets by their inodes, and no other open file.
 func TestHolders(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,7 +38,7 @@ func TestHolders(t *testing.T) {
 	if err := h.Each(os.Getpid(), func(fd int, inode uint32) {
 		found = found || inode == uint32(stat.Ino) && fd == listener
 		if inode == uint32(file.Ino) {
-			t.Errorf("%s is told as a socket", os.DevNull)
+			t.Errorf("%s is reported as a socket", os.DevNull)
 		}
 	}); err != nil || !found {
 		t.Errorf("the listener %d is not among the process's sockets: %v", stat.Ino, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// layout tells where members of the kernel's structures lie, by the kernel's own description.
+// layout returns the offsets of members of the kernel's structures from the kernel's own description.
 type layout struct {
 	kernel *btf.Spec
 	err    error // the first that was not found, and all others
@@ -51,7 +51,8 @@ func memberAt(members []btf.Member, name string) (bytes uint32, kind btf.Type, o
 		if m.Name != "" {
 			continue
 		}
-		if bytes, kind, ok = memberAt(membersOf(m.Type), name); ok {
+		bytes, kind, ok = memberAt(membersOf(m.Type), name)
+		if ok {
 			return m.Offset.Bytes() + bytes, kind, true
 		}
 	}

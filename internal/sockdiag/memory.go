@@ -2,9 +2,9 @@ package sockdiag
 
 import "bytes"
 
-// memoryShort reads, of /proc/net/protocols, whether TCP is under memory pressure: of a protocol's line the
-// fifth word is "yes" or "no", and the table is headed by the words' names (sock_prot_memory_pressure,
-// net/core/sock.c). IPv4 and IPv6 share the account. It is the host's, whatever network namespace asks.
+// memoryShort reads from /proc/net/protocols whether TCP is under memory pressure: the fifth word of a protocol's line
+// is "yes" or "no", below a header with the words' names (sock_prot_memory_pressure, net/core/sock.c). IPv4 and IPv6
+// share the accounting, which is the host's in every network namespace.
 func memoryShort(text []byte) (short bool) {
 	const name, press = 0, 4
 	for line := range bytes.Lines(text) {

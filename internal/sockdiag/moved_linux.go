@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Moved finds the TCP sockets of this process's network namespace of which a reading may differ from
-// the one before, by an eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with
-// BTF). Of a socket that lies still it reads a few lines of memory, where a dump reads and copies all.
-// It is not safe for use by several goroutines.
+// Moved finds the TCP sockets of this process's network namespace whose state may have changed since the last call, by
+// an eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with BTF). For an idle socket it reads a
+// few lines of memory, where a dump reads and copies all. It is not safe for concurrent use.
 type Moved struct {
 	program *ebpf.Program
 	iter    *link.Iter
@@ -23,8 +22,7 @@ type Moved struct {
 	records *bufio.Reader
 }
 
-// passTimes is what the program reads and writes: jiffies, of which the kernel's stamps in sockets are
-// the lower half.
+// passTimes is shared with the program: the lower 32 bits of jiffies, as the kernel stores them in sockets.
 type passTimes struct {
 	Since, Began uint32 // a stamp from Since on is news; Began is set by the first socket of a pass
 }
@@ -37,8 +35,8 @@ const (
 	movedRecord                             = 56
 )
 
-// OpenMoved needs CAP_BPF and CAP_PERFMON. The sockets are of the given states; one of them that no
-// process has open is told of each time while it is established, since somebody may open it.
+// OpenMoved needs CAP_BPF and CAP_PERFMON. It selects sockets of the given states. An established socket that no
+// process has open is reported each time, since it may be accepted.
 func OpenMoved(states States) (*Moved, error) {
 	m := &Moved{}
 	var err error
@@ -77,9 +75,9 @@ func (m *Moved) Close() (err error) {
 	return err
 }
 
-// Each calls each with every socket that has sent or received anything since the last call began, that
-// has something unread, unsent or unacknowledged, or that nobody has opened yet. The first call may
-// tell of all. It is not one moment.
+// Each calls each with every socket that has sent or received anything since the last call began, that has unread,
+// unsent or unacknowledged data, or that no process has opened yet. The first call may report all sockets. It is not
+// atomic.
 func (m *Moved) Each(each func(ID)) error {
 	err := m.pass(each)
 	if err != nil {
@@ -88,11 +86,11 @@ func (m *Moved) Each(each func(ID)) error {
 	return nil
 }
 
-// Begin lets the next call of Each tell of what moves from now on. It is not needed before the first,
-// which tells of all then.
+// Begin makes the next call of Each report the sockets that move from now on. It is not needed before the first call,
+// which reports all.
 func (m *Moved) Begin() error {
 	err := m.open(func(file io.Reader) error {
-		// The first socket sets the time: what is told of it and of others is not read.
+		// The first socket sets the time; the records are discarded.
 		var one [movedRecord]byte
 		_, err := file.Read(one[:])
 		if err == io.EOF {
@@ -128,7 +126,7 @@ func (m *Moved) pass(each func(ID)) error {
 	})
 }
 
-// open begins a pass, whose records read reads.
+// open begins a pass. read reads its records.
 func (m *Moved) open(read func(io.Reader) error) error {
 	var times passTimes
 	if err := m.times.Lookup(uint32(0), &times); err != nil {
@@ -148,7 +146,7 @@ func (m *Moved) open(read func(io.Reader) error) error {
 	return read(patient{file})
 }
 
-// patient reads on where an iterator has met a million sockets and told of none (bpf_seq_read,
+// patient reads on where an iterator has passed a million sockets without a record (bpf_seq_read,
 // kernel/bpf/bpf_iter.c).
 type patient struct{ io.Reader }
 
@@ -174,7 +172,7 @@ func idOf(b *[movedRecord]byte) (id ID) {
 	return id
 }
 
-// movedProgram is called with each socket of the namespace, which it holds locked:
+// movedProgram returns a program that the kernel calls with each locked socket of the namespace:
 //
 //	if (!(1 << sk->skc_state & states) || !(tp = bpf_skc_to_tcp_sock(sk)))
 //		return 0;

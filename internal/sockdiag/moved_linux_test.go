@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestMoved: a socket that lies still is not told of, one that has sent, received, or has something
-// unread is, by the name under which a dump tells of it.
+// TestMoved: an idle socket is not reported. One that has sent, received, or has unread data is, under the ID that a
+// dump has for it.
 func TestMoved(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected | Of(FinWait2))
@@ -22,7 +22,7 @@ func TestMoved(t *testing.T) {
 		"IPv4 in IPv6": {"[::]:0", "127.0.0.1"}} {
 		client, server := pair(t, ends[0], ends[1])
 		port := uint16(server.LocalAddr().(*net.TCPAddr).Port)
-		told := func() (n int) {
+		reported := func() (n int) {
 			t.Helper()
 			if err := m.Each(func(id ID) {
 				local, remote := id.Ends()
@@ -33,7 +33,7 @@ func TestMoved(t *testing.T) {
 				found := 0
 				if gone, err := conn.Look([]ID{id}, AskInfo, func(s *Socket) {
 					if found++; s.ID() != id || s.Local != local || s.Remote != remote {
-						t.Errorf("%s: %v is told as %v, %v to %v", name, id, s.ID(), s.Local, s.Remote)
+						t.Errorf("%s: %v is reported as %v, %v to %v", name, id, s.ID(), s.Local, s.Remote)
 					}
 				}); err != nil || gone != 0 || found != 1 {
 					t.Errorf("%s: %v is not found: %d gone, %d found, %v", name, id, gone, found, err)
@@ -43,25 +43,26 @@ func TestMoved(t *testing.T) {
 			}
 			return n
 		}
-		if n := told(); n != 2 {
-			t.Errorf("%s: %d of 2 ends are told when they are new", name, n)
+		if n := reported(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are reported when they are new", name, n)
 		}
 		still := func(when string, want int) {
 			t.Helper()
 			n := 0
 			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); { // until the clock's next ticks
-				if n = told(); n == want {
+				n = reported()
+				if n == want {
 					return
 				}
 			}
-			t.Errorf("%s: %d are told %s, want %d", name, n, when, want)
+			t.Errorf("%s: %d are reported %s, want %d", name, n, when, want)
 		}
 		still("while nothing moves", 0)
 		if _, err := client.Write(make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		if n := told(); n != 2 {
-			t.Errorf("%s: %d of 2 ends are told after a write", name, n)
+		if n := reported(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are reported after a write", name, n)
 		}
 		still("while something is unread", 1)
 		if _, err := server.Read(make([]byte, 2000)); err != nil {
@@ -69,8 +70,8 @@ func TestMoved(t *testing.T) {
 		}
 		still("when it has been read", 0)
 		server.CloseWrite()
-		if n := told(); n != 2 {
-			t.Errorf("%s: %d of 2 ends are told when one closes", name, n)
+		if n := reported(); n != 2 {
+			t.Errorf("%s: %d of 2 ends are reported when one closes", name, n)
 		}
 	}
 	for range 2 {
@@ -80,8 +81,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestMovedTellsOfWhatNobodyHasOpened: somebody may, and the kernel keeps no time of that.
-func TestMovedTellsOfWhatNobodyHasOpened(t *testing.T) {
+// TestMoved_UnacceptedSockets: somebody may, and the kernel keeps no time of that.
+func TestMoved_UnacceptedSockets(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected)
 	if err != nil {
@@ -115,7 +116,7 @@ func TestMovedTellsOfWhatNobodyHasOpened(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%d are told, want %d", n, want)
+		t.Errorf("%d are reported, want %d", n, want)
 	}
 	until(1)
 	s, err := l.Accept()
@@ -146,7 +147,7 @@ func BenchmarkMoved(b *testing.B) {
 	b.ReportMetric(float64(cpu()-before)/float64(b.N*2*n), "cpu-ns/socket")
 }
 
-// TestMovedBegins: what moved before it is not told of, what moves after it is.
+// TestMovedBegins: Begin discards earlier activity.
 func TestMovedBegins(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
 	m, err := OpenMoved(Connected)
@@ -156,7 +157,7 @@ func TestMovedBegins(t *testing.T) {
 	defer m.Close()
 	client, _ := pair(t, "127.0.0.1:0", "127.0.0.1")
 	port := uint16(client.LocalAddr().(*net.TCPAddr).Port)
-	told := func() (n int) {
+	reported := func() (n int) {
 		if err := m.Each(func(id ID) {
 			if local, remote := id.Ends(); local.Port() == port || remote.Port() == port {
 				n++
@@ -171,10 +172,10 @@ func TestMovedBegins(t *testing.T) {
 		if err := m.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		still = told()
+		still = reported()
 	}
 	if still != 0 {
-		t.Errorf("%d that lie still are told of", still)
+		t.Errorf("%d that are idle are reported", still)
 	}
 	if err := m.Begin(); err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestMovedBegins(t *testing.T) {
 	if _, err := client.Write(make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	if n := told(); n != 2 {
-		t.Errorf("%d of 2 ends are told of after a write", n)
+	if n := reported(); n != 2 {
+		t.Errorf("%d of 2 ends are reported after a write", n)
 	}
 }

@@ -42,9 +42,8 @@ func align4(n int) int { return (n + 3) &^ 3 }
 
 func cookieOf(id []byte) uint64 { return uint64(ne.Uint32(id[40:])) | uint64(ne.Uint32(id[44:]))<<32 }
 
-// messages walks one datagram of netlink messages into s, and calls each with it after
-// every socket and failed with every error that the kernel answers a request with. done
-// says that a dump has ended.
+// messages parses one datagram of netlink messages into s. It calls each after every socket and failed with every error
+// of the kernel. done reports the end of a dump.
 func messages(b []byte, s *Socket, each func(*Socket), failed func(error)) (done bool, err error) {
 	for len(b) >= headerSize {
 		length := int(ne.Uint32(b))

@@ -24,8 +24,8 @@ func attribute(kind uint16, value []byte) []byte {
 	return append(b, make([]byte, align4(len(b))-len(b))...)
 }
 
-// told is the message of one IPv4 socket with these attributes.
-func told(attributes ...[]byte) []byte {
+// socketMessage returns the message of one IPv4 socket with these attributes.
+func socketMessage(attributes ...[]byte) []byte {
 	b := make([]byte, messageSize)
 	b[0], b[1], b[2], b[3] = familyIPv4, byte(CloseWait), 4, 3
 	be.PutUint16(b[4:], 443)
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	for i := range 9 {
 		ne.PutUint32(memory[4*i:], uint32(100+i))
 	}
-	b := told(attribute(attrInfo, bytes.Repeat([]byte{7}, 168)), attribute(attrCongestion, []byte("bbr\x00")),
+	b := socketMessage(attribute(attrInfo, bytes.Repeat([]byte{7}, 168)), attribute(attrCongestion, []byte("bbr\x00")),
 		attribute(attrMemory, memory),
 		attribute(attrCgroup, ne.AppendUint64(nil, 77)),
 		attribute(999, []byte("of a later kernel")))
@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestBrokenMessagesAreErrors(t *testing.T) {
-	good := told(attribute(attrInfo, make([]byte, 100)))
+	good := socketMessage(attribute(attrInfo, make([]byte, 100)))
 	longer := bytes.Clone(good)
 	ne.PutUint32(longer, uint32(len(good)+4))
 	attributeTooLong := bytes.Clone(good)
@@ -105,8 +105,8 @@ func TestDumpThatFails(t *testing.T) {
 }
 
 func FuzzMessages(f *testing.F) {
-	f.Add(told(attribute(attrInfo, make([]byte, 280)), attribute(attrMemory, make([]byte, 36))))
-	f.Add(append(told(attribute(attrCongestion, []byte("cubic"))), message(typeDone, nil)...))
+	f.Add(socketMessage(attribute(attrInfo, make([]byte, 280)), attribute(attrMemory, make([]byte, 36))))
+	f.Add(append(socketMessage(attribute(attrCongestion, []byte("cubic"))), message(typeDone, nil)...))
 	f.Add(message(typeError, []byte{1, 2, 3, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var one Socket

@@ -1,8 +1,7 @@
-// Package sockdiag reads the kernel's account of TCP sockets through sock_diag(7): all of
-// a network namespace by a dump, single ones by exact look-ups, and the last account of
-// those that end by the destroy multicast. It needs no privilege; what a user without any
-// does not get is said at each field. The layouts are Linux's (include/uapi/linux/
-// inet_diag.h, sock_diag.h); other systems answer socket.ErrNotSupported.
+// Package sockdiag reads the kernel's records of TCP sockets through sock_diag(7): all sockets of a network namespace
+// by a dump, single ones by exact lookups, and the last records of those that end by the destroy multicast. It needs no
+// privilege; each field documents where one adds something. The layouts are Linux's (include/uapi/linux/inet_diag.h,
+// sock_diag.h); other systems return socket.ErrNotSupported.
 package sockdiag
 
 import (
@@ -43,7 +42,7 @@ var Connected = Of(Established, FinWait1, CloseWait, Closing, LastAck)
 // NotListening are all states but Listening.
 const NotListening = ^States(1 << Listening)
 
-// Ask says what a dump or a look-up shall tell of each socket beside what is always told.
+// Ask selects the optional parts of a socket's record in a dump or a lookup.
 type Ask uint8
 
 const (
@@ -52,8 +51,8 @@ const (
 	AskMemory     Ask = 1 << (attrMemory - 1)     // Socket.Memory
 )
 
-// ID names one socket for an exact look-up: its family, ports, addresses, interface and
-// cookie, as the kernel told them. IDs can be compared.
+// ID names one socket for an exact lookup: its family, ports, addresses, interface and cookie, as in the kernel's
+// record. IDs can be compared.
 type ID struct {
 	family byte
 	raw    [idSize]byte // struct inet_diag_sockid
@@ -71,15 +70,15 @@ func (id ID) Ends() (local, remote netip.AddrPort) {
 // Memory is the socket's buffers, in bytes (SK_MEMINFO).
 type Memory struct {
 	ReceiveBuffer, SendBuffer uint32
-	SendQueued                uint32 // what the send buffer is charged with
+	SendQueued                uint32 // the used part of the send buffer
 }
 
-// Socket is what the kernel tells of one socket. It is valid only during the call that it
-// is given to: Info and Congestion lie in the reader's buffer. Clone keeps one.
+// Socket is the kernel's record of one socket. It is valid only during the call that receives it: Info and Congestion
+// share the reader's buffer. Clone copies it.
 type Socket struct {
 	Family        uint8 // AF_INET or AF_INET6
 	State         State
-	Local, Remote netip.AddrPort // IPv4 mapped into IPv6 is told as IPv4
+	Local, Remote netip.AddrPort // IPv4 mapped into IPv6 appears as IPv4
 	Cookie        uint64
 	UID           uint32
 	Inode         uint32 // 0: no process has it open
@@ -90,7 +89,7 @@ type Socket struct {
 
 	Info       []byte // struct tcp_info, as long as this kernel has it
 	Congestion []byte // name of the congestion control
-	Cgroup     uint64 // inode of the cgroup v2 directory in which the socket was made; 0 is not told
+	Cgroup     uint64 // inode of the cgroup v2 directory in which the socket was created; 0: not known
 	HasMemory  bool
 	Memory     Memory
 

@@ -57,7 +57,8 @@ func up() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err == nil {
 		var lo *unix.Ifreq
-		if lo, err = unix.NewIfreq("lo"); err == nil {
+		lo, err = unix.NewIfreq("lo")
+		if err == nil {
 			lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 			err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 		}
@@ -128,7 +129,7 @@ func dumped(t testing.TB, c *Conn, states States) map[uint64]*Socket {
 	return all
 }
 
-func TestDumpTellsWhatTheSocketIs(t *testing.T) {
+func TestDump_Fields(t *testing.T) {
 	c := asking(t)
 	for _, at := range []struct{ listen, dial string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "::1"},
 		{"[::]:0", "127.0.0.1"}} {
@@ -141,7 +142,7 @@ func TestDumpTellsWhatTheSocketIs(t *testing.T) {
 		}
 		s := dumped(t, c, Connected)[cookie(t, server)]
 		if s == nil {
-			t.Fatalf("%s: not told", at.listen)
+			t.Fatalf("%s: not known", at.listen)
 		}
 		if s.State != Established || s.Local != local(server) || s.Remote != local(client) || s.ReadQueue != 12300 ||
 			s.Inode == 0 {
@@ -162,7 +163,7 @@ func TestDumpTellsWhatTheSocketIs(t *testing.T) {
 	}
 }
 
-func TestListenersTellTheirBacklog(t *testing.T) {
+func TestDump_Backlog(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -255,19 +256,20 @@ func TestLookFindsEachAndMissesTheGone(t *testing.T) {
 		conns[i].SetLinger(0) // no TIME-WAIT
 		conns[i].Close()
 	}
-	if cookies, gone = look(); len(cookies) != 75 || gone != 75 {
+	cookies, gone = look()
+	if len(cookies) != 75 || gone != 75 {
 		t.Errorf("after half was closed: %d there, %d gone", len(cookies), gone)
 	}
 	// A socket that took over the ports is another one.
 	stale := ids[1]
 	stale.raw[40]++
-	if gone, err := c.Look([]ID{stale}, AskInfo, func(*Socket) { t.Error("another socket was told") }); gone != 1 ||
+	if gone, err := c.Look([]ID{stale}, AskInfo, func(*Socket) { t.Error("another socket was returned") }); gone != 1 ||
 		err != nil {
 		t.Errorf("a cookie of nobody: %d gone, %v", gone, err)
 	}
 }
 
-func TestReadingAllocatesNothing(t *testing.T) {
+func TestDump_AllocatesNothing(t *testing.T) {
 	c := asking(t)
 	var ids []ID
 	for range 20 {

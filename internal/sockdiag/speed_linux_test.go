@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// crowd holds n connections until the benchmark ends.
+// crowd keeps n connections open until the benchmark ends.
 func crowd(b *testing.B, n int) {
 	testenv.Need(b, testenv.Root)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

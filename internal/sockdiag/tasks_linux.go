@@ -21,8 +21,8 @@ type Tasks struct {
 	iter    *link.Iter
 }
 
-// initialPIDs is the inode of the PID namespace whose numbers the kernel tells
-// (include/uapi/linux/nsfs.h, PID_NS_INIT_INO).
+// initialPIDs is the inode of the PID namespace whose numbers the kernel returns (include/uapi/linux/nsfs.h,
+// PID_NS_INIT_INO).
 const initialPIDs = "pid:[4026531836]"
 
 // taskRecord is what the program writes of each socket: its inode and its process, 64 bits each.
@@ -66,8 +66,8 @@ func (t *Tasks) Close() (err error) {
 	return err
 }
 
-// Each calls each with every TCP socket that a process has open, and that process's number, lower
-// ones first. It is not one moment: what is opened meanwhile may be missed.
+// Each calls each with every TCP socket that a process has open, and that process's PID, lower ones first. It is not
+// atomic: sockets that open meanwhile may be missed.
 func (t *Tasks) Each(each func(pid int, inode uint32)) error {
 	file, err := t.iter.Open()
 	if err != nil {

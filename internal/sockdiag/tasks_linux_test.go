@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestTasks: a connection's two ends are told to be this process's.
+// TestTasks finds this process as the owner of both ends of a connection.
 func TestTasks(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
 	tasks, err := OpenTasks()
@@ -42,7 +42,7 @@ func TestTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found != 2 {
-			t.Errorf("%d of 2 sockets are told to be ours", found)
+			t.Errorf("%d of 2 sockets are found to be ours", found)
 		}
 	}
 	if err := errors.Join(tasks.Close(), tasks.Close()); err != nil {

@@ -18,7 +18,7 @@ const (
 	ipv6Header    = 40 // extension headers before a SYN's TCP header are not looked through
 )
 
-// chooser is the classic BPF program that answers a listener's index for a SYN.
+// chooser returns the classic BPF program that maps a SYN to a listener's index.
 func chooser(choices []Choice) ([]unix.SockFilter, error) {
 	var program []bpf.Instruction
 	for _, c := range choices {
@@ -35,7 +35,7 @@ func chooser(choices []Choice) ([]unix.SockFilter, error) {
 	return filter, nil
 }
 
-// block answers one choice's index, or goes on behind itself.
+// block returns one choice's index, or continues behind itself.
 func block(c Choice) []bpf.Instruction {
 	version := uint32(6)
 	address := c.From.AsSlice()

@@ -8,10 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// The decoders below read what Windows, macOS and FreeBSD tell of a connection out of
-// the bytes that the kernel filled. They are portable, so that every system tests them;
-// all three systems run on little-endian machines only. What a system does not tell is
-// not named in Sample.Have.
+// The decoders below read the bytes of a connection's statistics on Windows, macOS and FreeBSD. They are portable, so
+// that every system tests them; all three systems run on little-endian machines only. Sample.Have omits fields that a
+// system does not report.
 
 // record reads fields of a C struct at their offsets; a field that the kernel did not
 // fill reads as 0 and is not there.
@@ -49,10 +48,9 @@ const (
 	windowsInfoV1 = 136
 )
 
-// DecodeWindows reads TCP_INFO_v0 or v1, the answers to SIO_TCP_INFO. Version 1 has the
-// three states of RFC 4898 (tcpEStatsPerfSndLimTime*). They have no idle state: time in
-// which the program writes nothing counts as sender-limited, so that Sample.SendLimited
-// is the send buffer's only for a program that never stops writing.
+// DecodeWindows reads TCP_INFO_v0 or v1, the results of SIO_TCP_INFO. Version 1 has the three states of RFC 4898
+// (tcpEStatsPerfSndLimTime*). They have no idle state: time without writes counts as sender-limited, so that
+// Sample.SendLimited is the send buffer's only for a program that never stops writing.
 func DecodeWindows(b []byte, s *transfer.Sample) error {
 	r := record(b)
 	if !r.has(windowsInfoV0) {
@@ -86,8 +84,8 @@ func DecodeWindows(b []byte, s *transfer.Sample) error {
 // (netinet/tcp.h, macOS 10.11).
 const tcpConnectionInfo = 112
 
-// DecodeDarwin reads macOS's struct tcp_connection_info. Its times have a grain of 1 ms.
-// It does not tell what was acknowledged, nor the least RTT.
+// DecodeDarwin reads macOS's struct tcp_connection_info. Its times have a resolution of 1 ms. It has neither the
+// acknowledged bytes nor the least RTT.
 func DecodeDarwin(b []byte, s *transfer.Sample) (*transfer.Handshake, error) {
 	r := record(b)
 	if !r.has(tcpConnectionInfo) {
@@ -118,8 +116,8 @@ const (
 	freebsdInfo14 = 240
 )
 
-// DecodeFreeBSD reads FreeBSD's struct tcp_info. Many of its fields are placeholders
-// for Linux's and always 0; before FreeBSD 14 it does not tell what is in flight.
+// DecodeFreeBSD reads FreeBSD's struct tcp_info. Many of its fields are placeholders for Linux's and always 0; before
+// FreeBSD 14 it has no bytes in flight.
 func DecodeFreeBSD(b []byte, s *transfer.Sample) (*transfer.Handshake, error) {
 	r := record(b)
 	if !r.has(freebsdInfo) {

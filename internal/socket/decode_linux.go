@@ -10,9 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// DecodeLinux reads struct tcp_info out of the bytes in which sock_diag carries it. As
-// with getsockopt, what a shorter struct of an older kernel lacks is not named in
-// Sample.Have. idle is how long ago the peer was last heard of.
+// DecodeLinux decodes struct tcp_info as sock_diag carries it. As with getsockopt, Sample.Have omits fields that the
+// shorter struct of an older kernel lacks. idle is the time since anything came from the peer.
 func DecodeLinux(b []byte, s *transfer.Sample) (idle time.Duration) {
 	i := fromBytes(b)
 	i.fill(s)
@@ -45,9 +44,15 @@ func AnsweredLinux(b []byte) bool {
 	return i.Last_data_sent <= i.Last_data_recv // an answer is often of the same tick
 }
 
-// AgelessLinux appends to b the same bytes without the four times since something was sent or
-// came (tcpi_last_data_sent to tcpi_last_ack_recv): what is left changes only when something
-// happened.
+// ArrivalsLinux returns the round trip that the receiver estimates from the timestamps of what arrives (tcpi_rcv_rtt)
+// and the time since data came last (tcpi_last_data_recv, in the kernel's ticks). A pause of the sender lengthens both.
+func ArrivalsLinux(b []byte) (rtt, sinceData time.Duration) {
+	i := fromBytes(b)
+	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond
+}
+
+// AgelessLinux appends to b the same bytes without the four ages tcpi_last_data_sent to tcpi_last_ack_recv. The rest
+// changes only when something happened.
 func AgelessLinux(b, info []byte) []byte {
 	const from, to = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent), unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv) + 4
 	b = append(b, info[:min(int(from), len(info))]...)
@@ -58,7 +63,7 @@ func AgelessLinux(b, info []byte) []byte {
 // SO_MAX_PACING_RATE); 0 where it set none, or the kernel does not say.
 func MaxPacingLinux(b []byte) float64 {
 	i := fromBytes(b)
-	// Without one it is the most that the kernel's unsigned long holds.
+	// Without one it is the kernel's largest unsigned long.
 	if !i.has(endOfPacing) || i.Max_pacing_rate == math.MaxUint64 || i.Max_pacing_rate == math.MaxUint32 {
 		return 0
 	}

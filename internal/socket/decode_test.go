@@ -95,7 +95,7 @@ func TestDecodeDarwin(t *testing.T) {
 }
 
 func TestDecodeFreeBSD(t *testing.T) {
-	// State, five placeholders of which the last is the options, the scales
+	// State, five placeholders (the last is the options), the scales
 	head := fixture{}.u8(4, 0, 0, 0, 0, 2|4, 9|6<<4).u32(230_000, 0, 1460, 1460)
 	head = head.u32(0, 0, 0, 0, 0, 0, 0, 5, 0)                                   // unacked … last_ack_recv
 	head = head.u32(0, 0, 40_200, 1500, 30_000, 60_000, 0, 0, 0, 65_535, 99_000) // pmtu … rcv_space, snd_wnd

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// attemptDelay is how long an address is tried alone before the next one is tried beside
-// it (RFC 8305 section 5, Connection Attempt Delay).
+// attemptDelay is the time for which an address is tried alone before the next one is tried concurrently (RFC 8305
+// section 5, Connection Attempt Delay).
 const attemptDelay = 250 * time.Millisecond
 
 // Dial opens a TCP connection with its options set before the SYN leaves, which carries
@@ -67,7 +67,7 @@ func (e *DialError) Error() string {
 	return fmt.Sprintf("none of its %d addresses can be connected to: %s", len(each), strings.Join(each, "; "))
 }
 
-// Unwrap answers each address's error.
+// Unwrap returns each address's error.
 func (e *DialError) Unwrap() (all []error) {
 	for _, a := range e.Attempts {
 		all = append(all, a.Err)
@@ -113,8 +113,8 @@ func (e *FamilyError) Error() string {
 // Try names the way out.
 func (e *FamilyError) Try() string { return "the other IP version, which it has" }
 
-// resolve answers a host's addresses in the order in which they are tried: as the system
-// prefers them (RFC 6724), but the two families in turn (RFC 8305 section 4).
+// resolve returns a host's addresses in the order of attempts: as the system prefers them (RFC 6724), but the two
+// families in turn (RFC 8305 section 4).
 func resolve(ctx context.Context, address string, r Route) ([]netip.AddrPort, error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -163,8 +163,8 @@ func inTurn(all []netip.AddrPort) []netip.AddrPort {
 	return turned
 }
 
-// race tries one address after the other, the next one after the delay or as soon as all
-// before it have failed, until one answers or ctx ends.
+// race tries the addresses in order, each next one after the delay or as soon as all before it have failed, until one
+// connects or ctx ends.
 func race(ctx context.Context, address string, all []netip.AddrPort, delay time.Duration,
 	dial func(context.Context, netip.AddrPort) (*net.TCPConn, error)) (*net.TCPConn, error) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -38,24 +38,24 @@ func TestFamiliesInTurn(t *testing.T) {
 	}
 }
 
-// A host's address in a race: what it answers, and after what time.
+// reply is a host's address in a race: its result and after what time it comes.
 type reply struct {
 	after time.Duration // 0: at once; <0: never
 	err   error
 }
 
-// TestRace holds the order and the delays of RFC 8305 section 5 in a time of its own.
+// TestRace checks the order and the delays of RFC 8305 section 5 on a virtual clock.
 func TestRace(t *testing.T) {
 	refused := reply{err: syscall.ECONNREFUSED}
 	silent := reply{after: -1}
 	const patience = 10 * time.Second
 	for name, c := range map[string]struct {
-		answers []reply
+		replies []reply
 		began   []time.Duration // of each attempt
 		won     int             // -1: none
 		took    time.Duration
 	}{
-		"the first answers": {[]reply{{after: 20 * time.Millisecond}, {}}, []time.Duration{0}, 0,
+		"the first connects": {[]reply{{after: 20 * time.Millisecond}, {}}, []time.Duration{0}, 0,
 			20 * time.Millisecond},
 		"the first is refused": {[]reply{refused, {after: time.Millisecond}}, []time.Duration{0, 0}, 1,
 			time.Millisecond},
@@ -75,7 +75,7 @@ func TestRace(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				start := time.Now()
-				all := ports("2001:db8::1", "192.0.2.1", "2001:db8::2")[:len(c.answers)]
+				all := ports("2001:db8::1", "192.0.2.1", "2001:db8::2")[:len(c.replies)]
 				began := make([]time.Duration, len(all))
 				conns := make([]*net.TCPConn, len(all))
 				tried := 0
@@ -86,7 +86,7 @@ func TestRace(t *testing.T) {
 					mu.Lock()
 					began[i], tried = time.Since(start), tried+1
 					mu.Unlock()
-					a := c.answers[i]
+					a := c.replies[i]
 					if a.after < 0 {
 						<-ctx.Done()
 						return nil, ctx.Err()
@@ -124,7 +124,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestOneFamilyListens connects to a host of which only one address is listened on.
+// TestOneFamilyListens connects to a host that listens on one of its addresses.
 func TestOneFamilyListens(t *testing.T) {
 	testenv.Need(t, testenv.IPv6)
 	for network, address := range map[string]string{"tcp4": "127.0.0.1", "tcp6": "::1"} {

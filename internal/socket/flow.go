@@ -68,7 +68,7 @@ func ListenFlows(ctx context.Context, address string) (*net.UDPConn, error) {
 	return conn.(*net.UDPConn), nil
 }
 
-// Buffers tells the send and the receive buffer as granted.
+// Buffers returns the granted send and receive buffers.
 func (f *Flow) Buffers() (send, receive int, err error) {
 	raw, err := f.conn.SyscallConn()
 	if err != nil {
@@ -109,9 +109,8 @@ func (f *Flow) Send(batch []byte, size int) error {
 	return nil
 }
 
-// Receive waits for datagrams: n bytes of b, each datagram of size bytes but the last,
-// which may be shorter. b should hold MaxTrain. from is who sent them: what came before
-// the flow was connected can be from anybody.
+// Receive waits for datagrams: n bytes of b, each datagram of size bytes but the last, which may be shorter. b should
+// have MaxTrain bytes. from is the sender: datagrams that came before the flow was connected can be from anybody.
 func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
 	n, controls, _, from, err := f.conn.ReadMsgUDPAddrPort(b, f.came[:])
 	if err != nil {
@@ -124,7 +123,7 @@ func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
 	return n, size, Unmap(from), nil
 }
 
-// SetDeadline bounds Send and Receive, also those under way.
+// SetDeadline bounds Send and Receive, also running ones.
 func (f *Flow) SetDeadline(t time.Time) error { return f.conn.SetDeadline(t) }
 
 // Close releases the socket.

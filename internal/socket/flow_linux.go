@@ -14,7 +14,8 @@ func flowControl(o FlowOptions) func(network, address string, c syscall.RawConn)
 	return func(network, _ string, c syscall.RawConn) error {
 		var err error
 		if cerr := c.Control(func(fd uintptr) {
-			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+			err = o.Route.Bind(fd, strings.HasSuffix(network, "6"))
+			if err == nil {
 				err = applyFlow(int(fd), o)
 			}
 		}); cerr != nil {
@@ -85,7 +86,7 @@ func cannotSegment(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIO) || errors.Is(err, unix.EMSGSIZE)
 }
 
-// trainSize is the size that UDP_GRO's control message tells, 0 for a single datagram.
+// trainSize returns the size in UDP_GRO's control message, 0 for a single datagram.
 func trainSize(control []byte) int {
 	for len(control) >= unix.CmsgLen(0) {
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))

@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-// GoneTime is how long a far end's kernel may say nothing at all before the far end counts
-// as gone. It is long because what a measurement itself has thrown away on a full line
-// holds questions and answers too: of those asked once a second one gets through in time
-// even where 19 of 20 packets are lost.
+// GoneTime is the silence of a far end's kernel after which the far end counts as gone. It is long because a
+// measurement that fills a line drops probes and replies too: of one a second at least one arrives in time even where
+// 19 of 20 packets are lost.
 const GoneTime = 130 * time.Second
 
-// EndWhenGone has the kernel end a connection whose far end has been silent for so long
-// (0: GoneTime): when nothing is under way it asks once a second (tcp(7), SO_KEEPALIVE). So
-// who vanishes without a word does not keep what it holds. silence counts in seconds and
-// wants two at least.
+// EndWhenGone makes the kernel end a connection whose far end is silent for a time (0: GoneTime). While nothing is in
+// flight it probes once a second (tcp(7), SO_KEEPALIVE), so that a peer that vanished frees its slot. silence is
+// rounded to seconds and must be 2 s or more.
 func EndWhenGone(conn *net.TCPConn, silence time.Duration) error {
 	if silence <= 0 {
 		silence = GoneTime

@@ -15,8 +15,7 @@ import (
 type tcpInfo struct {
 	unix.TCPInfo
 	length uint32
-	// queued takes the answer of SIOCOUTQ or SIOCINQ; it is a field so that a reading
-	// allocates nothing.
+	// queued is the result of SIOCOUTQ or SIOCINQ. It is a field so that a sample allocates nothing.
 	queued int32
 }
 
@@ -89,8 +88,7 @@ const (
 
 func micros[T uint32 | uint64](v T) time.Duration { return time.Duration(v) * time.Microsecond }
 
-// fill turns the kernel's account into a Sample's fields; what the kernel did not fill
-// is not named in Have.
+// fill converts the kernel's struct to a Sample. Have omits fields that the kernel did not fill.
 func (i *tcpInfo) fill(s *transfer.Sample) {
 	mss := int64(i.Snd_mss)
 	s.Have |= transfer.HaveCwnd | transfer.HaveInFlight | transfer.HaveRecovery
@@ -98,7 +96,7 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	if i.Snd_ssthresh < ssthreshUnset {
 		s.Ssthresh = int64(i.Snd_ssthresh) * mss
 	}
-	// tcp_packets_in_flight: sent, neither selectively acknowledged nor held lost.
+	// tcp_packets_in_flight: sent, neither selectively acknowledged nor marked lost.
 	s.InFlight = max(int64(i.Unacked)-int64(i.Sacked)-int64(i.Lost)+int64(i.Retrans), 0) * mss
 	s.Lost = int64(i.Lost)
 	s.Recovering = i.Ca_state >= caRecovery
@@ -146,7 +144,7 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	if i.has(endOfSent) {
 		s.Sent = int64(i.Bytes_sent)
 		s.RetransmittedBytes = int64(i.Bytes_retrans)
-		// Segments need not be full: what was never acknowledged is a bound in bytes.
+		// Segments need not be full: the unacknowledged bytes are an upper bound.
 		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
 	}
 	if i.has(endOfMarked) {

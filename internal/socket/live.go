@@ -6,39 +6,38 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Ceilings bound what a socket of this host can get, in bytes as getsockopt tells them.
+// Ceilings are the largest buffers of a socket on this host, in bytes as getsockopt returns them.
 type Ceilings struct {
 	// AutoSend and AutoReceive are how far the system's automatic sizing goes.
 	AutoSend, AutoReceive int
 	// Send and Receive are the most that SO_SNDBUF and SO_RCVBUF are granted.
 	Send, Receive int
-	// Factor is what the system grants for each byte asked: 2 on Linux, whose buffers
-	// hold bookkeeping too, 1 elsewhere.
+	// Factor is the granted bytes per requested byte: 2 on Linux, whose buffers include bookkeeping, 1 elsewhere.
 	Factor int
-	// Clamped says that a living connection's window stays at what automatic sizing
-	// reached until TCP_WINDOW_CLAMP is raised beside SO_RCVBUF.
+	// Clamped reports that an open connection's window stays at the size that autotuning reached until TCP_WINDOW_CLAMP is
+	// raised together with SO_RCVBUF.
 	Clamped bool
 }
 
-// ReadCeilings answers ErrNotSupported where they are not known.
+// ReadCeilings returns ErrNotSupported where they are not known.
 func ReadCeilings() (Ceilings, error) { return readCeilings() }
 
-// Account reads the kernel's account of a connected TCP socket; At and what the program
-// did are the caller's to fill. The handshake is nil where the system does not tell it.
+// Account reads the kernel's statistics of a connected TCP socket. The caller fills At and the program's own counters.
+// The handshake is nil where the system does not report it.
 func Account(c syscall.RawConn, s *transfer.Sample) (h *transfer.Handshake, err error) {
 	err = onDescriptor(c, func(fd uintptr) error { h, err = account(fd, s); return err })
 	return h, err
 }
 
-// Buffers tells the send and the receive buffer as granted now.
+// Buffers returns the send and receive buffers as granted now.
 func Buffers(c syscall.RawConn) (send, receive int, err error) {
 	err = onDescriptor(c, func(fd uintptr) error { send, receive, err = buffers(fd); return err })
 	return send, receive, err
 }
 
-// Set gives a socket options at any time of its life; what is zero stays as it is.
-// Buffers and congestion control act at once, a larger receive buffer only as far as
-// the window scale of the handshake reaches, an MSS not any more.
+// Set sets socket options at any time of a socket's life. Zero fields are left unchanged. Buffers and congestion
+// control act at once, a larger receive buffer only as far as the window scale of the handshake allows; an MSS has no
+// effect any more.
 func Set(c syscall.RawConn, o Options) error {
 	return onDescriptor(c, func(fd uintptr) error { return apply(int(fd), o) })
 }
@@ -49,7 +48,7 @@ func SetNotSentLowWater(c syscall.RawConn, bytes int) error {
 	return onDescriptor(c, func(fd uintptr) error { return setNotSentLowWater(fd, bytes) })
 }
 
-// onDescriptor runs f on the descriptor; after Close it answers net.ErrClosed.
+// onDescriptor runs f on the descriptor. After Close it returns net.ErrClosed.
 func onDescriptor(c syscall.RawConn, f func(fd uintptr) error) error {
 	var err error
 	if cerr := c.Control(func(fd uintptr) { err = f(fd) }); cerr != nil {

@@ -22,7 +22,8 @@ func ask(fd uintptr, level, option int, b []byte) ([]byte, error) {
 }
 
 func buffers(fd uintptr) (send, receive int, err error) {
-	if send, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
+	send, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+	if err == nil {
 		receive, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
 	}
 	return send, receive, err

@@ -20,7 +20,8 @@ func account(fd uintptr, s *transfer.Sample) (*transfer.Handshake, error) {
 }
 
 func buffers(fd uintptr) (send, receive int, err error) {
-	if send, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
+	send, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+	if err == nil {
 		receive, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
 	}
 	return send, receive, err

@@ -28,7 +28,8 @@ func account(fd uintptr, s *transfer.Sample) (*transfer.Handshake, error) {
 }
 
 func buffers(fd uintptr) (send, receive int, err error) {
-	if send, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF); err == nil {
+	send, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF)
+	if err == nil {
 		receive, err = windows.GetsockoptInt(windows.Handle(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF)
 	}
 	return send, receive, err
@@ -36,8 +37,8 @@ func buffers(fd uintptr) (send, receive int, err error) {
 
 func setNotSentLowWater(uintptr, int) error { return notSupported("TCP_NOTSENT_LOWAT") }
 
-// The receive window grows to 16 MB at the level Normal, the send backlog as far. What
-// SO_SNDBUF and SO_RCVBUF are granted has no documented bound.
+// The receive window grows to 16 MB at the level Normal, as does the send backlog. SO_SNDBUF and SO_RCVBUF have no
+// documented bound.
 func readCeilings() (Ceilings, error) {
 	return Ceilings{AutoSend: 16 << 20, AutoReceive: 65535 << 8, Send: 1 << 30, Receive: 1 << 30, Factor: 1}, nil
 }

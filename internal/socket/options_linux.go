@@ -133,8 +133,8 @@ func setBuffer(fd int, name string, plain, force, bytes int, mayForce bool) erro
 	return nil
 }
 
-// readBuffer tells what became of a request. Plain requests beyond the system's ceiling
-// are clipped there, so a larger grant was forced.
+// readBuffer returns the result of a request. Plain requests beyond the system's ceiling are clipped there, so a larger
+// grant was forced.
 func readBuffer(fd, plain, requested int, ceiling string) transfer.Buffer {
 	b := transfer.Buffer{Requested: requested}
 	b.Granted, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)

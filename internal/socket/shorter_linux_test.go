@@ -8,13 +8,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestShorterStructs reads the tcp_info of older kernels, which is the beginning of
-// today's: what they lack is not named, and what they have is the same.
+// TestShorterStructs decodes the tcp_info of older kernels, a prefix of today's: missing fields are omitted from Have,
+// the others are the same.
 func TestShorterStructs(t *testing.T) {
 	ne := binary.NativeEndian
 	whole := make([]byte, 280)
 	for i := range whole {
-		whole[i] = 0xee // what a short struct lacks must not be read
+		whole[i] = 0xee // fields beyond a short struct must not be read
 	}
 	whole[0], whole[1], whole[2], whole[3], whole[4] = 1, 0, 0, 0, 0
 	whole[5], whole[6], whole[7] = optTimestamps|optSACK|optWscale, 0x7a, 1 // we scale by 7, they by 10; app-limited
@@ -81,7 +81,8 @@ func TestShorterStructs(t *testing.T) {
 		if c.length >= 240 {
 			wants.ReceiveWnd = 1 << 20
 		}
-		if wants.Ssthresh = 1 << 30 * 1448; s != wants {
+		wants.Ssthresh = 1 << 30 * 1448
+		if s != wants {
 			t.Errorf("Linux %s, %d bytes:\n got %+v\nwant %+v", c.kernel, c.length, s, wants)
 		}
 		h := HandshakeLinux(whole[:c.length])

@@ -1,9 +1,7 @@
-// Package socket is TCP as the kernel offers it to a measuring program: options that
-// are set before connect() and listen() and read back, the kernel's own account of a
-// connection (TCP_INFO), and moving payload without copying it.
+// Package socket is the kernel's TCP for a measuring program: options that are set before connect() and listen() and
+// read back, the kernel's statistics of a connection (TCP_INFO), and moving payload without copying it.
 //
-// What a system does not offer answers an error that is ErrNotSupported and names the
-// feature; nothing pretends.
+// A missing feature returns an error that is ErrNotSupported and names the feature.
 package socket
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// ErrNotSupported is what a feature answers that this operating system does not have.
+// ErrNotSupported is the error of a feature that this operating system does not have.
 var ErrNotSupported = errors.New("not supported on this system")
 
 func notSupported(feature string) error { return fmt.Errorf("%s: %w", feature, ErrNotSupported) }
@@ -39,7 +37,7 @@ type Options struct {
 type OptionError struct {
 	Option string // "TCP_CONGESTION bbr"
 	Err    error
-	Hint   string // what to try
+	Hint   string // the remedy
 }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("set %s: %v", e.Option, e.Err) }
@@ -77,7 +75,8 @@ func control(o Options) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		var err error
 		if cerr := c.Control(func(fd uintptr) {
-			if err = o.Route.Bind(fd, strings.HasSuffix(network, "6")); err == nil {
+			err = o.Route.Bind(fd, strings.HasSuffix(network, "6"))
+			if err == nil {
 				err = apply(int(fd), o)
 			}
 		}); cerr != nil {

@@ -34,11 +34,13 @@ func pair(t testing.TB, dial, listen transfer.Socket) (dialled, accepted *Stream
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dialled, err = NewStream(out, Options{Socket: dial}); err != nil {
+	dialled, err = NewStream(out, Options{Socket: dial})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dialled.Close() })
-	if accepted, err = NewStream(in, Options{Socket: listen}); err != nil {
+	accepted, err = NewStream(in, Options{Socket: listen})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { accepted.Close() })
@@ -53,7 +55,8 @@ func drain(t testing.TB, s *Stream, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n -= got; got == 0 {
+		n -= got
+		if got == 0 {
 			if err := s.WaitRead(time.Second); err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +113,7 @@ func TestForcedBufferIsMarked(t *testing.T) {
 	}
 }
 
-func TestClampHoldsWhileTheBufferGrows(t *testing.T) {
+func TestClampStaysWhileTheBufferGrows(t *testing.T) {
 	const clamp = 40000
 	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{Clamp: clamp})
 	var sample transfer.Sample
@@ -191,7 +194,7 @@ func TestInterruptEndsWaits(t *testing.T) {
 	}
 }
 
-// An older kernel fills less of the struct; what it left out must not be called known.
+// An older kernel fills less of the struct: the missing fields must not be in Have.
 func TestShortInfoIsUnknown(t *testing.T) {
 	full := tcpInfo{length: uint32(unsafe.Sizeof(unix.TCPInfo{}))}
 	full.Rtt, full.Min_rtt, full.Snd_mss = 1000, 900, 1448

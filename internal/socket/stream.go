@@ -40,22 +40,22 @@ func Watch(conn *net.TCPConn, o Options) (*Stream, error) {
 	return s, nil
 }
 
-// Write hands the kernel at most n bytes of random payload and answers how many it
-// took: 0 when there is no space.
+// Write passes at most n bytes of random payload to the kernel and returns how many it accepted: 0 when there is no
+// space.
 func (s *Stream) Write(n int) (int, error) { return s.write(n) }
 
 // Discard takes at most n bytes out of the socket without copying them where the system
 // can: 0 when there are none, io.EOF at the end.
 func (s *Stream) Discard(n int) (int, error) { return s.discard(n) }
 
-// WaitWrite waits for space to write into; it answers nil after the timeout too.
+// WaitWrite waits for space to write into. It returns nil after the timeout too.
 func (s *Stream) WaitWrite(timeout time.Duration) error { return s.waitWrite(timeout) }
 
-// WaitRead waits for bytes to read or the end; it answers nil after the timeout too.
+// WaitRead waits for bytes to read or the end. It returns nil after the timeout too.
 func (s *Stream) WaitRead(timeout time.Duration) error { return s.waitRead(timeout) }
 
-// WaitClosed waits until the far end has reset or closed the connection for good, and
-// says whether it has; it answers false after the timeout.
+// WaitClosed waits until the far end has reset or closed the connection completely and reports whether it has. It
+// returns false after the timeout.
 func (s *Stream) WaitClosed(timeout time.Duration) (bool, error) { return s.waitClosed(timeout) }
 
 // Sleep pauses for d, or until Interrupt.
@@ -73,11 +73,11 @@ func (s *Stream) SetNoDelay(on bool) error { return s.setNoDelay(on) }
 // Outstanding is how many bytes were written and not yet acknowledged.
 func (s *Stream) Outstanding() (int, error) { return s.outstanding() }
 
-// Sample reads the kernel's account; sender says which queue Queued means. At and what
-// the program did are the caller's to fill. It allocates nothing.
+// Sample reads the kernel's statistics. sender selects the queue of Queued. The caller fills At and the program's own
+// counters. It allocates nothing.
 func (s *Stream) Sample(into *transfer.Sample, sender bool) error { return s.sample(into, sender) }
 
-// Describe tells what the socket was given and what the connection settled on.
+// Describe returns the socket's options and the result of the handshake.
 func (s *Stream) Describe() transfer.Stream { return s.describe() }
 
 // Reset makes Close discard what is still unsent and reset the connection.

@@ -56,10 +56,12 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 			s.close()
 		}
 	}()
-	if err = s.watch(conn, o); err != nil {
+	err = s.watch(conn, o)
+	if err != nil {
 		return err
 	}
-	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+	s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
 	s.payload = payload()
@@ -131,7 +133,7 @@ func (s *stream) poll(events int16, timeout time.Duration) error {
 }
 
 func (s *stream) waitClosed(timeout time.Duration) (bool, error) {
-	// Without events asked for, poll tells of errors and of a connection that is over.
+	// Without requested events poll reports errors and closed connections.
 	err := s.poll(0, timeout)
 	return err == nil && s.polled[1].Revents&(unix.POLLERR|unix.POLLHUP) != 0, err
 }

@@ -23,8 +23,8 @@ type stream struct {
 	watched bool // conn is somebody else's to close
 	options Options
 	payload []byte
-	asked   int // what the next wait moves
-	moved   int // what the last one did
+	asked   int // for the next wait
+	moved   int // of the last wait
 	err     error
 
 	mu          sync.Mutex // guards interrupted and the deadlines it sets
@@ -145,7 +145,7 @@ func (s *stream) sample(into *transfer.Sample, _ bool) error {
 	if err != nil {
 		return err
 	}
-	// A system that tells nothing leaves Have empty: what the program knows remains.
+	// A system without statistics leaves Have empty; the program's own counters remain.
 	if _, err := Account(raw, into); errors.Is(err, net.ErrClosed) {
 		return err
 	}

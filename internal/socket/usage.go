@@ -5,14 +5,14 @@ import "time"
 // ProcessCPU is the user and system time that this process has used.
 func ProcessCPU() (time.Duration, error) { return processCPU() }
 
-// ProcessTimes tells the two apart; zero where the system does not tell.
+// ProcessTimes returns both separately; zero where the system does not report them.
 func ProcessTimes() (user, system time.Duration) { return processTimes() }
 
 // ThreadCPU is the same of the calling thread: lock the goroutine to it first.
 func ThreadCPU() (time.Duration, error) { return threadCPU() }
 
-// Schedule tells how long one thread ran, and was ready to and had no core: other programs
-// were on it, its group's share was used up, or the core had to wake up first.
+// Schedule returns how long one thread ran, and how long it was runnable without a core: used by other programs,
+// throttled by its cgroup, or still waking up.
 type Schedule struct{ schedule }
 
 // OpenSchedule is of the calling thread: lock the goroutine to it first.

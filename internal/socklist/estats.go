@@ -23,8 +23,8 @@ type (
 		Bytes       uint64
 	}
 
-	// estatsCongestion has a state in which the peer's window holds the sender back, one in which the congestion
-	// window does, and one in which neither does: then it is the program, the send buffer, or nothing is to be sent.
+	// estatsCongestion has three states: limited by the peer's window, by the congestion window, or by neither. In the
+	// last one the program or the send buffer limits, or nothing is to be sent.
 	estatsCongestion struct {
 		Window, Network, Sender               limited
 		SlowStart, CongAvoid, OtherReductions uint32
@@ -71,17 +71,17 @@ type estats struct {
 	peer       estatsPeer
 }
 
-// told is a number of these statistics, 0 where none was taken yet.
-func told(n uint32) int64 {
+// known returns a number of these statistics, 0 where it was not sampled yet.
+func known(n uint32) int64 {
 	if n == 1<<32-1 {
 		return 0
 	}
 	return int64(n)
 }
 
-func millis(n uint32) time.Duration { return time.Duration(told(n)) * time.Millisecond }
+func millis(n uint32) time.Duration { return time.Duration(known(n)) * time.Millisecond }
 
-// scale is a window's shift; a peer that does not scale is told as -1.
+// scale returns a window's shift; -1 for a peer that does not scale.
 func scale(n uint8) int {
 	if n > 14 {
 		return -1
@@ -89,14 +89,14 @@ func scale(n uint8) int {
 	return int(n)
 }
 
-// fill makes a reading of them. What was sent again is a counter of 32 bits there, and resent whole.
+// fill converts them to a Sample. Their counter of retransmitted bytes has 32 bits; resent is the full one.
 func (e *estats) fill(s *Socket, resent int64) {
 	waits := int64(e.buffer.CurAppWQueue)
 	flies := int64(e.buffer.CurRetxQueue)
 	s.Unread = int64(e.receiver.CurAppRQueue)
 	s.Unacked = flies + waits
 	s.SendQueued = flies + waits
-	s.Handshake = transfer.Handshake{MSS: int(told(e.path.CurMss)), SendScale: scale(e.peer.WinScaleRcvd),
+	s.Handshake = transfer.Handshake{MSS: int(known(e.path.CurMss)), SendScale: scale(e.peer.WinScaleRcvd),
 		ReceiveScale: scale(e.receiver.WinScaleSent)}
 	acked := int64(e.data.ThruBytesAcked)
 	s.WindowClock = true
@@ -104,10 +104,10 @@ func (e *estats) fill(s *Socket, resent int64) {
 		Have: transfer.HaveRTT | transfer.HaveMinRTT | transfer.HaveCwnd | transfer.HaveSendWnd | transfer.HaveInFlight |
 			transfer.HaveNotSent | transfer.HaveRetrans | transfer.HaveAcked | transfer.HaveReceived | transfer.HaveReceiveWnd,
 		RTT: millis(e.path.SmoothedRtt), RTTVar: millis(e.path.RttVar), MinRTT: millis(e.path.MinRtt),
-		Cwnd: told(e.congestion.CurCwnd), Ssthresh: told(e.congestion.CurSsthresh), SendWnd: told(e.peer.CurRwinRcvd),
+		Cwnd: known(e.congestion.CurCwnd), Ssthresh: known(e.congestion.CurSsthresh), SendWnd: known(e.peer.CurRwinRcvd),
 		InFlight: flies, NotSent: waits, RwndLimited: millis(e.congestion.Window.Time),
-		Retransmitted: int64(e.path.PktsRetrans), RetransmittedBytes: resent, Timeouts: told(e.path.CurTimeoutCount),
+		Retransmitted: int64(e.path.PktsRetrans), RetransmittedBytes: resent, Timeouts: known(e.path.CurTimeoutCount),
 		Acked: acked, Sent: acked + flies + resent, Received: int64(e.data.ThruBytesReceived),
-		ReceiveWnd: told(e.receiver.CurRwinSent),
+		ReceiveWnd: known(e.receiver.CurRwinSent),
 	}
 }

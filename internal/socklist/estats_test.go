@@ -38,7 +38,7 @@ func TestStatisticsAreRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotListedIsForgotten(t *testing.T) {
+func TestKept_DropsUnlisted(t *testing.T) {
 	var k kept[int, string]
 	k.begin()
 	*k.get(1), *k.get(2) = "one", "two"

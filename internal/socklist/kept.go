@@ -1,21 +1,21 @@
 package socklist
 
-// kept is what is remembered of each connection from one reading to the next.
+// kept is the state of each connection between two lists.
 type kept[name comparable, of any] struct {
-	all  map[name]*held[of]
+	all  map[name]*entry[of]
 	turn uint
 }
 
-type held[of any] struct {
+type entry[of any] struct {
 	it   of
 	turn uint
 }
 
-// begin begins a reading.
+// begin begins a list.
 func (k *kept[name, of]) begin() {
 	k.turn++
 	if k.all == nil {
-		k.all = map[name]*held[of]{}
+		k.all = map[name]*entry[of]{}
 	}
 }
 
@@ -23,7 +23,7 @@ func (k *kept[name, of]) begin() {
 func (k *kept[name, of]) get(n name) *of {
 	h := k.all[n]
 	if h == nil {
-		h = &held[of]{}
+		h = &entry[of]{}
 		k.all[n] = h
 	}
 	h.turn = k.turn

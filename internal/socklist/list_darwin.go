@@ -13,7 +13,7 @@ type List struct{ kept kept[uint64, wrapped] }
 // Open makes one.
 func Open(Options) (*List, error) { return &List{}, nil }
 
-// Read calls each with every connection that is wanted. What it is given is valid only during the call.
+// Read calls each with every wanted connection. Its argument is valid only during the call.
 func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	const name = "net.inet.tcp.pcblist_n"
 	list, err := unix.SysctlRaw(name)
@@ -36,8 +36,8 @@ func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	return 0, nil
 }
 
-// Untold is what this system does not tell of any connection.
-func (*List) Untold() []string { return []string{"what was sent again"} }
+// Untold returns what this system reports of no connection.
+func (*List) Untold() []string { return []string{"retransmissions"} }
 
 // Close ends it.
 func (*List) Close() error { return nil }

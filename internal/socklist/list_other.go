@@ -11,12 +11,12 @@ import (
 // List reads the connections; here it cannot be opened.
 type List struct{}
 
-// Open answers socket.ErrNotSupported.
+// Open returns socket.ErrNotSupported.
 func Open(Options) (*List, error) {
-	return nil, fmt.Errorf("%w: its list of them does not tell what they moved", socket.ErrNotSupported)
+	return nil, fmt.Errorf("%w: its list of connections has no byte counters", socket.ErrNotSupported)
 }
 
-// Read answers nothing.
+// Read returns nothing.
 func (*List) Read(Want, func(*Socket)) (untold int, err error) { return 0, nil }
 
 // Untold is nothing.
@@ -25,5 +25,5 @@ func (*List) Untold() []string { return nil }
 // Close does nothing.
 func (*List) Close() error { return nil }
 
-// Program answers "".
+// Program returns "".
 func Program(int) string { return "" }

@@ -31,7 +31,7 @@ type List struct {
 	keys  uint64
 }
 
-// ends name a connection as long as it stands. The scope is of link-local addresses.
+// ends name a connection while it is open. The scope is of link-local addresses.
 type ends struct {
 	local, remote netip.AddrPort
 	scope         uint32
@@ -48,7 +48,7 @@ type counted struct {
 	resentWas       uint32
 }
 
-// Open answers a NotCountedError unless it may let Windows count.
+// Open returns a NotCountedError unless it may let Windows count.
 func Open(o Options) (*List, error) {
 	for _, p := range append(append([]*windows.LazyProc{getTable}, getCounts[:]...), setCounts[:]...) {
 		if err := p.Find(); err != nil {
@@ -61,8 +61,8 @@ func Open(o Options) (*List, error) {
 	return &List{}, nil
 }
 
-// Read calls each with every connection that is wanted; untold is how many of them the system would not tell of.
-// What it is given is valid only during the call. Without the rights of an Administrator the error is
+// Read calls each with every wanted connection. Its argument is valid only during the call. untold is the number of
+// connections for which the system returned no counters. Without the rights of an Administrator the error is
 // fs.ErrPermission.
 func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	l.kept.begin()
@@ -88,7 +88,7 @@ func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	return untold, nil
 }
 
-// Untold is nothing: of each connection this system tells all that is shown.
+// Untold returns nothing: this system reports every field that is shown.
 func (*List) Untold() []string { return nil }
 
 // rowSizes are of MIB_TCPROW_OWNER_PID and of MIB_TCP6ROW_OWNER_PID.
@@ -179,7 +179,7 @@ func (e *estats) groups() [6]group {
 		{6, unsafe.Pointer(&e.peer), unsafe.Sizeof(e.peer)}}
 }
 
-// errNotOn says that what a group tells is nothing although it was turned on.
+// errNotOn reports that a group has no values although it was turned on.
 var errNotOn = errors.New("SetPerTcpConnectionEStats turned nothing on")
 
 func (l *List) read(r row, each func(*Socket)) error {
@@ -189,7 +189,8 @@ func (l *List) read(r row, each func(*Socket)) error {
 	for _, g := range e.groups() {
 		on, err := get(&r, g)
 		if err == nil && !on {
-			if err = set(&r, g.number, true); err == nil {
+			err = set(&r, g.number, true)
+			if err == nil {
 				c.ours |= 1 << g.number
 				on, err = get(&r, g)
 			}
@@ -254,7 +255,7 @@ func (l *List) Close() error {
 	return errors.Join(errs...)
 }
 
-// Program is the name of a process's file, "" where it is not told.
+// Program returns the name of a process's file; "" where it is not known.
 func Program(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

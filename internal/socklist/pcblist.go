@@ -9,13 +9,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// The list that macOS's sysctl net.inet.tcp.pcblist_n answers, which netstat reads and any user may: a header, and of
-// each connection some records of different kinds, each with its length and kind first and padded to eight bytes,
-// the last of them TCP's. The layouts (bsd/netinet/in_pcb.h, bsd/netinet/tcp_var.h, bsd/sys/socketvar.h, packed to
-// four bytes) are the same from xnu-6153 (macOS 10.15) to xnu-11417 (macOS 15). Numbers are little-endian,
-// which every Mac of those is, addresses and ports in the network's order.
+// macOS's sysctl net.inet.tcp.pcblist_n, which netstat reads and any user may, is a header and, for each connection,
+// some records of different kinds. Each starts with its length and kind and is padded to eight bytes; TCP's is the
+// last. The layouts (bsd/netinet/in_pcb.h, bsd/netinet/tcp_var.h, bsd/sys/socketvar.h, packed to four bytes) are the
+// same from xnu-6153 (macOS 10.15) to xnu-11417 (macOS 15). Numbers are little-endian, which every Mac of those is,
+// addresses and ports in the network's order.
 const (
-	headerSize = 24 // struct xinpgen; the list ends with another one, which tells no more
+	headerSize = 24 // struct xinpgen; another one ends the list
 
 	kindSocket  = 0x01
 	kindReceive = 0x02
@@ -52,8 +52,7 @@ type pcb struct {
 	next, irs, granted uint32 // and of what comes: granted is up to where the peer may send
 }
 
-// parse calls each with every connection that carries payload, or may. What it is given is valid
-// only during the call.
+// parse calls each with every connection that carries payload, or may. Its argument is valid only during the call.
 func parse(list []byte, each func(*pcb)) error {
 	le := binary.LittleEndian
 	if len(list) < headerSize || le.Uint32(list) < headerSize {
@@ -162,8 +161,8 @@ func (p *pcb) takeTCP(b []byte) {
 	}
 }
 
-// finish makes the counters of the sequence numbers; false: no payload can move, or the system does not
-// tell (of programs that bring a TCP of their own it lists no more than addresses).
+// finish computes the counters from sequence numbers. It returns false where no payload can move or the system does not
+// report it (of programs with a TCP of their own it lists addresses only).
 func (p *pcb) finish() bool {
 	switch p.state {
 	case stateEstablished, stateCloseWait, stateFinWait1, stateFinWait2, stateClosing, stateLastAck:
@@ -199,15 +198,14 @@ func (p *pcb) finish() bool {
 	return true
 }
 
-// wrapped is what sequence numbers told of a connection when it was read last, as whole numbers: they themselves
-// begin again after 4 GiB.
+// wrapped has a connection's last sequence numbers as whole numbers: the numbers themselves begin again after 4 GiB.
 type wrapped struct {
 	known           bool
 	acked, received int64
 }
 
-// unwrap makes whole what is told of a connection. Between two readings less than 2 GiB moves, which in a quarter of a
-// second takes more than 64 Gbit/s.
+// unwrap extends a connection's sequence numbers. Between two lists less than 2 GiB may move, which in a quarter of a
+// second takes 64 Gbit/s.
 func (p *pcb) unwrap(was *wrapped) {
 	s := &p.Sample
 	if !was.known {

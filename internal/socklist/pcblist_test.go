@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// record is one of the list's: its length without the padding, its kind, and what stands at some offsets.
+// record is one of the list's records: its length without the padding, its kind, and values at some offsets.
 func record(size, kind int, words map[int]uint32) []byte {
 	b := make([]byte, padded(uint32(size)))
 	binary.LittleEndian.PutUint32(b, uint32(size))
@@ -101,7 +101,7 @@ func TestSequenceNumbersBeginAgain(t *testing.T) {
 		whole = [2]int64{p.Sample.Acked, p.Sample.Received}
 		acked, received = acked+1e9, received+2e9
 	}
-	p := pcb{} // a FIN that was counted before the state told of it
+	p := pcb{} // a FIN that was counted before the state changed
 	p.Sample.Received = int64(uint32(was.received - 1))
 	p.Sample.Acked = int64(uint32(was.acked))
 	if p.unwrap(&was); p.Sample.Received != was.received || p.Sample.Received != whole[1] {

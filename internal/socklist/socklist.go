@@ -1,9 +1,7 @@
-// Package socklist reads what systems other than Linux tell of all TCP connections at one moment: macOS
-// its list of protocol control blocks, Windows its extended statistics. FreeBSD's list has windows, but
-// neither bytes nor sequence numbers, so nothing that moves can be told from it. None tells of a
-// connection's end, and how much was sent again only Windows. Neither was run on a real system: the
-// layouts are those of the systems' headers, which tests hold against a compiler's and against lists
-// made by hand.
+// Package socklist lists the TCP connections of macOS, by its protocol control blocks, and of Windows, by its extended
+// statistics. FreeBSD's list has windows, but neither bytes nor sequence numbers. None reports a connection's end, and
+// only Windows counts retransmitted bytes. Neither was run on a real system: the layouts are those of the systems'
+// headers, which tests compare with a compiler's and with lists made by hand.
 package socklist
 
 import (
@@ -13,15 +11,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Options say what may be done to read.
+// Options permit changes that reading needs.
 type Options struct {
-	// Count lets Windows count what each connection does, which it does only where it was asked to, by an
-	// Administrator. What was turned on is turned off by Close; whoever else reads these counters then finds them off.
-	// Elsewhere it means nothing.
+	// Count lets Windows count each connection's traffic, which an Administrator has to allow. Close turns counters off
+	// that Open turned on; other readers of these counters then find them off. Elsewhere it means nothing.
 	Count bool
 }
 
-// NotCountedError says that Windows was not asked to count.
+// NotCountedError reports that Windows does not count.
 type NotCountedError struct{}
 
 func (NotCountedError) Error() string {
@@ -36,12 +33,12 @@ func (NotCountedError) Try() string {
 // Unwrap is socket.ErrNotSupported.
 func (NotCountedError) Unwrap() error { return socket.ErrNotSupported }
 
-// Socket is what is told of one connection that stands. Sizes are bytes.
+// Socket is the record of one open connection. Sizes are bytes.
 type Socket struct {
-	Key           uint64 // no other connection that this list told of has had it
+	Key           uint64 // unique among all connections of this list
 	Local, Remote netip.AddrPort
-	PID           int    // of the program that used it last; 0: not told
-	UID           uint32 // 0 where it is not told
+	PID           int    // of the program that used it last; 0: not known
+	UID           uint32 // 0: not known
 	Established   bool   // neither end has closed
 	PeerClosed    bool
 	Handshake     transfer.Handshake
@@ -49,8 +46,8 @@ type Socket struct {
 	// says so. Acked is payload alone, without SYN and FIN.
 	Sample      transfer.Sample
 	WindowClock bool
-	// Unread waits for the program; Unacked was written by it and not yet acknowledged, and takes SendQueued of the
-	// send buffer. SendBuffer and ReceiveBuffer are the sizes of the socket's buffers; 0: not told.
+	// Unread waits for the program. Unacked was written by it and is not yet acknowledged; it takes SendQueued of the send
+	// buffer. SendBuffer and ReceiveBuffer are the sizes of the socket's buffers; 0: not known.
 	Unread, Unacked, SendQueued, SendBuffer, ReceiveBuffer int64
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// letters stand for limiters in a bar, and colours (ANSI's 31 to 36) help: no sign is a
-// colour alone.
+// letters are the limiters' letters in a bar. Colours (ANSI 31 to 36) only add to them.
 var letters = map[verdict.Name]struct {
 	letter rune
 	colour int
@@ -36,7 +35,7 @@ type column struct {
 
 type columns []column
 
-// columnsFor are the columns that fit a terminal. Who and where get what the others leave.
+// columnsFor returns the columns that fit a terminal. Program and far end share the remaining width.
 func columnsFor(width int) columns {
 	const gap = 2
 	all := columns{
@@ -47,12 +46,12 @@ func columnsFor(width int) columns {
 			return r.name
 		}},
 		{"FAR END", 0, false, 0, func(r row) string { return r.where }},
-		{"GOODPUT", 11, true, 0, func(r row) string { return units.Rate(r.bps).String() }},
-		{"RTT (LEAST)", 17, true, 80, trips},
-		{"AGAIN", 6, true, 90, again},
-		{"AGE", 6, true, 90, func(r row) string { return age(r.followed) }},
-		{"LIMITED", 8, false, 0, func(r row) string { return bar(r.shares) }},
-		{"BY", 24, false, 120, func(r row) string { return r.limited }},
+		{"GOODPUT", 13, false, 0, func(r row) string { return text.Decimal(units.Rate(r.bps).String(), 3) }},
+		{"RTT (LEAST)", 17, true, 104, trips},
+		{"RETR", 6, true, 120, retransmitted},
+		{"AGE", 6, true, 120, func(r row) string { return age(r.followed) }},
+		{"LIMITED BY", 22, false, 0, func(r row) string { return r.limited }},
+		{"TIME", 8, false, 92, func(r row) string { return bar(r.shares) }},
 	}
 	var some columns
 	left := width
@@ -98,8 +97,8 @@ func (all columns) line(cell func(column) string) string {
 	return strings.Join(cells, "  ")
 }
 
-// again is the share of the payload that was sent again.
-func again(r row) string {
+// retransmitted returns the retransmitted share of the payload.
+func retransmitted(r row) string {
 	switch {
 	case r.resent <= 0:
 		return ""
@@ -160,7 +159,7 @@ func bar(shares verdict.Shares) string {
 	return b.String() + strings.Repeat("·", cells-used)
 }
 
-// fit is text in so many columns, cut or filled up.
+// fit cuts or pads text to a number of columns.
 func fit(s string, columns int) string {
 	s = ansi.Truncate(s, columns, "…")
 	return s + strings.Repeat(" ", max(columns-ansi.StringWidth(s), 0))

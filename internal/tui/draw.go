@@ -13,8 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What a terminal is taken for until it has said how large it is, and the least that a
-// picture is made for.
+// The size of a terminal before it reports its own, and the smallest size that is drawn for.
 const (
 	usualWidth, usualHeight = 80, 24
 	leastWidth, leastHeight = 40, 8
@@ -66,18 +65,20 @@ func (m model) high() int {
 	return m.height
 }
 
-// head is what holds of all connections, in two lines.
+// head returns the two lines about all connections.
 func (m model) head() []string {
 	first := bold + "fullpipe watch" + plain
 	if m.doc == nil {
 		return []string{first, ""}
 	}
 	var up, down float64
-	for _, r := range rows(m.doc, byConnection) {
-		if r.way == transfer.Up {
-			up += r.bps
-		} else {
-			down += r.bps
+	for i := range m.doc.Connections {
+		for _, d := range m.doc.Connections[i].Directions {
+			if d.Direction == transfer.Up {
+				up += d.GoodputBps
+			} else {
+				down += d.GoodputBps
+			}
 		}
 	}
 	if m.paused { // before the figures: a narrow terminal shows it too
@@ -117,11 +118,11 @@ func (m model) foot() string {
 
 func helpLines() []string {
 	lines := []string{"",
-		"enter      opens a row: shares of time, evidence, windows, what to do",
+		"enter      opens a row: shares of time, evidence, windows, remedy",
 		"/          shows rows that contain a text: a program, address, unit, limiter",
 		"g          rows are connections, programs, units, networks (/24, /48), ports",
-		"s          sorts by goodput, by what was sent again, by round trip, by age",
-		"space, p   pauses: what happens meanwhile is not shown",
+		"s          sorts by goodput, by retransmissions, by round trip, by age",
+		"space, p   pauses: periods are not shown meanwhile",
 		"f          freezes: rows keep their places, figures go on",
 		"q          quits", "",
 		"Letters in a bar, an eighth of the time each:"}
@@ -140,7 +141,7 @@ func helpLines() []string {
 	return lines
 }
 
-// table draws the rows, and what the open one holds below them.
+// table draws the rows and, below them, the details of the open one.
 func (m model) table(width, height int) []string {
 	all := m.shown()
 	if len(all) == 0 {
@@ -172,7 +173,7 @@ func (m model) table(width, height int) []string {
 	return append(lines, detail...)
 }
 
-// detail is what one row holds.
+// detail returns the details of a row.
 func (m model) detail(r row, width int) []string {
 	lines := []string{strings.Repeat("─", width)}
 	add := func(label, words string) {
@@ -191,7 +192,8 @@ func (m model) detail(r row, width int) []string {
 	for _, name := range r.shares.Top() {
 		times = append(times, fmt.Sprintf("%s %.0f %%", name, 100*r.shares[name]))
 	}
-	add("time", strings.Join(times, ", "))
+	add("time", bar(r.shares)+"  "+strings.Join(times, ", "))
+	add("RTT", trips(r))
 	c := r.connection
 	d := r.direction
 	if c == nil {
@@ -204,15 +206,15 @@ func (m model) detail(r row, width int) []string {
 		add("because", e.Text)
 	}
 	var windows []string
-	size := func(what string, bytes int64) {
+	size := func(name string, bytes int64) {
 		if bytes > 0 {
-			windows = append(windows, what+" "+units.Size(bytes).String())
+			windows = append(windows, name+" "+units.Size(bytes).String())
 		}
 	}
 	if d.Direction == transfer.Up {
 		size("send buffer granted", c.SendBufferBytes)
 		size("peer's window", d.OfferedBytes)
-		size("under way", d.InFlightBytes)
+		size("in flight", d.InFlightBytes)
 	} else {
 		size("receive buffer granted", c.ReceiveBufferBytes)
 		size("window offered", d.OfferedBytes)

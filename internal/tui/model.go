@@ -27,14 +27,14 @@ type model struct {
 	open          bool   // the selected row
 	ended         bool
 	shift         string  // the newest change of a path, as a sentence
-	shiftAtS      float64 // when it was told, since the watch began
+	shiftAtS      float64 // the time of that change, since the watch began
 }
 
 // remembered is how many periods the sparkline of a row goes back.
 const remembered = 60
 
-// told is the model after a period.
-func (m model) told(doc *record.Watch) model {
+// withPeriod returns the model after a period.
+func (m model) withPeriod(doc *record.Watch) model {
 	if n := len(doc.PathChanges); n > 0 {
 		m.shift = text.PathShift(&doc.PathChanges[n-1])
 		m.shiftAtS = doc.AtS
@@ -58,7 +58,7 @@ func (m model) told(doc *record.Watch) model {
 	return m
 }
 
-// pressed is the model after a key, by its name and the text it stands for.
+// pressed returns the model after a key, given by its name and its text.
 func (m model) pressed(key, text string) (after model, quit bool) {
 	switch {
 	case key == "ctrl+c":
@@ -142,7 +142,7 @@ func (m model) typed(key, text string) model {
 	return m
 }
 
-// moved is the model with the row selected that stands so many below the selected one.
+// moved returns the model with another row selected, by rows below the selected one.
 func (m model) moved(by int) model {
 	all := m.shown()
 	if len(all) == 0 {
@@ -168,7 +168,7 @@ func (m model) shown() []row {
 	return all
 }
 
-// place is where a frozen table holds a row; rows that have come since stand below.
+// place returns a row's position in a frozen table. New rows come last.
 func (m model) place(r row) int {
 	if !m.frozen {
 		return 0

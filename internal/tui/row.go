@@ -18,7 +18,7 @@ type row struct {
 	key         string // the same from period to period
 	name, where string
 	way         transfer.Direction
-	bps, resent float64 // bit/s of payload; share of it that was sent again
+	bps, resent float64 // bit/s of payload; its retransmitted share
 	rtt, least  float64 // s; 0: not known
 	followed    float64 // s
 	shares      verdict.Shares
@@ -50,7 +50,7 @@ const (
 )
 
 func (s sorting) String() string {
-	return [...]string{"goodput", "sent again", "round trip", "age"}[s]
+	return [...]string{"goodput", "retransmissions", "round trip", "age"}[s]
 }
 
 func (s sorting) compare(a, b row) int {
@@ -58,7 +58,7 @@ func (s sorting) compare(a, b row) int {
 	return cmp.Compare(value(b), value(a))
 }
 
-// grouping is what rows stand for.
+// grouping is the kind of group that rows represent.
 type grouping int
 
 const (
@@ -119,6 +119,9 @@ func rows(d *record.Watch, g grouping) (all []row) {
 	for i := range d.Connections {
 		c := &d.Connections[i]
 		for j := range c.Directions {
+			if text.IsWayBack(c, j) {
+				continue
+			}
 			r := single(c, &c.Directions[j])
 			if g == byConnection {
 				all = append(all, r)
@@ -154,7 +157,7 @@ func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
 	return r
 }
 
-// with is the sum of two rows: shares and losses weigh as much as the payload they stand for.
+// with returns the sum of two rows. Shares and losses are weighted by payload.
 func (r row) with(o row) row {
 	sum := r
 	sum.bps += o.bps

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// TestSizesThatDoNotFit: a terminal, or what is pasted into one, cannot have a picture of gigabytes drawn.
+// TestSizesThatDoNotFit rejects sizes whose picture would take gigabytes, as pasted text may claim.
 func TestSizesThatDoNotFit(t *testing.T) {
 	for size, want := range map[tea.WindowSizeMsg]bool{{Width: 80, Height: 24}: true, {}: true,
 		{Width: 65535, Height: 65535}: false, {Width: 80, Height: 1 << 30}: false} {

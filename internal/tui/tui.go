@@ -1,7 +1,6 @@
-// Package tui shows `watch` on a terminal: a table of this host's connections that is drawn
-// anew each period, sorted, grouped and filtered by keys, in which a row opens into its
-// evidence. It reads the documents of [record.Watch] and nothing else. What a key or a
-// period changes and what is drawn are pure functions; only Run touches the terminal.
+// Package tui shows `watch` on a terminal: a table of this host's connections that is drawn each period, sorted,
+// grouped and filtered by keys, in which a row opens into its evidence. It reads the documents of [record.Watch] and
+// nothing else. Updates and drawing are pure functions; only Run touches the terminal.
 package tui
 
 import (
@@ -28,8 +27,8 @@ type repaint struct{}
 // repaintAfter is long enough for that first picture.
 const repaintAfter = 100 * time.Millisecond
 
-// Run shows on a terminal what watch tells, until the user quits, ctx ends or watch does.
-// It returns when watch has returned: its error, nil where the user quit.
+// Run shows the documents of watch on a terminal until the user quits, ctx ends or watch returns. It returns after
+// watch has: watch's error, or nil where the user quit.
 func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Context,
 	func(*record.Watch)) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -58,10 +57,10 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, watch func(context.Co
 // largest is more columns or rows than screens have. Of what a terminal claims beyond, a picture would take all memory.
 const largest = 2000
 
-// Fits says whether a terminal of so many columns and rows can be drawn on.
+// Fits reports whether a terminal of this size can be drawn on.
 func Fits(columns, rows int) bool { return columns <= largest && rows <= largest }
 
-// fitted drops a size that does not fit: whatever is typed or pasted may claim one.
+// fitted drops a size that does not fit: typed or pasted text may claim one.
 func fitted(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, is := msg.(tea.WindowSizeMsg); is && !Fits(size.Width, size.Height) {
 		return nil
@@ -72,7 +71,7 @@ func fitted(_ tea.Model, msg tea.Msg) tea.Msg {
 // Init has nothing to wait for but the first period.
 func (m model) Init() tea.Cmd { return nil }
 
-// Update answers the model after a key, a period or another size of the terminal.
+// Update returns the model after a key, a period or another size of the terminal.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -85,7 +84,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case repaint:
 		return m, tea.ClearScreen
 	case period:
-		m = m.told(msg.doc)
+		m = m.withPeriod(msg.doc)
 	case ended:
 		m.ended = true
 		return m, tea.Quit

@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// watched is a period in which so many bit/s went to and came from a few far ends.
+// watched returns a period with these rates in bit/s to and from three far ends.
 func watched(rates ...float64) *record.Watch {
 	one := func(program, local, remote string, way transfer.Direction, bps float64,
 		shares verdict.Shares) record.WatchedConnection {
@@ -36,17 +36,18 @@ func watched(rates ...float64) *record.Watch {
 	}}
 }
 
-// after is a model of 80 columns and 24 lines that has been told of a period and then pressed.
+// after returns a model of 80 columns and 24 lines after a period and some keys.
 func after(t *testing.T, d *record.Watch, keys ...string) model {
 	t.Helper()
-	m := model{width: 80, height: 24}.told(d)
+	m := model{width: 80, height: 24}.withPeriod(d)
 	for _, key := range keys {
 		var quit bool
 		typed := ""
 		if len(key) == 1 {
 			typed = key
 		}
-		if m, quit = m.pressed(key, typed); quit {
+		m, quit = m.pressed(key, typed)
+		if quit {
 			t.Fatalf("%q quits", key)
 		}
 	}
@@ -96,14 +97,14 @@ func TestFreezeAndPause(t *testing.T) {
 	then, now := watched(1e6, 3e6, 2e6), watched(9e6, 3e6, 2e6)
 	frozen := after(t, then, "f")
 	order := names(frozen)
-	frozen = frozen.told(now)
+	frozen = frozen.withPeriod(now)
 	if got := names(frozen); strings.Join(got, "|") != strings.Join(order, "|") || frozen.shown()[2].bps != 9e6 {
 		t.Errorf("%q, %v bit/s in the last row, want %q", got, frozen.shown()[2].bps, order)
 	}
-	if got := names(after(t, then).told(now)); got[0] != order[2] {
-		t.Errorf("without that the fastest stands first: %q", got)
+	if got := names(after(t, then).withPeriod(now)); got[0] != order[2] {
+		t.Errorf("without that the fastest is first: %q", got)
 	}
-	if paused := after(t, then, "p"); paused.told(now).draw() != paused.draw() {
+	if paused := after(t, then, "p"); paused.withPeriod(now).draw() != paused.draw() {
 		t.Error("a paused picture changes")
 	}
 	for key, state := range map[string]string{"f": "frozen", "p": "paused"} { // which a narrow terminal shows too
@@ -111,12 +112,13 @@ func TestFreezeAndPause(t *testing.T) {
 			t.Errorf("%s is not said first:\n%s", state, ansi.Strip(m.draw()))
 		}
 	}
-	if line := after(t, then).told(now).past[frozen.shown()[2].key]; len(line) != 2 || line[0] != 1e6 || line[1] != 9e6 {
-		t.Errorf("what is remembered: %v", line)
+	line := after(t, then).withPeriod(now).past[frozen.shown()[2].key]
+	if len(line) != 2 || line[0] != 1e6 || line[1] != 9e6 {
+		t.Errorf("remembered rates: %v", line)
 	}
 }
 
-// A group's shares and losses weigh as much as the payload that they stand for.
+// A group's shares and losses are weighted by payload.
 func TestGroupsAreWeighed(t *testing.T) {
 	r := after(t, watched(1e6, 3e6, 2e6), "g").shown()[0]
 	if r.bps != 4e6 || r.connections != 2 || r.shares[verdict.Application] != 0.75 ||
@@ -153,7 +155,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// What programs and far ends are called cannot move the cursor.
+// Names of programs and far ends cannot move the cursor.
 func TestForeignNames(t *testing.T) {
 	d := watched(1e6, 3e6, 2e6)
 	d.Connections[0].Program, d.Connections[0].Unit = "\x1b[2J\x1b]0;owned\a", "a\nb\rc"

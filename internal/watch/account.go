@@ -11,58 +11,59 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// Told is what a dump, a look-up or a socket's end says of one connection at one moment.
-type Told struct {
+// Snapshot is the state of one connection at one moment, from a dump, a lookup or the socket's end.
+type Snapshot struct {
 	Sample        transfer.Sample // At is on the watcher's clock
 	Cookie        uint64          // unlike ports, never used again before a restart
 	Local, Remote netip.AddrPort
 	UID, Inode    uint32
 	Cgroup        uint64
 	Congestion    string
-	// Unread and Unacked are the socket's queues; SendQueued is what its send buffer is
-	// charged with, of SendBuffer. ReceiveBuffer is 0 where the sizes were not told.
+	// Unread and Unacked are the socket's queues. SendQueued is the used part of SendBuffer. The buffers are 0 where the
+	// kernel did not report their sizes.
 	Unread, Unacked, SendQueued, SendBuffer, ReceiveBuffer int64
 	Reordered                                              uint32 // events of reordering; wraps
 	Established                                            bool   // neither end has closed
 	Answered                                               bool   // nothing came since the program sent something last
+	// ReceiveRTT is the receiver's own estimate of the round trip, SinceData the time since data came last; 0: not known.
+	ReceiveRTT, SinceData time.Duration
 	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
 	PeerClosed   bool
 	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none
-	// ByReadings says that the clocks of Sample are not the kernel's but made of what readings of a list showed.
-	ByReadings bool
+	// Polled reports that the clocks of Sample are not the kernel's but computed from repeated lists of connections.
+	Polled bool
 }
 
-// Connection is one connection as it has been followed.
+// Connection is a followed connection.
 type Connection struct {
-	// These and Sample.At lie together: of most connections a dump looks at nothing else.
-	print   uint64        // of the last dump's words about it, ages left out; 0: another reading came since
-	since   time.Duration // the last reading before the period
-	period  uint32        // that since is of, counted from 1
-	moving  uint32        // the period in which it was told of last: mark and tally are of that
-	queued  bool          // Unread is not 0
-	missing uint8         // dumps in a row without it
+	// These and Sample.At are adjacent: for most connections a dump needs nothing else.
+	fingerprint uint64        // of the last dump's record without its ages; 0: another snapshot came since
+	since       time.Duration // the last snapshot before the period
+	period      uint32        // that since is of, counted from 1
+	moving      uint32        // the period of the last snapshot that changed it, and of mark and tally
+	queued      bool          // Unread is not 0
+	missing     uint8         // dumps in a row without it
 
-	Told      // the last
-	Seen      time.Duration
+	Snapshot  // the last
+	FirstSeen time.Duration
 	Handshake *transfer.Handshake
 	Owner     Owner
-	// Ended says that it is over. Final says that the last account is the kernel's own at
-	// the socket's end, so that its counters are complete; else the end was missed, and
-	// they are those of the last reading.
+	// Ended reports that it is closed. Final reports that the last snapshot is the kernel's own at the socket's end, so
+	// that its counters are complete; else the end was missed.
 	Ended, Final bool
 	// Born says that the connection began after the watch: its counters are all its own.
 	Born bool
 
 	syn     uint8         // of what was acknowledged, this is the SYN: 1 where this end began
 	base    counters      // when it was first seen, 0 for one that was born since
-	*moves                // nil: it has not been told of since it was first seen
+	*moves                // nil: nothing has changed since it was first seen
 	carried int64         // bytes of both directions when the fast tier was chosen last
-	opened  time.Duration // when a program was first seen to have it open
-	chosen  uint32        // when the fast tier was chosen last, this was looked at
+	opened  time.Duration // when a program was first known to have it open
+	chosen  uint32        // the choice of the fast tier that considered it last
 	id      sockdiag.ID
 }
 
-// moves are what is kept only of connections of which more than one reading was taken.
+// moves is kept only for connections with more than one snapshot.
 type moves struct {
 	mark   counters        // when the period began
 	tally  watched.Tally   // of the period
@@ -73,11 +74,11 @@ type moves struct {
 func (c *Connection) Sent() int64 { return max(c.sentSince(&c.base), 0) }
 
 // Received is the payload in bytes that has arrived in order since the watch began. It may be
-// one more where the peer closed first, all was read, and no dump came between that and the
-// end: the kernel counts the FIN, and its last account does not tell that there was one.
+// one more where the peer closed first, all was read, and no dump came before the end: the kernel counts the FIN and
+// does not report it at the end.
 func (c *Connection) Received() int64 { return max(c.Sample.Received-c.base.Received, 0) }
 
-// sentSince is the payload that was acknowledged since an earlier reading.
+// sentSince is the payload that was acknowledged since earlier counters.
 func (c *Connection) sentSince(then *counters) int64 {
 	now := c.counters()
 	return now.payloadSent(int64(c.syn)) - then.payloadSent(int64(c.syn))
@@ -111,46 +112,47 @@ func (t *Totals) add(more Totals) {
 	t.Unfinished += more.Unfinished
 }
 
-// Account keeps every connection by its cookie. It is pure: what it is told, and when, is
-// the caller's. It is not safe for use by several goroutines.
+// Account keeps every connection by its cookie. It is pure: the caller provides snapshots and times. It is not safe for
+// concurrent use.
 type Account struct {
-	open    map[uint64]*Connection
-	period  uint32        // counted from 1
-	active  []*Connection // of those that stood when they were told of in this period
-	before  []*Connection // the same of the one before
-	ended   []*Connection // in this period
-	lighter int           // that ended and were let go since the last Period
-	totals  Totals
-	first   bool        // the first dump is over: what comes new was born since
-	names   *pseudonyms // nil: addresses are shown
-	// shortage is of memory; nil: nobody looked.
+	open     map[uint64]*Connection
+	period   uint32        // counted from 1
+	active   []*Connection // open connections that changed in this period
+	before   []*Connection // the same in the period before
+	ended    []*Connection // in this period
+	lighter  int           // ended connections that were dropped since the last Period
+	totals   Totals
+	first    bool        // the first dump is over: new connections began after it
+	names    *pseudonyms // nil: addresses are shown
+	ceilings ceilings
+	// shortage is of memory; nil: not checked.
 	shortage *shortage
-	// fresh is how many of those that stand were read at dumping, when the dump began, or since.
-	dumping time.Duration
-	fresh   int
-	looked  time.Duration // see Looked
-	order   order
-	// lost are connections that no dump had any more and whose end was not told yet: the
+	// fresh is the number of open connections with a snapshot since dumpBegan.
+	dumpBegan time.Duration
+	fresh     int
+	checkedAt time.Duration // see MarkChecked
+	order     order
+	// lost are connections that dumps no longer contain and without a report of their end yet: the
 	// peer reset them, and their program has not closed.
 	lost map[uint64]*Connection
 }
 
-// mostLost bounds the memory of those whose end may still come.
-const mostLost = 4096
+// maxLost bounds the memory of those whose end may still come.
+const maxLost = 4096
 
-// mostEnded is how many connections that are over are kept for one Period, the heaviest.
-const mostEnded = 4096
+// maxEnded is how many connections that are over are kept for one Period, the heaviest.
+const maxEnded = 4096
 
-// NewAccount is an empty one.
+// NewAccount returns an empty Account.
 func NewAccount() *Account {
 	return &Account{open: map[uint64]*Connection{}, lost: map[uint64]*Connection{}, period: 1}
 }
 
-// Knows says whether a connection is followed, or was until it vanished.
+// Knows reports whether a connection is followed, or was until it vanished.
 func (a *Account) Knows(cookie uint64) bool { return a.open[cookie] != nil || a.lost[cookie] != nil }
 
-// Read takes a reading of a connection that stands.
-func (a *Account) Read(t Told) *Connection {
+// Read adds a snapshot of an open connection.
+func (a *Account) Read(t Snapshot) *Connection {
 	c := a.open[t.Cookie]
 	if c == nil {
 		c = a.lost[t.Cookie]
@@ -164,19 +166,19 @@ func (a *Account) Read(t Told) *Connection {
 	} else {
 		a.reads(c, t)
 	}
-	a.told(c)
+	a.noteOrder(c)
 	return c
 }
 
-// reads takes a reading of a connection that stands and is followed.
-func (a *Account) reads(c *Connection, t Told) {
+// reads adds a snapshot of an open connection that is followed.
+func (a *Account) reads(c *Connection, t Snapshot) {
 	a.update(c, t)
 	c.missing = 0
-	c.print = 0
+	c.fingerprint = 0
 }
 
-// update takes newer counters into the sums as well.
-func (a *Account) update(c *Connection, t Told) {
+// update adds newer counters to the connection and to the sums.
+func (a *Account) update(c *Connection, t Snapshot) {
 	a.touch(c)
 	before := c.Sample.At
 	a.sum(c, -1)
@@ -192,8 +194,8 @@ func (a *Account) sum(c *Connection, sign int64) {
 	a.totals.Retransmitted += sign * max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
 }
 
-func (a *Account) begin(t Told) *Connection {
-	c := &Connection{Told: t, Seen: t.Sample.At, Born: a.first}
+func (a *Account) begin(t Snapshot) *Connection {
+	c := &Connection{Snapshot: t, FirstSeen: t.Sample.At, Born: a.first}
 	if !c.Born {
 		c.base = t.counters()
 	} else {
@@ -210,16 +212,15 @@ func (a *Account) begin(t Told) *Connection {
 	c.learnSYN()
 	c.queued = t.Unread > 0
 	a.open[t.Cookie] = c
-	if t.Sample.At >= a.dumping {
+	if t.Sample.At >= a.dumpBegan {
 		a.fresh++
 	}
 	a.sum(c, +1)
 	return c
 }
 
-// update takes newer counters. A reading that is older than the last, as a look-up may be
-// that was under way when the socket ended, changes nothing.
-func (c *Connection) update(t Told) {
+// update takes newer counters. An older snapshot, such as a lookup that ran while the socket ended, changes nothing.
+func (c *Connection) update(t Snapshot) {
 	if c.Ended || t.Sample.At < c.Sample.At {
 		return
 	}
@@ -242,24 +243,23 @@ func (c *Connection) update(t Told) {
 	if t.Congestion == "" {
 		t.Congestion = c.Congestion
 	}
-	if c.PeerClosed && !t.PeerClosed { // an end does not tell its state
+	if c.PeerClosed && !t.PeerClosed { // an end does not report the state
 		t.closedByPeer()
 	}
-	c.Told = t
+	c.Snapshot = t
 	c.queued = t.Unread > 0
 	c.learnSYN()
 }
 
-// closedByPeer takes the peer's FIN off what was received. Where no payload came it is not
-// in there.
-func (t *Told) closedByPeer() {
+// closedByPeer subtracts the peer's FIN from the received bytes. Without payload they do not include it.
+func (t *Snapshot) closedByPeer() {
 	t.PeerClosed = true
 	t.Sample.Received = max(t.Sample.Received-1, 0)
 }
 
-// End takes the kernel's last account of a socket. One that no dump ever saw was born and
-// ended between two of them: it is counted, and nobody knows whose it was.
-func (a *Account) End(t Told) *Connection {
+// End adds the kernel's last record of a socket. A connection that no dump contained began and ended between two of
+// them: it is counted, and its owner is unknown.
+func (a *Account) End(t Snapshot) *Connection {
 	if c := a.lost[t.Cookie]; c != nil {
 		a.found(c, t)
 		return nil
@@ -267,7 +267,7 @@ func (a *Account) End(t Told) *Connection {
 	c := a.open[t.Cookie]
 	if c == nil {
 		if !a.first {
-			return nil // it ended while the first dump ran: what it did before is not ours to count
+			return nil // it ended during the first dump: its bytes came before the watch
 		}
 		c = a.begin(t)
 	}
@@ -283,14 +283,13 @@ func (a *Account) End(t Told) *Connection {
 	return c
 }
 
-// cleared says that a last account is none: a socket that its program reset has been
-// emptied (tcp_disconnect, net/ipv4/tcp.c), and the last reading is all there is.
-func (t *Told) cleared(c *Connection) bool {
+// cleared reports that a socket's last record is empty: its program reset it (tcp_disconnect, net/ipv4/tcp.c). The
+// last snapshot remains valid.
+func (t *Snapshot) cleared(c *Connection) bool {
 	return t.Sample.Acked < c.Sample.Acked || t.Sample.Received < c.Sample.Received
 }
 
-// reopen takes back a connection that two dumps had missed. It stays counted as unfinished,
-// since no sum falls.
+// reopen takes back a connection that two dumps missed. It remains counted as unfinished, since no sum falls.
 func (a *Account) reopen(c *Connection) {
 	delete(a.lost, c.Cookie)
 	c.Ended = false
@@ -300,7 +299,7 @@ func (a *Account) reopen(c *Connection) {
 }
 
 // found adds what a connection did between the last dump that had it and its end.
-func (a *Account) found(c *Connection, t Told) {
+func (a *Account) found(c *Connection, t Snapshot) {
 	delete(a.lost, c.Cookie)
 	if t.cleared(c) {
 		return
@@ -317,18 +316,18 @@ func (a *Account) close(c *Connection) {
 	a.touch(c)
 	c.Ended = true
 	delete(a.open, c.Cookie)
-	if c.Sample.At >= a.dumping {
+	if c.Sample.At >= a.dumpBegan {
 		a.fresh--
 	}
 	a.ended = append(a.ended, c)
-	if len(a.ended) >= 2*mostEnded {
+	if len(a.ended) >= 2*maxEnded {
 		slices.SortFunc(a.ended, func(a, b *Connection) int {
 			return cmp.Compare(b.Sent()+b.Received(), a.Sent()+a.Received())
 		})
-		a.lighter += len(a.ended) - mostEnded
-		a.ended = slices.Clone(a.ended[:mostEnded])
+		a.lighter += len(a.ended) - maxEnded
+		a.ended = slices.Clone(a.ended[:maxEnded])
 	}
 }
 
-// Len is how many connections stand.
+// Len returns the number of open connections.
 func (a *Account) Len() int { return len(a.open) }

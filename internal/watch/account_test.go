@@ -8,10 +8,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// told is a reading at a time in seconds, with that much acknowledged and received.
-func told(cookie uint64, at, acked, received int64) Told {
-	return Told{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: time.Duration(at) * time.Second, Acked: acked + 1,
-		Sent: acked, Received: received}}
+// snapshot returns a snapshot at a time in seconds, with acknowledged and received bytes.
+func snapshot(cookie uint64, at, acked, received int64) Snapshot {
+	return Snapshot{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: time.Duration(at) * time.Second,
+		Acked: acked + 1,
+		Sent:  acked, Received: received}}
 }
 
 func TestPayloadLeavesOutSynAndFin(t *testing.T) {
@@ -26,8 +27,8 @@ func TestPayloadLeavesOutSynAndFin(t *testing.T) {
 		{"on its way", transfer.Sample{Acked: 601, Sent: 1000}, 601},
 		{"an old kernel", transfer.Sample{Acked: 1001}, 1000},
 	} {
-		told := Told{Sample: c.s}
-		now := told.counters()
+		snap := Snapshot{Sample: c.s}
+		now := snap.counters()
 		if got := now.payloadSent(0); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
@@ -39,25 +40,25 @@ func TestPayloadLeavesOutSynAndFin(t *testing.T) {
 func TestTheSYNIsLearnt(t *testing.T) {
 	for _, began := range []int64{0, 1} {
 		a := NewAccount()
-		a.Dumped(0)
-		reading := func(at time.Duration, acked, sent, unacked int64, established bool) Told {
-			return Told{Cookie: 1, Inode: 7, Unacked: unacked, Established: established, Sample: transfer.Sample{At: at,
+		a.EndDump(0)
+		lookup := func(at time.Duration, acked, sent, unacked int64, established bool) Snapshot {
+			return Snapshot{Cookie: 1, Inode: 7, Unacked: unacked, Established: established, Sample: transfer.Sample{At: at,
 				Have: transfer.HaveSendWnd, Acked: acked + began, Sent: sent}}
 		}
-		c := a.Read(reading(1, 0, 0, 0, true))
+		c := a.Read(lookup(1, 0, 0, 0, true))
 		for i, r := range []struct{ acked, sent, unacked int64 }{{0, 5000, 5000}, {3000, 5000, 2000}, {5000, 5000, 0},
 			{8000, 9000, 1000}} {
-			a.Read(reading(time.Duration(i+2), r.acked, r.sent, r.unacked, true))
+			a.Read(lookup(time.Duration(i+2), r.acked, r.sent, r.unacked, true))
 			if c.Sent() != r.acked {
 				t.Errorf("SYN %d: %+v is counted as %d", began, r, c.Sent())
 			}
 		}
-		a.End(reading(9, 8500, 9000, 0, false)) // reset
+		a.End(lookup(9, 8500, 9000, 0, false)) // reset
 		if got := a.totals.Sent; got != 8500 {
 			t.Errorf("SYN %d: %d at its end", began, got)
 		}
 	}
-	closed := Connection{Told: Told{Sample: transfer.Sample{Have: transfer.HaveSendWnd, Acked: 2}}}
+	closed := Connection{Snapshot: Snapshot{Sample: transfer.Sample{Have: transfer.HaveSendWnd, Acked: 2}}}
 	if n := closed.Sent(); n != 0 {
 		t.Errorf("SYN and FIN alone are %d bytes", n)
 	}
@@ -65,66 +66,65 @@ func TestTheSYNIsLearnt(t *testing.T) {
 
 func TestAccount(t *testing.T) {
 	a := NewAccount()
-	a.Read(told(1, 0, 5000, 100)) // older than the watch
-	a.Dumped(0)
-	a.Read(told(1, 2, 9000, 100))
-	a.Read(told(2, 2, 70, 0)) // born since: all of it is ours
-	a.Dumped(2 * time.Second)
+	a.Read(snapshot(1, 0, 5000, 100)) // older than the watch
+	a.EndDump(0)
+	a.Read(snapshot(1, 2, 9000, 100))
+	a.Read(snapshot(2, 2, 70, 0)) // born since: all of it is ours
+	a.EndDump(2 * time.Second)
 	if got := a.totals; got.Sent != 4070 || got.Received != 0 || got.Opened != 1 {
 		t.Errorf("after two dumps: %+v", got)
 	}
-	a.End(told(3, 3, 12, 34)) // no dump saw it
-	end := told(1, 3, 9500, 101)
+	a.End(snapshot(3, 3, 12, 34)) // no dump saw it
+	end := snapshot(1, 3, 9500, 101)
 	end.Inode = 0 // as the kernel's message has it
 	if c := a.End(end); !c.Final || !c.Ended || c.Inode != 7 {
 		t.Errorf("%+v", c)
 	}
-	a.Dumped(4 * time.Second) // without 2: once is not gone
+	a.EndDump(4 * time.Second) // without 2: once is not gone
 	if a.Len() != 1 {
-		t.Errorf("%d stand after a dump that missed one", a.Len())
+		t.Errorf("%d open after a dump that missed one", a.Len())
 	}
-	a.Read(told(2, 6, 80, 0))
-	a.Dumped(6 * time.Second)
-	a.Dumped(8 * time.Second)
-	a.Dumped(10 * time.Second)
+	a.Read(snapshot(2, 6, 80, 0))
+	a.EndDump(6 * time.Second)
+	a.EndDump(8 * time.Second)
+	a.EndDump(10 * time.Second)
 	want := Totals{Sent: 4500 + 80 + 12, Received: 1 + 34, Opened: 2, Closed: 2, Unfinished: 1}
 	if got := a.totals; got != want || a.Len() != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	seen := 0
 	a.Period(func(c *Connection) { seen++ })
-	a.Period(func(c *Connection) { t.Errorf("%d is told again", c.Cookie) })
+	a.Period(func(c *Connection) { t.Errorf("%d is reported again", c.Cookie) })
 	if seen != 3 {
-		t.Errorf("%d told of 3", seen)
+		t.Errorf("%d reported of 3", seen)
 	}
 }
 
-// TestAnEndDuringTheFirstDump is nobody's to count: what it carried before the watch is
-// not known.
+// TestAnEndDuringTheFirstDump checks that a connection which ends in the first dump is not counted.
 func TestAnEndDuringTheFirstDump(t *testing.T) {
 	a := NewAccount()
-	if a.End(told(1, 0, 1e9, 0)) != nil {
+	if a.End(snapshot(1, 0, 1e9, 0)) != nil {
 		t.Error("it was counted")
 	}
-	a.Dumped(0)
+	a.EndDump(0)
 	if got := a.totals; got != (Totals{}) {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestOlderReadingsAndWraps(t *testing.T) {
+func TestAccount_OlderSnapshotsAndWraps(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	first := told(1, 1, 100, 0)
+	a.EndDump(0)
+	first := snapshot(1, 1, 100, 0)
 	first.Sample.Retransmitted = 1<<32 - 10
 	a.Read(first)
-	second := told(1, 3, 300, 0)
+	second := snapshot(1, 3, 300, 0)
 	second.Sample.Retransmitted = 5
 	c := a.Read(second)
 	if c.Sample.Retransmitted != 1<<32+5 {
 		t.Errorf("%d segments after a wrap", c.Sample.Retransmitted)
 	}
-	a.Read(told(1, 2, 200, 0))
+	a.Read(snapshot(1, 2, 200, 0))
 	if c.Sent() != 300 {
 		t.Errorf("an older reading won: %d", c.Sent())
 	}
@@ -141,7 +141,7 @@ func TestTotalsNeverFall(t *testing.T) {
 		var cookie uint64
 		var before Totals
 		var told0, finals, sent int64
-		a.Dumped(0)
+		a.EndDump(0)
 		for at := int64(1); at < 60; at++ {
 			for range rng.IntN(5) {
 				cookie++
@@ -155,17 +155,17 @@ func TestTotalsNeverFall(t *testing.T) {
 				}
 				delete(host, id)
 				if rng.IntN(5) > 0 {
-					a.End(told(id, at, l.sent, 0))
+					a.End(snapshot(id, at, l.sent, 0))
 					told0 += l.sent
 					finals++
 				}
 			}
 			for id, l := range host {
 				if rng.IntN(10) > 0 {
-					a.Read(told(id, at, l.sent, 0))
+					a.Read(snapshot(id, at, l.sent, 0))
 				}
 			}
-			a.Dumped(time.Duration(at) * time.Second)
+			a.EndDump(time.Duration(at) * time.Second)
 			now := a.totals
 			if now.Sent < before.Sent || now.Opened < before.Opened || now.Closed < before.Closed ||
 				now.Unfinished < before.Unfinished {
@@ -182,32 +182,32 @@ func TestTotalsNeverFall(t *testing.T) {
 	}
 }
 
-// TestEndsThatComeLate: a connection that no dump has any more may end later, and is not
-// counted again; one whose socket was emptied keeps its last reading.
+// TestEndsThatComeLate: a connection missing from dumps may end later and is not
+// counted again. One whose socket was emptied keeps its last snapshot.
 func TestEndsThatComeLate(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	a.Read(told(1, 1, 500, 70))
-	a.Read(told(2, 1, 900, 0))
-	a.Dumped(2 * time.Second)
-	a.Dumped(4 * time.Second) // 1 and 2 vanished
+	a.EndDump(0)
+	a.Read(snapshot(1, 1, 500, 70))
+	a.Read(snapshot(2, 1, 900, 0))
+	a.EndDump(2 * time.Second)
+	a.EndDump(4 * time.Second) // 1 and 2 vanished
 	want := Totals{Sent: 1400, Received: 70, Opened: 2, Unfinished: 2}
 	if got := a.totals; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	a.End(told(1, 5, 600, 80))
-	a.End(Told{Cookie: 2, Sample: transfer.Sample{At: 5 * time.Second}})
+	a.End(snapshot(1, 5, 600, 80))
+	a.End(Snapshot{Cookie: 2, Sample: transfer.Sample{At: 5 * time.Second}})
 	want.Sent, want.Received = 1500, 80
 	if got := a.totals; got != want || a.Knows(1) || a.Knows(2) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	a.Read(told(3, 6, 40, 0))
-	a.Dumped(8 * time.Second)
-	a.Dumped(8 * time.Second)
-	if c := a.Read(told(3, 9, 45, 0)); a.Len() != 1 || c.Ended || a.totals.Sent != 1545 {
-		t.Errorf("%d stand after one was seen again: %+v, %+v", a.Len(), c, a.totals)
+	a.Read(snapshot(3, 6, 40, 0))
+	a.EndDump(8 * time.Second)
+	a.EndDump(8 * time.Second)
+	if c := a.Read(snapshot(3, 9, 45, 0)); a.Len() != 1 || c.Ended || a.totals.Sent != 1545 {
+		t.Errorf("%d open after one was seen again: %+v, %+v", a.Len(), c, a.totals)
 	}
-	if c := a.End(Told{Cookie: 3, Sample: transfer.Sample{At: 7 * time.Second}}); c == nil || c.Final || !c.Ended {
+	if c := a.End(Snapshot{Cookie: 3, Sample: transfer.Sample{At: 7 * time.Second}}); c == nil || c.Final || !c.Ended {
 		t.Errorf("%+v", c)
 	}
 	want.Sent, want.Opened, want.Unfinished = 1545, 3, 4
@@ -216,29 +216,28 @@ func TestEndsThatComeLate(t *testing.T) {
 	}
 }
 
-// TestStill: what a dump tells a second time moves the reading's time alone, until another
-// reading comes between, and only of a connection that stands.
-func TestStill(t *testing.T) {
+// TestAccount_Unchanged repeats a record: only the snapshot's time moves, until a lookup comes between.
+func TestAccount_Unchanged(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	c := a.Read(told(1, 1, 500, 70))
-	c.print = 77
+	a.EndDump(0)
+	c := a.Read(snapshot(1, 1, 500, 70))
+	c.fingerprint = 77
 	before := a.totals
-	if a.Still(1, 78, 2*time.Second) || a.Still(2, 77, 2*time.Second) {
-		t.Error("another print, or nobody's")
+	if a.Unchanged(1, 78, 2*time.Second) || a.Unchanged(2, 77, 2*time.Second) {
+		t.Error("another fingerprint, or nobody's")
 	}
 	for at := 2 * time.Second; at < 9*time.Second; at += time.Second {
-		if !a.Still(1, 77, at) {
-			t.Fatal("the same print")
+		if !a.Unchanged(1, 77, at) {
+			t.Fatal("the same fingerprint")
 		}
-		a.Dumped(at)
+		a.EndDump(at)
 	}
 	if c.Sample.At != 8*time.Second || a.Len() != 1 || a.totals != before {
-		t.Errorf("%+v, %+v, %d stand", c, a.totals, a.Len())
+		t.Errorf("%+v, %+v, %d open", c, a.totals, a.Len())
 	}
-	a.Read(told(1, 9, 500, 70)) // a look-up
-	if a.Still(1, 77, 10*time.Second) {
-		t.Error("a reading came between")
+	a.Read(snapshot(1, 9, 500, 70)) // a look-up
+	if a.Unchanged(1, 77, 10*time.Second) {
+		t.Error("a lookup came between")
 	}
 }
 
@@ -246,16 +245,16 @@ func TestStill(t *testing.T) {
 // kernel's last account has no state.
 func TestThePeersFIN(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	a.Read(told(1, 1, 0, 1000))
-	closing := told(1, 2, 0, 2001)
+	a.EndDump(0)
+	a.Read(snapshot(1, 1, 0, 1000))
+	closing := snapshot(1, 2, 0, 2001)
 	closing.closedByPeer()
 	a.Read(closing)
 	if got := a.totals.Received; got != 2000 {
 		t.Errorf("%d received once the peer has closed, of 2000", got)
 	}
-	a.End(told(1, 3, 0, 2001))
-	none := told(2, 3, 0, 0)
+	a.End(snapshot(1, 3, 0, 2001))
+	none := snapshot(2, 3, 0, 0)
 	none.closedByPeer()
 	a.End(none)
 	if got := a.totals; got.Received != 2000 || got.Closed != 2 {

@@ -6,10 +6,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
-
-// alike is the ratio up to which two ends' bytes of a period are one connection's: they are not read at one moment.
-const alike = 1.5
 
 // bothEnds gives what arrives from a sender on this host, such as a container's, the verdict of that end, where
 // the receiving one leaves open what limits it. Network namespaces may have the same addresses: two connections are
@@ -17,15 +15,15 @@ const alike = 1.5
 func (v *View) bothEnds() {
 	type way struct{ from, to netip.AddrPort }
 	senders := map[way][]*Flow{}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		if up := s.flow(transfer.Up); up != nil {
 			of := way{s.Local, s.Remote}
 			senders[of] = append(senders[of], up)
 		}
 	}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		down := s.flow(transfer.Down)
 		if down == nil || down.Verdict.Limiter != verdict.Unknown {
 			continue
@@ -42,11 +40,11 @@ func (v *View) bothEnds() {
 }
 
 func sameBytes(sent, received int64) bool {
-	return float64(max(sent, received)) <= alike*float64(min(sent, received))
+	return float64(max(sent, received)) <= threshold.SameBytes*float64(min(sent, received))
 }
 
 // flow is the one of a direction; nil: nothing moved that way.
-func (s *Seen) flow(d transfer.Direction) *Flow {
+func (s *Observed) flow(d transfer.Direction) *Flow {
 	if i := slices.IndexFunc(s.Flows, func(f Flow) bool { return f.Direction == d }); i >= 0 {
 		return &s.Flows[i]
 	}

@@ -11,14 +11,14 @@ import (
 // A connection on which nothing gets through is shown as long as something is to.
 func TestStuck(t *testing.T) {
 	second := time.Second
-	told := func(at time.Duration) Told {
-		return Told{Cookie: 1, Established: true, SendBuffer: 100_000, ReceiveBuffer: 100_000,
+	snapAt := func(at time.Duration) Snapshot {
+		return Snapshot{Cookie: 1, Established: true, SendBuffer: 100_000, ReceiveBuffer: 100_000,
 			Sample: transfer.Sample{At: at, Have: clocks | transfer.HaveReceiveWnd | transfer.HaveAcked, Busy: at}}
 	}
-	look := func(change func(*Told)) []Seen {
+	look := func(change func(*Snapshot)) []Observed {
 		a := NewAccount()
 		for i := range 6 {
-			one := told(time.Duration(i) * second / 2)
+			one := snapAt(time.Duration(i) * second / 2)
 			change(&one)
 			a.Read(one)
 			if i == 0 {
@@ -27,16 +27,16 @@ func TestStuck(t *testing.T) {
 		}
 		v := View{Length: 2 * second}
 		a.look(&v, v.Length, &Config{}, func(*Connection) Owner { return Owner{} })
-		return v.Seen
+		return v.Connections
 	}
-	if seen := look(func(t *Told) { t.Sample.Busy = 0 }); len(seen) != 0 {
+	if seen := look(func(t *Snapshot) { t.Sample.Busy = 0 }); len(seen) != 0 {
 		t.Errorf("an idle one: %+v", seen)
 	}
-	shut := look(func(t *Told) { t.Unacked, t.Sample.NotSent, t.Sample.RwndLimited = 5000, 5000, t.Sample.At })
+	shut := look(func(t *Snapshot) { t.Unacked, t.Sample.NotSent, t.Sample.RwndLimited = 5000, 5000, t.Sample.At })
 	if len(shut) != 1 || shut[0].Flows[0].Verdict.Limiter != verdict.ReceiverApplication {
 		t.Errorf("a window that is shut: %+v", shut)
 	}
-	unread := look(func(t *Told) { t.Unread, t.Sample.Busy = 90_000, 0 })
+	unread := look(func(t *Snapshot) { t.Unread, t.Sample.Busy = 90_000, 0 })
 	if len(unread) != 1 || unread[0].Flows[0].Direction != transfer.Down ||
 		unread[0].Flows[0].Verdict.Limiter != verdict.ReceiverApplication {
 		t.Errorf("unread data: %+v", unread)
@@ -46,13 +46,13 @@ func TestStuck(t *testing.T) {
 // The clocks of a connection that began in the period began at 0.
 func TestOneThatBeganIsJudged(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	told := func(at, busy time.Duration, acked int64) Told {
-		return Told{Cookie: 1, Established: true, Sample: transfer.Sample{At: at, Have: clocks | transfer.HaveAcked,
+	a.EndDump(0)
+	snapAt := func(at, busy time.Duration, acked int64) Snapshot {
+		return Snapshot{Cookie: 1, Established: true, Sample: transfer.Sample{At: at, Have: clocks | transfer.HaveAcked,
 			Busy: busy, Acked: acked, Sent: acked}}
 	}
-	a.Read(told(time.Second, 0, 0))
-	c := a.Read(told(3*time.Second, 200*time.Millisecond, 100_000))
+	a.Read(snapAt(time.Second, 0, 0))
+	c := a.Read(snapAt(3*time.Second, 200*time.Millisecond, 100_000))
 	if v := c.flow(transfer.Up).Verdict; v.Limiter != verdict.Application {
 		t.Errorf("%s of %v: %v", v.Limiter, v.Shares, v.Evidence)
 	}

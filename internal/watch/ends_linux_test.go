@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 )
 
-// TestHalfClosedAndCutOff: what is sent on a connection whose other direction is closed, and
-// what a reset cuts off, is counted to the byte.
+// TestHalfClosedAndCutOff: bytes on a half-closed connection and before a reset are counted
+// exactly.
 func TestHalfClosedAndCutOff(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
@@ -66,15 +66,15 @@ func TestHalfClosedAndCutOff(t *testing.T) {
 	}
 	half := until("an answer", func(v *View) bool { return v.Totals.Sent == 1000+answer })
 	if half.Standing != 2 {
-		t.Errorf("%d stand", half.Standing)
+		t.Errorf("%d open", half.Standing)
 	}
 	server.Close()
 	client.Close()
 	until("both ended", func(v *View) bool { return v.Standing == 0 })
 
-	// A reset in the middle: what the server never took is not counted.
+	// A reset in the middle: bytes that the server never received are not counted.
 	client, server = loop(t, l)
-	until("it stands", func(v *View) bool { return v.Standing == 2 })
+	until("it is open", func(v *View) bool { return v.Standing == 2 })
 	client.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
 	if _, err := client.Write(make([]byte, 64<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the server reads nothing, and yet: %v", err)
@@ -92,7 +92,7 @@ func TestHalfClosedAndCutOff(t *testing.T) {
 		t.Errorf("%+v, %d lost; want %d sent", last.Totals, last.Lost, want)
 	}
 	received := last.Totals.Received
-	server.Close() // what it took is not counted again
+	server.Close() // its bytes are not counted twice
 	for range 3 {
 		last = until("closed", func(*View) bool { return true })
 	}
@@ -147,7 +147,7 @@ func TestEndsToTheByte(t *testing.T) {
 			c.Close()
 			s.Close()
 		},
-		"the server answers": func(c, s *net.TCPConn, n int) {
+		"the server replies": func(c, s *net.TCPConn, n int) {
 			read(s, n)
 			s.Write(make([]byte, 3*n))
 			written += int64(3 * n)
@@ -178,7 +178,8 @@ func TestEndsToTheByte(t *testing.T) {
 	l.Close()
 	var last View
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if last = <-views; last.Standing == 0 && last.Totals.Closed >= ends {
+		last = <-views
+		if last.Standing == 0 && last.Totals.Closed >= ends {
 			break
 		}
 	}
@@ -193,8 +194,8 @@ func TestEndsToTheByte(t *testing.T) {
 	t.Logf("%d bytes too many are received by %d ends", got.Received-written, ends)
 }
 
-// TestLostEndsAreCounted: where there is no room for the kernel's last accounts, each that is not told
-// is counted as lost, and no byte is made up for it.
+// TestLostEndsAreCounted: each report of an end that the kernel drops for lack of room is counted as
+// lost, without bytes.
 func TestLostEndsAreCounted(t *testing.T) {
 	const n, bytes = 300, 1000
 	l := listen(t)
@@ -205,7 +206,8 @@ func TestLostEndsAreCounted(t *testing.T) {
 	defer w.close()
 	w.sockets.Ends.Close()
 	var err error
-	if w.sockets.Ends, err = sockdiag.OpenEnds(4 << 10); err != nil {
+	w.sockets.Ends, err = sockdiag.OpenEnds(4 << 10)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.begin(); err != nil {
@@ -219,7 +221,7 @@ func TestLostEndsAreCounted(t *testing.T) {
 		server.Close()
 	}
 	var last View
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { // a worker of the kernel's tells them
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { // a kernel worker sends them
 		if err := w.period(func(v *View) error { last = *v; return nil }, false); err != nil {
 			t.Fatal(err)
 		}

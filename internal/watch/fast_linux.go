@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// fast is the fast tier: what is asked for, and whose each question is.
+// fast is the fast tier: the sockets to look up and their connections.
 type fast struct {
 	ids   []sockdiag.ID
 	of    []*Connection
@@ -17,10 +17,10 @@ type fast struct {
 
 // sample looks up the connections of the fast tier.
 func (w *watcher) sample() error {
-	if err := w.takeEnds(); err != nil || len(w.fast.ids) == 0 {
+	if err := w.drainDestroyEvents(); err != nil || len(w.fast.ids) == 0 {
 		return err
 	}
-	left := w.fast.of // the answers come in the order of the questions
+	left := w.fast.of // results come in the order of the requests
 	_, err := w.sockets.Look(w.fast.ids, askFast, func(s *sockdiag.Socket) {
 		for len(left) > 0 && left[0].Cookie != s.Cookie {
 			left = left[1:]
@@ -29,7 +29,7 @@ func (w *watcher) sample() error {
 			return
 		}
 		c := left[0]
-		w.account.reads(c, w.told(s, w.now()))
+		w.account.reads(c, w.snapshot(s, w.now()))
 		if c.window.Of == nil {
 			c.window = w.fast.empty()
 		}
@@ -38,7 +38,7 @@ func (w *watcher) sample() error {
 	return err
 }
 
-// empty are samples of none.
+// empty returns Samples without samples.
 func (f *fast) empty() (w watched.Samples) {
 	if n := len(*f.spare); n > 0 {
 		w = (*f.spare)[n-1]
@@ -47,7 +47,7 @@ func (f *fast) empty() (w watched.Samples) {
 	return w
 }
 
-// leave takes a connection's samples away.
+// leave drops a connection's samples.
 func (f *fast) leave(c *Connection) {
 	if c.moves == nil || c.window.Of == nil {
 		return
@@ -56,8 +56,8 @@ func (f *fast) leave(c *Connection) {
 	c.window = watched.Samples{}
 }
 
-// choose takes the connections into the fast tier that have moved most since it was called
-// last, whatever namespace they are in; at first, and among those that moved nothing, in their lives.
+// choose selects the connections of the fast tier: those of all namespaces that moved most since the last call, then
+// those that moved most since they began.
 func (w *watcher) choose() {
 	most := w.cfg.Sampled
 	if most <= 0 {
@@ -67,8 +67,8 @@ func (w *watcher) choose() {
 	w.choices++
 	choices := w.choices
 	everywhere := []*watcher{w}
-	if w.places != nil {
-		for _, one := range w.places.open {
+	if w.netns != nil {
+		for _, one := range w.netns.open {
 			everywhere = append(everywhere, one.watcher)
 		}
 	}
@@ -94,7 +94,7 @@ func (w *watcher) choose() {
 			}
 		}
 		w.account.recent(contend)
-		for _, c := range w.fast.of { // which may move nothing now
+		for _, c := range w.fast.of { // which may be idle now
 			if !c.Ended {
 				contend(c)
 			}
@@ -109,14 +109,14 @@ func (w *watcher) choose() {
 	}
 }
 
-// contender is a connection that may be sampled.
+// contender is a candidate for the fast tier.
 type contender struct {
 	c            *Connection
 	by           *watcher
 	moved, total int64 // bytes: since it was one last, and ever
 }
 
-// compare puts those first that are rather sampled.
+// compare sorts by the bytes moved, the most first.
 func (a contender) compare(b contender) int {
 	return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.total, a.total), cmp.Compare(a.c.Cookie, b.c.Cookie))
 }

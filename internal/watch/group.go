@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Group is what connections are summed by where they are too many to be told, or nobody's
-// business: whose they are, to which network, of which service.
+// Group is the key by which connections are summed where they are too many or too private to list: owner, far network
+// and service port.
 type Group struct {
-	Owner   string       // a unit, else a program; "" is not known
+	Owner   string       // a unit, else a program; "": not known
 	Network netip.Prefix // of the far end: a /24 or a /48
 	Port    uint16       // of the service; 0: neither port looks like one
 }
@@ -23,7 +23,7 @@ func (g Group) String() string {
 	return cmp.Or(g.Owner, "unknown") + " " + g.Network.String() + " " + port
 }
 
-// groupOf cuts addresses to networks, and of the ports takes the service's alone.
+// groupOf returns the group of a connection: the address is cut to its network, and only the service's port is kept.
 func groupOf(c *Connection) Group {
 	const ephemeral = 32768 // net.ipv4.ip_local_port_range begins here
 	g := Group{Owner: cmp.Or(c.Owner.Unit, c.Owner.Program), Network: networkOf(c.Remote.Addr()),
@@ -34,7 +34,7 @@ func groupOf(c *Connection) Group {
 	return g
 }
 
-// networkOf is the /24 or the /48 that an address is in.
+// networkOf returns the /24 or the /48 that an address is in.
 func networkOf(a netip.Addr) netip.Prefix {
 	bits := 24
 	if a.Is6() {

@@ -10,12 +10,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Systems that do not tell of a connection's end are asked for the list of all more often, and what held a sender back
-// is told by what it was seen in.
+// Systems that do not report the end of a connection are asked for their list more often. The limits of a sender are
+// computed from the states in which the lists show it.
 
 const (
-	// listEvery is the least time between two readings of the list, which take at most a part of a core: one in
-	// listPart.
+	// listEvery is the least time between two lists, which take at most one part in listPart of a core.
 	listEvery = 250 * time.Millisecond
 	listPart  = 20
 )
@@ -27,20 +26,20 @@ type listing interface {
 	Close() error
 }
 
-// lister follows connections by a list.
+// lister follows connections by repeated lists.
 type lister struct {
 	cfg     Config
 	list    listing
 	program func(pid int) string
 	account *Account
 	start   time.Time
-	took    time.Duration // the last reading
-	untold  int           // connections that it could not tell of
-	missed  int           // readings that failed
+	took    time.Duration // the last list
+	untold  int           // connections without counters
+	missed  int           // lists that failed
 	failure error         // the last of them
 }
 
-// follow watches by a list, and closes it.
+// follow watches by repeated lists, and closes the source.
 func follow(ctx context.Context, cfg Config, list listing, program func(pid int) string, each func(*View) error) error {
 	l := &lister{cfg: cfg, list: list, program: program, account: NewAccount(), start: time.Now()}
 	defer list.Close() // where it was not yet
@@ -57,7 +56,7 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 			over = true
 		case <-time.After(max(listEvery, listPart*l.took)):
 		}
-		if err := l.read(); err != nil { // what is known stays
+		if err := l.read(); err != nil { // the known connections remain
 			l.missed = l.missed + 1
 			l.failure = err
 		}
@@ -87,27 +86,28 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 
 func (l *lister) now() time.Duration { return time.Since(l.start) }
 
-// unread is what cannot be seen in this way, or was not.
+// unread returns the limits of this method and the failures so far.
 func (l *lister) unread() []string {
 	every := max(listEvery, listPart*l.took).Round(time.Millisecond)
-	all := append(slices.Clone(l.list.Untold()), "services and containers", fmt.Sprintf("what connections moved before "+
-		"they were first listed and after they were last (every %v)", every))
+	all := append(slices.Clone(l.list.Untold()), "services and containers",
+		fmt.Sprintf("bytes that connections moved before "+
+			"their first list and after their last (every %v)", every))
 	if l.untold > 0 {
-		all = append(all, fmt.Sprintf("%d connections, which the system would not tell of", l.untold))
+		all = append(all, fmt.Sprintf("%d connections for which the system returned no counters", l.untold))
 	}
 	if l.missed > 0 {
-		all = append(all, fmt.Sprintf("%d readings (%v)", l.missed, l.failure))
+		all = append(all, fmt.Sprintf("%d lists that failed (%v)", l.missed, l.failure))
 	}
 	return all
 }
 
-// read takes a reading. One that fails is none: what it did not list may stand all the same.
+// read takes a list. A failed one ends no connection.
 func (l *lister) read() (err error) {
 	began := l.now()
-	l.account.Dumping(began)
+	l.account.BeginDump(began)
 	programs := map[int]string{}
 	l.untold, err = l.list.Read(l.cfg.Match.ends, func(s *socklist.Socket) {
-		c := l.account.Read(l.told(s))
+		c := l.account.Read(l.snapshot(s))
 		if c.Handshake == nil || c.Handshake.MSS == 0 {
 			h := s.Handshake
 			c.Handshake = &h
@@ -120,27 +120,27 @@ func (l *lister) read() (err error) {
 		}
 	})
 	if err == nil {
-		l.account.Dumped(began)
+		l.account.EndDump(began)
 	}
 	l.took = l.now() - began
 	return err
 }
 
-// told turns what is listed into a reading.
-func (l *lister) told(s *socklist.Socket) Told {
-	t := Told{Sample: s.Sample, Cookie: s.Key, Local: s.Local, Remote: s.Remote, UID: s.UID, Unread: s.Unread,
+// snapshot converts a listed socket.
+func (l *lister) snapshot(s *socklist.Socket) Snapshot {
+	t := Snapshot{Sample: s.Sample, Cookie: s.Key, Local: s.Local, Remote: s.Remote, UID: s.UID, Unread: s.Unread,
 		Unacked: s.Unacked, SendQueued: s.SendQueued, SendBuffer: s.SendBuffer, ReceiveBuffer: s.ReceiveBuffer,
-		Established: s.Established, PeerClosed: s.PeerClosed, ByReadings: true}
+		Established: s.Established, PeerClosed: s.PeerClosed, Polled: true}
 	t.Sample.At = l.now()
 	t.Sample.Have |= transfer.HaveLimits
 	before := l.account.open[s.Key]
 	born := l.account.first
 	if before != nil {
 		born = before.Born
-		t.since(&before.Told, before.Handshake.SegmentSize(), s.WindowClock)
+		t.since(&before.Snapshot, before.Handshake.SegmentSize(), s.WindowClock)
 	}
 	switch given := s.Sample.Have&transfer.HaveMinRTT != 0; {
-	case !born: // a queue may have stood in it all the time
+	case !born: // a queue may have existed all the time
 		t.Sample.MinRTT = 0
 	case !given && (t.Sample.MinRTT == 0 || t.Sample.RTT < t.Sample.MinRTT):
 		t.Sample.MinRTT = t.Sample.RTT
@@ -148,9 +148,9 @@ func (l *lister) told(s *socklist.Socket) Told {
 	return t
 }
 
-// since makes what the system does not tell of what it told before: the rate, and clocks, which run by what this
-// reading shows, but for the window's where the system has it.
-func (t *Told) since(before *Told, mss int64, windowClock bool) {
+// since computes the missing fields from the previous snapshot: the rate, and the clocks, which advance by the state in
+// this snapshot. The receive window's clock is the system's where it has one.
+func (t *Snapshot) since(before *Snapshot, mss int64, windowClock bool) {
 	s := &t.Sample
 	was := &before.Sample
 	span := s.At - was.At

@@ -20,7 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// asMacOS lists this kernel's connections with no more than what macOS tells of them.
+// asMacOS lists this kernel's connections with only the fields that macOS has.
 type asMacOS struct {
 	conn *sockdiag.Conn
 	once *sync.Once
@@ -51,8 +51,8 @@ func (m asMacOS) Read(want socklist.Want, each func(*socklist.Socket)) (int, err
 	})
 }
 
-// Where only lists are to be had, a program that writes little and one that does not read are told, with low
-// confidence, and every byte is counted.
+// By lists alone, an application-limited sender and a slow reader are found with low confidence, and all bytes are
+// counted.
 func TestListsAreEnoughForSome(t *testing.T) {
 	t.Parallel()
 	conn, err := sockdiag.Open()
@@ -82,14 +82,14 @@ func TestListsAreEnoughForSome(t *testing.T) {
 		}
 	}()
 	cfg := Config{Match: Match{Local: true, Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}, Cumulative: true}
-	var seen []Seen
+	var seen []Observed
 	views := 0
 	name := func(int) string { return "someone" }
 	err = follow(ctx, cfg.complete(), list, name, func(v *View) error {
 		views++
-		seen = slices.Clone(v.Seen)
+		seen = slices.Clone(v.Connections)
 		if !slices.Contains(v.Unread, "much") || v.Standing != 4 {
-			t.Errorf("%d stand, unread %v", v.Standing, v.Unread)
+			t.Errorf("%d open, unread %v", v.Standing, v.Unread)
 		}
 		return nil
 	})
@@ -126,7 +126,7 @@ func TestListsAreEnoughForSome(t *testing.T) {
 }
 
 // A connection that is listed no more has ended, and is shown once more.
-func TestListsTellOfEnds(t *testing.T) {
+func TestLister_Ends(t *testing.T) {
 	l := &lister{list: fixed{}, program: func(int) string { return "" }, account: NewAccount(), start: time.Now()}
 	one := socklist.Socket{Key: 1, Established: true, Local: netip.MustParseAddrPort("192.0.2.1:5000"),
 		Remote: netip.MustParseAddrPort("198.51.100.1:443")}
@@ -143,7 +143,7 @@ func TestListsTellOfEnds(t *testing.T) {
 	}
 	sum := l.account.totals
 	if l.account.Len() != 0 || sum.Unfinished != 1 || sum.Sent != 2000 {
-		t.Errorf("%d stand, %+v", l.account.Len(), sum)
+		t.Errorf("%d open, %+v", l.account.Len(), sum)
 	}
 	var ended []bool
 	l.account.Period(func(c *Connection) { ended = append(ended, c.Ended) })
@@ -164,10 +164,10 @@ func (f fixed) Read(_ socklist.Want, each func(*socklist.Socket)) (int, error) {
 	return 0, nil
 }
 
-// failing answers some connections, and then errors until it is closed.
+// failing lists some connections, then returns errors until it is closed.
 type failing struct {
 	fixed
-	left int // readings that are answered
+	left int // lists that succeed
 }
 
 func (f *failing) Read(want socklist.Want, each func(*socklist.Socket)) (int, error) {
@@ -180,8 +180,7 @@ func (f *failing) Read(want socklist.Want, each func(*socklist.Socket)) (int, er
 
 func (f *failing) Close() error { return errors.New("left on") }
 
-// What was seen is shown although a later reading failed, and nothing is taken for ended by one that did; what
-// could not be taken back is said.
+// A failed list ends no connection and hides none; a failed Close is reported.
 func TestListsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := socklist.Socket{Key: 1, Established: true, Local: netip.MustParseAddrPort("192.0.2.1:5000"),
@@ -196,7 +195,7 @@ func TestListsThatFail(t *testing.T) {
 			unread := strings.Join(v.Unread, "; ")
 			if v.Standing != 1 || v.Totals.Unfinished != 0 || !strings.Contains(unread, "no list") ||
 				!strings.Contains(unread, "left on") {
-				t.Errorf("%d stand, %+v, not seen: %s", v.Standing, v.Totals, unread)
+				t.Errorf("%d open, %+v, not seen: %s", v.Standing, v.Totals, unread)
 			}
 			return nil
 		})
@@ -210,23 +209,23 @@ func TestListsThatFail(t *testing.T) {
 	})
 }
 
-// What is idle at most looks is not taken for a program that held back the rest as well.
-func TestIdleLooksTellNothingOfTheRest(t *testing.T) {
+// A connection that is idle in most lists is not application-limited in the others.
+func TestLister_MostlyIdle(t *testing.T) {
 	account := NewAccount()
-	told := Told{Cookie: 1, Established: true, ByReadings: true, SendBuffer: 400_000,
+	snap := Snapshot{Cookie: 1, Established: true, Polled: true, SendBuffer: 400_000,
 		Sample: transfer.Sample{Have: transfer.HaveNotSent | transfer.HaveSendWnd | transfer.HaveLimits}}
-	c := account.Read(told)
-	account.Dumped(0)
+	c := account.Read(snap)
+	account.EndDump(0)
 	account.Period(func(*Connection) {})
 	for i := range 20 {
-		next := told
+		next := snap
 		next.Sample.At, next.Sample.Acked = time.Duration(i+1)*250*time.Millisecond, int64(i+1)*50_000
 		next.Sample.Sent, next.Sample.Cwnd, next.Sample.SendWnd = next.Sample.Acked, 50_000, 1_000_000
 		if i%4 == 0 { // a full congestion window, and more waits
 			next.Unacked, next.SendQueued = 150_000, 150_000
 			next.Sample.InFlight, next.Sample.NotSent = 50_000, 100_000
 		}
-		next.since(&c.Told, 1448, false)
+		next.since(&c.Snapshot, 1448, false)
 		account.Read(next)
 	}
 	v := account.flow(c, transfer.Up).Verdict
@@ -235,24 +234,25 @@ func TestIdleLooksTellNothingOfTheRest(t *testing.T) {
 	}
 }
 
-// A window that is full by every reading is the receiver's, and says by how many readings.
-func TestAFullWindowByReadings(t *testing.T) {
+// A window that is full in every list is receiver-limited, and the evidence has the number of lists.
+func TestLister_FullWindow(t *testing.T) {
 	full := transfer.Sample{Have: transfer.HaveNotSent | transfer.HaveSendWnd | transfer.HaveRTT, InFlight: 64_000,
 		SendWnd: 64_000, Cwnd: 500_000, NotSent: 100_000, RTT: 40 * time.Millisecond, MinRTT: 40 * time.Millisecond}
-	told := Told{Cookie: 1, Established: true, Unacked: 164_000, SendQueued: 164_000, SendBuffer: 400_000, Sample: full}
-	told.ByReadings = true
-	told.Sample.Have |= transfer.HaveLimits
+	snap := Snapshot{Cookie: 1, Established: true, Unacked: 164_000, SendQueued: 164_000, SendBuffer: 400_000,
+		Sample: full}
+	snap.Polled = true
+	snap.Sample.Have |= transfer.HaveLimits
 	account := NewAccount()
-	c := account.Read(told)
-	account.Dumped(0)
+	c := account.Read(snap)
+	account.EndDump(0)
 	account.Period(func(*Connection) {})
 	for i := range 8 {
-		next := told
+		next := snap
 		next.Sample = full
 		next.Sample.Have |= transfer.HaveLimits
 		next.Sample.At, next.Sample.Acked = time.Duration(i+1)*250*time.Millisecond, int64(i+1)*400_000
 		next.Sample.Sent = next.Sample.Acked + full.InFlight
-		next.since(&c.Told, 1448, false)
+		next.since(&c.Snapshot, 1448, false)
 		account.Read(next)
 	}
 	v := account.flow(c, transfer.Up).Verdict

@@ -1,19 +1,21 @@
 package watch
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Owner is whose a connection is, as far as this user may see.
+// Owner is the process of a connection, as far as this user may see it.
 type Owner struct {
 	PID       int    // 0: not known
-	Program   string // the kernel's name of it, at most 15 letters
+	Program   string // its name in the kernel, at most 15 characters
+	Script    string // the script that the program interprets; only where Match asks for processes
 	Unit      string // of systemd: "nginx.service"
 	Container string // the first twelve digits of its id
+	// Ancestor is the nearest process that Match asks for, where that is not the owner itself: rsync's ssh has rsync.
+	Ancestor *Owner
+	matched  bool // Match asks for this process or for its Ancestor, by any of their names
 }
 
 // Match chooses connections; its zero value takes all but those within this host. Every
@@ -31,61 +33,17 @@ type Match struct {
 	Local bool
 }
 
-// ParseTarget reads what `why` is asked about: a process, a :PORT, a HOST[:PORT], or the
-// name of a unit, program or container. A HOST that is no address is resolved by lookup.
-func ParseTarget(target string, lookup func(string) ([]netip.Addr, error)) (Match, error) {
-	m := Match{Local: true}
-	if pid, err := strconv.Atoi(target); err == nil && pid > 0 {
-		m.PIDs = []int{pid}
-		return m, nil
-	}
-	host := target
-	port := ""
-	if at, err := netip.ParseAddr(strings.Trim(target, "[]")); err == nil {
-		m.Hosts = []netip.Prefix{netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen())}
-		return m, nil
-	}
-	if p, err := netip.ParsePrefix(target); err == nil {
-		m.Hosts = []netip.Prefix{p.Masked()}
-		return m, nil
-	}
-	if i := strings.LastIndexByte(target, ':'); i >= 0 {
-		host = target[:i]
-		port = target[i+1:]
-	}
-	if port != "" || host == "" {
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 {
-			return m, fmt.Errorf("%q is not a port from 1 to 65535", port)
-		}
-		m.Ports = []uint16{uint16(n)}
-	}
-	switch {
-	case host == "":
-		return m, nil
-	case port == "" && !strings.Contains(host, ".") || isUnit(host) || strings.HasSuffix(strings.ToLower(host), exe):
-		m.Name = host
-		return m, nil
-	}
-	if at, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		m.Hosts = []netip.Prefix{netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen())}
-		return m, nil
-	}
-	all, err := lookup(host)
-	if err != nil {
-		return m, err
-	}
-	for _, at := range all {
-		m.Hosts = append(m.Hosts, netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen()))
-	}
-	return m, nil
-}
-
 // exe is how the files of Windows' programs end, which have the same name in any case.
 const exe = ".exe"
 
-// isCalled says that a program or unit has the name that is asked for; endings may be left out.
+// programNameMax is the length at which the kernel cuts a program's name (TASK_COMM_LEN less the final zero).
+const programNameMax = 15
+
+// isCalled reports whether a program or unit has the wanted name. The endings .exe and .service may be left out.
 func isCalled(want, name string) bool {
+	if len(name) == programNameMax && strings.HasPrefix(want, name) {
+		return true
+	}
 	if base, ok := strings.CutSuffix(strings.ToLower(name), exe); ok {
 		return base == strings.TrimSuffix(strings.ToLower(want), exe)
 	}
@@ -101,7 +59,7 @@ func isUnit(name string) bool {
 	return false
 }
 
-// ends says whether a connection's ends fit; what it belongs to is not looked at.
+// ends reports whether a connection's two ends match. It ignores the owner.
 func (m *Match) ends(local, remote netip.AddrPort) bool {
 	if !m.Local && (local.Addr() == remote.Addr() || remote.Addr().IsLoopback()) {
 		return false
@@ -118,33 +76,33 @@ func (m *Match) ends(local, remote netip.AddrPort) bool {
 		fits(len(m.Hosts), func(i int) bool { return m.Hosts[i].Contains(remote.Addr()) })
 }
 
-// owned says whether it asks whose a connection is.
+// owned reports whether it selects by owner.
 func (m *Match) owned() bool {
 	return len(m.PIDs) > 0 || m.Program != "" || m.Unit != "" || m.Container != "" || m.Name != ""
 }
 
-func (m *Match) owner(o Owner) bool {
-	for i, pid := range m.PIDs {
-		if pid == o.PID {
-			break
-		}
-		if i == len(m.PIDs)-1 {
-			return false
-		}
+// owner reports whether it asks for connections of an owner.
+func (m *Match) owner(o Owner) bool { return o.matched || m.named(&o, o.Program) }
+
+// named reports whether it asks for an owner whose program has these names.
+func (m *Match) named(o *Owner, programs ...string) bool {
+	if len(m.PIDs) > 0 && !slices.Contains(m.PIDs, o.PID) {
+		return false
 	}
-	named := func(want string, have ...string) bool {
+	fits := func(want string, have ...string) bool {
 		return want == "" || slices.ContainsFunc(have, func(name string) bool { return isCalled(want, name) })
 	}
-	return named(m.Program, o.Program) && named(m.Unit, o.Unit) && (m.Container == "" || isOf(m.Container, o.Container)) &&
-		(named(m.Name, o.Program, o.Unit) || isOf(m.Name, o.Container))
+	return fits(m.Program, programs...) && fits(m.Unit, o.Unit) &&
+		(m.Container == "" || isOf(m.Container, o.Container)) &&
+		(fits(m.Name, programs...) || fits(m.Name, o.Unit) || isOf(m.Name, o.Container))
 }
 
-// fewestOfID are the digits from which on a container's id may be cut short, as its runtime's commands allow.
-const fewestOfID = 4
+// idDigitsMin is the number of digits from which a container's id may be cut short, as its runtime's commands allow.
+const idDigitsMin = 4
 
-// isOf says that id, whole or its beginning, is of a container, of which the first 12 digits are known.
+// isOf reports whether id, whole or a prefix, is a container's. Of the container the first 12 digits are known.
 func isOf(id, container string) bool {
-	return len(id) >= fewestOfID && container != "" &&
+	return len(id) >= idDigitsMin && container != "" &&
 		(strings.HasPrefix(container, id) || strings.HasPrefix(id, container))
 }
 

@@ -14,8 +14,11 @@ func TestParseTarget(t *testing.T) {
 		}
 		return []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, nil
 	}
-	conn := Told{Local: netip.MustParseAddrPort("198.51.100.1:50000"), Remote: netip.MustParseAddrPort("192.0.2.7:443")}
-	six := Told{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
+	runs := func(name string) bool { return !strings.Contains(name, "example") }
+	conn := Snapshot{Local: netip.MustParseAddrPort("198.51.100.1:50000"),
+		Remote: netip.MustParseAddrPort("192.0.2.7:443")}
+	six := Snapshot{Local: netip.MustParseAddrPort("[2001:db8::1]:22"),
+		Remote: netip.MustParseAddrPort("[2001:db8::7]:51000")}
 	rsync := Owner{PID: 4242, Program: "rsync", Unit: "backup.service", Container: "0123456789ab"}
 	for _, c := range []struct {
 		target string
@@ -32,19 +35,19 @@ func TestParseTarget(t *testing.T) {
 		{"0123456789ab" + strings.Repeat("0", 52), [2]bool{true, true}},
 		{"0123456789a", [2]bool{true, true}}, {"0123456789ac", [2]bool{false, false}},
 	} {
-		m, err := ParseTarget(c.target, lookup)
+		m, err := ParseTarget(c.target, runs, lookup)
 		if err != nil {
 			t.Errorf("%s: %v", c.target, err)
 			continue
 		}
-		for i, told := range []Told{conn, six} {
-			if got := m.ends(told.Local, told.Remote) && m.owner(rsync); got != c.fits[i] {
-				t.Errorf("%s and %v: %v", c.target, told.Remote, got)
+		for i, snap := range []Snapshot{conn, six} {
+			if got := m.ends(snap.Local, snap.Remote) && m.owner(rsync); got != c.fits[i] {
+				t.Errorf("%s and %v: %v", c.target, snap.Remote, got)
 			}
 		}
 	}
 	for _, bad := range []string{":0", ":99999", ":", "host.example:x", "nowhere.example"} {
-		if m, err := ParseTarget(bad, lookup); err == nil {
+		if m, err := ParseTarget(bad, runs, lookup); err == nil {
 			t.Errorf("%q was read as %+v", bad, m)
 		}
 	}
@@ -54,7 +57,7 @@ func TestParseTarget(t *testing.T) {
 func TestProgramsOfWindows(t *testing.T) {
 	for target, want := range map[string]bool{"chrome": true, "Chrome.exe": true, "CHROME": true, "chrome.com": false,
 		"firefox.exe": false} {
-		m, err := ParseTarget(target, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
+		m, err := ParseTarget(target, nil, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
 		if got := err == nil && m.owner(Owner{PID: 1, Program: "chrome.EXE"}); got != want {
 			t.Errorf("%s: %v (%v)", target, got, err)
 		}
@@ -79,11 +82,11 @@ func TestContainersByTheirIDs(t *testing.T) {
 }
 
 func TestLocalConnectionsAreLeftOut(t *testing.T) {
-	within := Told{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
-	loop := Told{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
-	for _, told := range []Told{within, loop} {
-		if (&Match{}).ends(told.Local, told.Remote) || !(&Match{Local: true}).ends(told.Local, told.Remote) {
-			t.Errorf("%v → %v", told.Local, told.Remote)
+	within := Snapshot{Local: netip.MustParseAddrPort("10.0.0.1:1"), Remote: netip.MustParseAddrPort("10.0.0.1:2")}
+	loop := Snapshot{Local: netip.MustParseAddrPort("127.0.0.1:1"), Remote: netip.MustParseAddrPort("127.0.0.9:2")}
+	for _, snap := range []Snapshot{within, loop} {
+		if (&Match{}).ends(snap.Local, snap.Remote) || !(&Match{Local: true}).ends(snap.Local, snap.Remote) {
+			t.Errorf("%v → %v", snap.Local, snap.Remote)
 		}
 	}
 }
@@ -104,13 +107,14 @@ func TestUnitOf(t *testing.T) {
 	}
 }
 
-// FuzzParseTarget: whatever `why` is asked about, it is refused or asks for something.
+// FuzzParseTarget checks that any target is refused or selects something.
 func FuzzParseTarget(f *testing.F) {
 	for _, text := range []string{"1234", ":443", "host:80", "192.0.2.0/24", "[::1]:5201", "nginx.service", "a.b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseTarget(text, func(string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil })
+		m, err := ParseTarget(text, func(name string) bool { return len(name)%2 == 0 },
+			func(string) ([]netip.Addr, error) { return []netip.Addr{netip.IPv6Loopback()}, nil })
 		if err == nil && text != "" && !m.owned() && len(m.Ports) == 0 && len(m.Hosts) == 0 {
 			t.Errorf("%q asks for everything", text)
 		}

@@ -11,13 +11,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// mostGroupsTold bounds the label values that a host's connections can make: what comes
-// later is counted as "other".
-const mostGroupsTold = 200
+// maxGroupsReported bounds the label values that a host's connections can make. Later groups are counted as "other".
+const maxGroupsReported = 200
 
-// Metrics sums the views of a watch into counters that never fall, by groups of
-// connections: whose they are, to which network, of which service. It is pure and not safe
-// for use by several goroutines.
+// Metrics sums the views of a watch into counters that never fall, by Group. It is pure and not safe for concurrent
+// use.
 type Metrics struct {
 	groups map[string]*group
 	folded int64 // connections' periods that went to "other"
@@ -29,8 +27,8 @@ type Metrics struct {
 
 // group is what one group's connections did.
 type group struct {
-	sent, received, resent int64
-	limited                map[limitedBy]float64 // seconds
+	sent, received, retransmitted int64
+	limited                       map[limitedBy]float64 // seconds
 }
 
 type limitedBy struct {
@@ -42,19 +40,19 @@ type limitedBy struct {
 var tripBounds = [...]float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1,
 	2.5, 10}
 
-// NewMetrics is an empty one.
+// NewMetrics returns empty Metrics.
 func NewMetrics() *Metrics { return &Metrics{groups: map[string]*group{}, shifts: map[string]int64{}} }
 
-// Add takes a period's view; not those of a cumulative watch.
+// Add adds a period's view. Views of a cumulative watch must not be added.
 func (m *Metrics) Add(v *View) {
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		g := m.group(s)
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			if f.Direction == transfer.Up {
 				g.sent += f.Bytes
-				g.resent += max(f.Resent, 0)
+				g.retransmitted += max(f.RetransmittedBytes, 0)
 			} else {
 				g.received += f.Bytes
 			}
@@ -75,7 +73,7 @@ func (m *Metrics) Add(v *View) {
 		}
 	}
 	m.last = *v
-	m.last.Seen = nil
+	m.last.Connections = nil
 	m.last.Shifts = nil
 }
 
@@ -83,7 +81,7 @@ func (m *Metrics) Add(v *View) {
 // and a local queue undivided.
 func limiterLabel(f *Flow, name verdict.Name) string {
 	byList := slices.ContainsFunc(f.Verdict.Evidence, func(e verdict.Evidence) bool {
-		return e.Code == verdict.SnapshotsAlone // which do not tell the sender's part from it
+		return e.Code == verdict.SnapshotsAlone // which cannot separate the sender from the network
 	})
 	if name == verdict.Unknown && !f.Sampled && !byList && f.Direction == transfer.Up &&
 		slices.Contains(f.Verdict.Candidates, verdict.Bottleneck) {
@@ -92,12 +90,12 @@ func limiterLabel(f *Flow, name verdict.Name) string {
 	return string(name)
 }
 
-// group finds the connection's, or makes it while there is room. One that has a place keeps
-// it, so that no counter moves back.
-func (m *Metrics) group(s *Seen) *group {
+// group returns the connection's group, and creates it while there is room. A group is never removed, so that no
+// counter falls.
+func (m *Metrics) group(s *Observed) *group {
 	name := groupOf(s.Connection).String()
 	g := m.groups[name]
-	if g == nil && len(m.groups) >= mostGroupsTold {
+	if g == nil && len(m.groups) >= maxGroupsReported {
 		m.folded++
 		name = "other"
 		g = m.groups[name]
@@ -132,7 +130,7 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 	}{
 		{"sent_bytes", "Payload that the peer acknowledged.", func(g *group) int64 { return g.sent }},
 		{"received_bytes", "Payload that arrived in order.", func(g *group) int64 { return g.received }},
-		{"retransmitted_bytes", "Payload that was sent again.", func(g *group) int64 { return g.resent }},
+		{"retransmitted_bytes", "Retransmitted payload.", func(g *group) int64 { return g.retransmitted }},
 	} {
 		p.Family(f.name, "counter", "bytes", f.help)
 		for _, name := range names {
@@ -149,7 +147,7 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 	p.Sample("rtt_seconds_bucket", float64(below), "le", "+Inf")
 	p.Sample("rtt_seconds_sum", m.sum)
 	p.Sample("rtt_seconds_count", float64(below))
-	p.Family("connections", "gauge", "", "Connections that stand and are followed.")
+	p.Family("connections", "gauge", "", "Open connections that are followed.")
 	p.Sample("connections", float64(m.last.Standing))
 	for _, f := range []struct {
 		name, help string
@@ -158,7 +156,7 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 		{"connections_opened", "Connections seen to begin.", float64(m.last.Totals.Opened)},
 		{"connections_closed", "Connections that ended with the kernel's last account.", float64(m.last.Totals.Closed)},
 		{"connections_unfinished", "Connections that ended without it.", float64(m.last.Totals.Unfinished)},
-		{"ends_dropped", "Ends that found no room and were not told.", float64(m.last.Lost)},
+		{"ends_dropped", "Reports of ended connections that the kernel dropped.", float64(m.last.Lost)},
 		{"groups_folded", "Periods of connections that were counted as other.", float64(m.folded)},
 	} {
 		p.Family(f.name, "counter", "", f.help)
@@ -168,7 +166,7 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 	for _, what := range slices.Sorted(maps.Keys(m.shifts)) {
 		p.Sample("path_changes_total", float64(m.shifts[what]), "metric", what)
 	}
-	p.Family("read_seconds", "gauge", "seconds", "What the last dump took.")
+	p.Family("read_seconds", "gauge", "seconds", "Duration of the last dump.")
 	p.Sample("read_seconds", m.last.Took.Seconds())
 	return p.End(w)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-func seen(program, remote string, bytes int64, limiter verdict.Name) Seen {
-	return Seen{Connection: &Connection{Owner: Owner{Program: program},
-		Told: Told{Local: netip.MustParseAddrPort("10.0.0.1:50000"),
+func seen(program, remote string, bytes int64, limiter verdict.Name) Observed {
+	return Observed{Connection: &Connection{Owner: Owner{Program: program},
+		Snapshot: Snapshot{Local: netip.MustParseAddrPort("10.0.0.1:50000"),
 			Remote: netip.MustParseAddrPort(remote)}}, Flows: []Flow{{Direction: transfer.Up, Bytes: bytes,
 		RTT: 20 * time.Millisecond, Sampled: true,
 		Verdict: verdict.Verdict{Limiter: limiter, Shares: verdict.Shares{limiter: 0.75, verdict.Unknown: 0.25}}}}}
@@ -78,7 +78,7 @@ func TestMetrics(t *testing.T) {
 	m := NewMetrics()
 	for range 2 {
 		m.Add(&View{Length: 2 * time.Second, Standing: 7, Lost: 3, Totals: Totals{Opened: 4}, Took: 5 * time.Millisecond,
-			Seen: []Seen{seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck), seen("rsync", "192.0.2.99:22", 500,
+			Connections: []Observed{seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck), seen("rsync", "192.0.2.99:22", 500,
 				verdict.Bottleneck)}})
 	}
 	for _, open := range []bool{false, true} {
@@ -104,10 +104,12 @@ func TestMetrics(t *testing.T) {
 func TestGroupsAreBounded(t *testing.T) {
 	m := NewMetrics()
 	for i := range 1000 {
-		m.Add(&View{Length: time.Second, Seen: []Seen{seen("x\n\"\\\xff", fmt.Sprintf("10.%d.%d.1:443", i/250, i%250), 10,
+		m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", fmt.Sprintf("10.%d.%d.1:443", i/250,
+			i%250), 10,
 			verdict.Application)}})
 	}
-	m.Add(&View{Length: time.Second, Seen: []Seen{seen("x\n\"\\\xff", "10.0.0.9:443", 10, verdict.Application)}})
+	m.Add(&View{Length: time.Second, Connections: []Observed{seen("x\n\"\\\xff", "10.0.0.9:443", 10,
+		verdict.Application)}})
 	got := page(t, m, true)
 	groups := 0
 	for series := range got {
@@ -115,7 +117,7 @@ func TestGroupsAreBounded(t *testing.T) {
 			groups++
 		}
 	}
-	if groups != mostGroupsTold+1 || got[`fullpipe_watch_sent_bytes_total{group="other"}`] != "8000" ||
+	if groups != maxGroupsReported+1 || got[`fullpipe_watch_sent_bytes_total{group="other"}`] != "8000" ||
 		got[`fullpipe_watch_groups_folded_total`] != "800" ||
 		got[`fullpipe_watch_sent_bytes_total{group="x\n\"\\� 10.0.0.0/24 443"}`] != "20" {
 		t.Errorf("%d groups: %v", groups, got)
@@ -134,10 +136,10 @@ func TestTheNetworkStaysUndivided(t *testing.T) {
 	}
 }
 
-// TestContributedNamesExist holds the dashboard and the alerts to what is served.
+// TestContributedNamesExist checks that the metrics of the dashboard and the alerts exist.
 func TestContributedNamesExist(t *testing.T) {
 	m := NewMetrics()
-	m.Add(&View{Length: time.Second, Seen: []Seen{seen("rsync", "192.0.2.7:22", 1e6, verdict.Bottleneck)}})
+	m.Add(&View{Length: time.Second, Connections: []Observed{seen("rsync", "192.0.2.7:22", 1e6, verdict.Bottleneck)}})
 	served := map[string]bool{}
 	for line := range page(t, m, true) {
 		served[nameOf.FindString(line)] = true

@@ -8,14 +8,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// mostGroupsSummed bounds the groups of a minute while it lasts; of them the heaviest
-// mostGroupsTold are told.
-const mostGroupsSummed = 4096
+// maxGroupsKept bounds the groups of the current minute. Its heaviest maxGroupsReported are reported.
+const maxGroupsKept = 4096
 
-// Minute is what groups of connections did in about a minute.
+// Minute has the sums of groups of connections over about a minute.
 type Minute struct {
 	At, Length time.Duration // when it ended, since the watch began
-	Lost       uint64        // ends that were not told in it
+	Lost       uint64        // reports of ends that were dropped in it
 	Groups     []GroupMinute // the heaviest first
 	// Folded is how many lighter groups the last one, which has no name, is the sum of.
 	Folded int
@@ -28,10 +27,10 @@ type GroupMinute struct {
 	Ways        map[transfer.Direction]*GroupMoved // that payload was moved in
 }
 
-// GroupMoved is what a group moved one way.
+// GroupMoved is the payload of a group in one direction.
 type GroupMoved struct {
-	Bytes, Resent int64 // payload
-	MinRTT        time.Duration
+	Bytes, RetransmittedBytes int64 // payload
+	MinRTT                    time.Duration
 	// Limited is the time of connections, in seconds, by what limited them. Shares are of
 	// its sum. "network" is what the kernel's clocks leave undivided.
 	Limited map[string]float64
@@ -45,8 +44,7 @@ func (g *GroupMinute) Bytes() (sum int64) {
 	return sum
 }
 
-// Minutes sums the views of a watch into minutes. Its zero value is an empty one; it is
-// pure and not safe for use by several goroutines.
+// Minutes sums the views of a watch into minutes. Its zero value is empty. It is pure and not safe for concurrent use.
 type Minutes struct {
 	groups     map[Group]*GroupMinute
 	at, length time.Duration
@@ -54,7 +52,7 @@ type Minutes struct {
 	lostNow    uint64
 }
 
-// Add takes a view and answers the minute that it completes; nil: none.
+// Add adds a view and returns the minute that it completes, or nil.
 func (m *Minutes) Add(v *View) *Minute {
 	if m.groups == nil {
 		m.groups = map[Group]*GroupMinute{}
@@ -63,8 +61,8 @@ func (m *Minutes) Add(v *View) *Minute {
 	m.lostNow = v.Lost
 	m.length = m.length + v.Length
 	now := map[*GroupMinute]int{}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		g := m.group(groupOf(s.Connection))
 		now[g]++
 		for j := range s.Flows {
@@ -82,7 +80,7 @@ func (m *Minutes) Add(v *View) *Minute {
 
 func (m *Minutes) group(of Group) *GroupMinute {
 	g := m.groups[of]
-	if g == nil && len(m.groups) >= mostGroupsSummed {
+	if g == nil && len(m.groups) >= maxGroupsKept {
 		of = Group{}
 		g = m.groups[of]
 	}
@@ -105,7 +103,7 @@ func (g *GroupMinute) way(d transfer.Direction) *GroupMoved {
 func (g *GroupMinute) add(f *Flow, length time.Duration) {
 	w := g.way(f.Direction)
 	w.Bytes += f.Bytes
-	w.Resent += max(f.Resent, 0)
+	w.RetransmittedBytes += max(f.RetransmittedBytes, 0)
 	w.least(f.MinRTT)
 	for name, share := range f.Verdict.Shares {
 		w.Limited[limiterLabel(f, name)] += share * length.Seconds()
@@ -118,7 +116,7 @@ func (w *GroupMoved) least(rtt time.Duration) {
 	}
 }
 
-// Flush ends the minute; nil: nothing was watched since the last.
+// Flush ends the minute. It returns nil if nothing was watched since the last one.
 func (m *Minutes) Flush() *Minute {
 	if m.length == 0 {
 		return nil
@@ -130,7 +128,7 @@ func (m *Minutes) Flush() *Minute {
 	slices.SortFunc(out.Groups, func(a, b GroupMinute) int {
 		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.String(), b.String()))
 	})
-	if len(out.Groups) > mostGroupsTold {
+	if len(out.Groups) > maxGroupsReported {
 		out.fold()
 	}
 	*m = Minutes{lost: m.lostNow}
@@ -140,13 +138,13 @@ func (m *Minutes) Flush() *Minute {
 // fold sums the lighter groups into one.
 func (m *Minute) fold() {
 	rest := GroupMinute{Ways: map[transfer.Direction]*GroupMoved{}}
-	for i := range m.Groups[mostGroupsTold:] {
-		g := &m.Groups[mostGroupsTold+i]
+	for i := range m.Groups[maxGroupsReported:] {
+		g := &m.Groups[maxGroupsReported+i]
 		rest.Connections += g.Connections
 		for d, from := range g.Ways {
 			into := rest.way(d)
 			into.Bytes = into.Bytes + from.Bytes
-			into.Resent = into.Resent + from.Resent
+			into.RetransmittedBytes = into.RetransmittedBytes + from.RetransmittedBytes
 			into.least(from.MinRTT)
 			for name, s := range from.Limited {
 				into.Limited[name] += s
@@ -154,5 +152,5 @@ func (m *Minute) fold() {
 		}
 		m.Folded++
 	}
-	m.Groups = append(slices.Clip(m.Groups[:mostGroupsTold]), rest)
+	m.Groups = append(slices.Clip(m.Groups[:maxGroupsReported]), rest)
 }

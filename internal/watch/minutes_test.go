@@ -17,10 +17,12 @@ func TestMinutesSumGroups(t *testing.T) {
 	a := seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck)
 	b := seen("rsync", "192.0.2.9:22", 500, verdict.Application)
 	b.Flows[0].MinRTT = 9 * time.Millisecond
-	if got := m.Add(&View{At: 20 * time.Second, Length: 20 * time.Second, Seen: []Seen{a, b}, Lost: 2}); got != nil {
+	if got := m.Add(&View{At: 20 * time.Second, Length: 20 * time.Second, Connections: []Observed{a, b},
+		Lost: 2}); got != nil {
 		t.Fatalf("after 20 s: %+v", got)
 	}
-	if got := m.Add(&View{At: 40 * time.Second, Length: 20 * time.Second, Seen: []Seen{a}, Lost: 2}); got != nil {
+	if got := m.Add(&View{At: 40 * time.Second, Length: 20 * time.Second, Connections: []Observed{a},
+		Lost: 2}); got != nil {
 		t.Fatalf("after 40 s: %+v", got)
 	}
 	got := m.Add(&View{At: 60 * time.Second, Length: 20 * time.Second, Lost: 5})
@@ -52,24 +54,24 @@ func TestMinutesFoldTheLighter(t *testing.T) {
 	var m Minutes
 	v := &View{At: time.Minute, Length: time.Minute}
 	sum := int64(0)
-	for i := range mostGroupsSummed + 300 {
-		v.Seen = append(v.Seen, seen("p", fmt.Sprintf("10.%d.%d.1:80", i>>8, i&255), int64(i+1), verdict.Bottleneck))
+	for i := range maxGroupsKept + 300 {
+		v.Connections = append(v.Connections, seen("p", fmt.Sprintf("10.%d.%d.1:80", i>>8, i&255), int64(i+1),
+			verdict.Bottleneck))
 		sum += int64(i + 1)
 	}
 	got := m.Add(v)
-	if len(got.Groups) != mostGroupsTold+1 {
+	if len(got.Groups) != maxGroupsReported+1 {
 		t.Fatalf("%d groups", len(got.Groups))
 	}
 	for i := range got.Groups {
 		sum -= got.Groups[i].Bytes()
 	}
-	if rest := got.Groups[mostGroupsTold]; sum != 0 || rest.Owner != "" || rest.Network.IsValid() || got.Folded < 1 {
+	if rest := got.Groups[maxGroupsReported]; sum != 0 || rest.Owner != "" || rest.Network.IsValid() || got.Folded < 1 {
 		t.Errorf("%d bytes are missing; the rest is %+v of %d", sum, rest, got.Folded)
 	}
 }
 
-// A pseudonym is the same as long as the watch runs, keeps the family and who is whose
-// neighbour, and is nobody's address.
+// A pseudonym stays the same while the watch runs, keeps family and neighbourhood, and is a reserved address.
 func TestPseudonyms(t *testing.T) {
 	p := newPseudonyms()
 	reserved := netip.MustParsePrefix("240.0.0.0/4")
@@ -98,35 +100,35 @@ func TestPseudonyms(t *testing.T) {
 			t.Errorf("%s and %s became %s and %s", c.a, c.b, a, b)
 		}
 	}
-	for i := range 2 * mostPseudonyms { // a crowd takes bounded memory, and no name leads back
+	for i := range 2 * maxPseudonyms { // a crowd takes bounded memory, and no name leads back
 		a := netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
 		if made := p.addr(a); !reserved.Contains(made) {
 			t.Fatalf("%s became %s", a, made)
 		}
 	}
-	if len(p.hosts) > mostPseudonyms || len(p.networks) > mostPseudonyms {
+	if len(p.hosts) > maxPseudonyms || len(p.networks) > maxPseudonyms {
 		t.Errorf("%d hosts, %d networks", len(p.hosts), len(p.networks))
 	}
 }
 
-// What is shown of an anonymized watch has no address of its own; what is followed keeps it.
+// An anonymized view has no real address; the followed connection keeps it.
 func TestAnonymizedViews(t *testing.T) {
 	a := NewAccount()
-	a.Dumped(0)
-	told := Told{Cookie: 1, Local: netip.MustParseAddrPort("10.1.2.3:40000"),
+	a.EndDump(0)
+	snap := Snapshot{Cookie: 1, Local: netip.MustParseAddrPort("10.1.2.3:40000"),
 		Remote: netip.MustParseAddrPort("192.0.2.7:22")}
-	told.Sample = transfer.Sample{At: time.Second}
-	a.Read(told)
-	told.Sample = transfer.Sample{At: 2 * time.Second, Acked: 1 << 20, Sent: 1 << 20}
-	a.Read(told)
+	snap.Sample = transfer.Sample{At: time.Second}
+	a.Read(snap)
+	snap.Sample = transfer.Sample{At: 2 * time.Second, Acked: 1 << 20, Sent: 1 << 20}
+	a.Read(snap)
 	v := &View{Length: time.Second}
 	a.look(v, v.Length, &Config{Anonymize: true}, func(*Connection) Owner { return Owner{Program: "rsync"} })
-	if len(v.Seen) != 1 {
+	if len(v.Connections) != 1 {
 		t.Fatalf("%+v", v)
 	}
-	shown := v.Seen[0]
+	shown := v.Connections[0]
 	if shown.Local.String() != "240.0.1.1:40000" || shown.Remote.String() != "240.0.2.1:22" ||
-		shown.Owner.Program != "rsync" || a.open[1].Remote != told.Remote {
+		shown.Owner.Program != "rsync" || a.open[1].Remote != snap.Remote {
 		t.Errorf("%s, %s, %+v", shown.Local, shown.Remote, shown.Owner)
 	}
 }

@@ -12,23 +12,22 @@ const (
 	movedPart    = 5
 )
 
-// movers looks at many connections by eBPF, so that only those that moved are read. Where that is not
-// to be had every reading is a dump.
-type movers struct {
+// activeSockets finds the connections that moved by eBPF, so that only those are read. Without eBPF every pass is a
+// dump.
+type activeSockets struct {
 	moved *sockdiag.Moved // nil: it is not to be had, or not open yet
 	tried bool
 	left  int           // passes that may follow before the next dump
 	rest  int           // dumps that follow before a pass is tried again: too many moved
-	lost  uint64        // ends that were not told, when all were read last
+	lost  uint64        // dropped reports of ends at the last dump
 	ids   []sockdiag.ID // of a pass
-	told  map[uint64]bool
-	// restless are those that the last reading found with something unread, or open to nobody. A pass
-	// tells of such, and not that this has ended: they are read once more.
-	restless []sockdiag.ID
+	found map[uint64]bool
+	// recheck are sockets that had unread data or no open descriptor: a pass does not report the end of either state.
+	recheck []sockdiag.ID
 }
 
-// due says whether a pass may stand for a dump.
-func (m *movers) due(w *watcher) bool {
+// due reports whether a pass may replace a dump.
+func (m *activeSockets) due(w *watcher) bool {
 	switch {
 	case !m.tried && w.account.Len() >= manySockets && w.cfg.Namespace == "":
 		m.tried = true
@@ -50,62 +49,62 @@ func (m *movers) due(w *watcher) bool {
 	return false
 }
 
-// begin lets the next pass tell of what moves from now on. The dump that follows reads what stands.
-func (m *movers) begin() {
+// begin makes the next pass report the sockets that move from now on. The dump after it reads all sockets.
+func (m *activeSockets) begin() {
 	if m.moved != nil && m.moved.Begin() != nil {
 		m.close()
 	}
 }
 
-// pass finds those that moved since the last.
-func (m *movers) pass() error {
+// pass finds the sockets that moved since the last pass.
+func (m *activeSockets) pass() error {
 	m.ids = m.ids[:0]
 	return m.moved.Each(func(id sockdiag.ID) { m.ids = append(m.ids, id) })
 }
 
-// dumped says that all were read, and whether some were missing: the next reading is a dump as well then.
-func (m *movers) dumped(missing bool) {
+// dumped notes a dump. Where it missed sockets the next pass is a dump too.
+func (m *activeSockets) dumped(missing bool) {
 	m.left = passesInTurn
 	if missing {
 		m.left = 0
 	}
 }
 
-// note takes a socket's reading.
-func (m *movers) note(s *sockdiag.Socket) {
+// note notes a socket that was read.
+func (m *activeSockets) note(s *sockdiag.Socket) {
 	if m.moved != nil && (s.ReadQueue > 0 || s.Inode == 0 && s.State == sockdiag.Established) {
-		m.restless = append(m.restless, s.ID())
+		m.recheck = append(m.recheck, s.ID())
 	}
 }
 
-// reread adds to the pass those that were restless and that it did not tell of.
-func (m *movers) reread() {
-	if len(m.restless) == 0 {
+// reread adds the sockets of recheck to the pass where it did not find them.
+func (m *activeSockets) reread() {
+	if len(m.recheck) == 0 {
 		return
 	}
-	if clear(m.told); m.told == nil {
-		m.told = map[uint64]bool{}
+	if clear(m.found); m.found == nil {
+		m.found = map[uint64]bool{}
 	}
 	for i := range m.ids {
-		m.told[m.ids[i].Cookie()] = true
+		m.found[m.ids[i].Cookie()] = true
 	}
-	for i := range m.restless {
-		if !m.told[m.restless[i].Cookie()] {
-			m.ids = append(m.ids, m.restless[i])
+	for i := range m.recheck {
+		if !m.found[m.recheck[i].Cookie()] {
+			m.ids = append(m.ids, m.recheck[i])
 		}
 	}
 }
 
-func (m *movers) close() {
+func (m *activeSockets) close() {
 	if m.moved != nil {
 		_ = m.moved.Close() // it has been read from, no more
 		m.moved = nil
 	}
 }
 
-// readMoved takes a reading of the connections that moved since the last. false: all have to be read.
+// readMoved reads the connections that moved since the last pass. It returns false where all have to be read.
 func (w *watcher) readMoved() bool {
-	m := &w.movers
+	m := &w.activeSockets
 	if m.pass() != nil {
 		m.close()
 		return false
@@ -115,15 +114,15 @@ func (w *watcher) readMoved() bool {
 		return false
 	}
 	m.reread()
-	m.restless = m.restless[:0]
+	m.recheck = m.recheck[:0]
 	asked := m.ids[:0]
-	answers := 0
+	results := 0
 	for _, id := range m.ids {
 		if local, remote := id.Ends(); w.cfg.Match.ends(local, remote) {
 			asked = append(asked, id)
 		}
 	}
-	w.reading = w.now()
-	gone, err := w.sockets.Look(asked, ask, func(s *sockdiag.Socket) { answers++; w.read(s) })
-	return err == nil && gone+answers == len(asked)
+	w.dumpAt = w.now()
+	gone, err := w.sockets.Look(asked, ask, func(s *sockdiag.Socket) { results++; w.read(s) })
+	return err == nil && gone+results == len(asked)
 }

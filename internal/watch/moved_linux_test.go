@@ -12,23 +12,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestOnlyWhatMovedIsRead: of many connections a period reads those that moved, and tells the same of
-// them as a dump does.
-func TestOnlyWhatMovedIsRead(t *testing.T) {
+// TestReadMoved_OnlyActive: of many connections a period reads only those that moved, with the same result as a dump.
+func TestReadMoved_OnlyActive(t *testing.T) {
 	const n = manySockets/2 + 10
 	testenv.Need(t, testenv.BPF, testenv.NetworkNamespace)
 	if !testenv.Inside(t, unix.CLONE_NEWNET) { // the connections of others move too, and are lost
 		return
 	}
 	w, all := crowd(t, n)
-	var seen []Seen
+	var seen []Observed
 	period := func() {
 		t.Helper()
-		if err := w.period(func(v *View) error { seen = v.Seen; return nil }, false); err != nil {
+		if err := w.period(func(v *View) error { seen = v.Connections; return nil }, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range passesInTurn + 2 { // until what the connections' beginning left has been told
+	for range passesInTurn + 2 { // until the connections' start has been reported
 		period()
 	}
 	client, server := all[0], all[1]
@@ -44,13 +43,14 @@ func TestOnlyWhatMovedIsRead(t *testing.T) {
 	}
 	var ended [2]*Connection // the two of client and server
 	for i, dumps := range []bool{false, true, false, false} {
-		if w.movers.left = 1; dumps {
-			w.movers.left = 0
+		w.activeSockets.left = 1
+		if dumps {
+			w.activeSockets.left = 0
 		}
 		move(client, server, 100_000+i)
-		before := w.movers.left
+		before := w.activeSockets.left
 		period()
-		if passed := w.movers.left < before; passed == dumps {
+		if passed := w.activeSockets.left < before; passed == dumps {
 			t.Fatalf("period %d: a pass %v", i, passed)
 		}
 		if len(seen) != 2 {
@@ -61,40 +61,40 @@ func TestOnlyWhatMovedIsRead(t *testing.T) {
 			if len(s.Flows) != 1 || s.Flows[0].Bytes != int64(100_000+i) {
 				t.Errorf("period %d: %+v", i, s.Flows)
 			}
-			if span := s.Sample.At - s.mark.At; span <= 0 || span > s.Sample.At-s.Seen {
+			if span := s.Sample.At - s.mark.At; span <= 0 || span > s.Sample.At-s.FirstSeen {
 				t.Errorf("period %d: it is said to have moved for %v", i, span)
 			}
 		}
 	}
-	// What lay still counts from when all were looked at last, not from when it was read last.
-	read := w.account.looked
+	// An idle connection counts from the last pass, not from its last snapshot.
+	read := w.account.checkedAt
 	move(all[2], all[3], 1000)
-	w.movers.left = 1
+	w.activeSockets.left = 1
 	if period(); len(seen) != 2 || seen[0].mark.At != read || seen[1].mark.At != read {
 		t.Errorf("%d moved, which count from %v and %v; all were looked at by %v", len(seen), seen[0].mark.At,
 			seen[len(seen)-1].mark.At, read)
 	}
-	// What is read by its program is known to be, though nothing came or went.
+	// A read by the program is noticed without traffic.
 	if _, err := client.Write(make([]byte, 3000)); err != nil {
 		t.Fatal(err)
 	}
-	told := ended[0]
-	if told.Remote != client.LocalAddr().(*net.TCPAddr).AddrPort() {
-		told = ended[1]
+	snap := ended[0]
+	if snap.Remote != client.LocalAddr().(*net.TCPAddr).AddrPort() {
+		snap = ended[1]
 	}
 	for range 3 {
-		w.movers.left = 1
+		w.activeSockets.left = 1
 		period()
 	}
-	if told.Unread != 3000 {
-		t.Errorf("%d bytes are unread, not 3000", told.Unread)
+	if snap.Unread != 3000 {
+		t.Errorf("%d bytes are unread, not 3000", snap.Unread)
 	}
 	if _, err := io.ReadFull(server, make([]byte, 3000)); err != nil {
 		t.Fatal(err)
 	}
-	w.movers.left = 1
-	if period(); told.Unread != 0 {
-		t.Errorf("%d bytes are unread after they were read", told.Unread)
+	w.activeSockets.left = 1
+	if period(); snap.Unread != 0 {
+		t.Errorf("%d bytes are unread after they were read", snap.Unread)
 	}
 	// Where most move all are read.
 	for i := range n {
@@ -102,9 +102,9 @@ func TestOnlyWhatMovedIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.movers.left = 1
-	if period(); w.movers.rest != passesInTurn || len(seen) < n {
-		t.Errorf("%d moved, not %d or more; %d dumps follow", len(seen), n, w.movers.rest)
+	w.activeSockets.left = 1
+	if period(); w.activeSockets.rest != passesInTurn || len(seen) < n {
+		t.Errorf("%d moved, not %d or more; %d dumps follow", len(seen), n, w.activeSockets.rest)
 	}
 }
 
@@ -124,13 +124,13 @@ func TestManyEndsThatWereLostAreFound(t *testing.T) {
 	if err := w.sockets.Ends.Take(func(*sockdiag.Socket) {}); err != nil { // lost
 		t.Fatal(err)
 	}
-	w.movers.lost-- // and counted
+	w.activeSockets.lost-- // and counted
 	for range 2 {
 		if err := w.period(each, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.account.Len(); got != 2*n-20 {
-		t.Errorf("%d stand, not %d", got, 2*n-20)
+		t.Errorf("%d open, not %d", got, 2*n-20)
 	}
 }

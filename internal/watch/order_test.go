@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestDumpsInAnyOrder: whatever order a dump tells connections in, each reading is its own connection's.
+// TestDumpsInAnyOrder dumps connections in any order: each snapshot goes to its own connection.
 func TestDumpsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	a := NewAccount()
@@ -24,24 +24,24 @@ func TestDumpsInAnyOrder(t *testing.T) {
 		}
 		for range r.IntN(20) { // some end, others begin in their places
 			i := r.IntN(len(cookies))
-			a.End(Told{Cookie: cookies[i], Sample: transfer.Sample{At: at, Acked: acked[cookies[i]] + 1,
+			a.End(Snapshot{Cookie: cookies[i], Sample: transfer.Sample{At: at, Acked: acked[cookies[i]] + 1,
 				Sent: acked[cookies[i]]}})
 			delete(acked, cookies[i])
 			cookies[i] = uint64(1000*(turn+1) + i)
 		}
-		a.Dumping(at)
+		a.BeginDump(at)
 		for _, cookie := range cookies {
-			print := uint64(acked[cookie]) + 1
-			if r.IntN(4) > 0 && a.Still(cookie, print, at) {
+			fingerprint := uint64(acked[cookie]) + 1
+			if r.IntN(4) > 0 && a.Unchanged(cookie, fingerprint, at) {
 				continue
 			}
 			acked[cookie] += 10
-			c := a.Read(Told{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: at, Acked: acked[cookie] + 1,
+			c := a.Read(Snapshot{Cookie: cookie, Inode: 7, Sample: transfer.Sample{At: at, Acked: acked[cookie] + 1,
 				Sent: acked[cookie]}})
-			c.print = uint64(acked[cookie]) + 1
+			c.fingerprint = uint64(acked[cookie]) + 1
 		}
-		if a.Dumped(at) || a.Len() != len(cookies) {
-			t.Fatalf("turn %d: %d of %d stand", turn, a.Len(), len(cookies))
+		if a.EndDump(at) || a.Len() != len(cookies) {
+			t.Fatalf("turn %d: %d of %d open", turn, a.Len(), len(cookies))
 		}
 		for _, cookie := range cookies {
 			if c := a.open[cookie]; c.Cookie != cookie || c.Sample.Sent != acked[cookie] || c.Sample.At != at {
@@ -54,17 +54,16 @@ func TestDumpsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsAreSmall: of one that stood before and of which nothing was told since, nothing is
-// kept of a period.
+// TestIdleConnectionsAreSmall: an unchanged connection keeps nothing of a period.
 func TestIdleConnectionsAreSmall(t *testing.T) {
 	a := NewAccount()
-	c := a.Read(told(1, 1, 100, 0))
-	a.Dumped(0)
+	c := a.Read(snapshot(1, 1, 100, 0))
+	a.EndDump(0)
 	a.Period(func(*Connection) {})
 	if c.moves != nil {
 		t.Error("room for its moves")
 	}
-	a.Read(told(1, 3, 700, 0))
+	a.Read(snapshot(1, 3, 700, 0))
 	a.moved(func(c *Connection) {
 		if c.mark.At != time.Second || c.sentSince(&c.mark) != 600 {
 			t.Errorf("%d bytes since %v, want 600 since 1 s", c.sentSince(&c.mark), c.mark.At)

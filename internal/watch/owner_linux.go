@@ -20,22 +20,22 @@ const (
 	ownersEvery = 500 * time.Millisecond
 	ownersPart  = 200
 	askedPart   = 20
-	mostGroups  = 4096 // cgroups that are remembered
-	// manySockets are so many that asking by eBPF pays: loading its program takes some 20 ms.
+	maxGroups   = 4096 // cgroups that are remembered
+	// manySockets is the number from which eBPF is faster: loading its program takes some 20 ms.
 	manySockets = 2000
 )
 
-// owners finds whose a socket is: the process that has it open, else the cgroup in which
-// it was made. A socket that was accepted has its listener's cgroup, so where both are
-// known the process is believed.
+// owners finds the owner of a socket: the process that has it open, else the cgroup in which it was created. An
+// accepted socket has its listener's cgroup, so the process has precedence.
 type owners struct {
 	match     *Match            // the only owners that are asked for, where it names any
 	namespace os.FileInfo       // the network namespace that is watched; nil: not known
 	processes map[uint32]*Owner // by the socket's inode
 	sockets   sockdiag.Holders
-	many      bool            // there are manySockets
-	tasks     *sockdiag.Tasks // nil: /proc is walked
-	asked     bool            // whether tasks are to be had
+	many      bool             // there are manySockets
+	tasks     *sockdiag.Tasks  // nil: /proc is walked
+	opened    bool             // whether tasks were opened, or could not be
+	asked     map[int]*process // all processes at the last walk; nil: Match asks for no owner
 	groups    map[uint64]string
 	walked    time.Duration // when the last walk began; before the watch: none was made
 	partly    bool          // processes of other network namespaces were left out of it
@@ -54,13 +54,13 @@ func (w *watcher) owner(c *Connection) Owner {
 	}
 	w.owners.many = w.account.Len() >= manySockets
 	asked := w.unowned
-	if w.places != nil { // those of other namespaces are asked for after these
+	if w.netns != nil { // those of other namespaces are asked for after these
 		asked = nil
 	}
-	return w.owners.of(&c.Told, c.opened, w.now(), asked)
+	return w.owners.of(&c.Snapshot, c.opened, w.now(), asked)
 }
 
-// unowned are the inodes of sockets that moved in this period and whose owners are not known.
+// unowned returns the inodes of sockets that moved in this period and have no known owner.
 func (w *watcher) unowned() map[uint32]bool {
 	inodes := map[uint32]bool{}
 	w.account.moved(func(c *Connection) {
@@ -71,10 +71,10 @@ func (w *watcher) unowned() map[uint32]bool {
 	return inodes
 }
 
-// of is the owner of a connection that was first seen open at a time. It walks /proc where no
-// walk could have found it, and not too often. asked are the inodes of all sockets whose owners will be
-// asked for now, after which a walk need not go on; nil: there may be others.
-func (o *owners) of(t *Told, opened, now time.Duration, asked func() map[uint32]bool) Owner {
+// of returns the owner of a connection that was first seen open at a time. It walks /proc, not too often, where no
+// earlier walk could have found the owner. asked returns the inodes of all sockets whose owners are needed now: the
+// walk ends when all are found; nil: there may be others.
+func (o *owners) of(t *Snapshot, opened, now time.Duration, asked func() map[uint32]bool) Owner {
 	found, ok := o.processes[t.Inode]
 	if !ok && t.Inode != 0 && (opened > o.walked || o.partly) && now >= o.next {
 		before, _ := socket.ProcessCPU()
@@ -98,30 +98,33 @@ func (o *owners) of(t *Told, opened, now time.Duration, asked func() map[uint32]
 	return owner
 }
 
-// close lets go what it asks by.
+// close closes the iterator.
 func (o *owners) close() {
 	if o.tasks != nil {
 		_ = o.tasks.Close() // it has been read from, no more
 	}
 }
 
-// ask maps the sockets of all processes by eBPF. false: that is not to be had.
+// ask maps the sockets of all processes by eBPF. It returns false where that is not possible.
 func (o *owners) ask() bool {
-	if o.many && !o.asked {
-		o.asked = true
+	if o.many && !o.opened {
+		o.opened = true
 		o.tasks, _ = sockdiag.OpenTasks() // where it is not permitted, or not known, /proc is walked
 	}
 	if o.tasks == nil {
 		return false
 	}
 	known := map[int]*Owner{}
+	for pid, p := range o.asked {
+		known[pid] = &p.Owner
+	}
 	return o.tasks.Each(func(pid int, inode uint32) {
 		owner := known[pid]
 		if owner == nil {
-			owner = describe(pid, "/proc/"+strconv.Itoa(pid))
+			owner = readOwner(pid)
 			known[pid] = owner
 		}
-		if o.processes[inode] == nil { // of several, the oldest
+		if o.processes[inode] == nil { // of several the oldest
 			o.processes[inode] = owner
 		}
 	}) == nil
@@ -133,11 +136,14 @@ func (o *owners) ask() bool {
 func (o *owners) walk(wanted uint32, asked func() map[uint32]bool) {
 	o.processes = map[uint32]*Owner{}
 	o.partly = false
-	if o.ask() {
-		return
-	}
 	pids, err := sockdiag.Processes()
 	if err != nil {
+		return
+	}
+	if o.match.owned() {
+		o.asked = readProcesses(procfs, pids, o.match)
+	}
+	if o.ask() {
 		return
 	}
 	var ours, others []*holder
@@ -169,8 +175,8 @@ type holder struct {
 	owner *Owner
 }
 
-// read maps the sockets of processes, some of each in turn: what is asked for lies anywhere, and one
-// process may have as many as all others. It ends where none is left, of any; partly says that it did.
+// read maps the sockets of processes, some of each in turn: one process may have as many as all others. It ends early,
+// and partly is true, when no inode is left to find.
 func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
 	for counted := len(left) > 0; len(of) > 0; {
 		if counted && len(left) == 0 {
@@ -181,22 +187,22 @@ func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
 	return false
 }
 
-// some reads some of a process's descriptors, and whether there are more. Files of processes that are not asked
-// for are not read: those are what takes time.
+// some reads some of a process's descriptors and reports whether there are more. It skips processes that Match does not
+// ask for, since descriptors take most of the time.
 func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
-	dir := "/proc/" + strconv.Itoa(h.pid)
 	if h.owner == nil && o.match.owned() {
-		h.owner = describe(h.pid, dir)
-		if !o.match.owner(*h.owner) {
+		p := o.asked[h.pid]
+		if p == nil || !p.matched {
 			return false
 		}
+		h.owner = &p.Owner
 	}
 	// Another user's process is refused, and one may be gone: its sockets are nobody's then.
 	next, err := o.sockets.Some(h.pid, h.at, func(_ int, inode uint32) {
 		if h.owner == nil {
-			h.owner = describe(h.pid, dir)
+			h.owner = readOwner(h.pid)
 		}
-		if known := o.processes[inode]; known == nil || h.pid < known.PID { // of several, the oldest
+		if known := o.processes[inode]; known == nil || h.pid < known.PID { // of several the oldest
 			o.processes[inode] = h.owner
 		}
 		delete(left, inode)
@@ -205,36 +211,12 @@ func (o *owners) some(h *holder, left map[uint32]bool) (more bool) {
 	return err == nil && next >= 0
 }
 
-func describe(pid int, dir string) *Owner {
-	owner := &Owner{PID: pid}
-	if name, err := os.ReadFile(dir + "/comm"); err == nil {
-		owner.Program = strings.TrimSpace(string(name))
-	}
-	groups, err := os.ReadFile(dir + "/cgroup")
-	if err != nil {
-		return owner
-	}
-	for line := range strings.Lines(string(groups)) {
-		// 0::/system.slice/x.service, or with version 1 12:name=systemd:/system.slice/x.service
-		number, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		kind, path, _ := strings.Cut(rest, ":")
-		if number != "0" && kind != "name=systemd" {
-			continue
-		}
-		if unit, container := unitOf(path); unit != "" || container != "" {
-			owner.Unit = unit
-			owner.Container = container
-		}
-	}
-	return owner
-}
-
-// group is the path of a cgroup v2 by its inode; "" where it is not to be found.
+// group returns the path of a cgroup v2 by its inode; "" where it is not found.
 func (o *owners) group(id uint64) string {
 	if path, ok := o.groups[id]; ok {
 		return path
 	}
-	if len(o.groups) > mostGroups {
+	if len(o.groups) > maxGroups {
 		o.groups = map[uint64]string{}
 	}
 	o.groups[id] = ""
@@ -255,7 +237,7 @@ func (o *owners) group(id uint64) string {
 	return o.groups[id]
 }
 
-// matches says whether a connection is one of the owner that is asked for.
+// matches reports whether Match asks for a connection's owner.
 func (w *watcher) matches(c *Connection) bool {
 	if !w.cfg.Match.owned() {
 		return true

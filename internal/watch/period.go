@@ -7,10 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// What dumps and periods do to the account.
-
-// order is in which order the last dump told of connections. The next one's is nearly the same, and to walk
-// along is cheaper than to ask a map.
+// order is the order of connections in the last dump. The next dump has nearly the same one, and following it is
+// cheaper than a lookup in a map.
 type order struct {
 	dumping   bool
 	last, now []placed
@@ -22,10 +20,10 @@ type placed struct {
 	*Connection
 }
 
-// ahead is how many connections in a row may have gone from one dump to the next.
+// ahead is the number of consecutive connections that may be missing from the next dump.
 const ahead = 8
 
-// find is the connection of that cookie; nil where it is not followed.
+// find returns the connection with a cookie; nil where it is not followed.
 func (a *Account) find(cookie uint64) *Connection {
 	for i := a.order.at; i < min(a.order.at+ahead, len(a.order.last)); i++ {
 		if one := &a.order.last[i]; one.cookie == cookie && !one.Ended {
@@ -36,34 +34,33 @@ func (a *Account) find(cookie uint64) *Connection {
 	return a.open[cookie]
 }
 
-// told notes that a dump told of a connection.
-func (a *Account) told(c *Connection) {
+// noteOrder notes that a dump contains a connection.
+func (a *Account) noteOrder(c *Connection) {
 	if a.order.dumping {
 		a.order.now = append(a.order.now, placed{c.Cookie, c})
 	}
 }
 
-// Still says that a dump told of a connection just what the one before it had: print stands
-// for all that was told, and is not 0. False: it has to be read.
-func (a *Account) Still(cookie, print uint64, at time.Duration) bool {
+// Unchanged reports whether a dump contains the same record of a connection as the one before, by its fingerprint,
+// which is not 0. Otherwise the record has to be read.
+func (a *Account) Unchanged(cookie, fingerprint uint64, at time.Duration) bool {
 	c := a.find(cookie)
-	if c == nil || c.print != print {
+	if c == nil || c.fingerprint != fingerprint {
 		return false
 	}
 	a.reach(c)
 	a.reread(c, c.Sample.At, at)
 	c.Sample.At = max(at, c.Sample.At)
 	c.missing = 0
-	a.told(c)
+	a.noteOrder(c)
 	if c.queued { // and may still not be read
 		a.touch(c)
-		c.count(&c.Told)
+		c.count(&c.Snapshot)
 	}
 	return true
 }
 
-// touch begins the connection's period, unless it has begun: what it is told of next counts from
-// what was told last.
+// touch begins the connection's period, unless it has begun: the next snapshot counts from the last one.
 func (a *Account) touch(c *Connection) {
 	if c.moves != nil && c.moving == a.period {
 		return
@@ -81,44 +78,43 @@ func (a *Account) touch(c *Connection) {
 	}
 }
 
-// reach takes note, before the period's first reading, until when the connection is known to have lain
-// still.
+// reach notes, before the period's first snapshot, until when the connection is known to have been idle.
 func (a *Account) reach(c *Connection) {
 	if c.period != a.period {
-		c.since = max(c.Sample.At, a.looked)
+		c.since = max(c.Sample.At, a.checkedAt)
 		c.period = a.period
 	}
 }
 
-// reread counts one that stands and was read again.
+// reread counts an open connection that was read again.
 func (a *Account) reread(c *Connection, before, now time.Duration) {
-	if before < a.dumping && now >= a.dumping {
+	if before < a.dumpBegan && now >= a.dumpBegan {
 		a.fresh++
 	}
 }
 
-// Looked says that of those that stand and were not told of since the last dump, or since this was said
-// last, nothing had changed at that time.
-func (a *Account) Looked(at time.Duration) { a.looked = at }
+// MarkChecked notes that at a time nothing had changed in the open connections that were not read since the last dump
+// or the last call.
+func (a *Account) MarkChecked(at time.Duration) { a.checkedAt = at }
 
-// Dumping says that a dump begins. It may be left out.
-func (a *Account) Dumping(at time.Duration) {
-	a.dumping = at
+// BeginDump notes that a dump begins. It may be left out.
+func (a *Account) BeginDump(at time.Duration) {
+	a.dumpBegan = at
 	a.fresh = 0
 	clear(a.order.last)
 	a.order = order{dumping: true, last: a.order.now, now: slices.Grow(a.order.last[:0], len(a.order.now))}
 }
 
-// Dumped says that a dump has ended which began at the given time. A dump is not one
-// moment and may miss a socket, so one is gone only when two did not have it; the message
-// of its end was lost then. missing says that there are such as one did not have.
-func (a *Account) Dumped(began time.Duration) (missing bool) {
+// EndDump notes that the dump which began at a time has ended. A dump is not atomic and may miss a socket, so a
+// connection is closed only when two dumps missed it; the report of its end was lost then. missing reports whether this
+// dump missed any.
+func (a *Account) EndDump(began time.Duration) (missing bool) {
 	a.first = true
 	a.order.dumping = false
-	if len(a.active) > 2*len(a.open)+mostEnded {
+	if len(a.active) > 2*len(a.open)+maxEnded {
 		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })
 	}
-	if a.dumping == began && a.fresh == len(a.open) {
+	if a.dumpBegan == began && a.fresh == len(a.open) {
 		return false
 	}
 	for _, c := range a.open {
@@ -130,7 +126,7 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 		if c.missing >= 2 {
 			a.totals.Unfinished++
 			a.close(c)
-			if len(a.lost) < mostLost {
+			if len(a.lost) < maxLost {
 				c.window = watched.Samples{} // close has touched it
 				a.lost[c.Cookie] = c
 			}
@@ -139,8 +135,7 @@ func (a *Account) Dumped(began time.Duration) (missing bool) {
 	return missing
 }
 
-// Period calls each with every connection that was told of in the period, or ended in it, and
-// begins the next one. Of the others nothing has changed.
+// Period calls each with every connection that changed or ended in the period, and begins the next period.
 func (a *Account) Period(each func(*Connection)) {
 	a.moved(each)
 	clear(a.before)
@@ -151,7 +146,7 @@ func (a *Account) Period(each func(*Connection)) {
 	a.period++
 }
 
-// moved calls each with those of the period up to now.
+// moved calls each with the connections that changed or ended in the period so far.
 func (a *Account) moved(each func(*Connection)) {
 	for _, c := range a.active {
 		if !c.Ended {
@@ -163,7 +158,7 @@ func (a *Account) moved(each func(*Connection)) {
 	}
 }
 
-// all calls each with every connection that stands or ended in the period.
+// all calls each with every connection that is open or ended in the period.
 func (a *Account) all(each func(*Connection)) {
 	for _, c := range a.open {
 		each(c)
@@ -173,8 +168,7 @@ func (a *Account) all(each func(*Connection)) {
 	}
 }
 
-// recent calls each with the connections that stand and were told of in this period or the one
-// before, some of them twice.
+// recent calls each with the open connections that changed in this period or the one before, some of them twice.
 func (a *Account) recent(each func(*Connection)) {
 	for _, of := range [...][]*Connection{a.before, a.active} {
 		for _, c := range of {

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// mostPseudonyms bounds the memory of a long watch. Later networks share one pseudonym, and
+// maxPseudonyms bounds the memory of a long watch. Later networks share one pseudonym, and
 // so do later addresses of a network.
-const mostPseudonyms = 1 << 16
+const maxPseudonyms = 1 << 16
 
 // pseudonyms replaces addresses by made-up ones, each by the same as long as the watch
 // runs: networks by their order in 240.0.0.0/4 (reserved, RFC 1112 section 4) and fd00::/8
@@ -36,15 +36,15 @@ func (p *pseudonyms) addr(a netip.Addr) netip.Addr {
 	in := networkOf(a)
 	network, ok := p.networks[in]
 	if !ok {
-		network = min(uint32(len(p.networks)+1), mostPseudonyms)
-		if network < mostPseudonyms {
+		network = min(uint32(len(p.networks)+1), maxPseudonyms)
+		if network < maxPseudonyms {
 			p.networks[in] = network
 		}
 	}
 	host, ok := p.hosts[a]
 	if !ok {
 		host = p.inside[in] + 1
-		if len(p.hosts) < mostPseudonyms && network < mostPseudonyms {
+		if len(p.hosts) < maxPseudonyms && network < maxPseudonyms {
 			p.inside[in] = host
 			p.hosts[a] = host
 		}

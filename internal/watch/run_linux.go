@@ -1,5 +1,15 @@
 package watch
 
+// The loop of a watch:
+//
+//  1. open: a netlink socket for requests and one for the reports of sockets that end; other network namespaces.
+//  2. begin: two dumps of all sockets, since one may miss some. Their counters are the base.
+//  3. sample, each Config.Sample: drainDestroyEvents, then look up the sockets of the fast tier.
+//  4. dump, each Config.Every: read all sockets; of many only those that an eBPF iterator found active (readMoved).
+//  5. show: Account.look judges the connections that moved, with owners from /proc (owner_linux.go), and makes a View;
+//     View.finish compares connections that share a link or a host.
+//  6. choose: the busiest connections become the fast tier of the next period.
+
 import (
 	"context"
 	"errors"
@@ -23,29 +33,29 @@ const (
 
 	firstStep = 100 * time.Millisecond
 
-	mostHandshakes = 1024 // that are shared
+	maxHandshakes = 1024 // that are shared
 )
 
-// watcher is the loop's state. It runs on one goroutine.
+// watcher is the state of the loop. It runs on one goroutine.
 type watcher struct {
-	cfg        Config
-	sockets    *sockdiag.Follower
-	account    *Account
-	choices    uint32 // how often the fast tier was chosen
-	owners     *owners
-	start      time.Time
-	began      time.Duration // of the period
-	fast       fast
-	movers     movers
-	places     *places           // nil: other network namespaces are not looked into
-	names      map[string]string // congestion controls: one string each
-	handshakes map[transfer.Handshake]*transfer.Handshake
-	seed       maphash.Seed
-	words      []byte        // what a print is of
-	reading    time.Duration // when the last one of all began
-	took       time.Duration
-	missed     int // readings
-	unread     []string
+	cfg           Config
+	sockets       *sockdiag.Follower
+	account       *Account
+	choices       uint32 // how often the fast tier was chosen
+	owners        *owners
+	start         time.Time
+	began         time.Duration // of the period
+	fast          fast
+	activeSockets activeSockets
+	netns         *netnsWatchers    // nil: other network namespaces are not looked into
+	names         map[string]string // congestion controls: one string each
+	handshakes    map[transfer.Handshake]*transfer.Handshake
+	seed          maphash.Seed
+	words         []byte        // the input of a fingerprint
+	dumpAt        time.Duration // when the last dump began
+	took          time.Duration
+	missed        int // dumps that failed
+	unread        []string
 }
 
 func newWatcher(cfg Config) *watcher {
@@ -56,8 +66,8 @@ func newWatcher(cfg Config) *watcher {
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
-// begin reads what stands before anything is shown. All of that is kept, so to collect garbage meanwhile would
-// only take time.
+// begin reads the open connections before anything is shown. All of them are kept, so garbage collection meanwhile
+// would only take time.
 func (w *watcher) begin() error {
 	const rarely = 400
 	defer debug.SetGCPercent(debug.SetGCPercent(rarely))
@@ -65,8 +75,8 @@ func (w *watcher) begin() error {
 	if err := errors.Join(w.readAll(), w.dump()); err != nil {
 		return err
 	}
-	if w.places != nil {
-		w.places.find(w)
+	if w.netns != nil {
+		w.netns.find(w)
 	}
 	w.choose()
 	w.account.Period(func(*Connection) {})
@@ -74,8 +84,8 @@ func (w *watcher) begin() error {
 	return nil
 }
 
-// period reads all and shows what moved since the last; nil: it goes on. What the kernel cannot tell for
-// a moment makes the period longer.
+// period reads all connections and shows those that moved since the last period. A read that fails for lack of memory
+// or time makes the period longer.
 func (w *watcher) period(each func(*View) error, last bool) error {
 	switch err := w.dump(); {
 	case passing(err):
@@ -86,8 +96,8 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 	case err != nil:
 		return err
 	}
-	if w.places != nil {
-		w.places.read(w, w.cfg.Cumulative && each != nil)
+	if w.netns != nil {
+		w.netns.read(w, w.cfg.Cumulative && each != nil)
 	}
 	if each == nil {
 		w.name()
@@ -98,15 +108,15 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 	return nil
 }
 
-// name finds the programs of connections that may have ended when they are shown.
+// name finds the programs of connections that may have ended before they are shown.
 func (w *watcher) name() {
 	w.account.moved(func(c *Connection) {
 		if owner := w.owner(c); owner.PID > 0 {
 			c.Owner = owner
 		}
 	})
-	if w.places != nil {
-		for _, one := range w.places.open {
+	if w.netns != nil {
+		for _, one := range w.netns.open {
 			one.name()
 		}
 	}
@@ -135,8 +145,8 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 		if err := w.sample(); err != nil && !passing(err) {
 			return err
 		}
-		if w.places != nil {
-			w.places.sample()
+		if w.netns != nil {
+			w.netns.sample()
 		}
 		now := w.now()
 		if short := w.account.shortage; now >= short.next {
@@ -146,7 +156,7 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 			continue
 		}
 		show := each
-		if cfg.Cumulative && !over { // of a whole span, the last view is the one
+		if cfg.Cumulative && !over { // only the last view of a cumulative watch is shown
 			show = nil
 		}
 		if err := w.period(show, over); err != nil {
@@ -159,11 +169,11 @@ func run(ctx context.Context, cfg Config, each func(*View) error) (err error) {
 	}
 }
 
-// dumps is when a watcher reads all connections.
+// dumps schedules the dumps of a watcher.
 type dumps struct{ next, step, every time.Duration }
 
-// newDumps returns those of a watch that begins now. Of a whole span the first dumps follow soon, the next after
-// twice the time: what begins just after the watch is sampled from then on.
+// newDumps returns those of a watch that begins now. In a cumulative watch the first dumps follow soon,
+// each next one after twice the time, so that connections which begin just after the watch are sampled early.
 func newDumps(now time.Duration, cfg Config) dumps {
 	step := cfg.Every
 	if cfg.Cumulative {
@@ -172,7 +182,7 @@ func newDumps(now time.Duration, cfg Config) dumps {
 	return dumps{now + step, step, cfg.Every}
 }
 
-// done chooses the time after now of the next dump.
+// done schedules the next dump after now.
 func (d *dumps) done(now time.Duration) {
 	d.step = min(2*d.step, d.every)
 	for d.next <= now {
@@ -180,7 +190,7 @@ func (d *dumps) done(now time.Duration) {
 	}
 }
 
-// passing says that the kernel had no memory or no time for an answer, and may have when asked again.
+// passing reports whether the kernel had no memory or no time, so that the same call may succeed later.
 func passing(err error) bool {
 	for _, errno := range []error{syscall.EAGAIN, syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR} {
 		if errors.Is(err, errno) {
@@ -190,8 +200,8 @@ func passing(err error) bool {
 	return false
 }
 
-// namespaceLeft says that the process has ended through which another network namespace was entered,
-// and that it was so until now. What asks there keeps that namespace alive, so it must not stay.
+// namespaceLeft reports whether the process has ended through which another network namespace was entered. The watch
+// must end then, since its socket would keep the namespace alive.
 func (w *watcher) namespaceLeft() bool {
 	if w.cfg.Namespace == "" {
 		return false
@@ -200,25 +210,26 @@ func (w *watcher) namespaceLeft() bool {
 	if err == nil && (w.owners.namespace == nil || os.SameFile(now, w.owners.namespace)) {
 		return false
 	}
-	w.unread = append(w.unread, fmt.Sprintf("what came after %.1f s: the process had ended that its network "+
-		"namespace was entered by", w.now().Seconds()))
+	w.unread = append(w.unread, fmt.Sprintf("everything after %.1f s: the process ended through which the network "+
+		"namespace was entered", w.now().Seconds()))
 	return true
 }
 
-// show calls each with what was seen since the period began, and begins the next.
+// show calls each with the view of the period and begins the next one.
 func (w *watcher) show(each func(*View) error) (err error) {
 	now := w.now()
 	v := &View{At: now, Length: now - w.began, Took: w.took, Unread: slices.Clone(w.unread), Anonymized: w.cfg.Anonymize}
 	if w.missed > 0 {
-		v.Unread = append(v.Unread, fmt.Sprintf("%d readings, which the kernel had no memory or no time for", w.missed))
+		v.Unread = append(v.Unread, fmt.Sprintf("%d dumps, for which the kernel had no memory or no time", w.missed))
 	}
 	w.account.look(v, v.Length, &w.cfg, w.owner)
-	if v.Lost, err = w.sockets.Ends.Dropped(); err != nil {
+	v.Lost, err = w.sockets.Ends.Dropped()
+	if err != nil {
 		return err
 	}
-	if w.places != nil {
-		w.places.look(w, v)
-		v.Unread = append(v.Unread, w.places.unread()...)
+	if w.netns != nil {
+		w.netns.look(w, v)
+		v.Unread = append(v.Unread, w.netns.unread()...)
 	}
 	v.finish()
 	w.began = now
@@ -226,9 +237,11 @@ func (w *watcher) show(each func(*View) error) (err error) {
 }
 
 func (w *watcher) open() (err error) {
-	if w.sockets, err = sockdiag.Follow(w.cfg.Namespace); err != nil {
+	w.sockets, err = sockdiag.Follow(w.cfg.Namespace)
+	if err != nil {
 		return err
 	}
+	w.account.ceilings = readCeilings(w.cfg.Namespace)
 	if os.Geteuid() != 0 {
 		w.unread = append(w.unread, "programs of other users (needs root)")
 	}
@@ -237,91 +250,91 @@ func (w *watcher) open() (err error) {
 		return nil
 	}
 	w.owners.namespace = nil // processes of all are of interest
-	if w.places, err = newPlaces(); err != nil {
+	w.netns, err = newNetnsWatchers()
+	if err != nil {
 		w.sockets.Close()
 	}
 	return err
 }
 
 func (w *watcher) close() {
-	if w.places != nil {
-		w.places.drop(func(*place) bool { return true })
+	if w.netns != nil {
+		w.netns.drop(func(*netnsWatcher) bool { return true })
 	}
 	w.sockets.Close()
 	w.owners.close()
-	w.movers.close()
+	w.activeSockets.close()
 }
 
 func (w *watcher) now() time.Duration { return time.Since(w.start) }
 
-// dump takes a reading of every connection that may have changed, after the ends that came before it.
+// dump reads every connection that may have changed, after the ends that were reported before.
 func (w *watcher) dump() error {
-	if err := w.takeEnds(); err != nil {
+	if err := w.drainDestroyEvents(); err != nil {
 		return err
 	}
 	began := w.now()
-	if w.movers.due(w) && w.readMoved() {
-		w.account.Looked(began)
+	if w.activeSockets.due(w) && w.readMoved() {
+		w.account.MarkChecked(began)
 		w.took = w.now() - began
-		return w.takeEnds()
+		return w.drainDestroyEvents()
 	}
-	w.account.Dumping(began)
+	w.account.BeginDump(began)
 	if err := w.readAll(); err != nil {
 		return err
 	}
 	w.took = w.now() - began
-	if err := w.takeEnds(); err != nil {
+	if err := w.drainDestroyEvents(); err != nil {
 		return err
 	}
-	w.movers.dumped(w.account.Dumped(began))
+	w.activeSockets.dumped(w.account.EndDump(began))
 	return nil
 }
 
-// states are those in which a socket still has an account to give: in FIN-WAIT-2 it has sent
-// all, and its end is yet to be told.
+// states are those in which a socket has counters: in FIN-WAIT-2 it has sent all, and its end is not reported yet.
 var states = sockdiag.Connected | sockdiag.Of(sockdiag.FinWait2)
 
-// readAll takes a reading of every connection.
+// readAll reads every connection.
 func (w *watcher) readAll() error {
-	w.movers.restless = w.movers.restless[:0]
-	w.reading = w.now()
+	w.activeSockets.recheck = w.activeSockets.recheck[:0]
+	w.dumpAt = w.now()
 	if err := w.sockets.Dump(states, ask, w.read); err != nil {
 		return fmt.Errorf("read the connections: %w", err)
 	}
 	return nil
 }
 
-// read takes a reading of one connection, unless nothing has changed since the one before.
+// read adds a snapshot of one connection, unless nothing has changed since the last one.
 func (w *watcher) read(s *sockdiag.Socket) {
 	if len(s.Info) == 0 {
 		return
 	}
-	w.movers.note(s)
-	print := w.print(s)
-	if w.account.Still(s.Cookie, print, w.reading) {
+	w.activeSockets.note(s)
+	fingerprint := w.fingerprint(s)
+	if w.account.Unchanged(s.Cookie, fingerprint, w.dumpAt) {
 		return
 	}
-	t := w.told(s, w.now())
+	t := w.snapshot(s, w.now())
 	if !w.cfg.Match.ends(t.Local, t.Remote) {
 		return
 	}
 	c := w.account.Read(t)
-	c.print = print
+	c.fingerprint = fingerprint
 	if c.Handshake == nil {
 		c.Handshake = w.handshake(s)
 		c.id = s.ID()
 	}
 }
 
-// takeEnds takes the kernel's last account of the sockets that ended.
-func (w *watcher) takeEnds() error {
+// drainDestroyEvents takes the kernel's last records of the sockets that ended.
+func (w *watcher) drainDestroyEvents() error {
 	return w.sockets.Ends.Take(func(s *sockdiag.Socket) {
 		if len(s.Info) == 0 {
 			return
 		}
-		// One that was followed is, whatever its end says: a socket that its program reset
-		// (SO_LINGER of 0) has no far end any more. Neither has a listener, which never had a path.
-		t := w.told(s, w.now())
+		// A followed connection is recognised by its cookie: a socket that its program reset (SO_LINGER of 0) has no far
+		// end any more. A listener has none either, and no path MTU.
+		t := w.snapshot(s, w.now())
 		if !w.account.Knows(t.Cookie) {
 			if !w.cfg.Match.ends(t.Local, t.Remote) || t.Remote.Port() == 0 && socket.HandshakeLinux(s.Info).PathMTU == 0 {
 				return

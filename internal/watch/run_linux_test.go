@@ -118,10 +118,10 @@ func TestWatcher_JudgesBySamples(t *testing.T) {
 		move()
 		judged := 0
 		if err := w.period(func(v *View) error {
-			for i := range v.Seen {
-				for _, f := range v.Seen[i].Flows {
+			for i := range v.Connections {
+				for _, f := range v.Connections[i].Flows {
 					if f.Bytes < threshold.WatchedBytes {
-						continue // the answers
+						continue // the responses
 					}
 					judged++
 					if f.Sampled != (count >= threshold.WatchedSamples) || f.Verdict.Limiter == "" {
@@ -133,14 +133,14 @@ func TestWatcher_JudgesBySamples(t *testing.T) {
 		}, true); err != nil {
 			t.Fatal(err)
 		}
-		if judged != 2 { // what the client sends and what the server receives
+		if judged != 2 { // sent by the client and received by the server
 			t.Errorf("%d samples: %d directions are judged", count, judged)
 		}
 	}
 }
 
-// TestProgramsOfWhatEnded: in the one view of a whole span, a connection that ended before it is its program's.
-func TestProgramsOfWhatEnded(t *testing.T) {
+// TestProgramsOfEndedConnections: in the one view of a whole span, a connection that ended before it is its program's.
+func TestProgramsOfEndedConnections(t *testing.T) {
 	l := listen(t)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	w := newWatcher(Config{Cumulative: true, Match: Match{Local: true, Ports: []uint16{port}}, Sampled: -1}.complete())
@@ -163,8 +163,8 @@ func TestProgramsOfWhatEnded(t *testing.T) {
 	server.Close()
 	var owners []Owner
 	if err := w.period(func(v *View) error {
-		for i := range v.Seen {
-			owners = append(owners, v.Seen[i].Owner)
+		for i := range v.Connections {
+			owners = append(owners, v.Connections[i].Owner)
 		}
 		return nil
 	}, true); err != nil {
@@ -210,7 +210,7 @@ func TestANamespaceIsLetGo(t *testing.T) {
 			last = *v
 			return nil
 		})
-	if err != nil || !strings.Contains(strings.Join(last.Unread, "; "), "had ended") {
+	if err != nil || !strings.Contains(strings.Join(last.Unread, "; "), "process ended") {
 		t.Errorf("%v: %+v", err, last)
 	}
 	if n := sockets(); n > before { // those of tests before this one may end meanwhile
@@ -221,8 +221,8 @@ func TestANamespaceIsLetGo(t *testing.T) {
 	}
 }
 
-// TestMissedReadings: where the kernel had no answer for a moment, the watch goes on and says so.
-func TestMissedReadings(t *testing.T) {
+// TestPeriod_FailedDumps: where the kernel had no answer for a moment, the watch goes on and says so.
+func TestPeriod_FailedDumps(t *testing.T) {
 	for err, goesOn := range map[error]bool{&sockdiag.Error{Err: unix.ENOBUFS}: true,
 		fmt.Errorf("read the connections: %w", unix.EAGAIN): true, unix.EBADF: false, nil: false} {
 		if passing(err) != goesOn {
@@ -235,12 +235,12 @@ func TestMissedReadings(t *testing.T) {
 	if err := w.period(func(v *View) error { said = v.Unread; return nil }, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(said, "; "), "2 readings") {
+	if !strings.Contains(strings.Join(said, "; "), "2 dumps") {
 		t.Errorf("%q", said)
 	}
 }
 
-// TestOwnersByBothWays: what eBPF tells of whose a socket is, is what /proc tells.
+// TestOwnersByBothWays finds the same owners by eBPF and by /proc.
 func TestOwnersByBothWays(t *testing.T) {
 	client, _ := loop(t, listen(t))
 	raw, err := client.SyscallConn()
@@ -256,7 +256,7 @@ func TestOwnersByBothWays(t *testing.T) {
 		o := newOwners(&Match{}, "")
 		defer o.close()
 		o.many = many
-		said[many] = o.of(&Told{Inode: uint32(stat.Ino)}, 0, time.Second, nil)
+		said[many] = o.of(&Snapshot{Inode: uint32(stat.Ino)}, 0, time.Second, nil)
 		if many && o.tasks == nil {
 			t.Log("eBPF is not to be had here")
 		}
@@ -286,13 +286,13 @@ func TestWalkEndsWithTheLastAsked(t *testing.T) {
 	o := newOwners(&Match{}, "")
 	defer o.close()
 	asked := func() map[uint32]bool { return map[uint32]bool{first: true} }
-	if owner := o.of(&Told{Inode: first}, 0, time.Second, asked); owner.PID != os.Getpid() {
+	if owner := o.of(&Snapshot{Inode: first}, 0, time.Second, asked); owner.PID != os.Getpid() {
 		t.Errorf("the one asked for is %+v's", owner)
 	}
 	if o.processes[last] != nil {
 		t.Error("all descriptors were read, though only the first was asked for")
 	}
-	if owner := o.of(&Told{Inode: last}, 0, time.Hour, asked); owner.PID != os.Getpid() {
+	if owner := o.of(&Snapshot{Inode: last}, 0, time.Hour, asked); owner.PID != os.Getpid() {
 		t.Errorf("one that an earlier walk did not come to is %+v's", owner)
 	}
 }

@@ -16,3 +16,9 @@ func run(ctx context.Context, cfg Config, each func(*View) error) error {
 	}
 	return follow(ctx, cfg, list, socklist.Program, each)
 }
+
+// Running reports nothing: processes are not listed here.
+func Running(string) (found bool, names []string) { return false, nil }
+
+// SeesNamespaces reports that there are no network namespaces here.
+func SeesNamespaces() bool { return false }

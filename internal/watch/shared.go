@@ -9,33 +9,33 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// shared looks at connections to one host together, where what limits one of them is said to be its losses. On a
-// link that several fill, each loses and has an unsteady rate; what they bring together is steady.
+// shared judges connections to one host together where one of them is limited by losses. On a link that several fill,
+// each loses segments at an unsteady rate, but their sum is steady.
 func (v *View) shared() {
 	type pair struct{ from, to netip.Addr }
-	groups := map[pair][]*Seen{}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	groups := map[pair][]*Observed{}
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		if up := s.flow(transfer.Up); up != nil && up.Sampled {
 			to := pair{s.Local.Addr(), s.Remote.Addr()}
 			groups[to] = append(groups[to], s)
 		}
 	}
 	for _, all := range groups {
-		if len(all) > 1 && slices.ContainsFunc(all, (*Seen).losing) {
+		if len(all) > 1 && slices.ContainsFunc(all, (*Observed).losing) {
 			shareLink(all)
 		}
 	}
 }
 
-// losing says that the connection's losses have a part in what limits what it sends.
-func (s *Seen) losing() bool {
+// losing reports whether losses are part of the sender's limit.
+func (s *Observed) losing() bool {
 	v := s.flow(transfer.Up).Verdict
 	return watched.Losing(v)
 }
 
-// shareLink gives the connections' part of losses to a link that all of them together fill.
-func shareLink(all []*Seen) {
+// shareLink attributes the connections' losses to the link that they fill together.
+func shareLink(all []*Observed) {
 	windows := make([]live.Watched, len(all))
 	for i, s := range all {
 		windows[i] = s.sampled().Live(true)

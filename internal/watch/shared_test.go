@@ -12,9 +12,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
-// rival is one of four connections of which each has a rate that rises and falls, out of step with the others. All of
-// them together have 20 Mbit/s over 20 ms where steady says so; else they rise and fall together.
-func rival(nth int, steady bool, rtt time.Duration) Seen {
+// rival is one of four connections whose rates rise and fall. With steady their sum is 20 Mbit/s over 20 ms; else they
+// rise and fall together.
+func rival(nth int, steady bool, rtt time.Duration) Observed {
 	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}, moves: &moves{}}
 	c.Local = netip.MustParseAddrPort(fmt.Sprintf("10.0.0.1:%d", 1000+nth))
 	c.Remote = netip.MustParseAddrPort("10.0.0.2:80")
@@ -36,7 +36,7 @@ func rival(nth int, steady bool, rtt time.Duration) Seen {
 			Retransmitted: int64(i / 4), RetransmittedBytes: int64(i/4) * 1448},
 			watched.Queues{SendBuffer: 1 << 20, SendQueued: 1 << 20, Unacked: flight + 500_000}, time.Minute)
 	}
-	return Seen{Connection: c, Flows: []Flow{{Direction: transfer.Up, Bytes: int64(acked), Sampled: true,
+	return Observed{Connection: c, Flows: []Flow{{Direction: transfer.Up, Bytes: int64(acked), Sampled: true,
 		Verdict: c.sampled().Judge(true)}}}
 }
 
@@ -64,11 +64,11 @@ func TestConnectionsThatShareALink(t *testing.T) {
 			if c.other {
 				s.Remote = netip.MustParseAddrPort(fmt.Sprintf("10.0.0.%d:80", 2+nth))
 			}
-			v.Seen = append(v.Seen, s)
+			v.Connections = append(v.Connections, s)
 		}
 		v.shared()
-		for i := range v.Seen {
-			got := v.Seen[i].Flows[0].Verdict
+		for i := range v.Connections {
+			got := v.Connections[i].Flows[0].Verdict
 			if got.Limiter != c.want {
 				t.Errorf("%s: %s, %s, %v", c.name, got.Limiter, got.Confidence, got.Evidence)
 			}

@@ -11,28 +11,27 @@ import (
 const (
 	// shortageEvery is the time between two looks at whether the kernel's TCP is short of memory.
 	shortageEvery = 250 * time.Millisecond
-	// mostSpells of a shortage are kept, the last.
-	mostSpells = 256
+	// maxSpells of a shortage are kept, the last.
+	maxSpells = 256
 )
 
-// shortage is when this host's TCP was short of memory, as it was read now and then. The account is the
-// kernel's own, of all network namespaces.
+// shortage lists the times at which this host's TCP was short of memory, in all network namespaces.
 type shortage struct {
 	spells []spell
-	on     bool // the last reading found it so
+	on     bool // at the last check
 	next   time.Duration
 }
 
 type spell struct{ from, to time.Duration }
 
-// note takes a reading.
+// note adds a check.
 func (s *shortage) note(short bool, at time.Duration) {
 	s.next = at + shortageEvery
 	switch {
 	case short && s.on:
 		s.spells[len(s.spells)-1].to = at
 	case short:
-		if len(s.spells) == mostSpells {
+		if len(s.spells) == maxSpells {
 			s.spells = slices.Delete(s.spells, 0, 1)
 		}
 		s.spells = append(s.spells, spell{at, at})
@@ -40,7 +39,7 @@ func (s *shortage) note(short bool, at time.Duration) {
 	s.on = short
 }
 
-// between is what a time had of it; nil: nothing, or nobody looked.
+// between returns the shortage within a time span; nil: none, or not checked.
 func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 	if s == nil {
 		return nil
@@ -58,7 +57,8 @@ func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 	return &m
 }
 
-// flow is one direction of a connection since the period began, less sure where TCP was short of memory.
+// flow returns one direction of a connection since the period began, with lower confidence where TCP was short of
+// memory.
 func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
 	f := c.flow(d)
 	from := c.mark.At

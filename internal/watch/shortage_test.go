@@ -20,7 +20,8 @@ func TestShortageOfMemoryMakesLessSure(t *testing.T) {
 	verdictAt := func(from time.Duration) verdict.Verdict {
 		to := transfer.Sample{At: from + 2*second, Have: clocks, Busy: 2 * second, SndbufLimited: 1700 * time.Millisecond,
 			NotSent: 1e6, SendWnd: 1e5}
-		c := &Connection{Told: Told{Sample: to, Established: true}, moves: &moves{mark: counters{At: from, Have: to.Have}}}
+		c := &Connection{Snapshot: Snapshot{Sample: to, Established: true}, moves: &moves{mark: counters{At: from,
+			Have: to.Have}}}
 		c.Sample.Acked, c.Sample.Sent = 1<<20, 1<<20
 		return a.flow(c, transfer.Up).Verdict
 	}
@@ -43,11 +44,11 @@ func TestShortageOfMemoryMakesLessSure(t *testing.T) {
 			t.Errorf("%v to %v: %+v", c.from, c.to, m)
 		}
 	}
-	for at := range 2 * mostSpells {
+	for at := range 2 * maxSpells {
 		a.shortage.note(at%2 == 0, time.Duration(at)*second)
 		a.shortage.note(at%2 == 1, time.Duration(at)*second)
 	}
-	if n := len(a.shortage.spells); n > mostSpells {
+	if n := len(a.shortage.spells); n > maxSpells {
 		t.Errorf("%d spells are kept", n)
 	}
 }

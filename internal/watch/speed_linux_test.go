@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// crowd holds n connections within this host until the test ends, and answers a watcher that has read
-// them, and their ends: a client's, its server's, the next client's.
+// crowd opens n connections within this host until the test ends. It returns a watcher that has read them, and their
+// ends: a client's, its server's, the next client's.
 func crowd(t testing.TB, n int) (w *watcher, all []net.Conn) {
 	t.Helper()
 	testenv.Need(t, testenv.ManyFiles)
@@ -42,7 +42,7 @@ func crowd(t testing.TB, n int) (w *watcher, all []net.Conn) {
 		t.Fatal(err)
 	}
 	if w.account.Len() != 2*n {
-		t.Fatalf("%d of %d sockets stand", w.account.Len(), 2*n)
+		t.Fatalf("%d of %d sockets open", w.account.Len(), 2*n)
 	}
 	return w, all
 }
@@ -52,8 +52,8 @@ func TestStillSocketsTakeNoMemory(t *testing.T) {
 	const n = 200
 	w, _ := crowd(t, n)
 	each := func(v *View) error {
-		if v.Standing != 2*n || v.Matched != 2*n || len(v.Seen) != 0 {
-			t.Errorf("%d stand, %d match, %d moved", v.Standing, v.Matched, len(v.Seen))
+		if v.Standing != 2*n || v.Matched != 2*n || len(v.Connections) != 0 {
+			t.Errorf("%d open, %d match, %d moved", v.Standing, v.Matched, len(v.Connections))
 		}
 		return nil
 	}
@@ -66,7 +66,7 @@ func TestStillSocketsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkPeriod is all that a period of still sockets costs beside the fast tier.
+// BenchmarkPeriod measures a period of idle sockets without the fast tier.
 func BenchmarkPeriod(b *testing.B) {
 	for name, dumps := range map[string]bool{"of those that moved": false, "by dumps": true} {
 		b.Run(name, func(b *testing.B) { period(b, dumps) })
@@ -77,7 +77,7 @@ func period(b *testing.B, dumps bool) {
 	const n = 5000
 	w, _ := crowd(b, n)
 	if dumps {
-		w.movers.close()
+		w.activeSockets.close()
 	}
 	b.ReportAllocs()
 	used := func() int64 {

@@ -1,9 +1,9 @@
-// Package watch follows this host's TCP connections while they run and says what limits
-// each: exact accounts of all of them, from dumps and from the kernel's last word on those
-// that end, and samples of the few that move most, which the live judge reads. It changes
-// nothing, but with Config.Count what Windows counts, and needs no privilege for what the user may see.
+// Package watch follows this host's TCP connections while they run and finds what limits each. It keeps exact counters
+// of all connections, from dumps and from the kernel's last record of those that end, and samples the busiest ones for
+// the live judge. It changes nothing (Config.Count apart) and needs no privilege for the user's own connections.
 //
-// The account and the judges are pure. The loop that asks the kernel is Linux's; other systems are asked for lists.
+// The account and the judges are pure. The loop in run_linux.go asks the kernel; listed.go follows other systems'
+// lists.
 package watch
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
-// Config says what is watched. Its zero value watches every connection that leaves this
+// Config selects what is watched. Its zero value watches every connection that leaves this
 // host.
 type Config struct {
 	Match Match
@@ -40,12 +40,18 @@ type Config struct {
 	// process's. Another one needs CAP_SYS_ADMIN, and is let go when that process has ended.
 	Namespace string
 	// Namespaces looks into the others in which processes of this host run as well, such as
-	// containers'. It needs CAP_SYS_ADMIN and CAP_SYS_PTRACE; what is refused is told in View.Unread.
+	// containers'. It needs CAP_SYS_ADMIN and CAP_SYS_PTRACE; a refusal is listed in View.Unread.
 	Namespaces bool
 	// Count lets Windows count what each connection does as long as this watches; elsewhere it means nothing.
 	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
+}
+
+// Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms, and
+// the network namespaces of containers where this process may look into them.
+func Default() Config {
+	return Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond, Sampled: 64, Namespaces: SeesNamespaces()}
 }
 
 func (c Config) complete() Config {
@@ -71,56 +77,59 @@ type Flow struct {
 	Direction transfer.Direction
 	Bytes     int64 // payload in the period
 	Verdict   verdict.Verdict
-	// Sampled says that the verdict rests on samples; else on the kernel's cumulative
-	// clocks alone.
+	// Sampled reports that the verdict is based on samples, else on the kernel's cumulative clocks alone.
 	Sampled bool
 	RTT     time.Duration // the last smoothed one; 0 where nothing was sent
 	MinRTT  time.Duration
-	Resent  int64 // payload bytes that were sent again in the period
-	// InFlight is what was under way last, Offered the receiver's window then; 0: not known.
+	// RetransmittedBytes is the payload that was retransmitted in the period.
+	RetransmittedBytes int64
+	// InFlight is the last number of bytes in flight, Offered the receive window at that time; 0: not known.
 	InFlight, Offered int64
 }
 
-// Seen is one connection in a period.
-type Seen struct {
+// Observed is a connection in a period.
+type Observed struct {
 	*Connection
-	Flows []Flow // those with payload, the heavier first
-	Signs Signs
-	// Length is what Flows tell of, where that is not the view's; see View.Span.
+	Flows    []Flow // those with payload, the heavier first
+	Symptoms Symptoms
+	// Length is the time span of Flows where it differs from the view's; see View.Span.
 	Length time.Duration
+	// SendBufferMax and ReceiveBufferMax are the ceilings of automatic sizing that the buffers have reached, in bytes;
+	// 0: not reached, or not known.
+	SendBufferMax, ReceiveBufferMax int64
 }
 
 // Bytes is the payload of both directions in the period.
-func (s *Seen) Bytes() (sum int64) {
+func (s *Observed) Bytes() (sum int64) {
 	for i := range s.Flows {
 		sum += s.Flows[i].Bytes
 	}
 	return sum
 }
 
-// View is what a period showed. It is valid only during the call that it is given to.
+// View has the connections of a period. It is valid only during the call that receives it.
 type View struct {
-	At         time.Duration // since the watch began
-	Length     time.Duration // of the period
-	Seen       []Seen        // that moved payload and match, the heaviest first
-	Matched    int           // connections that match, idle ones included
-	Lighter    int           // connections that ended and were too many to be kept; Totals has their bytes
-	Totals     Totals        // of every connection that is followed, matching or not
-	Lost       uint64        // ends that found no room and so were not told, since the beginning
-	Standing   int           // connections that stand
-	Took       time.Duration // for the dump
-	Unread     []string      // what could not be seen, and why
-	Anonymized bool          // addresses are made-up ones
-	// Shifts are what was found of paths in this period, by whoever follows them.
+	At          time.Duration // since the watch began
+	Length      time.Duration // of the period
+	Connections []Observed    // that moved payload and match, the heaviest first
+	Matched     int           // connections that match, idle ones included
+	Lighter     int           // connections that ended and were too many to be kept; Totals has their bytes
+	Totals      Totals        // of every connection that is followed, matching or not
+	Lost        uint64        // reports of ends that the kernel dropped since the beginning
+	Standing    int           // open connections
+	Took        time.Duration // for the dump
+	Unread      []string      // parts that could not be seen, with the reasons
+	Anonymized  bool          // addresses are made-up ones
+	// Shifts are changes of paths that were found in this period.
 	Shifts []paths.Event
 }
 
-// Span is how long what is told of a connection took: the view's length, or longer where it is not
-// looked at in each period.
-func (v *View) Span(s *Seen) time.Duration { return cmp.Or(s.Length, v.Length) }
+// Span returns the time span of a connection's flows: the view's length, or more where the connection is not read in
+// each period.
+func (v *View) Span(s *Observed) time.Duration { return cmp.Or(s.Length, v.Length) }
 
-// Run watches until ctx ends or each answers an error, which it then returns, or until the
-// process of Config.Namespace has ended. Each is called once a period, and once more at the
+// Run watches until ctx ends, until each returns an error, which Run returns, or until the process of Config.Namespace
+// has ended. Each is called once a period, and once more at the
 // end; with Config.Cumulative only then.
 func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 	cfg = cfg.complete()
@@ -130,7 +139,7 @@ func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 	return run(ctx, cfg, each)
 }
 
-// look adds to a view what the account has of a time that ends now.
+// look adds the account's connections of the time span that ends now to a view.
 func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*Connection) Owner) {
 	m := &cfg.Match
 	walk := a.Period
@@ -160,11 +169,14 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		bytes := max(sent, 0) + max(received, 0)
 		unsent := sent == 0 && c.stuck(transfer.Up)
 		unread := received == 0 && c.stuck(transfer.Down)
-		if bytes == 0 && !unsent && !unread { // it was told of, and nothing moved
+		if bytes == 0 && !unsent && !unread { // its state changed without payload
 			return
 		}
 		if float64(bytes)*8 >= m.MinBps*length.Seconds() {
-			seen := Seen{Connection: c, Signs: c.signs(), Length: length}
+			reached := a.ceilings.reached(&c.Snapshot)
+			seen := Observed{Connection: c, Symptoms: c.symptoms(), Length: length, SendBufferMax: reached.send,
+				ReceiveBufferMax: reached.receive}
+			c.Owner = owner(c) // a program that is known has a window of its own
 			if sent > 0 || unsent {
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))
 			}
@@ -172,37 +184,36 @@ func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*C
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
 			}
 			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-			c.Owner = owner(c)
 			if a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}
-			v.Seen = append(v.Seen, seen)
+			v.Connections = append(v.Connections, seen)
 		}
 	})
 	v.Totals.add(a.totals)
 	v.Standing += a.Len()
 }
 
-// finish puts what was seen in order, and compares connections.
+// finish sorts the connections and compares them.
 func (v *View) finish() {
 	v.order()
 	v.shared()
 	v.bothEnds()
 }
 
-// order puts the heaviest first.
+// order sorts the heaviest first.
 func (v *View) order() {
-	slices.SortStableFunc(v.Seen, func(a, b Seen) int {
+	slices.SortStableFunc(v.Connections, func(a, b Observed) int {
 		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.Cookie, b.Cookie))
 	})
 }
 
-// flow is one direction of the connection since the period began.
+// flow returns one direction of the connection since the period began.
 func (c *Connection) flow(d transfer.Direction) Flow {
 	f := Flow{Direction: d, Bytes: c.sentSince(&c.mark)}
 	sends := d == transfer.Up
 	if sends {
-		f.Resent = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes
+		f.RetransmittedBytes = c.Sample.RetransmittedBytes - c.mark.RetransmittedBytes
 		f.RTT = c.Sample.RTT
 		f.MinRTT = c.Sample.MinRTT
 		f.InFlight = c.Sample.InFlight
@@ -223,14 +234,14 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 	default:
 		f.Verdict = c.tally.UnseenSender()
 	}
-	if c.ByReadings {
+	if c.Polled {
 		f.Verdict = c.tally.LowerConfidence(f.Verdict)
 	}
 	return f
 }
 
-// stuck says, of a direction in which nothing got through in the period, that something was to:
-// what was sent was not acknowledged, or what had come was not read.
+// stuck reports whether a direction without progress in the period had pending data: unacknowledged when it sends,
+// unread when it receives.
 func (c *Connection) stuck(d transfer.Direction) bool {
 	switch span := c.Sample.At - c.mark.At; {
 	case span <= 0 || !c.Established:
@@ -246,7 +257,7 @@ func (c *Connection) sampled() *watched.Connection {
 	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
 		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked,
 		KnownWindow: func(bytes float64) bool {
-			for _, port := range []uint16{c.Local.Port(), c.Remote.Port()} {
+			for _, port := range append([]uint16{c.Local.Port(), c.Remote.Port()}, catalog.PortsOf(c.Owner.Program)...) {
 				if p, known := catalog.ProgramAt(port, bytes); known && p.Bytes > 0 {
 					return true
 				}

@@ -13,22 +13,21 @@ import (
 const (
 	// windowLength is what paths are judged by.
 	windowLength = 5 * time.Minute
-	mostRates    = 1000 // readings of a window
-	mostWindows  = 4096 // networks in a window
+	maxRates     = 1000 // rates of a window
+	maxWindows   = 4096 // networks in a window
 )
 
-// Signs are what a period tells of the path that a connection takes.
-type Signs struct {
-	Segments, Resent, Reordered int64 // sent in the period; full segments
-	// Rate is what was delivered last, in bit/s, where neither the program nor the receiver
-	// held it back; else 0.
+// Symptoms are a period's signs of the state of a connection's path.
+type Symptoms struct {
+	Segments, Retransmitted, Reordered int64 // sent in the period; full segments
+	// Rate is the last delivery rate in bit/s where neither the program nor the receiver limited it; else 0.
 	Rate float64
 }
 
-// signs reads them off the kernel's counters.
-func (c *Connection) signs() (s Signs) {
+// symptoms computes them from the kernel's counters.
+func (c *Connection) symptoms() (s Symptoms) {
 	sent := c.Sample.Sent - c.mark.Sent
-	if sent <= 0 || c.ByReadings { // which do not tell what was lost
+	if sent <= 0 || c.Polled { // its snapshots have no counters of losses
 		return s
 	}
 	mss := int64(1448)
@@ -36,20 +35,19 @@ func (c *Connection) signs() (s Signs) {
 		mss = int64(c.Handshake.MSS)
 	}
 	s.Segments = (sent + mss - 1) / mss
-	s.Resent = min(max(c.Sample.Retransmitted-c.mark.Retransmitted, 0), s.Segments)
+	s.Retransmitted = min(max(c.Sample.Retransmitted-c.mark.Retransmitted, 0), s.Segments)
 	s.Reordered = min(int64(c.Reordered-c.mark.Reordered), s.Segments)
 	busy := c.Sample.Busy - c.mark.Busy
-	held := c.Sample.RwndLimited - c.mark.ReceiveLimited
+	limited := c.Sample.RwndLimited - c.mark.ReceiveLimited
 	if sent >= threshold.RatedBytes && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
-		held.Seconds() <= threshold.HeldShare*busy.Seconds() {
+		limited.Seconds() <= threshold.HeldShare*busy.Seconds() {
 		s.Rate = c.Sample.DeliveryBps
 	}
 	return s
 }
 
-// Windows gathers from the views of a watch what five minutes show of the path to each
-// network. Its zero value has gathered nothing; it is pure and not safe for use by several
-// goroutines.
+// Windows sums the views of a watch into windows of five minutes for each network. Its zero value is empty. It is pure
+// and not safe for concurrent use.
 type Windows struct {
 	began time.Duration
 	open  map[netip.Prefix]*window
@@ -58,23 +56,23 @@ type Windows struct {
 type window struct {
 	sums  paths.Window
 	trips int // connections that began in it
-	told  int // those of them of which it is known whether they have ECN
+	known int // those of them whose use of ECN is known
 	ecn   int // those of them with ECN
 	rates []float64
 }
 
-// Add takes a view and answers the windows that end with it; nil: none does.
+// Add adds a view and returns the windows that end with it, or nil.
 func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 	if w.open == nil {
 		w.open = map[netip.Prefix]*window{}
 		w.began = v.At - v.Length
 	}
-	for i := range v.Seen {
-		s := &v.Seen[i]
+	for i := range v.Connections {
+		s := &v.Connections[i]
 		network := networkOf(s.Remote.Addr())
 		one := w.open[network]
 		if one == nil {
-			if !network.IsValid() || len(w.open) >= mostWindows && !w.makeRoom(s) {
+			if !network.IsValid() || len(w.open) >= maxWindows && !w.makeRoom(s) {
 				continue
 			}
 			one = &window{}
@@ -94,8 +92,8 @@ func (w *Windows) Add(v *View) map[netip.Prefix]paths.Window {
 	return out
 }
 
-// makeRoom drops a network that only came to this host for a connection that this host began.
-func (w *Windows) makeRoom(s *Seen) bool {
+// makeRoom drops a network that only connected to this host, for a connection that this host began.
+func (w *Windows) makeRoom(s *Observed) bool {
 	if !s.began() {
 		return false
 	}
@@ -108,27 +106,27 @@ func (w *Windows) makeRoom(s *Seen) bool {
 	return false
 }
 
-// add takes a connection's period, which began at a time, as its window did.
-func (w *window) add(s *Seen, windowBegan, periodBegan time.Duration) {
-	w.sums.Segments += s.Signs.Segments
-	w.sums.Resent += s.Signs.Resent
-	w.sums.Reordered += s.Signs.Reordered
+// add adds a connection's period. Both the period and the window have their own start.
+func (w *window) add(s *Observed, windowBegan, periodBegan time.Duration) {
+	w.sums.Segments += s.Symptoms.Segments
+	w.sums.Retransmitted += s.Symptoms.Retransmitted
+	w.sums.Reordered += s.Symptoms.Reordered
 	w.sums.Own = w.sums.Own || s.began()
-	if s.Signs.Rate > 0 && len(w.rates) < mostRates {
-		w.rates = append(w.rates, s.Signs.Rate)
+	if s.Symptoms.Rate > 0 && len(w.rates) < maxRates {
+		w.rates = append(w.rates, s.Symptoms.Rate)
 	}
-	if !s.Born || s.Connection.Seen < windowBegan || s.Sample.MinRTT <= 0 {
+	if !s.Born || s.Connection.FirstSeen < windowBegan || s.Sample.MinRTT <= 0 {
 		return
 	}
 	if trip := s.Sample.MinRTT.Seconds(); w.sums.RTT == 0 || trip < w.sums.RTT {
 		w.sums.RTT = trip
 	}
-	if s.Connection.Seen < periodBegan || s.Handshake == nil {
+	if s.Connection.FirstSeen < periodBegan || s.Handshake == nil {
 		return
 	}
 	w.trips++
-	if !s.ByReadings {
-		w.told++
+	if !s.Polled {
+		w.known++
 	}
 	if s.Handshake.ECN {
 		w.ecn++
@@ -138,7 +136,7 @@ func (w *window) add(s *Seen, windowBegan, periodBegan time.Duration) {
 	}
 }
 
-// packetOf is how large an IP packet the connection may send: by the path's MTU, and by the
+// packetOf returns how large an IP packet the connection may send: by the path's MTU, and by the
 // peer's MSS, which a middlebox may have lowered.
 func packetOf(h *transfer.Handshake, v6 bool) int {
 	size := h.MSS + 40
@@ -160,12 +158,12 @@ func (w *window) end() paths.Window {
 		out.RTT = 0
 		out.MTU = 0
 	}
-	if w.told >= threshold.WindowTrips {
+	if w.known >= threshold.WindowTrips {
 		out.ECN = "some"
 		switch w.ecn {
 		case 0:
 			out.ECN = "none"
-		case w.told:
+		case w.known:
 			out.ECN = "all"
 		}
 	}

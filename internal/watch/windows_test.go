@@ -10,8 +10,9 @@ import (
 
 // connection is one to a far end, born at a time, with a least round trip.
 func connection(remote string, born, rtt time.Duration, ecn bool) *Connection {
-	c := &Connection{Seen: born, Born: true, Handshake: &transfer.Handshake{MSS: 1448, Timestamps: true, PathMTU: 1500,
-		ECN: ecn}}
+	c := &Connection{FirstSeen: born, Born: true, Handshake: &transfer.Handshake{MSS: 1448, Timestamps: true,
+		PathMTU: 1500,
+		ECN:     ecn}}
 	c.Remote = netip.MustParseAddrPort(remote)
 	c.Sample.MinRTT = rtt
 	return c
@@ -27,20 +28,21 @@ func TestWindowsOfPaths(t *testing.T) {
 	b := connection("192.0.2.3:443", 152*time.Second, 20*time.Millisecond, false)
 	b.Handshake.MSS = 1348
 	lone := connection("198.51.100.1:443", 151*time.Second, 9*time.Millisecond, true)
-	signs := Signs{Segments: 100, Resent: 2, Reordered: 1, Rate: 1e6}
+	signs := Symptoms{Segments: 100, Retransmitted: 2, Reordered: 1, Rate: 1e6}
 	if got := w.Add(&View{At: 150 * time.Second, Length: 150 * time.Second,
-		Seen: []Seen{{Connection: old, Signs: signs}}}); got != nil {
+		Connections: []Observed{{Connection: old, Symptoms: signs}}}); got != nil {
 		t.Fatalf("%+v", got)
 	}
-	v := &View{At: 300 * time.Second, Length: 150 * time.Second, Seen: []Seen{{Connection: old, Signs: signs},
-		{Connection: a, Signs: signs}, {Connection: b}, {Connection: lone}}}
+	v := &View{At: 300 * time.Second, Length: 150 * time.Second, Connections: []Observed{{Connection: old,
+		Symptoms: signs},
+		{Connection: a, Symptoms: signs}, {Connection: b}, {Connection: lone}}}
 	for i := range 9 {
-		v.Seen = append(v.Seen, Seen{Connection: old, Signs: Signs{Rate: float64(i) * 1e5}})
+		v.Connections = append(v.Connections, Observed{Connection: old, Symptoms: Symptoms{Rate: float64(i) * 1e5}})
 	}
 	got := w.Add(v)
 	// The old connection began when the first window did: it is of that as well.
 	one := got[network]
-	if one.RTT != 0.001 || one.Segments != 300 || one.Resent != 6 || one.Reordered != 3 || one.MTU != 1400 ||
+	if one.RTT != 0.001 || one.Segments != 300 || one.Retransmitted != 6 || one.Reordered != 3 || one.MTU != 1400 ||
 		one.ECN != "some" || one.Rate != 1e6 {
 		t.Errorf("%+v", one)
 	}
@@ -48,7 +50,8 @@ func TestWindowsOfPaths(t *testing.T) {
 	if one.RTT != 0 || one.MTU != 0 || one.ECN != "" || one.Rate != 0 {
 		t.Errorf("of one connection: %+v", one)
 	}
-	later := w.Add(&View{At: 600 * time.Second, Length: 300 * time.Second, Seen: []Seen{{Connection: a}, {Connection: b}}})
+	later := w.Add(&View{At: 600 * time.Second, Length: 300 * time.Second, Connections: []Observed{{Connection: a},
+		{Connection: b}}})
 	if one := later[network]; one.RTT != 0 || one.MTU != 0 {
 		t.Errorf("of connections that began before: %+v", one)
 	}
@@ -58,14 +61,15 @@ func TestWindowsOfPaths(t *testing.T) {
 // networks that came to this host.
 func TestWindows_NetworksOfOurOwn(t *testing.T) {
 	var w Windows
-	var seen []Seen
-	for i := range mostWindows + 1 {
+	var seen []Observed
+	for i := range maxWindows + 1 {
 		address := netip.AddrFrom16([16]byte{0x20, 1, 0x0d, 0xb8, byte(i >> 8), byte(i)})
-		seen = append(seen, Seen{Connection: connection("["+address.String()+"]:443", 0, time.Millisecond, false)})
+		seen = append(seen, Observed{Connection: connection("["+address.String()+"]:443", 0, time.Millisecond, false)})
 	}
 	own := connection("192.0.2.1:443", 0, time.Millisecond, false)
 	own.syn = 1
-	got := w.Add(&View{At: 300 * time.Second, Length: 300 * time.Second, Seen: append(seen, Seen{Connection: own})})
+	got := w.Add(&View{At: 300 * time.Second, Length: 300 * time.Second, Connections: append(seen,
+		Observed{Connection: own})})
 	ours := 0
 	for network, one := range got {
 		if one.Own {
@@ -75,31 +79,31 @@ func TestWindows_NetworksOfOurOwn(t *testing.T) {
 			t.Errorf("%v: %+v", network, one)
 		}
 	}
-	if len(got) != mostWindows || ours != 1 {
+	if len(got) != maxWindows || ours != 1 {
 		t.Errorf("%d networks, %d of our own", len(got), ours)
 	}
 }
 
-// What a period tells of a path is what the counters gained in it.
+// TestSymptoms computes a period's symptoms from the growth of the counters.
 func TestSigns(t *testing.T) {
 	c := connection("192.0.2.1:443", 0, time.Millisecond, true)
 	c.Reordered = 2
 	c.moves = &moves{mark: counters{Sent: 1000, Retransmitted: 5, Reordered: 1<<32 - 1}}
 	c.Sample = transfer.Sample{Sent: 1000 + 100*1448, Retransmitted: 8, Have: transfer.HaveRate, DeliveryBps: 5e6,
 		Busy: time.Second}
-	if s := c.signs(); s != (Signs{100, 3, 3, 5e6}) {
+	if s := c.symptoms(); s != (Symptoms{100, 3, 3, 5e6}) {
 		t.Errorf("%+v", s)
 	}
 	c.Sample.RwndLimited = 300 * time.Millisecond
-	if s := c.signs(); s.Rate != 0 {
-		t.Errorf("held back by the receiver: %+v", s)
+	if s := c.symptoms(); s.Rate != 0 {
+		t.Errorf("limited by the receiver: %+v", s)
 	}
 	c.Sample.RwndLimited, c.Sample.AppLimited = 0, true
-	if s := c.signs(); s.Rate != 0 {
-		t.Errorf("held back by its program: %+v", s)
+	if s := c.symptoms(); s.Rate != 0 {
+		t.Errorf("limited by its program: %+v", s)
 	}
 	c.Sample.Sent = 1000
-	if s := c.signs(); s != (Signs{}) {
+	if s := c.symptoms(); s != (Symptoms{}) {
 		t.Errorf("nothing sent: %+v", s)
 	}
 }

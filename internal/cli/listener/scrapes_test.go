@@ -34,7 +34,7 @@ func TestMetrics_Scrape(t *testing.T) {
 	c := &watch.Connection{Owner: watch.Owner{Program: "rsync"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
 	m.Add(&watch.View{Length: time.Second,
-		Seen: []watch.Seen{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234,
+		Connections: []watch.Observed{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234,
 			Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}}}}}}})
 	for _, accept := range []string{"", "application/openmetrics-text; version=1.0.0"} {
 		request, err := http.NewRequest(http.MethodGet, "http://"+l.Addr().String()+"/metrics", nil)
@@ -158,7 +158,7 @@ func TestMetrics_EscapeProgramNames(t *testing.T) {
 	c := &watch.Connection{Owner: watch.Owner{Program: "a\"} 1\nforged{x=\"\\\u202e\x1b[2J"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
 	metrics.Add(&watch.View{Length: time.Second,
-		Seen: []watch.Seen{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234}}}}})
+		Connections: []watch.Observed{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234}}}}})
 	for _, open := range []bool{false, true} {
 		var page strings.Builder
 		if err := metrics.Write(&page, open, "test\"\n"); err != nil {

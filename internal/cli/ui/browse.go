@@ -13,9 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 )
 
-// browse opens an address that holds a secret in the user's browser. Every user of a host
-// can read what programs are started with, so the browser is given a file of this user's
-// that leads there; done takes it away.
+// browse opens an address with a secret in the user's browser. Every user of a host can read the arguments of programs,
+// so the browser gets a private file that redirects there; done removes it.
 func browse(address string) (done func(), err error) {
 	program, args, err := opener()
 	if err != nil {

@@ -27,9 +27,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
-// retester tests paths for the page, by the command whose results make their series: what a
-// record says of its far end is put on a command line only where this host's own name and the
-// options of that command lead to the very key that the path has.
+// retester tests paths for the page with the command whose results make their series. It puts a record's far end on a
+// command line only where this host's own name and the command's options lead to the same key.
 type retester struct {
 	cmd     *cobra.Command
 	retests []Retest
@@ -55,7 +54,7 @@ func pageTests(cmd *cobra.Command, retests []Retest) *web.Tests {
 var errOtherOptions = errors.New("it was measured with other options, from another host or by another program: " +
 	"the command that did can be run again")
 
-// command answers the arguments that measure for a path's series.
+// command returns the arguments that measure for a path's series.
 func (r *retester) command(p store.Series) ([]string, error) {
 	file, _, err := settings.Read(r.cmd)
 	if err != nil {
@@ -131,7 +130,7 @@ func (r *retester) run(ctx context.Context, p store.Series, each func(web.TestNe
 	switch {
 	case failed != nil:
 		return failed
-	case errors.As(ended, &nonzero) && nonzero.ExitCode() == exit.No: // it told of a dip, or of a change
+	case errors.As(ended, &nonzero) && nonzero.ExitCode() == exit.No: // it reported a dip or a change
 		return nil
 	case ended != nil:
 		return fmt.Errorf("%w: %.400s", ended, strings.TrimSpace(said.String()))
@@ -152,7 +151,7 @@ type retestLine struct {
 // mostLine bounds what is read of a line.
 const mostLine = 8 << 20
 
-// retestNews passes on what a test prints, and answers why it failed.
+// retestNews forwards the lines of a test. It returns the test's failure.
 func retestNews(out io.Reader, each func(web.TestNews)) (failed error) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, mostLine)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ type flags struct {
 	noOpen bool
 	note   string
 
-	retests []Retest // what the page may start
+	retests []Retest // the commands that the page may start
 }
 
 // New returns the command ui.
@@ -38,13 +37,12 @@ func New(retests ...Retest) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "the history and the live view as pages in a browser",
-		Long: `ui serves what history keeps as pages: every path against its own past, its results over
-time with what limited them, changes, single results, two beside each other, and what watch
-sees now. A path can be tested again from its page, as its results were measured. It listens
-on this host alone, prints an address with a token that no other user has, opens it in a
-browser, and ends on Ctrl-C. With --listen other hosts are served too: over TLS, to who
-brings a token. /api/v1 has the same as JSON (/api/v1/openapi.json). No page asks another
-host for anything.`,
+		Long: `ui serves the history as pages: every path against its own past, its results over time with
+their limiters, changes, single results, two results compared, and the live view of watch. A
+path can be tested again from its page with the same options. ui listens on this host only,
+prints an address with a private token, opens it in a browser, and ends on Ctrl-C. With
+--listen it also serves other hosts, over TLS and to clients with a token. /api/v1 has the
+same data as JSON (/api/v1/openapi.json). Pages load nothing from other hosts.`,
 		Example: `  fullpipe ui
   fullpipe ui --no-open
   fullpipe ui --listen 192.0.2.7:8443 --listen-cert cert.pem --listen-key key.pem --listen-token-file viewers`,
@@ -55,12 +53,13 @@ host for anything.`,
 	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
 	flags.StringVar(&f.listen.Cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
 	flags.StringVar(&f.listen.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
-	flags.StringVar(&f.listen.Token, "listen-token-file", "", "who brings the bearer token in this `FILE` may look")
-	flags.StringVar(&f.listen.Operator, "listen-operator-token-file", "", "who brings the one in this `FILE` may label "+
-		"results and test too")
-	flags.BoolVar(&f.noOpen, "no-open", false, "open no browser")
+	flags.StringVar(&f.listen.Token, "listen-token-file", "", "clients with the bearer token in this `FILE` may read")
+	flags.StringVar(&f.listen.Operator, "listen-operator-token-file", "",
+		"clients with the token in this `FILE` may also "+
+			"label results and start tests")
+	flags.BoolVar(&f.noOpen, "no-open", false, "do not open a browser")
 	history.AddStoreFlag(flags)
-	flags.StringVar(&f.note, "note", "", "a line that stands on every page, as whose host this is")
+	flags.StringVar(&f.note, "note", "", "a `TEXT` on every page, such as the host's owner")
 	return cmd
 }
 
@@ -104,14 +103,14 @@ func (f *flags) run(cmd *cobra.Command) error {
 	})
 }
 
-// serve answers until it is interrupted.
+// serve serves pages until it is interrupted.
 func (f *flags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, cfg web.Config,
 	doc *opened) error {
 	pages := web.New(cfg)
 	defer pages.Close()
 	server := listener.ServePages(ctx, cmd, l, f.listen.TLS, pages)
 	defer server.Close()
-	if err := f.tell(cmd, doc); err != nil {
+	if err := f.printAddress(cmd, doc); err != nil {
 		return err
 	}
 	if doc.Open != "" && !f.noOpen {
@@ -129,7 +128,7 @@ func (f *flags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListene
 	}
 }
 
-func (f *flags) tell(cmd *cobra.Command, doc *opened) error {
+func (f *flags) printAddress(cmd *cobra.Command, doc *opened) error {
 	if console.WantsJSON(cmd) {
 		return present.JSON(cmd.OutOrStdout(), doc)
 	}
@@ -141,11 +140,9 @@ func (f *flags) tell(cmd *cobra.Command, doc *opened) error {
 	return err
 }
 
-// watchForPages follows this host's connections, those within it too, as the live page
-// shows them.
+// watchForPages follows the connections that `watch` follows by default, for the live page.
 func watchForPages(ctx context.Context, cmd *cobra.Command, each func(*record.Watch)) error {
-	cfg := watch.Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond}
-	err := watch.Run(ctx, cfg, func(v *watch.View) error {
+	err := watch.Run(ctx, watch.Default(), func(v *watch.View) error {
 		each(report.Watch(present.HeaderOf(cmd, "watch"), "", v))
 		return nil
 	})

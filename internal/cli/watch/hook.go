@@ -15,7 +15,7 @@ import (
 const (
 	// hookTime is how long a program that is run on a change may take.
 	hookTime = 30 * time.Second
-	// waitingHooks may wait for the one that runs; more are left out, and told.
+	// waitingHooks is the length of the queue. Further changes are dropped and counted.
 	waitingHooks = 64
 )
 

@@ -42,8 +42,7 @@ func TestHooksShell(t *testing.T) {
 	}
 }
 
-// TestHooksEnd: who takes too long is ended with all that it started, who fails is named, and
-// who waits for an interrupted watch does not run.
+// TestHooksEnd ends a slow program with all its processes, names a failing one, and starts none after an interrupt.
 func TestHooksEnd(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -97,7 +96,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 	}
 }
 
-// TestHookLeavesNoProcesses: what the program started ends with it.
+// TestHookLeavesNoProcesses ends the program's own processes with it.
 func TestHookLeavesNoProcesses(t *testing.T) {
 	t.Parallel()
 	said, err := hook.Run(t.Context(), []string{"sh", "-c", "sleep 600 & echo $!"}, nil, nil)
@@ -108,7 +107,7 @@ func TestHookLeavesNoProcesses(t *testing.T) {
 	awaitEnd(t, pid)
 }
 
-// TestHookGetsNoSecrets: what this program was given in its environment is not the hook's.
+// TestHookGetsNoSecrets keeps secrets out of the program's environment.
 func TestHookGetsNoSecrets(t *testing.T) {
 	t.Setenv("FULLPIPE_KEY", "secret")
 	t.Setenv("FULLPIPE_STORE", "postgres://u:secret@127.0.0.1/d")
@@ -139,19 +138,19 @@ func pathViews(n int, rtt func(i int) time.Duration) []*watch.View {
 	for i := range n {
 		v := &watch.View{At: time.Duration(i+1) * window, Length: window}
 		for j := range 2 {
-			c := &watch.Connection{Born: true, Seen: v.At - time.Minute, Handshake: &transfer.Handshake{MSS: 1448,
+			c := &watch.Connection{Born: true, FirstSeen: v.At - time.Minute, Handshake: &transfer.Handshake{MSS: 1448,
 				PathMTU: 1500}}
 			c.Remote = netip.MustParseAddrPort(fmt.Sprintf("192.0.2.%d:443", j+1))
 			c.Sample.MinRTT = rtt(i)
-			v.Seen = append(v.Seen, watch.Seen{Connection: c})
+			v.Connections = append(v.Connections, watch.Observed{Connection: c})
 		}
 		all = append(all, v)
 	}
 	return all
 }
 
-// TestAChangedPathRunsTheProgram: what a watch learnt is kept, the next one knows it, finds a
-// longer path and runs the program with what changed.
+// TestAChangedPathRunsTheProgram keeps the baseline of a watch: the next one reads it, finds a longer path and runs the
+// program with the change.
 func TestAChangedPathRunsTheProgram(t *testing.T) {
 	cmd := New()
 	cmd.SetContext(t.Context())
@@ -193,7 +192,7 @@ func TestAChangedPathRunsTheProgram(t *testing.T) {
 	h.close()
 	if n != 1 || !strings.HasPrefix(out.String(), "rtt\n192.0.2.0/24\n0.0201\n0.024\nthe path to 192.0.2.0/24 has "+
 		"changed: least round trip 24 ms instead of 20.1 ms since ") {
-		t.Errorf("%d shifts, told %q", n, out.String())
+		t.Errorf("%d shifts, reported %q", n, out.String())
 	}
 	if err := os.WriteFile(file, []byte(`{"schema":"other"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -201,7 +200,7 @@ func TestAChangedPathRunsTheProgram(t *testing.T) {
 	var notes bytes.Buffer
 	cmd.SetErr(&notes)
 	if p := newPathFollower(cmd, file, nil); len(p.host.Networks) != 0 ||
-		!strings.Contains(notes.String(), "learnt anew") {
+		!strings.Contains(notes.String(), "learnt again") {
 		t.Errorf("%+v, %q", p.host, notes.String())
 	}
 }

@@ -26,15 +26,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
-// mostBaseline bounds the file that is read: 256 networks take some 2 MiB.
-const mostBaseline = 16 << 20
+// maxBaseline bounds the file that is read: 256 networks take some 2 MiB.
+const maxBaseline = 16 << 20
 
 // pathFollower finds out in a watch's views when the path to a network changes.
 type pathFollower struct {
 	cmd     *cobra.Command
 	windows watch.Windows
 	host    paths.Host
-	file    string     // where what is known of the paths is kept; "" is nowhere
+	file    string     // file of the baseline; "": none
 	hook    *hookQueue // nil: none
 	said    bool       // that it cannot be kept
 	began   time.Time  // of the watch's clock: a wall clock that is set meanwhile does not matter
@@ -56,7 +56,7 @@ func newPathFollower(cmd *cobra.Command, file string, h *hookQueue) *pathFollowe
 	}
 	known, err := readBaseline(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		console.Note(cmd, "what was known of the paths cannot be read and is learnt anew: %v", err)
+		console.Note(cmd, "the stored baseline of the paths cannot be read and is learnt again: %v", err)
 	}
 	p.host = known
 	return p
@@ -68,16 +68,16 @@ func readBaseline(file string) (h paths.Host, err error) {
 		return h, err
 	}
 	defer f.Close()
-	encoded, err := io.ReadAll(io.LimitReader(f, mostBaseline+1))
+	encoded, err := io.ReadAll(io.LimitReader(f, maxBaseline+1))
 	if err != nil {
 		return h, err
 	}
 	var b baseline
 	switch {
-	case len(encoded) > mostBaseline:
-		return h, fmt.Errorf("%s: more than %d MiB", file, mostBaseline>>20)
+	case len(encoded) > maxBaseline:
+		return h, fmt.Errorf("%s: more than %d MiB", file, maxBaseline>>20)
 	case json.Unmarshal(encoded, &b) != nil || b.Schema != baselineSchema:
-		return h, fmt.Errorf("%s: not what fullpipe watch keeps of paths; remove it", file)
+		return h, fmt.Errorf("%s: not a baseline of fullpipe watch; remove it", file)
 	}
 	b.Host.Restore()
 	return b.Host, nil
@@ -113,7 +113,7 @@ func (p *pathFollower) save() {
 	}
 	if err := p.write(); err != nil && !p.said {
 		p.said = true
-		console.Note(p.cmd, "what is known of the paths is not kept: %v", err)
+		console.Note(p.cmd, "the baseline of the paths cannot be stored: %v", err)
 	}
 }
 
@@ -141,8 +141,7 @@ func (f *flags) baselineFile(cmd *cobra.Command) string {
 	return filepath.Join(dir, "paths.json")
 }
 
-// shiftEnvironment is what a program on a change is told: numbers in seconds, bit/s, bytes
-// or ratios.
+// shiftEnvironment returns the environment of a program on a change: numbers in seconds, bit/s, bytes or ratios.
 func shiftEnvironment(s *record.PathShift) []string {
 	before := s.BeforeECN
 	after := s.AfterECN

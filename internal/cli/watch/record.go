@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// minutesOfARecord is how many minutes one kept result holds.
+	// minutesOfARecord is the number of minutes in one stored result.
 	minutesOfARecord = 60
-	// waitingMinutes may wait while the history is written; more are lost, and told.
+	// waitingMinutes may wait while the history is written. Further ones are lost and counted.
 	waitingMinutes = 16
 )
 
@@ -77,7 +77,7 @@ func (k *keeper) send(m *watch.Minute) {
 	}
 }
 
-// close keeps what is left; what could not be kept is its error.
+// close stores the remaining minutes. It returns an error if some are not stored.
 func (k *keeper) close() error {
 	k.send(k.minutes.Flush())
 	close(k.queue)
@@ -94,8 +94,7 @@ func (k *keeper) close() error {
 	return nil
 }
 
-// keep adds a minute to the record and writes that: who ends the process then finds all but
-// the minute that was not over.
+// keep adds a minute to the record and stores the record, so that a killed process loses only the current minute.
 func (k *keeper) keep(m *watch.Minute) {
 	if k.doc != nil && len(k.doc.Minutes) >= minutesOfARecord {
 		k.finish()
@@ -104,7 +103,7 @@ func (k *keeper) keep(m *watch.Minute) {
 		k.open(m)
 	}
 	k.doc.Minutes = append(k.doc.Minutes, report.WatchMinute(m, k.began))
-	const seldom = 10 // minutes: what waits for a server takes room for each time
+	const seldom = 10 // minutes: each copy that waits for a server takes space
 	if k.waiting == nil || len(k.doc.Minutes)%seldom == 0 {
 		k.write(record.Interrupted)
 	}

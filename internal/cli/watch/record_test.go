@@ -35,7 +35,7 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 	minute := func(n int) *watch.Minute {
 		return &watch.Minute{At: time.Duration(n) * time.Minute, Length: time.Minute}
 	}
-	killed := &keeper{cmd: recording()} // whose goroutine ends between two minutes
+	killed := &keeper{cmd: recording()} // its goroutine ends between two minutes
 	killed.keep(minute(1))
 	killed.keep(minute(2))
 	next := newKeeper(recording(), false)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -56,26 +57,27 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "what limits this host's connections, all the time",
+		Short: "follow this host's connections and their limiters",
 		Long: `watch reads every TCP connection of this network namespace once a period, takes the kernel's
-last account of those that end, and samples the 64 that move most. It shows for each that moves
-payload: who, where to, how fast, the round trip against its least, and what limits it; on a
-terminal as a table that keys sort, group, filter and open (? tells them), else as lines. With
---for it says at the end what limited most bytes. It changes nothing and needs no privilege;
-what this user may not see is named. Started by root in the host's own network namespace, it looks
-into those of containers as well: they are found within 5 s, and let go when their last process
-has ended. --record keeps in the history, an hour a result, what
-each group of connections (program or unit, far ends' network, service port) moved in each
-minute and what limited it.
+last record of those that end, and samples the 64 busiest. For each connection that moves
+payload it shows the program, the far end, the goodput, the round trip with its least, and the
+limiter: on a terminal as a table that keys sort, group, filter and open (press ? for help),
+else as lines. With --for it ends with a summary of the limiters by bytes. It changes nothing
+and needs no privilege; parts that this user may not see are listed. As root in the host's own
+network namespace it also follows containers: they are found within 5 s, and left when their
+last process has ended. --record stores in the history, an hour a result, the payload of each
+group of connections (program or unit, far network, service port) in each minute and its
+limiters.
 
-What it sees of the path to each network (least round trip of new connections, delivery rate,
-loss, reordering, MTU, ECN) is compared by windows of five minutes with what was: a change that
-stays is told once, also to the program of --on-change, and one that all networks share as one.
-With --record or --on-change that is kept, and the next watch goes on from there.
+The path to each network (least round trip of new connections, delivery rate, loss, reordering,
+MTU, ECN) is compared with its past in windows of five minutes. A lasting change is reported
+once, also to the program of --on-change; a change of all networks is reported as one. With
+--record or --on-change the baseline is stored, and the next watch continues with it.
 
-macOS and Windows tell less: bytes, round trips and windows, and what limits a sender only as far
-as looks four times a second show, or Windows' own clock of the peer's window. Windows counts for
-a connection only where an Administrator lets it: --count. FreeBSD tells too little.`,
+macOS and Windows have fewer statistics: bytes, round trips and windows, and the sender's limiter
+only as far as lists four times a second show it, or by Windows' own clock of the peer's window.
+Windows counts for a connection only where an Administrator allows it: --count. FreeBSD has too
+few statistics.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -83,16 +85,21 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	flags := cmd.Flags()
+	f.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (f *flags) register(flags *pflag.FlagSet) {
 	f.every = 2 * time.Second
 	flags.Var((*cmdflag.Period)(&f.every), "every", "a period")
-	flags.Var((*cmdflag.Period)(&f.length), "for", "watch so long, then report")
+	flags.Var((*cmdflag.Period)(&f.length), "for", "watch for this time, then report")
 	flags.StringSliceVar(&f.hosts, "host", nil, "far ends: `addresses` or prefixes, separated by commas")
 	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
 	flags.StringVar(&f.program, "program", "", "of this program")
 	flags.StringVar(&f.unit, "unit", "", "of this unit of systemd")
 	flags.StringVar(&f.container, "container", "", "of this container, by its id or the beginning of it")
-	flags.Var(&f.minRate, "min-rate", "that move so much, both directions together")
+	flags.Var(&f.minRate, "min-rate", "least goodput of both directions together")
 	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
 	registerEverywhere(&f.everywhere, flags)
 	registerCount(&f.count, flags)
@@ -102,13 +109,12 @@ a connection only where an Administrator lets it: --count. FreeBSD tells too lit
 		"are judged by the kernel's clocks alone")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
 	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
-	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, told what in its "+
-		"environment (FULLPIPE_CHANGE …); it has 30 s")
+	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, with the change in its "+
+		"environment (FULLPIPE_CHANGE …); it is ended after 30 s")
 	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
 	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
 	flags.StringToString("label", nil, "`name=value`, kept with --record")
 	history.AddStoreFlag(flags)
-	return cmd
 }
 
 func (f *flags) match() (m watch.Match, err error) {
@@ -166,8 +172,7 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	cfg := watch.Config{Match: m, Every: f.every, Sample: 100 * time.Millisecond, Cumulative: f.length > 0,
-		Anonymize: f.anonymize, Sampled: cmp.Or(f.sampled, -1), Namespaces: f.everywhere, Count: f.count}
+	cfg := f.config(m)
 	if f.scrapes.Address != "" {
 		defer console.LogStderr(cmd)()
 	}
@@ -230,8 +235,21 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// lessGarbage is what a watch lets lie, as a percentage of what it keeps: it lives beside programs that need the
-// memory.
+// config returns what the flags ask for.
+func (f *flags) config(m watch.Match) watch.Config {
+	cfg := watch.Default()
+	cfg.Match = m
+	cfg.Every = f.every
+	cfg.Cumulative = f.length > 0
+	cfg.Anonymize = f.anonymize
+	cfg.Sampled = cmp.Or(f.sampled, -1)
+	cfg.Namespaces = f.everywhere
+	cfg.Count = f.count
+	return cfg
+}
+
+// lessGarbage is the garbage of a watch before a collection, as a percentage of its live memory: other programs on the
+// host need the memory.
 const lessGarbage = 40
 
 // thrifty does so, but not before the first view: until then what is kept grows, and to collect would only take

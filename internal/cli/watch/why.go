@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,30 +16,92 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-// noConnection says that nothing fits the target.
+// targetForms lists what TARGET can be.
+const targetForms = "a PID, :PORT, HOST[:PORT], a program, a script, a unit or a container"
+
+// noConnection reports that no connection matches the target.
 type noConnection struct {
-	target string
-	match  watch.Match
-	nobody bool
+	target       string
+	match        watch.Match
+	unprivileged bool
 }
 
+// Error returns the message.
 func (e *noConnection) Error() string {
-	return e.target + ": no TCP connection of it stands, or none that moved anything"
+	return e.target + ": it has no TCP connection, or none that moved payload"
 }
 
-// Try says what may help.
+// Try returns what may help.
 func (e *noConnection) Try() string {
-	if e.nobody && (len(e.match.PIDs) > 0 || e.match.Name != "") {
+	if e.unprivileged && (len(e.match.PIDs) > 0 || e.match.Name != "") {
 		return "run it as root: other users' programs cannot be seen; or ask by address or :PORT"
 	}
 	list := "netstat -n"
 	if runtime.GOOS == "linux" {
 		list = "ss -tn"
 	}
-	return list + " lists what stands; TARGET is a PID, :PORT, HOST[:PORT], a program, a unit or a container"
+	return list + " lists the connections; TARGET is " + targetForms
+}
+
+// nameWait is how long a name may take to appear among the processes: a program may start only now.
+const nameWait = time.Second
+
+// resolveTimeout bounds a query of the name servers.
+const resolveTimeout = 3 * time.Second
+
+// targets finds out what a TARGET means.
+type targets struct {
+	ctx      context.Context
+	programs []string // that run here
+}
+
+// parse parses a TARGET.
+func (t *targets) parse(target string) (watch.Match, error) {
+	runs := t.runs
+	if runtime.GOOS != "linux" {
+		runs = nil
+	}
+	m, err := watch.ParseTarget(target, runs, t.resolve)
+	if err == nil {
+		return m, nil
+	}
+	try := targetForms
+	var unknown *watch.UnknownTargetError
+	if near := spell.Nearest(target, t.programs); near != "" && runs != nil {
+		try = "fullpipe why " + near + "; TARGET is " + targetForms
+	}
+	if errors.As(err, &unknown) {
+		return m, exit.Usage("TARGET", fmt.Sprintf("%q: %v", unknown.Name, err), try+"; a host's complete name ends in a dot")
+	}
+	return m, exit.Usage("TARGET", exit.Plain(err), try)
+}
+
+// runs reports whether a process here has the name. Where the name can be no host it waits for one a little.
+func (t *targets) runs(name string) bool {
+	for end := time.Now().Add(nameWait); ; {
+		var found bool
+		found, t.programs = watch.Running(name)
+		if found || watch.CanBeHost(name) || time.Now().After(end) || t.ctx.Err() != nil {
+			return found
+		}
+		time.Sleep(nameWait / 5)
+	}
+}
+
+// resolve returns the addresses of a host.
+func (t *targets) resolve(host string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeoutCause(t.ctx, resolveTimeout,
+		fmt.Errorf("no program of the name %q runs here, and no name server answered within %v", host, resolveTimeout))
+	defer cancel()
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return all, err
 }
 
 // NewWhy returns the command why.
@@ -47,12 +111,14 @@ func NewWhy() *cobra.Command {
 	count := false
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
-		Short: "what limits this one now",
-		Long: `why looks for some seconds at the connections of TARGET that are running now and says what
-limits the heaviest of them and what to do. Nothing has to be restarted, nothing is changed.
-TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a unit of
-systemd or a container.`,
+		Short: "find the limiter of a running program's connections",
+		Long: `why watches the connections of TARGET for some seconds, then reports the limiter of the
+heaviest one and the remedy. It changes and restarts nothing.
+TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a script, a unit
+of systemd or a container. The connections of child processes count as their parent's: those of
+the ssh that rsync runs are rsync's.`,
 		Example: `  fullpipe why rsync
+  fullpipe why backup.py
   fullpipe why :443
   fullpipe why backup.example.org
   fullpipe why backup.service --for 20s`,
@@ -61,12 +127,10 @@ systemd or a container.`,
 			if length < time.Second || length > time.Hour {
 				return exit.Usage("--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s")
 			}
-			lookup := func(host string) (all []netip.Addr, err error) {
-				return net.DefaultResolver.LookupNetIP(cmd.Context(), "ip", host)
-			}
-			m, err := watch.ParseTarget(args[0], lookup)
+			t := &targets{ctx: cmd.Context()}
+			m, err := t.parse(args[0])
 			if err != nil {
-				return exit.Usage("TARGET", exit.Plain(err), "a PID, :PORT, HOST[:PORT], a program, a unit or a container")
+				return err
 			}
 			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true,
 				Namespaces: everywhere, Count: count}
@@ -86,7 +150,7 @@ systemd or a container.`,
 	return cmd
 }
 
-// registerCount adds the flag without which Windows tells nothing.
+// registerCount adds the flag without which Windows reports nothing.
 func registerCount(to *bool, flags *pflag.FlagSet) {
 	if runtime.GOOS == "windows" {
 		flags.BoolVar(to, "count", false, "let Windows count what each connection does, as an Administrator: without it "+
@@ -94,16 +158,10 @@ func registerCount(to *bool, flags *pflag.FlagSet) {
 	}
 }
 
-// registerEverywhere adds the flag of whether other network namespaces are looked into: as root of the
-// host they are.
+// registerEverywhere adds the flag that looks into other network namespaces.
 func registerEverywhere(to *bool, flags *pflag.FlagSet) {
-	own, err := os.Readlink("/proc/self/ns/net")
-	hosts, failed := os.Readlink("/proc/1/ns/net") // which only root may read
-	if failed != nil {
-		hosts, failed = os.Readlink("/proc/2/ns/net") // the first process is guarded on some hosts; kthreadd is not
-	}
-	flags.BoolVar(to, "all-namespaces", err == nil && failed == nil && own == hosts && os.Geteuid() == 0,
-		"look into other network namespaces as well, such as containers'")
+	flags.BoolVar(to, "all-namespaces", watch.SeesNamespaces(),
+		"look into other network namespaces as well, such as containers' (default for root in the host's own)")
 }
 
 // otherNamespace is the network namespace of a process, where it is not this one's; "" is

@@ -237,9 +237,12 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.time("window_s"))
 	},
 	verdict.SendQueueSeen: func(f figures) string {
-		return fmt.Sprintf("while all that was written was on its way, the send buffer of %s held %s at the most: full %s, "+
-			"with room %s of that time",
-			f.size("granted_bytes"), f.size("queued_bytes"), f.share("full_ratio"), f.share("room_ratio"))
+		used := "at most " + f.size("queued_bytes")
+		if f["queued_bytes"] > f["granted_bytes"] { // the kernel counts its bookkeeping, and lets the last write exceed it
+			used = "all"
+		}
+		return fmt.Sprintf("while all written data was in flight, %s of the send buffer's %s were used: full %s, with "+
+			"room %s of that time", used, f.size("granted_bytes"), f.share("full_ratio"), f.share("room_ratio"))
 	},
 	verdict.WatchedExchanges:     capturedExchanges,
 	verdict.WatchedProgramWindow: capturedProgramWindow,

@@ -26,8 +26,8 @@ func newTable(rightColumns ...int) *table {
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w io.Writer, indentation string) {
-	var widths []int
+// widths returns the columns of each column's longest cell.
+func (t *table) widths() (widths []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if i == len(widths) {
@@ -36,6 +36,35 @@ func (t *table) write(w io.Writer, indentation string) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+// width returns the columns of the longest line.
+func (t *table) width() int {
+	sum := -2
+	for _, width := range t.widths() {
+		sum += width + 2
+	}
+	return sum
+}
+
+// cutLast cuts the cells of the last column so that no line is longer, but to no less than 16 columns.
+func (t *table) cutLast(columns int) {
+	widths := t.widths()
+	if len(widths) == 0 {
+		return
+	}
+	last := len(widths) - 1
+	room := max(columns-(t.width()-widths[last]), 16)
+	for _, row := range t.rows {
+		if cell := []rune(row[last]); len(cell) > room {
+			row[last] = string(cell[:room-1]) + "…"
+		}
+	}
+}
+
+func (t *table) write(w io.Writer, indentation string) {
+	widths := t.widths()
 	columns := render.Columns(w)
 	for _, row := range t.rows {
 		start := utf8.RuneCountInString(indentation) + widths[0] + 2

@@ -23,88 +23,6 @@ func Watch(w io.Writer, d *record.Watch) {
 	watchNotes(w, d)
 }
 
-// WatchLines prints a period as lines, one for each connection that moved much.
-func WatchLines(w io.Writer, d *record.Watch, rows int) {
-	t := newTable(2, 3)
-	for i := range d.Connections[:min(rows, len(d.Connections))] {
-		c := &d.Connections[i]
-		for j := range c.Directions {
-			t.row(watchedDirectionCells(d, c, &c.Directions[j])...)
-		}
-	}
-	left := d.LeftOut + max(len(d.Connections)-rows, 0)
-	fmt.Fprintf(w, "%s  %s, %d moving; sent %s, received %s since the beginning", SecondsText(d.AtS),
-		count(d.Matching, "connection"),
-		len(d.Connections)+d.LeftOut, units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
-	if d.LostEnds > 0 {
-		fmt.Fprintf(w, "; %s lost", count(int(d.LostEnds), "end"))
-	}
-	fmt.Fprintln(w)
-	for i := range d.PathChanges {
-		fmt.Fprintln(w, "  ! "+PathShift(&d.PathChanges[i]))
-	}
-	if len(t.rows) > 0 {
-		t.write(w, "  ")
-	}
-	if left > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
-	}
-}
-
-func watchedDirectionCells(doc *record.Watch, c *record.WatchedConnection, d *record.WatchedDirection) []string {
-	trip := ""
-	if d.RTT > 0 {
-		trip = d.RTT.String()
-		if d.RTTMin > 0 {
-			trip += " (" + d.RTTMin.String() + ")"
-		}
-	}
-	return []string{Owner(c), DirectionWord(d.Direction) + " " + c.Remote, units.Rate(d.GoodputBps).String(), trip,
-		Limited(d)}
-}
-
-// DirectionWord stands before the far end of a direction: "to" or "from".
-func DirectionWord(d transfer.Direction) string {
-	if d == transfer.Up {
-		return "to"
-	}
-	return "from"
-}
-
-// Owner is whose a connection is, in one cell.
-func Owner(c *record.WatchedConnection) string {
-	name := cmp.Or(c.Program, c.Unit, c.Container, "?")
-	if c.PID > 0 {
-		name += fmt.Sprintf("[%d]", c.PID)
-	}
-	return name
-}
-
-// Limited is by what a direction is limited, in a few words.
-func Limited(d *record.WatchedDirection) string {
-	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
-	if share, ok := d.Shares[d.Limiter]; ok && d.Limiter != verdict.Unknown {
-		text += " " + percent(share)
-	}
-	open := d.Limiter == verdict.Unknown || d.Limiter == verdict.Mixed || d.Limiter == verdict.Sender
-	if open && len(d.Candidates) > 0 {
-		text += ": " + candidatesText(d.Candidates)
-	}
-	return text
-}
-
-func candidatesText(names []verdict.Name) string {
-	const told = 4
-	var words []string
-	for _, n := range names[:min(told, len(names))] {
-		words = append(words, string(n))
-	}
-	if len(names) > told {
-		words = append(words, "…")
-	}
-	return strings.Join(words, ", ")
-}
-
 func why(w io.Writer, d *record.Watch) {
 	if len(d.Connections) == 0 || len(d.Connections[0].Directions) == 0 {
 		fmt.Fprintf(w, "%s: %s, and none moved payload in %s: its programs wrote nothing\n", d.Target,
@@ -138,32 +56,38 @@ func why(w io.Writer, d *record.Watch) {
 
 // whyAnswer is the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
+	if fromElsewhere(f) {
+		return "not this host: the sender or the path limits it; run fullpipe why on the sending host"
+	}
 	switch f.Limiter {
 	case verdict.Unknown:
 		if len(f.Candidates) == 0 {
 			return "too little was seen to say what limits it"
 		}
-		return "what limits it cannot be seen from here; possible are " + candidatesText(f.Candidates)
+		return "the limiter cannot be seen from here; candidates: " + candidatesText(f.Candidates)
 	case verdict.Mixed:
 		return "no one thing limits it: " + candidatesText(f.Candidates)
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	what := limiters[f.Limiter].what
+	clause := limiters[f.Limiter].what
 	name := string(f.Limiter)
 	share := f.Shares[f.Limiter]
 	if said, ok := subtypesAnswer[f.Subtype]; ok {
-		what = said
+		clause = said
 	}
 	if f.Subtype != "" {
 		name += ", " + verdict.Label(f.Subtype)
 	}
-	if len(f.Candidates) == 2 { // what a sender cannot tell apart
-		what = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
+	if f.Direction == transfer.Down && f.Limiter == verdict.Bottleneck && f.Confidence == verdict.Low {
+		clause = "not this host; probably a full line"
+	}
+	if len(f.Candidates) == 2 { // two that a sender cannot separate
+		clause = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
-	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", what, name, percent(share), f.Confidence)
+	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
 }
 
 // subtypesAnswer are those that say more than their limiter.
@@ -179,24 +103,6 @@ var subtypesAnswer = map[string]string{
 	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
 }
 
-// WatchRows prints the heaviest connections as a table.
-func WatchRows(w io.Writer, d *record.Watch, rows int) {
-	t := newTable(2, 3, 4)
-	t.row("program", "connection", "payload", "goodput", "round trip (least)", "limited by")
-	for i := range d.Connections[:min(rows, len(d.Connections))] {
-		c := &d.Connections[i]
-		for j := range c.Directions {
-			f := &c.Directions[j]
-			cells := watchedDirectionCells(d, c, f)
-			t.row(cells[0], cells[1], units.Size(f.Bytes).String(), cells[2], cells[3], cells[4])
-		}
-	}
-	t.write(w, "  ")
-	if left := d.LeftOut + max(len(d.Connections)-rows, 0); left > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(left, "lighter connection"))
-	}
-}
-
 func watched(w io.Writer, d *record.Watch) {
 	all := fmt.Sprintf("sent %s, received %s", units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
 	came := fmt.Sprintf("%d opened, %d closed", d.Totals.Opened, d.Totals.Closed)
@@ -204,7 +110,7 @@ func watched(w io.Writer, d *record.Watch) {
 	received := watchedBytes(d, transfer.Down)
 	if part := 0.95; float64(sent+received) >= part*float64(d.Totals.SentBytes+d.Totals.ReceivedBytes) {
 		fmt.Fprintf(w, "watched %s: %s; %s, %s\n", SecondsText(d.LengthS), all, count(d.Matching, "connection"), came)
-	} else { // the totals are of more than what was asked for
+	} else { // the totals include other connections
 		fmt.Fprintf(w, "watched %s: sent %s, received %s; %s\n", SecondsText(d.LengthS), units.Size(sent),
 			units.Size(received), count(d.Matching, "connection"))
 		fmt.Fprintf(w, "  all that was followed: %s, %s\n", all, came)
@@ -256,8 +162,8 @@ func watchNotes(w io.Writer, d *record.Watch) {
 		fmt.Fprintln(w, hanging(w, "  ! ", PathShift(&d.PathChanges[i])))
 	}
 	if d.LostEnds > 0 {
-		lost := fmt.Sprintf("%s found no room and were not told: what those connections carried after the last reading "+
-			"is missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))
+		lost := fmt.Sprintf("%s dropped for lack of room: the last bytes of those connections "+
+			"are missing (CAP_NET_ADMIN gives more room)", count(int(d.LostEnds), "end"))
 		fmt.Fprintln(w, hanging(w, "  warning: ", lost))
 	}
 	if d.Totals.Unfinished > 0 {
@@ -274,7 +180,7 @@ func watchNotes(w io.Writer, d *record.Watch) {
 	}
 }
 
-// doAboutMost is what to do about the heaviest connection that a limiter held back.
+// doAboutMost returns the remedy of the heaviest connection with a limiter.
 func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
 	for i := range d.Connections {
 		for j := range d.Connections[i].Directions {

@@ -27,6 +27,8 @@ type Watched struct {
 	// Answered is the share of the samples at which nothing had come since this end's program sent
 	// something last.
 	Answered float64
+	// ReceiveRTTs are the receiver's own estimates of the round trip while data came without pauses; nil: not known.
+	ReceiveRTTs []time.Duration
 }
 
 // programs are the limiters that only the program's own clocks distinguish.
@@ -92,6 +94,9 @@ func (w *Watched) result(scratch *[]transfer.Sample) *transfer.Result {
 	r := &transfer.Result{Near: end, Complete: true, Spec: transfer.Spec{Direction: transfer.Down,
 		Time: last.At - before.At}}
 	end.Streams[0].Bytes = last.Received
+	if last.MinRTT > 0 && len(w.ReceiveRTTs) > 0 {
+		r.Latency = &transfer.Latency{Method: "TCP", Idle: []time.Duration{last.MinRTT}, Loaded: w.ReceiveRTTs}
+	}
 	if w.Sends {
 		r.Spec.Direction = transfer.Up
 		r.Spec.Near.PacingBps = w.PacingBps

@@ -20,6 +20,8 @@ type Queues struct {
 	// SendQueued is what the send buffer is charged with, of SendBuffer; 0 where the sizes are not known.
 	SendQueued, SendBuffer int64
 	Answered               bool // nothing came since the program sent something last
+	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
+	ReceiveRTT, SinceData time.Duration
 }
 
 // Samples is a window of samples, oldest first, and the queues at each of them.
@@ -59,13 +61,27 @@ type Connection struct {
 func (c *Connection) Judge(sends bool) verdict.Verdict {
 	w := c.Live(sends)
 	v := live.JudgeWatched(w)
-	for i := range v.Evidence {
-		delete(v.Evidence[i].Values, "blocked_ratio") // the writer's own clock is not known
-	}
 	if !sends {
-		return live.KnownWindow(w, live.AnsweredBlocks(w, v), c.KnownWindow)
+		v = live.KnownWindow(w, live.AnsweredBlocks(w, v), c.KnownWindow)
+		if v.Limiter != verdict.Unknown {
+			return withoutBlocked(v)
+		}
+		w.ReceiveRTTs = c.receiveRTTs()
+		if w.ReceiveRTTs != nil {
+			v = live.JudgeWatched(w)
+		}
+		return withoutBlocked(v)
 	}
+	v = withoutBlocked(v)
 	return live.Programs(w, c.lowerIfDataArrived(ambiguousWindow(c.bufferOrLink(c.splitSenderTime(v)))))
+}
+
+// withoutBlocked removes the time in which the writer was blocked: its own clock is not known.
+func withoutBlocked(v verdict.Verdict) verdict.Verdict {
+	for i := range v.Evidence {
+		delete(v.Evidence[i].Values, "blocked_ratio")
+	}
+	return v
 }
 
 // Live returns a direction of the window as the live judge takes it. It sets the samples' queue to that direction's.

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// countsRule says what a ratio's rise takes.
+// countsRule has the thresholds of a rise.
 type countsRule struct {
 	least int64   // segments of a window that counts
 	floor float64 // the ratio of every window of it
@@ -18,19 +18,15 @@ var (
 	reorderingRule = countsRule{least: threshold.CountsSegments, floor: threshold.ReorderingFloor}
 )
 
-// settled is when a rise that stays is the usual.
-const settled = 12 * time.Hour
-
-// counts follows a ratio of events to segments. Only a rise is told, and its end.
+// counts follows a ratio of events to segments. It reports a rise and its end.
 type counts struct {
-	Windows []count   `json:"windows,omitempty"` // the newest
-	Days    []day     `json:"days,omitempty"`
-	Told    time.Time `json:"told,omitzero"`  // since when it is risen
-	Half    float64   `json:"half,omitempty"` // half-way back
+	Windows  []count   `json:"windows,omitempty"` // the newest
+	Days     []day     `json:"days,omitempty"`
+	Reported time.Time `json:"told,omitzero"`  // since when it is risen
+	Half     float64   `json:"half,omitempty"` // half-way back
 }
 
-// count is of one window: when, in seconds since 1970, segments and events. It is stored, so
-// it is short.
+// count is a window: its time in seconds since 1970, segments and events. It is stored, so it is short.
 type count [3]int64
 
 func (c count) at() time.Time { return time.Unix(c[0], 0).UTC() }
@@ -61,23 +57,23 @@ func (c *counts) add(at time.Time, segments, events int64, rule countsRule) (s *
 		high = max(high, w.ratio())
 	}
 	switch {
-	case !c.Told.IsZero() && high < c.Half:
+	case !c.Reported.IsZero() && high < c.Half:
 		s = &Shift{Before: c.Half, After: pooled(last).ratio(), Since: last[0].at(), Back: true}
-		c.Told = time.Time{}
-	case !c.Told.IsZero() && at.Sub(c.Told) >= settled:
-		c.Told = time.Time{}
-	case c.Told.IsZero() && c.risen(before, last, low, rule):
+		c.Reported = time.Time{}
+	case !c.Reported.IsZero() && at.Sub(c.Reported) >= threshold.SettledRise:
+		c.Reported = time.Time{}
+	case c.Reported.IsZero() && c.risen(before, last, low, rule):
 		was := pooled(before)
 		is := pooled(last)
-		c.Told = last[0].at()
+		c.Reported = last[0].at()
 		c.Half = (was.ratio() + is.ratio()) / 2
-		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Told}
+		s = &Shift{Before: was.ratio(), After: is.ratio(), Since: c.Reported}
 	}
 	c.Days = remember(c.Days, at, low, high)
 	return s
 }
 
-// risen says whether every one of the last windows is off all that was.
+// risen reports whether each of the last windows is above all earlier ones.
 func (c *counts) risen(before, last []count, low float64, rule countsRule) bool {
 	if len(before) < threshold.CountsBefore || len(c.Days) < threshold.LearntDays || low < rule.floor {
 		return false

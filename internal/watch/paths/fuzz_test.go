@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FuzzRestore: a file of what was known of the paths may be damaged or of another version. Whatever it
-// says, windows can be added to it.
+// FuzzRestore checks that windows can be added to a baseline from a damaged file or one of another version.
 func FuzzRestore(f *testing.F) {
 	h := simulate(many(3, 1), 3*time.Hour, nil, func(Event) {})
 	text, err := json.Marshal(h)
@@ -24,7 +23,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		h.Restore()
-		window := Window{RTT: 0.02, Rate: 1e6, Segments: 1000, Resent: 1, Reordered: 2, MTU: 1500, ECN: "none"}
+		window := Window{RTT: 0.02, Rate: 1e6, Segments: 1000, Retransmitted: 1, Reordered: 2, MTU: 1500, ECN: "none"}
 		windows := map[netip.Prefix]Window{netip.MustParsePrefix("10.0.0.0/24"): window}
 		for p := range h.Networks {
 			windows[p] = window

@@ -1,11 +1,9 @@
-// Package paths says whether the paths from a host to the networks that it talks to have
-// changed, from what windows of some minutes showed of each. It is arithmetic: no clock, no
-// I/O.
+// Package paths detects changes of the paths from a host to the networks that it communicates with, from windows of
+// some minutes for each network. It is arithmetic: no clock, no I/O.
 //
-// A shift is told once, and once more when it is over. What it takes is chosen so that a
-// host of 200 networks is told of at most one shift a week that is none
-// (TestAQuietHostIsLeftInPeace), and that one of 20 % of the round trip is told within five
-// windows (TestAStepIsFound).
+// A shift is reported once, and once more when it is over. The thresholds are chosen so that a host of 200 networks
+// reports at most one false shift a week (TestAQuietHostIsLeftInPeace), and a shift of 20 % of the round trip within
+// five windows (TestAStepIsFound).
 package paths
 
 import (
@@ -31,15 +29,15 @@ const (
 	ECN        Metric = "ecn"        // how many new connections have it: none, some or all
 )
 
-// Window is what some minutes showed of a network. A zero field is not known.
+// Window has the metrics of a network over some minutes. A zero field is not known.
 type Window struct {
 	RTT  float64 // seconds
 	Rate float64 // bit/s
-	// Segments were sent; of them so many were sent again, and so often one arrived late.
-	Segments, Resent, Reordered int64
-	MTU                         int
-	ECN                         string
-	Own                         bool // this host began a connection to it
+	// Segments were sent. Of them some were retransmitted or arrived late.
+	Segments, Retransmitted, Reordered int64
+	MTU                                int
+	ECN                                string
+	Own                                bool // this host began a connection to it
 }
 
 // Shift is one metric's change.
@@ -49,32 +47,31 @@ type Shift struct {
 	// BeforeWord and AfterWord are of ECN.
 	BeforeWord, AfterWord string
 	Since                 time.Time // the first window of it
-	Back                  bool      // what had shifted is as before
+	Back                  bool      // the shift is over
 }
 
-// rises says which way the metric went.
+// rises reports whether the metric grew.
 func (s *Shift) rises() bool { return s.After > s.Before }
 
-// Event is what is told: the shifts of one network, or of so many that they are the host's
-// or its uplink's.
+// Event is a report: the shifts of one network, or of all networks of the host or its uplink.
 type Event struct {
 	At time.Time
-	// Network is the one; the zero value stands for Networks of them, of Judged.
+	// Network is the shifted one. It is the zero value where Networks of Judged networks shifted.
 	Network          netip.Prefix
 	Networks, Judged int
 	Shifts           []Shift
 }
 
 const (
-	// mostNetworks are followed. A new one takes the place of the one that was silent longest,
+	// maxNetworks are followed. A new one takes the place of the one that was silent longest,
 	// if that was a day. Networks that only came to this host make room at once for one that
 	// this host connects to, and never displace such a one.
-	mostNetworks = 256
-	silent       = 24 * time.Hour
+	maxNetworks = 256
+	silent      = 24 * time.Hour
 	// forgotten is when a network that was not seen is removed.
 	forgotten = 30 * 24 * time.Hour
-	// holdOff is the least time between two events of a network: what is found meanwhile is
-	// told then. Within atOnce a shift that was told of the whole host is not told again.
+	// holdOff is the least time between two events of a network: shifts found meanwhile are reported then. Within
+	// atOnce a shift of the whole host is not reported twice.
 	holdOff = 15 * time.Minute
 	atOnce  = time.Hour
 )
@@ -83,11 +80,11 @@ const (
 // Restore has to be called after that was read.
 type Host struct {
 	Networks map[netip.Prefix]*Network `json:"networks"`
-	// Whole is when a shift of the whole host was told last, by metric and sense.
-	Whole map[string]time.Time `json:"whole,omitempty"`
+	// HostWide is the time of the last reported shift of the whole host, by metric and sense.
+	HostWide map[string]time.Time `json:"whole,omitempty"`
 }
 
-// Network is what is known of one.
+// Network is the state of one network.
 type Network struct {
 	Last       time.Time `json:"last"`          // the newest window
 	Own        bool      `json:"own,omitempty"` // this host connected to it
@@ -97,11 +94,11 @@ type Network struct {
 	Reordering counts    `json:"reordering"`
 	MTU        number    `json:"mtu"`
 	ECN        word      `json:"ecn"`
-	Told       time.Time `json:"told"`              // the newest event
+	Reported   time.Time `json:"told"`              // the newest event
 	Waiting    []Shift   `json:"waiting,omitempty"` // for holdOff to end
 }
 
-// Restore rebuilds what is not stored, and drops what cannot have been.
+// Restore rebuilds the state that is not stored, and drops impossible values.
 func (h *Host) Restore() {
 	for p, n := range h.Networks {
 		if n == nil {
@@ -109,13 +106,13 @@ func (h *Host) Restore() {
 			continue
 		}
 		n.RTT.restore()
-		n.Rate.Results = believed(n.Rate.Results)
-		n.Loss.Windows = believed(n.Loss.Windows)
-		n.Reordering.Windows = believed(n.Reordering.Windows)
+		n.Rate.Results = possibleOnes(n.Rate.Results)
+		n.Loss.Windows = possibleOnes(n.Loss.Windows)
+		n.Reordering.Windows = possibleOnes(n.Reordering.Windows)
 	}
 }
 
-// Add takes the windows that ended at one time and answers what is to be told.
+// Add adds the windows that ended at one time and returns the events to report.
 func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Event) {
 	if h.Networks == nil {
 		h.Networks = map[netip.Prefix]*Network{}
@@ -135,16 +132,16 @@ func (h *Host) Add(at time.Time, windows map[netip.Prefix]Window) (events []Even
 			}
 		}
 	}
-	events = h.whole(at, windows, found)
+	events = h.hostWide(at, windows, found)
 	for _, p := range order {
 		n := h.Networks[p]
 		if n == nil {
 			continue
 		}
 		n.Waiting = append(n.Waiting, found[p]...)
-		if len(n.Waiting) > 0 && at.Sub(n.Told) >= holdOff {
+		if len(n.Waiting) > 0 && at.Sub(n.Reported) >= holdOff {
 			events = append(events, Event{At: at, Network: p, Networks: 1, Judged: 1, Shifts: n.Waiting})
-			n.Told = at
+			n.Reported = at
 			n.Waiting = nil
 		}
 	}
@@ -161,13 +158,13 @@ func keys[V any](m map[netip.Prefix]V) func(func(netip.Prefix) bool) {
 	}
 }
 
-// network finds one, or makes it where there is room; nil: there is none.
+// network returns a network and creates it where there is room; nil: there is none.
 func (h *Host) network(p netip.Prefix, at time.Time, own bool) *Network {
 	if n := h.Networks[p]; n != nil {
 		return n
 	}
 	maps.DeleteFunc(h.Networks, func(_ netip.Prefix, n *Network) bool { return at.Sub(n.Last) > forgotten })
-	if len(h.Networks) >= mostNetworks {
+	if len(h.Networks) >= maxNetworks {
 		victim := h.victim(at, own)
 		if !victim.IsValid() {
 			return nil
@@ -203,7 +200,7 @@ func (n *Network) add(at time.Time, w Window) (shifts []Shift) {
 	}{
 		{RTT, n.RTT.add(at, w.RTT)},
 		{Rate, n.Rate.add(at, w.Rate)},
-		{Loss, n.Loss.add(at, w.Segments, w.Resent, lossRule)},
+		{Loss, n.Loss.add(at, w.Segments, w.Retransmitted, lossRule)},
 		{Reordering, n.Reordering.add(at, w.Segments, w.Reordered, reorderingRule)},
 		{MTU, n.MTU.add(at, w.MTU)},
 		{ECN, n.ECN.add(at, w.ECN)},
@@ -216,13 +213,14 @@ func (n *Network) add(at time.Time, w Window) (shifts []Shift) {
 	return shifts
 }
 
-// whole takes out of found what so many networks share that it is the host's own.
-func (h *Host) whole(at time.Time, windows map[netip.Prefix]Window, found map[netip.Prefix][]Shift) (events []Event) {
+// hostWide removes shifts from found that enough networks share for the host itself to have shifted.
+func (h *Host) hostWide(at time.Time, windows map[netip.Prefix]Window,
+	found map[netip.Prefix][]Shift) (events []Event) {
 	for _, s := range firsts(found) {
 		key := sense(&s)
 		moved, judged := h.shared(&s, windows, found)
-		told := h.Whole[key]
-		recent := !told.IsZero() && at.Sub(told) < atOnce
+		reported := h.HostWide[key]
+		recent := !reported.IsZero() && at.Sub(reported) < atOnce
 		if !recent && (moved < threshold.HostNetworks || float64(moved) < threshold.HostShare*float64(judged)) {
 			continue
 		}
@@ -232,16 +230,16 @@ func (h *Host) whole(at time.Time, windows map[netip.Prefix]Window, found map[ne
 		if recent {
 			continue
 		}
-		if h.Whole == nil {
-			h.Whole = map[string]time.Time{}
+		if h.HostWide == nil {
+			h.HostWide = map[string]time.Time{}
 		}
-		h.Whole[key] = at
+		h.HostWide[key] = at
 		events = append(events, Event{At: at, Networks: moved, Judged: judged, Shifts: []Shift{s}})
 	}
 	return events
 }
 
-// firsts is the earliest shift of each sense, in a fixed order.
+// firsts returns the earliest shift of each sense, in a fixed order.
 func firsts(found map[netip.Prefix][]Shift) (all []Shift) {
 	for _, shifts := range found {
 		for _, s := range shifts {
@@ -274,7 +272,7 @@ func (h *Host) shared(s *Shift, windows map[netip.Prefix]Window, found map[netip
 	return moved, judged
 }
 
-// sense is what makes shifts of several networks one.
+// sense returns the key under which shifts of several networks are the same.
 func sense(s *Shift) string {
 	switch {
 	case s.Back:
@@ -287,7 +285,7 @@ func sense(s *Shift) string {
 	return string(s.Metric) + " down"
 }
 
-// known says whether the metric's past suffices to judge by.
+// known reports whether the metric's past suffices for a judgement.
 func (n *Network) known(m Metric) bool {
 	switch m {
 	case RTT:
@@ -304,5 +302,5 @@ func (n *Network) known(m Metric) bool {
 	return n.ECN.known()
 }
 
-// leans says whether the metric seems to go the same way, though that is not sure yet.
+// leans reports whether the metric seems to shift in the same sense, without certainty.
 func (n *Network) leans(s *Shift) bool { return s.Metric == RTT && n.RTT.leans(s) }

@@ -17,7 +17,7 @@ var raced bool
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// network is a simulated one, whose path does not change unless a test says so.
+// network is a simulated network whose path only changes on a test's request.
 type network struct {
 	rng     *rand.Rand
 	rtt     float64 // seconds
@@ -71,7 +71,7 @@ func (n *network) window(at time.Time) Window {
 	}
 	w.Segments = int64(500 * math.Pow(100, n.rng.Float64()))
 	burst := math.Exp(n.rng.NormFloat64()) // losses come together
-	w.Resent = n.events(w.Segments, n.loss*burst*(1+3*n.swing*evening))
+	w.Retransmitted = n.events(w.Segments, n.loss*burst*(1+3*n.swing*evening))
 	w.Reordered = n.events(w.Segments, n.loss*burst/4)
 	return w
 }
@@ -86,7 +86,7 @@ func prefix(i int) netip.Prefix {
 	return netip.MustParsePrefix(fmt.Sprintf("10.%d.%d.0/24", i>>8, i&255))
 }
 
-// simulate calls each with what is told in every window of a time.
+// simulate calls each with the events of every window of a time span.
 func simulate(networks []*network, length time.Duration, before func(at time.Time), each func(Event)) *Host {
 	h := &Host{}
 	for at := begin; at.Before(begin.Add(length)); at = at.Add(every) {
@@ -177,9 +177,8 @@ func TestAStepIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatElseShifts: each metric's own change is told once, with what was and what is, and
-// once when it is over.
-func TestWhatElseShifts(t *testing.T) {
+// TestOtherShifts reports each metric's change once, with the values before and after, and once when it is over.
+func TestOtherShifts(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n *network, on bool)
 		within int
@@ -201,16 +200,16 @@ func TestWhatElseShifts(t *testing.T) {
 			n.rtt = 0.05
 			n.loss = 1e-4
 			from, until := begin.Add(30*time.Hour), begin.Add(33*time.Hour)
-			var told []Shift
+			var reported []Shift
 			simulate([]*network{n}, 36*time.Hour, func(at time.Time) { c.change(n, !at.Before(from) && at.Before(until)) },
 				func(e Event) {
-					if len(told) == 0 && e.At.Sub(from) > time.Duration(c.within)*every {
-						t.Errorf("told only after %s", e.At.Sub(from))
+					if len(reported) == 0 && e.At.Sub(from) > time.Duration(c.within)*every {
+						t.Errorf("reported only after %s", e.At.Sub(from))
 					}
-					told = append(told, e.Shifts...)
+					reported = append(reported, e.Shifts...)
 				})
 			own, back := 0, 0
-			for _, s := range told {
+			for _, s := range reported {
 				switch {
 				case s.Back:
 					back++
@@ -222,7 +221,7 @@ func TestWhatElseShifts(t *testing.T) {
 				}
 			}
 			if own != 1 || back < 1 {
-				t.Errorf("told: %+v", told)
+				t.Errorf("reported: %+v", reported)
 			}
 		})
 	}
@@ -232,7 +231,7 @@ func TestWhatElseShifts(t *testing.T) {
 func TestAllAtOnceIsOneWarning(t *testing.T) {
 	networks := many(40, 300)
 	step := begin.Add(25 * time.Hour)
-	var told []Event
+	var reported []Event
 	simulate(networks, 28*time.Hour, func(at time.Time) {
 		if at.Equal(step) {
 			for _, n := range networks {
@@ -241,17 +240,17 @@ func TestAllAtOnceIsOneWarning(t *testing.T) {
 		}
 	}, func(e Event) {
 		if !e.At.Before(step) {
-			told = append(told, e)
+			reported = append(reported, e)
 		}
 	})
-	if len(told) != 1 || told[0].Network.IsValid() || told[0].Networks < 30 || told[0].Judged != 40 ||
-		told[0].Shifts[0].Metric != RTT {
-		t.Errorf("%d events: %+v", len(told), told)
+	if len(reported) != 1 || reported[0].Network.IsValid() || reported[0].Networks < 30 || reported[0].Judged != 40 ||
+		reported[0].Shifts[0].Metric != RTT {
+		t.Errorf("%d events: %+v", len(reported), reported)
 	}
 }
 
-// TestAWeeksEveningsAreToldOnce: what a path does each evening is news on the first.
-func TestAWeeksEveningsAreToldOnce(t *testing.T) {
+// TestEveningsAreReportedOnce reports a change that comes each evening on the first one only.
+func TestEveningsAreReportedOnce(t *testing.T) {
 	n := newNetwork(6)
 	n.swing = 0.8
 	shifts := 0
@@ -264,7 +263,7 @@ func TestAWeeksEveningsAreToldOnce(t *testing.T) {
 		}
 	})
 	if shifts > 0 {
-		t.Errorf("told %d times after two days", shifts)
+		t.Errorf("reported %d times after two days", shifts)
 	}
 }
 
@@ -328,36 +327,36 @@ func TestNetworks_StrangersDisplaceNothingOfOurs(t *testing.T) {
 		}
 		return n
 	}
-	add(1000, mostNetworks, false)
+	add(1000, maxNetworks, false)
 	add(0, ours, true)
 	for day := range 14 {
 		at = begin.AddDate(0, 0, day)
-		add(1000, 2*mostNetworks, false)
-		add(10_000+day*mostNetworks, mostNetworks, false)
+		add(1000, 2*maxNetworks, false)
+		add(10_000+day*maxNetworks, maxNetworks, false)
 		if day == 7 {
 			add(ours, ours, true)
 		}
 	}
-	if n := kept(2 * ours); n != 2*ours || len(h.Networks) != mostNetworks {
+	if n := kept(2 * ours); n != 2*ours || len(h.Networks) != maxNetworks {
 		t.Errorf("%d of %d networks of our own are kept, %d in all", n, 2*ours, len(h.Networks))
 	}
-	add(0, mostNetworks+1, true)
-	if n := kept(mostNetworks + 1); n != mostNetworks {
-		t.Errorf("%d of our own are kept where there are places for %d", n, mostNetworks)
+	add(0, maxNetworks+1, true)
+	if n := kept(maxNetworks + 1); n != maxNetworks {
+		t.Errorf("%d of our own are kept where there are places for %d", n, maxNetworks)
 	}
 }
 
-// TestMostNetworks: the number that is followed is bounded, and who was silent for long goes.
+// TestMostNetworks: the number of networks is bounded, and the one that was silent longest is dropped.
 func TestMostNetworks(t *testing.T) {
 	h := &Host{}
-	for i := range 2 * mostNetworks {
+	for i := range 2 * maxNetworks {
 		h.Add(begin.Add(time.Duration(i)*time.Second), map[netip.Prefix]Window{prefix(i): {RTT: 0.1}})
 	}
-	if len(h.Networks) != mostNetworks || h.Networks[prefix(0)] == nil {
+	if len(h.Networks) != maxNetworks || h.Networks[prefix(0)] == nil {
 		t.Fatalf("%d", len(h.Networks))
 	}
 	h.Add(begin.Add(26*time.Hour), map[netip.Prefix]Window{prefix(9999): {RTT: 0.1}})
-	if len(h.Networks) != mostNetworks || h.Networks[prefix(9999)] == nil || h.Networks[prefix(0)] != nil {
+	if len(h.Networks) != maxNetworks || h.Networks[prefix(9999)] == nil || h.Networks[prefix(0)] != nil {
 		t.Errorf("%d", len(h.Networks))
 	}
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// mostRates results are kept.
-const mostRates = change.Before + threshold.RateWindows
+// maxRates results are kept.
+const maxRates = change.Before + threshold.RateWindows
 
-// rate follows what is delivered where the program is not the limit.
+// rate follows the delivery rate where the program is not the limiter.
 type rate struct {
 	Results []result `json:"results,omitempty"` // the newest
 	Days    []day    `json:"days,omitempty"`
-	Half    float64  `json:"half,omitempty"` // half-way back from a fall that was told; 0: none
+	Half    float64  `json:"half,omitempty"` // half-way back from a reported fall; 0: none
 }
 
 func (l *rate) known() bool {
-	return len(l.Results) >= mostRates && len(l.Days) >= threshold.LearntDays
+	return len(l.Results) >= maxRates && len(l.Days) >= threshold.LearntDays
 }
 
 func (l *rate) add(at time.Time, v float64) (s *Shift) {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return nil
 	}
-	l.Results = newest(append(l.Results, newResult(at, v)), mostRates)
+	l.Results = newest(append(l.Results, newResult(at, v)), maxRates)
 	if l.known() {
 		s = l.judge()
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// mostTrips results are kept, for a Track to be rebuilt from.
-const mostTrips = change.Before + 2*change.After
+// maxTrips is the number of results that are kept to rebuild a Track.
+const maxTrips = change.Before + 2*change.After
 
-// result is a figure and when it was had, in seconds since 1970. It is stored, so it is
-// short.
+// result is a time in seconds since 1970 and a value. It is stored, so it is short.
 type result [2]float64
 
 func newResult(at time.Time, v float64) result {
@@ -35,8 +34,8 @@ func (r result) untied() change.Result {
 	return change.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
 }
 
-// possible says whether it can have been: what is stored may be damaged, and what cannot be would
-// spoil every figure that is made with it.
+// possible reports whether the values are possible. The file may be damaged, and an impossible value would spoil all
+// later results.
 func (r result) possible() bool {
 	return within(r[0], latestSecond) && r[1] > 0 && within(r[1], largest)
 }
@@ -52,19 +51,18 @@ func within(v, most float64) bool { return v >= 0 && v <= most }
 func (r result) at() time.Time  { return time.Unix(int64(r[0]), 0).UTC() }
 func (r result) value() float64 { return r[1] }
 
-// trip follows the least round trip of new connections, which hardly scatters, by a Track.
-// Beside that it remembers the extremes of the last days, so that what a path does each
-// evening is told once.
+// trip follows the least round trip of new connections, which hardly varies, by a Track. It also keeps the extremes of
+// the last days, so that a change that comes each evening is reported once.
 type trip struct {
-	Results []result `json:"results,omitempty"` // the newest
-	Days    []day    `json:"days,omitempty"`
-	Told    bool     `json:"told,omitempty"` // the present dip
+	Results  []result `json:"results,omitempty"` // the newest
+	Days     []day    `json:"days,omitempty"`
+	Reported bool     `json:"told,omitempty"` // the present dip
 
 	track change.Track
 }
 
 func (l *trip) restore() {
-	l.Results = believed(l.Results)
+	l.Results = possibleOnes(l.Results)
 	l.track = change.Track{}
 	for _, r := range l.Results {
 		l.track.Add(r.untied())
@@ -73,14 +71,14 @@ func (l *trip) restore() {
 
 func (l *trip) known() bool { return l.track.Known() >= change.Before }
 
-// leans says whether it is suspected of the same shift, or told.
+// leans reports whether the same shift is suspected or reported.
 func (l *trip) leans(s *Shift) bool {
 	if s.Back || l.track.State == change.Usual || len(l.Results) == 0 {
 		return false
 	}
 	least, most := span(l.Days)
 	last := l.Results[len(l.Results)-1].value()
-	return l.Told || last > most && s.rises() || last < least && !s.rises()
+	return l.Reported || last > most && s.rises() || last < least && !s.rises()
 }
 
 func (l *trip) add(at time.Time, v float64) *Shift {
@@ -89,9 +87,9 @@ func (l *trip) add(at time.Time, v float64) *Shift {
 	}
 	r := newResult(at, v)
 	event := l.track.Add(r.untied())
-	l.Results = newest(append(l.Results, r), mostTrips)
+	l.Results = newest(append(l.Results, r), maxTrips)
 	shift := l.judge(event)
-	if l.track.State != change.Suspected { // what is suspected is no part of what is usual yet
+	if l.track.State != change.Suspected { // a suspected change is not usual yet
 		l.Days = learn(l.Days, l.Results, threshold.TripWindows)
 	}
 	return shift
@@ -101,22 +99,22 @@ func (l *trip) judge(event change.Event) *Shift {
 	s := l.track.Shift
 	switch event {
 	case change.Back:
-		if l.Told {
-			l.Told = false
+		if l.Reported {
+			l.Reported = false
 			last := l.Results[len(l.Results)-1]
 			return &Shift{Before: rounded(s.After), After: last.value(), Since: last.at(), Back: true}
 		}
 	case change.Changed: // it is the usual one now
-		l.Told = false
+		l.Reported = false
 	}
-	if l.track.State != change.Dip || l.Told || !l.known() || !l.grave() {
+	if l.track.State != change.Dip || l.Reported || !l.known() || !l.grave() {
 		return nil
 	}
-	l.Told = true
+	l.Reported = true
 	return &Shift{Before: rounded(s.Before), After: rounded(s.After), Since: l.track.Since}
 }
 
-// grave says whether the dip is one that is told.
+// grave reports whether the dip is large enough to report.
 func (l *trip) grave() bool {
 	low, high, ok := extremes(l.Results, threshold.TripWindows)
 	if !ok || len(l.Days) == 0 {
@@ -134,12 +132,12 @@ func (l *trip) grave() bool {
 	return high < least/threshold.TripBeyond && was-high >= threshold.TripShift.Seconds()
 }
 
-// believed are those of what was stored that can have been.
-func believed[T interface{ possible() bool }](stored []T) []T {
+// possibleOnes returns the possible ones of stored values.
+func possibleOnes[T interface{ possible() bool }](stored []T) []T {
 	return slices.DeleteFunc(stored, func(v T) bool { return !v.possible() })
 }
 
-// newest cuts a list to so many.
+// newest returns the last items of a list.
 func newest[T any](all []T, most int) []T {
 	if n := len(all) - most; n > 0 {
 		return slices.Clone(all[n:])
@@ -147,7 +145,7 @@ func newest[T any](all []T, most int) []T {
 	return all
 }
 
-// extremes are what all of the newest windows exceeded or reached, and what all stayed below.
+// extremes returns the least and the greatest of the newest windows.
 func extremes(all []result, span int) (low, high float64, ok bool) {
 	if len(all) < span {
 		return 0, 0, false
@@ -160,18 +158,14 @@ func extremes(all []result, span int) (low, high float64, ok bool) {
 	return low, high, true
 }
 
-// remembered is how many days' extremes are kept: a path's usual week.
-const remembered = 7
-
-// day holds the extremes of spans of windows: what all windows of one exceeded at most, and
-// what all stayed below at least.
+// day has the extremes over spans of windows: the greatest of their minima and the least of their maxima.
 type day struct {
 	Day  int64   `json:"day"` // since 1970
 	High float64 `json:"high"`
 	Low  float64 `json:"low"`
 }
 
-// learn makes the newest windows part of what the path is known to do.
+// learn adds the newest windows to the days.
 func learn(days []day, all []result, span int) []day {
 	low, high, ok := extremes(all, span)
 	if !ok {
@@ -188,14 +182,13 @@ func remember(days []day, at time.Time, low, high float64) []day {
 		return days
 	}
 	days = append(days, day{today, low, high})
-	for days[0].Day <= today-remembered {
+	for days[0].Day <= today-threshold.RememberedDays {
 		days = days[1:]
 	}
 	return days
 }
 
-// span is what the days together knew: the least of what all windows of one stayed below,
-// and the most of what they exceeded.
+// span returns the extremes over all days.
 func span(days []day) (least, most float64) {
 	least = math.Inf(1)
 	for _, d := range days {

@@ -7,8 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// word follows a word that stays the same as long as the path does. Where hosts of one
-// network differ it wavers, and is never sure enough to be told.
+// word follows a word that changes only with the path. Where hosts of one network differ it changes often, and no
+// change is certain enough to be reported.
 type word struct {
 	Is    string    `json:"is,omitempty"`
 	Same  int       `json:"same,omitempty"` // windows, WordsBefore at most

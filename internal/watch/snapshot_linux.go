@@ -10,9 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// told turns the kernel's words into a reading.
-func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
-	t := Told{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
+// snapshot converts the kernel's record of a socket.
+func (w *watcher) snapshot(s *sockdiag.Socket, at time.Duration) Snapshot {
+	t := Snapshot{Cookie: s.Cookie, Local: s.Local, Remote: s.Remote, UID: s.UID, Inode: s.Inode, Cgroup: s.Cgroup,
 		Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue), Established: s.State == sockdiag.Established}
 	if s.HasMemory {
 		t.SendQueued = int64(s.Memory.SendQueued)
@@ -30,6 +30,7 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	t.Sample.At = at
 	socket.DecodeLinux(s.Info, &t.Sample)
 	t.Answered = socket.AnsweredLinux(s.Info)
+	t.ReceiveRTT, t.SinceData = socket.ArrivalsLinux(s.Info)
 	t.Reordered = socket.ReorderedLinux(s.Info)
 	t.MaxPacingBps = socket.MaxPacingLinux(s.Info)
 	if closedByPeer(s) {
@@ -38,10 +39,8 @@ func (w *watcher) told(s *sockdiag.Socket, at time.Duration) Told {
 	return t
 }
 
-// closedByPeer says whether the peer's FIN is known to have come: by the state, or at an end,
-// which tells none, by a byte in the queue that nobody took. There the FIN is counted
-// (tcp_diag_get_info, net/ipv4/tcp_diag.c) when it came after the program had closed, or was
-// not read up to.
+// closedByPeer reports whether the peer's FIN is known to have arrived: by the state or, at a socket's end, which has
+// no state, by one unread byte. The kernel counts the FIN there (tcp_diag_get_info, net/ipv4/tcp_diag.c).
 func closedByPeer(s *sockdiag.Socket) bool {
 	switch s.State {
 	case sockdiag.CloseWait, sockdiag.LastAck, sockdiag.Closing:
@@ -52,9 +51,9 @@ func closedByPeer(s *sockdiag.Socket) bool {
 	return false
 }
 
-// print is a number for all that the kernel said of a connection but the times since this and
-// that, which grow by themselves. Two dumps in which it is the same told the same. It is not 0.
-func (w *watcher) print(s *sockdiag.Socket) uint64 {
+// fingerprint returns a hash of the kernel's record without the ages in it, which grow by themselves. Equal
+// fingerprints of two dumps mean that nothing changed. It is not 0.
+func (w *watcher) fingerprint(s *sockdiag.Socket) uint64 {
 	b := socket.AgelessLinux(w.words[:0], s.Info)
 	b = append(b, byte(s.State))
 	for _, n := range [...]uint32{s.ReadQueue, s.WriteQueue, s.Inode, s.Memory.SendQueued, s.Memory.SendBuffer,
@@ -65,13 +64,13 @@ func (w *watcher) print(s *sockdiag.Socket) uint64 {
 	return max(maphash.Bytes(w.seed, b), 1)
 }
 
-// handshake is what the connection's settled. Most connections' are alike, and share one.
+// handshake returns the options of a connection's handshake. Equal ones are shared.
 func (w *watcher) handshake(s *sockdiag.Socket) *transfer.Handshake {
 	h := socket.HandshakeLinux(s.Info)
 	if shared := w.handshakes[*h]; shared != nil {
 		return shared
 	}
-	if len(w.handshakes) >= mostHandshakes {
+	if len(w.handshakes) >= maxHandshakes {
 		clear(w.handshakes)
 	}
 	w.handshakes[*h] = h

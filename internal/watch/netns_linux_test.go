@@ -18,9 +18,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestContainersAreFoundEnteredAndLetGo: what moves in another network namespace is told, and when its
-// last process has ended nothing is asked there any more, while sums stay.
-func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
+// TestNetnsWatchers_FollowContainers follows connections of another network namespace until its last process ends;
+// their sums remain.
+func TestNetnsWatchers_FollowContainers(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	child := exec.Command("sh", "-c", "ip link set lo up; echo up; exec sleep 60")
 	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
@@ -43,7 +43,8 @@ func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
 			return err
 		}
 		defer l.Close()
-		if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		client, err = net.Dial("tcp", l.Addr().String())
+		if err != nil {
 			return err
 		}
 		server, err = l.Accept()
@@ -69,7 +70,7 @@ func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	entered := func() bool {
-		for _, one := range w.places.open {
+		for _, one := range w.netns.open {
 			if os.SameFile(is, one.is) {
 				return true
 			}
@@ -77,7 +78,7 @@ func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
 		return false
 	}
 	if !entered() {
-		t.Fatalf("%d namespaces are entered, %d refused, not the container's", len(w.places.open), w.places.refused)
+		t.Fatalf("%d namespaces are entered, %d refused, not the container's", len(w.netns.open), w.netns.refused)
 	}
 	var last View
 	period := func() {
@@ -90,24 +91,24 @@ func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
 	if _, err := io.ReadFull(server, make([]byte, 50_000)); err != nil {
 		t.Fatal(err)
 	}
-	seen, turns := 0, len(w.places.open)+1
+	seen, turns := 0, len(w.netns.open)+1
 	for range turns {
 		period()
-		for _, s := range last.Seen {
+		for _, s := range last.Connections {
 			if seen++; s.Bytes() != 50_000 || s.Length <= 0 || s.Owner.PID != os.Getpid() {
 				t.Errorf("%d bytes in %v of %+v", s.Bytes(), s.Length, s.Owner)
 			}
 		}
 	}
 	if want := (Totals{Sent: 50_000, Received: 50_000}); seen != 2 || last.Totals != want || last.Standing != 2 {
-		t.Errorf("%d ends are told, %+v, %d stand", seen, last.Totals, last.Standing)
+		t.Errorf("%d ends are reported, %+v, %d open", seen, last.Totals, last.Standing)
 	}
 	child.Process.Kill()
 	child.Wait()
 	for range 3 {
 		period()
 		if want := (Totals{Sent: 50_000, Received: 50_000, Unfinished: 2}); last.Totals != want || last.Standing != 0 {
-			t.Errorf("without its process: %+v, %d stand", last.Totals, last.Standing)
+			t.Errorf("without its process: %+v, %d open", last.Totals, last.Standing)
 		}
 	}
 	if entered() {
@@ -115,9 +116,9 @@ func TestContainersAreFoundEnteredAndLetGo(t *testing.T) {
 	}
 }
 
-// TestEverywhereAsNobody: who may not enter other namespaces is told so, and sees its own.
+// TestEverywhereAsNobody: without privilege only the own namespace is seen, and the view reports the others.
 func TestEverywhereAsNobody(t *testing.T) {
-	p := places{refused: 2, hidden: 3}
+	p := netnsWatchers{refused: 2, hidden: 3}
 	if got := p.unread(); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
