@@ -189,10 +189,17 @@ func (p *pacingBracket) observe(clean bool) (more bool) {
 
 // choose leaves the probed setup to compare first, if one seems to help.
 func (b *belowCapacity) choose() {
-	scores := map[int]float64{0: stats.Median(goodputs(b.seen.baselineRuns()))}
-	compared := search.NewComparison(len(b.probed), 1, b.seen.expectedNoise(), b.cfg.Seed)
-	for i, s := range b.probed {
-		t := b.seen.runsOf(s)[0]
+	b.best, _ = b.preferred(b.probed, stats.Median(goodputs(b.seen.baselineRuns())))
+}
+
+// preferred returns the setup that is chosen by one run of each; false where none gives 5 % more than today's goodput
+// in bit/s.
+func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
+	scores := map[int]float64{0: today}
+	compared := search.NewComparison(len(setups), 1, r.seen.expectedNoise(), r.cfg.Seed)
+	for i, s := range setups {
+		runs := r.seen.runsOf(s)
+		t := runs[len(runs)-1]
 		scores[i+1] = t.Goodput
 		if ratio, known := t.retransmitRatio(); known {
 			compared.Retransmits(i+1, ratio)
@@ -200,8 +207,9 @@ func (b *belowCapacity) choose() {
 	}
 	compared.Observe(scores)
 	if i, ok := compared.Preferred(); ok {
-		b.best = b.probed[i-1]
+		return setups[i-1], true
 	}
+	return Setup{}, false
 }
 
 // remedies returns the probed setups that change more than a window, with what their one run gave.
@@ -212,11 +220,17 @@ func (b *belowCapacity) remedies() (all []Remedy) {
 		if s.besides() == "" || len(runs) == 0 {
 			continue
 		}
-		all = append(all, Remedy{Name: s.String(), Setup: s, Goodput: runs[0].Goodput, Runs: 1, Spec: runs[0].Spec,
-			Gain:        stats.Interval{Mid: runs[0].Goodput / today, High: math.Inf(1)},
-			Retransmits: retransmits(runs[:1]), needs: 2 * fewestProof * (b.span(Setup{}) + b.span(s))})
+		r := singleRun(s, runs[0], today)
+		r.needs = 2 * fewestProof * (b.span(Setup{}) + b.span(s))
+		all = append(all, r)
 	}
 	return all
+}
+
+// singleRun returns what one run of a setup gave against the baseline's median in bit/s.
+func singleRun(s Setup, t *Trial, today float64) Remedy {
+	return Remedy{Name: s.String(), Setup: s, Goodput: t.Goodput, Runs: 1, Spec: t.Spec,
+		Gain: stats.Interval{Mid: t.Goodput / today, High: math.Inf(1)}, Retransmits: t.RetransmitRatio()}
 }
 
 // refine names a policer by a paced run: the baseline loses much, keeps most of the rate and builds no queue before it

@@ -51,7 +51,16 @@ const longestAsked = 20 * time.Minute
 // propose returns a budget that holds what is needed besides what was spent, at least twice the present one: what is
 // needed is a guess. It returns 0 for more than longestAsked.
 func (b *budget) propose(needs time.Duration) time.Duration {
-	budget := max(b.spent.Time+needs, 2*b.Time)
+	return proposed(max(b.spent.Time+needs, 2*b.Time))
+}
+
+// proposePlanned returns a budget for runs that were planned from their scatter, larger than a stated one.
+func (b *budget) proposePlanned(needs time.Duration) time.Duration {
+	return proposed(max(b.spent.Time+needs, b.stated.Time+time.Second))
+}
+
+// proposed rounds a budget up; 0 stands for more than longestAsked.
+func proposed(budget time.Duration) time.Duration {
 	step := 10 * time.Second
 	if budget > 2*time.Minute {
 		step = time.Minute

@@ -23,6 +23,7 @@ type comparison struct {
 	// noRemedyHelped reports that a comparison with the baseline was decided, and nothing in it helps.
 	noRemedyHelped bool
 	below          belowCapacity
+	unpaired       unpaired
 }
 
 // fewRounds are the rounds of one comparison, mostRoundsStated where a stated budget holds more.
@@ -49,11 +50,14 @@ type Remedy struct {
 	// Latency, or of what both flows have where it is Fair. Its interval holds for all remedies and all looks at
 	// them together with search.ComparisonError one way.
 	Gain stats.Interval
+	// BaselineRuns is the number of baseline runs in a comparison of unequal numbers; 0: as many as Runs.
+	BaselineRuns int
 	// Others is the share that another flow kept, with the goal Fair; 0: not measured.
 	Others float64
 	// Retransmits is the median share of the bytes sent that were retransmitted; nil: not known.
 	Retransmits *float64
 	needs       time.Duration // what showing it would take, if its gain is what it seems to be
+	more        int           // runs that this is, of both together; 0: not counted
 }
 
 // compare finds what else than a window helps; then what helps on top of it, one thing at a time, each shown. answer is
@@ -89,7 +93,12 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		if len(candidates) == 0 {
 			return nil
 		}
-		winner, ok, err := c.measure(ctx, base, candidates, addition == 0)
+		unpaired := base == Setup{} && c.lossesScatterRuns()
+		measure := func() (Setup, bool, error) { return c.measure(ctx, base, candidates, addition == 0) }
+		if unpaired {
+			measure = func() (Setup, bool, error) { return c.compareUnpaired(ctx, candidates) }
+		}
+		winner, ok, err := measure()
 		if err != nil || !ok {
 			if base == (Setup{}) {
 				// The proof gets what the comparison left of the budget.
@@ -100,7 +109,7 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		}
 		c.winner = winner
 		base = winner
-		if c.carriesAll(winner) {
+		if unpaired || c.carriesAll(winner) {
 			return nil
 		}
 	}

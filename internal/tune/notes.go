@@ -41,6 +41,7 @@ const (
 	TooLittleMeasured   Code = "too-little-measured"   // Open, if a larger budget would decide
 	ScatteredGain       Code = "scattered-gain"        // Open
 	PromisingRemedy     Code = "promising-remedy"      // Open
+	NeedsRuns           Code = "needs-runs"            // Open with its numbers of runs
 	PromisingWindow     Code = "promising-window"      // Open, noise
 	WindowsUndecided    Code = "windows-undecided"     // Open, share, noise
 	NothingShown        Code = "nothing-shown"         // not decided

@@ -44,6 +44,12 @@ func (v *verification) target() (Setup, bool) {
 // verification starts again with that.
 func (v *verification) verify(ctx context.Context) error {
 	target, ok := v.target()
+	if ok && v.compared.unpaired.shows(target) {
+		gain := v.compared.unpaired.runs.Interval(confidence)
+		v.gain = &stats.Interval{Low: gain.Low / (1 + repeatable), Mid: gain.Mid, High: gain.High * (1 + repeatable)}
+		v.shown = true
+		return nil
+	}
 	if v.compared.pairNoise.DOF == 0 { // no comparison told
 		v.compared.pairNoise = v.windows.answer.Noise
 		v.compared.pairNoise.Dev *= math.Sqrt2

@@ -6,6 +6,7 @@
 package simpath
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -18,7 +19,10 @@ type Path struct {
 	Jitter  time.Duration
 	MSS     int
 	Loss    float64
-	Queue   float64 // bytes
+	// LossScatter is the standard deviation of the logarithm of a trial's goodput that loses nothing by chance, where loss
+	// limits; it falls with the root of the losses. 0: 0.4.
+	LossScatter float64
+	Queue       float64 // bytes
 	// Harm is the share of the capacity that remains once the queue overflows again
 	// and again; 1 where congestion control copes.
 	Harm float64
@@ -138,7 +142,7 @@ func (p *Path) Deviation(length time.Duration) float64 {
 // few or many.
 func (p *Path) luck(length time.Duration) float64 {
 	losses := p.Loss * math.Min(p.lossRate(), p.CapacityBps()) * length.Seconds() / float64(8*p.MSS)
-	return 0.4 / math.Sqrt(losses+1)
+	return cmp.Or(p.LossScatter, 0.4) / math.Sqrt(losses+1)
 }
 
 // Measure is one trial at a time since the first; window 0 is automatic sizing. It
