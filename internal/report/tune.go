@@ -49,8 +49,8 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		}
 		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, BaselineRuns: r.BaselineRuns,
 			GoodputBps: r.Goodput, Factor: r.Gain.Mid, CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
-		if r.Beside != (tune.Setup{}) {
-			remedy.Beside = r.Beside.String()
+		if r.Base != (tune.Setup{}) {
+			remedy.Beside = r.Base.String()
 		}
 		if r.Others > 0 {
 			remedy.OthersFactor = &r.Others

@@ -28,9 +28,9 @@ func scattered(median, dev, link float64) func(*rand.Rand) float64 {
 }
 
 func TestUnpaired_ErrorRate(t *testing.T) {
-	cases := 4000
+	cases := 1200
 	if testing.Short() {
-		cases = 800
+		cases = 300
 	}
 	for _, c := range []struct {
 		name                string

@@ -18,7 +18,7 @@ type Statement struct {
 }
 
 // Reasons of a verdict. share is what automatic sizing reaches of the best, noise the scatter of single runs as a
-// share; what is left open is in Direction.Open.
+// share. Direction.Open has the open decision.
 const (
 	NothingMeasured     Code = "nothing-measured"
 	CutShort            Code = "cut-short"

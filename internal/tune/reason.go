@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// reason returns why the verdict is what it is, and what would decide what was left open.
+// reason returns the reason of the verdict, and the open decision if there is one.
 func (l *loop) reason() (Statement, *Open) {
 	out := &l.out
 	changed := out.Chosen != nil
@@ -89,7 +89,7 @@ type Open struct {
 	Budget   time.Duration // that would decide it; 0: more than longestAsked
 }
 
-// open returns what was left open and what would decide it; nil where nothing is.
+// open returns the decision that was left open with the budget that it needs; nil where there is none.
 func (l *loop) open() (Statement, *Open) {
 	winner := l.compared.winner
 	if all := l.proof.inTurn(winner, confidence); all.Mid >= tenth { // the proof did not show it

@@ -138,10 +138,10 @@ func usual(roomier map[Setup][]*Trial) (often *Trial) {
 func commonest(trials []*Trial) []*Trial {
 	named := most(trials, func(t *Trial) string { return string(t.Limiter) })
 	long := slices.DeleteFunc(slices.Clone(named), func(t *Trial) bool {
-		return t.verdict.Subtype == "" && (t.result == nil || !t.tellsAPolicer())
+		return t.verdict.Subtype == "" && (t.result == nil || !t.canShowPolicer())
 	})
 	if slices.ContainsFunc(long, func(t *Trial) bool { return t.verdict.Subtype == verdict.Policer }) {
-		named = long // the others were too short to tell one
+		named = long // the others were too short to show one
 	}
 	return most(named, func(t *Trial) string { return t.verdict.Subtype })
 }
