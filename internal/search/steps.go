@@ -150,7 +150,8 @@ func (s *Search) confirm() (Trial, bool) {
 		return Trial{}, false
 	}
 	// Once a window was shown to be better, by how much automatic misses its share decides nothing.
-	if other := s.bestOther(s.automatic); s.compare(s.automatic, other) == open && s.reaches(other, s.automatic, 1) != enough {
+	other := s.bestOther(s.automatic)
+	if s.compare(s.automatic, other) == open && s.reaches(other, s.automatic, 1) != enough {
 		return s.repeat(s.automatic, other, AutomaticAsGood)
 	}
 	if s.automaticSeemsEnough() {

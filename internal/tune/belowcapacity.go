@@ -23,11 +23,6 @@ type belowCapacity struct {
 const (
 	// mostPacedProbes bounds the runs that look for a pacing rate.
 	mostPacedProbes = 5
-	// keepsPace is the share of its pacing rate that a run below the capacity has to carry: slow start and headers take
-	// less than the rest.
-	keepsPace = 0.9
-	// belowBDP is the smaller of the two windows, as a share of the model's: slow start sends bursts of half a window.
-	belowBDP = 0.75
 	// probeBudget is the share of the budget that the probes may begin their last run in.
 	probeBudget = 0.5
 )
@@ -78,12 +73,11 @@ func (b *belowCapacity) probe(ctx context.Context) error {
 // lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
 // baseline: the loss does not depend on the rate then.
 func (b *belowCapacity) lossIsRandom() bool {
-	const farMore, noMore, scatter = 1.5, 1.5, 0.005
 	today := b.seen.baselineRuns()
 	base := stats.Median(retransmitRatios(today))
 	for _, t := range b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind && t.Setup.Streams < 2 }) {
 		ratio, known := t.retransmitRatio()
-		if known && ratio <= noMore*base+scatter && t.Goodput >= farMore*stats.Median(goodputs(today)) {
+		if known && ratio <= sameLoss*base+sameLossNoise && t.Goodput >= farFaster*stats.Median(goodputs(today)) {
 			return true
 		}
 	}
@@ -157,9 +151,6 @@ const (
 	// pacingGap is the ratio between the lost and the clean rate at which the bracket is narrow enough, and the first
 	// step above a clean rate. pacingClimb is the ratio of later steps.
 	pacingGap, pacingClimb = 1.15, 2
-	// pacingFloor is the share of the best goodput so far that is the lowest rate to try: a policer's bucket adds up to
-	// the rest to a short run.
-	pacingFloor = 0.85
 )
 
 // observe takes whether the rate was carried without loss, and sets the next one. It returns false at the end.

@@ -31,9 +31,6 @@ func (o *observations) repeated() map[Setup][]*Trial {
 	return runs
 }
 
-// alike is the ratio of two goodputs from which the path, and not a setup, limits both.
-const alike = 0.95
-
 // agreed says that another way to send, which takes losses otherwise, came as far as the most did, and that
 // the network limited both: a rate that two setups reach and none exceeds is the path's, as a policer's is.
 func (o *observations) agreed(bps float64, most Setup) bool {

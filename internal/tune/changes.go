@@ -92,9 +92,6 @@ func (d *Direction) shortFile() int64 {
 	return d.File.Bytes
 }
 
-// belowTheLine is the share of a path's rate at which no queue forms and little is given up.
-const belowTheLine = 0.97
-
 // shaper limits the rate at which this host sends to the far end, in bit/s.
 func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
 	name, err := host.ShaperTo(far)

@@ -96,9 +96,6 @@ func (l *loop) granted(s Setup) Setup {
 	return s
 }
 
-// muchRetransmitted is the share of the bytes sent from which on a chosen setup is said to retransmit much.
-const muchRetransmitted = 0.05
-
 // change compares before with the chosen setup.
 func (l *loop) change(target Setup) {
 	out := &l.out

@@ -23,10 +23,6 @@ const (
 )
 
 const (
-	// keeps is the share of today's goodput that a setup for Latency has to keep.
-	keeps = 0.95
-	// keepsInOneRun leaves room for one run's noise.
-	keepsInOneRun = 0.92
 	// shortQueue is the delay by load that nobody notices (ITU-T G.114 leaves 150 ms one
 	// way for all that a call takes), or a tenth of the idle round trip.
 	shortQueue = 5 * time.Millisecond

@@ -126,9 +126,6 @@ func (o *observations) windowsMatter() bool {
 	return len(faster) > 0
 }
 
-// farFaster is the factor from which a transfer that is faster in spite of loss shows the effect of its window, not of luck.
-const farFaster = 1.5
-
 // acksLimit says that acknowledgements' way back is what limits what there is.
 func (o *observations) acksLimit() bool {
 	today := o.baselineRuns()

@@ -204,8 +204,8 @@ func burst(r *transfer.Result) float64 {
 	return rates[len(rates)*9/10]
 }
 
-// limitedByWindow reports that a transfer's window or buffer limited it, or that it filled its window and built no queue:
-// a larger one might carry more. Of a lossy transfer counts what it carried while nothing was lost.
+// limitedByWindow reports that a transfer's window or buffer limited it, or that it filled its window and built no
+// queue: a larger one might carry more. Of a lossy transfer counts what it carried while nothing was lost.
 func (p *pathModel) limitedByWindow(t *Trial) bool {
 	if t.Effective == 0 {
 		return false

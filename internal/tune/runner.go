@@ -136,7 +136,7 @@ func (r *runner) tryFor(ctx context.Context, t Trial) (Trial, error) {
 	return r.try(ctx, t)
 }
 
-// with returns the transfer of a setup. A clamp limits its window where automatic sizing gets that far, else buffers do.
+// with returns the transfer of a setup. A clamp limits its window up to the size of automatic sizing, else buffers do.
 func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 	t := Trial{Asked: s.Window, Setup: s, Purpose: why, Remedy: s.besides(), Automatic: s == Setup{},
 		Spec: transfer.Spec{Direction: r.direction, Time: length}}

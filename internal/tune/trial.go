@@ -115,7 +115,6 @@ func (t *Trial) drained() bool {
 	if !t.loses() || end == nil {
 		return false
 	}
-	const seen = 0.1 // of the time before
 	empty := float64(t.result.LeastRTT()) * (1 + threshold.StandingQueue)
 	queued := func(all []transfer.Sample) (n float64) {
 		for i := range all {
@@ -134,7 +133,7 @@ func (t *Trial) drained() bool {
 		queuedEarly += queued(all[:last])
 		queuedLate += queued(all[last:])
 	}
-	return queuedEarly >= seen*early && 2*queuedLate < late
+	return queuedEarly >= queueSeen*early && 2*queuedLate < late
 }
 
 // queueAtLoss returns how far the round trip was above the shortest one when losses began, in the median of all times

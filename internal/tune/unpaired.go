@@ -93,8 +93,8 @@ func (c *comparison) runEachOnce(ctx context.Context, candidates []Setup) (tried
 	return tried, nil
 }
 
-// keepsLosses reports that a window or a pacing rate did not remove the losses. It can do nothing else for goodput where
-// losses limit: the goodput of its run was chance.
+// keepsLosses reports that a window or a pacing rate did not remove the losses. It can do nothing else for goodput
+// where losses limit: the goodput of its run was chance.
 func (c *comparison) keepsLosses(s Setup) bool {
 	runs := c.seen.runsOf(s)
 	ratio, known := runs[len(runs)-1].retransmitRatio()

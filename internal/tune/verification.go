@@ -190,9 +190,6 @@ func better(before, after []float64) bool {
 	return stats.Gain(before, after, confidence).Mid > 1/search.Enough
 }
 
-// repeatable is the difference of two runs of the loop beyond their noise: each window reaches 98 % of the best.
-const repeatable = 0.01
-
 // gainOf is the factor as a second run of the loop would find it again.
 func (v *verification) gainOf(before, after []float64) *stats.Interval {
 	g := stats.PooledGain(before, after, confidence, v.compared.pairNoise)

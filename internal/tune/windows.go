@@ -97,8 +97,8 @@ func (w *windowSearch) follow(ctx context.Context, s *search.Search) error {
 	}
 }
 
-// answerOf returns a search's answer. Behind a token bucket, from which a short transfer takes more, a window that seems
-// better by too little to matter is none.
+// answerOf returns a search's answer. Behind a token bucket, from which a short transfer takes more, a window that
+// seems better by too little to matter is none.
 func (w *windowSearch) answerOf(s *search.Search) search.Answer {
 	a := s.Answer()
 	if w.path.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
