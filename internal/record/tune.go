@@ -111,12 +111,14 @@ type TuneChosen struct {
 // TuneRemedy is a candidate that was measured in turn with the baseline or with an earlier candidate (Beside). The
 // interval is for all remedies and all looks at them together, one-sided 1 %.
 type TuneRemedy struct {
-	Name       string      `json:"name"`
-	Beside     string      `json:"beside,omitempty"`
-	Runs       int         `json:"runs"`
-	GoodputBps float64     `json:"goodput_bps"`
-	Factor     float64     `json:"factor"`
-	CI95       *[2]float64 `json:"ci95,omitempty"`
+	Name   string `json:"name"`
+	Beside string `json:"beside,omitempty"`
+	Runs   int    `json:"runs"`
+	// BaselineRuns is the number of baseline runs where it is not that of Runs; 0: as many.
+	BaselineRuns int         `json:"baseline_runs,omitempty"`
+	GoodputBps   float64     `json:"goodput_bps"`
+	Factor       float64     `json:"factor"`
+	CI95         *[2]float64 `json:"ci95,omitempty"`
 	// OthersFactor is the goodput of a competing flow over its goodput against the reference, for the goal fair; Factor is
 	// that of both flows' mean then.
 	OthersFactor *float64 `json:"others_factor,omitempty"`

@@ -47,10 +47,10 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		if math.IsNaN(r.Gain.Mid) {
 			continue // its reference failed each time
 		}
-		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, GoodputBps: r.Goodput, Factor: r.Gain.Mid,
-			CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
-		if r.Beside != (tune.Setup{}) {
-			remedy.Beside = r.Beside.String()
+		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, BaselineRuns: r.BaselineRuns,
+			GoodputBps: r.Goodput, Factor: r.Gain.Mid, CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
+		if r.Base != (tune.Setup{}) {
+			remedy.Beside = r.Base.String()
 		}
 		if r.Others > 0 {
 			remedy.OthersFactor = &r.Others

@@ -39,7 +39,7 @@ type Answer struct {
 
 // Answer is the smallest window that is shown to be enough. Where that stays open, it is
 // one that seems to be and is shown to be better than automatic: by 5 % if it is less
-// than what automatic reached.
+// than automatic sizing reached.
 func (s *Search) Answer() Answer {
 	answer := s.answer()
 	answer.Noise = s.noise()
@@ -57,7 +57,7 @@ func (s *Search) answer() Answer {
 		return answer
 	}
 	_, room := s.room()
-	if s.compare(s.automatic, s.rival(s.automatic)) == enough {
+	if s.compare(s.automatic, s.bestOther(s.automatic)) == enough {
 		if !room && len(s.automatic.logs) > 1 { // one run may be luck
 			answer.Verdict = NoChange
 		}
@@ -67,7 +67,7 @@ func (s *Search) answer() Answer {
 		return answer
 	}
 	for _, a := range s.windows {
-		shown := s.compare(a, s.rival(a)) == enough
+		shown := s.compare(a, s.bestOther(a)) == enough
 		gain := 1.0
 		if !shown && a.window < s.automatic.window {
 			gain = 1.05 // less than now is never recommended on a guess
@@ -97,7 +97,7 @@ const Limits = 1 / 1.10
 func (s *Search) Automatic() float64 { return math.Exp(s.automatic.mid() - s.best().mid()) }
 
 // Alike says that automatic sizing seems to reach Nearly of the best and was shown to reach Limits of
-// it: then windows do not limit, and what another one may give is too little to be looked for longer.
+// it: then windows do not limit, and the possible gain of another one is too small to search longer.
 func (s *Search) Alike() bool {
 	return s.Automatic() >= Nearly && s.Reaches(Limits)
 }
@@ -108,20 +108,20 @@ func (s *Search) Reaches(share float64) bool {
 		return false
 	}
 	_, room := s.room()
-	return !room && s.reaches(s.automatic, s.rival(s.automatic), share) == enough
+	return !room && s.reaches(s.automatic, s.bestOther(s.automatic), share) == enough
 }
 
-// longestNeed is where what is to be told apart is less than anybody waits for.
+// longestNeed bounds Needs: smaller differences are not worth the time.
 const longestNeed = time.Hour
 
 // needs is the time of the trials that decide an open search: until what automatic sizing
-// reaches of the best stands out of their scatter. Of the best of several too much is seen, and
+// reaches of the best exceeds their scatter. The best of several is overestimated, and
 // other windows are tried besides: half as much again.
 func (s *Search) needs() time.Duration {
 	a := s.automatic
 	b := s.best()
 	if b == a {
-		b = s.rival(a)
+		b = s.bestOther(a)
 	}
 	if b == nil || len(a.logs) == 0 || len(b.logs) == 0 {
 		return 0

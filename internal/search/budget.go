@@ -31,18 +31,17 @@ const (
 	patience       = 10.0 // s
 )
 
-// segments is how long a transfer has to last for enough segments, in seconds, where one takes
-// so many.
+// segments returns how long a transfer has to last for enough segments, where each takes a time in seconds.
 func segments(each float64) float64 {
 	return math.Min(mostSegments*each, math.Max(fewestSegments*each, patience))
 }
 
-// transfers is how many of such a length a budget holds.
+// transfers is the number of transfers of such a length in a budget.
 const transfers = 15
 
 // FewRounds and LossyRounds are the round trips that a transfer lasts for at least after slow
 // start. Where transfers lose segments the few are too few: CUBIC comes down from where slow start
-// ended within a dozen, and what single losses cost evens out over more (RFC 9438 sections 4.6
+// ended within a dozen, and the cost of single losses evens out over more (RFC 9438 sections 4.6
 // and 5.1).
 const (
 	FewRounds   = 6
@@ -52,8 +51,8 @@ const (
 // steadyRounds is how many round trips a transfer lasts after slow start.
 func (c Config) steadyRounds() float64 { return float64(max(c.Rounds, FewRounds)) }
 
-// LossyTransfers are what a comparison of three candidates and a proof take: so many a budget holds where
-// each of them is long because the path loses.
+// LossyTransfers is the number of transfers of a comparison of three candidates and a verification: a budget has room
+// for them where each of them is long because the path loses.
 const LossyTransfers = 20
 
 // Budget is the most that a direction may cost: the larger of 30 s, the time of 900 segments

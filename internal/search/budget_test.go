@@ -29,7 +29,7 @@ func TestModemsTakeFewerSegments(t *testing.T) {
 	}
 }
 
-// Where transfers lose, each lasts for its round trips and a budget holds a comparison of them.
+// Where transfers lose, each lasts for its round trips and a budget allows a comparison of them.
 func TestTransfersThatLoseTakeTheirRounds(t *testing.T) {
 	cfg := Config{MSS: 1448, CapacityBps: 10e6, RTT: 200 * time.Millisecond, Knee: 250e3}
 	short, budget := cfg.Length(0), cfg.Budget().Time

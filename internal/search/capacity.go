@@ -14,12 +14,12 @@ import (
 type Capacity struct {
 	Start float64 // bit/s; 0 is 1 Mbit/s
 
-	low, high float64 // the largest clean rate; the smallest congested one, 0: none yet
-	next      float64
-	trials    int
-	best      float64
-	held      bool // the sender could not send more
-	doubted   bool // the last trial was congested and is being repeated
+	low, high     float64 // the largest clean rate; the smallest congested one, 0: none yet
+	next          float64
+	trials        int
+	best          float64
+	senderLimited bool // the sender could not send more
+	doubted       bool // the last trial was congested and is being repeated
 }
 
 // CapacityTrial is what one trial at a rate found. Its rates are counted alike.
@@ -51,7 +51,7 @@ func (c *Capacity) Next() (bps float64, done bool) {
 		if c.next == 0 {
 			c.next = 1e6
 		}
-	case c.held || c.trials >= capacityTrials || c.high > 0 && c.high <= c.low*capacityClose:
+	case c.senderLimited || c.trials >= capacityTrials || c.high > 0 && c.high <= c.low*capacityClose:
 		return 0, true
 	}
 	return c.next, false
@@ -74,10 +74,10 @@ func (c *Capacity) Observe(t CapacityTrial) {
 			c.high = t.OfferedBps
 		}
 		if c.low >= c.high {
-			c.low = c.high / 2 // what was clean before is not any more
+			c.low = c.high / 2 // a rate that was clean before no longer is
 		}
 	case t.SentBps < 0.9*t.OfferedBps:
-		c.held = true
+		c.senderLimited = true
 	default:
 		c.low = max(c.low, t.OfferedBps)
 	}

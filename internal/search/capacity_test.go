@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// climb runs a search on a link of so many bit/s with a queue of so much time, for a
+// climb runs a search on a link with a rate in bit/s and a queue as a time, for a
 // sender that sends at most fastest.
 func climb(link, fastest, stray float64, queue time.Duration) (best float64, atLeast bool, trials int) {
 	var c Capacity

@@ -55,7 +55,7 @@ func (c *Comparison) Best() (int, bool) {
 	if len(shown) == 0 {
 		return 0, false
 	}
-	// What is as fast and preferred need not be shown apart: the proof does that.
+	// A preferred candidate as fast need not be shown to be better: the verification does that.
 	return c.choose(likely, c.fastest(shown)), true
 }
 
@@ -77,7 +77,7 @@ func (c *Comparison) fastest(of []int) int {
 // near returns the candidates that come within a ratio of one of them, in order of preference.
 func (c *Comparison) near(of []int, one int, ratio float64) []int {
 	return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
-		return i != one && c.Gain(i).Mid*ratio < c.Gain(one).Mid && c.beside(i, one)*ratio < 1
+		return i != one && c.Gain(i).Mid*ratio < c.Gain(one).Mid && c.ratio(i, one)*ratio < 1
 	})
 }
 
@@ -111,9 +111,9 @@ func (c *Comparison) Preferred() (int, bool) {
 	return c.choose(of, c.fastest(of)), true
 }
 
-// beside is candidate i's factor over another in the rounds that both ran in, which what the baseline
-// came to there leaves alone; 0 where there are too few.
-func (c *Comparison) beside(i, other int) float64 {
+// ratio returns candidate i's factor over another in the rounds that both ran in, which the baseline's scatter does not
+// change; 0 where there are too few.
+func (c *Comparison) ratio(i, other int) float64 {
 	apart := c.apart(i, other)
 	if len(apart) < fewestPicked {
 		return 0
@@ -130,8 +130,8 @@ func (c *Comparison) apart(i, other int) (logs []float64) {
 	a := &c.candidates[i-1]
 	b := &c.candidates[other-1]
 	for at, round := range a.rounds {
-		if beside := slices.Index(b.rounds, round); beside >= 0 {
-			logs = append(logs, a.ratios[at]-b.ratios[beside])
+		if same := slices.Index(b.rounds, round); same >= 0 {
+			logs = append(logs, a.ratios[at]-b.ratios[same])
 		}
 	}
 	return logs

@@ -10,7 +10,7 @@ import (
 
 // ComparisonError is the largest probability with which any of a comparison's Gains lies above 1
 // for a candidate that is just as good as the baseline, over all candidates and looks together
-// (Bonferroni). Best is less strict: what it picks is for a proof of its own to show, which
+// (Bonferroni). Best is less strict: a separate verification has to show its pick, which
 // errs by 2.5 % one way, so that both together stay below ComparisonError.
 const (
 	ComparisonError = 0.01
@@ -21,7 +21,7 @@ const (
 const worthwhile = 1.05
 
 // Comparison compares ways to send. In each round every candidate that is still in the running is
-// measured once beside the baseline, so that what drifts with the path cancels out of
+// measured once with the baseline, so that drift of the path cancels out of
 // their ratio. Candidates are numbered from 1 in order of preference; 0 is the baseline.
 type Comparison struct {
 	baseline   candidate
@@ -49,7 +49,7 @@ func NewComparison(candidates, rounds int, noise float64, seed uint64) *Comparis
 		prior: stats.Noise{Dev: math.Sqrt2 * noise, DOF: 3}}
 }
 
-// Carries tells the most that any candidate can give, in bit/s: who comes near it each time leaves nothing to those
+// Carries sets the most that any candidate can give, in bit/s. One that comes near it each time leaves nothing to those
 // that are preferred less. They wait until the first has run, and as long as it does.
 func (c *Comparison) Carries(bps float64) { c.full = bps / alike }
 
@@ -145,7 +145,7 @@ func (c *Comparison) drop() {
 	}
 }
 
-// fills says that a candidate gave all there is each time.
+// fills reports that a candidate carried all that the path carries in each run.
 func (c *Comparison) fills(r *candidate) bool {
 	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full && stats.Middle(r.ratios) >= math.Log(worthwhile)
 }
@@ -163,8 +163,8 @@ func (c *Comparison) leader() int {
 	return leader
 }
 
-// Noise is the scatter of one ratio's logarithm, as far as the rounds tell, for a proof: plain
-// standard deviations, for of three rounds the one that tells against a gain is no stalled
+// Noise returns the scatter of one ratio's logarithm in the rounds so far, for a verification: plain
+// standard deviations, for of three rounds the one that speaks against a gain is no stalled
 // run. A comparison that repeated nothing knows of none.
 func (c *Comparison) Noise() (of stats.Noise, known bool) {
 	variance := c.prior.Dev * c.prior.Dev * c.prior.DOF
@@ -188,7 +188,7 @@ func (c *Comparison) noise() stats.Noise {
 	return stats.Pool(c.prior, groups...)
 }
 
-// decided says that a best one is known, or that none is worth going on with.
+// decided reports that the best candidate is known, or that none is worth more rounds.
 func (c *Comparison) decided() bool {
 	if c.rounds < fewestRounds {
 		return false
@@ -228,15 +228,15 @@ func (c *Comparison) gain(i int, wrong float64) stats.Interval {
 	return stats.Interval{Low: math.Exp(mid - half), Mid: math.Exp(mid), High: math.Exp(mid + half)}
 }
 
-// above says by ranks that a candidate seems to be better: what loss leaves of a rate has no
-// deviation that few runs could tell, but a candidate that was the faster each time needs none.
+// above reports by ranks that a candidate seems to be better: goodput under loss has no
+// deviation that few runs could show, but a candidate that was the faster each time needs none.
 func (c *Comparison) above(i int) bool {
 	r := &c.candidates[i-1]
 	return len(r.own) >= fewestPicked &&
 		stats.Shift(r.baseline, r.own, 1-2*pickError/rankLooks/float64(c.tried())).Low > 1
 }
 
-// tried is how many candidates ran.
+// tried returns the number of candidates that ran.
 func (c *Comparison) tried() (n int) {
 	for i := range c.candidates {
 		if len(c.candidates[i].ratios) > 0 {
@@ -250,7 +250,7 @@ func (c *Comparison) tried() (n int) {
 // faster once more say little new.
 const rankLooks = 2
 
-// noiseOf is the scatter that counts for one candidate.
+// noiseOf returns the scatter that counts for one candidate.
 func (c *Comparison) noiseOf(r *candidate) stats.Noise {
 	noise := c.noise()
 	if own := stats.Pool(c.prior, r.ratios); own.Dev > noise.Dev {
@@ -261,8 +261,8 @@ func (c *Comparison) noiseOf(r *candidate) stats.Noise {
 
 func (c *Comparison) looks() float64 { return float64(len(c.candidates) * c.most) }
 
-// Needs is how many more rounds candidate i takes to be picked, if its factor is what it seems to
-// be; 0 where it is no gain.
+// Needs returns how many more rounds candidate i takes to be picked, if its factor is as estimated
+// so far; 0 where it is no gain.
 func (c *Comparison) Needs(i int) int {
 	r := &c.candidates[i-1]
 	if len(r.ratios) == 0 || stats.Middle(r.ratios) <= 0 {
@@ -274,13 +274,13 @@ func (c *Comparison) Needs(i int) int {
 	return int(math.Ceil(math.Min(math.Max(rounds, fewestPicked), 1e4))) - len(r.ratios)
 }
 
-// Decided says that the comparison ended because it was decided, not because it was broken off.
+// Decided reports that the comparison ended because it was decided, not because it was broken off.
 func (c *Comparison) Decided() bool {
 	return c.rounds >= c.most || len(c.running()) == 0 || c.decided()
 }
 
-// Rounds is how many were observed.
+// Rounds returns the number of observed rounds.
 func (c *Comparison) Rounds() int { return c.rounds }
 
-// Runs is how often candidate i was measured beside the baseline.
+// Runs returns how often candidate i was compared with the baseline.
 func (c *Comparison) Runs(i int) int { return len(c.candidates[i-1].ratios) }

@@ -34,7 +34,7 @@ func play(rng *rand.Rand, factors []float64, rounds int, noise, drift float64, s
 	}
 }
 
-func TestComparisonHoldsItsError(t *testing.T) {
+func TestComparison_ErrorRate(t *testing.T) {
 	cases := 1500
 	if testing.Short() {
 		cases = 500
@@ -69,7 +69,7 @@ func TestComparisonHoldsItsError(t *testing.T) {
 	}
 }
 
-func TestComparisonFindsTheBest(t *testing.T) {
+func TestComparison_FindsBest(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		factors []float64
@@ -95,7 +95,7 @@ func TestComparisonFindsTheBest(t *testing.T) {
 	}
 }
 
-func TestComparisonEndsEarlyWhereNothingHelps(t *testing.T) {
+func TestComparison_EndsEarlyWithoutGain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	rounds := 0
 	for range 200 {
@@ -106,7 +106,7 @@ func TestComparisonEndsEarlyWhereNothingHelps(t *testing.T) {
 	}
 }
 
-func TestComparisonWithMissingRuns(t *testing.T) {
+func TestComparison_MissingRuns(t *testing.T) {
 	c := NewComparison(2, 4, 0.01, 1)
 	c.Observe(map[int]float64{1: 5, 2: 5}) // no baseline
 	c.Observe(map[int]float64{0: 5, 1: 10})
@@ -122,11 +122,11 @@ func TestComparisonWithMissingRuns(t *testing.T) {
 	}
 }
 
-// Of two that are as fast the preferred one is picked, also where only the other stands out yet.
-func TestThePreferredOfTwoAlike(t *testing.T) {
+// Of two that are as fast the preferred one is picked, also where only the other is clearly better so far.
+func TestComparison_PrefersEarlierOfEquals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		first []float64 // Mbit/s, beside a baseline of 10 and one that has 16 each time
+		first []float64 // Mbit/s, with a baseline of 10 and another candidate of 16 each time
 		want  int
 	}{
 		{"as fast, and it scatters", []float64{16, 24, 9.5, 16.5, 27}, 1},
@@ -145,7 +145,7 @@ func TestThePreferredOfTwoAlike(t *testing.T) {
 
 // Of two candidates as fast the preferred one is picked also where the baseline scatters so much that
 // their factors differ.
-func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
+func TestComparison_ComparesCandidatesInCommonRounds(t *testing.T) {
 	c := NewComparison(2, 8, 0.03, 1)
 	for _, baseline := range []float64{3e6, 6e6, 4e6, 5e6} {
 		c.Observe(map[int]float64{0: baseline, 1: 9.5e6, 2: 9.74e6})
@@ -156,7 +156,7 @@ func TestRivalsAreComparedInTheirOwnRounds(t *testing.T) {
 }
 
 // One that ran in a round in which the baseline was lucky is not behind another that did not.
-func TestALuckyReferenceTakesNobodyOut(t *testing.T) {
+func TestComparison_LuckyBaselineDropsNoCandidate(t *testing.T) {
 	c := NewComparison(2, 8, 0.03, 1)
 	c.Carries(1.923e6)
 	c.Observe(map[int]float64{0: 1.903e6, 1: 1.817e6})
@@ -168,10 +168,10 @@ func TestALuckyReferenceTakesNobodyOut(t *testing.T) {
 
 // A candidate that gave all that there is leaves nothing to those that are preferred less, which wait until it gives
 // less; one that gave what the baseline did leaves them all there is to gain.
-func TestComparisonAsksNoFurtherThanTheMost(t *testing.T) {
+func TestComparison_StopsAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		first  []float64 // what the first candidate gave, bit/s
+		first  []float64 // goodputs of the first candidate, bit/s
 		most   float64
 		second bool // is the second still asked
 	}{
@@ -180,7 +180,7 @@ func TestComparisonAsksNoFurtherThanTheMost(t *testing.T) {
 		{"nothing yet", nil, 10e6, false},
 		{"less than all", []float64{8e6}, 10e6, true},
 		{"all of it once of two", []float64{9.9e6, 8e6}, 10e6, true},
-		{"what there is is not known", []float64{9.9e6, 9.8e6}, 0, true},
+		{"the capacity is not known", []float64{9.9e6, 9.8e6}, 0, true},
 		{"no more than the baseline", []float64{9.9e6, 9.8e6}, 10e6, true},
 	} {
 		comparison := NewComparison(2, 8, 0.3, 1)
@@ -202,8 +202,8 @@ func TestComparisonAsksNoFurtherThanTheMost(t *testing.T) {
 	}
 }
 
-// Who seems to be the best when a comparison is broken off is worth a proof; who was decided on, or hardly
-// gains, is not the comparison's leader.
+// The best candidate of a comparison that was broken off is its leader, to be verified. There is none where the
+// comparison was decided, or no candidate gains much.
 func TestComparisonHasALeaderWhereItIsBrokenOff(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -36,7 +36,7 @@ func (s *Search) between(a, b *arm) stats.Noise {
 	own := stats.Pool(s.expected(), a.logs, b.logs)
 	switch calm := own.Dev < noise.Dev/2 && len(a.logs) >= ownRuns && len(b.logs) >= ownRuns; {
 	case own.Dev > noise.Dev, calm:
-		return own // a full path scatters more than one held back by a small window, and less than one that loses
+		return own // a full path scatters more than one that a small window limits, and less than one that loses
 	}
 	return noise
 }
@@ -81,15 +81,15 @@ func (s *Search) reaches(a, b *arm, share float64) decision {
 	return open
 }
 
-// rival is the best of all candidates but a: what a has to be measured by.
-func (s *Search) rival(a *arm) *arm {
-	var rival *arm
+// bestOther returns the best of all windows but a, to which a is compared.
+func (s *Search) bestOther(a *arm) *arm {
+	var other *arm
 	for _, b := range append([]*arm{s.automatic}, s.windows...) {
-		if b != a && (rival == nil || b.mid() > rival.mid()) {
-			rival = b
+		if b != a && (other == nil || b.mid() > other.mid()) {
+			other = b
 		}
 	}
-	return rival
+	return other
 }
 
 // below is the next smaller window that was tried, or nil.
@@ -117,7 +117,7 @@ func (s *Search) smallest(a *arm) bool {
 }
 
 // least is how often what decides is tried at least: three times, where the budget
-// holds more than a dozen trials.
+// allows more than a dozen trials.
 func (s *Search) least() int {
 	if s.cfg.Time < 12*s.cfg.Length(0) {
 		return 2

@@ -29,7 +29,7 @@ func ExampleSearch() {
 	// Output: change true true
 }
 
-// A comparison compares ways to send in rounds, each beside the reference.
+// A comparison compares candidates with the baseline, in rounds.
 func ExampleComparison() {
 	c := search.NewComparison(2, 8, 0.01, 1)
 	for round := c.Next(); len(round) > 0; round = c.Next() {

@@ -14,13 +14,13 @@ type Load struct {
 	Congested bool // congestion has shown
 }
 
-// Feedback is what the receiver tells of the last FeedbackEvery.
+// Feedback is the receiver's report of the last FeedbackEvery.
 type Feedback struct {
 	SequenceErrors int64         // lost, reordered and duplicated datagrams
 	Delay          time.Duration // above the least one, on average
 }
 
-// FeedbackEvery is how often the receiver tells (RFC 9097 section 8.2).
+// FeedbackEvery is the interval of the receiver's reports (RFC 9097 section 8.2).
 const FeedbackEvery = 50 * time.Millisecond
 
 const (

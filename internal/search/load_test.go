@@ -15,7 +15,7 @@ func TestLoadFindsTheCapacity(t *testing.T) {
 		for _, queue := range []time.Duration{10 * time.Millisecond, 200 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%.3g Mbit per s, %v", link/1e6, queue), func(t *testing.T) {
 				var l Load
-				var told []Feedback // a round trip's feedback is under way
+				var reports []Feedback // a round trip's feedback is in flight
 				room := max(link*queue.Seconds(), 10*datagram)
 				var queued, owed, best, second float64
 				step := FeedbackEvery.Seconds()
@@ -28,10 +28,10 @@ func TestLoadFindsTheCapacity(t *testing.T) {
 					owed += lost / datagram
 					errors := int64(owed)
 					owed -= float64(errors)
-					if told = append(told, Feedback{SequenceErrors: errors,
-						Delay: time.Duration(queued / link * float64(time.Second))}); len(told) > 1 {
-						l.Observe(told[0])
-						told = told[1:]
+					if reports = append(reports, Feedback{SequenceErrors: errors,
+						Delay: time.Duration(queued / link * float64(time.Second))}); len(reports) > 1 {
+						l.Observe(reports[0])
+						reports = reports[1:]
 					}
 					if second += delivered; i%20 == 19 {
 						best, second = max(best, second), 0

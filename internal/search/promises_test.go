@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 )
 
-const held = 0.98 // of the paths keep all promises
+const minKept = 0.98 // share of the paths that keep all promises
 
 // TestPromisesHold runs the search on random noisy paths whose truth is known.
 // FULLPIPE_SHOW=1 prints the paths on which a promise broke, trial by trial.
@@ -21,7 +21,7 @@ func TestPromisesHold(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			kept := keep(t, seed, paths)
 			t.Logf("%.1f %% of the paths keep every promise", 100*float64(kept)/paths)
-			if float64(kept) < held*paths {
+			if float64(kept) < minKept*paths {
 				t.Errorf("only %d of %d paths keep every promise", kept, paths)
 			}
 		})
@@ -40,7 +40,7 @@ func TestOtherSeedsHold(t *testing.T) {
 		kept += keep(t, 1000+seed, paths)
 	}
 	t.Logf("%.2f %% of %d paths keep every promise", 100*float64(kept)/float64(seeds*paths), seeds*paths)
-	if float64(kept) < held*float64(seeds*paths) {
+	if float64(kept) < minKept*float64(seeds*paths) {
 		t.Errorf("only %d of %d paths keep every promise", kept, seeds*paths)
 	}
 }
@@ -153,8 +153,8 @@ func (o outcome) broken() string {
 	return ""
 }
 
-// canDecide says whether the budget lets two candidates be told apart to half of the
-// 2 % that count, at 95 % on either side, beside the trials that explore.
+// canDecide reports whether the budget resolves a difference of two windows of half of the
+// 2 % that count, at 95 % on either side, after the trials that explore.
 func (o outcome) canDecide() bool {
 	const explore = 6
 	trial := o.cfg.Length(0)

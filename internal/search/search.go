@@ -1,13 +1,11 @@
-// Package search finds the smallest window that carries a path at full rate, by noisy
-// trials: a state machine without a clock. Next says what to try, Observe takes what
-// came of it, Answer says what follows.
+// Package search finds the smallest window that carries a path at full rate, by noisy trials: a state machine without a
+// clock. Next returns the trial to make, Observe takes its outcome, Answer returns the conclusion.
 //
-// The axis is the effective window. Three facts of TCP spare most trials: no window w
-// carries more than w a round trip, so below 98 % of the best goodput times the least
-// round trip nothing can be enough; goodput over window never rises with the window, so
-// what lies between two trials is bounded by the left one; and beyond the path's
-// capacity there is nothing to find. What is left open is tried, and repeated in random
-// order until it is shown, one-sided at 95 %, or the budget is spent.
+// The axis is the effective window. Three facts of TCP spare most trials. No window w carries more than w per round
+// trip, so no window below 98 % of the best goodput times the least round trip can be enough. Goodput per window never
+// rises with the window, so a trial bounds all windows up to the next one. No goodput exceeds the path's capacity. The
+// search tries the windows that these bounds leave open and repeats them in random order until one is shown to be
+// enough, one-sided at 95 %, or the budget is spent.
 package search
 
 import (
@@ -35,14 +33,13 @@ type Config struct {
 	MSS         int
 	RTT         time.Duration // the least round trip
 	CapacityBps float64       // the most that the path seemed to carry
-	// Knee is the window that should just fill the path: rate × (RTT + jitter) and what
-	// the path aggregates, in bytes.
+	// Knee is the window that should just fill the path, in bytes: rate × (RTT + jitter) and the aggregated data.
 	Knee float64
 	// Noise is the standard deviation, as a share, that one trial is expected to have;
 	// 0: 1 %. It counts little once trials were repeated.
 	Noise   float64
 	Largest int           // the largest window that may be tried; 0: 8 × Knee
-	Time    time.Duration // what the search may spend; 0: its Share of Budget
+	Time    time.Duration // the search's limit; 0: its Share of Budget
 	Bytes   int64         // 0: its Share of Budget
 	Seed    uint64        // of the random order
 	// Rounds is how many round trips a transfer lasts for at least after slow start; 0: FewRounds.
@@ -52,12 +49,12 @@ type Config struct {
 }
 
 // Trial is one transfer to make: with automatic sizing as the systems have it, or with
-// the effective window held to Window bytes.
+// the effective window limited to Window bytes.
 type Trial struct {
 	Automatic bool
 	Window    int
 	Time      time.Duration
-	Bytes     int64 // what the budget still holds: the transfer ends there if that comes first
+	Bytes     int64 // unspent: the transfer ends there if that comes first
 	Purpose   Purpose
 }
 
@@ -95,7 +92,7 @@ type Search struct {
 	rng       *rand.Rand
 	automatic *arm
 	windows   []*arm // by window, ascending
-	ceiling   int    // what clipped requests were cut to; MaxWindow while none was
+	ceiling   int    // the limit that clipped requests got; MaxWindow while none was clipped
 	asked     []int  // every window that was asked for
 	time      time.Duration
 	bytes     int64
@@ -165,7 +162,7 @@ func (s *Search) Observe(t Trial, o Outcome) {
 	s.time += o.Elapsed
 	s.bytes += o.Bytes
 	if !(o.GoodputBps > 0) {
-		o.GoodputBps = 1 // nothing arrived: as bad as can be told
+		o.GoodputBps = 1 // nothing arrived
 	}
 	a := s.automatic
 	switch {
@@ -224,7 +221,7 @@ func (s *Search) begin() (Trial, bool) {
 	case len(first) == 0:
 		return Trial{}, false
 	case s.cfg.Time < 8*s.cfg.Length(0):
-		return first[0], true // what matters most, for it may be the last
+		return first[0], true // the most important one, for it may be the last
 	}
 	return first[s.rng.IntN(len(first))], true
 }
@@ -246,7 +243,7 @@ func (s *Search) whole(bytes float64) int {
 	return min(max(window, 2*s.cfg.MSS), limit)
 }
 
-// affords says whether the budget still holds a trial, with some bytes to spare
+// affords reports whether the budget allows another trial, with some bytes to spare
 // because nobody knows what it will carry.
 func (s *Search) affords(t Trial) bool {
 	bytes := 1.1 * s.cfg.CapacityBps / 8 * t.Time.Seconds()

@@ -14,7 +14,7 @@ func path() *simpath.Path {
 		Noise: simpath.Noise{Dev: 0.003}}
 }
 
-func TestAnswers(t *testing.T) {
+func TestSearch_Answer(t *testing.T) {
 	bdp := path().BDP()
 	for _, c := range []struct {
 		name      string
@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // A system that cuts every request to 64 KiB must never be credited with more.
-func TestClippedRequestsCountAsWhatTheyWere(t *testing.T) {
+func TestSearch_ClippedRequestsCountAsGranted(t *testing.T) {
 	s := New(Config{MSS: 1460, RTT: 40 * time.Millisecond, CapacityBps: 96e6, Knee: 480e3, Time: time.Minute,
 		Bytes: 1 << 40})
 	for range 30 {
@@ -70,13 +70,13 @@ func TestClippedRequestsCountAsWhatTheyWere(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	if len(s.windows) != 1 {
-		t.Errorf("%d windows were told apart where there is one", len(s.windows))
+		t.Errorf("%d windows were distinguished where there is one", len(s.windows))
 	}
 }
 
-// A system that gives 10 % less than asked, whatever is asked, is searched by what it
-// gives, and the answer names the request.
-func TestWhatIsAskedAndWhatIsGiven(t *testing.T) {
+// Where a system always grants 10 % less than the request, the search counts the granted window, and the answer names
+// the request.
+func TestSearch_RequestsGiveLess(t *testing.T) {
 	p := path()
 	s := New(Config{MSS: p.MSS, RTT: p.BaseRTT(), CapacityBps: p.CapacityBps(), Knee: p.BDP()})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -131,7 +131,7 @@ func TestBudgetsAreHonoured(t *testing.T) {
 	}
 }
 
-// What cannot be measured ends the search instead of driving it round.
+// A failed measurement ends the search instead of an endless loop.
 func TestNothingArrives(t *testing.T) {
 	s := New(Config{MSS: 1460, RTT: time.Millisecond, CapacityBps: 1e6, Knee: 1})
 	for trials := 0; ; trials++ {

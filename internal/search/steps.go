@@ -45,15 +45,15 @@ func (s *Search) explore() (Trial, bool) {
 
 // room is a window that was not tried and that could be better than the best. A gap
 // between two windows is open if its right end loses segments, and if a window in it,
-// though it carried no more for its size than the left end, would be better. What is
-// below the best by the round trip cannot be.
+// though it carried no more for its size than the left end, would be better. A
+// window whose rate per round trip is below the best cannot be.
 func (s *Search) room() (window int, ok bool) {
 	best := s.best()
 	scatter := s.noise().Dev
 	capacity := math.Max(math.Log(s.cfg.CapacityBps), best.mid())
 	full := math.Log(float64(best.window) * s.cfg.CapacityBps / s.cfg.Knee)
-	held := !best.lossy && best.mid() > full-0.015 // by its window alone: nobody knows what more would carry
-	if held {
+	windowLimits := !best.lossy && best.mid() > full-0.015 // only its window limits it: a larger one may carry more
+	if windowLimits {
 		capacity = math.Max(capacity, best.mid()+0.25)
 	}
 	worth := best.mid() + math.Max(0.008, scatter)
@@ -69,8 +69,8 @@ func (s *Search) room() (window int, ok bool) {
 			narrow = math.Ln2
 		}
 		if a.lossy && math.Min(capacity, goodput+right-left) > worth && right-left > narrow {
-			knee := left + capacity - goodput                   // where a window in proportion would fill the path
-			seen := !held && (i > 0 || a.mid() > capacity-0.15) // else the knee says nothing of where it is best
+			knee := left + capacity - goodput                           // where a window in proportion would fill the path
+			seen := !windowLimits && (i > 0 || a.mid() > capacity-0.15) // else the knee does not show where the best window is
 			if limiting && seen && knee > left+0.02 && knee < right-0.02 {
 				if w := s.whole(math.Exp(knee)); !s.tried(w) {
 					return w, true
@@ -150,8 +150,9 @@ func (s *Search) confirm() (Trial, bool) {
 		return Trial{}, false
 	}
 	// Once a window was shown to be better, by how much automatic misses its share decides nothing.
-	if rival := s.rival(s.automatic); s.compare(s.automatic, rival) == open && s.reaches(rival, s.automatic, 1) != enough {
-		return s.repeat(s.automatic, rival, AutomaticAsGood)
+	other := s.bestOther(s.automatic)
+	if s.compare(s.automatic, other) == open && s.reaches(other, s.automatic, 1) != enough {
+		return s.repeat(s.automatic, other, AutomaticAsGood)
 	}
 	if s.automaticSeemsEnough() {
 		return Trial{}, false
@@ -165,8 +166,8 @@ func (s *Search) confirm() (Trial, bool) {
 			return s.again(a, OnceMore)
 		}
 	}
-	if rival := s.rival(hi); s.compare(hi, rival) == open {
-		return s.repeat(hi, rival, WindowEnough)
+	if other := s.bestOther(hi); s.compare(hi, other) == open {
+		return s.repeat(hi, other, WindowEnough)
 	}
 	if below := s.below(hi); below != nil && !s.smallest(hi) && s.compare(below, best) == open {
 		return s.repeat(below, best, LessEnough)
@@ -174,9 +175,9 @@ func (s *Search) confirm() (Trial, bool) {
 	return Trial{}, false
 }
 
-// hopeless is a search on a path whose losses scatter so much that it would take many times what is left
-// to tell windows apart, where none seems to be better by as much as limits: what else there is to try
-// comes first then, and only More goes on with it.
+// hopeless reports that losses scatter so much that it would take many times the remaining budget to distinguish
+// windows, and that none seems to be better by a tenth. Other remedies come first then, and only More resumes the
+// search.
 func (s *Search) hopeless() bool {
 	const many = 4
 	return !s.resumed && s.automatic.lossy && len(s.automatic.logs) >= ownRuns &&

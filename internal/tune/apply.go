@@ -22,7 +22,7 @@ type Applied struct {
 	Gain    stats.Interval // of goodput, or of what the goal wants to be large
 	rate    stats.Interval // of goodput, where the goal is another
 	goal    Goal
-	// Kept says that the change stands; else it was taken back, and Reason says why.
+	// Kept reports that the change is in force; otherwise it was undone, and Reason says why.
 	Kept bool
 	// Lasting reports that a change is still in force after a restart, NotLasting why it is not although asked for.
 	Lasting    bool
@@ -72,7 +72,7 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	}
 	err := a.alternate(ctx, s, out)
 	out.decide(err)
-	// Whatever happened, the host ends as Kept says.
+	// The host ends as Kept says, also after an error.
 	settle := context.WithoutCancel(ctx)
 	if failed := s.set(settle, out.Kept); failed != nil {
 		err = errors.Join(err, failed)

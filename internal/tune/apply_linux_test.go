@@ -155,7 +155,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestBetterCongestionIsChosenOnlyWhereItHelps(t *testing.T) {
+func TestBetterCongestion_OnlyWhereItHelps(t *testing.T) {
 	remedy := func(name string, low, mid float64) Remedy {
 		r := Remedy{Name: name, Setup: Setup{Congestion: name}}
 		r.Gain.Low, r.Gain.Mid = low, mid
@@ -172,8 +172,9 @@ func TestBetterCongestionIsChosenOnlyWhereItHelps(t *testing.T) {
 	}
 }
 
-// What was shown to help is what a host is given, no more of it, and both parts of two.
-func TestHostsAreGivenWhatWasShown(t *testing.T) {
+// TestHostChanges_OnlyShownSetups checks that a host gets only the changes that were shown to help, and both parts
+// of a combination.
+func TestHostChanges_OnlyShownSetups(t *testing.T) {
 	testenv.Need(t, testenv.NetworkNamespace)
 	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
 		return

@@ -42,7 +42,7 @@ func (b *baseline) measure(ctx context.Context) (passing Setup, err error) {
 	}
 	longer := b.budget.remainingBudget(max(time.Duration(needsMoreSegments(&t)*float64(length)), extended(&t, length)))
 	if 2*longer >= 3*length {
-		// A run of a few segments, of few losses or behind a burst tells no rate: it is left out.
+		// A run of a few segments, of few losses or behind a burst shows no rate: it is left out.
 		b.seen.trials = nil
 		if t, err = b.try(ctx, b.with(Setup{}, longer, TodayLonger)); err != nil {
 			return passing, err
@@ -138,7 +138,7 @@ func (b *baseline) fullByLuck() bool {
 }
 
 // confirmFullLink reports whether a path that loses is full all the same, by baseline runs and lossBlind. Where each
-// transfer is long, a window search would take the whole budget to tell one percent from the next.
+// transfer is long, a window search would spend the whole budget on differences of one percent.
 func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
 	last := b.seen.trials[len(b.seen.trials)-1]
 	if blind := b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind }); len(blind) == 0 {
@@ -175,9 +175,9 @@ func (b *baseline) outlast(ctx context.Context) error {
 		share = statedShare
 	}
 	length := min(regrowth*3/2, longest, time.Duration(share*float64(b.allowance())))
-	tells := 2*length >= regrowth
+	longEnough := 2*length >= regrowth
 	seen := slices.ContainsFunc(today, func(t *Trial) bool { return 3*t.Spec.Time >= 2*length })
-	if !tells || seen || !b.affords(length, 1) {
+	if !longEnough || seen || !b.affords(length, 1) {
 		return nil
 	}
 	t, err := b.try(ctx, b.with(Setup{}, length, StaysFull))

@@ -23,11 +23,6 @@ type belowCapacity struct {
 const (
 	// mostPacedProbes bounds the runs that look for a pacing rate.
 	mostPacedProbes = 5
-	// keepsPace is the share of its pacing rate that a run below the capacity has to carry: slow start and headers take
-	// less than the rest.
-	keepsPace = 0.9
-	// belowBDP is the smaller of the two windows, as a share of the model's: slow start sends bursts of half a window.
-	belowBDP = 0.75
 	// probeBudget is the share of the budget that the probes may begin their last run in.
 	probeBudget = 0.5
 )
@@ -78,12 +73,11 @@ func (b *belowCapacity) probe(ctx context.Context) error {
 // lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
 // baseline: the loss does not depend on the rate then.
 func (b *belowCapacity) lossIsRandom() bool {
-	const farMore, noMore, scatter = 1.5, 1.5, 0.005
 	today := b.seen.baselineRuns()
 	base := stats.Median(retransmitRatios(today))
 	for _, t := range b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind && t.Setup.Streams < 2 }) {
 		ratio, known := t.retransmitRatio()
-		if known && ratio <= noMore*base+scatter && t.Goodput >= farMore*stats.Median(goodputs(today)) {
+		if known && ratio <= sameLoss*base+sameLossNoise && t.Goodput >= farFaster*stats.Median(goodputs(today)) {
 			return true
 		}
 	}
@@ -157,9 +151,6 @@ const (
 	// pacingGap is the ratio between the lost and the clean rate at which the bracket is narrow enough, and the first
 	// step above a clean rate. pacingClimb is the ratio of later steps.
 	pacingGap, pacingClimb = 1.15, 2
-	// pacingFloor is the share of the best goodput so far that is the lowest rate to try: a policer's bucket adds up to
-	// the rest to a short run.
-	pacingFloor = 0.85
 )
 
 // observe takes whether the rate was carried without loss, and sets the next one. It returns false at the end.
@@ -189,10 +180,17 @@ func (p *pacingBracket) observe(clean bool) (more bool) {
 
 // choose leaves the probed setup to compare first, if one seems to help.
 func (b *belowCapacity) choose() {
-	scores := map[int]float64{0: stats.Median(goodputs(b.seen.baselineRuns()))}
-	compared := search.NewComparison(len(b.probed), 1, b.seen.expectedNoise(), b.cfg.Seed)
-	for i, s := range b.probed {
-		t := b.seen.runsOf(s)[0]
+	b.best, _ = b.preferred(b.probed, stats.Median(goodputs(b.seen.baselineRuns())))
+}
+
+// preferred returns the setup that is chosen by one run of each; false where none gives 5 % more than today's goodput
+// in bit/s.
+func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
+	scores := map[int]float64{0: today}
+	compared := search.NewComparison(len(setups), 1, r.seen.expectedNoise(), r.cfg.Seed)
+	for i, s := range setups {
+		runs := r.seen.runsOf(s)
+		t := runs[len(runs)-1]
 		scores[i+1] = t.Goodput
 		if ratio, known := t.retransmitRatio(); known {
 			compared.Retransmits(i+1, ratio)
@@ -200,8 +198,9 @@ func (b *belowCapacity) choose() {
 	}
 	compared.Observe(scores)
 	if i, ok := compared.Preferred(); ok {
-		b.best = b.probed[i-1]
+		return setups[i-1], true
 	}
+	return Setup{}, false
 }
 
 // remedies returns the probed setups that change more than a window, with what their one run gave.
@@ -212,11 +211,17 @@ func (b *belowCapacity) remedies() (all []Remedy) {
 		if s.besides() == "" || len(runs) == 0 {
 			continue
 		}
-		all = append(all, Remedy{Name: s.String(), Setup: s, Goodput: runs[0].Goodput, Runs: 1, Spec: runs[0].Spec,
-			Gain:        stats.Interval{Mid: runs[0].Goodput / today, High: math.Inf(1)},
-			Retransmits: retransmits(runs[:1]), needs: 2 * fewestProof * (b.span(Setup{}) + b.span(s))})
+		r := singleRun(s, runs[0], today)
+		r.needs = 2 * fewestProof * (b.span(Setup{}) + b.span(s))
+		all = append(all, r)
 	}
 	return all
+}
+
+// singleRun returns what one run of a setup gave against the baseline's median in bit/s.
+func singleRun(s Setup, t *Trial, today float64) Remedy {
+	return Remedy{Name: s.String(), Setup: s, Goodput: t.Goodput, Runs: 1, Spec: t.Spec,
+		Gain: stats.Interval{Mid: t.Goodput / today, High: math.Inf(1)}, Retransmits: t.RetransmitRatio()}
 }
 
 // refine names a policer by a paced run: the baseline loses much, keeps most of the rate and builds no queue before it

@@ -16,7 +16,7 @@ type budget struct {
 	extended bool
 }
 
-// left returns what a share of the budget still holds, at least 0.
+// left returns the unspent part of a share of the budget, at least 0.
 func (b *budget) left(share float64) search.Budget {
 	return search.Budget{Time: max(0, time.Duration(share*float64(b.Time))-b.spent.Time),
 		Bytes: max(0, int64(share*float64(b.Bytes))-b.spent.Bytes)}
@@ -48,10 +48,19 @@ func (b *budget) double() bool {
 // longestAsked is the longest budget that is proposed.
 const longestAsked = 20 * time.Minute
 
-// propose returns a budget that holds what is needed besides what was spent, at least twice the present one: what is
-// needed is a guess. It returns 0 for more than longestAsked.
+// propose returns a budget for a need that is a guess: the time spent and the need, at least twice the present budget.
+// It returns 0 for more than longestAsked.
 func (b *budget) propose(needs time.Duration) time.Duration {
-	budget := max(b.spent.Time+needs, 2*b.Time)
+	return proposed(max(b.spent.Time+needs, 2*b.Time))
+}
+
+// proposePlanned returns a budget for runs that were planned from their scatter, larger than a stated one.
+func (b *budget) proposePlanned(needs time.Duration) time.Duration {
+	return proposed(max(b.spent.Time+needs, b.stated.Time+time.Second))
+}
+
+// proposed rounds a budget up; it returns 0 for more than longestAsked.
+func proposed(budget time.Duration) time.Duration {
 	step := 10 * time.Second
 	if budget > 2*time.Minute {
 		step = time.Minute

@@ -8,7 +8,7 @@ import (
 )
 
 // A budget is doubled once, unless it was stated or is long already.
-func TestBudgetDoubles(t *testing.T) {
+func TestBudget_Double(t *testing.T) {
 	half := search.Budget{Time: 30 * time.Second, Bytes: 1e6}
 	for name, c := range map[string]struct {
 		b    budget
@@ -30,7 +30,7 @@ func TestBudgetDoubles(t *testing.T) {
 	}
 }
 
-func TestBudgetLeft(t *testing.T) {
+func TestBudget_Left(t *testing.T) {
 	b := budget{Budget: search.Budget{Time: time.Minute, Bytes: 1000},
 		spent: search.Budget{Time: 30 * time.Second, Bytes: 700}}
 	for share, want := range map[float64]search.Budget{
@@ -41,8 +41,8 @@ func TestBudgetLeft(t *testing.T) {
 	}
 }
 
-// What is proposed is twice the budget at least, in whole steps, and nothing longer than anybody waits for.
-func TestBudgetProposes(t *testing.T) {
+// TestBudget_Propose checks that a proposal is at least twice the budget, in whole steps, and at most longestAsked.
+func TestBudget_Propose(t *testing.T) {
 	b := budget{Budget: search.Budget{Time: 30 * time.Second}, spent: search.Budget{Time: 20 * time.Second}}
 	for needs, want := range map[time.Duration]time.Duration{0: time.Minute, 41 * time.Second: 70 * time.Second,
 		101 * time.Second: 3 * time.Minute, longestAsked - 20*time.Second: longestAsked, longestAsked: 0} {

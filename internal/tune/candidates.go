@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// candidates returns the setups worth trying beside a base, in order of preference.
+// candidates returns the setups worth comparing with a base, in order of preference.
 func (c *comparison) candidates(base Setup) (setups []Setup) {
 	for _, add := range c.ideas(base) {
 		s := base.plus(add)
@@ -42,7 +42,7 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 		}
 		switch step.Action {
 		case remedy.OtherControl:
-			ideas = append(ideas, c.controlsBeside(base)...)
+			ideas = append(ideas, c.otherControls(base)...)
 		case remedy.WindowOfBDP:
 			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && c.seen.reaches(w) {
 				ideas = append(ideas, Setup{Window: w})
@@ -64,7 +64,7 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 	return ideas
 }
 
-// latencyIdeas keep the bytes in flight, or the rate, just below what the path holds, or do not fill queues.
+// latencyIdeas keep the bytes in flight, or the rate, just below the path's capacity, or do not fill queues.
 func (c *comparison) latencyIdeas() []Setup {
 	p := c.path
 	ideas := []Setup{{PacingBps: keeps * p.BottleneckBps}, {PacingBps: 0.98 * p.BottleneckBps}}
@@ -77,8 +77,8 @@ func (c *comparison) latencyIdeas() []Setup {
 // roomy is how many of the path's windows do not limit a congestion control that keeps two in flight, as BBR does.
 const roomy = 3
 
-// controlsBeside returns the controls to try beside a base. A window that loss left another control may be too small.
-func (c *comparison) controlsBeside(base Setup) (ideas []Setup) {
+// otherControls returns the controls to compare with a base. A window that loss left another control may be too small.
+func (c *comparison) otherControls(base Setup) (ideas []Setup) {
 	if base.Congestion != "" {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // mostCarried returns the largest median goodput of a setup with two runs or more, and one of those runs. A single run
-// may have begun behind a hole, whose bytes count as if they came then.
+// may have begun behind a hole, and its bytes count as if they came then.
 func (o *observations) mostCarried() (bps float64, of *Trial) {
 	for _, trials := range o.repeated() {
 		if median := stats.Median(goodputs(trials)); median > bps {
@@ -31,11 +31,8 @@ func (o *observations) repeated() map[Setup][]*Trial {
 	return runs
 }
 
-// alike is how near two ways to send have to come to each other for the path to be what holds both.
-const alike = 0.95
-
 // agreed says that another way to send, which takes losses otherwise, came as far as the most did, and that
-// the network held back both: what two ways reach and none exceeds is the path's, as a policer's rate is.
+// the network limited both: a rate that two setups reach and none exceeds is the path's, as a policer's is.
 func (o *observations) agreed(bps float64, most Setup) bool {
 	network := func(t *Trial) bool { return t.Limiter == verdict.Bottleneck || t.Limiter == verdict.Congestion }
 	agree := false
@@ -61,7 +58,7 @@ func (o *observations) carries(tried bool) {
 	}
 	today := o.measured(o.baselineRuns()).Verdict
 	burst := today.Subtype == verdict.Policer && tried && !p.AtLeast
-	// What came through between losses is a guess; what fills the link in spite of them is not.
+	// The rate between losses is an estimate; a setup that fills the link in spite of them measures it.
 	burst = burst || !p.AtLeast && (of.Setup.Congestion == lossBlind && o.fills(of.Setup) || o.agreed(bps, of.Setup))
 	if steady := policedBps(&today); steady > 0 && burst && bps > steady && bps < tenth*steady {
 		bps = steady // of short runs a part came out of the bucket
@@ -72,8 +69,8 @@ func (o *observations) carries(tried bool) {
 	}
 }
 
-// atMost is what transfers can have carried: what the path carries or, where windows are all that
-// was seen to limit, their largest window each round trip. Infinity is not known.
+// atMost returns the most that transfers can have carried, in bit/s: the path's capacity or, where only windows
+// limited, the largest window per round trip. It returns infinity where that is not known.
 func (o *observations) atMost(trials []*Trial) float64 {
 	p := o.path
 	if !p.AtLeast {
@@ -118,7 +115,7 @@ func (o *observations) unpolice(m *Measured) {
 	}
 }
 
-// fills says that most runs of a setup, two at least, were held back by the link.
+// fills says that most runs of a setup, two at least, were limited by the link.
 func (o *observations) fills(s Setup) bool {
 	runs := o.runsOf(s)
 	full := 0

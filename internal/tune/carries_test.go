@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// ran is a trial of a setup that gave so many bit/s and named a limiter.
+// ran returns a trial of a setup with a goodput in bit/s and a verdict.
 func ran(t *testing.T, s Setup, bps float64, v verdict.Verdict) Trial {
 	t.Helper()
 	r, err := transfer.Run(context.Background(), simpeer.New(narrow(), 1), transfer.Spec{Direction: transfer.Up,
@@ -30,8 +30,9 @@ func looped(path Path, trials ...Trial) *loop {
 	return l
 }
 
-// What two runs carried the path carries; what one did may have begun behind a hole.
-func TestThePathCarriesWhatWasCarried(t *testing.T) {
+// TestCarries_RepeatedGoodputIsCapacity checks that the capacity is at least a goodput of two runs. One run may
+// have begun behind a hole.
+func TestCarries_RepeatedGoodputIsCapacity(t *testing.T) {
 	link := verdict.Verdict{Limiter: verdict.Bottleneck}
 	for _, c := range []struct {
 		second, want float64
@@ -46,9 +47,9 @@ func TestThePathCarriesWhatWasCarried(t *testing.T) {
 	}
 }
 
-// A policer's first burst is nothing that the path carries, unless something else comes near it;
-// and what does refutes the policer.
-func TestAPolicersBurstIsNotCarried(t *testing.T) {
+// TestCarries_PolicerBurst checks that a policer's burst is no capacity, and that a faster setup refutes the
+// policer.
+func TestCarries_PolicerBurst(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Confidence: verdict.Medium,
 		Evidence: []verdict.Evidence{{Limiter: verdict.Congestion, Code: verdict.PolicedRate}}}
 	bbr := Setup{Congestion: "bbr"}
@@ -72,9 +73,9 @@ func TestAPolicersBurstIsNotCarried(t *testing.T) {
 	}
 }
 
-// Two ways to send that take losses otherwise and come equally far show what the path carries, whatever
-// rates single round trips reached; ways that differ, or that windows hold back, do not.
-func TestTwoWaysThatAgreeShowWhatThePathCarries(t *testing.T) {
+// TestCarries_SetupsAgree checks that two setups with the same goodput show the capacity, whatever the rates of
+// single round trips. Setups that differ, or that windows limit, do not.
+func TestCarries_SetupsAgree(t *testing.T) {
 	loss, window := verdict.Verdict{Limiter: verdict.Congestion}, verdict.Verdict{Limiter: verdict.ReceiverWindow}
 	bbr, four := Setup{Congestion: "bbr"}, Setup{Streams: 4}
 	for name, c := range map[string]struct {
@@ -96,9 +97,9 @@ func TestTwoWaysThatAgreeShowWhatThePathCarries(t *testing.T) {
 	}
 }
 
-// A full link's runs scatter downwards only: two of three at the top tell that no window is
-// better, and one that is not full is not said to be.
-func TestAFullLinkIsNothingToChange(t *testing.T) {
+// TestConclude_FullLink checks that two of three runs at the capacity show that no window is better: runs of a full
+// link scatter downwards only.
+func TestConclude_FullLink(t *testing.T) {
 	link, loss := verdict.Verdict{Limiter: verdict.Bottleneck}, verdict.Verdict{Limiter: verdict.Congestion}
 	for _, c := range []struct {
 		name string
@@ -131,9 +132,9 @@ func TestAFullLinkIsNothingToChange(t *testing.T) {
 	}
 }
 
-// Where all remedies were seen not to help, that is the answer, not an open question; the exit
-// status is "no".
-func TestInVainIsDecided(t *testing.T) {
+// TestConclude_NoRemedyHelps checks that, where no remedy helps, that is the verdict and no open question, and
+// Helps is false.
+func TestConclude_NoRemedyHelps(t *testing.T) {
 	decided := 0
 	for seed := range uint64(20) {
 		path := narrow()

@@ -30,7 +30,7 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 		return d.smaller(prefix, routed, far), nil
 	}
 	if d.Delay != nil && d.Direction == transfer.Up && chosen.Window > 0 {
-		// A route's cwnd holds connections only after one has ended (net/ipv4/tcp_metrics.c takes its
+		// A route's cwnd limits connections only after one has ended (net/ipv4/tcp_metrics.c takes its
 		// lock into the cache then); a shaper keeps the queue as short at once.
 		if shaper, err := d.shaper(far, belowTheLine*d.Path.BottleneckBps); err == nil {
 			return shaper, nil
@@ -92,10 +92,7 @@ func (d *Direction) shortFile() int64 {
 	return d.File.Bytes
 }
 
-// belowTheLine is the share of a path's rate at which no queue forms and little is given up.
-const belowTheLine = 0.97
-
-// shaper holds what this host sends to the far end to a rate, in bit/s.
+// shaper limits the rate at which this host sends to the far end, in bit/s.
 func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
 	name, err := host.ShaperTo(far)
 	if err != nil {
@@ -150,8 +147,8 @@ func (d *Direction) hostPlan(target plan.Target, sends bool, now *audit.Snapshot
 	return plan.New(path, target, plan.Options{Role: role, Values: now.Values})
 }
 
-// narrower are the attributes of the route to the far end that hold this host to the
-// chosen window, where that is smaller than what automatic sizing takes.
+// narrower returns the attributes of the route to the far end that limit this host to the chosen window, where
+// automatic sizing takes a larger one.
 func (d *Direction) narrower(prefix string) []host.Change {
 	automatic := 0
 	for _, t := range d.Trials {
@@ -179,7 +176,7 @@ func (d *Direction) betterCongestion() string {
 	name := ""
 	best := 1.1
 	for _, r := range d.Remedies {
-		alone := r.Setup == (Setup{Congestion: r.Setup.Congestion}) && r.Beside == Setup{}
+		alone := r.Setup == (Setup{Congestion: r.Setup.Congestion}) && r.Base == Setup{}
 		if alone && r.Setup.Congestion != "" && r.Gain.Low > 1 && r.Gain.Mid > best {
 			name = r.Setup.Congestion
 			best = r.Gain.Mid

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// comparison measures other ways to send beside the baseline, or beside what was chosen before.
+// comparison compares other setups with the baseline, or with the setup chosen before.
 type comparison struct {
 	*runner
 	limits    verdict.Verdict // of the setup that is compared with
@@ -23,9 +23,10 @@ type comparison struct {
 	// noRemedyHelped reports that a comparison with the baseline was decided, and nothing in it helps.
 	noRemedyHelped bool
 	below          belowCapacity
+	unpaired       unpaired
 }
 
-// fewRounds are the rounds of one comparison, mostRoundsStated where a stated budget holds more.
+// fewRounds are the rounds of one comparison, mostRoundsStated where a stated budget allows more.
 const fewRounds, mostRoundsStated = 8, 40
 
 // comparisonShare is the part of a stated budget that the rounds of two ways to send may take.
@@ -37,23 +38,26 @@ const mostAdditions = 2
 // mostStreams is where more streams are no longer a remedy.
 const mostStreams = 16
 
-// Remedy is a setup that was measured beside another in turn.
+// Remedy is a setup that was compared with another, in turn.
 type Remedy struct {
 	Name    string
 	Setup   Setup
-	Beside  Setup // the reference: today's, or what had been chosen before
+	Base    Setup // the baseline, or the setup chosen before
 	Goodput float64
 	Runs    int
 	Spec    transfer.Spec
-	// Gain is over the reference: of goodput, of round trips a second where the goal is
-	// Latency, or of what both flows have where it is Fair. Its interval holds for all remedies and all looks at
+	// Gain is over the base: of goodput, of round trips a second where the goal is
+	// Latency, or of what both flows have where it is Fair. Its interval is valid for all remedies and all looks at
 	// them together with search.ComparisonError one way.
 	Gain stats.Interval
+	// BaselineRuns is the number of baseline runs in a comparison of unequal numbers; 0: as many as Runs.
+	BaselineRuns int
 	// Others is the share that another flow kept, with the goal Fair; 0: not measured.
 	Others float64
 	// Retransmits is the median share of the bytes sent that were retransmitted; nil: not known.
 	Retransmits *float64
-	needs       time.Duration // what showing it would take, if its gain is what it seems to be
+	needs       time.Duration // time to show the gain, if it is as estimated
+	more        int           // runs that this is, of both together; 0: not counted
 }
 
 // compare finds what else than a window helps; then what helps on top of it, one thing at a time, each shown. answer is
@@ -67,7 +71,7 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 	if c.answer.Verdict == search.Change {
 		base.Window = c.answer.Asked
 	}
-	// One run may tell something else than the others.
+	// One run may have another verdict than the others.
 	trials := c.seen.runsOf(base)
 	c.limits = c.seen.measured(trials).Verdict
 	left := c.seen.lossIsLeft(trials)
@@ -89,7 +93,12 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		if len(candidates) == 0 {
 			return nil
 		}
-		winner, ok, err := c.measure(ctx, base, candidates, addition == 0)
+		unpaired := base == Setup{} && c.lossesScatterRuns()
+		measure := func() (Setup, bool, error) { return c.measure(ctx, base, candidates, addition == 0) }
+		if unpaired {
+			measure = func() (Setup, bool, error) { return c.compareUnpaired(ctx, candidates) }
+		}
+		winner, ok, err := measure()
 		if err != nil || !ok {
 			if base == (Setup{}) {
 				// The proof gets what the comparison left of the budget.
@@ -100,14 +109,14 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		}
 		c.winner = winner
 		base = winner
-		if c.carriesAll(winner) {
+		if unpaired || c.carriesAll(winner) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// measure measures candidates in rounds beside a base until one is shown to be better than it, none can be, or the
+// measure compares candidates with a base in rounds until one is shown to be better than it, none can be, or the
 // budget is spent.
 func (c *comparison) measure(ctx context.Context, base Setup, candidates []Setup, first bool) (Setup, bool, error) {
 	setups := append([]Setup{base}, candidates...)
@@ -191,7 +200,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 		if len(runs[i]) == 0 {
 			continue
 		}
-		r := Remedy{Name: setups[i].String(), Setup: setups[i], Beside: setups[0],
+		r := Remedy{Name: setups[i].String(), Setup: setups[i], Base: setups[0],
 			Goodput: stats.Median(goodputs(runs[i])), Runs: rounds.Runs(i), Gain: rounds.Gain(i),
 			Retransmits: retransmits(runs[i]),
 			Spec:        c.with(setups[i], c.length(setups[i]), Candidate).Spec,

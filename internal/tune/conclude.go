@@ -69,7 +69,7 @@ func (l *loop) remedies() []Remedy {
 	all := slices.Clone(l.compared.remedies)
 	for i := range all {
 		all[i].Name = l.granted(all[i].Setup).String()
-		all[i].Beside = l.granted(all[i].Beside)
+		all[i].Base = l.granted(all[i].Base)
 	}
 	for _, probed := range l.compared.below.remedies() {
 		if !slices.ContainsFunc(all, func(r Remedy) bool { return r.Setup == probed.Setup }) {
@@ -95,9 +95,6 @@ func (l *loop) granted(s Setup) Setup {
 	}
 	return s
 }
-
-// muchRetransmitted is the share of the bytes sent from which on a chosen setup is said to retransmit much.
-const muchRetransmitted = 0.05
 
 // change compares before with the chosen setup.
 func (l *loop) change(target Setup) {
@@ -225,8 +222,8 @@ func (l *loop) disturbed() *Disturbed {
 	return d
 }
 
-// disturbanceExplains reports that a negative or open answer may come from the disturbance. What
-// was shown in turn to help helped in spite of it, and a link that was seen full is full.
+// disturbanceExplains reports that a negative or open answer may come from the disturbance. A
+// gain that was shown in turn is right in spite of it, as is a link that was seen full.
 func (l *loop) disturbanceExplains() bool {
 	out := &l.out
 	switch {

@@ -21,7 +21,7 @@ func TestTune_NamesTheGrantedWindow(t *testing.T) {
 		if strings.Contains(r.Name, "window of") {
 			named = named || r.Name == d.Chosen.String()
 			if !strings.Contains(r.Name, "window of 200,000 bytes") {
-				t.Errorf("%s, compared with %s; chosen %s", r.Name, r.Beside, d.Chosen)
+				t.Errorf("%s, compared with %s; chosen %s", r.Name, r.Base, d.Chosen)
 			}
 		}
 	}

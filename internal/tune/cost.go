@@ -26,7 +26,7 @@ func (r *runner) span(s Setup) time.Duration {
 	return r.length(s)
 }
 
-// together is how long a transfer beside another one has to last.
+// together returns how long a transfer has to last that shares the path with another.
 func (r *runner) together(length time.Duration) time.Duration {
 	return max(length, fairRounds*r.path.round, fairLeast)
 }
@@ -51,8 +51,8 @@ func (r *runner) timeRule() time.Duration {
 	return allowed
 }
 
-// bytesRule is the payload that may be moved where that was not stated: by the search's rule,
-// or what the path carries in a time that was, or that is longer than the rule's because it loses.
+// bytesRule returns the payload that may be moved where none was stated: by the search's rule, and at least the path's
+// capacity times a stated budget, or one that is longer than the rule's because the path loses.
 func (r *runner) bytesRule() int64 {
 	bytes := r.searchConfig().Budget().Bytes
 	if r.cfg.Goal == Fair {
@@ -76,11 +76,11 @@ func (r *runner) lengthen(length time.Duration) {
 	}
 }
 
-// fewTransfers is how many transfers a search's share of the budget holds where they are long because
-// the path loses: too few to tell one percent from the next.
+// fewTransfers is the least number of transfers in a search's share of the budget where they are long because
+// the path loses: fewer do not resolve one percent.
 const fewTransfers = 14
 
-// longTransfers reports that a search's share of the budget holds fewer than fewTransfers.
+// longTransfers reports that a search's share of the budget allows fewer than fewTransfers.
 func (r *runner) longTransfers() bool {
 	return r.path.lossRounds > 0 && search.Share*float64(r.allowance()) < fewTransfers*float64(r.length(Setup{}))
 }
@@ -146,7 +146,7 @@ func lossesTake(t *Trial) int {
 }
 
 // rounds are the round trips that a transfer lasts for after slow start: many where the path
-// loses, as far as a stated budget holds a comparison of such transfers.
+// loses, as far as a stated budget allows a comparison of such transfers.
 func (p *pathModel) rounds(stated time.Duration) int {
 	if stated == 0 || p.round <= 0 || p.lossRounds == 0 {
 		return p.lossRounds

@@ -19,7 +19,7 @@ func overflowing() *simpath.Path {
 }
 
 // A search that its share of the budget leaves open goes on with what is left.
-func TestOpenSearchesGoOn(t *testing.T) {
+func TestLoop_ResumesOpenSearch(t *testing.T) {
 	const seeds = 40
 	decided := 0
 	for seed := range uint64(seeds) {
@@ -37,9 +37,9 @@ func TestOpenSearchesGoOn(t *testing.T) {
 	}
 }
 
-// Where a stated budget is too short the loop says what would decide, and who follows that gets
-// an answer: each time the figures are surer.
-func TestSaysWhatWouldDecide(t *testing.T) {
+// TestOpen_BudgetDecides checks that a stated budget that is too short leads to a proposal, and that the proposed
+// budgets lead to a verdict.
+func TestOpen_BudgetDecides(t *testing.T) {
 	const seeds, times = 40, 4
 	said, decided := 0, 0
 	noisy := overflowing()
@@ -67,9 +67,9 @@ func TestSaysWhatWouldDecide(t *testing.T) {
 	}
 }
 
-// What is within a twentieth of the best is an answer, however much runs scatter: nobody is asked for
-// more time than anybody has.
-func TestWhatIsTooLittleToMatterIsAnAnswer(t *testing.T) {
+// TestConclude_WithinATwentieth checks that automatic sizing within a twentieth of the best is a verdict, and that
+// no budget above longestAsked is proposed, however much runs scatter.
+func TestConclude_WithinATwentieth(t *testing.T) {
 	const seeds = 40
 	answered := 0
 	for seed := range uint64(seeds) {
@@ -88,9 +88,10 @@ func TestWhatIsTooLittleToMatterIsAnAnswer(t *testing.T) {
 	}
 }
 
-// What was found is proven before anything else is looked at: a path of 1 Gbit/s and 100 ms whose hosts' ceilings
-// hold a connection to less than half of it, in budgets that hold one comparison and its proof, or little more.
-func TestAProofComesBeforeFurtherLooks(t *testing.T) {
+// TestLoop_VerifiesBeforeFurtherComparisons checks that a winner is verified before anything else is compared. On a
+// path of 1 Gbit/s and 100 ms the hosts' maxima limit a connection to less than half, and the budgets allow one
+// comparison and its verification, or little more.
+func TestLoop_VerifiesBeforeFurtherComparisons(t *testing.T) {
 	for budget := 30 * time.Second; budget <= 45*time.Second; budget += time.Second {
 		path := &simpath.Path{RateBps: 1e9, RTT: 100 * time.Millisecond, MSS: 1448, AutoWindow: 3e6, Ceiling: 5.5e6,
 			Noise: simpath.Noise{Dev: 0.005}}

@@ -10,9 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// Where nothing was shown to help and a host had no core, or the lab was too late, the answer is to
-// measure when it is quiet, and says which end; what was shown to help all the same stands.
-func TestAStarvedMachineIsMeasuredWhenQuiet(t *testing.T) {
+// TestDisturbed_StarvedHost checks that a host without a free core, or a late lab, leads to the advice to measure
+// again, for the right end. A remedy that was shown to help all the same remains.
+func TestDisturbed_StarvedHost(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		near, far float64
@@ -24,7 +24,7 @@ func TestAStarvedMachineIsMeasuredWhenQuiet(t *testing.T) {
 		{"this host", 0.42, 0.12, false, true, remedy.Sender},
 		{"the far host", 0, 0.6, false, true, remedy.Receiver},
 		{"a late lab", 0, 0, true, true, remedy.Both},
-		{"what helps helps", 0.42, 0, false, false, ""},
+		{"a remedy helps", 0.42, 0, false, false, ""},
 	} {
 		path := narrow()
 		path.AutoWindow, path.Loss, path.Noise = 4*path.BDP(), 0.003, simpath.Noise{Dev: 0.004}
@@ -49,7 +49,7 @@ func TestAStarvedMachineIsMeasuredWhenQuiet(t *testing.T) {
 }
 
 // A full link is full whatever a host lacks.
-func TestAFullLinkNeedsNoQuietHost(t *testing.T) {
+func TestDisturbed_FullLink(t *testing.T) {
 	path := narrow()
 	path.AutoWindow = 4 * path.BDP()
 	peer := simpeer.New(path, 1)

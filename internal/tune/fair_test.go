@@ -9,10 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// sharing are two connections to one far end: what each gets while the other is there, weight
-// says by the first one's way to send, where the second's weight is 1.
-func sharing(path *simpath.Path, weight func(transfer.Spec) float64) (main, beside *simpeer.Peer) {
-	main, beside = simpeer.New(path, 1), simpeer.New(path, 2)
+// sharing returns two connections to one far end. weight is the first one's share of the path against a second of 1.
+func sharing(path *simpath.Path, weight func(transfer.Spec) float64) (main, second *simpeer.Peer) {
+	main, second = simpeer.New(path, 1), simpeer.New(path, 2)
 	weights := make(chan float64, 1)
 	main.Share = func(s transfer.Spec) float64 {
 		if s.Time != fairLeast || s.Program.RequestResponse {
@@ -22,13 +21,13 @@ func sharing(path *simpath.Path, weight func(transfer.Spec) float64) (main, besi
 		weights <- w
 		return w / (1 + w)
 	}
-	beside.Share = func(transfer.Spec) float64 { return 1 / (1 + <-weights) }
-	return main, beside
+	second.Share = func(transfer.Spec) float64 { return 1 / (1 + <-weights) }
+	return main, second
 }
 
 // A way to send that takes from its neighbour what it gains is no answer for fair, though it is
 // one for throughput; one that fills what loss left empty is for both.
-func TestTuningForFair(t *testing.T) {
+func TestTune_Fair(t *testing.T) {
 	lossy := func() *simpath.Path {
 		path := narrow()
 		path.AutoWindow, path.Loss = 4*path.BDP(), 0.003
@@ -39,7 +38,7 @@ func TestTuningForFair(t *testing.T) {
 		weight func(transfer.Spec) float64
 		chosen bool
 	}{
-		{"everybody gets half", func(transfer.Spec) float64 { return 1 }, true},
+		{"both get half", func(transfer.Spec) float64 { return 1 }, true},
 		{"bbr and streams starve it", func(s transfer.Spec) float64 {
 			if s.Near.Congestion == "bbr" || s.Streams > 1 {
 				return 200
@@ -47,8 +46,8 @@ func TestTuningForFair(t *testing.T) {
 			return 1
 		}, false},
 	} {
-		main, beside := sharing(lossy(), c.weight)
-		d := run(t, main, func(cfg *Config) { cfg.Goal, cfg.Beside, cfg.Budget = Fair, beside, 3*time.Minute })
+		main, second := sharing(lossy(), c.weight)
+		d := run(t, main, func(cfg *Config) { cfg.Goal, cfg.Second, cfg.Budget = Fair, second, 3*time.Minute })
 		if (d.Chosen != nil) != c.chosen {
 			t.Errorf("%s: %s: %+v", c.name, d.Reason.Code, d.Chosen)
 		}
@@ -58,12 +57,12 @@ func TestTuningForFair(t *testing.T) {
 		for _, r := range d.Remedies {
 			starves := !c.chosen && (r.Setup.Congestion == "bbr" || r.Setup.Streams > 1)
 			if starves && (r.Others <= 0 || r.Others > 0.1) {
-				t.Errorf("%s: others keep %v of theirs beside %s", c.name, r.Others, r.Name)
+				t.Errorf("%s: others keep %v of theirs with %s", c.name, r.Others, r.Name)
 			}
 		}
 		for _, trial := range d.Trials {
 			if trial.shared {
-				t.Errorf("%s: %s shared the link and is told as if it had been alone", c.name, trial.name())
+				t.Errorf("%s: %s shared the link and is reported as a run without the second flow", c.name, trial.name())
 			}
 		}
 	}

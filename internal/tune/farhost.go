@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// FarHost is the far end's host, whose settings the fullpipe there changes, with the rights of Run.
+// FarHost is the far end's host. The fullpipe there changes its settings with the rights of Run.
 type FarHost struct {
-	// Run has the fullpipe there run with arguments and standard input, and answers what it
+	// Run has the fullpipe there run with arguments and standard input, and returns what it
 	// printed on standard output, also when its exit status was not 0.
 	Run    func(ctx context.Context, args []string, stdin []byte) (stdout []byte, err error)
 	plan   *plan.Plan
@@ -24,7 +24,7 @@ type FarHost struct {
 }
 
 // PlanFar looks at the far host and plans what a direction needs there: maxima that fill the
-// path. It answers false where it needs nothing, or where a smaller queue is what is wanted.
+// path. It returns false where it needs nothing, or where a smaller queue is what is wanted.
 func (d *Direction) PlanFar(ctx context.Context, f *FarHost, target plan.Target) (bool, error) {
 	if d.Delay != nil {
 		return false, nil
@@ -83,7 +83,7 @@ func (f *FarHost) change(ctx context.Context, how string) ([]host.Did, error) {
 func (f *FarHost) revert(ctx context.Context, applied []host.Did) ([]host.Did, error) {
 	args := []string{"undo", "--json"}
 	for _, d := range applied {
-		// What it says that it changed is not to be trusted with more than was asked of it.
+		// The far host's report is trusted only for the settings that it was asked to change.
 		if d.Outcome == host.Changed && slices.ContainsFunc(f.plan.Settings,
 			func(s plan.Setting) bool { return s.Name == d.Name }) {
 			args = append(args, d.Name)

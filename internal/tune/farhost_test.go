@@ -10,17 +10,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// farWith is a far host that answers each command with what is said here, and the commands
-// that it was given.
-func farWith(answers map[string]string) (*FarHost, *[]string) {
+// farWith returns a far host with fixed output for each command, and the commands that it got.
+func farWith(outputs map[string]string) (*FarHost, *[]string) {
 	var asked []string
 	return &FarHost{Run: func(_ context.Context, args []string, _ []byte) ([]byte, error) {
 		asked = append(asked, strings.Join(args, " "))
-		return []byte(answers[args[0]]), nil
+		return []byte(outputs[args[0]]), nil
 	}}, &asked
 }
 
-func TestFarHostIsPlannedFromItsOwnValues(t *testing.T) {
+func TestFarHost_PlannedFromItsValues(t *testing.T) {
 	target, err := plan.ParseTarget("linux")
 	if err != nil {
 		t.Fatal(err)
@@ -39,9 +38,9 @@ func TestFarHostIsPlannedFromItsOwnValues(t *testing.T) {
 	}
 }
 
-// An earlier fullpipe's change is not taken for ours, and what the far host says that it
-// changed does not make us undo what we never asked for.
-func TestFarHostIsNotTrusted(t *testing.T) {
+// TestFarHost_NotTrusted checks that errors of the far host are reported, and that a change which it reports
+// without being asked is not undone.
+func TestFarHost_NotTrusted(t *testing.T) {
 	ours := &plan.Plan{Settings: []plan.Setting{{Name: "net.ipv4.tcp_rmem"}}}
 	far, asked := farWith(map[string]string{"status": `{"settings": [{"name": "net.ipv4.tcp_rmem"}]}`})
 	far.plan = ours
@@ -62,7 +61,7 @@ func TestFarHostIsNotTrusted(t *testing.T) {
 }
 
 // Where the far host does not take its changes, this one is put back.
-func TestBothSidesOrNone(t *testing.T) {
+func TestToggle_BothSidesOrNone(t *testing.T) {
 	near, far := &fakeSide{}, &fakeSide{fails: true}
 	s := &toggle{sides: []side{near, far}}
 	if err := s.set(t.Context(), true); err == nil || s.on || near.on || far.on {

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// FuzzFarAnswer: whatever the far host says of its settings, what is planned for it is refused or can be had, and
-// nothing is taken back there that was not asked of it.
+// FuzzFarAnswer checks that any report of the far host leads to a plan that is refused or can be set, and that nothing
+// is undone there that was not requested.
 func FuzzFarAnswer(f *testing.F) {
 	f.Add([]byte(`{"schema":"fullpipe/snapshot/v1","system":"linux","version":"6.1","memory_bytes":1073741824,` +
 		`"values":{"net.ipv4.tcp_rmem":"4096 65536 65536","net.core.rmem_max":"212992"}}`))

@@ -23,10 +23,6 @@ const (
 )
 
 const (
-	// keeps is the share of today's goodput that a setup for Latency has to keep.
-	keeps = 0.95
-	// keepsInOneRun leaves room for one run's noise.
-	keepsInOneRun = 0.92
 	// shortQueue is the delay by load that nobody notices (ITU-T G.114 leaves 150 ms one
 	// way for all that a call takes), or a tenth of the idle round trip.
 	shortQueue = 5 * time.Millisecond
@@ -40,7 +36,7 @@ type Delay struct {
 
 // score returns what the goal wants to be large: goodput in bit/s, round trips a second under load, or the mean of two
 // flows' goodputs. It is 0 for a transfer that gave up more goodput than the baseline may lose.
-func (r *runner) score(t *Trial, reference float64) float64 {
+func (r *runner) score(t *Trial, baseline float64) float64 {
 	switch r.cfg.Goal {
 	case Fair:
 		return t.fairly()
@@ -49,7 +45,7 @@ func (r *runner) score(t *Trial, reference float64) float64 {
 		return t.Goodput
 	}
 	rtt := t.result.MeanRTT()
-	if rtt <= 0 || t.Goodput < keepsInOneRun*reference {
+	if rtt <= 0 || t.Goodput < keepsInOneRun*baseline {
 		return 0
 	}
 	return 1 / rtt.Seconds()
@@ -73,7 +69,7 @@ func (v *verification) delayOf(before, after []*Trial) *Delay {
 // as a factor, more than it takes (proportional fairness: Kelly, Maulloo and Tan, J. Oper. Res. Soc. 49-3, 1998).
 const Fair Goal = "fair"
 
-// othersControl is the congestion control of the flow beside.
+// othersControl is the congestion control of the second flow.
 const othersControl = "cubic"
 
 const (
@@ -84,20 +80,20 @@ const (
 	fairBudgets = 3
 )
 
-// Others is what a flow beside ours keeps, as today and with the chosen setup.
+// Others is the second flow's goodput, with the baseline and with the chosen setup.
 type Others struct {
 	Before, After float64        // bit/s, medians
 	Factor        stats.Interval // after over before, 95 %
 }
 
-// beside makes a transfer with another one beside it, of a program that changes nothing but
-// the congestion control. What it gave is about a shared link: it is kept out of the trials.
-func (r *runner) beside(ctx context.Context, t Trial) (Trial, error) {
+// shared makes a transfer while a second flow runs, of a program that changes nothing but
+// the congestion control. Its goodput is that of a shared link, so the trials leave it out.
+func (r *runner) shared(ctx context.Context, t Trial) (Trial, error) {
 	t.Spec.Time = r.together(t.Spec.Time)
 	other := transfer.Spec{Direction: r.direction, Time: t.Spec.Time}
 	sender, _ := r.ends(&other)
 	sender.Congestion = othersControl
-	if r.control == othersControl || r.cfg.Beside.Check(transfer.TCP(other)) != nil {
+	if r.control == othersControl || r.cfg.Second.Check(transfer.TCP(other)) != nil {
 		sender.Congestion = "" // its own, which is that or all there is
 	}
 	type answer struct {
@@ -108,7 +104,7 @@ func (r *runner) beside(ctx context.Context, t Trial) (Trial, error) {
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		r, err := transfer.Run(end, r.cfg.Beside, other, nil)
+		r, err := transfer.Run(end, r.cfg.Second, other, nil)
 		done <- answer{r, err}
 	}()
 	t.shared = true
@@ -121,19 +117,19 @@ func (r *runner) beside(ctx context.Context, t Trial) (Trial, error) {
 	case err != nil:
 		return t, err
 	case a.err != nil:
-		return t, fmt.Errorf("the flow beside: %w", a.err)
+		return t, fmt.Errorf("the second flow: %w", a.err)
 	}
 	if received, ok := a.result.Received(); ok {
 		r.budget.spent.Bytes += received.Bytes
 	}
 	t.others = steady(a.result)
 	if t.others <= 0 {
-		return t, errors.New("the flow beside: nothing arrived")
+		return t, errors.New("the second flow: nothing arrived")
 	}
 	return t, nil
 }
 
-// steady is a transfer's goodput without slow start, where that could be told.
+// steady is a transfer's goodput without slow start, where that is known.
 func steady(r *transfer.Result) float64 {
 	if r == nil {
 		return 0
@@ -148,7 +144,7 @@ func steady(r *transfer.Result) float64 {
 // fairly is the score of a transfer that shared the link.
 func (t *Trial) fairly() float64 { return math.Sqrt(t.Goodput * t.others) }
 
-// othersOf compares what the flow beside kept in pairs.
+// othersOf compares the second flow's goodputs in pairs.
 func othersOf(before, after []*Trial, known stats.Noise) *Others {
 	kept := func(t *Trial) float64 { return t.others }
 	b := each(before, kept)

@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// The same path has another answer for each goal: a long queue costs no goodput, so that there is nothing
-// to change for throughput; for latency it is emptied, by pacing where no window can be held.
-func TestEachGoalHasItsAnswer(t *testing.T) {
+// TestTune_Goals checks each goal on a full link with a deep queue. There is nothing to change for throughput; for
+// latency the queue is emptied, by pacing where no window can be set.
+func TestTune_Goals(t *testing.T) {
 	refuses := func(s transfer.Spec) error {
 		if s.Near.SendBuffer > 0 || s.Far.ReceiveBuffer > 0 || s.Far.Clamp > 0 {
 			return errors.New("no such option")
@@ -26,7 +26,7 @@ func TestEachGoalHasItsAnswer(t *testing.T) {
 	}{
 		{"throughput", Throughput, nil, nil},
 		{"latency", Latency, nil, func(s Setup) bool { return s.Window > 0 }},
-		{"latency, no window can be held", Latency, refuses, func(s Setup) bool { return s.PacingBps > 0 }},
+		{"latency, no window can be set", Latency, refuses, func(s Setup) bool { return s.PacingBps > 0 }},
 	} {
 		path := narrow()
 		path.AutoWindow = 2.5 * path.BDP()
@@ -48,7 +48,7 @@ func TestEachGoalHasItsAnswer(t *testing.T) {
 }
 
 // Fair needs a second connection, and says so before anything is measured.
-func TestFairNeedsAFlowBeside(t *testing.T) {
+func TestRun_FairNeedsSecondFlow(t *testing.T) {
 	peer := simpeer.New(narrow(), 1)
 	_, err := Run(t.Context(), Config{Peer: peer, Directions: []transfer.Direction{transfer.Up}, Goal: Fair})
 	if err == nil || len(peer.Ran) > 0 {

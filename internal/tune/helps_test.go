@@ -15,7 +15,7 @@ import (
 
 // The answer is "no" where something limits and nothing was shown to help; a full link
 // leaves nothing to be tried.
-func TestHelps(t *testing.T) {
+func TestResult_Helps(t *testing.T) {
 	congested := Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}}
 	full := Measured{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}
 	tried := []Remedy{{Name: "bbr"}}
@@ -38,7 +38,7 @@ func TestHelps(t *testing.T) {
 }
 
 // ECN is asked for only where loss limits, nothing else was shown to help, and it is not on.
-func TestAsksForECN(t *testing.T) {
+func TestHostChanges_ECN(t *testing.T) {
 	lossy := Direction{Before: Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}}}
 	off := &audit.Snapshot{Values: map[string]string{"net.ipv4.tcp_ecn": "2"}}
 	if got := lossy.marks(off); len(got) != 1 || got[0].Name != "net.ipv4.tcp_ecn" || *got[0].Value != "1" {
@@ -58,8 +58,8 @@ func TestAsksForECN(t *testing.T) {
 	}
 }
 
-// A route is held to a window only where a smaller one was chosen.
-func TestOnlyASmallerWindowNarrowsARoute(t *testing.T) {
+// TestNarrower_OnlySmallerWindows checks that a route limits the window only where a smaller one was chosen.
+func TestNarrower_OnlySmallerWindows(t *testing.T) {
 	trials := []Trial{{Automatic: true, Effective: 65536}}
 	for _, c := range []struct {
 		setup Setup
@@ -77,7 +77,7 @@ func TestOnlyASmallerWindowNarrowsARoute(t *testing.T) {
 }
 
 // Where acknowledgements' way back limits, a slow start that no delay ends is tried before windows are.
-func TestAcksThatWaitAreTriedFirst(t *testing.T) {
+func TestControls_AckPath(t *testing.T) {
 	peer := simpeer.New(narrow(), 1)
 	for _, c := range []struct {
 		limiter verdict.Name
@@ -100,7 +100,7 @@ func TestAcksThatWaitAreTriedFirst(t *testing.T) {
 }
 
 // A policer's first burst is no rate to pace at.
-func TestPacesBelowThePolicedRate(t *testing.T) {
+func TestPaceable_PolicedRate(t *testing.T) {
 	p := &pathModel{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}
 	v := &verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{
 		{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 9.62e6}}}}
@@ -113,9 +113,9 @@ func TestPacesBelowThePolicedRate(t *testing.T) {
 	}
 }
 
-// On a slow line the first run lasts until it tells the rate; what a few segments said before
-// counts for nothing.
-func TestSlowLinesAreMeasuredLongEnough(t *testing.T) {
+// TestBaseline_SlowLinks checks that the first run on a slow link lasts until it shows the rate, and that an
+// earlier run of a few segments is dropped.
+func TestBaseline_SlowLinks(t *testing.T) {
 	for _, bps := range []float64{14.4e3, 64e3} {
 		path := narrow()
 		path.RateBps, path.RTT, path.AutoWindow, path.Queue = bps, 130*time.Millisecond, 8760, 20000
@@ -130,7 +130,7 @@ func TestSlowLinesAreMeasuredLongEnough(t *testing.T) {
 }
 
 // A route's initial window is for transfers that slow start limits and that this host sends.
-func TestShortFilesBeginWithMore(t *testing.T) {
+func TestFile_InitialWindow(t *testing.T) {
 	for _, c := range []struct {
 		bytes int64
 		want  bool
@@ -151,8 +151,8 @@ func TestShortFilesBeginWithMore(t *testing.T) {
 	}
 }
 
-// What asking for ECN came to says whether any queue marks.
-func TestAppliedSaysWhatWasMarked(t *testing.T) {
+// TestApplied_Marked checks that a change to ECN reports whether any queue marks.
+func TestApplied_Marked(t *testing.T) {
 	run := func(have transfer.Fields, marked int64) *transfer.Result {
 		return &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Near: &transfer.End{Streams: []transfer.Stream{
 			{Samples: []transfer.Sample{{Have: have, DeliveredCE: marked}}}}}}
@@ -173,8 +173,9 @@ func TestAppliedSaysWhatWasMarked(t *testing.T) {
 	}
 }
 
-// What loss leaves of a rate scatters so much that only the order of the runs tells.
-func TestAppliedGainsAreToldByRanksToo(t *testing.T) {
+// TestGainInTurn_Ranks checks that the order of runs shows a gain where losses scatter goodput too much for an
+// interval.
+func TestGainInTurn_Ranks(t *testing.T) {
 	lossy, steady := []float64{3, 12, 5, 15, 8, 1.5}, []float64{19, 18.9, 19.1, 19, 19, 18.8}
 	if g := gainInTurn(lossy, steady); g.Low <= 1 || g.Mid < 2 {
 		t.Errorf("always faster: %+v", g)
@@ -187,9 +188,10 @@ func TestAppliedGainsAreToldByRanksToo(t *testing.T) {
 	}
 }
 
-// One run that filled the link where another way to send carries clearly more was lucky: what helps against
-// losses comes before windows, in longer transfers. Nothing is tried on top of what carries all there is.
-func TestALuckyRunIsNoFullLink(t *testing.T) {
+// TestBaseline_FullByLuck checks that a run that filled the link is luck where another setup carries clearly more:
+// remedies for losses come before windows then, in longer transfers. A setup that carries all there is ends the
+// comparison.
+func TestBaseline_FullByLuck(t *testing.T) {
 	trial := func(bps float64) Trial {
 		return Trial{Automatic: true, Goodput: bps, Limiter: verdict.Bottleneck}
 	}
@@ -215,7 +217,7 @@ func TestALuckyRunIsNoFullLink(t *testing.T) {
 }
 
 // A comparison that the budget ends before anybody seemed to be better leaves no leader to be proven.
-func TestAComparisonWithoutALeader(t *testing.T) {
+func TestComparison_NoLeader(t *testing.T) {
 	l := looped(Path{CapacityBps: 9e6, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 3e6,
 		verdict.Verdict{Limiter: verdict.Congestion}))
 	l.cfg.Peer, l.budget.stated.Time, l.control = simpeer.New(lossy(), 1), time.Second, "cubic" // spent

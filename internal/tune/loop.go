@@ -16,7 +16,8 @@ import (
 //     go on with the verification.
 //  3. windows: raise the window until it no longer limits, to learn what the path carries.
 //  4. windows, compared: search the smallest window that carries the most, and compare other remedies with the
-//     baseline. What the baseline's verdict calls for comes first.
+//     baseline. Remedies for the baseline's limiter come first. Candidates are compared in rounds; where a few losses
+//     scatter single runs, one candidate is compared and verified by unequal numbers of runs.
 //  5. streams: before a link is said to be full, measure whether several connections carry more than one.
 //  6. proof: verify the gain by measuring before and after in turn.
 //  7. Where the verification reopened the search, resume it and verify once more.
@@ -152,7 +153,7 @@ func (l *loop) settled() bool {
 }
 
 // nearly reports that automatic sizing was shown to come within a twentieth of the best window, or seems to and was
-// shown to come within a tenth, or that nobody could tell: what is left to gain is too little to matter.
+// shown to come within a tenth, or that no budget resolves the difference: the remaining gain is too small to matter.
 func (l *loop) nearly() bool {
 	open := l.windows.searched != nil && l.windows.answer.Verdict == search.Inconclusive &&
 		promising(l.compared.remedies) == nil

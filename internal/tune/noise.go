@@ -35,7 +35,7 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	if end == nil || len(end.Streams) == 0 || !ok {
 		return 0.02
 	}
-	// Eight batches, long enough that what a hole held back arrives in its own.
+	// Eight batches, long enough that data delayed by a hole arrives in its own.
 	s := &end.Streams[0]
 	rates := spans(s, startup.End, max(2*rtt, (s.Last-s.First-startup.End)/8))
 	if len(rates) < 4 {
@@ -46,7 +46,7 @@ func scatter(r *transfer.Result, rtt time.Duration) float64 {
 	}
 	logs := stats.Logs(rates)
 	mean, dev := stats.MeanDev(logs)
-	// What came early in a burst is missing in the next batch, so neighbours that move against each other count less.
+	// Data that came early in a burst is missing in the next batch, so neighbours that move against each other count less.
 	var neighbours float64
 	for i := 1; i < len(logs); i++ {
 		neighbours += (logs[i] - mean) * (logs[i-1] - mean) / float64(len(logs)-1)

@@ -18,7 +18,7 @@ type Statement struct {
 }
 
 // Reasons of a verdict. share is what automatic sizing reaches of the best, noise the scatter of single runs as a
-// share; what is left open is in Direction.Open.
+// share. Direction.Open has the open decision.
 const (
 	NothingMeasured     Code = "nothing-measured"
 	CutShort            Code = "cut-short"
@@ -41,6 +41,7 @@ const (
 	TooLittleMeasured   Code = "too-little-measured"   // Open, if a larger budget would decide
 	ScatteredGain       Code = "scattered-gain"        // Open
 	PromisingRemedy     Code = "promising-remedy"      // Open
+	NeedsRuns           Code = "needs-runs"            // Open with its numbers of runs
 	PromisingWindow     Code = "promising-window"      // Open, noise
 	WindowsUndecided    Code = "windows-undecided"     // Open, share, noise
 	NothingShown        Code = "nothing-shown"         // not decided

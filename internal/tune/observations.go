@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// observations are the transfers so far, and what they show together.
+// observations are the transfers so far, and the conclusions from all of them.
 type observations struct {
 	trials []Trial
 	path   *pathModel
@@ -65,7 +65,7 @@ func (o *observations) measured(trials []*Trial) (m Measured) {
 	return m
 }
 
-// nothing is the goodput, in bit/s, of a transfer of which nothing arrived.
+// nothing is the goodput, in bit/s, of a transfer that delivered no data.
 const nothing = 1
 
 // isBlackHole reports that nothing of the baseline's transfers arrives.
@@ -73,7 +73,7 @@ func (o *observations) isBlackHole() bool {
 	return len(o.trials) > 0 && o.trials[0].Automatic && o.trials[0].Goodput <= nothing
 }
 
-// enoughToday are the runs of what there is by which it is told from the most that a path carries.
+// enoughToday is the least number of baseline runs that is compared with the path's capacity.
 const enoughToday = 3
 
 // linkIsFull reports that enough baseline runs came so near to the capacity that nothing else can give much more.
@@ -125,9 +125,6 @@ func (o *observations) windowsMatter() bool {
 	})
 	return len(faster) > 0
 }
-
-// farFaster is the factor from which a transfer that is faster in spite of loss tells of its window, not its luck.
-const farFaster = 1.5
 
 // acksLimit says that acknowledgements' way back is what limits what there is.
 func (o *observations) acksLimit() bool {

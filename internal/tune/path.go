@@ -34,7 +34,7 @@ type Path struct {
 	Middlebox []string
 }
 
-// pathModel is what the transfers told of the path, and what follows from that for further ones.
+// pathModel is the path as the transfers showed it, with the length that further ones need.
 type pathModel struct {
 	Path
 	round      time.Duration // the least round trip of a full segment
@@ -73,7 +73,7 @@ func (r *runner) probePath(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// echo measures round trips of the far host itself, whose answers need no program.
+// echo measures round trips to the far host's kernel, by ICMP.
 func (r *runner) echo(ctx context.Context) {
 	p := r.path
 	if r.cfg.Echo == nil || !r.remote.IsValid() {
@@ -132,7 +132,7 @@ func shake(e *transfer.End) *transfer.Handshake {
 	return e.Streams[0].Handshake
 }
 
-// learn takes what a bulk transfer tells about the path.
+// learn updates the path from a bulk transfer.
 func (p *pathModel) learn(t *Trial) {
 	if least := t.result.MinRTT(); least > 0 && (p.RTT == 0 || least < p.RTT) {
 		p.RTT = least
@@ -204,9 +204,9 @@ func burst(r *transfer.Result) float64 {
 	return rates[len(rates)*9/10]
 }
 
-// heldByWindow reports that a transfer's window or buffer limited it, or that it filled its window and built no queue:
-// a larger one might carry more. Of a lossy transfer counts what it carried while nothing was lost.
-func (p *pathModel) heldByWindow(t *Trial) bool {
+// limitedByWindow reports that a transfer's window or buffer limited it, or that it filled its window and built no
+// queue: a larger one might carry more. Of a lossy transfer counts what it carried while nothing was lost.
+func (p *pathModel) limitedByWindow(t *Trial) bool {
 	if t.Effective == 0 {
 		return false
 	}
@@ -221,8 +221,8 @@ func (p *pathModel) heldByWindow(t *Trial) bool {
 	return turn < p.round*6/5+p.Jitter
 }
 
-// paceable is the rate at the IP layer that pacing is to stay below: the path's, or what a
-// policer was seen to let through after its first burst, if that is less.
+// paceable returns the rate at the IP layer that pacing has to stay below: the path's, or a policer's rate after its
+// first burst if that is less.
 func (p *pathModel) paceable(limits *verdict.Verdict) float64 {
 	if steady := policedBps(limits); steady > 0 && p.CapacityBps > 0 {
 		return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// reason returns why the verdict is what it is, and what would decide what was left open.
+// reason returns the reason of the verdict, and the open decision if there is one.
 func (l *loop) reason() (Statement, *Open) {
 	out := &l.out
 	changed := out.Chosen != nil
@@ -80,18 +80,26 @@ func (l *loop) whyNot() Statement {
 
 // Open is a decision that was left open.
 type Open struct {
-	Setup  Setup         // that may be better; zero: another one
-	Gain   float64       // that it seems to give, as a factor; 0: nothing is known of it
-	Runs   int           // that showed it; 0: not counted
-	Budget time.Duration // that would decide it; 0: more than longestAsked
+	Setup Setup   // that may be better; zero: another one
+	Gain  float64 // that it seems to give, as a factor; 0: nothing is known of it
+	Runs  int     // that showed it; 0: not counted
+	// Baseline is the number of baseline runs that they were compared with; 0: as many.
+	Baseline int
+	More     int           // runs that would decide it, of both together; 0: not counted
+	Budget   time.Duration // that would decide it; 0: more than longestAsked
 }
 
-// open returns what was left open and what would decide it; nil where nothing is.
+// open returns the decision that was left open with the budget that it needs; nil where there is none.
 func (l *loop) open() (Statement, *Open) {
 	winner := l.compared.winner
 	if all := l.proof.inTurn(winner, confidence); all.Mid >= tenth { // the proof did not show it
 		return Statement{Code: ScatteredGain},
 			&Open{Setup: winner, Gain: all.Mid, Budget: l.budget.propose(l.budget.spent.Time)}
+	}
+	if u := &l.compared.unpaired; u.isOpen() {
+		r := l.compared.unpairedRemedy()
+		return Statement{Code: NeedsRuns}, &Open{Setup: u.setup, Gain: r.Gain.Mid, Runs: r.Runs, Baseline: r.BaselineRuns,
+			More: r.more, Budget: l.budget.proposePlanned(r.needs)}
 	}
 	if best := promising(l.remedies()); best != nil {
 		return Statement{Code: PromisingRemedy},

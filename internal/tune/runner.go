@@ -53,7 +53,7 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	}
 	r.meet(result)
 	received, ok := result.Received()
-	if ok && received.Bytes == 0 && err == nil && r.swallowed(&t, live.Judge(result)) {
+	if ok && received.Bytes == 0 && err == nil && r.completeBlackHole(&t, live.Judge(result)) {
 		t.result = result
 		r.seen.trials = append(r.seen.trials, t)
 		return t, nil
@@ -107,10 +107,10 @@ func (r *runner) meet(result *transfer.Result) {
 	}
 }
 
-// swallowed completes the trial of a transfer whose full segments vanished, if that is what happened.
-func (r *runner) swallowed(t *Trial, v verdict.Verdict) bool {
+// completeBlackHole completes the trial of a transfer whose full segments vanished, and reports whether they did.
+func (r *runner) completeBlackHole(t *Trial, v verdict.Verdict) bool {
 	if r.blackHole.Limiter == verdict.MTUBlackHole {
-		v = r.blackHole // a short run tells less
+		v = r.blackHole // a short run shows less
 	}
 	if v.Limiter != verdict.MTUBlackHole {
 		return false
@@ -131,12 +131,12 @@ const timeouts = 5 * time.Second
 // tryFor makes one transfer as the goal wants it measured.
 func (r *runner) tryFor(ctx context.Context, t Trial) (Trial, error) {
 	if r.cfg.Goal == Fair {
-		return r.beside(ctx, t)
+		return r.shared(ctx, t)
 	}
 	return r.try(ctx, t)
 }
 
-// with returns the transfer of a setup. A clamp holds its window where automatic sizing gets that far, else buffers do.
+// with returns the transfer of a setup. A clamp limits its window up to the size of automatic sizing, else buffers do.
 func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 	t := Trial{Asked: s.Window, Setup: s, Purpose: why, Remedy: s.besides(), Automatic: s == Setup{},
 		Spec: transfer.Spec{Direction: r.direction, Time: length}}
@@ -198,8 +198,8 @@ func (r *runner) controls(limits verdict.Name) (ideas []Setup) {
 	return ideas
 }
 
-// segmentSizes returns segments to try where full ones vanish: what was seen to pass, what fits today's tunnels (IPv6's
-// least MTU less headers), and what fits any path (RFC 9293 section 3.7.1).
+// segmentSizes returns segments to try where full ones vanish: those that were seen to pass, those that fit today's
+// tunnels (IPv6's minimum MTU less headers), and those that fit any path (RFC 9293 section 3.7.1).
 func (r *runner) segmentSizes() (sizes []int) {
 	full := r.path.MSS + model.TimestampBytes // TCP_MAXSEG leaves out the option
 	for _, size := range []int{r.path.PassingMSS, 1200, 536} {

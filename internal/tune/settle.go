@@ -8,12 +8,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// tenth is the gain from which on something limits (docs/limiters.md).
-const tenth = 1.10
-
-// larger is how much more window counts as taking the window away.
-const larger = 1.25
-
 // settle checks a verdict against the other trials: a window or buffer limits only if a larger one gave a tenth more.
 // Otherwise what limited the larger one is the limiter.
 func (o *observations) settle(m *Measured, with Setup) {
@@ -77,9 +71,6 @@ func attribute(shares verdict.Shares, from []verdict.Name, to verdict.Name) verd
 	return all
 }
 
-// farLarger is the ratio of windows from which on the larger one is out of the way.
-const farLarger = 2
-
 // counterfactual returns the confidence in a limiter that a larger window showed: its own trial's; at most medium where
 // the window was only somewhat larger or faster; medium where a far larger one gave nothing more and blames the link.
 func counterfactual(limiter verdict.Name, often *Trial, nothingMore bool) verdict.Confidence {
@@ -138,10 +129,10 @@ func usual(roomier map[Setup][]*Trial) (often *Trial) {
 func commonest(trials []*Trial) []*Trial {
 	named := most(trials, func(t *Trial) string { return string(t.Limiter) })
 	long := slices.DeleteFunc(slices.Clone(named), func(t *Trial) bool {
-		return t.verdict.Subtype == "" && (t.result == nil || !t.tellsAPolicer())
+		return t.verdict.Subtype == "" && (t.result == nil || !t.canShowPolicer())
 	})
 	if slices.ContainsFunc(long, func(t *Trial) bool { return t.verdict.Subtype == verdict.Policer }) {
-		named = long // the others were too short to tell one
+		named = long // the others were too short to show one
 	}
 	return most(named, func(t *Trial) string { return t.verdict.Subtype })
 }
@@ -160,13 +151,6 @@ func most(trials []*Trial, of func(*Trial) string) (common []*Trial) {
 	}
 	return common
 }
-
-const (
-	// agreeing is the share of runs that name the same limiter from which the others are accidents.
-	agreeing = 0.8
-	// mostly is the share from which it is at least what most of them say.
-	mostly = 0.5
-)
 
 // agree lowers the confidence of a verdict that not all runs gave: one step where most of them say so, to low where
 // they do not. said is what the typical run named before settle; runs that name a window were settled with it.

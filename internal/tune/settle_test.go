@@ -7,9 +7,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What some of the runs contradict is less sure than each of them by itself, and the evidence
-// says how many do.
-func TestRunsThatDisagreeAreLessSure(t *testing.T) {
+// TestAgree_LowersConfidence checks that a verdict which some runs contradict is less sure than each of them, and
+// that the evidence gives their number.
+func TestAgree_LowersConfidence(t *testing.T) {
 	const full, unsure = verdict.Bottleneck, verdict.Unknown
 	for _, c := range []struct {
 		name       string
@@ -47,7 +47,7 @@ func TestRunsThatDisagreeAreLessSure(t *testing.T) {
 }
 
 // Of the runs with the commonest limiter those with its commonest subtype are the typical ones.
-func TestTheCommonestSubtype(t *testing.T) {
+func TestCommonest_Subtype(t *testing.T) {
 	run := func(subtype string) *Trial {
 		return &Trial{Limiter: verdict.Congestion, verdict: verdict.Verdict{Limiter: verdict.Congestion, Subtype: subtype}}
 	}
@@ -57,8 +57,8 @@ func TestTheCommonestSubtype(t *testing.T) {
 	}
 }
 
-// A window that just holds the path is held against a larger one, too.
-func TestAWindowThatJustHoldsThePathIsSettled(t *testing.T) {
+// TestSettle_WindowOfTheBDP checks that a window of just the BDP is compared with a larger one, too.
+func TestSettle_WindowOfTheBDP(t *testing.T) {
 	for larger, want := range map[float64]verdict.Name{10.2e6: verdict.Bottleneck, 15e6: verdict.Unknown} {
 		l := looped(Path{})
 		just, wide := Setup{Window: 1 << 16}, Setup{Window: 1 << 20}
@@ -75,9 +75,9 @@ func TestAWindowThatJustHoldsThePathIsSettled(t *testing.T) {
 	}
 }
 
-// A counterfactual is as sure as it is clear: a window that is far out of the way and gave nothing
-// more leaves the link alone, whatever single runs say of themselves.
-func TestCounterfactualsAreAsSureAsTheyAreClear(t *testing.T) {
+// TestCounterfactual_Confidence checks the confidence of a verdict that a larger window corrected, whatever the
+// verdicts of single runs.
+func TestCounterfactual_Confidence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		larger   int

@@ -39,9 +39,9 @@ func (s *sockets) buffers(window int) Chosen {
 }
 
 // Setup is a way to send, by what it changes of the systems' defaults, all of it by socket
-// options. Its zero value changes nothing: what a program gets today.
+// options. Its zero value changes nothing: it is the baseline.
 type Setup struct {
-	Window     int     // bytes that the effective window of a connection is held to; 0: automatic
+	Window     int     // limit of a connection's effective window, in bytes; 0: automatic
 	Congestion string  // the sender's congestion control; "": as it is
 	Streams    int     // connections at once; 0: one
 	PacingBps  float64 // the sender's bound, each connection's own; 0: none

@@ -24,11 +24,11 @@ func (h *thisHost) revert(ctx context.Context, applied []host.Did) ([]host.Did, 
 	return host.Revert(ctx, host.Config{}, applied)
 }
 
-// toggle holds the hosts with the changes or without them.
+// toggle switches the changes of the hosts on and off.
 type toggle struct {
 	sides   []side
 	on      bool
-	applied [][]host.Did // of the apply that stands, by side
+	applied [][]host.Did // of the apply that is in force, by side
 	last    [][]host.Did // of the last step, by side
 }
 

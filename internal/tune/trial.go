@@ -17,7 +17,7 @@ type Trial struct {
 	Purpose   search.Purpose
 	Setup     Setup
 	Automatic bool   // nothing was changed
-	Remedy    string // what was changed besides the window; "" if nothing was
+	Remedy    string // changes other than the window; "" if none
 	Asked     int    // window
 	Effective int    // window that was reached; 0: not known
 	Clipped   bool
@@ -25,8 +25,8 @@ type Trial struct {
 	Goodput   float64 // bit/s without slow start
 	Limiter   verdict.Name
 	Spec      transfer.Spec
-	whole     bool    // slow start counts: what is of interest is how long it takes
-	shared    bool    // another flow was beside it
+	whole     bool    // slow start counts: the time of the whole transfer matters
+	shared    bool    // another flow shared the path
 	inTurn    bool    // of a comparison or a proof
 	others    float64 // goodput of that flow, bit/s
 	verdict   verdict.Verdict
@@ -46,7 +46,7 @@ func (t *Trial) name() string {
 	return units.Size(t.Asked).Exact()
 }
 
-// settle finds the window that really held: the receiver's offer, or the bytes in flight where the send buffer was
+// settle finds the window that was in force: the receiver's offer, or the bytes in flight where the send buffer was
 // narrower. Automatic sizing opens the window no further than it is used: an offer that was never filled is as asked.
 func (t *Trial) settle(sender, receiver transfer.Socket) {
 	offered := t.result.OfferedWindow()
@@ -94,28 +94,27 @@ func (t *Trial) retransmitRatio() (ratio float64, known bool) {
 // RetransmitRatio returns the share of the bytes sent that were retransmitted; nil where it is not known.
 func (t *Trial) RetransmitRatio() *float64 { return retransmits([]*Trial{t}) }
 
-// mayBePoliced says that a transfer lost much without a queue and was too short to tell a policer.
+// mayBePoliced says that a transfer lost much without a queue and was too short to show a policer.
 func (t *Trial) mayBePoliced() bool {
-	return t.Limiter == verdict.Congestion && !t.tellsAPolicer() &&
+	return t.Limiter == verdict.Congestion && !t.canShowPolicer() &&
 		slices.ContainsFunc(t.verdict.Evidence, func(e verdict.Evidence) bool {
 			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= threshold.PolicedLoss
 		})
 }
 
-// tellsAPolicer says that a transfer was long enough for its verdict to tell a policer.
-func (t *Trial) tellsAPolicer() bool {
+// canShowPolicer reports that a transfer was long enough for its verdict to name a policer.
+func (t *Trial) canShowPolicer() bool {
 	startup, ok := t.result.Startup()
 	received, _ := t.result.Received()
 	return ok && received.Duration()-startup.End >= threshold.PolicedTime
 }
 
-// drained says that a transfer lost segments, and that the queue which had stood was gone in its last quarter.
+// drained says that a transfer lost segments, and that its standing queue was gone in the last quarter.
 func (t *Trial) drained() bool {
 	end := t.result.Sender()
 	if !t.loses() || end == nil {
 		return false
 	}
-	const seen = 0.1 // of the time before
 	empty := float64(t.result.MinRTT()) * (1 + threshold.StandingQueue)
 	queued := func(all []transfer.Sample) (n float64) {
 		for i := range all {
@@ -125,16 +124,16 @@ func (t *Trial) drained() bool {
 		}
 		return n
 	}
-	var early, late, stood, stands float64
+	var early, late, queuedEarly, queuedLate float64
 	for i := range end.Streams {
 		all := end.Streams[i].Samples
 		last := len(all) * 3 / 4
 		early = early + float64(last)
 		late = late + float64(len(all)-last)
-		stood = stood + queued(all[:last])
-		stands = stands + queued(all[last:])
+		queuedEarly += queued(all[:last])
+		queuedLate += queued(all[last:])
 	}
-	return stood >= seen*early && 2*stands < late
+	return queuedEarly >= queueSeen*early && 2*queuedLate < late
 }
 
 // queueAtLoss returns how far the round trip was above the shortest one when losses began, in the median of all times
@@ -164,7 +163,7 @@ func queueAtLoss(trials []*Trial) (queue time.Duration, known bool) {
 	return time.Duration(stats.Median(queues)), true
 }
 
-// lostSince is how many segments a connection sent again after a moment.
+// lostSince returns how many segments a connection retransmitted after a moment.
 func lostSince(s *transfer.Stream, at time.Duration) int64 {
 	all, _ := s.Retransmitted()
 	for i := range s.Samples {

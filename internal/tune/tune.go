@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Config says what to tune and what that may cost.
+// Config has the direction, the goal and the budget of a tuning.
 type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
@@ -29,8 +29,8 @@ type Config struct {
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
 	Seed     uint64 // of the order of the trials
-	// Beside is the far end once more, for the flow beside ours with the goal Fair.
-	Beside transfer.Peer
+	// Second is another connection to the far end, for the second flow of the goal Fair.
+	Second transfer.Peer
 	// Echo asks the idle path to a host for single round trips, about rtt long each, in
 	// about the given time, and for its MTU; nil: the transfers' own have to do.
 	Echo func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
@@ -76,7 +76,7 @@ type Direction struct {
 	Delay    *Delay          // with the goal Latency
 	Others   *Others         // with the goal Fair
 	File     *File
-	Open     *Open // what more time would decide; nil: nothing
+	Open     *Open // decision that more time would make; nil: none
 	// Disturbed is what kept the measurement from telling about the path; nil: nothing did.
 	Disturbed *Disturbed
 	Reason    Statement // of the verdict
@@ -112,23 +112,23 @@ type File struct {
 // Helps says whether the loop has an answer: something was shown to help, or there is
 // nothing to gain. It is false where something limits and nothing was shown to help.
 func (r *Result) Helps() bool {
-	vain := false
+	noRemedyHelped := false
 	for i := range r.Directions {
 		d := &r.Directions[i]
 		if d.Chosen != nil {
 			return true
 		}
 		full := d.Before.Verdict.Limiter == verdict.Bottleneck && d.Goal == Throughput
-		vain = vain || !full && (d.Verdict != search.NoChange || len(d.Remedies) > 0)
+		noRemedyHelped = noRemedyHelped || !full && (d.Verdict != search.NoChange || len(d.Remedies) > 0)
 	}
-	return !vain
+	return !noRemedyHelped
 }
 
-// Run tunes each direction. With an error, or when ctx ends, the Result holds what was found until then.
+// Run tunes each direction. With an error, or when ctx ends, the Result has everything found until then.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	result := &Result{}
-	if cfg.Goal == Fair && cfg.Beside == nil {
+	if cfg.Goal == Fair && cfg.Second == nil {
 		return result, errors.New("tuning for fair takes a second connection to the far end")
 	}
 	var failed error

@@ -31,7 +31,7 @@ func run(t *testing.T, peer *simpeer.Peer, change func(*Config)) Direction {
 	return result.Directions[len(result.Directions)-1]
 }
 
-func TestTheLoop(t *testing.T) {
+func TestTune_Windows(t *testing.T) {
 	bdp := narrow().BDP()
 	for _, c := range []struct {
 		name      string
@@ -77,7 +77,7 @@ func TestTheLoop(t *testing.T) {
 }
 
 // A small window that loses packets is not what the path carries.
-func TestCapacityIsNotThatOfALossyWindow(t *testing.T) {
+func TestTune_CapacityOfLossyWindow(t *testing.T) {
 	for _, loss := range []float64{0.0003, 0.001, 0.0015, 0.003} {
 		for _, window := range []float64{8192, 16384, 65535} {
 			path := &simpath.Path{RateBps: 50e6, RTT: 60 * time.Millisecond, MSS: 1460, Queue: 375e3, Harm: 1, Loss: loss,
@@ -98,9 +98,9 @@ func TestCapacityIsNotThatOfALossyWindow(t *testing.T) {
 	}
 }
 
-// Where nothing can be asked of the far end, the sender's buffer holds a window that a
-// shallow queue wants smaller.
-func TestOnlyTheSenderCanBeSet(t *testing.T) {
+// TestTune_SenderOnly checks that, where the far end's sockets cannot be set, the sender's buffer limits the window
+// that a shallow queue needs.
+func TestTune_SenderOnly(t *testing.T) {
 	path := narrow()
 	bdp := path.BDP()
 	path.AutoWindow, path.Queue, path.Harm = 6*bdp, 0.1*bdp, 0.7
@@ -118,7 +118,7 @@ func TestOnlyTheSenderCanBeSet(t *testing.T) {
 
 // Where loss limits, another congestion control is a result like a window: proven, with
 // what to set.
-func TestARemedyIsAResult(t *testing.T) {
+func TestTune_CongestionControl(t *testing.T) {
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 		path := narrow()
 		path.AutoWindow, path.Loss = 4*path.BDP(), 0.003
@@ -143,7 +143,7 @@ func TestARemedyIsAResult(t *testing.T) {
 }
 
 // Where the window is what limits and loss is next, the answer is both together, each shown.
-func TestWhatLimitsNextIsMendedToo(t *testing.T) {
+func TestTune_CombinesRemedies(t *testing.T) {
 	path := narrow()
 	path.Loss = 0.0001
 	window := path.Goodput(4 * path.BDP())
@@ -158,7 +158,7 @@ func TestWhatLimitsNextIsMendedToo(t *testing.T) {
 
 // For latency a setup is chosen that leaves the queue empty and the rate nearly whole; a path
 // without a queue needs none.
-func TestTuningForLatency(t *testing.T) {
+func TestTune_Latency(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		change  func(*simpath.Path)
@@ -182,8 +182,8 @@ func TestTuningForLatency(t *testing.T) {
 	}
 }
 
-// A/A: a path on which nothing helps is never said to have a remedy, whatever its noise.
-func TestNoGainIsShownWhereThereIsNone(t *testing.T) {
+// TestTune_NoFalseGain checks that a path without a gain shows none, at any noise.
+func TestTune_NoFalseGain(t *testing.T) {
 	seeds := 125
 	if testing.Short() {
 		seeds = 25
@@ -211,7 +211,7 @@ func TestNoGainIsShownWhereThereIsNone(t *testing.T) {
 	}
 }
 
-func TestClippedPathsAreMeasuredByStreams(t *testing.T) {
+func TestTune_ClippedPathsUseStreams(t *testing.T) {
 	path := narrow()
 	path.Ceiling = 200e3
 	d := run(t, simpeer.New(path, 1), nil)
@@ -223,14 +223,14 @@ func TestClippedPathsAreMeasuredByStreams(t *testing.T) {
 	}
 }
 
-func TestTwoRunsAgree(t *testing.T) {
+func TestTune_TwoRunsAgree(t *testing.T) {
 	one, two := run(t, simpeer.New(narrow(), 1), nil), run(t, simpeer.New(narrow(), 2), func(c *Config) { c.Seed = 2 })
 	if one.Gain.Low > two.Gain.High || two.Gain.Low > one.Gain.High {
 		t.Errorf("gains %+v and %+v", one.Gain, two.Gain)
 	}
 }
 
-func TestBudgets(t *testing.T) {
+func TestTune_Budgets(t *testing.T) {
 	for _, c := range []struct {
 		budget time.Duration
 		bytes  int64
@@ -259,8 +259,8 @@ func TestFileTime(t *testing.T) {
 	}
 }
 
-// What was measured until an error or an interruption is kept and marked.
-func TestCutShort(t *testing.T) {
+// TestRun_Interrupted checks that everything measured until an error or an interruption is kept and marked.
+func TestRun_Interrupted(t *testing.T) {
 	broken := errors.New("connection reset")
 	peer := simpeer.New(narrow(), 1)
 	peer.Fail = func(transfer.Spec) error {
@@ -298,7 +298,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-func TestProgressSaysWhatIsTried(t *testing.T) {
+func TestRun_Progress(t *testing.T) {
 	var said []Progress
 	run(t, simpeer.New(narrow(), 1), func(c *Config) { c.Progress = func(p Progress) { said = append(said, p) } })
 	last := 0.0

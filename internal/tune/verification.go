@@ -44,7 +44,13 @@ func (v *verification) target() (Setup, bool) {
 // verification starts again with that.
 func (v *verification) verify(ctx context.Context) error {
 	target, ok := v.target()
-	if v.compared.pairNoise.DOF == 0 { // no comparison told
+	if ok && v.compared.unpaired.shows(target) {
+		gain := v.compared.unpaired.runs.Interval(confidence)
+		v.gain = &stats.Interval{Low: gain.Low / (1 + repeatable), Mid: gain.Mid, High: gain.High * (1 + repeatable)}
+		v.shown = true
+		return nil
+	}
+	if v.compared.pairNoise.DOF == 0 { // no comparison measured it
 		v.compared.pairNoise = v.windows.answer.Noise
 		v.compared.pairNoise.Dev *= math.Sqrt2
 	}
@@ -99,7 +105,7 @@ func (v *verification) pair(ctx context.Context, target Setup, reverse bool) (be
 	return before, after, nil
 }
 
-// show enters what a proof's pairs tell of a setup.
+// show enters the result of a proof's pairs.
 func (v *verification) show(ctx context.Context, target Setup, before, after []*Trial) error {
 	v.gain = v.gainOf(goodputs(before), goodputs(after))
 	v.shown = stats.PooledGain(v.scores(before), v.scores(after), 1-2*v.errorRate(), v.compared.pairNoise).Low > 1
@@ -144,14 +150,14 @@ func (v *verification) byRanks(target Setup) stats.Interval {
 // errorRate returns the one-sided error that the verification may have.
 func (v *verification) errorRate() float64 {
 	if v.compared.leaderUnverified {
-		return unpickedShare * search.ComparisonError
+		return unverifiedShare * search.ComparisonError
 	}
 	return search.ComparisonError
 }
 
-// unpickedShare is the part of a proof's error that is left where no comparison errs beside it: with it all runs
+// unverifiedShare is the part of a proof's error that is left where no comparison was decided: with it all runs
 // together hold search.ComparisonError where losses scatter and nothing helps.
-const unpickedShare = 0.03
+const unverifiedShare = 0.03
 
 // firstPairs are the fewest whose ranks can show a gain: of five pairs one order in 252 has all of one setup's runs
 // above all of the other's.
@@ -159,7 +165,7 @@ const firstPairs = 5
 
 // lookShare is the part of an error that a look at the ranks of that many pairs may have. One pair more says little
 // new, so the looks from the comparison's third round to a sixteenth pair together have 0.96 of the error (simulated),
-// not the sum of theirs; and what is clear from the first is shown with five pairs.
+// not the sum of theirs; and a clear difference is shown with five pairs.
 func lookShare(pairs int) float64 {
 	const first, later = 0.4, 0.2
 	switch {
@@ -183,9 +189,6 @@ func (v *verification) inTurn(target Setup, confidence float64) stats.Interval {
 func better(before, after []float64) bool {
 	return stats.Gain(before, after, confidence).Mid > 1/search.Enough
 }
-
-// repeatable is the difference of two runs of the loop beyond their noise: each window reaches 98 % of the best.
-const repeatable = 0.01
 
 // gainOf is the factor as a second run of the loop would find it again.
 func (v *verification) gainOf(before, after []float64) *stats.Interval {

@@ -9,7 +9,7 @@ import (
 )
 
 // A setup that is just as good as what there is is rarely shown to be better, however often its runs are looked at.
-func TestLooksShareTheirError(t *testing.T) {
+func TestLookShare(t *testing.T) {
 	t.Parallel()
 	const longest = fewRounds + mostPairs
 	series := 10_000
@@ -33,8 +33,9 @@ func TestLooksShareTheirError(t *testing.T) {
 	}
 }
 
-// Five pairs of which all of one are above all of the other show a gain; four do not.
-func TestFivePairsShowWhatIsClear(t *testing.T) {
+// TestByRanks_FivePairs checks that five pairs, all runs of one side above all of the other's, show a gain, and
+// that four do not.
+func TestByRanks_FivePairs(t *testing.T) {
 	l := looped(Path{})
 	for pairs := 1; pairs <= firstPairs; pairs++ {
 		for _, one := range []Trial{{Goodput: 5 + float64(pairs)}, {Setup: Setup{Congestion: lossBlind}, Goodput: 19}} {

@@ -20,13 +20,13 @@ type windowSearch struct {
 // windows hold the transfers back there is nothing else to look for.
 const climbShare = 0.6
 
-// raise gives each transfer that its window holds back a window eight times as large.
+// raise repeats each transfer that its window limits with a window eight times as large.
 func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
 	last := w.seen.trials[len(w.seen.trials)-1]
 	w.sockets.noClamp = !w.can(Setup{Window: 1 << 20})
 	w.sockets.senderOnly = w.sockets.noClamp && !w.can(Setup{Window: 1 << 20})
-	for held := last.Effective; w.path.heldByWindow(&last) && !w.isSpent(climbShare); {
-		next := Setup{Window: max(8*held, 16*w.path.MSS)}
+	for window := last.Effective; w.path.limitedByWindow(&last) && !w.isSpent(climbShare); {
+		next := Setup{Window: max(8*window, 16*w.path.MSS)}
 		if !w.can(next) {
 			break
 		}
@@ -36,12 +36,12 @@ func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
 		}
 		w.path.learn(&t)
 		last = t
-		if t.Effective < 2*held {
+		if t.Effective < 2*window {
 			break
 		}
-		held = t.Effective
+		window = t.Effective
 	}
-	w.path.AtLeast = w.path.heldByWindow(&last)
+	w.path.AtLeast = w.path.limitedByWindow(&last)
 	if !last.Lossless && !w.path.AtLeast && last.Limiter != verdict.Bottleneck {
 		if err := base.tryLossBlind(ctx, &last); err != nil {
 			return err
@@ -90,15 +90,15 @@ func (w *windowSearch) follow(ctx context.Context, s *search.Search) error {
 		s.Observe(next, t.outcome())
 		switch a := s.Answer(); {
 		case a.Verdict == search.Change && a.Clipped:
-			return nil // what is left to find is what to do about the ceilings
+			return nil // only remedies for the ceilings are left to find
 		case w.longTransfers() && a.Verdict != search.Change && w.seen.linkIsFull():
 			return nil
 		}
 	}
 }
 
-// answerOf returns a search's answer. Behind a token bucket, of which a short transfer takes more, a window that seems
-// better by too little to matter is none.
+// answerOf returns a search's answer. Behind a token bucket, from which a short transfer takes more, a window that
+// seems better by too little to matter is none.
 func (w *windowSearch) answerOf(s *search.Search) search.Answer {
 	a := s.Answer()
 	if w.path.burst > 0 && a.Verdict == search.Change && s.Reaches(search.Nearly) {
@@ -113,7 +113,7 @@ const hopeless = 2
 // lastShare is the part of a budget that a search may spend where nothing else is tried; the rest is for a proof.
 const lastShare = 0.8
 
-// extendSearch doubles the budget, once, for a search that may be decided by that.
+// extend doubles the budget, once, for a search that may be decided by that.
 func (w *windowSearch) extend() bool {
 	after := time.Duration(2*lastShare*float64(w.budget.Time)) - w.budget.spent.Time
 	return w.answer.Needs <= hopeless*after && w.budget.double()
@@ -121,7 +121,7 @@ func (w *windowSearch) extend() bool {
 
 // proofTime estimates how long a factor takes to prove where runs scatter as they did.
 func (w *windowSearch) proofTime(factor float64) time.Duration {
-	const sure, trimmed = 2.7, 1.15 // Student's t and what Middle costs
+	const sure, trimmed = 2.7, 1.15 // Student's t and the error of Middle over the mean's
 	pairs := math.Pow(sure*trimmed*math.Sqrt2*w.answer.Noise.Dev/math.Log(factor), 2)
 	return time.Duration(max(pairs, fewestProof) * float64(2*w.span(Setup{})))
 }

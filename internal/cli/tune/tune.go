@@ -52,12 +52,12 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune PEER",
 		Short: "find the windows that fill the path to PEER, and prove the gain",
-		Long: `tune measures the path to PEER and what a program gets on it today, names what limits
-that, searches what helps (the smallest window that carries the most; another congestion
-control, pacing, several streams, or what of these helps together), and measures before
-and after in turn. Everything is tried through socket options; no host is changed. What to
-set is printed for each end. With --goal latency it looks for the shortest queue instead,
-with --goal fair for what gains more than it takes from a flow of cubic beside it.
+		Long: `tune measures the path to PEER and today's goodput, names the limiter, searches a remedy
+(the smallest window that carries the most, another congestion control, pacing, several
+streams, or a combination) and measures before and after in turn. It tries everything
+through socket options and changes no host. It prints the settings for each end. With
+--goal latency it looks for the shortest queue, with --goal fair for a setup that gains
+more than it takes from a second flow of cubic.
 Where a host had no core for the data, or a lab was late, and nothing was shown to help, the
 answer is to measure again when it is quiet. The exit status is 3 where something limits and
 nothing was shown to help.`,
@@ -96,15 +96,15 @@ nothing was shown to help.`,
 			"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
 			"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
-	fl.Var(&f.fileSize, "file-size", "a transfer whose time before and after is of interest")
-	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "what to tune for: throughput, latency (the shortest "+
-		"queue that keeps 95 % of the rate) or fair (what gains more than it takes from another flow beside it)")
+	fl.Var(&f.fileSize, "file-size", "file size for the before/after transfer time")
+	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "goal of the tuning: throughput, latency (the shortest "+
+		"queue that keeps 95 % of the rate) or fair (gain more than a second flow loses)")
 	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
 		"trials, proof and settings on one page")
 	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the order of the trials, to have the same one again")
 	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
-	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: what it "+
-		"says it is)")
+	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: the "+
+		"system that it reports)")
 	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
 		"keep it only where it helps")
 	fl.BoolVar(&f.persist, "persist", false, "with --apply: keep the change after a restart ("+host.PersistFile+")")
@@ -151,10 +151,10 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	}
 	defer far.Close()
 	if cfg.Goal == tune.Fair {
-		if cfg.Beside, err = f.OpenAgain(ctx, text, far); err != nil {
+		if cfg.Second, err = f.OpenAgain(ctx, text, far); err != nil {
 			return err
 		}
-		defer cfg.Beside.Close()
+		defer cfg.Second.Close()
 	}
 	page, err := present.CreateFile(cmd, "--html", f.html)
 	if err != nil {
@@ -204,8 +204,8 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	return nil
 }
 
-// targets are the systems whose settings are printed: what the user says, in a lab what
-// its stacks imitate, else what the ends say they are.
+// targets returns the systems whose settings are printed: the user's choice, in a lab the imitated ones, else those
+// that the ends report.
 func (f *flags) targets(r *tune.Result) (near, far *report.System) {
 	names := [2]string{f.target, f.farTarget}
 	guesses := [2]string{runtime.GOOS, ""}
@@ -230,7 +230,7 @@ func (f *flags) targets(r *tune.Result) (near, far *report.System) {
 		}
 	}
 	if _, imitated := os.LookupEnv(lab.PeerVariable); found[0] != nil && f.target == "" && !imitated {
-		if now, err := host.Snapshot(); err == nil { // else its system's defaults stand in
+		if now, err := host.Snapshot(); err == nil { // else its system's defaults are used
 			found[0].Values = now.Values
 		}
 	}

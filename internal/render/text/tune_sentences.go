@@ -45,6 +45,8 @@ func TuneReason(d *tune.Direction) string {
 	case tune.PromisingRemedy:
 		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", d.Open.Setup, d.Open.Gain, inRuns(d.Open.Runs),
 			wouldDecide(d.Open))
+	case tune.NeedsRuns:
+		return needsRuns(d.Open)
 	case tune.PromisingWindow:
 		return fmt.Sprintf("%s seems to give × %.2f, and %s, so that is not proven yet: %s", d.Open.Setup, d.Open.Gain,
 			noise, wouldDecide(d.Open))
@@ -95,6 +97,25 @@ func wouldDecide(o *tune.Open) string {
 		return "runs scatter so much that no budget of a reasonable length would tell"
 	}
 	return fmt.Sprintf("--budget %s would tell, if these figures hold", tune.Shortest(o.Budget))
+}
+
+// needsRuns formats a gain that scattered runs did not show, and the runs that would.
+func needsRuns(o *tune.Open) string {
+	gave := fmt.Sprintf("%s gave × %.2f %s, and single runs scatter too much to prove it", o.Setup, o.Gain,
+		runsAgainst(o.Runs, o.Baseline))
+	more := "one more run"
+	if o.More != 1 {
+		more = fmt.Sprintf("%d more runs", o.More)
+	}
+	if o.Budget == 0 {
+		return fmt.Sprintf("%s: it needs about %s, more than a budget of a reasonable length allows", gave, more)
+	}
+	return fmt.Sprintf("%s: it needs about %s: --budget %s", gave, more, tune.Shortest(o.Budget))
+}
+
+// runsAgainst formats unequal numbers of runs.
+func runsAgainst(n, baseline int) string {
+	return fmt.Sprintf("%s against %d of automatic", inRuns(n), baseline)
 }
 
 func inRuns(n int) string {

@@ -16,7 +16,7 @@ import (
 // TestTuneSentences has every code of package tune and its sentence.
 func TestTuneSentences(t *testing.T) {
 	bbr := tune.Setup{Congestion: "bbr"}
-	open := &tune.Open{Setup: bbr, Gain: 1.5, Runs: 3, Budget: 2 * time.Minute}
+	open := &tune.Open{Setup: bbr, Gain: 1.5, Runs: 3, Baseline: 8, More: 12, Budget: 2 * time.Minute}
 	far := errors.New("no such module")
 	values := verdict.Values{"share": 0.964, "noise": 0.0123, "factor": 1.25, "others": 0.5, "low": 0.9, "high": 1.1,
 		"mtu": 1400, "first": 1500, "retransmitted_before": 0.006, "retransmitted": 0.43}
@@ -68,6 +68,8 @@ func TestTuneSentences(t *testing.T) {
 			"too much to prove it: --budget 2m would tell, if these figures hold"},
 		{tune.PromisingRemedy, reason, "congestion control bbr gave × 1.50 in 3 runs, not proven yet: --budget 2m would " +
 			"tell, if these figures hold"},
+		{tune.NeedsRuns, reason, "congestion control bbr gave × 1.50 in 3 runs against 8 of automatic, and single runs " +
+			"scatter too much to prove it: it needs about 12 more runs: --budget 2m"},
 		{tune.PromisingWindow, reason, "congestion control bbr seems to give × 1.50, and single runs differ by 1.2 %, so " +
 			"that is not proven yet: --budget 2m would tell, if these figures hold"},
 		{tune.WindowsUndecided, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +

@@ -138,6 +138,9 @@ func tuneRemedies(d *record.TuneDirection) *table {
 // remedyVerdict says what was shown of a remedy; what is not shown is not denied.
 func remedyVerdict(r *record.TuneRemedy) string {
 	runs := inRuns(r.Runs)
+	if r.BaselineRuns > 0 {
+		runs = runsAgainst(r.Runs, r.BaselineRuns)
+	}
 	beside := ""
 	if r.Beside != "" {
 		beside = " beside " + r.Beside

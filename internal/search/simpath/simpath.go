@@ -6,6 +6,7 @@
 package simpath
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -18,7 +19,10 @@ type Path struct {
 	Jitter  time.Duration
 	MSS     int
 	Loss    float64
-	Queue   float64 // bytes
+	// LossScatter is the standard deviation of the logarithm of a trial's goodput that loses nothing by chance, where loss
+	// limits; it falls with the root of the losses. 0: 0.4.
+	LossScatter float64
+	Queue       float64 // bytes
 	// Harm is the share of the capacity that remains once the queue overflows again
 	// and again; 1 where congestion control copes.
 	Harm float64
@@ -29,9 +33,8 @@ type Path struct {
 	Cliff float64
 	// AutoWindow is how far automatic sizing gets.
 	AutoWindow float64
-	Ceiling    float64 // what requests are clipped to; 0: nothing
-	// EarlyBps is what the path lets through for EarlyFor at first: a policer's bucket, or what
-	// slow start carries before the first loss.
+	Ceiling    float64 // limit of requests; 0: none
+	// EarlyBps is the rate for the first EarlyFor: of a policer's bucket, or of slow start before the first loss.
 	EarlyBps float64
 	EarlyFor time.Duration
 	Noise    Noise
@@ -134,15 +137,15 @@ func (p *Path) Deviation(length time.Duration) float64 {
 	return math.Hypot(p.Noise.Dev, felt*p.luck(length))
 }
 
-// luck is the standard deviation of the logarithm of what losses leave in one trial, of which there are
-// few or many.
+// luck is the standard deviation of the logarithm of one trial's goodput under losses, few or
+// many.
 func (p *Path) luck(length time.Duration) float64 {
 	losses := p.Loss * math.Min(p.lossRate(), p.CapacityBps()) * length.Seconds() / float64(8*p.MSS)
-	return 0.4 / math.Sqrt(losses+1)
+	return cmp.Or(p.LossScatter, 0.4) / math.Sqrt(losses+1)
 }
 
 // Measure is one trial at a time since the first; window 0 is automatic sizing. It
-// answers the goodput and the effective window.
+// returns the goodput and the effective window.
 func (p *Path) Measure(rng *rand.Rand, window float64, at, length time.Duration) (goodput, effective float64) {
 	effective = window
 	if window == 0 {

@@ -1,5 +1,5 @@
 // Package simpeer is a far end without a network: a transfer.Peer that carries out
-// every Spec on a simulated path at once and answers what both kernels would have told.
+// every Spec on a simulated path at once and returns what both kernels would have reported.
 package simpeer
 
 import (
@@ -27,7 +27,7 @@ type Peer struct {
 	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
 	// the share of a fixed number of connections.
 	FlowBps, OthersBps float64
-	// Share is the part of the path's goodput that a transfer gets, where others are beside
+	// Share is the part of the path's goodput that a transfer gets, where others share
 	// it; nil is all of it.
 	Share func(transfer.Spec) float64
 	// NearStarved and FarStarved are the shares of the time that an end has no core.
@@ -204,7 +204,7 @@ func (t *traffic) arrived(at time.Duration) int64 {
 
 const samples = 120
 
-// end is what one end's kernel tells of it.
+// end returns what one end's kernel reports of it.
 func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.Socket) *transfer.End {
 	scale := 7
 	s := transfer.Stream{Local: local, Remote: remote, Congestion: cmp.Or(asked.Congestion, "cubic"), Last: t.length,
@@ -214,7 +214,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 	s.SendBuffer = transfer.Buffer{Requested: asked.SendBuffer, Granted: 2 * asked.SendBuffer}
 	s.ReceiveBuffer = transfer.Buffer{Requested: asked.ReceiveBuffer, Granted: 2 * asked.ReceiveBuffer}
 	flight := math.Min(t.window, t.path.BDP()+t.path.Queue)
-	if t.retransmits > 0 { // the congestion window holds less than the path would
+	if t.retransmits > 0 { // the congestion window is smaller than the path's BDP
 		flight = math.Min(flight, t.goodput/8*t.path.BaseRTT().Seconds())
 	}
 	if sends {
