@@ -98,8 +98,9 @@ func (j *judge) linuxWindows() {
 	}
 	wmem, haveWmem := j.numbers(wmemName)
 	if haveWmem {
-		j.limit(int64(model.LinuxAutomaticInFlight(int(wmem[2]))), Finding{Code: SendMax, Parameter: wmemName, Value: j.Values[wmemName],
-			Args: []any{units.Size(wmem[2])}, Command: command})
+		j.limit(int64(model.LinuxAutomaticInFlight(int(wmem[2]))), Finding{Code: SendMax, Parameter: wmemName,
+			Value: j.Values[wmemName],
+			Args:  []any{units.Size(wmem[2])}, Command: command})
 	}
 	if j.Values["net.ipv4.tcp_window_scaling"] == "0" {
 		j.limit(model.MaxUnscaled, Finding{Code: NoWindowScaling, Parameter: "net.ipv4.tcp_window_scaling", Value: "0",

@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// Kind says which store holds a value.
+// Kind names the store of a value.
 type Kind = record.SettingKind
 
 const (
