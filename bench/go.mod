@@ -8,6 +8,7 @@ replace github.com/fullpipe-net/fullpipe => ../
 
 require (
 	github.com/klauspost/compress v1.20.3
+	github.com/nats-io/nkeys v0.4.17
 	golang.org/x/sys v0.49.0
 )
 
@@ -26,7 +27,6 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/nats-io/nats.go v1.55.0 // indirect
-	github.com/nats-io/nkeys v0.4.17 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect

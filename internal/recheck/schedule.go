@@ -11,6 +11,8 @@ import (
 const (
 	leastGap = 0.1
 	mostGap  = 2.5
+	// meanScale makes the mean of the bounded gaps 1: it solves 0.1 + c (exp(-0.1/c) - exp(-2.5/c)) = 1.
+	meanScale = 1.11361
 )
 
 // PublicEvery is the shortest mean time between tests of public ndt7 servers, all of them together: M-Lab asks that of
@@ -32,7 +34,7 @@ type Schedule struct {
 // in a rhythm is always met or always missed. drawn is an exponential variate of mean 1.
 // Quiet hours do not count, so nothing crowds at their end.
 func (s Schedule) Next(after time.Time, drawn float64) time.Time {
-	gap := time.Duration(min(max(drawn, leastGap), mostGap) * float64(s.Every))
+	gap := time.Duration(min(max(drawn*meanScale, leastGap), mostGap) * float64(s.Every))
 	return s.Quiet.Advance(after, gap)
 }
 

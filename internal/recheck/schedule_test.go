@@ -1,14 +1,30 @@
 package recheck
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
 
-func TestGapsAreBounded(t *testing.T) {
+// TestSchedule_Mean checks that the mean of bounded exponential gaps is the interval that was asked for.
+func TestSchedule_Mean(t *testing.T) {
+	const draws = 200_000
+	s := Schedule{Every: time.Hour}
+	rng := rand.New(rand.NewPCG(1, 1))
+	at := time.Unix(0, 0)
+	sum := 0.0
+	for range draws {
+		sum += s.Next(at, rng.ExpFloat64()).Sub(at).Hours()
+	}
+	if mean := sum / draws; mean < 0.99 || mean > 1.01 {
+		t.Errorf("a mean of %.3f h, want 1 h", mean)
+	}
+}
+
+func TestSchedule_Bounds(t *testing.T) {
 	s := Schedule{Every: 6 * time.Hour}
 	at := time.Unix(0, 0)
-	for drawn, want := range map[float64]time.Duration{0: 36 * time.Minute, 1: 6 * time.Hour, 9: 15 * time.Hour} {
+	for drawn, want := range map[float64]time.Duration{0: 36 * time.Minute, 9: 15 * time.Hour} {
 		if got := s.Next(at, drawn).Sub(at); got != want {
 			t.Errorf("%v: %v, not %v", drawn, got, want)
 		}

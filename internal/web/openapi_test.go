@@ -59,6 +59,33 @@ var routes = map[string]described{
 	"GET /api/v1/live": {summary: "what watch sees, a watch document each period, as server-sent events",
 		text: "text/event-stream", call: "/api/v1/live"},
 	"GET /api/v1/openapi.json": {summary: "this description", text: "application/json", call: "/api/v1/openapi.json"},
+
+	// A hub serves these too.
+	"GET /api/v1/fleet/grid": {summary: "hub: the last run of each path; a row sends, a column receives",
+		answers: &FleetGrid{}, takes: []string{"task|string|a task of the mesh file; default: the first"},
+		call: "/api/v1/fleet/grid"},
+	"GET /api/v1/fleet/hosts": {summary: "hub: the hosts of the fleet", answers: &FleetHosts{},
+		call: "/api/v1/fleet/hosts"},
+	"GET /api/v1/fleet/runs": {summary: "hub: due runs and how each ended, the newest first", answers: &FleetRuns{},
+		takes: []string{"state|string|only runs in this state"}, call: "/api/v1/fleet/runs?state=done"},
+	"GET /api/v1/fleet/events": {summary: "hub: changes of paths, the newest first", answers: &FleetEvents{},
+		call: "/api/v1/fleet/events"},
+	"GET /api/v1/fleet/mesh": {summary: "hub: the mesh file in use", answers: &FleetMesh{}, call: "/api/v1/fleet/mesh"},
+	"POST /api/v1/fleet/mesh": {summary: "hub: use the mesh file in the request's body; admins may", answers: &FleetMesh{},
+		call: "/api/v1/fleet/mesh"},
+	"POST /api/v1/fleet/test": {summary: "hub: test a path soon; operators may", answers: &FleetRuns{},
+		takes: []string{"a|string|a host", "b|string|another host"},
+		call:  "/api/v1/fleet/test?a=host%3C0%3E&b=host%3C1%3E"},
+	"POST /api/v1/fleet/tokens": {summary: "hub: make a token that lets one host join; admins may",
+		answers: &FleetToken{}, call: "/api/v1/fleet/tokens"},
+	"DELETE /api/v1/fleet/hosts/{name}": {summary: "hub: end a host's membership; admins may", answers: &FleetHosts{},
+		call: "/api/v1/fleet/hosts/host%3C2%3E"},
+}
+
+// documentName returns the name of a document's type.
+func documentName(doc record.Document) string {
+	_, name, _ := strings.Cut(fmt.Sprintf("%T", doc), ".")
+	return name
 }
 
 var span = []string{"since|string|RFC 3339", "before|string|RFC 3339", "limit|integer|the newest so many, at most 5000"}
@@ -68,7 +95,7 @@ func description(t *testing.T) map[string]any {
 	schemas := map[string]any{}
 	reference := func(doc record.Document) map[string]any {
 		schema := record.SchemaOf(doc)
-		name := strings.TrimPrefix(fmt.Sprintf("%T", doc), "*record.")
+		name := documentName(doc)
 		defs, _ := schema["$defs"].(map[string]any)
 		delete(schema, "$defs")
 		for _, one := range append(slices.Collect(maps.Keys(defs)), name) {
@@ -140,8 +167,9 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 	s, id, key := served(t, Config{Operator: "operator's token", Tests: &Tests{
 		May: func(context.Context, store.Series) error { return nil },
 		Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
+	hub := fleetSite(t, 3)
 	var want []string
-	for _, one := range s.routes() {
+	for _, one := range append(s.routes(), hub.fleetRoutes()...) {
 		if strings.Contains(one.pattern, " /api/v1/") {
 			want = append(want, one.pattern)
 		}
@@ -177,10 +205,19 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 			continue // TestLive
 		}
 		method, _, _ := strings.Cut(pattern, " ")
-		r := httptest.NewRequest(method, strings.NewReplacer("ID", id, "KEY", key).Replace(d.call), nil)
-		r.Header.Set("Authorization", "Bearer operator's token")
+		server := s
+		token := "operator's token"
+		call := strings.NewReplacer("ID", id, "KEY", key).Replace(d.call)
+		if strings.Contains(pattern, "/fleet/") {
+			server = hub
+			token = fleetAdmin
+			call = d.call
+		}
+		body := strings.NewReader("[task.t]\nbetween = [\"*\"]\nevery = \"1h\"\n")
+		r := httptest.NewRequest(method, call, body)
+		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
+		server.ServeHTTP(w, r)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d, %s", pattern, w.Code, w.Body)
 			continue
@@ -190,7 +227,7 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 			t.Errorf("%s: %v", pattern, err)
 		}
 		if d.answers != nil {
-			name := strings.TrimPrefix(fmt.Sprintf("%T", d.answers), "*record.")
+			name := documentName(d.answers)
 			holds(t, pattern, doc.Components.Schemas, doc.Components.Schemas[name], answer)
 		}
 	}

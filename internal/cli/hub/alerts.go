@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
@@ -51,8 +52,8 @@ type alertEvent struct {
 	After    string    `json:"after"`
 }
 
-// report sends an alert to the webhook and the program.
-func (f *alertFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert) {
+// report sends an alert to the webhook and the program of the command line, and to those of the mesh file.
+func (f *alertFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert, to []mesh.Alert) {
 	doc := alertDocument{Schema: "fullpipe/alert/v1", At: time.Now().UTC(), Text: a.String(), Cause: string(a.Cause.Kind),
 		Name: a.Cause.Name, Task: a.Task, Change: a.Change, Usual: a.AsUsual}
 	for _, e := range a.Events {
@@ -67,15 +68,17 @@ func (f *alertFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert
 	}
 	ctx, cancel := context.WithTimeout(ctx, alertTime)
 	defer cancel()
-	if f.webhook != "" {
-		if err := post(ctx, f.webhook, text); err != nil {
-			console.Note(cmd, "--webhook: %v", err)
+	for _, target := range append([]mesh.Alert{{Webhook: f.webhook, Program: f.program}}, to...) {
+		if target.Webhook != "" {
+			if err := post(ctx, target.Webhook, text); err != nil {
+				console.Note(cmd, "webhook %s: %v", target.Webhook, err)
+			}
 		}
-	}
-	if f.program != "" {
-		said, err := hook.Run(ctx, []string{f.program}, nil, text)
-		if err != nil {
-			console.Note(cmd, "--on-change: %v %s", err, render.Line(string(said)))
+		if target.Program != "" {
+			output, err := hook.Run(ctx, []string{target.Program}, nil, text)
+			if err != nil {
+				console.Note(cmd, "program %s: %v %s", target.Program, err, render.Line(string(output)))
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -110,7 +111,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	var h *hub.Hub
 	wire := &hub.Wire{}
 	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, e) },
-		Alert: func(ctx context.Context, a hub.Alert) { f.alerts.report(ctx, cmd, a) }})
+		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.alerts.report(ctx, cmd, a, to) }})
 	admit := func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
 		a, err := fleet.AgentByKey(ctx, nkey)
 		if err == nil {

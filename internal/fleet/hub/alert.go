@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,18 @@ type Alert struct {
 	Names   map[string]string // agents by ID
 	AsUsual int               // directions with the same cause that are as usual
 	Sites   []string          // of the agents
+}
+
+// matches reports whether an alert of the mesh file concerns this one.
+func (a Alert) matches(m mesh.Alert) bool {
+	kinds := len(m.On) == 0
+	for _, e := range a.Events {
+		kinds = kinds || slices.Contains(m.On, e.Metric) || slices.Contains(m.On, e.Kind)
+	}
+	sites := len(m.Sites) == 0 || slices.ContainsFunc(a.Sites, func(site string) bool {
+		return slices.Contains(m.Sites, site)
+	})
+	return kinds && sites
 }
 
 // noteChanges collects events for the next alerts.
@@ -60,10 +74,21 @@ func (h *Hub) flushAlerts(ctx context.Context, now time.Time) {
 				h.event(Event{Kind: "error", Detail: err.Error()})
 			}
 			if h.Alert != nil {
-				h.work.Go(func() { h.Alert(ctx, a) })
+				to := h.alertTargets(a)
+				h.work.Go(func() { h.Alert(ctx, a, to) })
 			}
 		}
 	}
+}
+
+// alertTargets returns the alerts of the mesh file that an alert matches, sorted by name.
+func (h *Hub) alertTargets(a Alert) (all []mesh.Alert) {
+	for _, name := range slices.Sorted(maps.Keys(h.mesh.Alerts)) {
+		if m := h.mesh.Alerts[name]; a.matches(m) {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // group makes alerts from the events of a task. cells are the directions that were measured.

@@ -48,8 +48,8 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Alert, if not nil, receives changes, grouped by their cause.
-	Alert func(ctx context.Context, a Alert)
+	// Alert, if not nil, receives changes, grouped by their cause, and the alerts of the mesh file that match.
+	Alert func(ctx context.Context, a Alert, to []mesh.Alert)
 }
 
 // Event is an event of a hub.

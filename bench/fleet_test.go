@@ -1,0 +1,305 @@
+//go:build linux
+
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	documents "github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// swarm is agents without network tests: each takes orders and delivers a document after a short time.
+type swarm struct {
+	t            *testing.T
+	token        bus.Token
+	made, stored atomic.Int64
+	connected    atomic.Int64
+	mu           sync.Mutex
+	outbox       map[string]map[string][]byte // agent → run → document
+	work         sync.WaitGroup
+	conns        []*bus.Conn
+}
+
+// swarmMesh gives 100 results a second with 1,000 agents: each tests six others once a minute.
+const swarmMesh = "[task.t]\nbetween = [\"*\"]\nneighbours = 6\nevery = \"1m\"\ntime = \"100ms\"\nmost = \"1MB\"\n"
+
+// TestBankFleet runs 1,000 agents at 100 results a second, and kills the hub once. All results that were made are
+// stored. The rows are the hub's memory and CPU.
+func TestBankFleet(t *testing.T) {
+	bankOnly(t)
+	const agents = 1000
+	dir := t.TempDir()
+	hub := harness.HubProgram(t)
+	env := append(os.Environ(), "FULLPIPE_STATE="+dir)
+	apply := func(mesh string) {
+		file := filepath.Join(dir, "mesh.toml")
+		if err := os.WriteFile(file, []byte(mesh), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(hub, "mesh", "apply", file)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	apply("[task.t]\nbetween = [\"nobody\"]\nevery = \"1m\"\n")
+	port := harness.FreePort(t)
+	center := startHub(t, hub, env, port)
+	s := &swarm{t: t, token: center.token, outbox: map[string]map[string][]byte{}}
+	began := time.Now()
+	for i := range agents {
+		s.join(filepath.Join(t.TempDir(), strconv.Itoa(i)), i)
+	}
+	t.Logf("%d agents joined in %v", agents, time.Since(began))
+	idle := center.resident(t)
+	idleCPU := center.cpu(t)
+	time.Sleep(20 * time.Second)
+	beats := (center.cpu(t) - idleCPU).Seconds() / 20
+	apply(swarmMesh)
+	length := bankTime(t, time.Minute)
+	time.Sleep(length / 2)
+	busyCPU := center.cpu(t)
+	before := s.stored.Load()
+	time.Sleep(20 * time.Second)
+	rate := float64(s.stored.Load()-before) / 20
+	busy := (center.cpu(t) - busyCPU).Seconds() / 20
+	most := center.resident(t)
+	center.kill()
+	time.Sleep(3 * time.Second)
+	center = startHub(t, hub, env, port)
+	time.Sleep(length / 2)
+	apply("[task.t]\nbetween = [\"nobody\"]\nevery = \"1m\"\n")
+	s.drain()
+	stored := center.count(t, hub, env)
+	t.Logf("idle: %d MB, %.1f %% of a core; %.0f results/s: %d MB, %.0f %% of a core; %d made, %d stored", idle>>20,
+		100*beats, rate, most>>20, 100*busy, s.made.Load(), stored)
+	if int64(stored) != s.made.Load() {
+		t.Errorf("%d results were made, %d are stored", s.made.Load(), stored)
+	}
+	record(t, bankRow{Section: "fleet", Case: "hub with 1,000 agents at 100 results/s, killed once",
+		Claim: "at most 250 MB; each result stored once", Command: "make bank RUN=TestBankFleet",
+		Measured: fmt.Sprintf("%d MB, %.0f results/s, %d made, %d stored", most>>20, rate, s.made.Load(), stored),
+		Spread:   fmt.Sprintf("idle %d MB and %.1f %% of a core; busy %.0f %% of a core", idle>>20, 100*beats, 100*busy),
+		Verdict:  byInterval(most <= 250<<20 && int64(stored) == s.made.Load(), true)})
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+	s.work.Wait()
+}
+
+// hubProcess is a running hub.
+type hubProcess struct {
+	cmd   *exec.Cmd
+	token bus.Token
+}
+
+func startHub(t *testing.T, program string, env []string, port string) *hubProcess {
+	t.Helper()
+	cmd := exec.Command(program, "serve", "--json", "--listen", "127.0.0.1:"+port, "--page", "")
+	cmd.Env = env
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.StartCommand(t, cmd)
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready struct{ Join string }
+	if err := json.Unmarshal(first, &ready); err != nil {
+		t.Fatal(err)
+	}
+	token, err := bus.ParseToken(ready.Join)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = lines.WriteTo(discard{}) }()
+	return &hubProcess{cmd, token}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func (h *hubProcess) kill() {
+	_ = h.cmd.Process.Kill()
+	_ = h.cmd.Wait()
+}
+
+// resident returns the hub's resident memory in bytes.
+func (h *hubProcess) resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", h.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, _ := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// cpu returns the hub's CPU time.
+func (h *hubProcess) cpu(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// count returns the number of stored results.
+func (h *hubProcess) count(t *testing.T, program string, env []string) int {
+	t.Helper()
+	cmd := exec.Command(program, "runs", "--json", "--state", "done", "--limit", "1000000")
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Runs []struct{ ID string } }
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return len(doc.Runs)
+}
+
+// join adds an agent.
+func (s *swarm) join(dir string, i int) {
+	s.t.Helper()
+	name := fmt.Sprintf("swarm-%d", i)
+	state, key, err := agent.Join(s.t.Context(), dir, s.token, bus.JoinRequest{Name: name})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.outbox[state.ID] = map[string][]byte{}
+	s.connect(state, key, i)
+}
+
+func (s *swarm) connect(state agent.State, key nkeys.KeyPair, i int) {
+	s.t.Helper()
+	var conn *bus.Conn
+	ready := make(chan struct{})
+	hello := func() {
+		<-ready
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		var welcome bus.Welcome
+		address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		_ = conn.Ask(ctx, bus.HelloKind, bus.Hello{V: bus.Version, Addresses: []netip.Addr{address}, Port: 5201,
+			ClockNs: time.Now().UnixNano()}, &welcome)
+		s.connected.Add(1)
+		s.deliver(conn, state.ID)
+	}
+	dialer := bus.Dialer{Agent: state.ID, Key: key, URLs: state.URLs, TLS: bus.PinnedTLS(state.Pin),
+		Connected: func() { go hello() }, Lost: func(error) {}}
+	var err error
+	conn, err = dialer.Dial()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	close(ready)
+	err = conn.Serve(bus.OrderKind, func(data []byte) any {
+		var o bus.Order
+		if bus.Decode(data, &o) == nil && o.Role == bus.RoleTest {
+			s.work.Go(func() { s.test(conn, state.ID, o) })
+		}
+		return bus.OrderReply{Port: 5201}
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.conns = append(s.conns, conn)
+}
+
+// test makes a document of the usual size.
+func (s *swarm) test(conn *bus.Conn, id string, o bus.Order) {
+	time.Sleep(2 * o.Spec.Time)
+	bps := 1e8
+	doc := &documents.Measure{Header: documents.Header{Schema: "fullpipe/measure/v1", Version: "swarm",
+		StartedAt: time.Now().UTC(), Envelope: &documents.Envelope{ID: o.Run, TestID: o.Run, PathKey: o.PathKey,
+			Origin: documents.Origin(o.Origin), Outcome: documents.Done, Labels: map[string]string{"task": o.Task}}},
+		Peer: o.Far, Directions: []documents.Direction{
+			{Direction: "up", GoodputBps: &bps, Streams: []documents.Stream{}, Warnings: []string{strings.Repeat("x", 8000)}},
+			{Direction: "down", GoodputBps: &bps, Streams: []documents.Stream{}}}}
+	encoded, err := documents.Encode(doc)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.mu.Lock()
+	s.outbox[id][o.Run] = encoded
+	s.mu.Unlock()
+	s.made.Add(1)
+	s.deliver(conn, id)
+}
+
+// deliver sends what waits of an agent.
+func (s *swarm) deliver(conn *bus.Conn, id string) {
+	s.mu.Lock()
+	waiting := make(map[string][]byte, len(s.outbox[id]))
+	for run, doc := range s.outbox[id] {
+		waiting[run] = doc
+	}
+	s.mu.Unlock()
+	for run, doc := range waiting {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		var receipt bus.Receipt
+		err := conn.AskRaw(ctx, bus.ResultKind, doc, &receipt)
+		cancel()
+		switch {
+		case err != nil:
+			return
+		case receipt.Refused != "":
+			s.t.Errorf("run %s was refused: %s", run, receipt.Refused)
+		case !receipt.Stored:
+			return
+		}
+		s.mu.Lock()
+		if s.outbox[id][run] != nil {
+			s.stored.Add(1)
+		}
+		delete(s.outbox[id], run)
+		s.mu.Unlock()
+	}
+}
+
+// drain delivers what waits until nothing does.
+func (s *swarm) drain() {
+	s.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		waiting := 0
+		s.mu.Lock()
+		for _, runs := range s.outbox {
+			waiting += len(runs)
+		}
+		s.mu.Unlock()
+		if waiting == 0 {
+			return
+		}
+	}
+	s.t.Error("results still wait")
+}
