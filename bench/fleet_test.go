@@ -64,7 +64,17 @@ func TestBankFleet(t *testing.T) {
 	apply("[task.t]\nbetween = [\"nobody\"]\nevery = \"1m\"\n")
 	port := harness.FreePort(t)
 	center := startHub(t, hub, env, port)
-	s := &swarm{t: t, token: center.token, outbox: map[string]map[string][]byte{}}
+	cmd := exec.Command(hub, "token", "--uses", strconv.Itoa(agents))
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := bus.ParseToken(string(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &swarm{t: t, token: token, outbox: map[string]map[string][]byte{}}
 	began := time.Now()
 	for i := range agents {
 		s.join(filepath.Join(t.TempDir(), strconv.Itoa(i)), i)
@@ -107,10 +117,7 @@ func TestBankFleet(t *testing.T) {
 }
 
 // hubProcess is a running hub.
-type hubProcess struct {
-	cmd   *exec.Cmd
-	token bus.Token
-}
+type hubProcess struct{ cmd *exec.Cmd }
 
 func startHub(t *testing.T, program string, env []string, port string) *hubProcess {
 	t.Helper()
@@ -122,20 +129,11 @@ func startHub(t *testing.T, program string, env []string, port string) *hubProce
 	}
 	harness.StartCommand(t, cmd)
 	lines := bufio.NewReader(out)
-	first, err := lines.ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ready struct{ Join string }
-	if err := json.Unmarshal(first, &ready); err != nil {
-		t.Fatal(err)
-	}
-	token, err := bus.ParseToken(ready.Join)
-	if err != nil {
+	if _, err := lines.ReadBytes('\n'); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _, _ = lines.WriteTo(discard{}) }()
-	return &hubProcess{cmd, token}
+	return &hubProcess{cmd}
 }
 
 type discard struct{}
@@ -233,6 +231,12 @@ func (s *swarm) connect(state agent.State, key nkeys.KeyPair, i int) {
 		s.t.Fatal(err)
 	}
 	s.conns = append(s.conns, conn)
+	go func() {
+		for s.t.Context().Err() == nil {
+			_ = conn.Send(bus.HereKind, bus.Here{V: bus.Version, ClockNs: time.Now().UnixNano()}) // away until the next
+			time.Sleep(bus.HereEvery)
+		}
+	}()
 }
 
 // test makes a document of the usual size.

@@ -6,12 +6,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/hub"
 )
 
 func main() {
+	debug.SetGCPercent(50) // thousands of connections, of which each keeps little
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := hub.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // Config configures a Server. Only Handler and ErrorLog are required.
@@ -26,6 +28,8 @@ type Config struct {
 	// Wrap wraps an accepted connection below TLS. The result must have a method NetConn that returns the accepted
 	// one. nil: no wrapper.
 	Wrap func(*Conn) net.Conn
+	// MaxConns limits the connections, three quarters of them per host; 0: 768, or what the file limit allows.
+	MaxConns int
 }
 
 // Timeouts for one client. TLS handshakes have headerTime too.
@@ -46,7 +50,14 @@ type Server struct {
 }
 
 // Start serves a listener until Close, which closes the listener too.
-func Start(l *net.TCPListener, c Config) *Server { return start(Listen(l, c.Wrap), c) }
+func Start(l *net.TCPListener, c Config) *Server {
+	listener := Listen(l, c.Wrap)
+	if c.MaxConns > 0 {
+		listener.Places.Limits = admission.Limits{Total: admission.Load{int64(c.MaxConns)},
+			PerHost: admission.Load{max(int64(c.MaxConns)*3/4, 1)}}
+	}
+	return start(listener, c)
+}
 
 func start(l *Listener, c Config) *Server {
 	s := &Server{ended: make(chan struct{}), http: &http.Server{Handler: c.Handler, ErrorLog: c.ErrorLog,

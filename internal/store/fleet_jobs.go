@@ -91,19 +91,40 @@ func (f *Fleet) Request(ctx context.Context, j Job) error {
 		j.Late.UnixNano(), string(mesh.Due))
 }
 
-// Grant orders a due job to an agent for a time, if this hub leads. It is one statement, so two hubs never grant one
-// job. granted is false where the job has ended or was granted before.
-func (f *Fleet) Grant(ctx context.Context, lead Lead, id, near string, now time.Time, lasts time.Duration) (
-	granted bool, err error) {
-	defer f.s.explain(&err)
-	result, err := f.s.db.ExecContext(ctx, "UPDATE job SET state = $1, near = $2, epoch = $3, granted_ns = $4, "+
-		"until_ns = $5 WHERE id = $6 AND state = $7 AND "+f.leads(8, 9), string(mesh.Granted), near, lead.Epoch,
-		now.UnixNano(), now.Add(lasts).UnixNano(), id, string(mesh.Due), lead.Epoch, lead.Holder)
-	if err != nil {
-		return false, err
+// Grant is the order of a due job.
+type Grant struct {
+	ID    string
+	Near  string // the agent that tests
+	Lasts time.Duration
+}
+
+// Grant orders due jobs, if this hub leads, and returns the IDs of those that it granted: not those that have ended or
+// were granted before. Each statement checks the lead, so two hubs never grant one job.
+func (f *Fleet) Grant(ctx context.Context, lead Lead, now time.Time, grants ...Grant) (granted map[string]bool, err error) {
+	granted = map[string]bool{}
+	if len(grants) == 0 {
+		return granted, nil
 	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+	err = f.change(ctx, func(tx *sql.Tx) error {
+		for _, g := range grants {
+			result, err := tx.ExecContext(ctx, "UPDATE job SET state = $1, near = $2, epoch = $3, granted_ns = $4, "+
+				"until_ns = $5 WHERE id = $6 AND state = $7 AND "+f.leads(8, 9), string(mesh.Granted), g.Near, lead.Epoch,
+				now.UnixNano(), now.Add(g.Lasts).UnixNano(), g.ID, string(mesh.Due), lead.Epoch, lead.Holder)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			if err != nil {
+				return err
+			}
+			granted[g.ID] = n == 1
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return granted, nil
 }
 
 // SetNear changes the agent that tests in a granted job, when the first could not connect.
@@ -178,6 +199,7 @@ func (f *Fleet) OpenJobs(ctx context.Context) (jobs []Job, err error) {
 // JobFilter selects jobs.
 type JobFilter struct {
 	State mesh.State // "" is all
+	Pair  string     // "" is all
 	A, B  string     // agents in any order; "" is all
 	Limit int        // newest jobs; 0 is 100
 }
@@ -188,12 +210,17 @@ func (f *Fleet) Jobs(ctx context.Context, filter JobFilter) (jobs []Job, err err
 	if limit <= 0 {
 		limit = 100
 	}
+	where := " WHERE ($1 = '' OR state = $1) AND ($2 = '' OR a = $2 OR b = $2) AND ($3 = '' OR a = $3 OR b = $3) "
+	args := []any{string(filter.State), filter.A, filter.B, limit}
+	if filter.Pair != "" { // so that its index is used
+		where += "AND pair = $5 "
+		args = append(args, filter.Pair)
+	}
 	err = f.query(ctx, func(rows *sql.Rows) error {
 		j, err := scanJob(rows)
 		jobs = append(jobs, j)
 		return err
-	}, selectJob+" WHERE ($1 = '' OR state = $1) AND ($2 = '' OR a = $2 OR b = $2) AND ($3 = '' OR a = $3 OR b = $3) "+
-		"ORDER BY due_ns DESC, id DESC LIMIT $4", string(filter.State), filter.A, filter.B, limit)
+	}, selectJob+where+"ORDER BY due_ns DESC, id DESC LIMIT $4", args...)
 	return jobs, err
 }
 

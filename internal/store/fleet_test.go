@@ -103,9 +103,9 @@ func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
 	job := Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
 		Late: begin.Add(time.Minute)}
 	must(t, f.Due(t.Context(), lead, []Job{job}, map[string]time.Time{"t a b": begin.Add(time.Hour)}))
-	ok, err := f.Grant(t.Context(), lead, id, near, begin, time.Minute)
-	if err != nil || !ok {
-		t.Fatalf("granted %v, %v", ok, err)
+	granted, err := f.Grant(t.Context(), lead, begin, Grant{id, near, time.Minute})
+	if err != nil || !granted[id] {
+		t.Fatalf("granted %v, %v", granted, err)
 	}
 	return id, lead
 }
@@ -114,7 +114,7 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		id, lead := granted(t, f, "b")
-		if again, err := f.Grant(t.Context(), lead, id, "a", begin, time.Minute); again || err != nil {
+		if again, err := f.Grant(t.Context(), lead, begin, Grant{id, "a", time.Minute}); again[id] || err != nil {
 			t.Errorf("granted twice: %v, %v", again, err)
 		}
 		doc := fleetDocument(t, id, begin, 1e6, 2e6)

@@ -59,7 +59,7 @@ func fleetSite(t testing.TB, agents int) *Server {
 			}
 			continue
 		}
-		if _, err := f.Grant(ctx, lead, j.ID, j.A, now, time.Minute); err != nil {
+		if _, err := f.Grant(ctx, lead, now, store.Grant{ID: j.ID, Near: j.A, Lasts: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		up := 1e8

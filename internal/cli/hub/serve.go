@@ -147,13 +147,26 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 		mux.Handle(bus.Path, door)
 	}
 	mux.Handle("/", pages)
-	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx,
+	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx, MaxConns: maxConns(),
 		ErrorLog: log.New(console.Progress(cmd), "", 0)})
 	defer server.Close()
 	if err := f.ready(ctx, cmd, fleet, urls, pin, open); err != nil {
 		return err
 	}
 	return h.Run(ctx)
+}
+
+// filesOfAgent are the open files of an agent's connection: from the agent, and both ends of the proxy to the bus.
+const filesOfAgent = 3
+
+// maxConns returns the connections that the process's file limit allows, with room for the database.
+func maxConns() int {
+	const reserve, unlimited = 200, 1 << 20
+	files := socket.MostFiles()
+	if files <= 0 || files > unlimited {
+		files = unlimited
+	}
+	return max((files-reserve)/filesOfAgent, 1)
 }
 
 // pages returns the configuration of the pages.

@@ -96,6 +96,8 @@ type Hub struct {
 	members map[string]*member
 	pairs   map[string]*pair
 	book    *mesh.Book
+	dues    dueQueue             // when pairs are due
+	jobs    map[string]store.Job // that wait in the book
 	runs    map[string]*run
 	paths   map[string]*follower // by pair
 	changes []store.Event        // not reported yet
@@ -138,7 +140,7 @@ func New(c Config) *Hub {
 		c.Lease = defaultLease
 	}
 	return &Hub{Config: c, holder: rand.Text(), wake: make(chan struct{}, 1), members: map[string]*member{},
-		pairs: map[string]*pair{}, runs: map[string]*run{}, paths: map[string]*follower{}}
+		pairs: map[string]*pair{}, jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{}}
 }
 
 // newID returns the identifier of a run.

@@ -41,7 +41,7 @@ func (w *Wire) Disconnect(nkey string) {
 const handleTime = 20 * time.Second
 
 // maxHandlers limits the messages that are handled at a time; the bus keeps the others.
-const maxHandlers = 32
+const maxHandlers = 8
 
 // Listen takes the agents' messages until the connection closes. Several hubs share them.
 func (w *Wire) Listen(ctx context.Context, h *Hub) error {

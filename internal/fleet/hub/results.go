@@ -229,7 +229,10 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	}
 	if p := h.pairs[job.Pair]; p != nil {
 		p.test, _ = f.path.Wants()
-		h.poke()
+		if !p.test.IsZero() {
+			h.dues.add(p.test, job.Pair)
+			h.poke()
+		}
 	}
 	var stored []store.Event
 	for _, e := range events {
@@ -257,14 +260,14 @@ func senderOf(job store.Job, direction string) string {
 // rebuild makes a detector from the stored results of a pair, in which either agent was the near one.
 func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
 	f := &follower{}
-	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, A: job.A, B: job.B, Limit: pastRuns})
+	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, Pair: job.Pair, Limit: pastRuns})
 	if err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 		return f
 	}
 	for i := len(jobs) - 1; i >= 0; i-- {
 		j := jobs[i]
-		if j.Pair != job.Pair || j.ID == job.ID {
+		if j.ID == job.ID {
 			continue
 		}
 		encoded, _, err := h.Fleet.Store().Get(ctx, j.ID)

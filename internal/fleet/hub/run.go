@@ -25,8 +25,41 @@ func (h *Hub) start(ctx context.Context, now time.Time) {
 		}
 		h.finish(ctx, s.ID, store.End{State: mesh.Skipped, Reason: s.Reason, Detail: detail}, now)
 	}
+	h.grant(ctx, started, now)
+}
+
+// grant orders runs in the database, all in one transaction, and carries them out.
+func (h *Hub) grant(ctx context.Context, started []mesh.Run, now time.Time) {
+	var grants []store.Grant
 	for _, r := range started {
-		h.launch(ctx, r)
+		job := h.jobs[r.ID]
+		if h.members[job.A] == nil || h.members[job.B] == nil {
+			continue // removed: the next refresh ends it
+		}
+		near := job.A
+		if p := h.pairs[job.Pair]; p != nil && p.near != "" {
+			near = p.near
+		}
+		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderLasts(r)})
+	}
+	granted, err := h.Fleet.Grant(ctx, h.lead, now, grants...)
+	if err != nil {
+		h.event(Event{Kind: "error", Detail: err.Error()})
+	}
+	for _, r := range started {
+		if !granted[r.ID] {
+			h.book.Free(r.ID, 0, now) // still due in the database, or another hub's: the next refresh finds out
+		}
+	}
+	needs := map[string][]mesh.Resource{}
+	for _, r := range started {
+		needs[r.ID] = r.Needs
+	}
+	for _, g := range grants {
+		if granted[g.ID] {
+			h.launch(ctx, h.jobs[g.ID], g, needs[g.ID], now)
+		}
+		delete(h.jobs, g.ID)
 	}
 }
 
@@ -43,28 +76,21 @@ func (h *Hub) taskName(key string) string {
 	return ""
 }
 
-// launch orders a run on a goroutine of its own.
-func (h *Hub) launch(ctx context.Context, r mesh.Run) {
-	job, err := h.Fleet.Job(ctx, r.ID)
-	if err != nil || h.members[job.A] == nil || h.members[job.B] == nil {
-		h.book.Free(r.ID, 0, time.Now())
-		return
-	}
-	near := job.A
-	if p := h.pairs[job.Pair]; p != nil && p.near != "" {
-		near = p.near
-	}
+// launch carries out a granted run on a goroutine of its own.
+func (h *Hub) launch(ctx context.Context, job store.Job, g store.Grant, needs []mesh.Resource, now time.Time) {
+	job.Near = g.Near
+	job.Granted = now
 	task := h.taskOf(job.Task)
 	lead := h.lead
-	lasts := h.orderLasts(r)
-	g := &run{job: job, needs: r.Needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
-	h.runs[r.ID] = g
+	r := &run{job: job, needs: needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	h.runs[job.ID] = r
+	h.event(Event{Kind: "started", Run: job.ID, Pair: h.names(job)})
 	h.work.Go(func() {
-		moved := h.carryOut(ctx, g, task, lead, near, lasts)
+		moved := h.carryOut(ctx, r, task, lead, now.Add(g.Lasts))
 		h.mu.Lock()
-		delete(h.runs, r.ID)
+		delete(h.runs, job.ID)
 		if h.book != nil {
-			h.book.Free(r.ID, moved, time.Now())
+			h.book.Free(job.ID, moved, time.Now())
 		}
 		h.mu.Unlock()
 		h.poke()
@@ -72,22 +98,14 @@ func (h *Hub) launch(ctx context.Context, r mesh.Run) {
 }
 
 // carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved.
-func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, lasts time.Duration) (
-	moved int64) {
-	began := time.Now()
-	granted, err := h.Fleet.Grant(ctx, lead, g.job.ID, near, began, lasts)
-	if err != nil || !granted {
-		return 0 // the job is still due where the database failed, and another hub's where the lead has gone
-	}
-	h.mu.Lock()
-	names := h.names(g.job)
-	h.mu.Unlock()
-	h.event(Event{Kind: "started", Run: g.job.ID, Pair: names})
-	end := began.Add(lasts)
+func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.Lead, end time.Time) (moved int64) {
+	near := g.job.Near
 	for attempt := range 2 {
 		ended, final := h.attempt(ctx, g, task, lead, near, end)
 		unreachable := final.Reason == mesh.Unreachable
 		switch {
+		case ended && final.State == mesh.Granted:
+			return 0 // this hub stops
 		case ended:
 			h.remember(ctx, g.job.Pair, near)
 			return g.moved
@@ -171,7 +189,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	case <-timer.C:
 		return false, store.End{State: mesh.Lost, Reason: mesh.NoResult}
 	case <-ctx.Done():
-		return true, final // the job stays granted: the next hub waits for its end
+		return true, store.End{State: mesh.Granted} // the next hub waits for its end
 	}
 }
 

@@ -21,6 +21,7 @@ func (h *Hub) takeOver(ctx context.Context, now time.Time) error {
 	h.version = -1
 	h.book = mesh.NewBook(nil, now)
 	h.pairs = map[string]*pair{}
+	h.jobs = map[string]store.Job{}
 	if err := h.refresh(ctx, now); err != nil {
 		h.leading = false
 		return err
@@ -157,6 +158,13 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 	}
 	h.mesh = m
 	h.pairs = pairs
+	h.dues = dueQueue{}
+	for key, p := range pairs {
+		h.dues.add(p.next, key)
+		if !p.test.IsZero() {
+			h.dues.add(p.test, key)
+		}
+	}
 	h.book.SetBudgets(m.Budgets(agents), now)
 	dropped := h.book.Remove(func(r mesh.Run) bool { return pairs[r.Pair] == nil })
 	for _, r := range dropped {
@@ -211,8 +219,7 @@ func (h *Hub) openJobs(ctx context.Context, now time.Time) error {
 			h.finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.HubAway,
 				Detail: fmt.Sprintf("from %s to %s", j.Due.Format(time.RFC3339), now.UTC().Format(time.RFC3339))}, now)
 		default:
-			h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: needs, Bytes: h.taskOf(j.Task).RunBytes(), Due: j.Due,
-				Late: j.Late, First: j.Origin != record.Scheduled})
+			h.await(j, needs)
 		}
 	}
 	return nil
@@ -226,52 +233,65 @@ func (h *Hub) taskOf(name string) mesh.Task {
 	return mesh.Default(2).Tasks["throughput"]
 }
 
+// await puts a due job into the book.
+func (h *Hub) await(j store.Job, needs []mesh.Resource) {
+	h.jobs[j.ID] = j
+	h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: needs, Bytes: h.taskOf(j.Task).RunBytes(), Due: j.Due, Late: j.Late,
+		First: j.Origin != record.Scheduled})
+}
+
 // due makes jobs of the pairs whose time has come, and returns when the next pair is due.
 func (h *Hub) due(ctx context.Context, now time.Time) (next time.Time, err error) {
 	var jobs []store.Job
 	nexts := map[string]time.Time{}
-	for key, p := range h.pairs {
+	for {
+		at, key, ok := h.dues.first()
+		if !ok || at.After(now) {
+			next = at
+			break
+		}
+		h.dues.remove()
+		p := h.pairs[key]
 		origin := record.Scheduled
 		switch {
-		case !p.test.IsZero() && !p.test.After(now):
+		case p == nil:
+			continue // no longer planned
+		case at.Equal(p.test):
 			origin = record.Retest
 			p.test = time.Time{}
-		case !p.next.After(now):
+		case at.Equal(p.next):
 			p.next = recheck.Schedule{Every: p.Every, Quiet: p.quiet}.Next(now, rand.ExpFloat64())
 			nexts[key] = p.next
+			h.dues.add(p.next, key)
 			if p.quiet.Quiet(now) {
 				continue // the first run of a new pair: Next has moved it behind the quiet hours
 			}
 		default:
-			origin = ""
+			continue // the time has changed since it was added
 		}
-		if origin != "" {
-			jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
-				Late: now.Add(p.Every / 4), State: mesh.Due})
-		}
-		for _, at := range []time.Time{p.next, p.test} {
-			if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
+		jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
+			Late: now.Add(p.Every / 4), State: mesh.Due})
 	}
 	if len(nexts) == 0 && len(jobs) == 0 {
 		return next, nil
 	}
 	if err := h.Fleet.Due(ctx, h.lead, jobs, nexts); err != nil {
-		h.renewAt = now // the lead may have gone to another hub
+		h.renewAt = now          // the lead may have gone to another hub
+		for key := range nexts { // else they are due again at once
+			h.pairs[key].next = now
+			h.dues.add(now, key)
+		}
 		return now, err
 	}
 	for _, j := range jobs {
-		p := h.pairs[j.Pair]
-		h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: p.Needs, Bytes: h.taskOf(j.Task).RunBytes(), Due: j.Due,
-			Late: j.Late, First: j.Origin == record.Retest})
+		h.await(j, h.pairs[j.Pair].Needs)
 	}
 	return next, nil
 }
 
 // finish ends a job without a result. A database that fails leaves it open: the next refresh finds it.
 func (h *Hub) finish(ctx context.Context, id string, end store.End, now time.Time) {
+	delete(h.jobs, id)
 	if err := h.Fleet.Finish(ctx, id, end, now); err != nil {
 		h.event(Event{Kind: "error", Run: id, Detail: err.Error()})
 		return

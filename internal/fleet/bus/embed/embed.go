@@ -3,15 +3,17 @@
 package embed
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,20 +133,72 @@ func (s *Server) Disconnect(nkey string) {
 	delete(s.conns, nkey)
 }
 
-// Handler forwards the agents' WebSocket connections to the server.
+// proxyBuffer is the size of a proxy's buffer for each direction of a connection. A message is larger at times and then
+// takes several rounds.
+const proxyBuffer = 4 << 10
+
+// Handler forwards the agents' WebSocket connections to the server, from the upgrade request on.
 func (s *Server) Handler() (http.Handler, error) {
-	port := s.nats.WebsocketURL()
-	target, err := url.Parse(port)
+	target, err := url.Parse(s.nats.WebsocketURL())
 	if err != nil {
 		return nil, err
 	}
-	target.Scheme = "http"
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.URL.Path = "/"
-		r.SetXForwarded()
-	}}, nil
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			http.Error(w, "agents connect here", http.StatusUpgradeRequired)
+			return
+		}
+		back, err := net.DialTimeout("tcp", target.Host, admitTime)
+		if err != nil {
+			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
+			return
+		}
+		defer back.Close()
+		out := r.Clone(r.Context())
+		out.URL = &url.URL{Path: "/"}
+		out.Host = target.Host
+		out.Header.Del("X-Forwarded-For")
+		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+			out.Header.Set("X-Forwarded-For", host)
+		}
+		if err := out.Write(back); err != nil {
+			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
+			return
+		}
+		front, early, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			http.Error(w, "no upgrade on this connection", http.StatusInternalServerError)
+			return
+		}
+		defer front.Close()
+		_ = front.SetDeadline(time.Time{}) // NATS has pings
+		forward(front, back, early.Reader)
+	}), nil
 }
+
+// forward copies between two connections until one ends. early has what was read of front already.
+func forward(front, back net.Conn, early *bufio.Reader) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if n := early.Buffered(); n > 0 {
+			if _, err := io.CopyN(back, early, int64(n)); err != nil {
+				back.Close()
+				return
+			}
+		}
+		early = nil
+		_, _ = io.CopyBuffer(onlyWriter{back}, onlyReader{front}, make([]byte, proxyBuffer))
+		back.Close()
+	}()
+	_, _ = io.CopyBuffer(onlyWriter{front}, onlyReader{back}, make([]byte, proxyBuffer))
+	front.Close()
+	<-done
+}
+
+// onlyReader and onlyWriter hide methods with which io.Copy would take larger buffers.
+type onlyReader struct{ io.Reader }
+type onlyWriter struct{ io.Writer }
 
 // Shutdown ends the server.
 func (s *Server) Shutdown() {
