@@ -31,7 +31,7 @@ const (
 	lightest = 20e6
 )
 
-// trial is a cause at a point, what was judged and what was true.
+// trial is one cause at one point, with the verdict and the measured truth.
 type trial struct {
 	cause   harness.Cause
 	point   harness.PathPoint
@@ -106,7 +106,7 @@ func (s span) bounded() span {
 	return s
 }
 
-// drawTrials draws so many for each cause where the environment says nothing else.
+// drawTrials draws n trials for each cause unless the environment sets another number.
 func drawTrials(t *testing.T, among span, each int) (trials []trial) {
 	number := func(name string, byDefault int) int {
 		n, err := strconv.Atoi(os.Getenv(name))
@@ -150,8 +150,8 @@ func alone(t *testing.T, measure func()) {
 	measure()
 }
 
-// carryOut measures with the cause, judges, and measures what is gained without it, and
-// with a faster link, as long as that is needed to tell.
+// carryOut measures with the cause, judges, and measures the gain without the cause. It measures with a faster link
+// as well where the verdict needs that.
 func (r *trial) carryOut(t *testing.T) {
 	var result *transfer.Result
 	r.gains = map[verdict.Name]float64{}

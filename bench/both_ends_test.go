@@ -40,9 +40,9 @@ func TestBankBothEnds(t *testing.T) {
 				t.Fatalf("%+v", doc)
 			}
 			a := doc.Directions[0].Applied
-			row := func(claim, measured, spread string, holds bool) {
+			row := func(claim, measured, spread string, ok bool) {
 				record(t, loop.into(bankRow{Section: "both ends", Case: string(direction) + " " + profile, Claim: claim,
-					Measured: measured, Spread: spread, Verdict: passed(holds),
+					Measured: measured, Spread: spread, Verdict: passed(ok),
 					Command: fmt.Sprintf("fullpipe tune lab:%s --direction %s --apply --apply-far", profile, direction)}))
 			}
 			spread := "one run"

@@ -44,7 +44,7 @@ func TestBankGoodput(t *testing.T) {
 	bankOnly(t)
 	for _, c := range []struct {
 		path, time string
-		slow       bool // may be measured beside others
+		slow       bool // may be measured while other tests run
 	}{
 		{"rate=64kbit,rtt=30ms,queue=20kB", "60s", true}, {"rate=1mbit,rtt=30ms", "10s", true}, {"rate=10mbit,rtt=20ms", "5s",
 			true},

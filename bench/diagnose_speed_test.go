@@ -52,16 +52,16 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 				}
 			})
 		}
-		what := fmt.Sprintf("%d connections, %d million packets of headers", connections, packets/1_000_000)
+		load := fmt.Sprintf("%d connections, %d million packets of headers", connections, packets/1_000_000)
 		if connections == 1 {
-			what = strings.Replace(what, "connections", "connection", 1)
+			load = strings.Replace(load, "connections", "connection", 1)
 		}
-		recordFactor(t, "one processor, "+what, "tcptrace", 5, one, theirOne)
+		recordFactor(t, "one processor, "+load, "tcptrace", 5, one, theirOne)
 		if connections > 1 {
-			recordFactor(t, "two processors, "+what, "tcptrace on one", 8, two, theirTwo)
+			recordFactor(t, "two processors, "+load, "tcptrace on one", 8, two, theirTwo)
 		}
-		recordFactor(t, "one processor, the first 100,000 of "+what, "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
-		recordMemory(t, what, 200e6, memory, fmt.Sprintf("the most of %d runs", 2*rounds))
+		recordFactor(t, "one processor, the first 100,000 of "+load, "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
+		recordMemory(t, load, 200e6, memory, fmt.Sprintf("the most of %d runs", 2*rounds))
 	}
 }
 
@@ -167,8 +167,8 @@ func writeCapture(t *testing.T, name string, connections, packets int) {
 	}
 }
 
-// writeHeaders writes bulk transfers over so many connections, interleaved: two segments
-// for each acknowledgement, a retransmission every thousand.
+// writeHeaders writes interleaved bulk transfers over the given number of connections: two segments for each
+// acknowledgement, a retransmission every thousand.
 func writeHeaders(out io.Writer, connections, packets int) error {
 	w := captureWriter(out)
 	le, be := binary.LittleEndian, binary.BigEndian

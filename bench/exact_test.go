@@ -64,7 +64,7 @@ func (e *exact) late(l printed.LinkLate) {
 	w.P99S, w.MaxS, w.StalledS = max(w.P99S, l.P99S), max(w.MaxS, l.MaxS), max(w.StalledS, l.StalledS)
 }
 
-// onTime is what is told of a run without a lab.
+// onTime is the lateness of a run without a lab.
 var onTime = &printed.Late{Believable: true}
 
 // keepLab is the same of a lab in this process.
@@ -86,14 +86,12 @@ func lateness(accounts ...lab.Account) *printed.Late {
 		Stalls: w.Stalls, StalledS: w.Stalled.Seconds(), WatchedS: w.Watched.Seconds()}, Believable: believable}
 }
 
-// mostDropped is the share of a row's runs that may have been dropped for the row to tell
-// anything.
+// mostDropped is the largest share of dropped runs with which a row still has a verdict.
 const mostDropped = 0.2
 
-// into writes how late the lab was into a row, and takes back a verdict that too many
-// dropped runs stand behind.
+// into writes the lab's lateness into a row. It withdraws the verdict if too many runs were dropped.
 func (e *exact) into(row bankRow) bankRow {
-	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stood still %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
+	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stalled %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
 		1e3*e.worst.StalledS)
 	if e.counted == 0 {
 		row.Late = "too late in every run"

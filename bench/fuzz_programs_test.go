@@ -54,8 +54,8 @@ func (p *fuzzPrograms) of(ctx context.Context, dir string) (program string, err 
 
 var executed = regexp.MustCompile(`execs: (\d+)`)
 
-// fuzz fuzzes for so long with one worker on one processor. It answers how much of the processor's time
-// that took, since a busy machine gives less than it was asked for, and how many inputs were tried.
+// fuzz fuzzes for the given time with one worker on one processor. It returns the processor time used, which a busy
+// machine makes shorter than requested, and the number of inputs tried.
 func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Duration) (took time.Duration,
 	executions int64, err error) {
 	program, err := p.of(ctx, f.Dir)
@@ -75,6 +75,6 @@ func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Dura
 	if all := executed.FindAllSubmatch(out, -1); len(all) > 0 {
 		executions, err = strconv.ParseInt(string(all[len(all)-1][1]), 10, 64)
 	}
-	// The worker's and what little this program itself took, which waits for it.
+	// The time of the worker, plus the little that this program itself used while it waited.
 	return min(length, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()).Round(time.Millisecond), executions, err
 }

@@ -49,7 +49,7 @@ func soaked(t *testing.T, length time.Duration) (s siege) {
 		0.5).ProcsFile(),
 		harness.HostileProgram(t))
 	run := func(hostile bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends what stands still
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a command that hangs
 		defer cancel()
 		if hostile {
 			strangers, err := l.Far.Start(lab.Command{Args: []string{"sh", "-euc", crowd}, Stderr: os.Stderr})
@@ -120,8 +120,8 @@ func runIn(ctx context.Context, end *lab.End, c lab.Command) (int, error) {
 
 // rows are the soak's claims. Flat is the mean of the last fifth against that of the second.
 func (s *siege) rows(length time.Duration) []bankRow {
-	row := func(what, claim, measured, spread, verdict string) bankRow {
-		return bankRow{Section: "Hostile far ends", Case: fmt.Sprintf("strangers for %v, %s", length, what), Claim: claim,
+	row := func(quantity, claim, measured, spread, verdict string) bankRow {
+		return bankRow{Section: "Hostile far ends", Case: fmt.Sprintf("strangers for %v, %s", length, quantity), Claim: claim,
 			Measured: measured, Spread: spread, Verdict: verdict, Command: "FULLPIPE_BANK_TIME=" + length.String() +
 				" make bank RUN=TestBankHostile/soak"}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// bankTime is FULLPIPE_BANK_TIME, or what a test of the bank takes by itself.
+// bankTime is FULLPIPE_BANK_TIME, or the default duration of the test.
 func bankTime(t *testing.T, otherwise time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv("FULLPIPE_BANK_TIME")

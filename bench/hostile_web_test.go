@@ -71,7 +71,7 @@ func TestBankWebStrangers(t *testing.T) {
 				a = besieged(s)
 			}
 			t.Logf("%.2f Mbit/s with them, %.2f without", a/1e6, b/1e6)
-			if held, err := runs.keepLab(s.Lab); held && err == nil {
+			if kept, err := runs.keepLab(s.Lab); kept && err == nil {
 				with, without = append(with, a), append(without, b)
 			}
 		})

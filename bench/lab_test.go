@@ -72,9 +72,8 @@ func company(t *testing.T) float64 {
 	return ticks(t).share(before)
 }
 
-// TestBankLabRTT compares the round trips of ping's packets, as tcpdump sees them beside
-// it (ping itself prints whole milliseconds from 100 on), with what the link was asked
-// for.
+// TestBankLabRTT compares the round trips of ping's packets with the RTT that the link was configured for. tcpdump
+// measures them, because ping itself prints whole milliseconds from 100 on.
 func TestBankLabRTT(t *testing.T) {
 	bankOnly(t)
 	for _, text := range []string{"rate=1gbit,rtt=0ms", "rate=1gbit,rtt=0.5ms", "rate=1gbit,rtt=1ms",
@@ -182,9 +181,8 @@ func TestBankLabRate(t *testing.T) {
 	}
 }
 
-// arriving runs a transfer for some seconds and answers the rate of what arrived in all
-// but its first two, in bits a second at the IP layer, with the number of packets and the
-// time from the first of them to the last.
+// arriving runs a transfer for some seconds. It returns the arrival rate without the first two seconds, in bits a
+// second at the IP layer, the number of packets, and the time from the first of them to the last.
 func arriving(t *testing.T, l *lab.Lab, span float64) (bps float64, n int, seconds float64) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "far.pcap")

@@ -143,15 +143,15 @@ type removal struct {
 	harness.LabTransfer
 }
 
-// removals are the counterfactuals, each one cause taken away:
-//   - bottleneck: the link is twice as fast, and its queue twice as large, so that its time stays;
+// removals are the counterfactuals. Each removes one cause:
+//   - bottleneck: the link and its queue are twice as large, so that the queueing delay stays the same;
 //   - congestion: no loss, or, where the path has none of its own, a queue of two BDPs (60 kB at
 //     least) in place of one that is shorter than a BDP;
-//   - send-buffer, receiver-window: what is smaller than twice what path and queue hold is as large as
-//     that, or larger: the system's own sizing with ceilings of 64 MiB; windows are scaled, and
-//     losses acknowledged selectively, as systems came to do together;
-//   - slow-start: the initial window is the BDP, sent at the link's rate, where opening it by doubling
-//     takes a twentieth of the time.
+//   - send-buffer, receiver-window: a size below twice the capacity of path and queue is raised to at least
+//     that by the system's autotuning with maxima of 64 MiB. Window scaling and SACK are enabled as well,
+//     because systems introduced them together;
+//   - slow-start: the initial window is the BDP, sent at the link's rate, where slow start to that
+//     window takes a twentieth of the time or more.
 func (p randomPath) removals() (all []removal) {
 	at := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}
 	free, enough := at.UnlimitedTransfer(), int(2*(1+p.queue)*at.BDP())
@@ -257,9 +257,9 @@ func (p randomPath) opened() harness.LabTransfer {
 	if p.ipv6 {
 		family = "-6"
 	}
-	route := func(what string) string {
+	route := func(attribute string) string {
 		return fmt.Sprintf("; ip %s route show dev $DEVICE | grep src | while read -r to rest; do "+
-			"ip %s route change $to dev $DEVICE $rest %s %.0f; done", family, family, what, math.Ceil(bdp/1400))
+			"ip %s route change $to dev $DEVICE $rest %s %.0f; done", family, family, attribute, math.Ceil(bdp/1400))
 	}
 	s := p.setup()
 	s.Spec.Near.PacingBps = p.bps

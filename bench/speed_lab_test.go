@@ -63,10 +63,10 @@ func measureSpeedCase(t *testing.T, c *harness.SpeedCase) {
 			s := harness.NewSpeedLab(t, c.Paths[n%len(c.Paths)])
 			defer s.Close() // and with it all of the browser's processes, before their group
 			d, names, _ := c.Judge(t, s.RunTest(t, c.Query(5000), c.CPUShare))
-			held, err := runs.keepLab(s.Lab)
+			kept, err := runs.keepLab(s.Lab)
 			t.Logf("%s: %.2f Mbit/s, %s, %s %v", c.Paths[n%len(c.Paths)], d.GoodputBps/1e6, d.Limiter, d.Confidence,
 				d.Candidates)
-			if err != nil || !held {
+			if err != nil || !kept {
 				return
 			}
 			said[d.Limiter+", "+d.Confidence]++

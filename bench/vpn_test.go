@@ -34,8 +34,8 @@ func near1(i stats.Interval, slack float64) string {
 	return "inconclusive"
 }
 
-// TestBankVPN compares what the lab's overlays carry with what the protocols say, and what
-// measure --compare says of them. It takes about three minutes.
+// TestBankVPN compares the lab's overlays with the protocols' own overhead, and with the results of measure
+// --compare. It takes about three minutes.
 func TestBankVPN(t *testing.T) {
 	bankOnly(t)
 	t.Run("wireguard", bankWireGuard)
@@ -43,8 +43,8 @@ func TestBankVPN(t *testing.T) {
 	t.Run("compare", bankCompare)
 }
 
-// bankWireGuard holds the goodput of a full link, through the tunnel, against its rate and
-// the sizes of WireGuard's packets: nothing of the overhead is modelled in the lab.
+// bankWireGuard compares the goodput of a full link through the tunnel with the link's rate and the sizes of
+// WireGuard's packets: the lab does not model the overhead.
 func bankWireGuard(t *testing.T) {
 	const path, mtu, mss = "rate=20mbit,rtt=10ms,queue=2bdp,vpn=wireguard", 1420,
 		1420 - model.IPHeaders - model.TimestampBytes
@@ -145,8 +145,8 @@ func throughBoth(t *testing.T, path string, span time.Duration, flags ...string)
 	return float64(after-before) * 8 / to.Sub(from).Seconds(), late
 }
 
-// bankCompare holds what measure --compare says against what was built: gateways with a
-// budget are the way's capacity, and a tunnel's own headers are no cause at all.
+// bankCompare compares the results of measure --compare with the lab's configuration: gateways with a budget are the
+// path's capacity, and a tunnel's own headers are no cause at all.
 func bankCompare(t *testing.T) {
 	for _, tt := range []struct {
 		path   string

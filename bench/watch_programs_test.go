@@ -62,7 +62,7 @@ while time.monotonic() < end:
 type watchedCause struct {
 	name     string
 	limiters []string // each is right
-	subtype  string   // which a right verdict has to tell as well, "" any
+	subtype  string   // subtype that a right verdict must have; "": any
 	path     string   // of the lab; rate and round trip are the link's unless it says them
 	shaped   string   // at the sender before; $DEVICE is the link
 	far      string   // the server, "" is iperf3's
@@ -73,10 +73,10 @@ type watchedCause struct {
 	settle   int      // for how many seconds it runs before anybody looks; 0 is 3
 }
 
-// pairOf are the two limiters that nobody but the receiver can tell from each other.
+// pairOf are the two limiters that only the receiver can distinguish.
 var pairOf = []string{"receiver-window", "receiver-application"}
 
-// limitedShare is the share of a link that programs with a limit of their own are told to take.
+// limitedShare is the share of a link that programs with a limit of their own use.
 const limitedShare = 0.28
 
 const (
@@ -114,9 +114,9 @@ func (l watchedLink) on(causes []watchedCause) []watchedCause {
 	return causes
 }
 
-// watchedCauses are those of the captures' bank, in proportion to the link.
-// What a program cannot make is left out: a sender's own buffering rule (a system's), and a
-// transfer that is over before anybody asks (watched by its end alone).
+// watchedCauses are the causes of the capture bank, in proportion to the link, except for two that a program cannot
+// create: a sender's own buffering rule, which belongs to a system, and a transfer that is over before anybody asks,
+// which its end alone shows.
 func watchedCauses(l watchedLink) []watchedCause {
 	third := l.share(0.35)
 	tbf := "tc qdisc add dev $DEVICE root tbf rate " + third + "bit burst 5000 limit 4mb"
@@ -237,8 +237,8 @@ func (c *watchedCause) needed(t *testing.T) {
 	}
 }
 
-// programsFiles writes what the programs of one lab with such a link are configured with, and answers
-// their environment.
+// programsFiles writes the configuration files of the programs of one lab with such a link and returns their
+// environment.
 func programsFiles(t *testing.T, dir string, bps float64) []string {
 	t.Helper()
 	write := func(name, text string, mode os.FileMode) {
