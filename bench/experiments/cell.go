@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cell is one place of a table: a transfer to run, and what is known of it.
+// cell is one entry of a table: a transfer to run, with its published figure.
 type cell struct {
 	row, column string
 	lab         string   // the path, in the lab's words
@@ -54,7 +54,7 @@ func (c *cell) command() string {
 // experiment is one published table, or a few figures of one text.
 type experiment struct {
 	title, about string
-	rows         string // what a row is
+	rows         string // the quantity of a row
 	cells        []*cell
 	// judge says in sentences what the figures show, once they are measured.
 	judge func(e *experiment) []finding
@@ -127,13 +127,13 @@ func over(figure func(of func(*cell) float64) float64) span {
 	return span{slices.Min(values), values[1], slices.Max(values)}
 }
 
-// judge passes what holds at both ends of the span and fails what holds at neither and
-// not between; else the runs do not tell.
-func (s span) judge(holds func(float64) bool) string {
-	switch low, high := holds(s.low), holds(s.high); {
+// judge passes if both ends of the span satisfy the condition. It fails if neither end nor the middle does. Otherwise
+// the runs are inconclusive.
+func (s span) judge(satisfies func(float64) bool) string {
+	switch low, high := satisfies(s.low), satisfies(s.high); {
 	case low && high:
 		return "pass"
-	case !low && !high && !holds(s.mid):
+	case !low && !high && !satisfies(s.mid):
 		return "fail"
 	}
 	return "inconclusive"

@@ -77,7 +77,7 @@ func (e *experiment) lateness() string {
 		1e3*p99, dropped, runs)
 }
 
-// doubted leaves open what too many dropped runs stand behind.
+// doubted leaves a judgement open if too many of its runs were dropped.
 func (e *experiment) doubted(all []finding) []finding {
 	const most = 0.2
 	if dropped, runs := e.dropped(); float64(dropped) > most*float64(runs) {

@@ -115,8 +115,8 @@ func (s setting) cell(row row, column string, published float64, path path) *cel
 		published: published, expected: s.expected(row.write, path.implied)}
 }
 
-// path is a round trip as the note calls it, as its cells imply it, and what the lab is
-// asked for to make that.
+// path is a round trip: as the note names it, as its cells imply it, and the RTT that the lab is configured with to
+// create it.
 type path struct{ named, implied, lab time.Duration }
 
 var (

@@ -52,7 +52,7 @@ func states(all ...iperf3.State) func(*net.TCPConn) {
 	})
 }
 
-// exchanging plays a test to its results, and answers the client's with this frame.
+// exchanging plays a test up to the results and replies to the client's results with this frame.
 func exchanging(frame []byte) func(*net.TCPConn) {
 	return begun(func(c *net.TCPConn) {
 		for _, s := range []iperf3.State{iperf3.CreateStreams, iperf3.TestStart, iperf3.TestRunning} {

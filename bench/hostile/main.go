@@ -8,7 +8,7 @@
 //	                                   listens; runs until standard input ends
 //	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
 //	                                   standard output
-//	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
+//	hostile NAME [ARGUMENT...]         a replacement of the ssh program, for kind ssh
 //	hostile NAME ADDRESS               a client of a server, for kind stranger, or of a page, for kind visitor
 //	hostile markup < DOCUMENT          a stored document whose texts are markup
 //	hostile strangers ADDRESS N AT-ONCE HOLD   N connections of all strangers in turn, each kept for HOLD
@@ -54,8 +54,7 @@ func corpus() (all []farEnd) {
 	return append(all, files()...)
 }
 
-// find makes no more than what a name, which begins with its kind, can be of: the corpus has
-// hundreds of megabytes.
+// find creates only the kinds that a name can belong to, by its prefix: the corpus has hundreds of megabytes.
 func find(name string) (farEnd, error) {
 	kind, _, _ := strings.Cut(name, "-")
 	room := rooms[kind]

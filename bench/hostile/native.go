@@ -28,7 +28,7 @@ func clientTLS(c net.Conn) (*tls.Conn, error) {
 	return t, t.Handshake()
 }
 
-// greeted closes when more was heard, or the connection has ended; what was heard is said.
+// greeted waits for more input or the end of the connection, closes, and reports what it received.
 func greeted(t *tls.Conn) <-chan struct{} {
 	heard := make(chan struct{})
 	go func() {
@@ -145,7 +145,7 @@ func accepting(then func(c *tls.Conn)) func(*net.TCPConn) {
 	})
 }
 
-// refusing answers an offer with this body.
+// refusing replies to an offer with this body.
 func refusing(body string) func(*net.TCPConn) {
 	return after(hello, func(c *tls.Conn) {
 		if offered(c) {

@@ -84,8 +84,7 @@ func spoof(args []string) error {
 	return nil
 }
 
-// heard sends until an answer comes: what was sent before may have left no room in the
-// server's socket.
+// heard sends until a reply comes: the server's socket may have no room after the datagrams that were sent before.
 func heard(own *net.UDPConn, send func(netip.AddrPort) error) error {
 	answer := make([]byte, 1<<16)
 	for end := time.Now().Add(10 * time.Second); ; {

@@ -22,8 +22,8 @@ var webClients = []func(conn net.Conn){
 	slowHeader, halfOpen, hugeFrame, floodOfUpgrades, neverReads, endlessPings, emptyMessages, floodOfRuns,
 }
 
-// besiege keeps n hostile web clients at a server until an interrupt, and prints how many
-// connections they made. Whoever is thrown out comes again.
+// besiege keeps n hostile web clients at a server until an interrupt, and prints the number of their connections. A
+// client that is thrown out reconnects.
 func besiege(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: hostile web-clients ADDRESS N")
@@ -55,7 +55,7 @@ func besiege(args []string) error {
 	return nil
 }
 
-// upgraded asks for a test and answers whether it began.
+// upgraded requests a test and reports whether it began.
 func upgraded(conn net.Conn, way string) bool {
 	fmt.Fprintf(conn, "GET /ndt/v7/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==\r\n"+

@@ -23,7 +23,7 @@ rsync measure backup -R -t 9s >/dev/null 2>&1 &
 sleep 2
 `
 
-// guideBlock is commands and what is shown of their output: pieces, with "…" between them.
+// guideBlock has commands and the expected parts of their output: pieces, with "…" between them.
 type guideBlock struct {
 	commands []string
 	shown    []string
@@ -111,7 +111,7 @@ func wasLate(outputs []string) bool {
 	return strings.Contains(strings.Join(outputs, ""), "lab too late")
 }
 
-// runGuide is one session in one lab; it answers what each block's commands printed.
+// runGuide runs one session in one lab and returns the output of each block's commands.
 func runGuide(t *testing.T, blocks []guideBlock) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,7 +130,7 @@ func runGuide(t *testing.T, blocks []guideBlock) []string {
 	script.WriteString(guideSession)
 	for i, b := range blocks {
 		if i == 2 {
-			script.WriteString("wait\n") // the backup is over: what is measured has the line to itself
+			script.WriteString("wait\n") // the backup is over: the measurement has the line to itself
 		}
 		fmt.Fprintf(&script, "echo '%s%d'\n%s\n", mark, i, strings.Join(b.commands, "\n"))
 	}
