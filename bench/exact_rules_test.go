@@ -8,7 +8,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// A row needs runs that were on time: late runs are dropped, and too many dropped runs leave the row open.
+// TestLateRunsAreDropped checks that a row drops late runs, and that too many dropped runs leave it open.
 func TestLateRunsAreDropped(t *testing.T) {
 	for _, c := range []struct {
 		late    string // a run each: . exact, L late

@@ -163,6 +163,6 @@ func TestEveryFuzzTargetHasItsTime(t *testing.T) {
 		delete(has, r.target)
 	}
 	for target := range has {
-		t.Errorf("who can write what %s reads? It is in neither list", target)
+		t.Errorf("%s is in neither list: decide who can write its input", target)
 	}
 }

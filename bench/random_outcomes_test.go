@@ -138,7 +138,7 @@ func rightByGains(v verdict.Verdict, gains map[verdict.Name]float64) (right, kno
 	return false, best >= limits+unsure
 }
 
-// The relations of a verdict to the gains.
+// TestRightByGains checks the judgement of verdicts by gains.
 func TestRightByGains(t *testing.T) {
 	gains := map[verdict.Name]float64{verdict.Bottleneck: 0.9, verdict.SendBuffer: 0.07, verdict.Congestion: 0.01}
 	nothing := map[verdict.Name]float64{verdict.Bottleneck: 0.02, verdict.SlowStart: 0.04}

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The arithmetic against the published figures, with no measurement: the default columns of all tables together, and
-// the window that the send-buffer sweep implies.
+// TestArithmeticAgainstThePublishedFigures compares the arithmetic with the published figures, without a measurement:
+// the default columns of all tables together, and the window that the send-buffer sweep implies.
 func TestArithmeticAgainstThePublishedFigures(t *testing.T) {
 	experiments, err := all()
 	if err != nil {
@@ -70,8 +70,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// One cell of the tables on real TCP: 8192 bytes a round trip of 40 ms, which no machine exceeds. The experiments
-// themselves judge how close a machine comes, and its limiter.
+// TestOneCell runs one cell of the tables on real TCP: 8192 bytes a round trip of 40 ms, which no machine exceeds.
+// The experiments themselves judge how close a machine comes, and its limiter.
 func TestOneCell(t *testing.T) {
 	testenv.Need(t, testenv.Lab, testenv.Go)
 	t.Parallel()

@@ -19,8 +19,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Real programs with windows of their own, captured at both ends and in the middle: OpenSSH's channel has 2 MiB and
-// is named; a Go HTTP/2 server's stream has its configured window, and twice that window gives the predicted rate.
+// TestProgramsOwnWindows captures real programs with windows of their own at both ends and in the middle. OpenSSH's
+// channel has 2 MiB and is named. A Go HTTP/2 server's stream has its configured window, and twice that window gives
+// the predicted rate.
 func TestProgramsOwnWindows(t *testing.T) {
 	t.Run("OpenSSH", func(t *testing.T) {
 		// One session, and two side by side that send as much each: together they give what was said of one. Their

@@ -25,10 +25,10 @@ var keepers = []string{"measure FAR -t 100ms -d up --json", "recheck FAR -t 200m
 	"measure FAR -t 100ms -d down --json",
 	"sweep FAR -d up --send-buffers 64k --receive-buffers 64k --time 100ms --json"}
 
-// TestKilledProgramsKeepWhatTheySaid kills programs at any moment, three at a time on one
-// history, and where that is PostgreSQL kills its server too: what one of them said to have
-// kept is there, once, and all that is there can be read.
-func TestKilledProgramsKeepWhatTheySaid(t *testing.T) {
+// TestKilledProgramsKeepConfirmedResults kills programs at any moment, three at a time on one history, and kills a
+// PostgreSQL server too. Each result that a program confirmed as stored is there once, and every stored result can be
+// read.
+func TestKilledProgramsKeepConfirmedResults(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, url string, disturb func(round int)) {
 		t.Parallel()

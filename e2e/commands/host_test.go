@@ -109,7 +109,7 @@ cat found.json
 	}
 }
 
-func TestTuneApplyTakesBackWhatDoesNotHelp(t *testing.T) {
+func TestTuneApply_UndoesChangesWithoutAGain(t *testing.T) {
 	t.Parallel()
 	doc := harness.TuneApplyUndo(t, "131072", "65536", "")
 	// Nothing to apply is right as well: the send buffer is large enough for that window.

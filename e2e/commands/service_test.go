@@ -29,7 +29,7 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 	program := harness.Program(t)
 	dir := t.TempDir()
 	unit := filepath.Join(dir, name)
-	// A timer's service stands beside it.
+	// A timer has a service of the same name.
 	for _, one := range []string{name, strings.Replace(name, ".timer", ".service", 1)} {
 		text, err := os.ReadFile("../../contrib/" + one)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is right is checked
-// on recordings, and live by the bank. How many samples a busy machine takes in 3 s is not known; what depends on their
-// number is checked where it is counted, in internal/watch.
+// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is right is
+// checked on recordings, and live by the bank. The number of samples that a busy machine takes in 3 s is not known;
+// internal/watch has the tests that depend on it.
 func TestWhy_FindsARunningProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, profile, server, client, target, direction string }{

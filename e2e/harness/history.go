@@ -32,7 +32,7 @@ type SharedHistory struct {
 	Env     []string // of the programs
 
 	mu       sync.Mutex
-	Started  int             // programs, each of which keeps at most one result; guarded by mu
+	Started  int             // programs that each keep at most one result; guarded by mu
 	Reported map[string]bool // IDs of results that were reported as kept; guarded by mu
 }
 

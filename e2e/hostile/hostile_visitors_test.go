@@ -62,9 +62,9 @@ func besiege(t *testing.T, args ...string) *besieged {
 var fromElsewhere = &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 	DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
 
-// TestHostileVisitors plays all visitors of the corpus at ui and at serve --web, each of them
-// some at a time: who comes from another address is served meanwhile, and afterwards the
-// program has no descriptor more, little memory, and has said nothing that a terminal obeys.
+// TestHostileVisitors plays all visitors of the corpus at ui and at serve --web, each of them some at a time. A
+// client from another address is served meanwhile. Afterwards the program has no more descriptors than before, uses
+// little memory, and has printed no terminal control sequence.
 func TestHostileVisitors(t *testing.T) {
 	t.Parallel()
 	ways := 0
@@ -134,7 +134,7 @@ func TestHostileVisitors(t *testing.T) {
 	}
 }
 
-// leaves ends the program and holds it to what every command owes.
+// leaves ends the program and checks the requirements that every command must meet.
 func (b *besieged) leaves(t *testing.T) {
 	t.Helper()
 	resident := peakMemory(t, b.cmd.Process.Pid)
@@ -155,7 +155,7 @@ func (b *besieged) leaves(t *testing.T) {
 	}
 }
 
-// peakMemory is the most memory that a process had, KiB. Its resource usage would tell of the test's own too: a
+// peakMemory returns the most memory that a process had, in KiB. Its resource usage would include the test's own: a
 // child shares it until exec (exec_mmap, fs/exec.c).
 func peakMemory(t *testing.T, pid int) (kib int) {
 	t.Helper()

@@ -118,7 +118,7 @@ func TestKills_KeyRotate(t *testing.T) {
 	k.whole(command("rotate", "office"), 0)
 	k.whole(command("show"), 0)
 	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-		t.Errorf("beside the keys: %v, %v", left, err)
+		t.Errorf("in addition to the keys: %v, %v", left, err)
 	}
 }
 
@@ -227,20 +227,20 @@ func TestKills_Hook(t *testing.T) {
 	s := newSite(t)
 	past, address := unreportedEvent(t, s)
 	hook := filepath.Join(t.TempDir(), "hook")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$FULLPIPE_EVENT\" >>\"$TOLD\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$FULLPIPE_EVENT\" >>\"$EVENTS\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	const refused = 1 // the far end is gone
-	visit := func(do func(command func() *exec.Cmd)) (told []string) {
+	visit := func(do func(command func() *exec.Cmd)) (events []string) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "history")
 		if err := os.CopyFS(dir, os.DirFS(past)); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(dir, "told")
+		file := filepath.Join(dir, "reported")
 		do(func() *exec.Cmd {
 			cmd := recheckCommand(t, s, address, dir, "--on-change", hook, "--day-bytes", "0", "--day-time", "0s")
-			cmd.Env = append(cmd.Env, "TOLD="+file)
+			cmd.Env = append(cmd.Env, "EVENTS="+file)
 			return cmd
 		})
 		text, err := os.ReadFile(file)
@@ -249,17 +249,17 @@ func TestKills_Hook(t *testing.T) {
 		}
 		return strings.Fields(string(text))
 	}
-	if told := visit(func(command func() *exec.Cmd) { k.whole(command(), refused) }); len(told) != 1 {
-		t.Fatalf("told %q", told)
+	if events := visit(func(command func() *exec.Cmd) { k.whole(command(), refused) }); len(events) != 1 {
+		t.Fatalf("events %q", events)
 	}
 	for k.left > 0 {
 		completed := false
-		told := visit(func(command func() *exec.Cmd) {
+		events := visit(func(command func() *exec.Cmd) {
 			_, completed = k.once(command(), refused)
 			k.whole(command(), refused)
 		})
-		if len(told) == 0 || len(told) > 2 || completed && len(told) != 1 {
-			t.Fatalf("completed %v: told %q", completed, told)
+		if len(events) == 0 || len(events) > 2 || completed && len(events) != 1 {
+			t.Fatalf("completed %v: events %q", completed, events)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// strangers makes n hostile connections to a server, atOnce at a time, each kept for hold,
-// and answers how many were made.
+// strangers makes n hostile connections to a server, atOnce at a time, each kept for hold, and returns the number of
+// connections made.
 func strangers(t *testing.T, address string, n, atOnce int, hold time.Duration) (made int) {
 	out, err := exec.CommandContext(t.Context(), harness.HostileProgram(t), "strangers", address, fmt.Sprint(n),
 		fmt.Sprint(atOnce),
@@ -73,7 +73,7 @@ func TestStrangersLeaveNothingBehind(t *testing.T) {
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Program: transfer.Program{WriteBps: 8e6}}
 	small := spec
 	small.Bytes = 1000
-	if _, err := transfer.Run(t.Context(), far, small, nil); err != nil { // whatever is opened once is open now
+	if _, err := transfer.Run(t.Context(), far, small, nil); err != nil { // opens all descriptors that stay open
 		t.Fatal(err)
 	}
 	before := openFiles(t, server.Process.Pid)

@@ -72,8 +72,7 @@ func TestClientsThatVanish(t *testing.T) {
 	}
 }
 
-// vanishProgram serves until all that vanish have been noticed, or for a minute, and tells
-// what it saw.
+// vanishProgram serves until it has noticed all clients that vanish, or for a minute, and prints its counts.
 func vanishProgram() error {
 	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
 	if err != nil {
@@ -82,10 +81,10 @@ func vanishProgram() error {
 	const silence = 4 * time.Second
 	var mu sync.Mutex // guards saw
 	var saw struct{ Before, After, Tests, Gone int }
-	count := func(what *int) {
+	count := func(counter *int) {
 		mu.Lock()
 		defer mu.Unlock()
-		*what++
+		*counter++
 	}
 	clients := &iperf3.Server{UDP: true, UnreachableTimeout: silence, Report: func(iperf3.Report) { count(&saw.Tests) }}
 	ctx := context.Background()

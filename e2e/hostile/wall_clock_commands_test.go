@@ -19,7 +19,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestWatchWhileTheClockIsSet: what was moved and for how long is as if nobody had set it.
+// TestWatchWhileTheClockIsSet checks that bytes and durations are the same as without a change of the clock.
 func TestWatchWhileTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -34,9 +34,8 @@ func wallClock(since time.Duration) (off time.Duration) {
 	return steps[int(since/(700*time.Millisecond))%len(steps)]
 }
 
-// wallClockProgram runs its arguments as a program whose wall clock is set again and again:
-// it is traced, reads the clock by system calls since its vDSO is hidden from it, and
-// gets other answers. No other process sees that.
+// wallClockProgram runs its arguments as a program whose wall clock is set again and again: it is traced, reads the
+// clock by system calls since its vDSO is hidden from it, and gets other times. No other process sees them.
 func wallClockProgram() error {
 	os.Unsetenv(harness.ProgramVariable)
 	runtime.LockOSThread() // a tracer is a thread
@@ -71,7 +70,7 @@ type tracer struct {
 	known   map[int]bool // threads whose first stop was seen
 }
 
-// run goes on until the program ends, and answers its exit status.
+// run continues until the program ends, and returns its exit status.
 func (t *tracer) run() (code int, err error) {
 	for {
 		var status unix.WaitStatus
@@ -86,7 +85,7 @@ func (t *tracer) run() (code int, err error) {
 		case id == t.program && status.Signaled():
 			return 0, fmt.Errorf("ended by %v", status.Signal())
 		case status.Stopped():
-			// A thread that is gone by now cannot be asked, nor go on: its end is told next.
+			// A thread that has ended by now can be neither inspected nor continued: wait reports its end next.
 			if err := unix.PtraceSyscall(id, t.stopped(id, status)); err != nil && !errors.Is(err, unix.ESRCH) {
 				return 0, err
 			}
@@ -94,7 +93,7 @@ func (t *tracer) run() (code int, err error) {
 	}
 }
 
-// stopped does what the stop of a thread is for, and answers the signal that it goes on with.
+// stopped does the work of a thread's stop, and returns the signal with which the thread continues.
 func (t *tracer) stopped(id int, status unix.WaitStatus) (signal int) {
 	first := !t.known[id]
 	t.known[id] = true
@@ -160,8 +159,8 @@ func hideVDSO(id int) error {
 	return errors.New("no vDSO on the stack")
 }
 
-// What lasts is counted by the monotonic clock: whoever's wall clock is set while a test runs, the
-// test is as long and its figures are as they were.
+// TestWallClockIsSet changes the wall clock of either end during a test. The length and the figures of the test stay
+// the same, because durations come from the monotonic clock.
 func TestWallClockIsSet(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -191,8 +190,8 @@ func TestWallClockIsSet(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v: %s", way, err, problemsOf(err))
 				}
-				heldToTheClock(t, way, out, took)
-				toldOfTheClock(t, out, way == transfer.Up, c.client != nil, c.server != nil)
+				checkMonotonicTimes(t, way, out, took)
+				checkClockEvidence(t, out, way == transfer.Up, c.client != nil, c.server != nil)
 			}
 		})
 	}
@@ -209,9 +208,9 @@ func problemsOf(err error) string {
 // clockRate is what programs write under a clock that is set, in bit/s, and oneWrite the most that they write at once.
 const clockRate, oneWrite = 20e6, 128 << 10
 
-// heldToTheClock checks the times and counts of a measurement of 3 s at clockRate, which took so long by a monotonic
-// clock. A busy machine makes it longer and lets it move less; each step of the wall clock is 2 h or more.
-func heldToTheClock(t *testing.T, way transfer.Direction, out []byte, took time.Duration) {
+// checkMonotonicTimes checks the times and counts of a measurement of 3 s at clockRate with the given duration by a
+// monotonic clock. A busy machine makes it longer and lets it move less; each step of the wall clock is 2 h or more.
+func checkMonotonicTimes(t *testing.T, way transfer.Direction, out []byte, took time.Duration) {
 	t.Helper()
 	var doc printed.Measure
 	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 || doc.TookS == nil {
@@ -238,26 +237,26 @@ func heldToTheClock(t *testing.T, way transfer.Direction, out []byte, took time.
 	}
 }
 
-// toldOfTheClock holds a measurement to saying at which ends the clock was set, and to being
-// less sure for it.
-func toldOfTheClock(t *testing.T, out []byte, up, client, server bool) {
+// checkClockEvidence checks that a measurement names the ends at which the clock was set, and that its confidence is
+// lower.
+func checkClockEvidence(t *testing.T, out []byte, up, client, server bool) {
 	t.Helper()
 	var doc printed.Measure
 	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var told verdict.Values
+	var steps verdict.Values
 	for _, e := range doc.Directions[0].Evidence {
 		if e.Code == verdict.ClockTrouble {
-			told = e.Values
+			steps = e.Values
 		}
 	}
 	near, far := "receiver_step_s", "sender_step_s"
 	if up {
 		near, far = far, near
 	}
-	if (told[near] != 0) != client || (told[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
+	if (steps[near] != 0) != client || (steps[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
 		t.Errorf("up %v, the client's clock was set %v, the server's %v: %s confidence, %v", up, client, server,
-			doc.Directions[0].Confidence, told)
+			doc.Directions[0].Confidence, steps)
 	}
 }

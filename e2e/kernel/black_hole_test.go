@@ -52,7 +52,7 @@ cat tuned.json
 	d := doc.Directions[0]
 	if d.Before.Limiter != verdict.MTUBlackHole || d.Before.MedianBps != 0 || d.Chosen == nil ||
 		d.Chosen.MSSBytes != 1360 || d.Gain != nil || d.After == nil ||
-		d.After.MedianBps < 2e6 { // what does not pass gives nothing
+		d.After.MedianBps < 2e6 { // packets that do not pass give no goodput
 		t.Errorf("%+v", d)
 	}
 	if a := d.Applied; a == nil || !a.Kept {

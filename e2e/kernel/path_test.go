@@ -48,7 +48,7 @@ func TestThePathAsked(t *testing.T) {
 		{"rate=20mbit,rtt=20ms", 20 * time.Millisecond, path.MTU{Bytes: 1500, Largest: 1500}},
 		{"rate=20mbit,rtt=5ms,mtu=1300", 5 * time.Millisecond, path.MTU{Bytes: 1300, Largest: 1500}},
 		{"rate=20mbit,rtt=5ms,mtu=1300,icmp=drop", 5 * time.Millisecond, path.MTU{Bytes: 1300, Largest: 1500}},
-		// Answers of full size take 0.2 s each: those to many sizes at once would come too late.
+		// Replies of full size take 0.2 s each: those to many sizes at once would come too late.
 		{"rate=20mbit,rtt=40ms,down.rate=64kbit", 40 * time.Millisecond, path.MTU{Bytes: 1500, Largest: 1500}},
 	} {
 		t.Run(tt.path, func(t *testing.T) {

@@ -39,7 +39,7 @@ func scripted(t *testing.T) context.Context {
 	})
 }
 
-// servedPage serves a page until the test ends, and answers where.
+// servedPage serves a page until the test ends, and returns its address.
 func servedPage(t *testing.T, html []byte) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -39,7 +39,7 @@ func TestRFC6349Page(t *testing.T) {
 	}
 	for _, outside := range []string{"http://", "https://", "src=", "@import", "<script"} {
 		if strings.Contains(written.String(), outside) {
-			t.Errorf("the page holds %s", outside)
+			t.Errorf("the page contains %s", outside)
 		}
 	}
 	ctx := scripted(t)

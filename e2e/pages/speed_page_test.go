@@ -28,7 +28,7 @@ type shownPage struct {
 	t        *testing.T
 	ctx      context.Context
 	mu       sync.Mutex // guards problems
-	problems []string   // what the browser's console said, and exceptions
+	problems []string   // messages of the browser's console, and exceptions
 }
 
 func newShownPage(t *testing.T) *shownPage {

@@ -63,10 +63,9 @@ func storedOf(t testing.TB, s *store.Store) map[string]string {
 	return kinds
 }
 
-// TestUIPages looks at every page in a real browser, light, dark and narrow: nothing is
-// refused by the policy or asked of elsewhere, nothing is wider than the window, the chart
-// zooms by keys and drags, and stands without scripts. FULLPIPE_SHOTS names a directory for
-// what was seen.
+// TestUIPages looks at every page in a real browser, light, dark and narrow: the policy refuses nothing, nothing is
+// requested from elsewhere, nothing is wider than the window. The chart zooms by keys and drags, and is drawn without
+// scripts. FULLPIPE_SHOTS names a directory for the screenshots.
 func TestUIPages(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())

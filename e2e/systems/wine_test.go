@@ -83,9 +83,9 @@ func (w *wine) output(cmd *exec.Cmd) (out, problems string, err error) {
 	return texts[0], texts[1], err
 }
 
-// run runs a Windows program and answers what it printed and its status. On a busy machine
-// Wine fails to start a program once in some hundred times, without a word or with
-// notStarted: that says nothing of the program, and it is started again.
+// run runs a Windows program and returns its output and its status. On a busy machine Wine fails to start a program
+// about once in a hundred times, without a message or with notStarted. That is not the program's fault, and run
+// starts it again.
 func (w *wine) run(program string, args ...string) (string, int) {
 	w.t.Helper()
 	const notStarted = "Application could not be started"
