@@ -42,8 +42,8 @@ type trial struct {
 	err     error
 }
 
-// right says whether the verdict names a limiter; known is false where the gains are too
-// close to call.
+// right reports whether removing the named limiter gains enough; known is false where the gains are too close to
+// call.
 func (r *trial) right(v verdict.Verdict) (right, known bool) {
 	if r.gains[v.Limiter] >= limits {
 		return true, true
@@ -56,7 +56,7 @@ func (r *trial) right(v verdict.Verdict) (right, known bool) {
 	return false, false
 }
 
-// wrong says whether a verdict is so with high confidence.
+// wrong reports whether a verdict is wrong with high confidence.
 func (r *trial) wrong(v verdict.Verdict) bool {
 	right, known := r.right(v)
 	return known && !right && v.Confidence == verdict.High

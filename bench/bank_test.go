@@ -35,7 +35,7 @@ func bankOnly(t *testing.T) {
 	testenv.Need(t, testenv.Quiet)
 }
 
-// machine says in a line what the figures were measured on.
+// machine returns a line that describes the machine of the measurements.
 func machine() string {
 	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

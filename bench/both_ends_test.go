@@ -25,8 +25,8 @@ func TestBankBothEnds(t *testing.T) {
 	line := model.Goodput(rate, 1448, model.IPHeaders+model.TimestampBytes)
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 		t.Run(string(direction), func(t *testing.T) {
-			// A sender and a receiver of 1 Gbit/s fill two processors by themselves: whether the link
-			// was on time is asked, not whether an idle program would have been.
+			// A sender and a receiver of 1 Gbit/s keep two processors busy by themselves. Only the link's own lateness counts
+			// here, not that of an idle program.
 			loop := exact{crowded: true}
 			var doc printed.Tune
 			equal := true
@@ -65,8 +65,8 @@ func carriedAtBothEnds(doc *printed.Tune) float64 {
 	return doc.Directions[0].Applied.After.MedianBps
 }
 
-// bothEnds tunes and applies in a lab of its own, undoes that at both ends, and says whether
-// both are as they were.
+// bothEnds tunes and applies in a lab of its own, undoes that at both ends, and reports whether both are as they
+// were.
 func bothEnds(t *testing.T, profile string, direction transfer.Direction) (doc printed.Tune, equal bool) {
 	t.Helper()
 	program := harness.Program(t)

@@ -30,7 +30,7 @@ func (n among) interval() string {
 	return fmt.Sprintf("95 %% interval %.1f–%.1f %%", 100*low, 100*high)
 }
 
-// verdict is what the interval says of a share that is to be at least so much.
+// verdict compares the confidence interval of a share with the smallest share required.
 func (n among) verdict(least float64) string {
 	low, high := tally{known: n.all, right: n.good}.interval()
 	switch {

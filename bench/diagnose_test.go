@@ -313,13 +313,13 @@ func (r *diagnosed) fits(v *view) (right, known bool) {
 	return false, most >= limits+unsure && !unclear
 }
 
-// foresaw says whether what was measured without the cause lies in the printed range.
+// foresaw reports whether the goodput measured without the cause lies in the printed range.
 func (r *diagnosed) foresaw(p *timeline.Prediction) bool {
 	got := r.freed[r.cause.Limiter]
 	return got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps)
 }
 
-// agree says whether the captures of one transfer that name a limiter name the same one,
+// agree reports whether the captures of one transfer that name a limiter name the same one,
 // or each a true one.
 func (r *diagnosed) agree(offloads bool) bool {
 	var named []verdict.Name

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// fuzzPrograms are packages' tests, compiled for fuzzing when they are first asked for.
+// fuzzPrograms are the test binaries of packages, compiled for fuzzing at first use.
 type fuzzPrograms struct {
 	dir    string
 	corpus string // where the Go tool keeps the inputs that reached new code

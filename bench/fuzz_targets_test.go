@@ -112,7 +112,7 @@ func place(list []fuzzReader, dir, name string) int {
 
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// fuzzTargets are every package's of this module, in the order of their turns.
+// fuzzTargets returns the fuzz targets of all packages of this module, in the order of their turns.
 func fuzzTargets(t *testing.T) (all []*fuzzTarget) {
 	t.Helper()
 	for _, root := range []string{"autobuf", "cmd", "internal"} {

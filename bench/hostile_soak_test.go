@@ -28,9 +28,8 @@ type siege struct {
 	files         []int     // its descriptors, likewise
 }
 
-// soaked keeps one server for so long: in every other run all strangers of the corpus are at
-// it from its own host, together on half a core, while a client with the key comes over a
-// link of 100 Mbit/s and measures for four seconds.
+// soaked runs one server for the given time. In every other run all strangers of the corpus attack it from its own
+// host, together on half a core, while a client with the key measures for four seconds over a link of 100 Mbit/s.
 func soaked(t *testing.T, length time.Duration) (s siege) {
 	l, _ := harness.StartLab(t, "rate=100mbit,rtt=20ms,queue=2bdp")
 	program := harness.Program(t)

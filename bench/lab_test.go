@@ -55,8 +55,8 @@ func (n cpuTicks) share(since cpuTicks) float64 {
 	return 1 - (n.idle-since.idle)/max(1, n.all-since.all)
 }
 
-// quietVerdict judges a figure that is promised for an idle machine: one that is missed
-// on a busy machine says nothing.
+// quietVerdict judges a figure that is promised for an idle machine. On a busy machine a missed figure is
+// inconclusive.
 func quietVerdict(pass bool, busy float64) string {
 	if !pass && busy > 0.15 {
 		return "inconclusive"

@@ -39,8 +39,8 @@ const (
 	judgedSeed = 77
 )
 
-// TestBankPredict measures what predict said of random paths. FULLPIPE_BANK_SEED draws
-// others, FULLPIPE_BANK_SERIES is a file to keep them in.
+// TestBankPredict compares the results of predict on random paths with measurements. FULLPIPE_BANK_SEED draws other
+// paths, FULLPIPE_BANK_SERIES is a file that keeps them.
 func TestBankPredict(t *testing.T) {
 	bankOnly(t)
 	seed, err := strconv.Atoi(os.Getenv("FULLPIPE_BANK_SEED"))

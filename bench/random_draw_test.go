@@ -241,7 +241,7 @@ func (p randomPath) receives() int {
 	return largest
 }
 
-// opens says whether doubling ten segments up to the BDP takes a twentieth of the time and more.
+// opens reports whether doubling ten segments up to the BDP takes a twentieth of the time and more.
 func (p randomPath) opens() bool {
 	const initial = 10 * 1448
 	doublings := math.Log2(harness.PathPoint{RateBps: p.bps, RTT: p.rtt}.BDP() / initial)

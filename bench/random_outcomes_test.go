@@ -18,7 +18,7 @@ import (
 // keptCase is a case as it was measured.
 type keptCase struct {
 	Case string
-	// Late says why it was left out; "": it was not.
+	// Late is the reason for leaving the case out; "": it counts.
 	Late   string                     `json:",omitempty"`
 	Gains  map[verdict.Name][]float64 // of each pair: without the cause over with it, less 1; nil: by its numbers
 	Result *transfer.Result

@@ -123,7 +123,7 @@ func (p randomPath) lossAllowance() allowance {
 	return a
 }
 
-// opening says whether slow start limits a file: one of a BDP that takes two doublings and more, or
+// opening reports whether slow start limits a file: one of a BDP that takes two doublings and more, or
 // one of two that takes three, with nothing else in the way. Of larger ones the link has a share.
 func (p randomPath) opening() verdict.Name {
 	const initial = 10 * segment

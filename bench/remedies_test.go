@@ -331,9 +331,9 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 var noGain = []string{"up rate=20mbit,rtt=10ms", "down rate=5mbit,rtt=30ms", "up rate=10mbit,rtt=60ms,jitter=2ms",
 	"down rate=8mbit,rtt=20ms,queue=2bdp", "up rate=2mbit,rtt=40ms"}
 
-// TestBankNoGainWhereThereIsNone runs tune on paths on which nothing helps, again and again, as many
-// paths at a time as -parallel says: none of 50 runs may say that something was shown to (1 % of runs
-// are allowed to), by its answer or by an interval of what it tried.
+// TestBankNoGainWhereThereIsNone runs tune repeatedly on paths on which nothing helps, as many paths at a time as
+// -parallel allows. None of 50 runs may report a proven gain (1 % of the runs are allowed to), neither in its result
+// nor in an interval of a trial.
 func TestBankNoGainWhereThereIsNone(t *testing.T) {
 	bankOnly(t)
 	const each = 10

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestBankSlowLines is the same of every line from 14.4 kbit/s up, with the time that the loop
-// takes by itself.
+// TestBankSlowLines tunes each line from 14.4 kbit/s up. It checks the capacity and the goodput, and records the
+// elapsed time.
 func TestBankSlowLines(t *testing.T) {
 	bankOnly(t)
 	const v90 = "rate=33.6kbit,down.rate=56kbit,rtt=130ms,queue=20packets,stack=windows-95"

@@ -33,7 +33,7 @@ type throughput struct {
 
 const throughputSeconds = 2
 
-// iperf3Write is the size of iperf3's writes on TCP where nothing else is asked for.
+// iperf3Write is the default size of iperf3's writes on TCP.
 const iperf3Write = "128KiB"
 
 // TestBankThroughput compares with iperf3 on loopback, by the same writes and by the best

@@ -18,9 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// bankTuneCases are the paths whose promises `make bank` measures, the founding
-// documents' and today's first; FULLPIPE_BANK_CASES says how many, as 12 or 12-20, or
-// which, separated by semicolons.
+// bankTuneCases returns the paths that `make bank` measures, first those of the founding documents and of today.
+// FULLPIPE_BANK_CASES is their number, as 12 or 12-20, or a list of paths, separated by semicolons.
 func bankTuneCases() []string {
 	if asked := os.Getenv("FULLPIPE_BANK_CASES"); strings.Contains(asked, "rate=") {
 		return strings.Split(asked, ";")

@@ -20,7 +20,7 @@ import (
 
 const vpnSection = "VPN overlays"
 
-// near1 says whether a ratio is 1 to within slack: pass or fail where its interval lies
+// near1 reports whether a ratio is 1 to within slack: pass or fail where its interval lies
 // on one side, else inconclusive.
 func near1(i stats.Interval, slack float64) string {
 	switch {

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// seenByWatch is what was said of the heaviest connection at one end.
+// seenByWatch is the verdict on the heaviest connection at one end.
 type seenByWatch struct {
 	Limiter, Subtype, Confidence, Direction string
 	Candidates                              []string
@@ -45,7 +45,7 @@ func (s *seenByWatch) String() string {
 	return fmt.Sprintf("%s, %s, %.3g Mbit/s", text, s.Confidence, s.Bps/1e6)
 }
 
-// tiers are what the two tiers said at one end: of samples, and of the kernel's clocks alone.
+// tiers are the verdicts of the two tiers at one end: from samples, and from the kernel's clocks alone.
 type tiers struct{ Fine, Coarse seenByWatch }
 
 // seenAtEnds are the ends that were asked.

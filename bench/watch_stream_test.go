@@ -16,8 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestBankWatchStream says what a stream of 1 Gbit/s loses by being watched, by what the link's own
-// counters say arrived in the same time: runs in turn, each pair the other way round.
+// TestBankWatchStream compares the goodput of a stream of 1 Gbit/s with and without a watch, by the link's own
+// counters: runs in turn, each pair in the opposite order.
 func TestBankWatchStream(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)

@@ -21,7 +21,7 @@ const (
 	nothingVerdict = "nothing seen"
 )
 
-// judged says so; a link that is full is its limit whatever else was made.
+// judged returns the relation of a verdict to the truth. A full link is always its own limiter, with any cause.
 func (c *watchedCause) judged(s *seenByWatch) string {
 	is := func(name string) bool {
 		return slices.Contains(c.limiters, name) || name == "bottleneck" && s.Bps >= 0.85*c.bps

@@ -56,7 +56,7 @@ type experiment struct {
 	title, about string
 	rows         string // the quantity of a row
 	cells        []*cell
-	// judge says in sentences what the figures show, once they are measured.
+	// judge returns sentences on the figures, once they are measured.
 	judge func(e *experiment) []finding
 }
 
@@ -112,7 +112,7 @@ func published(c *cell) float64 { return c.published }
 func expected(c *cell) float64  { return c.expected }
 func measured(c *cell) float64  { return c.median() }
 
-// within says that a ratio is no further from 1 than a share, as a factor either way.
+// within reports whether a ratio is no further from 1 than a share, as a factor either way.
 func within(ratio, share float64) bool {
 	return math.Abs(math.Log(ratio)) <= math.Log(1+share)
 }

@@ -65,7 +65,7 @@ func (e *experiment) dropped() (dropped, runs int) {
 	return dropped, runs
 }
 
-// lateness says how exact the labs of an experiment were.
+// lateness returns a sentence on the timing accuracy of an experiment's labs.
 func (e *experiment) lateness() string {
 	p99 := 0.0
 	for _, c := range e.cells {

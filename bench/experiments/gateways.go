@@ -142,7 +142,7 @@ func shortPath(sweep []row) path {
 	return path{2500 * time.Microsecond, implied, implied - ofTheHosts}
 }
 
-// fitted says in a heading that an experiment runs at another round trip than its name's.
+// fitted returns a note for the heading of an experiment whose round trip differs from its name, or "".
 func (p path) fitted() string {
 	if p.implied == p.named {
 		return ""
@@ -150,7 +150,7 @@ func (p path) fitted() string {
 	return fmt.Sprintf(" (run at a fitted %s)", units.Time(p.lab))
 }
 
-// both says what the two round trips would give by arithmetic.
+// both returns a sentence with the rates that arithmetic gives for the two round trips, or "".
 func (p path) both() string {
 	if p.implied == p.named {
 		return ""
@@ -164,8 +164,8 @@ func (p path) both() string {
 		rate(p.named), units.Time(p.named), rate(p.implied), units.Time(p.implied))
 }
 
-// twice are cells that nobody published: the tuned ones of the network with twice their buffers, which shows what
-// of a full line buffers miss that just hold the path.
+// twice is a column of unpublished cells: the tuned ones of the network with twice their buffers. They show how much
+// of a full line is lost with buffers of exactly the path's capacity.
 const twice = "network, twice the buffers"
 
 // gatewayTable is one of the note's tables: write sizes against default and tuned

@@ -43,7 +43,7 @@ func begun(then func(c *net.TCPConn)) func(*net.TCPConn) {
 	}
 }
 
-// states says these one after another.
+// states sends these states one after another.
 func states(all ...iperf3.State) func(*net.TCPConn) {
 	return begun(func(c *net.TCPConn) {
 		for _, s := range all {

@@ -34,7 +34,7 @@ import (
 // of its own.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerror=hurt()>\nFORGED"
 
-// farEnd is one of the corpus. One of the functions is set, by its kind.
+// farEnd is an entry of the corpus. Its kind decides which one of the functions is set.
 type farEnd struct {
 	name, kind string
 	server     func(conn *net.TCPConn)                       // native, iperf3, http, ndt7, postgres: each connection
@@ -154,7 +154,7 @@ func serve(play func(*net.TCPConn)) error {
 	return l.Close()
 }
 
-// silent reads whatever comes and says nothing until the other end leaves.
+// silent reads everything and sends nothing until the other end leaves.
 func silent(conn net.Conn) { io.Copy(io.Discard, conn) }
 
 // crowd brings many of them and prints how many connections were made.

@@ -40,7 +40,7 @@ func greeted(t *tls.Conn) <-chan struct{} {
 	return heard
 }
 
-// answered takes a client's marker, and says that a fullpipe is here.
+// answered reads a client's marker and replies as a fullpipe server does.
 func answered(c *net.TCPConn) bool {
 	_, err := io.ReadFull(c, make([]byte, probe.PrefaceSize))
 	if err != nil {
@@ -79,7 +79,7 @@ func packed(body []byte) []byte {
 	return out.Bytes()
 }
 
-// after proves the key, greets and goes on.
+// after proves the key, sends the greeting and continues with then.
 func after(greeting string, then func(c *tls.Conn)) func(*net.TCPConn) {
 	return func(tcp *net.TCPConn) {
 		key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))

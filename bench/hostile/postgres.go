@@ -16,7 +16,7 @@ func pg(kind byte, body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }
 
-// admitted is what a server says to whom it lets in without a password.
+// admitted is a server's reply to a client that it admits without a password.
 var admitted = bytes.Join([][]byte{pg('R', "\x00\x00\x00\x00"), pg('S', "client_encoding\x00UTF8\x00"),
 	pg('S', "standard_conforming_strings\x00on\x00"), pg('K', "\x00\x00\x00\x01\x00\x00\x00\x02"), pg('Z', "I")}, nil)
 

@@ -75,7 +75,7 @@ func slowHeader(conn net.Conn) {
 	}
 }
 
-// halfOpen says nothing.
+// halfOpen sends nothing.
 func halfOpen(conn net.Conn) { io.Copy(io.Discard, conn) }
 
 // frame is a client's WebSocket frame of any length.

@@ -89,7 +89,7 @@ func TestTheGuide(t *testing.T) {
 	}
 }
 
-// missingFrom says which lines of the guide were not printed, or not in their order.
+// missingFrom returns the lines of the guide that were not printed, or not in their order.
 func missingFrom(blocks []guideBlock, outputs []string) (missing []string) {
 	for i, b := range blocks {
 		rest := withoutFigures(outputs[i])
@@ -106,7 +106,7 @@ func missingFrom(blocks []guideBlock, outputs []string) (missing []string) {
 	return missing
 }
 
-// wasLate says that the lab itself calls its session no measurement.
+// wasLate reports whether the lab rejected its own session as too late.
 func wasLate(outputs []string) bool {
 	return strings.Contains(strings.Join(outputs, ""), "lab too late")
 }

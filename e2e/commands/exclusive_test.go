@@ -39,7 +39,7 @@ func serving(t *testing.T, args ...string) (ready struct {
 	return ready
 }
 
-// measuring is a started `fullpipe measure` with what it says on standard error.
+// measuring is a started `fullpipe measure` with its standard error.
 type measuring struct {
 	*exec.Cmd
 	said bytes.Buffer

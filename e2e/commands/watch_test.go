@@ -59,7 +59,7 @@ func TestWatchCountsShortConnectionsExactly(t *testing.T) {
 	}
 }
 
-// TestWhyOfNobody says that nothing fits.
+// TestWhyOfNobody checks the report that no connection matches.
 func TestWhyOfNobody(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -53,8 +53,8 @@ func watchLine(t *testing.T, l *lab.Lab) (stop func() linePayload) {
 	return func() linePayload { close(over); return <-ended }
 }
 
-// within is the payload rate of the test that lasted for so long: of the seconds in which most
-// passed, since before and after it nearly nothing does.
+// within returns the payload rate of a test of the given length: of the span with the most payload, because before
+// and after the test the link carries almost nothing.
 func (p linePayload) within(bytes []float64, length time.Duration) (bps float64) {
 	upTo := func(i int, d time.Duration) float64 { // payload at d after sample i
 		at := p.at[i].Add(d)

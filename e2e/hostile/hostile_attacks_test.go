@@ -30,7 +30,7 @@ type site struct {
 	pid     int           // of the program, or of what wraps it
 	key     probe.Key
 	mu      sync.Mutex // guards clients
-	clients int        // that the log says were admitted
+	clients int        // admitted clients in the log
 }
 
 func newSite(t *testing.T, wrap ...string) *site {
@@ -85,7 +85,7 @@ func (s *site) honest(t *testing.T) {
 	}
 }
 
-// recorded passes one client's connection on to a server and keeps what either said.
+// recorded forwards one client's connection to a server and keeps the data of both.
 func recorded(t *testing.T, to string) (address string, said func() (client, server []byte)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

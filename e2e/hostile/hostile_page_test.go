@@ -78,8 +78,8 @@ func hostilePages(t *testing.T) map[string][]byte {
 	return pages
 }
 
-// TestHostilePages opens the pages of documents whose texts are markup in a real browser: no
-// script of theirs runs, nothing is asked for but the page itself, and the texts can be read.
+// TestHostilePages opens the pages of documents whose texts are markup in a real browser: no script of theirs runs,
+// only the page itself is requested, and the texts can be read.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
 	pages := hostilePages(t)

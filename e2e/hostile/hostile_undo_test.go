@@ -13,10 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// undone is run in namespaces of its own, in which the rest of the host cannot be written.
-// It finds out how the journal of its network namespace is called and then tries each of
-// the names, and files that are none. Where a command fails badly or a setting of the kernel
-// is another afterwards it says so.
+// undone runs in namespaces of its own, in which the rest of the host cannot be written. It finds the name of its
+// network namespace's journal, and then tries each of the names, and files that are no journal. It reports a command
+// that fails badly, and a kernel setting that differs afterwards.
 const undone = `for d in kernel vm fs dev; do
 	mount --bind /proc/sys/$d /proc/sys/$d
 	mount -o remount,bind,ro /proc/sys/$d

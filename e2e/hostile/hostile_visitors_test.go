@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// besieged is a program that serves pages, and all that it says.
+// besieged is a program that serves pages, with its output.
 type besieged struct {
 	cmd     *exec.Cmd
 	address string // HOST:PORT
@@ -38,7 +38,7 @@ func (b *besieged) text() string {
 	return b.said.String()
 }
 
-// besiege starts a program and waits until it says where its pages are: an address in JSON.
+// besiege starts a program and waits until it prints the address of its pages, as JSON.
 func besiege(t *testing.T, args ...string) *besieged {
 	t.Helper()
 	b := &besieged{cmd: exec.Command(harness.Program(t), args...)}

@@ -109,7 +109,7 @@ func (t *tracer) stopped(id int, status unix.WaitStatus) (signal int) {
 	return 0
 }
 
-// called changes the wall clock's answer after it was asked for.
+// called changes the time that a system call returned.
 func (t *tracer) called(id int) {
 	var r unix.PtraceRegs
 	if unix.PtraceGetRegs(id, &r) != nil || r.Orig_rax != unix.SYS_CLOCK_GETTIME || r.Rdi != unix.CLOCK_REALTIME ||

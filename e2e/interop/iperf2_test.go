@@ -61,8 +61,8 @@ func iperf2Server(t *testing.T) (address string, reports chan []string) {
 	return address, reports
 }
 
-// countedThere is what the server's reports add up to, once it is as much as expected or
-// nothing more is said. A connection without a byte may have no report.
+// countedThere returns the sum of the server's reports, once it is as much as expected or no more reports come. A
+// connection without a byte may have no report.
 func countedThere(t *testing.T, reports chan []string, expected int64) (total int64) {
 	t.Helper()
 	for total < expected {

@@ -147,7 +147,7 @@ func TestIperf3Server_SendsItsOutput(t *testing.T) {
 	}
 }
 
-// logins makes a key pair with openssl(1) and a users file, as iperf3's manual says.
+// logins creates a key pair with openssl(1) and a users file, as in iperf3's manual.
 func logins(t *testing.T) (private, public, users string) {
 	t.Helper()
 	testenv.Need(t, testenv.OpenSSL)
@@ -168,8 +168,8 @@ func logins(t *testing.T) (private, public, users string) {
 	return private, public, users
 }
 
-// TestIperf3ServerWantsLogins: a real client of 3.12 (PKCS#1) and ours (both paddings) show
-// who they are; a wrong password is refused in iperf3's words, and does not use up -1.
+// TestIperf3ServerWantsLogins checks that a real client of 3.12 (PKCS#1) and ours (both paddings) log in. A wrong
+// password is refused in iperf3's words, and does not use up -1.
 func TestIperf3ServerWantsLogins(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)

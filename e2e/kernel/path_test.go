@@ -77,7 +77,7 @@ func TestThePathAsked(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &a); err != nil {
 				t.Fatal(err)
 			}
-			// A lab makes the usual round trip what was asked for, so the least may be a little less.
+			// A lab sets the usual round trip to the configured one, so the least may be a little less.
 			const leastBelowUsual = 500 * time.Microsecond
 			if least := a.RoundTrips.Least(); least < tt.rtt-leastBelowUsual || a.RoundTrips.Lost > 0 {
 				t.Errorf("round trip %v of a path of %v, %d lost", least, tt.rtt, a.RoundTrips.Lost)

@@ -189,7 +189,7 @@ func TestUIPages(t *testing.T) {
 	}
 }
 
-// pollPage waits until a page's script says yes.
+// pollPage waits until a page's script returns true.
 func pollPage(t *testing.T, ctx context.Context, condition string) {
 	t.Helper()
 	if err := chromedp.Do(ctx, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {

@@ -129,8 +129,7 @@ func (w *wine) write(name, text string) string {
 
 var queried = regexp.MustCompile(`(?m)^\s+(\S+)\s+(REG_\w+)\s+(.*?)\r?$`)
 
-// query reads a value back with Windows' own tool: "REG_DWORD 65535", "" where it says that
-// there is none.
+// query reads a value back with Windows' own tool, as "REG_DWORD 65535", or "" if there is none.
 func (w *wine) query(key, name string) string {
 	w.t.Helper()
 	out, status := w.run("reg", "query", key, "/v", name)
@@ -237,8 +236,8 @@ func testWineConflict(t *testing.T, w *wine) {
 	}
 }
 
-// testWineRefused asks for what Windows ignores, for a key that is none of the network's,
-// and for what only the cmdlets can set, which Wine has not.
+// testWineRefused requests settings that Windows ignores, a key outside the network's keys, and settings that only
+// the cmdlets can set, which Wine lacks.
 func testWineRefused(t *testing.T, w *wine) {
 	run := `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Run`
 	for _, c := range []struct{ plan, message string }{
