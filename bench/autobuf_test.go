@@ -82,7 +82,7 @@ func takeFileProgram() error {
 	}
 }
 
-// sendFileProgram prints the seconds from the first byte to the far end's answer.
+// sendFileProgram prints the seconds from the first byte to the far end's confirmation.
 func sendFileProgram() error {
 	o, err := readOrder()
 	if err != nil {

@@ -29,7 +29,7 @@ type bankRow struct {
 	At       string `json:"at"`
 }
 
-// bankOnly skips a test that measures: its figures are no business of CI.
+// bankOnly skips a measuring test outside of the bank.
 func bankOnly(t *testing.T) {
 	t.Helper()
 	testenv.Need(t, testenv.Quiet)

@@ -16,9 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestBankBothEnds applies what tune finds at both ends of the demo's path of today: then one
-// stream with automatic buffers carries 93 % of the line's payload and more, and after undo on
-// each both hosts are as they were.
+// TestBankBothEnds applies tune's settings at both ends of the demo's path of today. One stream with automatic
+// buffers must then carry at least 93 % of the line's payload, and undo must restore both hosts.
 func TestBankBothEnds(t *testing.T) {
 	bankOnly(t)
 	const profile, rate, asked = "rate=1gbit,rtt=100ms,stack=linux-6.1", 1e9, 0.93
@@ -57,7 +56,7 @@ func TestBankBothEnds(t *testing.T) {
 	}
 }
 
-// carriedAtBothEnds is the goodput with what was applied, bit/s; 0 where nothing was.
+// carriedAtBothEnds returns the goodput with the applied settings in bit/s, or 0 if nothing was applied.
 func carriedAtBothEnds(doc *printed.Tune) float64 {
 	if len(doc.Directions) != 1 || doc.Directions[0].Applied == nil || doc.Directions[0].Applied.After == nil {
 		return 0

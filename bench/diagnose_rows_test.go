@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// among is how many of the views were as they should be.
+// among is the number of views that were as expected.
 type among struct{ good, all int }
 
 func (n *among) count(good bool) {
@@ -24,7 +24,7 @@ func (n *among) count(good bool) {
 
 func (n among) String() string { return fmt.Sprintf("%d of %d", n.good, n.all) }
 
-// interval is the exact one of 95 % in words.
+// interval returns the exact 95 % confidence interval as text.
 func (n among) interval() string {
 	low, high := tally{known: n.all, right: n.good}.interval()
 	return fmt.Sprintf("95 %% interval %.1f–%.1f %%", 100*low, 100*high)

@@ -65,9 +65,8 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 	}
 }
 
-// TestBankDiagnoseMemory looks at the memory that large and hostile captures take, which
-// come through standard input as they are made: nothing of them is on disk. It takes half a
-// minute, on a busy machine two.
+// TestBankDiagnoseMemory measures the memory that large and hostile captures take. They come through standard input
+// while they are written, so none is on disk. It takes half a minute, on a busy machine two.
 func TestBankDiagnoseMemory(t *testing.T) {
 	bankOnly(t)
 	program := releasedProgram(t)
@@ -102,8 +101,8 @@ func TestBankDiagnoseMemory(t *testing.T) {
 	}
 }
 
-// recordFactor records how many times faster than another program diagnose is, judged by
-// the interval of the paired runs' ratios.
+// recordFactor records how many times faster diagnose is than another program, judged by the interval of the paired
+// runs' ratios.
 func recordFactor(t *testing.T, name, than string, least float64, ours, theirs []float64) {
 	t.Helper()
 	factor := stats.Gain(theirs, ours, 0.95)
@@ -122,7 +121,7 @@ func recordMemory(t *testing.T, name string, limit float64, most int64, spread s
 		Command: "make bank RUN=TestBankDiagnose"})
 }
 
-// cost is what one run took: seconds, and bytes of memory at the most.
+// cost is the cost of one run: seconds, and bytes of memory at the peak.
 type cost struct {
 	processor, wall float64
 	memory          int64

@@ -23,7 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// diagnosed is a trial of the attribution's with what captures of it say.
+// diagnosed is a trial of the attribution with the verdicts on its captures.
 type diagnosed struct {
 	trial
 	views []view
@@ -91,8 +91,7 @@ func TestBankDiagnose(t *testing.T) {
 	reportDiagnoses(t, trials)
 }
 
-// side groups the trials that may run side by side: three of a like duration where the
-// link is slow, else one.
+// side groups the trials that may run concurrently: three of similar duration where the link is slow, else one.
 func side(trials []*diagnosed) (groups [][]*diagnosed) {
 	const abreast = 3
 	var light []*diagnosed
@@ -107,7 +106,7 @@ func side(trials []*diagnosed) (groups [][]*diagnosed) {
 	return slices.AppendSeq(groups, slices.Chunk(light, abreast))
 }
 
-// carryOut captures the transfer with its cause, and measures what is gained without it.
+// carryOut captures the transfer with its cause, and measures the gain without it.
 func (r *diagnosed) carryOut(t *testing.T, name string) {
 	for _, offloads := range []bool{true, false} {
 		if r.err = r.capture(t, name, offloads); r.err != nil {

@@ -35,7 +35,7 @@ func newFuzzPrograms(t *testing.T) *fuzzPrograms {
 		"github.com/fullpipe-net/fullpipe")}
 }
 
-// of is the program of a package's tests.
+// of returns the test binary of a package.
 func (p *fuzzPrograms) of(ctx context.Context, dir string) (program string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Dura
 		"-test.fuzzcachedir", filepath.Join(p.corpus, f.Dir))
 	cmd.Dir, cmd.Env = filepath.Join("..", f.Dir), append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
-	// The Go tool may take its own clock's interruption for a failure, which leaves no input.
+	// The Go tool may report its own timeout as a failure, which leaves no input.
 	if err != nil && (!bytes.Contains(out, []byte("context deadline exceeded")) ||
 		bytes.Contains(out, []byte("Failing input written"))) {
 		return 0, 0, fmt.Errorf("%w: %s", err, out)

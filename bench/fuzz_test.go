@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// fuzzSlice is how long a target is fuzzed before it is another's turn.
+	// fuzzSlice is the time for which a target is fuzzed in one turn.
 	fuzzSlice = 2 * time.Minute
 	// fuzzed is the state of the campaign.
 	fuzzed = "fuzzed.jsonl"
@@ -39,7 +39,7 @@ type fuzzTarget struct {
 	busy bool // it is being fuzzed
 }
 
-// left is how long it is still to be fuzzed.
+// left returns the remaining fuzzing time.
 func (f *fuzzTarget) left() time.Duration {
 	all := timeOfOwn
 	if place(foreign, f.Dir, f.Name) >= 0 {
@@ -63,7 +63,7 @@ func goOn(targets []*fuzzTarget, earlier []fuzzTarget) {
 	}
 }
 
-// longestWaiting is the target whose turn it is; nil: all have had their time, or are at it.
+// longestWaiting returns the target with the next turn, or nil if all have had their time or run now.
 func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 	for _, target := range targets {
 		if !target.busy && target.left() > 0 && (next == nil || target.At.Before(next.At)) {
@@ -73,9 +73,9 @@ func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 	return next
 }
 
-// fuzzes is the campaign: every target in turn, those first that have waited longest, until
-// all have had their time or the budget is spent. As many run at a time as there are processors
-// (GOMAXPROCS=1: one), each on one. FULLPIPE_BANK_CASES leaves only those that contain it.
+// fuzzes runs the campaign: every target in turn, those that waited longest first, until all have had their time or
+// the budget is spent. As many run at a time as there are processors (GOMAXPROCS=1: one), each on one.
+// FULLPIPE_BANK_CASES keeps only the targets whose names contain it.
 func fuzzes(t *testing.T, budget time.Duration) {
 	all := fuzzTargets(t)
 	goOn(all, readCampaign(t))
@@ -149,7 +149,7 @@ func readCampaign(t *testing.T) (earlier []fuzzTarget) {
 	return earlier
 }
 
-// writeCampaign keeps it after each slice, so that a run may be ended at any time.
+// writeCampaign saves the state after each slice, so that a run may be ended at any time.
 func writeCampaign(t *testing.T, all []*fuzzTarget) {
 	t.Helper()
 	var text bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// siege is what was seen of one server at the far end of a lab.
+// siege has the observations of one server at the far end of a lab.
 type siege struct {
 	with, without []float64 // goodput in bit/s, pair by pair
 	admitted      []float64 // seconds from the first packet to the server's hello, among strangers
@@ -117,7 +117,7 @@ func runIn(ctx context.Context, end *lab.End, c lab.Command) (int, error) {
 	return p.Wait()
 }
 
-// rows are the soak's claims. Flat is the mean of the last fifth against that of the second.
+// rows are the soak's claims. "Flat" compares the mean of the last fifth with that of the second.
 func (s *siege) rows(length time.Duration) []bankRow {
 	row := func(quantity, claim, measured, spread, verdict string) bankRow {
 		return bankRow{Section: "Hostile far ends", Case: fmt.Sprintf("strangers for %v, %s", length, quantity), Claim: claim,
@@ -158,8 +158,7 @@ func (s *siege) rows(length time.Duration) []bankRow {
 	}
 }
 
-// admissionProgram connects some times with the key and prints the seconds that each took, -1
-// where it was not admitted.
+// admissionProgram connects several times with the key and prints the seconds for each, or -1 if it was not admitted.
 func admissionProgram() error {
 	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// TestBankWebStrangers has 1,000 hostile clients at a speed test's server, from its own host and on
-// half a processor together, in every other run of a client that comes over 100 Mbit/s. It takes
-// four minutes.
+// TestBankWebStrangers attacks a speed test's server with 1,000 hostile clients, from its own host and on half a
+// processor together, in every other run of a client that comes over 100 Mbit/s. It takes four minutes.
 func TestBankWebStrangers(t *testing.T) {
 	bankOnly(t)
 	const pairs = 14

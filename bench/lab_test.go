@@ -27,7 +27,7 @@ func passed(pass bool) string {
 	return "fail"
 }
 
-// cpuTicks is what all processors together have spent.
+// cpuTicks is the time that all processors together have spent.
 type cpuTicks struct{ idle, all float64 }
 
 func ticks(t *testing.T) (n cpuTicks) {
@@ -50,7 +50,7 @@ func ticks(t *testing.T) (n cpuTicks) {
 	return n
 }
 
-// share is how much of the machine was busy since then.
+// share returns the share of the machine that was busy since then.
 func (n cpuTicks) share(since cpuTicks) float64 {
 	return 1 - (n.idle-since.idle)/max(1, n.all-since.all)
 }
@@ -64,7 +64,7 @@ func quietVerdict(pass bool, busy float64) string {
 	return passed(pass)
 }
 
-// company is how busy the machine is with other things.
+// company returns how busy other programs keep the machine.
 func company(t *testing.T) float64 {
 	t.Helper()
 	before := ticks(t)
@@ -149,8 +149,7 @@ func iperf3In(t *testing.T, l *lab.Lab, flags ...string) (result struct {
 	return result
 }
 
-// TestBankLabRate fills links by iperf3 and takes their rate from what tcpdump sees
-// arrive at the far end.
+// TestBankLabRate fills links with iperf3 and takes their rate from tcpdump at the far end.
 func TestBankLabRate(t *testing.T) {
 	bankOnly(t)
 	for _, rate := range []string{"28.8kbit", "64kbit", "1.544mbit", "10mbit", "100mbit", "1gbit"} {
@@ -237,7 +236,7 @@ func stopDump(t *testing.T, dump *lab.Process) {
 	}
 }
 
-// echoes reads the round trips, in milliseconds, of the pings in a capture.
+// echoes returns the round trips, in milliseconds, of the pings in a capture.
 func echoes(t *testing.T, name string) (trips []float64) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -329,8 +328,8 @@ func TestBankLabSpeed(t *testing.T) {
 	}
 }
 
-// TestBankLabLoss compares the share of pings lost with what was asked, and the lost
-// ones of two runs with the same seed.
+// TestBankLabLoss compares the share of lost pings with the configured loss, and the lost pings of two runs with the
+// same seed.
 func TestBankLabLoss(t *testing.T) {
 	bankOnly(t)
 	const n, p = 5000, 0.02

@@ -73,8 +73,8 @@ func watchMachine(t *testing.T) (longest func() time.Duration) {
 	}
 }
 
-// machineProgram sleeps on each processor again and again, until its input ends, and prints by
-// how many nanoseconds a sleep was too long at most.
+// machineProgram sleeps repeatedly on each processor until its input ends. It prints by how many nanoseconds the
+// longest sleep was too long.
 func machineProgram() error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {

@@ -84,7 +84,7 @@ func drawForecasts(t *testing.T, seed uint64) (all []forecast) {
 		if f.Answer, err = predict.Transfer(path, f.Setup); err != nil {
 			t.Fatalf("%s %+v: %v", f.Path, f.Setup, err)
 		}
-		// Automatic send buffers hold 4 MB; and a case should be measured in seconds.
+		// Automatic send buffers have at most 4 MB; and a case should take only seconds.
 		if f.Answer.BDPBytes > 3e6 || time.Duration(f.Answer.Time.High) > 12*time.Second {
 			continue
 		}

@@ -108,7 +108,7 @@ func parsePath(text string) (p randomPath, err error) {
 	return p, nil
 }
 
-// setup is the transfer.
+// setup returns the transfer.
 func (p randomPath) setup() harness.LabTransfer {
 	at := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}
 	s := at.UnlimitedTransfer()
@@ -137,7 +137,7 @@ func (p randomPath) setup() harness.LabTransfer {
 	return s
 }
 
-// removal is a transfer in which one cause was taken away.
+// removal is a transfer without one cause.
 type removal struct {
 	name verdict.Name
 	harness.LabTransfer
@@ -187,7 +187,7 @@ func (p randomPath) removals() (all []removal) {
 	return all
 }
 
-// most is the last number of a stack's setting: a ceiling.
+// most returns the last number of a stack's setting: its maximum.
 func most(s link.Stack, sysctl string) int {
 	for _, c := range s.Sysctls {
 		var least, first, most int
@@ -198,13 +198,13 @@ func most(s link.Stack, sysctl string) int {
 	return math.MaxInt
 }
 
-// stack finds the stack, where one was drawn.
+// stack returns the stack, if one was drawn.
 func stack(name string) (s link.Stack, drawn bool) {
 	s, err := link.FindStack(name)
 	return s, err == nil
 }
 
-// sends is the most that the sender's buffer takes. A socket's payload is about half of a ceiling.
+// sends returns the capacity of the sender's buffer. A socket's payload is about half of a maximum.
 func (p randomPath) sends() int {
 	s, drawn := stack(p.near)
 	quota := 0
@@ -219,7 +219,7 @@ func (p randomPath) sends() int {
 	return math.MaxInt
 }
 
-// receives is the largest window of the receiver.
+// receives returns the largest window of the receiver.
 func (p randomPath) receives() int {
 	const unscaled = 65535
 	largest := math.MaxInt
@@ -249,8 +249,8 @@ func (p randomPath) opens() bool {
 	return doublings*p.rtt.Seconds() >= 0.05*took
 }
 
-// opened is the transfer with an initial window of the BDP, which leaves at the link's rate: all at once it
-// would overflow a queue of less than a BDP. Its receiver's window must not be smaller than that.
+// opened is the transfer with an initial window of the BDP, paced at the link's rate: a burst would overflow a queue
+// of less than a BDP. Its receiver's window must not be smaller than that.
 func (p randomPath) opened() harness.LabTransfer {
 	bdp := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}.BDP()
 	family := "-4"

@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// keptCase is a case as it was measured.
+// keptCase is a measured case.
 type keptCase struct {
 	Case string
 	// Late is the reason for leaving the case out; "": it counts.
@@ -24,14 +24,14 @@ type keptCase struct {
 	Result *transfer.Result
 }
 
-// outcomes counts what became of the cases.
+// outcomes counts the results of the cases.
 type outcomes struct {
 	mu                                                       sync.Mutex // guards the rest
 	known, right, sure, close, late, high, named             int
 	built, builtRight, paired, pairedRight, agreed, disputed int
 }
 
-// row is the bank's.
+// row returns the row of the bank.
 func (n *outcomes) row(command string) bankRow {
 	low, high := (tally{known: n.known, right: n.right}).interval()
 	row := bankRow{Section: "Attribution", Case: "random paths, truth by their numbers and by counterfactual",

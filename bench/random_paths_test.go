@@ -22,7 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// mostRandom bounds drawn rates in bit/s, where the machine carries twice as much.
+// mostRandom bounds drawn rates in bit/s on machines that carry twice as much.
 const mostRandom = 100e6
 
 // TestBankRandomPaths judges transfers over random paths. The numbers of a path give its limiter where one
@@ -87,13 +87,13 @@ type randomBank struct {
 	count  outcomes
 }
 
-// keptRun is what the cases of a directory have in common.
+// keptRun is the common part of the cases of a directory.
 type keptRun struct {
 	Seed uint64
 	Most float64 // the largest rate drawn, bit/s
 }
 
-// goOn reads what earlier runs of this judge kept, or begins anew.
+// goOn reads the cases of earlier runs of this judge, or begins anew.
 func (b *randomBank) goOn(dir string) {
 	carried := b.carries()
 	b.places.all, b.places.free = carried/2, carried/2
@@ -129,8 +129,7 @@ func (b *randomBank) goOn(dir string) {
 		carried/1e6)
 }
 
-// carries is the rate in bit/s, 200 Mbit/s at most, at which a lab keeps its times here and its programs
-// have a core.
+// carries returns the rate in bit/s, 200 Mbit/s at most, at which a lab is on time here and its programs have a core.
 func (b *randomBank) carries() float64 {
 	const least = 10e6
 	for bps := 2 * mostRandom; bps > least; bps /= 2 {
@@ -215,7 +214,7 @@ type places struct {
 	ready sync.Once
 }
 
-// take waits until a run at that rate has room, which the fastest have alone.
+// take waits until there is room for a run at that rate. The fastest runs have the machine to themselves.
 func (p *places) take(bps float64) (giveBack func()) {
 	p.ready.Do(func() { p.left.L = &p.mu })
 	const atLeast = 1. / 8
@@ -234,8 +233,8 @@ func (p *places) take(bps float64) (giveBack func()) {
 	}
 }
 
-// measure measures the case, and, in pairs, without each cause; nil: the time was over. Gains below
-// nearGain are measured in three pairs: luck moves single ones by a tenth.
+// measure measures the case, and, in pairs, without each cause. It returns nil if the time was over. Gains below
+// nearGain are measured in three pairs: chance moves single ones by a tenth.
 func (b *randomBank) measure(p randomPath, paired bool) *keptCase {
 	const nearGain, pairs = 0.3, 3
 	k := &keptCase{Case: p.String()}

@@ -72,7 +72,7 @@ func TestRemedyCases(t *testing.T) {
 	}
 }
 
-// sending is a way to send, as tune's is.
+// sending is a set of sender's settings, as tune has them.
 type sending struct {
 	window  int
 	control string
@@ -101,7 +101,7 @@ func (s sending) spec(d transfer.Direction, path search.Config, least time.Durat
 	return spec
 }
 
-// exhaustiveWindows are how many windows of a search are measured.
+// exhaustiveWindows is the number of windows in an exhaustive search.
 const exhaustiveWindows = 9
 
 // rivals are the settings with which tune's result is compared. All of them use one stream and, in a second series,
@@ -168,7 +168,7 @@ func TestBankRemedies(t *testing.T) {
 // wholeBank is the time of a bank that is not run in pieces.
 const wholeBank = 100 * time.Hour
 
-// pieceTime is how long a piece of the bank may begin what is new for.
+// pieceTime is the time within which a piece of the bank may begin new cases.
 func pieceTime(t *testing.T) time.Duration {
 	t.Helper()
 	given := os.Getenv("FULLPIPE_BANK_TIME")
@@ -182,7 +182,7 @@ func pieceTime(t *testing.T) time.Duration {
 	return most
 }
 
-// inTheLongRun is the rate that a direction carries; 0: no end of it.
+// inTheLongRun returns the rate that a direction carries, or 0 without a limit.
 func inTheLongRun(l *link.Config) float64 {
 	if l.PoliceRate > 0 && (l.Rate == 0 || l.PoliceRate < l.Rate) {
 		return float64(l.PoliceRate)

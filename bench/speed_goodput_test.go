@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankSpeedGoodput compares what tests from a browser and ndt7 say they moved with the link's
-// own counters, over the same seconds.
+// TestBankSpeedGoodput compares the goodput that browser tests and ndt7 report with the link's own counters, over the
+// same seconds.
 func TestBankSpeedGoodput(t *testing.T) {
 	bankOnly(t)
 	for _, rate := range []string{"1mbit", "10mbit", "100mbit", "500mbit"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankSpeedTest has a browser test through links at up to 300 Mbit/s, where it is known what
-// limits it: FULLPIPE_BANK_TRIALS times each (10), FULLPIPE_BANK_CAUSES picks causes.
+// TestBankSpeedTest runs a browser test through links of up to 300 Mbit/s with a known limiter: FULLPIPE_BANK_TRIALS
+// times each (10), FULLPIPE_BANK_CAUSES picks causes.
 func TestBankSpeedTest(t *testing.T) {
 	bankOnly(t)
 	clean := []string{"rate=20mbit,rtt=40ms", "rate=100mbit,rtt=40ms", "rate=100mbit,rtt=10ms"}
@@ -85,7 +85,7 @@ func measureSpeedCase(t *testing.T, c *harness.SpeedCase) {
 		Command: "FULLPIPE_BANK_CAUSES='" + c.Name + "' make bank RUN=TestBankSpeedTest"}))
 }
 
-// counts lists what was said, and how often.
+// counts lists the verdicts with their numbers.
 func counts(said map[string]int) string {
 	var all []string
 	for _, one := range slices.Sorted(maps.Keys(said)) {

@@ -41,14 +41,12 @@ func sweepInTurns(t *testing.T, profile string, seconds int, open func(harness.S
 	}
 }
 
-// more is how much more the second cell carries, from runs that were made in the same
-// rounds.
+// more returns the gain of the second cell over the first, from runs of the same rounds.
 func more(a, b harness.SweepCell) stats.Interval { return stats.Gain(a.Runs, b.Runs, 0.95) }
 
-// TestBankSweep measures the surface of throughput over send buffer × window at 12 ms and
-// 100 Mbit/s, which an application note describes: without large windows it stops growing
-// at a send buffer of 64 kB, with them it is best where both equal the BDP of 150 kB and
-// larger ones add nothing. At most four minutes.
+// TestBankSweep measures the surface of throughput over send buffer × window at 12 ms and 100 Mbit/s that an
+// application note describes. Without large windows it stops growing at a send buffer of 64 kB. With them it is best
+// where both equal the BDP of 150 kB, and larger ones add nothing. It takes at most four minutes.
 func TestBankSweep(t *testing.T) {
 	bankOnly(t)
 	const path, k64, k150 = "rate=100mbit,rtt=12ms,stack=windows-2000", 65536, 151840
@@ -114,7 +112,7 @@ func TestBankSweep(t *testing.T) {
 		"95 % intervals", byInterval(tight == len(inTime.Cells), tight == len(inTime.Cells)))
 }
 
-// TestBankSweepPredicts measures afterwards what a sweep predicted. At most three minutes.
+// TestBankSweepPredicts compares a sweep's prediction with later measurements. It takes at most three minutes.
 func TestBankSweepPredicts(t *testing.T) {
 	bankOnly(t)
 	const path = "rate=50mbit,rtt=20ms,stack=windows-2000"

@@ -65,8 +65,8 @@ func bankTuneCases() []string {
 	return cases[min(first, len(cases)):min(many, len(cases))]
 }
 
-// TestBankTune measures what the loop promises: after it, at least 98 % of the best of
-// an exhaustive sweep, by a window at most 1.15 times the smallest that reaches it.
+// TestBankTune measures tune's promise: at least 98 % of the best of an exhaustive sweep, with a window at most 1.15
+// times the smallest that reaches it.
 func TestBankTune(t *testing.T) {
 	bankOnly(t)
 	for _, text := range bankTuneCases() {
@@ -223,7 +223,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	}
 }
 
-// byInterval is pass or fail where the interval decides, else inconclusive.
+// byInterval returns pass or fail if the interval decides, else inconclusive.
 func byInterval(ok, decided bool) string {
 	switch {
 	case !decided:

@@ -81,8 +81,8 @@ func bankWireGuard(t *testing.T) {
 		Verdict: near1(got, 0.015), Command: "fullpipe measure lab:" + path + " --time 6s"}))
 }
 
-// bankGateways takes what the gateways let through in both directions together from the
-// link's own counters, after a second and a half of start.
+// bankGateways takes the gateways' throughput in both directions together from the link's own counters, after a start
+// of 1.5 s.
 func bankGateways(t *testing.T) {
 	const path, budget, span = "rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit", 30e6, 4 * time.Second
 	for _, flags := range [][]string{{}, {"--bidir"}} {
@@ -109,8 +109,8 @@ func bankGateways(t *testing.T) {
 	}
 }
 
-// throughBoth is what arrived at both ends together in some seconds of a transfer, in bits a
-// second of the hosts' packets.
+// throughBoth returns the throughput at both ends together in some seconds of a transfer, in bits a second of the
+// hosts' packets.
 func throughBoth(t *testing.T, path string, span time.Duration, flags ...string) (bps float64, late lab.Account) {
 	t.Helper()
 	l, _ := harness.StartLab(t, path)
@@ -195,7 +195,7 @@ func bankCompare(t *testing.T) {
 	}
 }
 
-// causeVerdict takes an open answer for what it is.
+// causeVerdict returns inconclusive for an open cause, else whether it is the expected one.
 func causeVerdict(got compare.Cause, candidates []compare.Cause, want compare.Cause) string {
 	open := got == compare.UnknownCause || got == compare.MixedCause && slices.Contains(candidates, want)
 	if open {

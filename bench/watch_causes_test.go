@@ -48,7 +48,7 @@ func (s *seenByWatch) String() string {
 // tiers are the verdicts of the two tiers at one end: from samples, and from the kernel's clocks alone.
 type tiers struct{ Fine, Coarse seenByWatch }
 
-// seenAtEnds are the ends that were asked.
+// seenAtEnds are the observations at both ends.
 type seenAtEnds struct {
 	Sender, Receiver tiers
 	Late             bool // the machine stalled during the run
@@ -126,7 +126,7 @@ func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtE
 	return &v
 }
 
-// keep writes what was seen into a directory.
+// keep writes the observations into a directory.
 func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -135,7 +135,7 @@ func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 	}
 }
 
-// kept is what an earlier run saw; nil: nothing.
+// kept returns the observations of an earlier run, or nil.
 func (c *watchedCause) kept(dir string) *seenAtEnds {
 	text, err := os.ReadFile(c.file(dir))
 	v := &seenAtEnds{}

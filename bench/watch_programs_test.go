@@ -90,7 +90,7 @@ type watchedLink struct {
 	rtt time.Duration
 }
 
-// drawWatchedLink draws one of 10 to 40 Mbit/s and 10 to 120 ms, each factor as likely.
+// drawWatchedLink draws a link of 10 to 40 Mbit/s and 10 to 120 ms, uniformly on a logarithmic scale.
 func drawWatchedLink(r *rand.Rand) watchedLink {
 	return watchedLink{math.Round(10*math.Pow(4, r.Float64())) * 1e6,
 		time.Duration(math.Round(10*math.Pow(12, r.Float64()))) * time.Millisecond}
@@ -98,13 +98,13 @@ func drawWatchedLink(r *rand.Rand) watchedLink {
 
 func (l watchedLink) String() string { return fmt.Sprintf("rate=%.0fbit,rtt=%v", l.bps, l.rtt) }
 
-// share is that share of the link's rate in bit/s, as programs and labs read it.
+// share returns a share of the link's rate in bit/s, as programs and labs read it.
 func (l watchedLink) share(of float64) string { return fmt.Sprintf("%.0f", of*l.bps) }
 
-// bytes is that share of the link's product of rate and round trip.
+// bytes returns a share of the link's BDP.
 func (l watchedLink) bytes(of float64) string { return fmt.Sprintf("%.0f", of*l.bps/8*l.rtt.Seconds()) }
 
-// on puts causes on the link, but those that say their own.
+// on sets the paths of causes to the link, except for those with a rate of their own.
 func (l watchedLink) on(causes []watchedCause) []watchedCause {
 	for i := range causes {
 		if c := &causes[i]; !strings.HasPrefix(c.path, "rate=") {
@@ -171,7 +171,7 @@ func watchedCauses(l watchedLink) []watchedCause {
 	})
 }
 
-// watchedPrograms are programs as people run them, with what limits them.
+// watchedPrograms are programs as people run them, with their limiters.
 func watchedPrograms(l watchedLink) []watchedCause {
 	const far, long = "rate=200mbit,rtt=200ms,queue=1bdp", "rate=50mbit,rtt=80ms,queue=1bdp"
 	const nginx, curl = "nginx -e stderr -p $D -c $D/nginx.conf", "curl -s -o /dev/null http://$FULLPIPE_FAR:5201/file"

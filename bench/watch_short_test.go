@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortRate is how many connections begin in a second, each of shortBytes at least.
+// shortRate is the number of connections that begin in a second, each of shortBytes at least.
 const shortRate, shortBytes = 5000, 100
 
 // shortPort is where they are accepted.
@@ -78,7 +78,7 @@ func serveShort(l, n int) error {
 	return nil
 }
 
-// connectShort makes n connections at shortRate, and catches up where it was late.
+// connectShort makes n connections at shortRate, and catches up after a delay.
 func connectShort(n int) (sent int64, took time.Duration, err error) {
 	block := make([]byte, shortBytes+50)
 	began := time.Now()

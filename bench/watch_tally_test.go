@@ -171,7 +171,7 @@ func (n *watchedTally) report(t *testing.T, command string) {
 	row("exchanges and programs' own windows", "named in 90 %", n.programs, 0.9, "", n.nameless)
 }
 
-// together puts equal words together: "wrong × 3".
+// together groups equal words: "wrong × 3".
 func together(words []string) (all []string) {
 	slices.Sort(words)
 	for len(words) > 0 {

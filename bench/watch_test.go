@@ -74,7 +74,7 @@ def measure():
 {"serve": serve, "client": lambda: client(sys.argv[2]), "measure": measure}[sys.argv[1]]()
 `
 
-// TestBankWatchCrowd bounds what watching 20,000 connections costs, 500 of them busy.
+// TestBankWatchCrowd bounds the cost of watching 20,000 connections, 500 of them busy.
 func TestBankWatchCrowd(t *testing.T) {
 	bankOnly(t)
 	testenv.Need(t, testenv.Python, testenv.SS, testenv.Setpriv)

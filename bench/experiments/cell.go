@@ -24,13 +24,13 @@ type cell struct {
 	p99         float64 // s: the most that one packet in 100 was late in a run that counts
 }
 
-// median is the middle of the runs; 0 before any.
+// median returns the middle of the runs, or 0 before any.
 func (c *cell) median() float64 { return median(c.measured) }
 
 func least(c *cell) float64 { return slices.Min(c.measured) }
 func most(c *cell) float64  { return slices.Max(c.measured) }
 
-// limiter is the verdict that most runs had.
+// limiter returns the verdict of most runs.
 func (c *cell) limiter() string {
 	best, most := "", 0
 	for _, l := range c.limiters {
@@ -60,7 +60,7 @@ type experiment struct {
 	judge func(e *experiment) []finding
 }
 
-// finding is a sentence about an experiment. One that asks nothing has no verdict.
+// finding is a sentence about an experiment. One without a requirement has no verdict.
 type finding struct{ text, verdict string }
 
 func (e *experiment) columns() (names []string) {
@@ -117,11 +117,10 @@ func within(ratio, share float64) bool {
 	return math.Abs(math.Log(ratio)) <= math.Log(1+share)
 }
 
-// span is a figure made of many cells by the runs that came out least, in the middle and
-// most.
+// span is a figure of many cells, from the runs with the smallest, middle and largest result.
 type span struct{ low, mid, high float64 }
 
-// over makes a span of a figure.
+// over returns the span of a figure.
 func over(figure func(of func(*cell) float64) float64) span {
 	values := []float64{figure(least), figure(measured), figure(most)}
 	return span{slices.Min(values), values[1], slices.Max(values)}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// write is docs/experiments.md.
+// write writes docs/experiments.md.
 func write(out io.Writer, experiments []*experiment, pool []finding, machine string, repeats int) {
 	fmt.Fprintf(out, "# The founding documents' experiments, run again\n\nWritten by `make experiments`: real kernel "+
 		"TCP in the lab, the median of %d transfers a cell\n"+
@@ -56,7 +56,7 @@ func text(c *cell) string {
 	return said
 }
 
-// dropped is how many runs of an experiment were, and how many there were in all.
+// dropped returns how many runs of an experiment were dropped, and how many there were in all.
 func (e *experiment) dropped() (dropped, runs int) {
 	for _, c := range e.cells {
 		dropped += c.dropped

@@ -51,7 +51,7 @@ func table(name string) (columns []string, rows []row, err error) {
 	return columns, rows, nil
 }
 
-// setting is what the note changed from one column to the next.
+// setting is the change of the note from one column to the next.
 type setting struct {
 	vpn           bool
 	quota, window int // bytes; 0: the systems' defaults
@@ -68,7 +68,7 @@ const (
 	tunnelMSS     = 1398
 )
 
-// ceiling is the most payload that the line, or the gateways, let through.
+// ceiling is the largest payload rate of the line or the gateways.
 func (s setting) ceiling() float64 {
 	if s.vpn {
 		const acknowledgement = 40 // bytes, for two segments
@@ -89,7 +89,7 @@ func (s setting) expected(write int, rtt time.Duration) float64 {
 	return afdGoodput(model.AFD{Quota: quota}, write, rtt, s.ceiling(), model.Rate(window, rtt))
 }
 
-// lab is the note's path, the two Windows hosts at its ends.
+// lab returns the note's path with the two Windows hosts at its ends.
 func (s setting) lab(rtt time.Duration) string {
 	text := fmt.Sprintf("rate=100mbit,rtt=%gms,overhead=%d,queue=200packets,near.stack=windows-2000,far.stack=windows-xp",
 		float64(rtt)/float64(time.Millisecond), framing)

@@ -107,8 +107,7 @@ func addedDelay(e *experiment, of func(*cell) float64) float64 {
 	return median(all)
 }
 
-// lossThatExplains turns Mathis' formula round: the loss at which Reno would have had the
-// published rate.
+// lossThatExplains inverts Mathis' formula: it returns the loss at which Reno would have had the published rate.
 func lossThatExplains(cells []*cell) string {
 	var losses []float64
 	for _, c := range cells {

@@ -23,7 +23,7 @@ type runner struct {
 // that several run concurrently below it.
 const busy = 20e6
 
-// run measures all cells, round after round so that what drifts meets every cell alike.
+// run measures all cells, round after round, so that drift affects all cells alike.
 func (r runner) run(ctx context.Context, experiments []*experiment) error {
 	var quick, slow []*cell
 	for _, e := range experiments {
@@ -77,8 +77,8 @@ func sideBySide(ctx context.Context, width int, cells []*cell, do func(*cell)) {
 	workers.Wait()
 }
 
-// measure runs one cell once, and again when the lab was late, which is looked at before
-// the figure is; no other goroutine has it.
+// measure runs one cell once, and again if the lab was late. It checks that before it looks at the figure. No other
+// goroutine has the cell.
 func (r runner) measure(ctx context.Context, c *cell) error {
 	const attempts = 4
 	for i := range attempts {

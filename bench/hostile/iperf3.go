@@ -117,7 +117,7 @@ func iperf3Servers() (all []farEnd) {
 	return sorted(all)
 }
 
-// flood writes the same again and again until nobody takes it.
+// flood repeats a text until a write fails.
 func flood(c io.Writer, text []byte) {
 	for {
 		if _, err := c.Write(text); err != nil {

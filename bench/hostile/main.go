@@ -30,8 +30,7 @@ import (
 	"time"
 )
 
-// attack is text that would do something to a terminal or a page, and would begin a line
-// of its own.
+// attack is text that would control a terminal or a page, and would begin a line of its own.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerror=hurt()>\nFORGED"
 
 // farEnd is an entry of the corpus. Its kind decides which one of the functions is set.
@@ -43,7 +42,7 @@ type farEnd struct {
 	file       func(out io.Writer) error                     // a file's content
 }
 
-// rooms make the far ends of a kind; every other kind is a file's.
+// rooms create the far ends of a kind; every other kind is a file's.
 var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
 	"ndt7": ndt7Servers, "postgres": postgresServers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
 
@@ -121,7 +120,7 @@ func run(args []string) error {
 	}
 }
 
-// ended closes with standard input.
+// ended returns a channel that is closed at the end of standard input.
 func ended() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -157,7 +156,7 @@ func serve(play func(*net.TCPConn)) error {
 // silent reads everything and sends nothing until the other end leaves.
 func silent(conn net.Conn) { io.Copy(io.Discard, conn) }
 
-// crowd brings many of them and prints how many connections were made.
+// crowd runs come with the given arguments and prints the number of connections made.
 func crowd(ways []farEnd, args []string) error {
 	if len(args) != 4 {
 		return errors.New("usage: hostile strangers|visitors ADDRESS N AT-ONCE HOLD")

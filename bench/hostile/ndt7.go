@@ -56,7 +56,7 @@ func greets(c *net.TCPConn) *http.Request {
 	return r
 }
 
-// accepted is the answer that makes a WebSocket of a connection.
+// accepted returns the response that turns a connection into a WebSocket.
 func accepted(r *http.Request, more string) string {
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +

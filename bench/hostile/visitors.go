@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 )
 
-// head is a request's, with some lines more, without the empty line that ends it.
+// head returns the head of a request, with optional further lines, without the empty line that ends it.
 func head(method, target string, more ...string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + strings.Join(append(more, ""), "\r\n")
 }

@@ -48,8 +48,8 @@ func guideBlocks(text string) (all []guideBlock) {
 	return all
 }
 
-// withoutFigures is a text in which every quantity looks the same, on one line: runs differ
-// in their figures, and lines wrap by them.
+// withoutFigures replaces every quantity of a text by the same word and joins its lines: runs differ in their
+// figures, and figures change the line breaks.
 func withoutFigures(text string) string {
 	for _, r := range []struct{ from, to string }{
 		{`[▏▎▍▌▋▊▉█]+`, " "}, {`(?:high|medium|low) confidence`, "confidence"}, {`\d[\d.,]*`, "#"},
@@ -61,8 +61,8 @@ func withoutFigures(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// TestTheGuide runs the guide's commands in their order and finds what it shows of their
-// output in what they print. FULLPIPE_GUIDE=FILE writes that there, to shorten and paste.
+// TestTheGuide runs the guide's commands in their order and compares their output with the output in the guide.
+// FULLPIPE_GUIDE=FILE writes the output there, to shorten and paste.
 func TestTheGuide(t *testing.T) {
 	text, err := os.ReadFile(guide)
 	if err != nil {

@@ -92,7 +92,7 @@ func (c twoTaps) compare(d printed.CapturedDirection, ahead, drift float64) erro
 	return nil
 }
 
-// bothDiagnosed is the direction that carried most in two captures.
+// bothDiagnosed returns the direction that carried most in two captures.
 func bothDiagnosed(t *testing.T, near, far string) (most printed.CapturedDirection) {
 	t.Helper()
 	program := harness.Program(t)
@@ -119,8 +119,8 @@ func bothDiagnosed(t *testing.T, near, far string) (most printed.CapturedDirecti
 	return most
 }
 
-// setCapturesClock rewrites a capture as one whose clock was ahead when it began, seconds, and
-// runs faster by a share of the time.
+// setCapturesClock rewrites a capture as one whose clock was ahead at its start, in seconds, and runs faster by a
+// share of the time.
 func setCapturesClock(t *testing.T, name string, ahead, faster float64) {
 	t.Helper()
 	b, err := os.ReadFile(name)
