@@ -54,8 +54,8 @@ $F status
 	}
 }
 
-// TestApplyDecidesAfterTheAnswer changes the host while apply waits for a person: once to
-// more than the plan asks for, once to something that the person was not shown.
+// TestApplyDecidesAfterTheAnswer changes the host while apply waits for the user's confirmation: once to more than
+// the plan asks for, once to a value that the user was not shown.
 func TestApplyDecidesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Script)

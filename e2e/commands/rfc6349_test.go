@@ -41,7 +41,7 @@ func TestRFC6349OfALab(t *testing.T) {
 			len(d.Frames) != 1 {
 			t.Errorf("%+v", d)
 		}
-		// Whether the search settles is the machine's affair; both ends carry UDP in any case.
+		// Whether the search converges depends on the machine; both ends carry UDP in any case.
 		unsettled := d.Bottleneck.Method == "UDP; the search did not settle"
 		if d.Bottleneck.Method != "UDP" && !unsettled || unsettled && !d.Bottleneck.AtLeast {
 			t.Errorf("%s: bottleneck %+v", d.Direction, d.Bottleneck)

@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// dotted is what may be an IPv4 address, with what follows it of a prefix.
+// dotted matches a possible IPv4 address with its prefix length.
 var dotted = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/[0-9]+)?`)
 
 // TestWatchRecordsNetworksAlone records a lab's connections, with addresses shown and without: the history lists the

@@ -70,8 +70,8 @@ func TestWhyOfNobody(t *testing.T) {
 	}
 }
 
-// TestWhySaysThatMemoryIsShort shows `why` a table of protocols, as the kernel has it while it is short of
-// memory, in place of this one's (net.ipv4.tcp_mem is the whole machine's).
+// TestWhySaysThatMemoryIsShort shows `why` the table of protocols of a kernel that is short of memory in place of
+// this one's (net.ipv4.tcp_mem is the whole machine's).
 func TestWhySaysThatMemoryIsShort(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.MountNamespace)
@@ -88,7 +88,7 @@ kill $client`
 	}
 }
 
-// TestWhyOfAUnit asks by the name of a unit: of systemd's, a cgroup's directory is all that is needed.
+// TestWhyOfAUnit selects by the name of a unit: a cgroup's directory is enough to represent systemd's.
 func TestWhyOfAUnit(t *testing.T) {
 	testenv.Need(t, testenv.Cgroup)
 	t.Parallel()

@@ -216,8 +216,8 @@ until "$F" measure iperf3://127.0.0.1:5201 --udp --rate 1mbit -t 300ms >/dev/nul
 	}
 }
 
-// Clocks that differ by days between the two ends, as after a suspend (the monotonic one and
-// the one since boot), change nothing that is measured.
+// TestClocksThatDiffer checks that a test gives the same figures when the clocks of the two ends differ by days, as
+// after a suspend (the monotonic one and the one since boot).
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.TimeNamespace)

@@ -27,8 +27,7 @@ for name in "$@"; do
 done
 `
 
-// one tries one journal in a network namespace of its own, in which it is first found out how
-// that is called.
+// one tries one journal in a network namespace of its own, after finding out the journal's name there.
 const one = `rm -rf state
 mkdir -m 700 state
 "$F" apply --yes plan >/dev/null
@@ -53,8 +52,8 @@ settings > after
 cmp -s before after || { echo "$1:"; diff before after || true; }
 `
 
-// undo and apply on journals that mean harm change nothing that fullpipe does not change,
-// say what is wrong, and end.
+// TestHostileJournals checks that undo and apply on hostile journals change nothing that fullpipe does not change,
+// report the fault, and end.
 func TestHostileJournals(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -58,7 +58,7 @@ func besiege(t *testing.T, args ...string) *besieged {
 	return b
 }
 
-// fromElsewhere asks as a host of another address: the bounds are by address.
+// fromElsewhere sends a request from another address, because limits are by address.
 var fromElsewhere = &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 	DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
 

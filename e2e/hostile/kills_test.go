@@ -22,10 +22,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// killsVariable is how often each command is killed.
+// killsVariable sets how often each command is killed.
 const killsVariable = "FULLPIPE_TEST_KILLS"
 
-// killer kills commands at random times within what they take.
+// killer kills commands at random times within their usual duration.
 type killer struct {
 	t                 *testing.T
 	random            *rand.Rand
@@ -82,7 +82,8 @@ func (k *killer) once(cmd *exec.Cmd, statuses ...int) (out string, completed boo
 	return printed.String(), completed
 }
 
-// TestKills_KeyRotate: a killed rotation loses no key that is still valid, and a key that was printed is in the file.
+// TestKills_KeyRotate checks that a killed rotation loses no key that is still valid, and that a printed key is in
+// the file.
 func TestKills_KeyRotate(t *testing.T) {
 	k := newKiller(t, 1)
 	file := filepath.Join(t.TempDir(), "keys.toml")
@@ -122,7 +123,8 @@ func TestKills_KeyRotate(t *testing.T) {
 	}
 }
 
-// TestKills_History: a killed import or forget loses no other result, and leaves its own whole or not at all.
+// TestKills_History checks that a killed import or forget loses no other result, and leaves its own whole or not at
+// all.
 func TestKills_History(t *testing.T) {
 	k := newKiller(t, 2)
 	dir, files := t.TempDir(), t.TempDir()
@@ -192,7 +194,8 @@ func keptIn(t *testing.T, dir string) map[string]bool {
 	return kept
 }
 
-// TestKills_Recheck: a killed recheck loses no result, adds at most its own, and keeps no later one from its test.
+// TestKills_Recheck checks that a killed recheck loses no result, adds at most its own, and does not block later
+// ones.
 func TestKills_Recheck(t *testing.T) {
 	k := newKiller(t, 3)
 	s, dir := newSite(t), t.TempDir()

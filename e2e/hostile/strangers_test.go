@@ -27,7 +27,7 @@ func strangers(t *testing.T, address string, n, atOnce int, hold time.Duration) 
 	return made
 }
 
-// openFiles is how many descriptors a process has.
+// openFiles returns the number of a process's open descriptors.
 func openFiles(t *testing.T, pid int) int {
 	t.Helper()
 	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -37,8 +37,8 @@ func openFiles(t *testing.T, pid int) int {
 	return len(all)
 }
 
-// A program that serves lets a test through, whole, among strangers, and has afterwards
-// no descriptor more than before.
+// TestStrangersLeaveNothingBehind checks that a serving program completes a test among strangers, and has no more
+// descriptors afterwards than before.
 func TestStrangersLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -21,11 +21,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wallClockVariable sets the clock by one duration for all the time.
+// wallClockVariable sets a constant offset of the clock.
 const wallClockVariable = "FULLPIPE_TEST_WALL_CLOCK"
 
-// wallClock is how far the clock of a program that runs under wallClockProgram is off, this long
-// after its start: an administrator sets it forward, then back, then a wrong time server does.
+// wallClock returns the clock's offset of a program under wallClockProgram, at a time after its start: an
+// administrator sets it forward, then back, then a wrong time server does.
 func wallClock(since time.Duration) (off time.Duration) {
 	if fixed, err := time.ParseDuration(os.Getenv(wallClockVariable)); err == nil {
 		return fixed
@@ -125,8 +125,8 @@ func (t *tracer) called(id int) {
 	unix.PtracePokeData(id, uintptr(r.Rsi), seconds[:])
 }
 
-// hideVDSO takes AT_SYSINFO_EHDR out of what a program just started finds on its stack, so that
-// it asks the kernel for the time.
+// hideVDSO removes AT_SYSINFO_EHDR from the stack of a program that was just started, so that it asks the kernel for
+// the time.
 func hideVDSO(id int) error {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(id, &r); err != nil {
@@ -205,7 +205,7 @@ func problemsOf(err error) string {
 	return ""
 }
 
-// clockRate is what programs write under a clock that is set, in bit/s, and oneWrite the most that they write at once.
+// clockRate is the rate at which programs write under a changed clock, in bit/s, and oneWrite their largest write.
 const clockRate, oneWrite = 20e6, 128 << 10
 
 // checkMonotonicTimes checks the times and counts of a measurement of 3 s at clockRate with the given duration by a
@@ -228,7 +228,7 @@ func checkMonotonicTimes(t *testing.T, way transfer.Direction, out []byte, took 
 		}
 		at, sum = i.EndS, sum+i.Bytes
 	}
-	// Progress that the far end did not report any more is in its result alone.
+	// The last progress that the far end did not report is only in its result.
 	if sum == 0 || sum > *d.Bytes || way == transfer.Down && sum != *d.Bytes {
 		t.Errorf("%s: intervals of %d bytes, in all %d", way, sum, *d.Bytes)
 	}

@@ -168,7 +168,7 @@ func TestIperf3CommandText(t *testing.T) {
 	}
 }
 
-// TestIperf3CommandLogsIn shows itself to a real server that wants a user.
+// TestIperf3CommandLogsIn logs in to a real server that requires a user.
 func TestIperf3CommandLogsIn(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)

@@ -96,7 +96,7 @@ func TestIperf3IntervalsPassLive(t *testing.T) {
 	until(t, lines, "Interval") // the summary at the end
 }
 
-// scanned reads what a Scanner has left.
+// scanned reads the remaining lines of a Scanner.
 type scanned struct{ lines *bufio.Scanner }
 
 func (s *scanned) Read(p []byte) (int, error) {

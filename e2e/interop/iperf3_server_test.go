@@ -40,7 +40,7 @@ func testedBy(t *testing.T, server, client []string, env ...string) (serverOut, 
 	return out.String(), string(printed), c.ProcessState.ExitCode()
 }
 
-// serverOptions are what real clients ask of both servers.
+// serverOptions are the options that real clients use with both servers.
 var serverOptions = []string{"", "-P 2", "-R", "-R -P 2", "-n 2M", "-O 1 -i 0.5", "--bidir", "--bidir -P 2", "-u -b 5M",
 	"-u -b 5M -R", "-u -b 5M -P 2", "-u -b 5M --bidir", "-T title --extra-data more"}
 

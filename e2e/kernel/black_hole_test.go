@@ -15,9 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestTuneFindsSegmentsThatPass: where routers drop full segments without a word nothing arrives,
-// and tune finds what passes, has the route ask for it, and undo leaves the host as it was; so
-// does its document, applied later.
+// TestTuneFindsSegmentsThatPass checks a path whose routers silently drop full segments. tune finds the size that
+// passes and sets it on the route, and undo restores the host; so does its document, applied later.
 func TestTuneFindsSegmentsThatPass(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 )
 
-// TestTuneAppliesAtBothEnds raises the ceilings of both hosts, through the lab and through
-// ssh, where only both together help, and undo takes both back.
+// TestTuneAppliesAtBothEnds raises the maxima of both hosts, through the lab and through ssh, where only both
+// together help, and undo restores both.
 func TestTuneAppliesAtBothEnds(t *testing.T) {
 	program := harness.Program(t)
 	for _, way := range []string{"lab", "ssh"} {

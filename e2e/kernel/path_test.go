@@ -17,13 +17,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/path"
 )
 
-// asked is what pathProgram prints.
+// asked is the output of pathProgram.
 type asked struct {
 	RoundTrips path.RoundTrips
 	MTU        path.MTU
 }
 
-// pathProgram asks the lab's path about itself.
+// pathProgram probes the lab's path.
 func pathProgram() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

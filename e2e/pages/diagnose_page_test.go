@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 )
 
-// page is what diagnose --html writes about a recorded capture.
+// page returns the output of diagnose --html for a recorded capture.
 func page(t *testing.T, file string) []byte {
 	t.Helper()
 	read := func(cfg capture.Config) *capture.Analysis {

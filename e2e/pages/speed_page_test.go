@@ -79,8 +79,8 @@ func (p *shownPage) ask(script string) string {
 	return saw
 }
 
-// look sees the page light, dark and narrow: no view is wider than the window. FULLPIPE_SHOTS
-// names a directory for what was seen.
+// look views the page light, dark and narrow: no view is wider than the window. FULLPIPE_SHOTS names a directory for
+// screenshots.
 func (p *shownPage) look(name string) {
 	p.t.Helper()
 	for _, view := range []struct {

@@ -33,7 +33,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// visitor asks a ui for pages and documents.
+// visitor requests pages and documents of a ui.
 type visitor struct {
 	t      *testing.T
 	client *http.Client
@@ -62,7 +62,7 @@ func (v *visitor) ask(method, path string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// document asks for one.
+// document requests a JSON document.
 func (v *visitor) document(path string, doc any) {
 	v.t.Helper()
 	status, body := v.ask("GET", path)
@@ -71,7 +71,7 @@ func (v *visitor) document(path string, doc any) {
 	}
 }
 
-// opened is who opens the page by the address that ui printed.
+// opened returns a visitor that opens the page at the address that ui printed.
 func (ui *servedUI) opened(t *testing.T) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -243,8 +243,8 @@ func certificateOf(t *testing.T, dir, name string) (cert, key string, trusts *x5
 	return cert, key, trusts
 }
 
-// TestUIForOthers: over TLS, by the certificate's name alone, and to who brings a token: a
-// viewer looks, an operator labels.
+// TestUIForOthers checks access over TLS, by the certificate's name alone, with a token: a viewer looks, an operator
+// labels.
 func TestUIForOthers(t *testing.T) {
 	t.Parallel()
 	const name = "history.example.net"
@@ -264,7 +264,7 @@ func TestUIForOthers(t *testing.T) {
 	if err != nil || at.Scheme != "https" {
 		t.Fatalf("%s, %v", ui.address, err)
 	}
-	// as finds the server under any name, and trusts its certificate if it may.
+	// as requests the server under any name, and trusts its certificate if it may.
 	as := func(host, token string, roots *x509.CertPool) *visitor {
 		dialer := &net.Dialer{}
 		transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// storedOf keeps a stored document of each kind that has a page of its own.
+// storedOf stores a document of each kind that has a page of its own.
 func storedOf(t testing.TB, s *store.Store) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}

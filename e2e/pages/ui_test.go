@@ -63,7 +63,7 @@ func runUI(t *testing.T, program string, env []string, args ...string) *servedUI
 	return ui
 }
 
-// iperf3Result is the least that import takes for one.
+// iperf3Result is the smallest document that import accepts as one of iperf3.
 const iperf3Result = `{"start": {"version": "iperf 3.12", "timestamp": {"timesecs": 1763000000},
 "connecting_to": {"host": "<img src=x onerror=hurt()>", "port": 5201},
 "test_start": {"protocol": "TCP", "num_streams": 1, "duration": 1, "reverse": 0}}, "intervals": [],
@@ -169,9 +169,8 @@ func TestUIOpensABrowserSecretly(t *testing.T) {
 	}
 }
 
-// TestUIInABrowser opens the page as its user does, in a real browser, and then has that
-// browser visit pages that mean harm: of a name that leads here, of another site, and of
-// another port of this host.
+// TestUIInABrowser opens the page as its user does, in a real browser. The browser then visits hostile pages: under a
+// name that leads here, on another site, and on another port of this host.
 func TestUIInABrowser(t *testing.T) {
 	t.Parallel()
 	ui := startUI(t)

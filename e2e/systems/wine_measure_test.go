@@ -57,8 +57,8 @@ func testWineMeasure(t *testing.T, w *wine) {
 	}
 }
 
-// testWineWatch watches two connections of a made-up library that counts as Windows does: not before an
-// Administrator turns it on, and as long as it is.
+// testWineWatch watches two connections of a fake library that counts as Windows does: only after an Administrator
+// turned it on, and as long as it is on.
 func testWineWatch(t *testing.T, w *wine) {
 	system := filepath.Join(w.dir, "prefix/drive_c/windows/system32/iphlpapi.dll")
 	own, err := os.ReadFile(system)

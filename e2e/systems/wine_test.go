@@ -159,7 +159,7 @@ const (
 	anAdapter = tcpip + `\Interfaces\{6a0b9e0c-0000-4000-8000-000000000001}`
 )
 
-// planOf is a plan's JSON with registry settings.
+// planOf returns a plan's JSON with registry settings.
 func planOf(settings ...string) string {
 	return `{"schema":"fullpipe/plan/v1","settings":[` + strings.Join(settings, ",") + `]}`
 }
@@ -175,7 +175,7 @@ func TestWine(t *testing.T) {
 	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
 		return
 	}
-	// Everybody gets an ICMP socket: under Wine a datagram one, which Windows has not.
+	// Any user may open an ICMP socket under Wine, a datagram one, which Windows lacks.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 0"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +273,8 @@ func testWineAudit(t *testing.T, w *wine) {
 	}
 }
 
-// testWineRegFiles imports the files that plan writes for the systems that had no other
-// way, reads every value back, and takes them back with the undo files.
+// testWineRegFiles imports the files that plan writes for systems without another way, reads every value back, and
+// restores them with the undo files.
 func testWineRegFiles(t *testing.T, w *wine) {
 	for _, target := range []string{"windows-95", "windows-95-winsock2", "windows-98", "windows-me", "windows-nt4",
 		"windows-2000",
