@@ -31,7 +31,7 @@ const (
 	lightest = 20e6
 )
 
-// trial is a cause at a point, what was judged and what was true.
+// trial is one cause at one point, with the verdict and the measured truth.
 type trial struct {
 	cause   harness.Cause
 	point   harness.PathPoint
@@ -42,8 +42,8 @@ type trial struct {
 	err     error
 }
 
-// right says whether the verdict names a limiter; known is false where the gains are too
-// close to call.
+// right reports whether removing the named limiter gains enough; known is false where the gains are too close to
+// call.
 func (r *trial) right(v verdict.Verdict) (right, known bool) {
 	if r.gains[v.Limiter] >= limits {
 		return true, true
@@ -56,16 +56,15 @@ func (r *trial) right(v verdict.Verdict) (right, known bool) {
 	return false, false
 }
 
-// wrong says whether a verdict is so with high confidence.
+// wrong reports whether a verdict is wrong with high confidence.
 func (r *trial) wrong(v verdict.Verdict) bool {
 	right, known := r.right(v)
 	return known && !right && v.Confidence == verdict.High
 }
 
-// TestBankAttribution compares verdicts with what is gained by taking the cause away.
-// FULLPIPE_BANK_TRIALS is the number of trials for each cause (3), FULLPIPE_BANK_SEED
-// draws other paths, FULLPIPE_BANK_CAUSES picks causes, FULLPIPE_BANK_SERIES is a
-// directory to keep the sample series in, FULLPIPE_BANK_RATES bounds the rates
+// TestBankAttribution compares verdicts with the gain from removing the cause. FULLPIPE_BANK_TRIALS is the number of
+// trials for each cause (3), FULLPIPE_BANK_SEED draws other paths, FULLPIPE_BANK_CAUSES picks causes,
+// FULLPIPE_BANK_SERIES is a directory that keeps the sample series, FULLPIPE_BANK_RATES bounds the rates
 // ("2e6-500e6").
 func TestBankAttribution(t *testing.T) {
 	bankOnly(t)
@@ -91,7 +90,7 @@ func TestBankAttribution(t *testing.T) {
 	report(t, trials)
 }
 
-// span bounds the points that trials are drawn from: rates in bit/s, round trips.
+// span bounds the points from which trials are drawn: rates in bit/s, round trips.
 type span struct {
 	least, most      float64
 	shortest, widest time.Duration
@@ -100,13 +99,13 @@ type span struct {
 // attributed are the points of TestBankAttribution.
 func attributed() span { return span{2e6, 500e6, 2 * time.Millisecond, 200 * time.Millisecond} }
 
-// bounded takes the rates that the environment asks for.
+// bounded applies the bounds that the environment sets.
 func (s span) bounded() span {
 	fmt.Sscanf(os.Getenv("FULLPIPE_BANK_RATES"), "%g-%g", &s.least, &s.most)
 	return s
 }
 
-// drawTrials draws so many for each cause where the environment says nothing else.
+// drawTrials draws n trials for each cause unless the environment sets another number.
 func drawTrials(t *testing.T, among span, each int) (trials []trial) {
 	number := func(name string, byDefault int) int {
 		n, err := strconv.Atoi(os.Getenv(name))
@@ -137,7 +136,7 @@ func drawTrials(t *testing.T, among span, each int) (trials []trial) {
 	return trials
 }
 
-// alone runs measure while no other measuring test on this machine does.
+// alone runs measure while no other measuring test runs on this machine.
 func alone(t *testing.T, measure func()) {
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "fullpipe-measure.lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -150,8 +149,8 @@ func alone(t *testing.T, measure func()) {
 	measure()
 }
 
-// carryOut measures with the cause, judges, and measures what is gained without it, and
-// with a faster link, as long as that is needed to tell.
+// carryOut measures with the cause, judges, and measures the gain without the cause. It measures with a faster link
+// as well where the verdict needs that.
 func (r *trial) carryOut(t *testing.T) {
 	var result *transfer.Result
 	r.gains = map[verdict.Name]float64{}
@@ -220,8 +219,8 @@ func (r *trial) oneEnds() string {
 		r.oneEnd[1].Limiter, r.oneEnd[1].Confidence)
 }
 
-// keep stores the series that was judged, thinned, under the name of what limited it
-// most. Good ones become internal/verdict/live/testdata.
+// keep stores the judged series, thinned, under the name of its strongest limiter. Good ones become
+// internal/verdict/live/testdata.
 func (r *trial) keep(t *testing.T, result *transfer.Result) {
 	dir := os.Getenv("FULLPIPE_BANK_SERIES")
 	truth, most := "", limits+unsure

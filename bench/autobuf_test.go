@@ -22,15 +22,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// A program that sends a file through a lab: with package net as most are written, with
-// autobuf that learns the path, and with autobuf that was told the path.
+// A program that sends a file through a lab: with package net as most programs use it, with autobuf that learns the
+// path, and with autobuf that is given the path.
 const (
 	withNet    = "net"
 	withLearnt = "learnt"
 	withStated = "stated"
 )
 
-// sendOrder tells both programs what to do.
+// sendOrder is the configuration of both programs.
 type sendOrder struct {
 	With  string
 	Path  autobuf.Path
@@ -53,7 +53,7 @@ func readOrder() (o sendOrder, err error) {
 	return o, err
 }
 
-// takeFileProgram takes what comes and answers its end with a byte.
+// takeFileProgram receives a file and confirms its end with one byte.
 func takeFileProgram() error {
 	o, err := readOrder()
 	if err != nil {
@@ -82,7 +82,7 @@ func takeFileProgram() error {
 	}
 }
 
-// sendFileProgram prints the seconds from the first byte to the far end's answer.
+// sendFileProgram prints the seconds from the first byte to the far end's confirmation.
 func sendFileProgram() error {
 	o, err := readOrder()
 	if err != nil {
@@ -120,7 +120,7 @@ func orderEnv(program string, o sendOrder) []string {
 	return []string{harness.ProgramVariable + "=" + program, "FULLPIPE_E2E_ORDER=" + string(text)}
 }
 
-// sendFile answers the goodput in Mbit/s.
+// sendFile returns the goodput in Mbit/s.
 func sendFile(t *testing.T, l *lab.Lab, o sendOrder) float64 {
 	t.Helper()
 	var out, problems bytes.Buffer

@@ -29,13 +29,13 @@ type bankRow struct {
 	At       string `json:"at"`
 }
 
-// bankOnly skips a test that measures: its figures are no business of CI.
+// bankOnly skips a measuring test outside of the bank.
 func bankOnly(t *testing.T) {
 	t.Helper()
 	testenv.Need(t, testenv.Quiet)
 }
 
-// machine says in a line what the figures were measured on.
+// machine returns a line that describes the machine of the measurements.
 func machine() string {
 	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

@@ -16,17 +16,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestBankBothEnds applies what tune finds at both ends of the demo's path of today: then one
-// stream with automatic buffers carries 93 % of the line's payload and more, and after undo on
-// each both hosts are as they were.
+// TestBankBothEnds applies tune's settings at both ends of the demo's path of today. One stream with automatic
+// buffers must then carry at least 93 % of the line's payload, and undo must restore both hosts.
 func TestBankBothEnds(t *testing.T) {
 	bankOnly(t)
 	const profile, rate, asked = "rate=1gbit,rtt=100ms,stack=linux-6.1", 1e9, 0.93
 	line := model.Goodput(rate, 1448, model.IPHeaders+model.TimestampBytes)
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 		t.Run(string(direction), func(t *testing.T) {
-			// A sender and a receiver of 1 Gbit/s fill two processors by themselves: whether the link
-			// was on time is asked, not whether an idle program would have been.
+			// A sender and a receiver of 1 Gbit/s keep two processors busy by themselves. Only the link's own lateness counts
+			// here, not that of an idle program.
 			loop := exact{crowded: true}
 			var doc printed.Tune
 			equal := true
@@ -40,9 +39,9 @@ func TestBankBothEnds(t *testing.T) {
 				t.Fatalf("%+v", doc)
 			}
 			a := doc.Directions[0].Applied
-			row := func(claim, measured, spread string, holds bool) {
+			row := func(claim, measured, spread string, ok bool) {
 				record(t, loop.into(bankRow{Section: "both ends", Case: string(direction) + " " + profile, Claim: claim,
-					Measured: measured, Spread: spread, Verdict: passed(holds),
+					Measured: measured, Spread: spread, Verdict: passed(ok),
 					Command: fmt.Sprintf("fullpipe tune lab:%s --direction %s --apply --apply-far", profile, direction)}))
 			}
 			spread := "one run"
@@ -57,7 +56,7 @@ func TestBankBothEnds(t *testing.T) {
 	}
 }
 
-// carriedAtBothEnds is the goodput with what was applied, bit/s; 0 where nothing was.
+// carriedAtBothEnds returns the goodput with the applied settings in bit/s, or 0 if nothing was applied.
 func carriedAtBothEnds(doc *printed.Tune) float64 {
 	if len(doc.Directions) != 1 || doc.Directions[0].Applied == nil || doc.Directions[0].Applied.After == nil {
 		return 0
@@ -65,8 +64,8 @@ func carriedAtBothEnds(doc *printed.Tune) float64 {
 	return doc.Directions[0].Applied.After.MedianBps
 }
 
-// bothEnds tunes and applies in a lab of its own, undoes that at both ends, and says whether
-// both are as they were.
+// bothEnds tunes and applies in a lab of its own, undoes that at both ends, and reports whether both are as they
+// were.
 func bothEnds(t *testing.T, profile string, direction transfer.Direction) (doc printed.Tune, equal bool) {
 	t.Helper()
 	program := harness.Program(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankCapacity searches links of known rate. Four minutes.
+// TestBankCapacity searches links of known rate. It takes four minutes.
 func TestBankCapacity(t *testing.T) {
 	bankOnly(t)
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// slowedTo is a group that has a share of one processor.
+// slowedTo returns a control group with a share of one processor.
 func slowedTo(t *testing.T, share float64) *harness.CPUGroup {
 	t.Helper()
 	testenv.Need(t, testenv.CPUQuota)

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// dataFrom is where in a series data begins: control connections have small segments.
+// dataFrom returns the index in a series at which data begins: control connections have small segments.
 func dataFrom(series []harness.LinkSample) int {
 	before := harness.LinkSample{}
 	for i, c := range series {
@@ -24,7 +24,7 @@ func dataFrom(series []harness.LinkSample) int {
 	return len(series)
 }
 
-// within is the payload carried in a time from the ith entry on.
+// within returns the payload carried in a span from the ith entry on.
 func within(series []harness.LinkSample, i int, d time.Duration) float64 {
 	end := series[i].At + d
 	for j := i + 1; j < len(series); j++ {
@@ -37,14 +37,13 @@ func within(series []harness.LinkSample, i int, d time.Duration) float64 {
 	return float64(series[len(series)-1].Payload - series[i].Payload)
 }
 
-// TestBankGoodput compares measure's goodput with the payload that the link's counters
-// carried in as long a time from the first data on, less what was sent twice. About eight
-// minutes.
+// TestBankGoodput compares measure's goodput with the payload, less retransmissions, that the link's counters carried
+// in an equally long span from the first data on. It takes about eight minutes.
 func TestBankGoodput(t *testing.T) {
 	bankOnly(t)
 	for _, c := range []struct {
 		path, time string
-		slow       bool // may be measured beside others
+		slow       bool // may be measured while other tests run
 	}{
 		{"rate=64kbit,rtt=30ms,queue=20kB", "60s", true}, {"rate=1mbit,rtt=30ms", "10s", true}, {"rate=10mbit,rtt=20ms", "5s",
 			true},

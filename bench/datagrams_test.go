@@ -27,7 +27,7 @@ type datagramRun struct {
 
 func (r datagramRun) rate() float64 { return float64(r.received) / r.seconds }
 
-// cost is CPU per million datagrams received.
+// cost returns the CPU time per million datagrams received.
 func (r datagramRun) cost() float64 { return r.cpu.Seconds() / float64(r.received) * 1e6 }
 
 func usedBy(cmds ...*exec.Cmd) (sum time.Duration) {
@@ -56,7 +56,7 @@ func runDatagrams(t *testing.T, server, client *exec.Cmd, read func([]byte) data
 	return r
 }
 
-// theirDatagrams is one run of iperf3 at both ends, ourDatagrams one of fullpipe.
+// theirDatagrams runs iperf3 at both ends once; ourDatagrams does the same with fullpipe.
 func theirDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string) datagramRun {
 	its := testenv.Program(t, testenv.Iperf3)
 	return runDatagrams(t, exec.CommandContext(ctx, its, "-s", "-p", port), exec.CommandContext(ctx, its, "-c",
@@ -99,7 +99,7 @@ func ourDatagrams(t *testing.T, ctx context.Context, port, rate, seconds string)
 		})
 }
 
-// TestBankDatagrams sends at equal rates with iperf3 and fullpipe in turn. Four minutes.
+// TestBankDatagrams sends at equal rates with iperf3 and fullpipe in turn. It takes four minutes.
 func TestBankDatagrams(t *testing.T) {
 	bankOnly(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)

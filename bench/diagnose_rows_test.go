@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// among is how many of the views were as they should be.
+// among is the number of views that were as expected.
 type among struct{ good, all int }
 
 func (n *among) count(good bool) {
@@ -24,13 +24,13 @@ func (n *among) count(good bool) {
 
 func (n among) String() string { return fmt.Sprintf("%d of %d", n.good, n.all) }
 
-// interval is the exact one of 95 % in words.
+// interval returns the exact 95 % confidence interval as text.
 func (n among) interval() string {
 	low, high := tally{known: n.all, right: n.good}.interval()
 	return fmt.Sprintf("95 %% interval %.1f–%.1f %%", 100*low, 100*high)
 }
 
-// verdict is what the interval says of a share that is to be at least so much.
+// verdict compares the confidence interval of a share with the smallest share required.
 func (n among) verdict(least float64) string {
 	low, high := tally{known: n.all, right: n.good}.interval()
 	switch {
@@ -42,7 +42,7 @@ func (n among) verdict(least float64) string {
 	return "inconclusive"
 }
 
-// reportDiagnoses records the rows that verdicts on captures are held to.
+// reportDiagnoses records the rows about verdicts on captures.
 func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 	t.Helper()
 	row := func(name, claim string, n among, spread []string, least float64) {
@@ -59,7 +59,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 	trials = slices.DeleteFunc(slices.Clone(trials), func(r *diagnosed) bool { return r.err != nil })
 	least := map[string]float64{"sender": 0.9, "receiver": 0.85, "middle": 0.85}
 	near := map[string]float64{"sender": 0.05, "receiver": 0.1, "middle": 0.1}
-	var confident, predicted, told, agreed among
+	var confident, predicted, lossNoted, agreed among
 	for _, vantage := range vantages {
 		var right, window among
 		var wrong []string
@@ -84,7 +84,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 				window.count(o <= near[vantage])
 			}
 			if v.Lost > 0 && v.flow.Unseen > 0 {
-				told.count(slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool {
+				lossNoted.count(slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool {
 					return strings.Contains(e.Text,
 						"capture")
 				}))
@@ -117,8 +117,8 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 	row("wrong with high confidence", "in at most 1 %", confident, []string{"counted are those that are not"}, 0.99)
 	row("the vantages agree", "one limiter, each a true one, or unknown, in 95 %", agreed, differ, 0.95)
 	row("prediction after the fix", "inside the printed range in 90 %", predicted, nil, 0.9)
-	if told.all > 0 {
-		row("packets that a capture lost", "said beside the verdict", told, nil, 0.9)
+	if lossNoted.all > 0 {
+		row("packets that a capture lost", "said beside the verdict", lossNoted, nil, 0.9)
 	}
 }
 
@@ -126,7 +126,7 @@ func reportDiagnoses(t *testing.T, trials []*diagnosed) {
 func each(trials []*diagnosed, vantage string, do func(*diagnosed, *view)) {
 	for _, r := range trials {
 		for i := range r.views {
-			if r.views[i].told.Vantage == vantage {
+			if r.views[i].captureInfo.Vantage == vantage {
 				do(r, &r.views[i])
 			}
 		}

@@ -52,22 +52,21 @@ func TestBankDiagnoseSpeed(t *testing.T) {
 				}
 			})
 		}
-		what := fmt.Sprintf("%d connections, %d million packets of headers", connections, packets/1_000_000)
+		load := fmt.Sprintf("%d connections, %d million packets of headers", connections, packets/1_000_000)
 		if connections == 1 {
-			what = strings.Replace(what, "connections", "connection", 1)
+			load = strings.Replace(load, "connections", "connection", 1)
 		}
-		recordFactor(t, "one processor, "+what, "tcptrace", 5, one, theirOne)
+		recordFactor(t, "one processor, "+load, "tcptrace", 5, one, theirOne)
 		if connections > 1 {
-			recordFactor(t, "two processors, "+what, "tcptrace on one", 8, two, theirTwo)
+			recordFactor(t, "two processors, "+load, "tcptrace on one", 8, two, theirTwo)
 		}
-		recordFactor(t, "one processor, the first 100,000 of "+what, "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
-		recordMemory(t, what, 200e6, memory, fmt.Sprintf("the most of %d runs", 2*rounds))
+		recordFactor(t, "one processor, the first 100,000 of "+load, "tshark -z conv,tcp", 1, fewOurs, fewTheirs)
+		recordMemory(t, load, 200e6, memory, fmt.Sprintf("the most of %d runs", 2*rounds))
 	}
 }
 
-// TestBankDiagnoseMemory looks at the memory that large and hostile captures take, which
-// come through standard input as they are made: nothing of them is on disk. It takes half a
-// minute, on a busy machine two.
+// TestBankDiagnoseMemory measures the memory that large and hostile captures take. They come through standard input
+// while they are written, so none is on disk. It takes half a minute, on a busy machine two.
 func TestBankDiagnoseMemory(t *testing.T) {
 	bankOnly(t)
 	program := releasedProgram(t)
@@ -102,8 +101,8 @@ func TestBankDiagnoseMemory(t *testing.T) {
 	}
 }
 
-// recordFactor records how many times faster than another program diagnose is, judged by
-// the interval of the paired runs' ratios.
+// recordFactor records how many times faster diagnose is than another program, judged by the interval of the paired
+// runs' ratios.
 func recordFactor(t *testing.T, name, than string, least float64, ours, theirs []float64) {
 	t.Helper()
 	factor := stats.Gain(theirs, ours, 0.95)
@@ -122,7 +121,7 @@ func recordMemory(t *testing.T, name string, limit float64, most int64, spread s
 		Command: "make bank RUN=TestBankDiagnose"})
 }
 
-// cost is what one run took: seconds, and bytes of memory at the most.
+// cost is the cost of one run: seconds, and bytes of memory at the peak.
 type cost struct {
 	processor, wall float64
 	memory          int64
@@ -167,8 +166,8 @@ func writeCapture(t *testing.T, name string, connections, packets int) {
 	}
 }
 
-// writeHeaders writes bulk transfers over so many connections, interleaved: two segments
-// for each acknowledgement, a retransmission every thousand.
+// writeHeaders writes interleaved bulk transfers over the given number of connections: two segments for each
+// acknowledgement, a retransmission every thousand.
 func writeHeaders(out io.Writer, connections, packets int) error {
 	w := captureWriter(out)
 	le, be := binary.LittleEndian, binary.BigEndian

@@ -23,7 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// diagnosed is a trial of the attribution's with what captures of it say.
+// diagnosed is a trial of the attribution with the verdicts on its captures.
 type diagnosed struct {
 	trial
 	views []view
@@ -32,13 +32,13 @@ type diagnosed struct {
 
 // view is a transfer as one capture shows it.
 type view struct {
-	told
+	captureInfo
 	timeline.Diagnosis
 	flow *flow.Direction
 }
 
-// told is what is known of a capture beside what is in it.
-type told struct {
+// captureInfo is what the bank knows about a capture in addition to its packets.
+type captureInfo struct {
 	Vantage     string // "sender", "receiver", "middle"
 	Offloads    bool   // super-segments at both ends, else packets
 	File        string
@@ -48,23 +48,21 @@ type told struct {
 	Lost        int     // packets that the capturing program says it lost
 }
 
-// kept is what stays of a trial beside its captures.
+// kept is the stored part of a trial, except for its captures.
 type kept struct {
 	Cause        string
 	Bps          float64
 	RTT          time.Duration
 	With         float64
 	Gains, Freed map[verdict.Name]float64
-	Captures     []told
+	Captures     []captureInfo
 }
 
-// TestBankDiagnose captures every cause of the attribution's, once with the hosts'
-// offloads and once without, and compares what the captures say with what is gained by
-// taking the cause away. FULLPIPE_BANK_TRIALS is the number of points for each cause (2),
-// FULLPIPE_BANK_SEED draws others, FULLPIPE_BANK_RATES bounds their rates
-// ("1e6-1e9"), FULLPIPE_BANK_CAUSES picks causes, FULLPIPE_BANK_CAPTURES is a directory
-// to keep the captures in, and what is true of them; with FULLPIPE_BANK_AGAIN=1 those
-// that are there are judged once more instead. It takes about 15 minutes.
+// TestBankDiagnose captures every cause of the attribution bank, with and without the hosts' offloads. It compares
+// the verdicts on the captures with the gain from removing the cause. FULLPIPE_BANK_TRIALS is the number of points
+// for each cause (2), FULLPIPE_BANK_SEED draws other points, FULLPIPE_BANK_RATES bounds their rates ("1e6-1e9"), and
+// FULLPIPE_BANK_CAUSES picks causes. FULLPIPE_BANK_CAPTURES is a directory that keeps the captures and the truth
+// about them; with FULLPIPE_BANK_AGAIN=1 the test judges the captures in it instead. It takes about 15 minutes.
 func TestBankDiagnose(t *testing.T) {
 	bankOnly(t)
 	dir := os.Getenv("FULLPIPE_BANK_CAPTURES")
@@ -93,8 +91,7 @@ func TestBankDiagnose(t *testing.T) {
 	reportDiagnoses(t, trials)
 }
 
-// side groups the trials that may run side by side: three of a like duration where the
-// link is slow, else one.
+// side groups the trials that may run concurrently: three of similar duration where the link is slow, else one.
 func side(trials []*diagnosed) (groups [][]*diagnosed) {
 	const abreast = 3
 	var light []*diagnosed
@@ -109,7 +106,7 @@ func side(trials []*diagnosed) (groups [][]*diagnosed) {
 	return slices.AppendSeq(groups, slices.Chunk(light, abreast))
 }
 
-// carryOut captures the transfer with its cause, and measures what is gained without it.
+// carryOut captures the transfer with its cause, and measures the gain without it.
 func (r *diagnosed) carryOut(t *testing.T, name string) {
 	for _, offloads := range []bool{true, false} {
 		if r.err = r.capture(t, name, offloads); r.err != nil {
@@ -167,7 +164,7 @@ func (r *diagnosed) carryOut(t *testing.T, name string) {
 func (r *diagnosed) keep(file string) error {
 	k := kept{Cause: r.cause.Name, Bps: r.point.RateBps, RTT: r.point.RTT, With: r.with, Gains: r.gains, Freed: r.freed}
 	for i := range r.views {
-		k.Captures = append(k.Captures, r.views[i].told)
+		k.Captures = append(k.Captures, r.views[i].captureInfo)
 	}
 	for _, gains := range []map[verdict.Name]float64{k.Gains, k.Freed} {
 		for name, v := range gains {
@@ -212,7 +209,7 @@ func judgedAgain(t *testing.T, dir string) (trials []*diagnosed) {
 }
 
 // look judges a capture in a directory.
-func (r *diagnosed) look(dir string, c told) error {
+func (r *diagnosed) look(dir string, c captureInfo) error {
 	g, d, err := harness.DiagnoseSender(filepath.Join(dir, c.File), c.Sender)
 	if err == nil {
 		r.views = append(r.views, view{c, g, d})
@@ -259,7 +256,7 @@ func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
 		if where[vantage] == "" {
 			continue
 		}
-		if err := r.look(filepath.Dir(name), told{vantage, offloads, filepath.Base(where[vantage]),
+		if err := r.look(filepath.Dir(name), captureInfo{vantage, offloads, filepath.Base(where[vantage]),
 			result.Sender().Streams[0].Local, harness.Goodput(result), kernelWindowShare(result), c.Lost}); err != nil {
 			return err
 		}
@@ -269,8 +266,8 @@ func (r *diagnosed) capture(t *testing.T, name string, offloads bool) error {
 
 var vantages = []string{"sender", "receiver", "middle"}
 
-// kernelWindowShare is the part of the transfer in which the sender's kernel counted the
-// peer's window as what held data back.
+// kernelWindowShare is the part of the transfer in which the sender's kernel counted itself as limited by the receive
+// window.
 func kernelWindowShare(r *transfer.Result) float64 {
 	end := r.Sender()
 	if end == nil || len(end.Streams) != 1 || len(end.Streams[0].Samples) == 0 {
@@ -298,8 +295,8 @@ func windowClock(d *flow.Direction) float64 {
 	return float64(full) / float64(max(all, 1))
 }
 
-// fits says whether a verdict is right by what was gained, where a capture cannot tell
-// why a sender holds itself back, and a shaper at the sender is a link to all others.
+// fits reports whether a verdict agrees with the measured gain. It allows for two limits of a capture: the cause of a
+// sender's own pauses is not visible, and a shaper at the sender looks like a link.
 func (r *diagnosed) fits(v *view) (right, known bool) {
 	most, unclear := 0.0, false
 	for name, freed := range r.freed {
@@ -315,13 +312,13 @@ func (r *diagnosed) fits(v *view) (right, known bool) {
 	return false, most >= limits+unsure && !unclear
 }
 
-// foresaw says whether what was measured without the cause lies in the printed range.
+// foresaw reports whether the goodput measured without the cause lies in the printed range.
 func (r *diagnosed) foresaw(p *timeline.Prediction) bool {
 	got := r.freed[r.cause.Limiter]
 	return got >= 0.98*p.LowBps && (p.AtLeast || got <= 1.02*p.HighBps)
 }
 
-// agree says whether the captures of one transfer that name a limiter name the same one,
+// agree reports whether the captures of one transfer that name a limiter name the same one,
 // or each a true one.
 func (r *diagnosed) agree(offloads bool) bool {
 	var named []verdict.Name
@@ -351,7 +348,7 @@ func (r *diagnosed) String() string {
 		if !known {
 			mark = "too close to call"
 		}
-		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.told.Vantage, map[bool]string{true: "on",
+		text += fmt.Sprintf("\n    %-8s %-3s %s: %s %s %s", v.captureInfo.Vantage, map[bool]string{true: "on",
 			false: "off"}[v.Offloads], mark, v.Limiter, v.Subtype, v.Confidence)
 		for _, n := range v.Shares.Top() {
 			if v.Shares[n] >= 0.05 {

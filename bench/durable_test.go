@@ -13,8 +13,8 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestBankKilledWatch kills three `watch --record` that share a history in their second minute:
-// the first one of each is there, once, in a record that says that it was cut off. About a minute.
+// TestBankKilledWatch kills three `watch --record` that share a history in their second minute. The first minute of
+// each is there, once, in a record that is marked as cut off. It takes about a minute.
 func TestBankKilledWatch(t *testing.T) {
 	bankOnly(t)
 	const watches = 3

@@ -8,7 +8,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// A row stands on exact runs: late ones are dropped, too many of them leave it open.
+// TestLateRunsAreDropped checks that a row drops late runs, and that too many dropped runs leave it open.
 func TestLateRunsAreDropped(t *testing.T) {
 	for _, c := range []struct {
 		late    string // a run each: . exact, L late
@@ -34,7 +34,7 @@ func TestLateRunsAreDropped(t *testing.T) {
 			t.Errorf("%s: %d runs and %s, want %d and %s (%s)", c.late, runs, row.Verdict, c.asked, c.verdict, row.Late)
 		}
 	}
-	for _, decides := range []int{3, 7, 100} { // what counted decides something from that many runs on
+	for _, decides := range []int{3, 7, 100} { // the number of runs from which the row can be decided
 		e := exact{want: 3}
 		e.open = func() bool { return e.counted < decides }
 		for e.more() {

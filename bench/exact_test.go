@@ -16,18 +16,17 @@ import (
 // wants one run.
 type exact struct {
 	want int // runs that count; 0 is 1
-	// open says that what counted decides nothing yet: as many runs again are wanted, until there
-	// are mostTurns times want. Nil is no such wish.
+	// open reports whether the runs so far leave the row undecided. The same number of runs is then added, up to
+	// mostTurns times want in all. Nil: never.
 	open             func() bool
 	turns            int  // of want runs, beyond the first
 	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
 	counted, dropped int
-	worst            printed.LinkLate // of what counted
+	worst            printed.LinkLate // of the runs that count
 	began            still.Time
 }
 
-// more says whether another run is wanted, and may be had: as many as were asked for, and so
-// many more that the dropped ones are few among them.
+// more reports whether another run is needed and allowed: until enough runs count, with few dropped ones among them.
 func (e *exact) more() bool {
 	e.began = still.Now()
 	if e.open != nil && e.enough() && e.turns+1 < mostTurns && e.open() {
@@ -36,18 +35,18 @@ func (e *exact) more() bool {
 	return !e.enough() && e.counted+e.dropped < 3*e.wanted()+4
 }
 
-// mostTurns is how often what decides is measured at most.
+// mostTurns is the largest number of turns for an undecided row.
 const mostTurns = 4
 
-// wanted is how many runs that count are wanted by now.
+// wanted returns the number of counting runs that the turns so far need.
 func (e *exact) wanted() int { return max(1, e.want) * (e.turns + 1) }
 
-// enough says whether what counted may be judged.
+// enough reports whether the counting runs suffice for a verdict.
 func (e *exact) enough() bool {
 	return e.counted >= e.wanted() && float64(e.dropped) <= mostDropped*float64(e.counted+e.dropped)
 }
 
-// keep says whether the run since more was asked counts.
+// keep reports whether the last run counts, and counts it.
 func (e *exact) keep(l *printed.Late) bool {
 	if l == nil || !l.Believable || !e.crowded && still.Now().Since(e.began).Disturbs() {
 		e.dropped++
@@ -64,10 +63,10 @@ func (e *exact) late(l printed.LinkLate) {
 	w.P99S, w.MaxS, w.StalledS = max(w.P99S, l.P99S), max(w.MaxS, l.MaxS), max(w.StalledS, l.StalledS)
 }
 
-// onTime is what is told of a run without a lab.
+// onTime is the lateness of a run without a lab.
 var onTime = &printed.Late{Believable: true}
 
-// keepLab is the same of a lab in this process.
+// keepLab is keep for a lab in this process.
 func (e *exact) keepLab(l *lab.Lab) (bool, error) {
 	a, err := l.Account()
 	return err == nil && e.keep(lateness(a)), err
@@ -86,14 +85,12 @@ func lateness(accounts ...lab.Account) *printed.Late {
 		Stalls: w.Stalls, StalledS: w.Stalled.Seconds(), WatchedS: w.Watched.Seconds()}, Believable: believable}
 }
 
-// mostDropped is the share of a row's runs that may have been dropped for the row to tell
-// anything.
+// mostDropped is the largest share of dropped runs with which a row still has a verdict.
 const mostDropped = 0.2
 
-// into writes how late the lab was into a row, and takes back a verdict that too many
-// dropped runs stand behind.
+// into writes the lab's lateness into a row. It withdraws the verdict if too many runs were dropped.
 func (e *exact) into(row bankRow) bankRow {
-	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stood still %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
+	row.Late = fmt.Sprintf("p99 %.2f ms, at most %.1f ms, stalled %.1f ms", 1e3*e.worst.P99S, 1e3*e.worst.MaxS,
 		1e3*e.worst.StalledS)
 	if e.counted == 0 {
 		row.Late = "too late in every run"

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// fuzzPrograms are packages' tests, compiled for fuzzing when they are first asked for.
+// fuzzPrograms are the test binaries of packages, compiled for fuzzing at first use.
 type fuzzPrograms struct {
 	dir    string
 	corpus string // where the Go tool keeps the inputs that reached new code
@@ -35,7 +35,7 @@ func newFuzzPrograms(t *testing.T) *fuzzPrograms {
 		"github.com/fullpipe-net/fullpipe")}
 }
 
-// of is the program of a package's tests.
+// of returns the test binary of a package.
 func (p *fuzzPrograms) of(ctx context.Context, dir string) (program string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,8 +54,8 @@ func (p *fuzzPrograms) of(ctx context.Context, dir string) (program string, err 
 
 var executed = regexp.MustCompile(`execs: (\d+)`)
 
-// fuzz fuzzes for so long with one worker on one processor. It answers how much of the processor's time
-// that took, since a busy machine gives less than it was asked for, and how many inputs were tried.
+// fuzz fuzzes for the given time with one worker on one processor. It returns the processor time used, which a busy
+// machine makes shorter than requested, and the number of inputs tried.
 func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Duration) (took time.Duration,
 	executions int64, err error) {
 	program, err := p.of(ctx, f.Dir)
@@ -67,7 +67,7 @@ func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Dura
 		"-test.fuzzcachedir", filepath.Join(p.corpus, f.Dir))
 	cmd.Dir, cmd.Env = filepath.Join("..", f.Dir), append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
-	// The Go tool may take its own clock's interruption for a failure, which leaves no input.
+	// The Go tool may report its own timeout as a failure, which leaves no input.
 	if err != nil && (!bytes.Contains(out, []byte("context deadline exceeded")) ||
 		bytes.Contains(out, []byte("Failing input written"))) {
 		return 0, 0, fmt.Errorf("%w: %s", err, out)
@@ -75,6 +75,6 @@ func (p *fuzzPrograms) fuzz(ctx context.Context, f *fuzzTarget, length time.Dura
 	if all := executed.FindAllSubmatch(out, -1); len(all) > 0 {
 		executions, err = strconv.ParseInt(string(all[len(all)-1][1]), 10, 64)
 	}
-	// The worker's and what little this program itself took, which waits for it.
+	// The time of the worker, plus the little that this program itself used while it waited.
 	return min(length, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()).Round(time.Millisecond), executions, err
 }

@@ -13,58 +13,58 @@ import (
 	"time"
 )
 
-// fuzzReader is a fuzz target, by package and name, and who can write what it reads.
+// fuzzReader is a fuzz target, by package and name, and the party that can write its input.
 type fuzzReader struct{ target, writer string }
 
-// foreign are the targets of what somebody else writes: a stranger or a far end over the network, another user
-// of a shared history, or whoever hands over a file. He can aim, so each is fuzzed for ten minutes of a
-// processor. Whoever has waited equally long has its turn in this order.
+// foreign are the targets whose input comes from somebody else: a stranger or a far end over the network, another
+// user of a shared history, or the author of a file. An attacker can aim, so each target is fuzzed for ten minutes of
+// processor time. Targets that have waited equally long run in this order.
 var foreign = []fuzzReader{
-	{"internal/server FuzzUnauthenticated", "whoever connects to serve"},
-	{"internal/probe FuzzReadMessage", "whoever has the key, and a server"},
-	{"internal/probe FuzzOffer", "whoever has the key"},
-	{"internal/iperf3 FuzzHello", "whoever sends a UDP datagram to serve"},
-	{"internal/iperf3 FuzzFrame", "whoever connects to serve or iperf3 -s, and a server"},
-	{"internal/iperf3 FuzzParams", "whoever connects to serve or iperf3 -s"},
-	{"internal/iperf3 FuzzGate", "whoever connects to iperf3 -s"},
+	{"internal/server FuzzUnauthenticated", "anyone who connects to serve"},
+	{"internal/probe FuzzReadMessage", "anyone who has the key, and a server"},
+	{"internal/probe FuzzOffer", "anyone who has the key"},
+	{"internal/iperf3 FuzzHello", "anyone who sends a UDP datagram to serve"},
+	{"internal/iperf3 FuzzFrame", "anyone who connects to serve or iperf3 -s, and a server"},
+	{"internal/iperf3 FuzzParams", "anyone who connects to serve or iperf3 -s"},
+	{"internal/iperf3 FuzzGate", "anyone who connects to iperf3 -s"},
 	{"internal/iperf3 FuzzResults", "a client, and a server"},
-	{"internal/web FuzzRequest", "whoever connects to ui or serve --web"},
+	{"internal/web FuzzRequest", "anyone who connects to ui or serve --web"},
 	{"internal/web FuzzTold", "the page of whoever tests with serve --web"},
-	{"internal/ndt7 FuzzClient", "whoever connects to serve --web"},
-	{"internal/ndt7 FuzzDecode", "whoever tests with serve --web, and an ndt7 server"},
+	{"internal/ndt7 FuzzClient", "anyone who connects to serve --web"},
+	{"internal/ndt7 FuzzDecode", "anyone who tests with serve --web, and an ndt7 server"},
 	{"internal/ndt7 FuzzServer", "an ndt7 server"},
-	{"internal/datagram FuzzDatagram", "whoever sends a UDP datagram with an address that is measured with"},
-	{"internal/datagram FuzzReadStatus", "whoever sends a UDP datagram with an address that is measured with"},
-	{"internal/path FuzzAnswers", "whoever sends an ICMP datagram"},
+	{"internal/datagram FuzzDatagram", "anyone who sends a UDP datagram with an address that is measured with"},
+	{"internal/datagram FuzzReadStatus", "anyone who sends a UDP datagram with an address that is measured with"},
+	{"internal/path FuzzAnswers", "anyone who sends an ICMP datagram"},
 	{"internal/download FuzzServer", "a web server"},
 	{"internal/peer FuzzAwaitReady", "the far host of ssh"},
 	{"internal/tune FuzzFarAnswer", "the far host of ssh"},
 	{"internal/report FuzzFarEnd", "a far end, of a transfer"},
 	{"internal/verdict/live FuzzJudge", "a far end, of a transfer"},
-	{"internal/capture FuzzFile", "whoever hands over a capture"},
-	{"internal/capture FuzzDecode", "whoever sends packets that are captured"},
-	{"internal/flow FuzzTable", "whoever sends packets that are captured"},
-	{"internal/flow FuzzOrder", "whoever hands over a capture"},
-	{"internal/diagnose FuzzCapture", "whoever hands over a capture"},
-	{"internal/render FuzzLine", "all of them: what is printed of their words"},
-	{"internal/render FuzzShow", "whoever hands over a document"},
-	{"internal/record FuzzImported", "whoever hands over a document"},
-	{"internal/record FuzzAnonymized", "whoever hands over a document"},
-	{"internal/cli/history FuzzEachDocument", "whoever hands over an exported history"},
-	{"internal/cli/audit FuzzPathOf", "whoever hands over a document"},
-	{"internal/cli/input FuzzText", "whoever hands over a file"},
-	{"internal/cli/plan FuzzMeasuredPaths", "whoever hands over a document"},
-	{"internal/cli/apply FuzzPlanFile", "whoever hands over a plan"},
-	{"internal/host FuzzChanges", "whoever hands over a plan"},
-	{"internal/catalog FuzzCheck", "whoever hands over a plan"},
-	{"internal/plan FuzzPasted", "whoever hands over another program's output"},
-	{"internal/audit FuzzParseSnapshot", "whoever hands over a host's snapshot"},
-	{"internal/store FuzzUnpack", "whoever writes to the same PostgreSQL"},
-	{"internal/store FuzzRows", "whoever writes to the same PostgreSQL"},
+	{"internal/capture FuzzFile", "anyone who hands over a capture"},
+	{"internal/capture FuzzDecode", "anyone who sends packets that are captured"},
+	{"internal/flow FuzzTable", "anyone who sends packets that are captured"},
+	{"internal/flow FuzzOrder", "anyone who hands over a capture"},
+	{"internal/diagnose FuzzCapture", "anyone who hands over a capture"},
+	{"internal/render FuzzLine", "all of them: their texts are printed"},
+	{"internal/render FuzzShow", "anyone who hands over a document"},
+	{"internal/record FuzzImported", "anyone who hands over a document"},
+	{"internal/record FuzzAnonymized", "anyone who hands over a document"},
+	{"internal/cli/history FuzzEachDocument", "anyone who hands over an exported history"},
+	{"internal/cli/audit FuzzPathOf", "anyone who hands over a document"},
+	{"internal/cli/input FuzzText", "anyone who hands over a file"},
+	{"internal/cli/plan FuzzMeasuredPaths", "anyone who hands over a document"},
+	{"internal/cli/apply FuzzPlanFile", "anyone who hands over a plan"},
+	{"internal/host FuzzChanges", "anyone who hands over a plan"},
+	{"internal/catalog FuzzCheck", "anyone who hands over a plan"},
+	{"internal/plan FuzzPasted", "anyone who hands over another program's output"},
+	{"internal/audit FuzzParseSnapshot", "anyone who hands over a host's snapshot"},
+	{"internal/store FuzzUnpack", "anyone who writes to the same PostgreSQL"},
+	{"internal/store FuzzRows", "anyone who writes to the same PostgreSQL"},
 }
 
-// own are the targets of what nobody else writes: this user's command line, configuration and state, root's own,
-// what this host's kernel and programs say, and numbers that a reader of foreign has bounded. Nobody aims, so
+// own are the targets whose input nobody else writes: this user's command line, configuration and state, root's own,
+// the output of this host's kernel and programs, and numbers that a reader in foreign has bounded. Nobody aims, so
 // each is fuzzed for two minutes.
 var own = []fuzzReader{
 	{"internal/catalog FuzzNearest", "this user's command line"},
@@ -105,14 +105,14 @@ const (
 	timeOfOwn     = 2 * time.Minute
 )
 
-// place is where a target stands in a list; -1: not in it.
+// place returns the index of a target in a list, or -1.
 func place(list []fuzzReader, dir, name string) int {
 	return slices.IndexFunc(list, func(r fuzzReader) bool { return r.target == dir+" "+name })
 }
 
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// fuzzTargets are every package's of this module, in the order of their turns.
+// fuzzTargets returns the fuzz targets of all packages of this module, in the order of their turns.
 func fuzzTargets(t *testing.T) (all []*fuzzTarget) {
 	t.Helper()
 	for _, root := range []string{"autobuf", "cmd", "internal"} {
@@ -149,8 +149,8 @@ func fuzzTargets(t *testing.T) (all []*fuzzTarget) {
 	return all
 }
 
-// TestEveryFuzzTargetHasItsTime: who writes what it reads is decided for each fuzz target, once, and nothing is
-// decided for one that is none.
+// TestEveryFuzzTargetHasItsTime checks that each fuzz target is in exactly one list, and that both lists name fuzz
+// targets only.
 func TestEveryFuzzTargetHasItsTime(t *testing.T) {
 	has := map[string]int{}
 	for _, target := range fuzzTargets(t) {
@@ -158,11 +158,11 @@ func TestEveryFuzzTargetHasItsTime(t *testing.T) {
 	}
 	for _, r := range slices.Concat(foreign, own) {
 		if has[r.target]--; has[r.target] != 0 {
-			t.Errorf("%s is no fuzz target, or stands here twice", r.target)
+			t.Errorf("%s is no fuzz target, or is listed twice", r.target)
 		}
 		delete(has, r.target)
 	}
 	for target := range has {
-		t.Errorf("who can write what %s reads? It is in neither list", target)
+		t.Errorf("%s is in neither list: decide who can write its input", target)
 	}
 }

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// fuzzSlice is how long a target is fuzzed before it is another's turn.
+	// fuzzSlice is the time for which a target is fuzzed in one turn.
 	fuzzSlice = 2 * time.Minute
-	// fuzzed is where the campaign stands.
+	// fuzzed is the state of the campaign.
 	fuzzed = "fuzzed.jsonl"
 )
 
-// fuzzTarget is a function of a package, and where its campaign stands: what was done since the
-// package's code last changed.
+// fuzzTarget is a fuzz function of a package and the state of its campaign: the work since the package's code last
+// changed.
 type fuzzTarget struct {
 	Dir        string    `json:"package"`
 	Name       string    `json:"target"`
@@ -39,7 +39,7 @@ type fuzzTarget struct {
 	busy bool // it is being fuzzed
 }
 
-// left is how long it is still to be fuzzed.
+// left returns the remaining fuzzing time.
 func (f *fuzzTarget) left() time.Duration {
 	all := timeOfOwn
 	if place(foreign, f.Dir, f.Name) >= 0 {
@@ -48,8 +48,8 @@ func (f *fuzzTarget) left() time.Duration {
 	return max(0, all-time.Duration(f.Seconds*float64(time.Second)))
 }
 
-// goOn brings targets to where an earlier run left them; what was done before a package's code
-// changed only says when their last turn was.
+// goOn restores the state of an earlier run. Work from before a change of the package's code only dates the target's
+// last turn.
 func goOn(targets []*fuzzTarget, earlier []fuzzTarget) {
 	for _, target := range targets {
 		for _, e := range earlier {
@@ -63,7 +63,7 @@ func goOn(targets []*fuzzTarget, earlier []fuzzTarget) {
 	}
 }
 
-// longestWaiting is the target whose turn it is; nil: all have had their time, or are at it.
+// longestWaiting returns the target with the next turn, or nil if all have had their time or run now.
 func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 	for _, target := range targets {
 		if !target.busy && target.left() > 0 && (next == nil || target.At.Before(next.At)) {
@@ -73,9 +73,9 @@ func longestWaiting(targets []*fuzzTarget) (next *fuzzTarget) {
 	return next
 }
 
-// fuzzes is the campaign: every target in turn, those first that have waited longest, until
-// all have had their time or the budget is spent. As many run at a time as there are processors
-// (GOMAXPROCS=1: one), each on one. FULLPIPE_BANK_CASES leaves only those that contain it.
+// fuzzes runs the campaign: every target in turn, those that waited longest first, until all have had their time or
+// the budget is spent. As many run at a time as there are processors (GOMAXPROCS=1: one), each on one.
+// FULLPIPE_BANK_CASES keeps only the targets whose names contain it.
 func fuzzes(t *testing.T, budget time.Duration) {
 	all := fuzzTargets(t)
 	goOn(all, readCampaign(t))
@@ -116,7 +116,7 @@ func fuzzes(t *testing.T, budget time.Duration) {
 	record(t, campaignRow(all, t.Failed()))
 }
 
-// campaignRow tells where the campaign stands.
+// campaignRow reports the state of the campaign.
 func campaignRow(all []*fuzzTarget, failed bool) bankRow {
 	done, seconds, executions := 0, 0.0, int64(0)
 	for _, f := range all {
@@ -149,7 +149,7 @@ func readCampaign(t *testing.T) (earlier []fuzzTarget) {
 	return earlier
 }
 
-// writeCampaign keeps it after each slice, so that a run may be ended at any time.
+// writeCampaign saves the state after each slice, so that a run may be ended at any time.
 func writeCampaign(t *testing.T, all []*fuzzTarget) {
 	t.Helper()
 	var text bytes.Buffer
@@ -166,8 +166,8 @@ func writeCampaign(t *testing.T, all []*fuzzTarget) {
 	}
 }
 
-// codeOf tells a package's code from any other: a hash of what its Go files hold, its tests aside.
-// A history that is written anew changes nothing of it.
+// codeOf returns a hash of the contents of a package's Go files, without its tests. Rewriting the Git history does
+// not change it.
 func codeOf(dir string) (string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go")) // sorted
 	if err != nil {
@@ -187,8 +187,8 @@ func codeOf(dir string) (string, error) {
 	return fmt.Sprintf("%.6x", hash.Sum(nil)), nil
 }
 
-// TestACampaignGoesOn: slices are taken where an earlier run ended, by those that have waited
-// longest, and what was done before a package changed does not count.
+// TestACampaignGoesOn checks that a run continues where an earlier run ended, that the targets which waited longest
+// go first, and that work from before a change of the package does not count.
 func TestACampaignGoesOn(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 22, 12, minute, 0, 0, time.UTC) }
 	targets := []*fuzzTarget{{Dir: "internal/web", Name: "FuzzRequest", Code: "new"},
@@ -219,8 +219,8 @@ func TestACampaignGoesOn(t *testing.T) {
 	}
 }
 
-// TestACampaignOutlivesItsHistory: a package's code is the same wherever its files stand and whatever
-// their history is; its tests and other packages do not count.
+// TestACampaignOutlivesItsHistory checks that the hash of a package depends neither on its directory nor on the Git
+// history, and that its tests and other packages do not count.
 func TestACampaignOutlivesItsHistory(t *testing.T) {
 	code := func(files map[string]string) string {
 		t.Helper()

@@ -19,7 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// siege is what was seen of one server at the far end of a lab.
+// siege has the observations of one server at the far end of a lab.
 type siege struct {
 	with, without []float64 // goodput in bit/s, pair by pair
 	admitted      []float64 // seconds from the first packet to the server's hello, among strangers
@@ -28,9 +28,8 @@ type siege struct {
 	files         []int     // its descriptors, likewise
 }
 
-// soaked keeps one server for so long: in every other run all strangers of the corpus are at
-// it from its own host, together on half a core, while a client with the key comes over a
-// link of 100 Mbit/s and measures for four seconds.
+// soaked runs one server for the given time. In every other run all strangers of the corpus attack it from its own
+// host, together on half a core, while a client with the key measures for four seconds over a link of 100 Mbit/s.
 func soaked(t *testing.T, length time.Duration) (s siege) {
 	l, _ := harness.StartLab(t, "rate=100mbit,rtt=20ms,queue=2bdp")
 	program := harness.Program(t)
@@ -49,7 +48,7 @@ func soaked(t *testing.T, length time.Duration) (s siege) {
 		0.5).ProcsFile(),
 		harness.HostileProgram(t))
 	run := func(hostile bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends what stands still
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a command that hangs
 		defer cancel()
 		if hostile {
 			strangers, err := l.Far.Start(lab.Command{Args: []string{"sh", "-euc", crowd}, Stderr: os.Stderr})
@@ -118,10 +117,10 @@ func runIn(ctx context.Context, end *lab.End, c lab.Command) (int, error) {
 	return p.Wait()
 }
 
-// rows are the soak's claims. Flat is the mean of the last fifth against that of the second.
+// rows are the soak's claims. "Flat" compares the mean of the last fifth with that of the second.
 func (s *siege) rows(length time.Duration) []bankRow {
-	row := func(what, claim, measured, spread, verdict string) bankRow {
-		return bankRow{Section: "Hostile far ends", Case: fmt.Sprintf("strangers for %v, %s", length, what), Claim: claim,
+	row := func(quantity, claim, measured, spread, verdict string) bankRow {
+		return bankRow{Section: "Hostile far ends", Case: fmt.Sprintf("strangers for %v, %s", length, quantity), Claim: claim,
 			Measured: measured, Spread: spread, Verdict: verdict, Command: "FULLPIPE_BANK_TIME=" + length.String() +
 				" make bank RUN=TestBankHostile/soak"}
 	}
@@ -159,8 +158,7 @@ func (s *siege) rows(length time.Duration) []bankRow {
 	}
 }
 
-// admissionProgram connects some times with the key and prints the seconds that each took, -1
-// where it was not admitted.
+// admissionProgram connects several times with the key and prints the seconds for each, or -1 if it was not admitted.
 func admissionProgram() error {
 	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
 	if err != nil {

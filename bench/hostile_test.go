@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// bankTime is FULLPIPE_BANK_TIME, or what a test of the bank takes by itself.
+// bankTime is FULLPIPE_BANK_TIME, or the default duration of the test.
 func bankTime(t *testing.T, otherwise time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv("FULLPIPE_BANK_TIME")
@@ -25,10 +25,10 @@ func bankTime(t *testing.T, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// TestBankHostile has three parts, each to be run by itself (RUN=TestBankHostile/soak):
-// every far end of the corpus against every command that meets it, each waited out; all
-// strangers at one server for an hour; and every fuzz target for its time, which goes on where an
-// earlier run ended. FULLPIPE_BANK_TIME is another time for the hour, and all that fuzzing may take.
+// TestBankHostile has three parts, each to be run by itself (RUN=TestBankHostile/soak): each far end of the corpus
+// against each command that can meet it, until the command ends; all strangers at one server for an hour; and each
+// fuzz target for its time, continued from an earlier run. FULLPIPE_BANK_TIME replaces the hour, and limits the time
+// of all fuzzing.
 func TestBankHostile(t *testing.T) {
 	bankOnly(t)
 	const section = "Hostile far ends"

@@ -15,9 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// TestBankWebStrangers has 1,000 hostile clients at a speed test's server, from its own host and on
-// half a processor together, in every other run of a client that comes over 100 Mbit/s. It takes
-// four minutes.
+// TestBankWebStrangers attacks a speed test's server with 1,000 hostile clients, from its own host and on half a
+// processor together, in every other run of a client that comes over 100 Mbit/s. It takes four minutes.
 func TestBankWebStrangers(t *testing.T) {
 	bankOnly(t)
 	const pairs = 14
@@ -71,7 +70,7 @@ func TestBankWebStrangers(t *testing.T) {
 				a = besieged(s)
 			}
 			t.Logf("%.2f Mbit/s with them, %.2f without", a/1e6, b/1e6)
-			if held, err := runs.keepLab(s.Lab); held && err == nil {
+			if kept, err := runs.keepLab(s.Lab); kept && err == nil {
 				with, without = append(with, a), append(without, b)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// A receiver that waits for a second full segment makes windows of less than two of them
-// wait for its timer, and leaves the others alone; by the arithmetic of predict.
+// TestBankDelayedAcknowledgements checks predict's arithmetic for a receiver that waits for a second full segment:
+// windows below two segments wait for its timer, and larger ones do not.
 func TestBankDelayedAcknowledgements(t *testing.T) {
 	bankOnly(t) // goodputs by a timer, which a machine that stalls does not keep
 	for _, tt := range []struct {

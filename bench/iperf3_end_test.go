@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankTimedEnds is the same a thousand times, about seven minutes.
+// TestBankTimedEnds runs a thousand timed tests, which takes about seven minutes.
 func TestBankTimedEnds(t *testing.T) {
 	bankOnly(t)
 	runs, failures := harness.RunTimedEnds(t, 1000/len(harness.TimedEndCases)+1, 4)

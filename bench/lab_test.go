@@ -27,7 +27,7 @@ func passed(pass bool) string {
 	return "fail"
 }
 
-// cpuTicks is what all processors together have spent.
+// cpuTicks is the time that all processors together have spent.
 type cpuTicks struct{ idle, all float64 }
 
 func ticks(t *testing.T) (n cpuTicks) {
@@ -50,13 +50,13 @@ func ticks(t *testing.T) (n cpuTicks) {
 	return n
 }
 
-// share is how much of the machine was busy since then.
+// share returns the share of the machine that was busy since then.
 func (n cpuTicks) share(since cpuTicks) float64 {
 	return 1 - (n.idle-since.idle)/max(1, n.all-since.all)
 }
 
-// quietVerdict judges a figure that is promised for an idle machine: one that is missed
-// on a busy machine says nothing.
+// quietVerdict judges a figure that is promised for an idle machine. On a busy machine a missed figure is
+// inconclusive.
 func quietVerdict(pass bool, busy float64) string {
 	if !pass && busy > 0.15 {
 		return "inconclusive"
@@ -64,7 +64,7 @@ func quietVerdict(pass bool, busy float64) string {
 	return passed(pass)
 }
 
-// company is how busy the machine is with other things.
+// company returns how busy other programs keep the machine.
 func company(t *testing.T) float64 {
 	t.Helper()
 	before := ticks(t)
@@ -72,9 +72,8 @@ func company(t *testing.T) float64 {
 	return ticks(t).share(before)
 }
 
-// TestBankLabRTT compares the round trips of ping's packets, as tcpdump sees them beside
-// it (ping itself prints whole milliseconds from 100 on), with what the link was asked
-// for.
+// TestBankLabRTT compares the round trips of ping's packets with the RTT that the link was configured for. tcpdump
+// measures them, because ping itself prints whole milliseconds from 100 on.
 func TestBankLabRTT(t *testing.T) {
 	bankOnly(t)
 	for _, text := range []string{"rate=1gbit,rtt=0ms", "rate=1gbit,rtt=0.5ms", "rate=1gbit,rtt=1ms",
@@ -150,8 +149,7 @@ func iperf3In(t *testing.T, l *lab.Lab, flags ...string) (result struct {
 	return result
 }
 
-// TestBankLabRate fills links by iperf3 and takes their rate from what tcpdump sees
-// arrive at the far end.
+// TestBankLabRate fills links with iperf3 and takes their rate from tcpdump at the far end.
 func TestBankLabRate(t *testing.T) {
 	bankOnly(t)
 	for _, rate := range []string{"28.8kbit", "64kbit", "1.544mbit", "10mbit", "100mbit", "1gbit"} {
@@ -182,9 +180,8 @@ func TestBankLabRate(t *testing.T) {
 	}
 }
 
-// arriving runs a transfer for some seconds and answers the rate of what arrived in all
-// but its first two, in bits a second at the IP layer, with the number of packets and the
-// time from the first of them to the last.
+// arriving runs a transfer for some seconds. It returns the arrival rate without the first two seconds, in bits a
+// second at the IP layer, the number of packets, and the time from the first of them to the last.
 func arriving(t *testing.T, l *lab.Lab, span float64) (bps float64, n int, seconds float64) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "far.pcap")
@@ -239,7 +236,7 @@ func stopDump(t *testing.T, dump *lab.Process) {
 	}
 }
 
-// echoes reads the round trips, in milliseconds, of the pings in a capture.
+// echoes returns the round trips, in milliseconds, of the pings in a capture.
 func echoes(t *testing.T, name string) (trips []float64) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -331,8 +328,8 @@ func TestBankLabSpeed(t *testing.T) {
 	}
 }
 
-// TestBankLabLoss compares the share of pings lost with what was asked, and the lost
-// ones of two runs with the same seed.
+// TestBankLabLoss compares the share of lost pings with the configured loss, and the lost pings of two runs with the
+// same seed.
 func TestBankLabLoss(t *testing.T) {
 	bankOnly(t)
 	const n, p = 5000, 0.02

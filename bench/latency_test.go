@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankLatency compares the added time with what arithmetic says that the queue holds.
-// Three minutes.
+// TestBankLatency compares the measured queueing delay with the delay calculated from the queue's length. It takes
+// three minutes.
 func TestBankLatency(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)

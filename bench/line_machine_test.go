@@ -16,19 +16,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lab's lateness is the link's, or the machine's: the host of a virtual machine runs another
-// one, or its kernel lets nobody in. Threads of a higher real-time class than the link's, one on
-// each processor, wait for nobody in this machine: what holds them up is the machine's.
+// A lab's lateness comes from the link or from the machine: the host of a virtual machine runs another one, or its
+// kernel schedules no thread. Threads of a higher real-time class than the link's, one on each processor, wait for no
+// other thread of this machine. Any delay of such a thread is therefore the machine's.
 
 const (
 	machineSleep = 500 * time.Microsecond
-	// mostHeld is how long at once a machine may hold such a thread up for a packet's lateness to
-	// be the link's.
-	mostHeld = time.Millisecond
+	// maxThreadDelay is the longest delay of such a thread with which a packet's lateness is still attributed to the
+	// link.
+	maxThreadDelay = time.Millisecond
 )
 
-// watchMachine answers what ends the watch and tells how long a thread was held up at most.
-// Where real-time threads are not allowed it is 0: whatever is late is the link's.
+// watchMachine starts the watch. The returned function ends it and returns the longest delay of a thread. It returns
+// 0 where real-time threads are not allowed: all lateness is then attributed to the link.
 func watchMachine(t *testing.T) (longest func() time.Duration) {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,7 +41,7 @@ func watchMachine(t *testing.T) (longest func() time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := watch.StdoutPipe()
+	output, err := watch.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func watchMachine(t *testing.T) (longest func() time.Duration) {
 		t.Logf("the machine is not watched: %v", err)
 		return func() time.Duration { return 0 }
 	}
-	return func() (held time.Duration) {
+	return func() (longest time.Duration) {
 		until.Close()
 		var ns int64
-		_, err := fmt.Fscan(told, &ns)
+		_, err := fmt.Fscan(output, &ns)
 		if end := watch.Wait(); err == nil {
 			err = end
 		}
@@ -73,8 +73,8 @@ func watchMachine(t *testing.T) (longest func() time.Duration) {
 	}
 }
 
-// machineProgram sleeps on each processor again and again, until its input ends, and prints by
-// how many nanoseconds a sleep was too long at most.
+// machineProgram sleeps repeatedly on each processor until its input ends. It prints by how many nanoseconds the
+// longest sleep was too long.
 func machineProgram() error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {

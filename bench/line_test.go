@@ -32,53 +32,52 @@ func bankLineCells() []harness.LineCase {
 	return some
 }
 
-// TestBankLabLine holds links to what is asked of them, on a machine that does nothing but
-// carry them, and beside two busy loops and another lab. It takes about fifty minutes.
+// TestBankLabLine compares links with their configuration, on an idle machine and on one that also runs two busy
+// loops and another lab. It takes about fifty minutes.
 func TestBankLabLine(t *testing.T) {
 	bankOnly(t)
-	for _, beside := range []lineBeside{
+	for _, load := range []machineLoad{
 		{name: "alone", few: 0.995, exchanges: 0.98},
 		{name: "its programs at nice -20 beside two busy loops and another lab", crowded: true, few: 0.99, exchanges: 0.95},
 	} {
-		t.Run(beside.name, func(t *testing.T) {
-			if beside.crowded {
+		t.Run(load.name, func(t *testing.T) {
+			if load.crowded {
 				crowd(t)
 			}
 			for _, c := range bankLineCells() {
 				t.Run(c.String(), func(t *testing.T) {
-					c.Priority = beside.crowded
-					alone(t, func() { beside.measure(t, c) })
+					c.Priority = load.crowded
+					alone(t, func() { load.measure(t, c) })
 				})
 			}
 		})
 	}
 }
 
-// lineBeside is what else the machine does, and the shares of a full line and of the possible
-// exchanges that are asked for beside it.
-type lineBeside struct {
+// machineLoad is the load of the machine, with the required shares of a full line and of the possible exchanges.
+type machineLoad struct {
 	name           string
 	crowded        bool
 	few, exchanges float64
 }
 
-func (o lineBeside) measure(t *testing.T, c harness.LineCase) {
+func (o machineLoad) measure(t *testing.T, c harness.LineCase) {
 	over := "IPv4"
 	if c.IPv6 {
 		over = "IPv6"
 	}
-	run := func(claim string, measure func() (measured string, holds bool, late *printed.Late)) {
+	run := func(claim string, measure func() (measured string, ok bool, late *printed.Late)) {
 		e := exact{crowded: o.crowded}
 		var worst string
-		holds := true
+		ok := true
 		for e.more() {
-			measured, held, late := measure()
-			if e.keep(late) && (worst == "" || holds && !held) {
-				worst, holds = measured, held
+			measured, runOK, late := measure()
+			if e.keep(late) && (worst == "" || ok && !runOK) {
+				worst, ok = measured, runOK
 			}
 		}
 		record(t, e.into(bankRow{Section: "lab: full lines", Case: fmt.Sprintf("%v, %s, %s", c, over, o.name), Claim: claim,
-			Measured: worst, Verdict: passed(holds), Command: "make bank RUN=TestBankLabLine"}))
+			Measured: worst, Verdict: passed(ok), Command: "make bank RUN=TestBankLabLine"}))
 	}
 	run(fmt.Sprintf("a cubic connection, queue 2 BDP: carries ≥ %.1f %% of the rate", 100*o.few),
 		func() (string, bool, *printed.Late) {
@@ -86,13 +85,13 @@ func (o lineBeside) measure(t *testing.T, c harness.LineCase) {
 			return fmt.Sprintf("%.2f %%", 100*share), share >= o.few, lateness(late)
 		})
 	run(o.steadyClaim(), func() (string, bool, *printed.Late) {
-		held := watchMachine(t)
+		threadDelay := watchMachine(t)
 		up, late := harness.MeasurePacedLine(t, c, 5*time.Second)
-		measured, holds := o.steady(up, late)
-		told := lateness(late)
-		still := held() <= mostHeld
-		told.Believable = told.Believable && (o.crowded || still)
-		return measured, holds, told
+		measured, ok := o.steady(up, late)
+		account := lateness(late)
+		still := threadDelay() <= maxThreadDelay
+		account.Believable = account.Believable && (o.crowded || still)
+		return measured, ok, account
 	})
 	run(fmt.Sprintf("requests of 8192 bytes: ≥ %.0f %% of what round trip, bits and floor allow", 100*o.exchanges),
 		func() (string, bool, *printed.Late) {
@@ -101,16 +100,16 @@ func (o lineBeside) measure(t *testing.T, c harness.LineCase) {
 		})
 }
 
-func (o lineBeside) steadyClaim() string {
+func (o machineLoad) steadyClaim() string {
 	if o.crowded {
 		return fmt.Sprintf("UDP at 95 %%, queue 5 ms: ≥ %.0f %% of it comes", 100*o.few)
 	}
 	return "UDP at 95 %, queue 5 ms: nothing dropped, nothing more than 2 ms late"
 }
 
-// steady judges datagrams: a machine with too much to do holds a packet up now and then, which
-// is no fault of the line's while the datagrams come.
-func (o lineBeside) steady(up link.Counters, late lab.Account) (measured string, holds bool) {
+// steady judges datagrams. A machine with too much to do delays a packet now and then; that is not the link's fault
+// while the datagrams arrive.
+func (o machineLoad) steady(up link.Counters, late lab.Account) (measured string, ok bool) {
 	if o.crowded {
 		came := float64(up.Delivered) / float64(up.Delivered+up.DroppedQueue)
 		return fmt.Sprintf("%.2f %%, at most %.2f ms late", 100*came, 1e3*late.Up.Max.Seconds()), came >= o.few

@@ -17,8 +17,8 @@ import (
 // oneModelKey is the key of the server in the lab, which only its near host reaches.
 const oneModelKey = "abababababababababababababababababababababababababababababababab"
 
-// TestBankOneModel measures the paths of internal/predict/testdata/lab.jsonl again. FULLPIPE_BANK_SERIES is a file to
-// write them to.
+// TestBankOneModel repeats the measurements of the paths in internal/predict/testdata/lab.jsonl. FULLPIPE_BANK_SERIES
+// is a file for the results.
 func TestBankOneModel(t *testing.T) {
 	bankOnly(t)
 	file, err := os.Open("../internal/predict/testdata/lab.jsonl")

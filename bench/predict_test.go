@@ -34,13 +34,13 @@ type forecast struct {
 
 const (
 	forecasts = 60
-	// judgedSeed draws the paths that docs/benchmarks.md tells of. The models' margins were
-	// chosen on the seeds 1 to 5, and the test takes some six minutes on a quiet machine.
+	// judgedSeed draws the paths that docs/benchmarks.md reports. The models' margins were chosen on the seeds 1 to 5.
+	// The test takes about six minutes on a quiet machine.
 	judgedSeed = 77
 )
 
-// TestBankPredict measures what predict said of random paths. FULLPIPE_BANK_SEED draws
-// others, FULLPIPE_BANK_SERIES is a file to keep them in.
+// TestBankPredict compares the results of predict on random paths with measurements. FULLPIPE_BANK_SEED draws other
+// paths, FULLPIPE_BANK_SERIES is a file that keeps them.
 func TestBankPredict(t *testing.T) {
 	bankOnly(t)
 	seed, err := strconv.Atoi(os.Getenv("FULLPIPE_BANK_SEED"))
@@ -71,8 +71,8 @@ func TestBankPredict(t *testing.T) {
 	reportForecasts(t, all, seed)
 }
 
-// drawForecasts draws paths whose rate is spread evenly in the logarithm, two thirds of
-// them below 20 Mbit/s, with what may befall them and what a transfer may ask for.
+// drawForecasts draws paths with rates spread evenly on a logarithmic scale, two thirds of them below 20 Mbit/s, with
+// impairments and transfer options.
 func drawForecasts(t *testing.T, seed uint64) (all []forecast) {
 	r := rand.New(rand.NewPCG(seed, 60))
 	for len(all) < forecasts {
@@ -84,7 +84,7 @@ func drawForecasts(t *testing.T, seed uint64) (all []forecast) {
 		if f.Answer, err = predict.Transfer(path, f.Setup); err != nil {
 			t.Fatalf("%s %+v: %v", f.Path, f.Setup, err)
 		}
-		// Automatic send buffers hold 4 MB; and a case should be measured in seconds.
+		// Automatic send buffers have at most 4 MB; and a case should take only seconds.
 		if f.Answer.BDPBytes > 3e6 || time.Duration(f.Answer.Time.High) > 12*time.Second {
 			continue
 		}
@@ -125,7 +125,7 @@ func drawForecast(r *rand.Rand, fast bool) (f forecast) {
 	switch {
 	case chance(0.35):
 		s.ReceiveBuffer = int(min(max(bdp*between(0.1, 3), 16<<10), 4<<20))
-	case chance(0.35): // a bound that holds: see model.LinuxInFlight
+	case chance(0.35): // a bound that limits the sender: see model.LinuxInFlight
 		s.SendBuffer = int(min(max(bdp*between(0.1, 2), 16<<10), 4<<20))
 		s.NoDelay, s.WriteBytes = true, 8192<<r.IntN(4)
 	}
@@ -189,7 +189,7 @@ func (f *forecast) measure(t *testing.T, program string) {
 
 func (f *forecast) within() bool { return f.Measured >= f.Answer.Low && f.Measured <= f.Answer.High }
 
-// width is the larger distance of the range's ends from its middle, and what it may be.
+// width is the larger distance of the range's ends from its middle, and the largest that is allowed.
 func (f *forecast) width() (width, most float64) {
 	most = 0.15
 	if strings.Contains(f.Path, "loss=") {

@@ -108,7 +108,7 @@ func parsePath(text string) (p randomPath, err error) {
 	return p, nil
 }
 
-// setup is the transfer.
+// setup returns the transfer.
 func (p randomPath) setup() harness.LabTransfer {
 	at := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}
 	s := at.UnlimitedTransfer()
@@ -137,21 +137,21 @@ func (p randomPath) setup() harness.LabTransfer {
 	return s
 }
 
-// removal is a transfer in which one cause was taken away.
+// removal is a transfer without one cause.
 type removal struct {
 	name verdict.Name
 	harness.LabTransfer
 }
 
-// removals are the counterfactuals, each one cause taken away:
-//   - bottleneck: the link is twice as fast, and its queue twice as large, so that its time stays;
+// removals are the counterfactuals. Each removes one cause:
+//   - bottleneck: the link and its queue are twice as large, so that the queueing delay stays the same;
 //   - congestion: no loss, or, where the path has none of its own, a queue of two BDPs (60 kB at
 //     least) in place of one that is shorter than a BDP;
-//   - send-buffer, receiver-window: what is smaller than twice what path and queue hold is as large as
-//     that, or larger: the system's own sizing with ceilings of 64 MiB; windows are scaled, and
-//     losses acknowledged selectively, as systems came to do together;
-//   - slow-start: the initial window is the BDP, sent at the link's rate, where opening it by doubling
-//     takes a twentieth of the time.
+//   - send-buffer, receiver-window: a size below twice the capacity of path and queue is raised to at least
+//     that by the system's autotuning with maxima of 64 MiB. Window scaling and SACK are enabled as well,
+//     because systems introduced them together;
+//   - slow-start: the initial window is the BDP, sent at the link's rate, where slow start to that
+//     window takes a twentieth of the time or more.
 func (p randomPath) removals() (all []removal) {
 	at := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}
 	free, enough := at.UnlimitedTransfer(), int(2*(1+p.queue)*at.BDP())
@@ -187,7 +187,7 @@ func (p randomPath) removals() (all []removal) {
 	return all
 }
 
-// most is the last number of a stack's setting: a ceiling.
+// most returns the last number of a stack's setting: its maximum.
 func most(s link.Stack, sysctl string) int {
 	for _, c := range s.Sysctls {
 		var least, first, most int
@@ -198,13 +198,13 @@ func most(s link.Stack, sysctl string) int {
 	return math.MaxInt
 }
 
-// stack finds the stack, where one was drawn.
+// stack returns the stack, if one was drawn.
 func stack(name string) (s link.Stack, drawn bool) {
 	s, err := link.FindStack(name)
 	return s, err == nil
 }
 
-// sends is the most that the sender's buffer takes. A socket's payload is about half of a ceiling.
+// sends returns the capacity of the sender's buffer. A socket's payload is about half of a maximum.
 func (p randomPath) sends() int {
 	s, drawn := stack(p.near)
 	quota := 0
@@ -219,7 +219,7 @@ func (p randomPath) sends() int {
 	return math.MaxInt
 }
 
-// receives is the largest window of the receiver.
+// receives returns the largest window of the receiver.
 func (p randomPath) receives() int {
 	const unscaled = 65535
 	largest := math.MaxInt
@@ -241,7 +241,7 @@ func (p randomPath) receives() int {
 	return largest
 }
 
-// opens says whether doubling ten segments up to the BDP takes a twentieth of the time and more.
+// opens reports whether doubling ten segments up to the BDP takes a twentieth of the time and more.
 func (p randomPath) opens() bool {
 	const initial = 10 * 1448
 	doublings := math.Log2(harness.PathPoint{RateBps: p.bps, RTT: p.rtt}.BDP() / initial)
@@ -249,17 +249,17 @@ func (p randomPath) opens() bool {
 	return doublings*p.rtt.Seconds() >= 0.05*took
 }
 
-// opened is the transfer with an initial window of the BDP, which leaves at the link's rate: all at once it
-// would overflow a queue of less than a BDP. Its receiver's window must not be smaller than that.
+// opened is the transfer with an initial window of the BDP, paced at the link's rate: a burst would overflow a queue
+// of less than a BDP. Its receiver's window must not be smaller than that.
 func (p randomPath) opened() harness.LabTransfer {
 	bdp := harness.PathPoint{RateBps: p.bps, RTT: p.rtt}.BDP()
 	family := "-4"
 	if p.ipv6 {
 		family = "-6"
 	}
-	route := func(what string) string {
+	route := func(attribute string) string {
 		return fmt.Sprintf("; ip %s route show dev $DEVICE | grep src | while read -r to rest; do "+
-			"ip %s route change $to dev $DEVICE $rest %s %.0f; done", family, family, what, math.Ceil(bdp/1400))
+			"ip %s route change $to dev $DEVICE $rest %s %.0f; done", family, family, attribute, math.Ceil(bdp/1400))
 	}
 	s := p.setup()
 	s.Spec.Near.PacingBps = p.bps

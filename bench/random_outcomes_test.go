@@ -15,23 +15,23 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// keptCase is a case as it was measured.
+// keptCase is a measured case.
 type keptCase struct {
 	Case string
-	// Late says why it was left out; "": it was not.
+	// Late is the reason for leaving the case out; "": it counts.
 	Late   string                     `json:",omitempty"`
 	Gains  map[verdict.Name][]float64 // of each pair: without the cause over with it, less 1; nil: by its numbers
 	Result *transfer.Result
 }
 
-// outcomes counts what became of the cases.
+// outcomes counts the results of the cases.
 type outcomes struct {
-	mu                                                     sync.Mutex // guards the rest
-	known, right, sure, close, late, high, named           int
-	built, builtRight, paired, pairedRight, held, disputed int
+	mu                                                       sync.Mutex // guards the rest
+	known, right, sure, close, late, high, named             int
+	built, builtRight, paired, pairedRight, agreed, disputed int
 }
 
-// row is the bank's.
+// row returns the row of the bank.
 func (n *outcomes) row(command string) bankRow {
 	low, high := (tally{known: n.known, right: n.right}).interval()
 	row := bankRow{Section: "Attribution", Case: "random paths, truth by their numbers and by counterfactual",
@@ -40,8 +40,8 @@ func (n *outcomes) row(command string) bankRow {
 			"by a name, %d with high confidence; %d wrong with high confidence", n.right, n.known, n.builtRight, n.built,
 			n.pairedRight, n.paired, n.named, n.high, n.sure),
 		Spread: fmt.Sprintf("95 %% interval %.1f–%.1f %%; %d too close to call, %d left out because lab or programs were "+
-			"late; the numbers said what pairs showed in %d of %d", 100*low, 100*high, n.close, n.late, n.held,
-			n.held+n.disputed),
+			"late; the numbers said what pairs showed in %d of %d", 100*low, 100*high, n.close, n.late, n.agreed,
+			n.agreed+n.disputed),
 		Command: command}
 	switch {
 	case high < 0.95 || n.sure > (n.known+99)/100:
@@ -54,8 +54,8 @@ func (n *outcomes) row(command string) bankRow {
 	return row
 }
 
-// add judges a case and holds the verdict against what was gained, the median of the pairs, or
-// against the numbers that the path was made of.
+// add judges a case. It compares the verdict with the median gain of the pairs or with the numbers that the path was
+// made of.
 func (n *outcomes) add(t *testing.T, k keptCase) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +80,7 @@ func (n *outcomes) add(t *testing.T, k keptCase) {
 		switch {
 		case name == "":
 		case gains[name] >= limits:
-			n.held++
+			n.agreed++
 		default:
 			n.disputed++
 			t.Logf("DISPUTED: %s by its numbers", name)
@@ -114,10 +114,10 @@ func (n *outcomes) add(t *testing.T, k keptCase) {
 		k.Case, harness.Goodput(k.Result)/1e6, v.Limiter, v.Subtype, v.Confidence, code, name, gains, v.Shares)
 }
 
-// rightByGains holds a verdict against what taking causes away gained. One that names a limiter
-// whose absence gains nothing is wrong, also where no other's does: then mixed and unknown are
-// right. So is mixed where each of its candidates gains by itself. One that names what was not taken away is
-// wrong where something else gains.
+// rightByGains compares a verdict with the gains from removing causes. A verdict that names a limiter is wrong if
+// removing that limiter gains nothing, even where no other removal gains; mixed and unknown are right there. Mixed is
+// also right where each of its candidates gains by itself. A verdict that names a cause which was not removed is
+// wrong where another removal gains.
 func rightByGains(v verdict.Verdict, gains map[verdict.Name]float64) (right, known bool) {
 	best := 0.0
 	for _, g := range gains {
@@ -138,7 +138,7 @@ func rightByGains(v verdict.Verdict, gains map[verdict.Name]float64) (right, kno
 	return false, best >= limits+unsure
 }
 
-// How verdicts stand to gains.
+// TestRightByGains checks the judgement of verdicts by gains.
 func TestRightByGains(t *testing.T) {
 	gains := map[verdict.Name]float64{verdict.Bottleneck: 0.9, verdict.SendBuffer: 0.07, verdict.Congestion: 0.01}
 	nothing := map[verdict.Name]float64{verdict.Bottleneck: 0.02, verdict.SlowStart: 0.04}

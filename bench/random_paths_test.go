@@ -22,17 +22,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// mostRandom bounds drawn rates in bit/s, where the machine carries twice as much.
+// mostRandom bounds drawn rates in bit/s on machines that carry twice as much.
 const mostRandom = 100e6
 
-// TestBankRandomPaths judges transfers over paths that nobody chose. What limits one is known by
-// its numbers where one thing allows clearly less than all others (constructed), and of one path in
-// ten, whatever its numbers say, by measuring in pairs what taking each cause away gains: a verdict
-// is right if taking away what it names gains 10 % or more, or if it is mixed or unknown where
-// nothing alone does. Paths of which neither tells are drawn again, as are two of three that are
-// full links by their numbers: most are.
+// TestBankRandomPaths judges transfers over random paths. The numbers of a path give its limiter where one
+// thing allows clearly less than all others (constructed). One path in ten is also measured in pairs, with
+// and without each cause: a verdict is right if removing its limiter gains 10 % or more, or if it is mixed
+// or unknown and no single removal gains that much. Paths whose limiter neither method decides are drawn
+// anew, as are two of three that are full links by their numbers, because most are.
 //
-// It goes on for FULLPIPE_BANK_TIME (10m), and where an earlier run ended: cases are kept in the directory
+// It runs for FULLPIPE_BANK_TIME (10m) and continues an earlier run: cases are kept in the directory
 // FULLPIPE_BANK_SERIES, below the judge's code and in the order of one seed (FULLPIPE_BANK_SEED; by the
 // clock), until FULLPIPE_BANK_TRIALS (500) are known by their numbers. The row is of all of the code.
 // FULLPIPE_BANK_CASE measures one case in pairs, FULLPIPE_BANK_REPLAY judges a directory's cases again.
@@ -88,13 +87,13 @@ type randomBank struct {
 	count  outcomes
 }
 
-// keptRun is what the cases of a directory have in common.
+// keptRun is the common part of the cases of a directory.
 type keptRun struct {
 	Seed uint64
 	Most float64 // the largest rate drawn, bit/s
 }
 
-// goOn reads what earlier runs of this judge kept, or begins anew.
+// goOn reads the cases of earlier runs of this judge, or begins anew.
 func (b *randomBank) goOn(dir string) {
 	carried := b.carries()
 	b.places.all, b.places.free = carried/2, carried/2
@@ -130,8 +129,7 @@ func (b *randomBank) goOn(dir string) {
 		carried/1e6)
 }
 
-// carries is the rate in bit/s, 200 Mbit/s at most, at which a lab keeps its times here and its programs
-// have a core.
+// carries returns the rate in bit/s, 200 Mbit/s at most, at which a lab is on time here and its programs have a core.
 func (b *randomBank) carries() float64 {
 	const least = 10e6
 	for bps := 2 * mostRandom; bps > least; bps /= 2 {
@@ -145,8 +143,8 @@ func (b *randomBank) carries() float64 {
 	return least
 }
 
-// run measures the seed's cases that are not kept yet, in their order, until so many are known by
-// their numbers or the time is over. A case that the end cuts short is the next run's.
+// run measures the seed's cases that are not kept yet, in their order, until the requested number is known
+// by their numbers or the time is over. A case that the end cuts short is the next run's.
 func (b *randomBank) run(n int) {
 	const pairedOneIn, fullOneIn, atOnce = 10, 3, 8
 	r := rand.New(rand.NewPCG(b.kept.Seed, 0))
@@ -216,7 +214,7 @@ type places struct {
 	ready sync.Once
 }
 
-// take waits until a run at that rate has room, which the fastest have alone.
+// take waits until there is room for a run at that rate. The fastest runs have the machine to themselves.
 func (p *places) take(bps float64) (giveBack func()) {
 	p.ready.Do(func() { p.left.L = &p.mu })
 	const atLeast = 1. / 8
@@ -235,8 +233,8 @@ func (p *places) take(bps float64) (giveBack func()) {
 	}
 }
 
-// measure measures the case, and, in pairs, without each cause; nil: the time was over. Gains below
-// nearGain are measured in three pairs: luck moves single ones by a tenth.
+// measure measures the case, and, in pairs, without each cause. It returns nil if the time was over. Gains below
+// nearGain are measured in three pairs: chance moves single ones by a tenth.
 func (b *randomBank) measure(p randomPath, paired bool) *keptCase {
 	const nearGain, pairs = 0.3, 3
 	k := &keptCase{Case: p.String()}
@@ -289,8 +287,8 @@ func (b *randomBank) measure(p randomPath, paired bool) *keptCase {
 	return k
 }
 
-// undisturbedTransfer measures until the lab kept its times and its programs had a core,
-// so many times at most.
+// undisturbedTransfer repeats the measurement until the lab was on time and its programs had a core,
+// at most the given number of times.
 func undisturbedTransfer(t *testing.T, s harness.LabTransfer, tries int) (*transfer.Result, error) {
 	var why error
 	for range tries {

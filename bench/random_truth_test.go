@@ -26,9 +26,9 @@ type allowance struct{ least, most float64 }
 
 var unbounded = allowance{math.Inf(1), math.Inf(1)}
 
-// constructed is what limits the path by the numbers that it was made of, without any measurement
-// and without the judge: the thing that allows less than all others, by clearOf. It is "" where two
-// are too near to each other; then only the counterfactual tells.
+// constructed returns the limiter by the numbers that the path was made of, without a measurement and without the
+// judge: the one that allows less than all others, by clearOf. It is "" where two are too close; only the
+// counterfactual decides there.
 func (p randomPath) constructed() verdict.Name {
 	if p.bytes > 0 {
 		return p.opening()
@@ -59,8 +59,8 @@ func (p randomPath) allowances() map[verdict.Name]allowance {
 	}
 }
 
-// receiveBounds are the window's bounds in bytes. A buffer that sizes itself may end at a third of
-// what its ceiling holds.
+// receiveBounds are the bounds of the receive window in bytes. A buffer that sizes itself may end at a third of its
+// maximum.
 func (p randomPath) receiveBounds() (least, most float64) {
 	const steady, selfSized = 0.75, 0.35
 	s, drawn := stack(p.far)
@@ -81,8 +81,8 @@ func (p randomPath) receiveBounds() (least, most float64) {
 	}
 }
 
-// sendBounds are the bounds in bytes of what the sender's buffer keeps under way. Linux' may be
-// overrun by as much as the queue takes (model.LinuxOverrun).
+// sendBounds are the bounds in bytes of the data that the send buffer keeps in flight. Linux may exceed its bound by
+// the length of the queue (model.LinuxOverrun).
 func (p randomPath) sendBounds() (least, most float64) {
 	const write = 65536
 	s, drawn := stack(p.near)
@@ -123,7 +123,7 @@ func (p randomPath) lossAllowance() allowance {
 	return a
 }
 
-// opening says whether slow start limits a file: one of a BDP that takes two doublings and more, or
+// opening reports whether slow start limits a file: one of a BDP that takes two doublings and more, or
 // one of two that takes three, with nothing else in the way. Of larger ones the link has a share.
 func (p randomPath) opening() verdict.Name {
 	const initial = 10 * segment
@@ -139,8 +139,8 @@ func (p randomPath) opening() verdict.Name {
 	return ""
 }
 
-// rightByNumbers holds a verdict against what the path is made of. A queue of less than a BDP that
-// cubic leaves empty at times may be named for its losses.
+// rightByNumbers compares a verdict with the numbers of the path. A queue of less than a BDP that cubic sometimes
+// leaves empty may be named for its losses.
 func (p randomPath) rightByNumbers(v verdict.Verdict) (right, known bool) {
 	name := p.constructed()
 	if name == verdict.Bottleneck && v.Limiter == verdict.Congestion && p.queue < 1 {
@@ -149,7 +149,7 @@ func (p randomPath) rightByNumbers(v verdict.Verdict) (right, known bool) {
 	return v.Limiter == name, name != ""
 }
 
-// TestConstructedTruth: what the numbers of a path say limits it. Those with gains were measured.
+// TestConstructedTruth checks the limiter that the numbers of a path give. Those with gains were measured.
 func TestConstructedTruth(t *testing.T) {
 	for text, want := range map[string]verdict.Name{
 		"bps=9830000 rtt=60.588ms queue=1":                                      verdict.Bottleneck,     // 0.97

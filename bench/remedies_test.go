@@ -50,9 +50,8 @@ func parseRemedyCases(t *testing.T) (all []remedyCase) {
 	return all
 }
 
-// TestRemedyCases holds the bank to what was promised of it: 40 paths and more, ten of them
-// searched exhaustively, twenty that lose, police, queue, reorder or lack a processor or a
-// program, a third over IPv6.
+// TestRemedyCases checks that the bank has the promised cases: at least 40 paths, ten of them searched exhaustively;
+// twenty that lose, police, queue, reorder or lack a processor or a program; a third over IPv6.
 func TestRemedyCases(t *testing.T) {
 	t.Parallel()
 	var many, exhaustive, harsh, six int
@@ -73,7 +72,7 @@ func TestRemedyCases(t *testing.T) {
 	}
 }
 
-// sending is a way to send, as tune's is.
+// sending is a set of sender's settings, as tune has them.
 type sending struct {
 	window  int
 	control string
@@ -87,8 +86,8 @@ func (s sending) String() string {
 		s.pacing, s.mss)
 }
 
-// spec lasts for at least as long as tune's own transfers had to on that path: where losses limit, shorter ones
-// tell what slow start left them.
+// spec lasts at least as long as tune's own transfers on that path: where losses limit, shorter transfers still show
+// the effects of slow start.
 func (s sending) spec(d transfer.Direction, path search.Config, least time.Duration) transfer.Spec {
 	spec := transfer.Spec{Direction: d, Time: max(path.Length(s.window), 40*path.RTT, least), Streams: s.streams}
 	sender, receiver := &spec.Near, &spec.Far
@@ -102,12 +101,11 @@ func (s sending) spec(d transfer.Direction, path search.Config, least time.Durat
 	return spec
 }
 
-// exhaustiveWindows are how many windows of a search are measured.
+// exhaustiveWindows is the number of windows in an exhaustive search.
 const exhaustiveWindows = 9
 
-// rivals are what tune's answer is held against; all of them are one stream and, a second
-// time, four. No control is the stack's own: cubic on the Linux ones, which not every namespace
-// may ask for by name.
+// rivals are the settings with which tune's result is compared. All of them use one stream and, in a second series,
+// four. An empty control is the stack's own: cubic on the Linux ones, which not every namespace may select by name.
 func (c *remedyCase) rivals(path search.Config) (rivals []sending) {
 	bdp := max(2*path.MSS, int(path.Knee)/path.MSS*path.MSS)
 	one := []sending{{}, {control: "bbr"}, {control: "reno"}, {window: bdp}, {window: 4 * bdp},
@@ -128,16 +126,15 @@ func (c *remedyCase) rivals(path search.Config) (rivals []sending) {
 	return rivals
 }
 
-// besideMbit is the rate up to which a path is measured beside others, as many at a time as -parallel
-// says: whether that made the lab late is asked of each run. Two processors bear four labs; of nine at
-// once every run was dropped.
-const besideMbit = 50
+// concurrentMbit is the highest rate at which a path is measured while others are, up to the number in -parallel.
+// Each run checks whether that made the lab late. Two processors can run four labs; with nine at once every run was
+// dropped.
+const concurrentMbit = 50
 
-// TestBankRemedies holds what tune ends with against the best of a search: at least 95 % of the
-// best with as many streams as it uses, and of the best at all. FULLPIPE_BANK_CASES says which
-// lines of testdata/remedies.txt, by words that they contain, separated by semicolons. With
-// FULLPIPE_BANK_TIME it runs in pieces: no case begins later than that, and those with a row in
-// FULLPIPE_BANK_OUT are left out.
+// TestBankRemedies compares tune's final settings with the best of a search: at least 95 % of the best with the same
+// number of streams, and of the best overall. FULLPIPE_BANK_CASES selects lines of testdata/remedies.txt by words
+// that they contain, separated by semicolons. With FULLPIPE_BANK_TIME it runs in pieces: no case begins later than
+// that, and cases with a row in FULLPIPE_BANK_OUT are left out.
 func TestBankRemedies(t *testing.T) {
 	bankOnly(t)
 	began, most, done := time.Now(), pieceTime(t), map[string]bool{}
@@ -156,7 +153,7 @@ func TestBankRemedies(t *testing.T) {
 				t.Fatal(err)
 			}
 			alone := alone
-			if fastest := max(inTheLongRun(&path.Up), inTheLongRun(&path.Down)); fastest > 0 && fastest <= besideMbit*1e6 {
+			if fastest := max(inTheLongRun(&path.Up), inTheLongRun(&path.Down)); fastest > 0 && fastest <= concurrentMbit*1e6 {
 				t.Parallel()
 				alone = func(_ *testing.T, measure func()) { measure() }
 			}
@@ -171,7 +168,7 @@ func TestBankRemedies(t *testing.T) {
 // wholeBank is the time of a bank that is not run in pieces.
 const wholeBank = 100 * time.Hour
 
-// pieceTime is how long a piece of the bank may begin what is new for.
+// pieceTime is the time within which a piece of the bank may begin new cases.
 func pieceTime(t *testing.T) time.Duration {
 	t.Helper()
 	given := os.Getenv("FULLPIPE_BANK_TIME")
@@ -185,7 +182,7 @@ func pieceTime(t *testing.T) time.Duration {
 	return most
 }
 
-// inTheLongRun is the rate that a direction carries; 0: no end of it.
+// inTheLongRun returns the rate that a direction carries, or 0 without a limit.
 func inTheLongRun(l *link.Config) float64 {
 	if l.PoliceRate > 0 && (l.Rate == 0 || l.PoliceRate < l.Rate) {
 		return float64(l.PoliceRate)
@@ -265,7 +262,7 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 	alike := bestOf(func(s sending) bool { return (s.streams > 1) == (chosen.streams > 1) })
 	any := bestOf(func(sending) bool { return true })
 	again := map[sending][]float64{}
-	var finals []sending // nothing has to be told apart where one is the best of all
+	var finals []sending // empty where one is the best of all
 	for _, s := range []sending{chosen, alike, any} {
 		if !slices.Contains(finals, s) {
 			finals = append(finals, s)
@@ -320,7 +317,7 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 			byInterval(reached.Mid >= mostOfBest, reached.Low >= mostOfBest || reached.High < mostOfBest))
 	}
 	if c.all {
-		// What is measured here is a part of the windows in steps of 10 % that a search would take.
+		// This measures only some of the windows, in steps of 10 %, that a search would try.
 		windows := math.Log(8*path.Knee/float64(2*path.MSS)) / math.Log(search.Step)
 		took *= windows / exhaustiveWindows
 		row(&loop, "in a tenth of the exhaustive time", fmt.Sprintf("%.1f s", doc.ElapsedS),
@@ -334,9 +331,9 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 var noGain = []string{"up rate=20mbit,rtt=10ms", "down rate=5mbit,rtt=30ms", "up rate=10mbit,rtt=60ms,jitter=2ms",
 	"down rate=8mbit,rtt=20ms,queue=2bdp", "up rate=2mbit,rtt=40ms"}
 
-// TestBankNoGainWhereThereIsNone runs tune on paths on which nothing helps, again and again, as many
-// paths at a time as -parallel says: none of 50 runs may say that something was shown to (1 % of runs
-// are allowed to), by its answer or by an interval of what it tried.
+// TestBankNoGainWhereThereIsNone runs tune repeatedly on paths on which nothing helps, as many paths at a time as
+// -parallel allows. None of 50 runs may report a proven gain (1 % of the runs are allowed to), neither in its result
+// nor in an interval of a trial.
 func TestBankNoGainWhereThereIsNone(t *testing.T) {
 	bankOnly(t)
 	const each = 10

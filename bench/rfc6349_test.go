@@ -22,8 +22,8 @@ type rfc6349Case struct {
 	shaped  bool // TCP's own rate is not known beforehand
 }
 
-// TestBankRFC6349 holds the standard's figures against paths whose truth is known: the
-// link's rate, its round trip, and the queue that a window stands in. About 4 minutes.
+// TestBankRFC6349 compares the standard's metrics with paths of known truth: the link's rate, its round trip, and the
+// queue that a window fills. It takes about 4 minutes.
 func TestBankRFC6349(t *testing.T) {
 	bankOnly(t)
 	for _, c := range []rfc6349Case{
@@ -58,7 +58,7 @@ func TestBankRFC6349(t *testing.T) {
 	}
 }
 
-// rfc6349Rows judges what the last document says, and all of them what was sent again.
+// rfc6349Rows judges the last document, and the retransmissions of all of them.
 func rfc6349Rows(t *testing.T, c rfc6349Case, docs []harness.RFC6349Report, flags []string) (all []bankRow) {
 	t.Helper()
 	row := func(claim, measured, spread, verdict string) {
@@ -129,7 +129,7 @@ func rfc6349Rows(t *testing.T, c rfc6349Case, docs []harness.RFC6349Report, flag
 		share, n := again/sent, sent/float64(doc.Path.MSS)
 		half := 1.96 * math.Sqrt(share*(1-share)/n)
 		row("TCP Efficiency of all runs within 0.3 points of the link's loss",
-			fmt.Sprintf("%.2f %% sent again at %.2g %% of loss", 100*share, 100*c.loss),
+			fmt.Sprintf("%.2f %% retransmitted at %.2g %% of loss", 100*share, 100*c.loss),
 			fmt.Sprintf("± %.2f", 100*half), byInterval(math.Abs(share-c.loss) <= 0.003,
 				math.Abs(math.Abs(share-c.loss)-0.003) > half))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestBankSlowLines is the same of every line from 14.4 kbit/s up, with the time that the loop
-// takes by itself.
+// TestBankSlowLines tunes each line from 14.4 kbit/s up. It checks the capacity and the goodput, and records the
+// elapsed time.
 func TestBankSlowLines(t *testing.T) {
 	bankOnly(t)
 	const v90 = "rate=33.6kbit,down.rate=56kbit,rtt=130ms,queue=20packets,stack=windows-95"
@@ -34,9 +34,9 @@ func TestBankSlowLines(t *testing.T) {
 				d := &doc.Directions[0]
 				carries, before := d.Path.Bottleneck/bps, d.Before.Median/(bps*1460/1500)
 				spread := fmt.Sprintf("%.0f s, %s", doc.ElapsedS, d.Verdict)
-				row := func(claim string, share float64, holds bool) {
+				row := func(claim string, share float64, ok bool) {
 					record(t, runs.into(bankRow{Section: "slow lines", Case: fmt.Sprintf("%s %s", direction, c.profile), Claim: claim,
-						Measured: fmt.Sprintf("%.1f %%", 100*share), Spread: spread, Verdict: passed(holds),
+						Measured: fmt.Sprintf("%.1f %%", 100*share), Spread: spread, Verdict: passed(ok),
 						Command: fmt.Sprintf("fullpipe tune lab:%s --direction %s", c.profile, direction)}))
 				}
 				row("the capacity is right to 2 %", carries, carries >= 0.98 && carries <= 1.02)

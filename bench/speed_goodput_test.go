@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankSpeedGoodput compares what tests from a browser and ndt7 say they moved with the link's
-// own counters, over the same seconds.
+// TestBankSpeedGoodput compares the goodput that browser tests and ndt7 report with the link's own counters, over the
+// same seconds.
 func TestBankSpeedGoodput(t *testing.T) {
 	bankOnly(t)
 	for _, rate := range []string{"1mbit", "10mbit", "100mbit", "500mbit"} {
@@ -31,7 +31,7 @@ func TestBankSpeedGoodput(t *testing.T) {
 							s.CompareNDT7(t, one)
 						}
 						t.Log(path, how, one)
-						if held, err := runs.keepLab(s.Lab); held && err == nil {
+						if kept, err := runs.keepLab(s.Lab); kept && err == nil {
 							for way, ratio := range one {
 								off[way] = append(off[way], 100*(ratio-1))
 							}
@@ -51,8 +51,8 @@ func goodputRow(path, how, way string, off []float64) bankRow {
 	for _, one := range off {
 		worst, least, most = max(worst, math.Abs(one)), min(least, one), max(most, one)
 	}
-	what := map[string]string{"page": "/test in Chromium", "ndt7": "measure ndt7://"}[how]
-	return bankRow{Section: "Test from a browser", Case: fmt.Sprintf("goodput, %s, %s, %s", path, what, way),
+	tool := map[string]string{"page": "/test in Chromium", "ndt7": "measure ndt7://"}[how]
+	return bankRow{Section: "Test from a browser", Case: fmt.Sprintf("goodput, %s, %s, %s", path, tool, way),
 		Claim:    "within 3 % of the payload that the link's counters tell of the same seconds",
 		Measured: fmt.Sprintf("%.2f %% off at most", worst), Spread: fmt.Sprintf("%+.2f to %+.2f %% in %d", least, most,
 			len(off)), Verdict: passed(len(off) > 0 && worst <= 3), Command: "make bank RUN=TestBankSpeedGoodput"}

@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestBankSpeedTest has a browser test through links at up to 300 Mbit/s, where it is known what
-// limits it: FULLPIPE_BANK_TRIALS times each (10), FULLPIPE_BANK_CAUSES picks causes.
+// TestBankSpeedTest runs a browser test through links of up to 300 Mbit/s with a known limiter: FULLPIPE_BANK_TRIALS
+// times each (10), FULLPIPE_BANK_CAUSES picks causes.
 func TestBankSpeedTest(t *testing.T) {
 	bankOnly(t)
 	clean := []string{"rate=20mbit,rtt=40ms", "rate=100mbit,rtt=40ms", "rate=100mbit,rtt=10ms"}
@@ -63,10 +63,10 @@ func measureSpeedCase(t *testing.T, c *harness.SpeedCase) {
 			s := harness.NewSpeedLab(t, c.Paths[n%len(c.Paths)])
 			defer s.Close() // and with it all of the browser's processes, before their group
 			d, names, _ := c.Judge(t, s.RunTest(t, c.Query(5000), c.CPUShare))
-			held, err := runs.keepLab(s.Lab)
+			kept, err := runs.keepLab(s.Lab)
 			t.Logf("%s: %.2f Mbit/s, %s, %s %v", c.Paths[n%len(c.Paths)], d.GoodputBps/1e6, d.Limiter, d.Confidence,
 				d.Candidates)
-			if err != nil || !held {
+			if err != nil || !kept {
 				return
 			}
 			said[d.Limiter+", "+d.Confidence]++
@@ -85,7 +85,7 @@ func measureSpeedCase(t *testing.T, c *harness.SpeedCase) {
 		Command: "FULLPIPE_BANK_CAUSES='" + c.Name + "' make bank RUN=TestBankSpeedTest"}))
 }
 
-// counts lists what was said, and how often.
+// counts lists the verdicts with their numbers.
 func counts(said map[string]int) string {
 	var all []string
 	for _, one := range slices.Sorted(maps.Keys(said)) {

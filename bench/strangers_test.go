@@ -16,9 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// TestBankStrangers compares what a test gets alone with what it gets while a thousand
-// strangers come and go at the server's own host, so that the link is the test's alone.
-// About five minutes.
+// TestBankStrangers compares the goodput of a test alone with its goodput while a thousand strangers connect from the
+// server's own host, so that the test has the link to itself. It takes about five minutes.
 func TestBankStrangers(t *testing.T) {
 	bankOnly(t)
 	for _, c := range []struct {

@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// sweepInTurns carries a sweep out with the machine to itself for less than a minute at a
-// time: each turn goes on where the one before was cut off. It answers what the budget showed,
-// and what there is after up to three more of it while that is open.
+// sweepInTurns runs a sweep with the machine to itself for less than a minute at a time: each turn continues where
+// the one before was cut off. It returns the result after the budget, and the result after up to three more budgets
+// while the first is open.
 func sweepInTurns(t *testing.T, profile string, seconds int, open func(harness.SweepReport) bool,
 	more ...string) (inTime,
 	doc harness.SweepReport) {
@@ -41,14 +41,12 @@ func sweepInTurns(t *testing.T, profile string, seconds int, open func(harness.S
 	}
 }
 
-// more is how much more the second cell carries, from runs that were made in the same
-// rounds.
+// more returns the gain of the second cell over the first, from runs of the same rounds.
 func more(a, b harness.SweepCell) stats.Interval { return stats.Gain(a.Runs, b.Runs, 0.95) }
 
-// TestBankSweep measures the surface of throughput over send buffer × window at 12 ms and
-// 100 Mbit/s, which an application note describes: without large windows it stops growing
-// at a send buffer of 64 kB, with them it is best where both equal the BDP of 150 kB and
-// larger ones add nothing. At most four minutes.
+// TestBankSweep measures the surface of throughput over send buffer × window at 12 ms and 100 Mbit/s that an
+// application note describes. Without large windows it stops growing at a send buffer of 64 kB. With them it is best
+// where both equal the BDP of 150 kB, and larger ones add nothing. It takes at most four minutes.
 func TestBankSweep(t *testing.T) {
 	bankOnly(t)
 	const path, k64, k150 = "rate=100mbit,rtt=12ms,stack=windows-2000", 65536, 151840
@@ -56,12 +54,12 @@ func TestBankSweep(t *testing.T) {
 		record(t, bankRow{Section: "sweep", Case: "100 Mbit/s × 12 ms, Windows 2000's sender, 16 KiB writes", Claim: claim,
 			Measured: measured, Spread: spread, Verdict: verdict, Command: command})
 	}
-	judge := func(command, claim string, g stats.Interval, holds func(float64) bool) {
-		row(command, claim, fmt.Sprintf("× %.2f", g.Mid), fmt.Sprintf("%.2f to %.2f", g.Low, g.High), byInterval(holds(g.Mid),
-			holds(g.Low) == holds(g.High)))
+	judge := func(command, claim string, g stats.Interval, meets func(float64) bool) {
+		row(command, claim, fmt.Sprintf("× %.2f", g.Mid), fmt.Sprintf("%.2f to %.2f", g.Low, g.High), byInterval(meets(g.Mid),
+			meets(g.Low) == meets(g.High)))
 	}
-	undecided := func(g stats.Interval, holds func(float64) bool) bool { return holds(g.Low) != holds(g.High) }
-	little := func(v float64) bool { return v <= 1.10 } // what would be a limiter gives more
+	undecided := func(g stats.Interval, meets func(float64) bool) bool { return meets(g.Low) != meets(g.High) }
+	little := func(v float64) bool { return v <= 1.10 } // a limiter gives more
 	much := func(v float64) bool { return v >= 1.5 }
 
 	args := []string{"--send-buffers", "16K,32K,64K,151840,303680", "--receive-buffers", "303680", "--write-sizes", "16K",
@@ -114,7 +112,7 @@ func TestBankSweep(t *testing.T) {
 		"95 % intervals", byInterval(tight == len(inTime.Cells), tight == len(inTime.Cells)))
 }
 
-// TestBankSweepPredicts measures afterwards what a sweep predicted. At most three minutes.
+// TestBankSweepPredicts compares a sweep's prediction with later measurements. It takes at most three minutes.
 func TestBankSweepPredicts(t *testing.T) {
 	bankOnly(t)
 	const path = "rate=50mbit,rtt=20ms,stack=windows-2000"

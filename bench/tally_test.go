@@ -39,7 +39,7 @@ func (n tally) unclear() string {
 	return fmt.Sprintf("; %d too close to call", n.trials-n.known)
 }
 
-// interval is Clopper and Pearson's exact one of 95 % for the share that is right.
+// interval returns Clopper and Pearson's exact 95 % interval of the share that is right.
 func (n tally) interval() (low, high float64) {
 	atLeast := func(k int, p float64) (sum float64) {
 		for i := k; i <= n.known; i++ {

@@ -23,7 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// throughput is one run over loopback: what the receiver got, what it took, and by which
+// throughput is the result of one run over loopback: the goodput at the receiver, the CPU time used, and the
 // congestion control.
 type throughput struct {
 	bps        float64
@@ -33,7 +33,7 @@ type throughput struct {
 
 const throughputSeconds = 2
 
-// iperf3Write is the size of iperf3's writes on TCP where nothing else is asked for.
+// iperf3Write is the default size of iperf3's writes on TCP.
 const iperf3Write = "128KiB"
 
 // TestBankThroughput compares with iperf3 on loopback, by the same writes and by the best
@@ -97,11 +97,12 @@ func bankThroughput(t *testing.T, program string, streams int, against string, t
 		})
 		runs.keep(onTime)
 	}
-	row := func(claim string, of func(throughput) float64, what string, atLeast bool) {
+	row := func(claim string, of func(throughput) float64, format string, atLeast bool) {
 		ratio, verdict := judge(of, atLeast)
 		record(t, bankRow{Section: "throughput", Case: fmt.Sprintf("loopback, %d stream(s), against %s", streams, against),
-			Claim:    claim,
-			Measured: fmt.Sprintf("× %.3f (%s)", ratio.Mid, fmt.Sprintf(what, median(each(ours, of)), median(each(theirs, of)))),
+			Claim: claim,
+			Measured: fmt.Sprintf("× %.3f (%s)", ratio.Mid,
+				fmt.Sprintf(format, median(each(ours, of)), median(each(theirs, of)))),
 			Spread: fmt.Sprintf("× %.3f to × %.3f (95 %%) of %d pairs; %s and %s, MTU %s, both ends share %d cores", ratio.Low,
 				ratio.High, len(ours),
 				ours[0].congestion, theirs[0].congestion, loopbackMTU(), runtime.NumCPU()),
@@ -127,8 +128,8 @@ func cpu(c *exec.Cmd) float64 {
 	return (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 }
 
-// runPair starts a server, waits for its ready line, runs the client and answers its
-// output and both processes' CPU time.
+// runPair starts a server, waits for its ready line and runs the client. It returns the client's output and the CPU
+// time of both processes.
 func runPair(t *testing.T, server *exec.Cmd, ready string, client func(line string) *exec.Cmd) ([]byte, float64) {
 	t.Helper()
 	out, err := server.StdoutPipe()

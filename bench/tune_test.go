@@ -18,9 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// bankTuneCases are the paths whose promises `make bank` measures, the founding
-// documents' and today's first; FULLPIPE_BANK_CASES says how many, as 12 or 12-20, or
-// which, separated by semicolons.
+// bankTuneCases returns the paths that `make bank` measures, first those of the founding documents and of today.
+// FULLPIPE_BANK_CASES is their number, as 12 or 12-20, or a list of paths, separated by semicolons.
 func bankTuneCases() []string {
 	if asked := os.Getenv("FULLPIPE_BANK_CASES"); strings.Contains(asked, "rate=") {
 		return strings.Split(asked, ";")
@@ -66,8 +65,8 @@ func bankTuneCases() []string {
 	return cases[min(first, len(cases)):min(many, len(cases))]
 }
 
-// TestBankTune measures what the loop promises: after it, at least 98 % of the best of
-// an exhaustive sweep, by a window at most 1.15 times the smallest that reaches it.
+// TestBankTune measures tune's promise: at least 98 % of the best of an exhaustive sweep, with a window at most 1.15
+// times the smallest that reaches it.
 func TestBankTune(t *testing.T) {
 	bankOnly(t)
 	for _, text := range bankTuneCases() {
@@ -91,7 +90,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 			Spread:  spread,
 			Verdict: verdict, Command: command}))
 	}
-	luck := 0 // of which every lab has another, or the same packets were lost again
+	luck := 0 // the lab's seed: each lab has another one, or it would lose the same packets
 	fresh := func() *harness.TuneSite {
 		site.Lab.Close()
 		luck++
@@ -112,7 +111,7 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 		path.Rounds = search.LossyRounds
 	}
 	budget := path.Budget().Time.Seconds()
-	if doc.ElapsedS > budget && budget <= 150 { // what is undecided may double one of 150 s or less
+	if doc.ElapsedS > budget && budget <= 150 { // an undecided comparison may double a budget of 150 s or less
 		budget *= 2
 	}
 	row(&loop, "time in the budget, doubled where something was open", fmt.Sprintf("%.1f s", doc.ElapsedS),
@@ -134,8 +133,8 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 			best = w
 		}
 	}
-	// What decides is measured again, in turn: the best, the chosen one, and the largest
-	// of the sweep that would make the chosen one too large.
+	// The decisive settings are measured again, in turn: the best, the chosen one, and the largest of the sweep that
+	// would make the chosen one too large.
 	chosen, besides := 0, sending{}
 	if d.Chosen != nil {
 		chosen = d.Chosen.Window
@@ -191,19 +190,19 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 		}
 	}
 	judge()
-	what := "automatic (" + string(d.Verdict) + ")"
+	setting := "automatic (" + string(d.Verdict) + ")"
 	if chosen > 0 {
-		what = fmt.Sprintf("%d bytes (%.2f BDP, shown %v)", chosen, float64(chosen)/path.Knee, d.Chosen.Shown)
+		setting = fmt.Sprintf("%d bytes (%.2f BDP, shown %v)", chosen, float64(chosen)/path.Knee, d.Chosen.Shown)
 	}
 	if other {
-		what = besides.String()
+		setting = besides.String()
 	}
 	if d.Verdict == search.Inconclusive && said == "fail" {
 		said = "inconclusive" // and nothing was changed
 	}
-	row(&turns, "goodput after ≥ 98 % of the best of the sweep", fmt.Sprintf("%.1f %% by %s", 100*share.Mid, what),
+	row(&turns, "goodput after ≥ 98 % of the best of the sweep", fmt.Sprintf("%.1f %% by %s", 100*share.Mid, setting),
 		fmt.Sprintf("%.1f to %.1f %%; best at %d bytes", 100*share.Low, 100*share.High, best), said)
-	if chosen > 0 && below > 0 && !other { // what is claimed of a window alone: streams have one each
+	if chosen > 0 && below > 0 && !other { // a claim about one window: each stream has its own
 		row(&turns, "window ≤ 1.15 × the smallest that reaches 98 %", fmt.Sprintf("%d bytes give %.1f %%", below,
 			100*less.Mid),
 			fmt.Sprintf("%.1f to %.1f %%", 100*less.Low, 100*less.High), smaller)
@@ -224,12 +223,12 @@ func bankTune(t *testing.T, direction transfer.Direction, profile string) {
 	}
 }
 
-// byInterval is pass or fail where the interval decides, else inconclusive.
-func byInterval(holds, decided bool) string {
+// byInterval returns pass or fail if the interval decides, else inconclusive.
+func byInterval(ok, decided bool) string {
 	switch {
 	case !decided:
 		return "inconclusive"
-	case holds:
+	case ok:
 		return "pass"
 	}
 	return "fail"

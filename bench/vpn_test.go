@@ -20,7 +20,7 @@ import (
 
 const vpnSection = "VPN overlays"
 
-// near1 says whether a ratio is 1 to within slack: pass or fail where its interval lies
+// near1 reports whether a ratio is 1 to within slack: pass or fail where its interval lies
 // on one side, else inconclusive.
 func near1(i stats.Interval, slack float64) string {
 	switch {
@@ -34,8 +34,8 @@ func near1(i stats.Interval, slack float64) string {
 	return "inconclusive"
 }
 
-// TestBankVPN compares what the lab's overlays carry with what the protocols say, and what
-// measure --compare says of them. It takes about three minutes.
+// TestBankVPN compares the lab's overlays with the protocols' own overhead, and with the results of measure
+// --compare. It takes about three minutes.
 func TestBankVPN(t *testing.T) {
 	bankOnly(t)
 	t.Run("wireguard", bankWireGuard)
@@ -43,8 +43,8 @@ func TestBankVPN(t *testing.T) {
 	t.Run("compare", bankCompare)
 }
 
-// bankWireGuard holds the goodput of a full link, through the tunnel, against its rate and
-// the sizes of WireGuard's packets: nothing of the overhead is modelled in the lab.
+// bankWireGuard compares the goodput of a full link through the tunnel with the link's rate and the sizes of
+// WireGuard's packets: the lab does not model the overhead.
 func bankWireGuard(t *testing.T) {
 	const path, mtu, mss = "rate=20mbit,rtt=10ms,queue=2bdp,vpn=wireguard", 1420,
 		1420 - model.IPHeaders - model.TimestampBytes
@@ -81,8 +81,8 @@ func bankWireGuard(t *testing.T) {
 		Verdict: near1(got, 0.015), Command: "fullpipe measure lab:" + path + " --time 6s"}))
 }
 
-// bankGateways takes what the gateways let through in both directions together from the
-// link's own counters, after a second and a half of start.
+// bankGateways takes the gateways' throughput in both directions together from the link's own counters, after a start
+// of 1.5 s.
 func bankGateways(t *testing.T) {
 	const path, budget, span = "rate=100mbit,rtt=12ms,vpn=gateway,crypto=30mbit", 30e6, 4 * time.Second
 	for _, flags := range [][]string{{}, {"--bidir"}} {
@@ -109,8 +109,8 @@ func bankGateways(t *testing.T) {
 	}
 }
 
-// throughBoth is what arrived at both ends together in some seconds of a transfer, in bits a
-// second of the hosts' packets.
+// throughBoth returns the throughput at both ends together in some seconds of a transfer, in bits a second of the
+// hosts' packets.
 func throughBoth(t *testing.T, path string, span time.Duration, flags ...string) (bps float64, late lab.Account) {
 	t.Helper()
 	l, _ := harness.StartLab(t, path)
@@ -145,8 +145,8 @@ func throughBoth(t *testing.T, path string, span time.Duration, flags ...string)
 	return float64(after-before) * 8 / to.Sub(from).Seconds(), late
 }
 
-// bankCompare holds what measure --compare says against what was built: gateways with a
-// budget are the way's capacity, and a tunnel's own headers are no cause at all.
+// bankCompare compares the results of measure --compare with the lab's configuration: gateways with a budget are the
+// path's capacity, and a tunnel's own headers are no cause at all.
 func bankCompare(t *testing.T) {
 	for _, tt := range []struct {
 		path   string
@@ -195,7 +195,7 @@ func bankCompare(t *testing.T) {
 	}
 }
 
-// causeVerdict takes an open answer for what it is.
+// causeVerdict returns inconclusive for an open cause, else whether it is the expected one.
 func causeVerdict(got compare.Cause, candidates []compare.Cause, want compare.Cause) string {
 	open := got == compare.UnknownCause || got == compare.MixedCause && slices.Contains(candidates, want)
 	if open {

@@ -21,7 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// seenByWatch is what was said of the heaviest connection at one end.
+// seenByWatch is the verdict on the heaviest connection at one end.
 type seenByWatch struct {
 	Limiter, Subtype, Confidence, Direction string
 	Candidates                              []string
@@ -45,17 +45,17 @@ func (s *seenByWatch) String() string {
 	return fmt.Sprintf("%s, %s, %.3g Mbit/s", text, s.Confidence, s.Bps/1e6)
 }
 
-// tiers are what the two tiers said at one end: of samples, and of the kernel's clocks alone.
+// tiers are the verdicts of the two tiers at one end: from samples, and from the kernel's clocks alone.
 type tiers struct{ Fine, Coarse seenByWatch }
 
-// seenAtEnds are the ends that were asked.
+// seenAtEnds are the observations at both ends.
 type seenAtEnds struct {
 	Sender, Receiver tiers
-	Late             bool // the machine stood still meanwhile
+	Late             bool // the machine stalled during the run
 }
 
-// once makes the cause, its programs set for a link of so many bit/s, and asks at both ends while it
-// lasts, both tiers at the same time.
+// once creates the cause, with programs set for a link of the given rate in bit/s. While it lasts, once asks both
+// tiers at both ends at the same time.
 func (c *watchedCause) once(t *testing.T, program string, bps float64) (v seenAtEnds) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fp") // smbd's sockets want a short path
@@ -112,7 +112,7 @@ kill $client; cat $D/*.err $D/out >&2`
 	return v
 }
 
-// still has the cause looked at on a machine that does not stand still meanwhile, or says that it did twice.
+// still repeats the observation once if the machine stalled during it. It reports a second stall.
 func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtEnds {
 	t.Helper()
 	var v seenAtEnds
@@ -126,7 +126,7 @@ func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtE
 	return &v
 }
 
-// keep writes what was seen into a directory.
+// keep writes the observations into a directory.
 func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -135,7 +135,7 @@ func (c *watchedCause) keep(t *testing.T, dir string, v *seenAtEnds) {
 	}
 }
 
-// kept is what an earlier run saw; nil: nothing.
+// kept returns the observations of an earlier run, or nil.
 func (c *watchedCause) kept(dir string) *seenAtEnds {
 	text, err := os.ReadFile(c.file(dir))
 	v := &seenAtEnds{}
@@ -149,7 +149,7 @@ func (c *watchedCause) file(dir string) string {
 	return filepath.Join(dir, strings.ReplaceAll(c.name, "/", "-")+".json")
 }
 
-// watchedCode tells the code that judges what is watched from any other.
+// watchedCode returns a hash of the code that judges watched connections.
 func watchedCode(t *testing.T) (all string) {
 	t.Helper()
 	for _, dir := range []string{"watch", "sockdiag", "verdict/live", "verdict/threshold"} {
@@ -162,13 +162,12 @@ func watchedCode(t *testing.T) (all string) {
 	return all
 }
 
-// TestBankWatchCauses makes causes by ordinary programs and has `why`, and `watch` by the
-// kernel's clocks alone, look at them from outside, at the sender and at the receiver: on a link of
-// 20 Mbit/s and 60 ms, then on as many that are drawn as FULLPIPE_BANK_TRIALS says (3), for an hour or
-// FULLPIPE_BANK_TIME. Slow links are looked at beside each other. A run during which the machine stood
-// still is made once again. FULLPIPE_BANK_SERIES, a directory, keeps what was seen, and the next run of the
-// same judge with the same FULLPIPE_BANK_SEED goes on from there.
-// -run 'TestBankWatchCauses/LINK/NAME' picks causes.
+// TestBankWatchCauses creates causes with ordinary programs. `why`, and `watch` by the kernel's clocks alone, observe
+// them from outside, at the sender and at the receiver: on a link of 20 Mbit/s and 60 ms, then on
+// FULLPIPE_BANK_TRIALS drawn links (3), for an hour or FULLPIPE_BANK_TIME. Slow links run concurrently. A run during
+// which the machine stalled is repeated once. FULLPIPE_BANK_SERIES, a directory, keeps the observations, and the next
+// run of the same judge with the same FULLPIPE_BANK_SEED continues from there. -run 'TestBankWatchCauses/LINK/NAME'
+// picks causes.
 func TestBankWatchCauses(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)
@@ -217,6 +216,5 @@ func TestBankWatchCauses(t *testing.T) {
 		trials))
 }
 
-// mostWatched is what all links that are looked at beside each other may carry, in bit/s; a faster one
-// is looked at alone.
+// mostWatched is the largest sum of the rates of links that run concurrently, in bit/s; a faster link runs alone.
 const mostWatched = 80e6

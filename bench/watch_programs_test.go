@@ -62,7 +62,7 @@ while time.monotonic() < end:
 type watchedCause struct {
 	name     string
 	limiters []string // each is right
-	subtype  string   // which a right verdict has to tell as well, "" any
+	subtype  string   // subtype that a right verdict must have; "": any
 	path     string   // of the lab; rate and round trip are the link's unless it says them
 	shaped   string   // at the sender before; $DEVICE is the link
 	far      string   // the server, "" is iperf3's
@@ -73,10 +73,10 @@ type watchedCause struct {
 	settle   int      // for how many seconds it runs before anybody looks; 0 is 3
 }
 
-// pairOf are the two limiters that nobody but the receiver can tell from each other.
+// pairOf are the two limiters that only the receiver can distinguish.
 var pairOf = []string{"receiver-window", "receiver-application"}
 
-// limitedShare is the share of a link that programs with a limit of their own are told to take.
+// limitedShare is the share of a link that programs with a limit of their own use.
 const limitedShare = 0.28
 
 const (
@@ -90,7 +90,7 @@ type watchedLink struct {
 	rtt time.Duration
 }
 
-// drawWatchedLink draws one of 10 to 40 Mbit/s and 10 to 120 ms, each factor as likely.
+// drawWatchedLink draws a link of 10 to 40 Mbit/s and 10 to 120 ms, uniformly on a logarithmic scale.
 func drawWatchedLink(r *rand.Rand) watchedLink {
 	return watchedLink{math.Round(10*math.Pow(4, r.Float64())) * 1e6,
 		time.Duration(math.Round(10*math.Pow(12, r.Float64()))) * time.Millisecond}
@@ -98,13 +98,13 @@ func drawWatchedLink(r *rand.Rand) watchedLink {
 
 func (l watchedLink) String() string { return fmt.Sprintf("rate=%.0fbit,rtt=%v", l.bps, l.rtt) }
 
-// share is that share of the link's rate in bit/s, as programs and labs read it.
+// share returns a share of the link's rate in bit/s, as programs and labs read it.
 func (l watchedLink) share(of float64) string { return fmt.Sprintf("%.0f", of*l.bps) }
 
-// bytes is that share of the link's product of rate and round trip.
+// bytes returns a share of the link's BDP.
 func (l watchedLink) bytes(of float64) string { return fmt.Sprintf("%.0f", of*l.bps/8*l.rtt.Seconds()) }
 
-// on puts causes on the link, but those that say their own.
+// on sets the paths of causes to the link, except for those with a rate of their own.
 func (l watchedLink) on(causes []watchedCause) []watchedCause {
 	for i := range causes {
 		if c := &causes[i]; !strings.HasPrefix(c.path, "rate=") {
@@ -114,9 +114,9 @@ func (l watchedLink) on(causes []watchedCause) []watchedCause {
 	return causes
 }
 
-// watchedCauses are those of the captures' bank, in proportion to the link.
-// What a program cannot make is left out: a sender's own buffering rule (a system's), and a
-// transfer that is over before anybody asks (watched by its end alone).
+// watchedCauses are the causes of the capture bank, in proportion to the link, except for two that a program cannot
+// create: a sender's own buffering rule, which belongs to a system, and a transfer that is over before anybody asks,
+// which its end alone shows.
 func watchedCauses(l watchedLink) []watchedCause {
 	third := l.share(0.35)
 	tbf := "tc qdisc add dev $DEVICE root tbf rate " + third + "bit burst 5000 limit 4mb"
@@ -171,7 +171,7 @@ func watchedCauses(l watchedLink) []watchedCause {
 	})
 }
 
-// watchedPrograms are programs as people run them, with what limits them.
+// watchedPrograms are programs as people run them, with their limiters.
 func watchedPrograms(l watchedLink) []watchedCause {
 	const far, long = "rate=200mbit,rtt=200ms,queue=1bdp", "rate=50mbit,rtt=80ms,queue=1bdp"
 	const nginx, curl = "nginx -e stderr -p $D -c $D/nginx.conf", "curl -s -o /dev/null http://$FULLPIPE_FAR:5201/file"
@@ -237,8 +237,8 @@ func (c *watchedCause) needed(t *testing.T) {
 	}
 }
 
-// programsFiles writes what the programs of one lab with such a link are configured with, and answers
-// their environment.
+// programsFiles writes the configuration files of the programs of one lab with such a link and returns their
+// environment.
 func programsFiles(t *testing.T, dir string, bps float64) []string {
 	t.Helper()
 	write := func(name, text string, mode os.FileMode) {

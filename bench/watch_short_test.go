@@ -19,15 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortRate is how many connections begin in a second, each of shortBytes at least.
+// shortRate is the number of connections that begin in a second, each of shortBytes at least.
 const shortRate, shortBytes = 5000, 100
 
 // shortPort is where they are accepted.
 const shortPort = 7001
 
-// shortConnectionsProgram has both ends of many short connections within this host: the client writes
-// and closes, the server reads to the end. FULLPIPE_E2E_SECONDS is for how long. Both use plain system
-// calls, as few as there can be: what is measured beside them shall have the processor.
+// shortConnectionsProgram has both ends of many short connections within this host: the client writes and closes, the
+// server reads to the end. FULLPIPE_E2E_SECONDS is the duration. Both make as few system calls as possible, to leave
+// the processor to the program under test.
 func shortConnectionsProgram() error {
 	length, err := time.ParseDuration(os.Getenv("FULLPIPE_E2E_SECONDS"))
 	if err != nil {
@@ -78,13 +78,13 @@ func serveShort(l, n int) error {
 	return nil
 }
 
-// connectShort makes n connections at shortRate, and catches up where it was late.
+// connectShort makes n connections at shortRate, and catches up after a delay.
 func connectShort(n int) (sent int64, took time.Duration, err error) {
 	block := make([]byte, shortBytes+50)
 	began := time.Now()
 	for i := range n {
-		// What waits in TIME-WAIT takes a port of its far end's address for a minute: of many addresses
-		// none runs short of them, which the kernel would search for long.
+		// A connection in TIME-WAIT occupies a port of its far end's address for a minute. With many addresses none runs
+		// short of ports, for which the kernel would search long.
 		to := unix.SockaddrInet4{Port: shortPort, Addr: [4]byte{127, 0, byte(1 + i/200%200), byte(1 + i%200)}}
 		if wait := time.Until(began.Add(time.Duration(i) * time.Second / shortRate)); wait > time.Millisecond {
 			time.Sleep(wait)
@@ -115,8 +115,8 @@ func withoutNetAdminProgram() error {
 	return syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
 }
 
-// TestBankWatchShort follows 5,000 short connections a second, both of their ends: with room for their
-// ends none is missed, and without it, or where the watch stands still, those that were are counted.
+// TestBankWatchShort follows 5,000 short connections a second, both of their ends. With room for their ends none is
+// missed; without it, or where the watch stalls, the missed ones are counted.
 func TestBankWatchShort(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)
@@ -158,22 +158,22 @@ tail -n 1 $OUT`, shortPort, cmp.Or(c.meanwhile, "true"), harness.ProgramVariable
 	}
 }
 
-// shortRow holds what was seen to what was made: each connection has two ends, and one sends.
+// shortRow compares what the watch saw with the connections made: each has two ends, and one sends.
 func shortRow(t *testing.T, name string, room bool, connections, bytes int64, seconds float64,
 	doc harness.WatchReport) {
 	closed, lost, ends := doc.Totals.Closed, doc.LostEnds, 2*connections
-	holds, claim := closed+lost == ends && lost > 0, "the ends that were lost are counted to the last"
+	ok, claim := closed+lost == ends && lost > 0, "the ends that were lost are counted to the last"
 	if room {
-		// An end may be told after two dumps had missed it: it has been counted as unfinished by then.
-		holds = lost == 0 && closed+doc.Totals.Unfinished == ends && doc.Totals.Sent == bytes
+		// An end may be reported after two dumps had missed it: it has been counted as unfinished by then.
+		ok = lost == 0 && closed+doc.Totals.Unfinished == ends && doc.Totals.Sent == bytes
 		claim = "no end is lost, every byte is counted"
 	}
 	rate := float64(connections) / seconds
 	record(t, bankRow{Section: "watch", Case: fmt.Sprintf("5,000 short connections a second, %s", name), Claim: claim,
-		Measured: fmt.Sprintf("%d ends of %d told, %d lost, %d of %d bytes", closed, ends, lost, doc.Totals.Sent, bytes),
+		Measured: fmt.Sprintf("%d ends of %d reported, %d lost, %d of %d bytes", closed, ends, lost, doc.Totals.Sent, bytes),
 		Spread:   fmt.Sprintf("%.0f a second for %.0f s, both ends here", rate, seconds),
-		Verdict:  passed(holds && rate > 0.98*shortRate), Command: "make bank RUN=TestBankWatchShort"})
-	if !holds {
+		Verdict:  passed(ok && rate > 0.98*shortRate), Command: "make bank RUN=TestBankWatchShort"})
+	if !ok {
 		t.Errorf("%+v, %d lost; %d connections and %d bytes were made", doc.Totals, lost, connections, bytes)
 	}
 }

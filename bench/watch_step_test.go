@@ -18,15 +18,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
-// A period of stepPeriod stands for a window of five minutes and a little: what is watched is real, the
-// clock of the windows runs faster by stepFactor.
+// A period of stepPeriod represents a window of a little more than five minutes: the connections are real, the clock
+// of the windows runs faster by stepFactor.
 const (
 	stepPeriod = time.Second
 	stepFactor = 320
 )
 
-// pathWindowsProgram watches for FULLPIPE_E2E_SECONDS, adds what it sees to what FULLPIPE_E2E_KNOWN holds
-// of the paths, keeps that there, and prints what has changed: the window and the event, on a line each.
+// pathWindowsProgram watches for FULLPIPE_E2E_SECONDS, adds its observations to the paths in FULLPIPE_E2E_KNOWN, and
+// saves them there. It prints each change, the window and the event, on a line.
 func pathWindowsProgram() error {
 	length, err := time.ParseDuration(os.Getenv("FULLPIPE_E2E_SECONDS"))
 	if err != nil {
@@ -83,8 +83,8 @@ func pathWindowsProgram() error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// TestBankWatchStep: a path whose real round trip grows by a fifth is told of within five windows, as
-// that and nothing else, and one that stays as it is is not.
+// TestBankWatchStep checks that a path whose real round trip grows by a fifth is reported within five windows, once
+// and with no other event, and that an unchanged path is not reported.
 func TestBankWatchStep(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)
@@ -112,13 +112,13 @@ kill $client`
 	asEver, step := watch("20ms", 75), watch("24ms", 8)
 	var at int
 	_, err = fmt.Sscan(step, &at)
-	holds := !strings.Contains(asEver, "{") && err == nil && at <= 5 && strings.Count(step, "{\"") > 0 &&
+	ok := !strings.Contains(asEver, "{") && err == nil && at <= 5 && strings.Count(step, "{\"") > 0 &&
 		strings.Contains(step, `"rtt"`)
 	record(t, bankRow{Section: "watch", Case: "a round trip of 20 ms that is 24 ms, in labs",
 		Claim: "told within five windows, and nothing before", Measured: fmt.Sprintf("in window %d after it", at),
-		Spread: "some 70 windows before; a window stands for 5 minutes in 1 s", Verdict: passed(holds),
+		Spread: "some 70 windows before; 1 s of the test is a window of 5 minutes", Verdict: passed(ok),
 		Command: "make bank RUN=TestBankWatchStep"})
-	if !holds {
+	if !ok {
 		t.Errorf("as ever: %s\nafter the step: %s", asEver, step)
 	}
 }

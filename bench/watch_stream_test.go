@@ -16,18 +16,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestBankWatchStream says what a stream of 1 Gbit/s loses by being watched, by what the link's own
-// counters say arrived in the same time: runs in turn, each pair the other way round.
+// TestBankWatchStream compares the goodput of a stream of 1 Gbit/s with and without a watch, by the link's own
+// counters: runs in turn, each pair in the opposite order.
 func TestBankWatchStream(t *testing.T) {
 	bankOnly(t)
 	program := harness.Program(t)
 	testenv.Need(t, testenv.Iperf3)
 	const pairs, seconds = 12, 5
 	report := filepath.Join(t.TempDir(), "link.json")
-	run := func(beside string) (bps float64) {
+	run := func(background string) (bps float64) {
 		script := fmt.Sprintf(`%s
 until iperf3 -c $FULLPIPE_FAR -t %d >/dev/null 2>&1; do sleep 0.1; done
-test -z "$watch" || { kill -INT $watch; wait $watch || test $? = 130; }`, beside, seconds)
+test -z "$watch" || { kill -INT $watch; wait $watch || test $? = 130; }`, background, seconds)
 		cmd := exec.Command(program, "lab", "rate=1gbit,rtt=1ms", "--report", report, "--far", "iperf3 -s >/dev/null", "--",
 			"sh", "-euc", script)
 		cmd.Env = append(os.Environ(), "F="+program)

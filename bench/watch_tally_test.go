@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// How a verdict stands to the truth: right, open with the truth among what is possible, open
-// without it, or wrong.
+// The relations of a verdict to the truth: right, open with the truth among the candidates, open without it, or
+// wrong.
 const (
 	rightVerdict   = "right"
 	openVerdict    = "open"
@@ -21,7 +21,7 @@ const (
 	nothingVerdict = "nothing seen"
 )
 
-// judged says so; a link that is full is its limit whatever else was made.
+// judged returns the relation of a verdict to the truth. A full link is always its own limiter, with any cause.
 func (c *watchedCause) judged(s *seenByWatch) string {
 	is := func(name string) bool {
 		return slices.Contains(c.limiters, name) || name == "bottleneck" && s.Bps >= 0.85*c.bps
@@ -49,7 +49,7 @@ type watchedRow struct {
 	name  string
 	of    func(*seenAtEnds) *seenByWatch
 	count map[string]int // by judged, wrong ones by confidence as well
-	not   []string       // which were not right, and what was said
+	not   []string       // the cases that were not right, with their verdicts
 }
 
 func (r *watchedRow) add(c *watchedCause, v *seenAtEnds) {
@@ -84,8 +84,7 @@ func (r *watchedRow) String() string {
 		r.count["wrong high"], r.count["wrong medium"], r.count["wrong low"], r.count[nothingVerdict])
 }
 
-// watchedTally counts what was said at either end, by either tier. Cases during which the machine stood
-// still are left out.
+// watchedTally counts the verdicts at both ends, by both tiers. Cases during which the machine stalled are left out.
 type watchedTally struct {
 	mu                    sync.Mutex
 	rows                  []*watchedRow
@@ -99,7 +98,7 @@ func (n *watchedTally) add(t *testing.T, c *watchedCause, v *seenAtEnds) {
 	defer n.mu.Unlock()
 	if v.Late {
 		n.late++
-		t.Log("the machine stood still: left out")
+		t.Log("the machine stalled: left out")
 		return
 	}
 	if n.rows == nil {
@@ -120,7 +119,7 @@ func (n *watchedTally) add(t *testing.T, c *watchedCause, v *seenAtEnds) {
 	sender, receiver := c.judged(&v.Sender.Fine), c.judged(&v.Receiver.Fine)
 	n.both.count((sender == rightVerdict || sender == openVerdict && receiver == rightVerdict) &&
 		receiver != wrongVerdict)
-	if !slices.Contains(c.limiters, "bottleneck") && clocksTell(c.limiters) {
+	if !slices.Contains(c.limiters, "bottleneck") && namedByClocks(c.limiters) {
 		n.named.count(c.judged(&v.Sender.Coarse) == rightVerdict)
 		if c.judged(&v.Sender.Coarse) != rightVerdict {
 			n.unnamed = append(n.unnamed, c.name)
@@ -134,13 +133,13 @@ func (n *watchedTally) add(t *testing.T, c *watchedCause, v *seenAtEnds) {
 	}
 }
 
-// report records the rows; where the machine stood still in more than a fifth of the cases, they say nothing.
+// report records the rows. The rows are inconclusive if the machine stalled in more than a fifth of the cases.
 func (n *watchedTally) report(t *testing.T, command string) {
 	if n.rows == nil {
 		t.Fatal("no cause was looked at")
 	}
 	all := n.late + n.rows[0].among().all
-	late := fmt.Sprintf("%d of %d left out: the machine stood still", n.late, all)
+	late := fmt.Sprintf("%d of %d left out: the machine stalled", n.late, all)
 	row := func(name, claim string, of among, least float64, measured string, spread []string) {
 		verdict := of.verdict(least)
 		if 5*n.late > all {
@@ -172,7 +171,7 @@ func (n *watchedTally) report(t *testing.T, command string) {
 	row("exchanges and programs' own windows", "named in 90 %", n.programs, 0.9, "", n.nameless)
 }
 
-// together puts equal words together: "wrong × 3".
+// together groups equal words: "wrong × 3".
 func together(words []string) (all []string) {
 	slices.Sort(words)
 	for len(words) > 0 {
@@ -191,9 +190,9 @@ func together(words []string) (all []string) {
 	return all
 }
 
-// clocksTell says whether the kernel's cumulative clocks name what limits: an idle program, the
+// namedByClocks reports whether the kernel's cumulative clocks name the limiter: an idle program, the
 // receiver's window with what is behind it, and the send buffer.
-func clocksTell(limiters []string) bool {
+func namedByClocks(limiters []string) bool {
 	return slices.ContainsFunc(limiters, func(l string) bool {
 		return slices.Contains([]string{"application", "send-buffer", "receiver-window", "receiver-application"}, l)
 	})

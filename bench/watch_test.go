@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// manyConnections is a program with 20,000 connections, of which 500 send all the time, and one that
-// takes the processor time of others.
+// manyConnections is a program with 20,000 connections, 500 of them sending all the time, and one that uses the
+// processor time of others.
 const manyConnections = `
 import json, os, resource, selectors, signal, socket, subprocess, sys, time
 PROCESSES, N, BUSY = 4, 5000, 125 # of each: a process may have 20,000 files on some hosts
@@ -74,7 +74,7 @@ def measure():
 {"serve": serve, "client": lambda: client(sys.argv[2]), "measure": measure}[sys.argv[1]]()
 `
 
-// TestBankWatchCrowd bounds what watching 20,000 connections costs, 500 of them busy.
+// TestBankWatchCrowd bounds the cost of watching 20,000 connections, 500 of them busy.
 func TestBankWatchCrowd(t *testing.T) {
 	bankOnly(t)
 	testenv.Need(t, testenv.Python, testenv.SS, testenv.Setpriv)
@@ -108,24 +108,24 @@ python3 $CROWD measure`
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	row := func(name, claim, measured string, holds bool) {
-		record(t, bankRow{Section: "watch", Case: name, Claim: claim, Measured: measured, Verdict: passed(holds),
+	row := func(name, claim, measured string, ok bool) {
+		record(t, bankRow{Section: "watch", Case: name, Claim: claim, Measured: measured, Verdict: passed(ok),
 			Command: "make bank RUN=TestBankWatchCrowd"})
 	}
 	for _, one := range []struct {
-		who string
+		mode string
 		spent
 	}{{"as root, with eBPF", got.Root}, {"without privileges, by dumps", got.Plain}} {
-		who, s := one.who, one.spent
+		mode, s := one.mode, one.spent
 		if s.Standing < 20_000 || s.Moving < 500 {
-			t.Fatalf("%s: %+v", who, s)
+			t.Fatalf("%s: %+v", mode, s)
 		}
 		share, n := 100*s.CPU/s.Wall, float64(s.Standing)
-		row("20,000 connections, 500 busy, "+who+": processor", "at most 3 % of a core at a period of 2 s",
+		row("20,000 connections, 500 busy, "+mode+": processor", "at most 3 % of a core at a period of 2 s",
 			fmt.Sprintf("%.2f %% over %.0f s, its start included", share, s.Wall), share <= 3)
-		row("20,000 connections, 500 busy, "+who+": memory", "at most 60 MB",
+		row("20,000 connections, 500 busy, "+mode+": memory", "at most 60 MB",
 			fmt.Sprintf("%.0f MB at its largest", s.RSS*1024/1e6), s.RSS*1024 <= 60e6)
-		row("20,000 connections, "+who+": a reading of all beside ss -tinH",
+		row("20,000 connections, "+mode+": a reading of all beside ss -tinH",
 			"a quarter of the time a connection, or less",
 			fmt.Sprintf("%.2f µs, ss %.2f µs (the fastest of 5)", 1e6*s.Dump/n, 1e6*got.SSWall/n), s.Dump*4 <= got.SSWall)
 	}

@@ -153,7 +153,7 @@ func (d *demo) measureAll(ctx context.Context) error {
 
 // measure makes one result and gives it its date.
 func (d *demo) measure(ctx context.Context, far string, args []string, i int) error {
-	alone, err := os.MkdirTemp("", "fullpipe-demo-one-") // a history of its own, since what is kept has the samples
+	alone, err := os.MkdirTemp("", "fullpipe-demo-one-") // a separate history, because results include samples
 	if err != nil {
 		return err
 	}

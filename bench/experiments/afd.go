@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// afdGoodput is what writes of one size give in bit/s over a round trip, under the bounds
-// (bit/s) of what lies on the way: a link, a gateway.
+// afdGoodput returns the goodput in bit/s of writes of one size over a round trip, within the bounds (bit/s) of the
+// path: a link, a gateway.
 func afdGoodput(a model.AFD, write int, rtt time.Duration, bounds ...float64) float64 {
 	return min(model.Rate(a.Outstanding(write), rtt), slices.Min(append(bounds, math.Inf(1))))
 }
@@ -20,9 +20,8 @@ type afdCell struct {
 	bps          float64
 }
 
-// fitRTT is the round trip that cells imply: the median of outstanding bytes over
-// goodput. Cells within 15 % of full (bit/s) are left out: there something else
-// limits. It is 0 where none remains.
+// fitRTT returns the round trip that cells imply: the median of outstanding bytes over goodput. It leaves out cells
+// within 15 % of full (bit/s), because something else limits them. It returns 0 if none remains.
 func fitRTT(cells []afdCell, full float64) time.Duration {
 	var implied []time.Duration
 	for _, c := range cells {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cell is one place of a table: a transfer to run, and what is known of it.
+// cell is one entry of a table: a transfer to run, with its published figure.
 type cell struct {
 	row, column string
 	lab         string   // the path, in the lab's words
@@ -24,13 +24,13 @@ type cell struct {
 	p99         float64 // s: the most that one packet in 100 was late in a run that counts
 }
 
-// median is the middle of the runs; 0 before any.
+// median returns the middle of the runs, or 0 before any.
 func (c *cell) median() float64 { return median(c.measured) }
 
 func least(c *cell) float64 { return slices.Min(c.measured) }
 func most(c *cell) float64  { return slices.Max(c.measured) }
 
-// limiter is the verdict that most runs had.
+// limiter returns the verdict of most runs.
 func (c *cell) limiter() string {
 	best, most := "", 0
 	for _, l := range c.limiters {
@@ -54,13 +54,13 @@ func (c *cell) command() string {
 // experiment is one published table, or a few figures of one text.
 type experiment struct {
 	title, about string
-	rows         string // what a row is
+	rows         string // the quantity of a row
 	cells        []*cell
-	// judge says in sentences what the figures show, once they are measured.
+	// judge returns sentences on the figures, once they are measured.
 	judge func(e *experiment) []finding
 }
 
-// finding is a sentence about an experiment. One that asks nothing has no verdict.
+// finding is a sentence about an experiment. One without a requirement has no verdict.
 type finding struct{ text, verdict string }
 
 func (e *experiment) columns() (names []string) {
@@ -112,28 +112,27 @@ func published(c *cell) float64 { return c.published }
 func expected(c *cell) float64  { return c.expected }
 func measured(c *cell) float64  { return c.median() }
 
-// within says that a ratio is no further from 1 than a share, as a factor either way.
+// within reports whether a ratio is no further from 1 than a share, as a factor either way.
 func within(ratio, share float64) bool {
 	return math.Abs(math.Log(ratio)) <= math.Log(1+share)
 }
 
-// span is a figure made of many cells by the runs that came out least, in the middle and
-// most.
+// span is a figure of many cells, from the runs with the smallest, middle and largest result.
 type span struct{ low, mid, high float64 }
 
-// over makes a span of a figure.
+// over returns the span of a figure.
 func over(figure func(of func(*cell) float64) float64) span {
 	values := []float64{figure(least), figure(measured), figure(most)}
 	return span{slices.Min(values), values[1], slices.Max(values)}
 }
 
-// judge passes what holds at both ends of the span and fails what holds at neither and
-// not between; else the runs do not tell.
-func (s span) judge(holds func(float64) bool) string {
-	switch low, high := holds(s.low), holds(s.high); {
+// judge passes if both ends of the span satisfy the condition. It fails if neither end nor the middle does. Otherwise
+// the runs are inconclusive.
+func (s span) judge(satisfies func(float64) bool) string {
+	switch low, high := satisfies(s.low), satisfies(s.high); {
 	case low && high:
 		return "pass"
-	case !low && !high && !holds(s.mid):
+	case !low && !high && !satisfies(s.mid):
 		return "fail"
 	}
 	return "inconclusive"

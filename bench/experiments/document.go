@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// write is docs/experiments.md.
+// write writes docs/experiments.md.
 func write(out io.Writer, experiments []*experiment, pool []finding, machine string, repeats int) {
 	fmt.Fprintf(out, "# The founding documents' experiments, run again\n\nWritten by `make experiments`: real kernel "+
 		"TCP in the lab, the median of %d transfers a cell\n"+
@@ -56,7 +56,7 @@ func text(c *cell) string {
 	return said
 }
 
-// dropped is how many runs of an experiment were, and how many there were in all.
+// dropped returns how many runs of an experiment were dropped, and how many there were in all.
 func (e *experiment) dropped() (dropped, runs int) {
 	for _, c := range e.cells {
 		dropped += c.dropped
@@ -65,7 +65,7 @@ func (e *experiment) dropped() (dropped, runs int) {
 	return dropped, runs
 }
 
-// lateness says how exact the labs of an experiment were.
+// lateness returns a sentence on the timing accuracy of an experiment's labs.
 func (e *experiment) lateness() string {
 	p99 := 0.0
 	for _, c := range e.cells {
@@ -77,7 +77,7 @@ func (e *experiment) lateness() string {
 		1e3*p99, dropped, runs)
 }
 
-// doubted leaves open what too many dropped runs stand behind.
+// doubted leaves a judgement open if too many of its runs were dropped.
 func (e *experiment) doubted(all []finding) []finding {
 	const most = 0.2
 	if dropped, runs := e.dropped(); float64(dropped) > most*float64(runs) {

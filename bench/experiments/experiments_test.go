@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The arithmetic against the published figures, nothing measured: the default columns of
-// all tables together, and what the send-buffer sweep implies.
+// TestArithmeticAgainstThePublishedFigures compares the arithmetic with the published figures, without a measurement:
+// the default columns of all tables together, and the window that the send-buffer sweep implies.
 func TestArithmeticAgainstThePublishedFigures(t *testing.T) {
 	experiments, err := all()
 	if err != nil {
@@ -70,8 +70,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// One cell of the tables on real TCP: 8192 bytes a round trip of 40 ms, which no machine exceeds. How near a
-// machine comes, and what limits it there, is what the experiments themselves judge.
+// TestOneCell runs one cell of the tables on real TCP: 8192 bytes a round trip of 40 ms, which no machine exceeds.
+// The experiments themselves judge how close a machine comes, and its limiter.
 func TestOneCell(t *testing.T) {
 	testenv.Need(t, testenv.Lab, testenv.Go)
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestSpansAreJudgedByBothEnds(t *testing.T) {
 	for s, want := range map[span]string{{0.96, 0.97, 0.98}: "pass", {0.90, 0.96, 0.98}: "inconclusive",
 		{0.90, 0.94, 0.96}: "inconclusive", {0.8, 0.85, 0.9}: "fail"} {
 		if got := s.judge(atLeast(0.95)); got != want {
-			t.Errorf("%v, of which 0.95 are asked: %s, want %s", s, got, want)
+			t.Errorf("%v, at least 0.95 required: %s, want %s", s, got, want)
 		}
 	}
 }

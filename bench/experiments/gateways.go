@@ -51,7 +51,7 @@ func table(name string) (columns []string, rows []row, err error) {
 	return columns, rows, nil
 }
 
-// setting is what the note changed from one column to the next.
+// setting is the change of the note from one column to the next.
 type setting struct {
 	vpn           bool
 	quota, window int // bytes; 0: the systems' defaults
@@ -68,7 +68,7 @@ const (
 	tunnelMSS     = 1398
 )
 
-// ceiling is the most payload that the line, or the gateways, let through.
+// ceiling is the largest payload rate of the line or the gateways.
 func (s setting) ceiling() float64 {
 	if s.vpn {
 		const acknowledgement = 40 // bytes, for two segments
@@ -89,7 +89,7 @@ func (s setting) expected(write int, rtt time.Duration) float64 {
 	return afdGoodput(model.AFD{Quota: quota}, write, rtt, s.ceiling(), model.Rate(window, rtt))
 }
 
-// lab is the note's path, the two Windows hosts at its ends.
+// lab returns the note's path with the two Windows hosts at its ends.
 func (s setting) lab(rtt time.Duration) string {
 	text := fmt.Sprintf("rate=100mbit,rtt=%gms,overhead=%d,queue=200packets,near.stack=windows-2000,far.stack=windows-xp",
 		float64(rtt)/float64(time.Millisecond), framing)
@@ -115,8 +115,8 @@ func (s setting) cell(row row, column string, published float64, path path) *cel
 		published: published, expected: s.expected(row.write, path.implied)}
 }
 
-// path is a round trip as the note calls it, as its cells imply it, and what the lab is
-// asked for to make that.
+// path is a round trip: as the note names it, as its cells imply it, and the RTT that the lab is configured with to
+// create it.
 type path struct{ named, implied, lab time.Duration }
 
 var (
@@ -142,7 +142,7 @@ func shortPath(sweep []row) path {
 	return path{2500 * time.Microsecond, implied, implied - ofTheHosts}
 }
 
-// fitted says in a heading that an experiment runs at another round trip than its name's.
+// fitted returns a note for the heading of an experiment whose round trip differs from its name, or "".
 func (p path) fitted() string {
 	if p.implied == p.named {
 		return ""
@@ -150,7 +150,7 @@ func (p path) fitted() string {
 	return fmt.Sprintf(" (run at a fitted %s)", units.Time(p.lab))
 }
 
-// both says what the two round trips would give by arithmetic.
+// both returns a sentence with the rates that arithmetic gives for the two round trips, or "".
 func (p path) both() string {
 	if p.implied == p.named {
 		return ""
@@ -164,8 +164,8 @@ func (p path) both() string {
 		rate(p.named), units.Time(p.named), rate(p.implied), units.Time(p.implied))
 }
 
-// twice are cells that nobody published: the tuned ones of the network with twice their buffers, which shows what
-// of a full line buffers miss that just hold the path.
+// twice is a column of unpublished cells: the tuned ones of the network with twice their buffers. They show how much
+// of a full line is lost with buffers of exactly the path's capacity.
 const twice = "network, twice the buffers"
 
 // gatewayTable is one of the note's tables: write sizes against default and tuned

@@ -54,8 +54,8 @@ func judgePool(tables []*experiment) []finding {
 		finding{fmt.Sprintf("Its median ratio is %v (within 15 %%).", ratio), ratio.judge(near(0.15))})
 }
 
-// judgeGateways judges the tuned columns of one table, what windows can give there, and
-// says what the gateways cost the small windows.
+// judgeGateways judges the tuned columns of one table and the best possible gain from windows there. It also reports
+// the gateways' cost for the small windows.
 func judgeGateways(e *experiment) (all []finding) {
 	theirs, ours := addedDelay(e, published), addedDelay(e, measured)
 	all = append(all, finding{text: fmt.Sprintf("With default settings a round trip through the gateways takes %.1f ms "+
@@ -76,13 +76,14 @@ func judgeGateways(e *experiment) (all []finding) {
 		}
 		all = append(all, finding{text: fmt.Sprintf("The published tuned figures (%s) are %.0f %% of that. No window "+
 			"explains it, as the windows asked for "+
-			"hold a full path: something else held those transfers. %s", side, 100*theirs, lossThatExplains(tuned))})
+			"hold a full path: something else limited those transfers. %s", side, 100*theirs, lossThatExplains(tuned))})
 	}
 	return all
 }
 
-// spared says what twice the buffers reach, of what line and windows allow. The round trip of the arithmetic is the
-// empty path's: the hosts' own time, and what a burst of writes waits for itself on the line, come to that.
+// spared reports the share of the possible rate that twice the buffers reach, given the line and the windows. The
+// arithmetic uses the empty path's round trip, which includes the hosts' own time and the serialization of a burst of
+// writes on the line.
 func spared(e *experiment, tuned span) finding {
 	double := where(e.cells, func(c *cell) bool { return c.column == twice })
 	reached := over(func(of func(*cell) float64) float64 { return median(ratios(double, of, expected)) })
@@ -94,8 +95,8 @@ func spared(e *experiment, tuned span) finding {
 	return finding{text: fmt.Sprintf("With twice those buffers the lab reaches %v, %s.", reached, why)}
 }
 
-// addedDelay is how much longer a round trip took through the gateways, in seconds, where
-// what is outstanding bounds the rate: the same bytes at a smaller rate.
+// addedDelay is the increase of the round trip through the gateways, in seconds, where the bytes in flight limit the
+// rate: the same bytes at a smaller rate.
 func addedDelay(e *experiment, of func(*cell) float64) float64 {
 	var all []float64
 	for _, row := range e.lines() {
@@ -106,8 +107,7 @@ func addedDelay(e *experiment, of func(*cell) float64) float64 {
 	return median(all)
 }
 
-// lossThatExplains turns Mathis' formula round: the loss at which Reno would have had the
-// published rate.
+// lossThatExplains inverts Mathis' formula: it returns the loss at which Reno would have had the published rate.
 func lossThatExplains(cells []*cell) string {
 	var losses []float64
 	for _, c := range cells {
@@ -181,12 +181,12 @@ func judgeWindows95(e *experiment) []finding {
 			flat.judge(near(0.1))},
 		{text: fmt.Sprintf("The article's +14 %% from 8192 to 24576 at 28.8 kbit/s cannot be had on this path (%v times "+
 			"here): 8192 bytes are "+
-			"more than the line holds. Its 19.2 and 22.4 kbit/s, and 8 of 14.4, are lines that ran below their names: start "+
+			"more than the line carries. Its 19.2 and 22.4 kbit/s, and 8 of 14.4, are lines that ran below their names: start "+
 			"and "+
 			"stop bits, retrains and the provider's side.", modem)},
 		{text: "The 23 % less at 8192 on the LAN came of collisions on a cable that both ends shared. The lab's half " +
 			"duplex is a medium " +
-			"that takes turns without collisions, so there a larger window costs nothing. And its receiver answers a lone " +
+			"that takes turns without collisions, so there a larger window costs nothing. And its receiver acknowledges a lone " +
 			"segment after " +
 			"Linux's 40 ms at most, not Windows 95's 200: the edge is lower than *abysmal*."},
 	}

@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 	return f.Close()
 }
 
-// machine says in a line what the figures were measured on.
+// machine returns a line that describes the machine of the measurements.
 func machine() string {
 	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

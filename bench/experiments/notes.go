@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
-// line is a path of the shorter texts: its name in the lab and what arithmetic needs.
+// line is a path of the shorter texts: its name in the lab and the inputs of the arithmetic.
 type line struct {
 	lab     string
 	rate    float64 // bit/s
@@ -16,8 +16,8 @@ type line struct {
 	time    time.Duration
 }
 
-// window is a transfer over a line with one receive window; 0 leaves it to the stack,
-// whose own is given for the arithmetic.
+// window is a transfer over a line with one receive window. With 0 the stack chooses it, and the arithmetic uses the
+// stack's own window.
 func (l line) window(row, column string, window, own int, publishedBps float64) *cell {
 	c := &cell{row: row, column: column, lab: l.lab, args: []string{"--time", l.time.String()}, published: publishedBps,
 		rtt: l.rtt}

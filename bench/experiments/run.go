@@ -19,11 +19,11 @@ type runner struct {
 	progress io.Writer
 }
 
-// busy is the goodput from which on transfers run one at a time: links of some Mbit/s
-// need so little of a machine that several run beside that.
+// busy is the goodput from which on transfers run one at a time: links of a few Mbit/s use so little of a machine
+// that several run concurrently below it.
 const busy = 20e6
 
-// run measures all cells, round after round so that what drifts meets every cell alike.
+// run measures all cells, round after round, so that drift affects all cells alike.
 func (r runner) run(ctx context.Context, experiments []*experiment) error {
 	var quick, slow []*cell
 	for _, e := range experiments {
@@ -56,7 +56,7 @@ func (r runner) run(ctx context.Context, experiments []*experiment) error {
 	return context.Cause(ctx)
 }
 
-// sideBySide does something with each cell, so many at a time, until the context ends.
+// sideBySide calls a function for each cell, at most a given number at a time, until the context ends.
 func sideBySide(ctx context.Context, width int, cells []*cell, do func(*cell)) {
 	work := make(chan *cell)
 	var workers sync.WaitGroup
@@ -77,8 +77,8 @@ func sideBySide(ctx context.Context, width int, cells []*cell, do func(*cell)) {
 	workers.Wait()
 }
 
-// measure runs one cell once, and again when the lab was late, which is looked at before
-// the figure is; no other goroutine has it.
+// measure runs one cell once, and again if the lab was late. It checks that before it looks at the figure. No other
+// goroutine has the cell.
 func (r runner) measure(ctx context.Context, c *cell) error {
 	const attempts = 4
 	for i := range attempts {
@@ -91,7 +91,7 @@ func (r runner) measure(ctx context.Context, c *cell) error {
 	return nil
 }
 
-// attempt answers whether the run counts: the last one always does, and leaves its mark.
+// attempt reports whether the run counts. The last attempt always does, and its cell is marked.
 func (r runner) attempt(ctx context.Context, c *cell, last bool) (counts bool, err error) {
 	cmd := exec.CommandContext(ctx, r.program, append([]string{"measure", "lab:" + c.lab, "--json"}, c.args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -39,7 +39,7 @@ func pcapngHead() []byte {
 	return slices.Concat(words(0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28), words(1, 20, 1, 0, 20))
 }
 
-// bomb is so many MB of nothing, compressed.
+// bomb returns the given number of MB of zeros, compressed.
 func bomb(w io.WriteCloser, head []byte, megabytes int) error {
 	w.Write(head)
 	for nothing := make([]byte, 1<<20); megabytes > 0; megabytes-- {
@@ -133,7 +133,7 @@ func files() (all []farEnd) {
 		`,"goodput_bps":1e308,"bytes":-1,"duration_s":-1e300}]}`)
 	object("record", "failed", `{"schema":"fullpipe/measure/v1","error":{"message":`+quoted+`,"try":`+quoted+`,"code":`+
 		quoted+`}}`)
-	// What history import, recheck and the pages meet: results whose names and times are not theirs to choose.
+	// Input of history import, recheck and the pages: results with names and times that their author did not choose.
 	measured := func(fields string) string {
 		return `{"schema":"fullpipe/measure/v1","started_at":"2026-03-01T12:00:00Z","peer":"b","directions":[],` +
 			fields + `}`
@@ -161,7 +161,7 @@ func files() (all []farEnd) {
 	return all
 }
 
-// markup replaces every text of a stored document that is neither what tells its kind nor a time.
+// markup replaces every text of a stored document except its kind and its times.
 func markup(in io.Reader, out io.Writer) error {
 	var doc any
 	if err := json.NewDecoder(in).Decode(&doc); err != nil {

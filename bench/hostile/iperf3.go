@@ -43,7 +43,7 @@ func begun(then func(c *net.TCPConn)) func(*net.TCPConn) {
 	}
 }
 
-// states says these one after another.
+// states sends these states one after another.
 func states(all ...iperf3.State) func(*net.TCPConn) {
 	return begun(func(c *net.TCPConn) {
 		for _, s := range all {
@@ -52,7 +52,7 @@ func states(all ...iperf3.State) func(*net.TCPConn) {
 	})
 }
 
-// exchanging plays a test to its results, and answers the client's with this frame.
+// exchanging plays a test up to the results and replies to the client's results with this frame.
 func exchanging(frame []byte) func(*net.TCPConn) {
 	return begun(func(c *net.TCPConn) {
 		for _, s := range []iperf3.State{iperf3.CreateStreams, iperf3.TestStart, iperf3.TestRunning} {
@@ -117,7 +117,7 @@ func iperf3Servers() (all []farEnd) {
 	return sorted(all)
 }
 
-// flood writes the same again and again until nobody takes it.
+// flood repeats a text until a write fails.
 func flood(c io.Writer, text []byte) {
 	for {
 		if _, err := c.Write(text); err != nil {

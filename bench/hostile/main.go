@@ -8,7 +8,7 @@
 //	                                   listens; runs until standard input ends
 //	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
 //	                                   standard output
-//	hostile NAME [ARGUMENT...]         what stands in ssh's place, for kind ssh
+//	hostile NAME [ARGUMENT...]         a replacement of the ssh program, for kind ssh
 //	hostile NAME ADDRESS               a client of a server, for kind stranger, or of a page, for kind visitor
 //	hostile markup < DOCUMENT          a stored document whose texts are markup
 //	hostile strangers ADDRESS N AT-ONCE HOLD   N connections of all strangers in turn, each kept for HOLD
@@ -30,11 +30,10 @@ import (
 	"time"
 )
 
-// attack is text that would do something to a terminal or a page, and would begin a line
-// of its own.
+// attack is text that would control a terminal or a page, and would begin a line of its own.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f<img src=x onerror=hurt()>\nFORGED"
 
-// farEnd is one of the corpus. One of the functions is set, by its kind.
+// farEnd is an entry of the corpus. Its kind decides which one of the functions is set.
 type farEnd struct {
 	name, kind string
 	server     func(conn *net.TCPConn)                       // native, iperf3, http, ndt7, postgres: each connection
@@ -43,7 +42,7 @@ type farEnd struct {
 	file       func(out io.Writer) error                     // a file's content
 }
 
-// rooms make the far ends of a kind; every other kind is a file's.
+// rooms create the far ends of a kind; every other kind is a file's.
 var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
 	"ndt7": ndt7Servers, "postgres": postgresServers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
 
@@ -54,8 +53,7 @@ func corpus() (all []farEnd) {
 	return append(all, files()...)
 }
 
-// find makes no more than what a name, which begins with its kind, can be of: the corpus has
-// hundreds of megabytes.
+// find creates only the kinds that a name can belong to, by its prefix: the corpus has hundreds of megabytes.
 func find(name string) (farEnd, error) {
 	kind, _, _ := strings.Cut(name, "-")
 	room := rooms[kind]
@@ -122,7 +120,7 @@ func run(args []string) error {
 	}
 }
 
-// ended closes with standard input.
+// ended returns a channel that is closed at the end of standard input.
 func ended() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -155,10 +153,10 @@ func serve(play func(*net.TCPConn)) error {
 	return l.Close()
 }
 
-// silent reads whatever comes and says nothing until the other end leaves.
+// silent reads everything and sends nothing until the other end leaves.
 func silent(conn net.Conn) { io.Copy(io.Discard, conn) }
 
-// crowd brings many of them and prints how many connections were made.
+// crowd runs come with the given arguments and prints the number of connections made.
 func crowd(ways []farEnd, args []string) error {
 	if len(args) != 4 {
 		return errors.New("usage: hostile strangers|visitors ADDRESS N AT-ONCE HOLD")

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// clientTLS is the native protocol's handshake without the key.
+// clientTLS does the native protocol's handshake without the key.
 func clientTLS(c net.Conn) (*tls.Conn, error) {
 	c.Write(probe.Marker[:])
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
@@ -28,7 +28,7 @@ func clientTLS(c net.Conn) (*tls.Conn, error) {
 	return t, t.Handshake()
 }
 
-// greeted closes when more was heard, or the connection has ended; what was heard is said.
+// greeted waits for more input or the end of the connection, closes, and reports what it received.
 func greeted(t *tls.Conn) <-chan struct{} {
 	heard := make(chan struct{})
 	go func() {
@@ -40,7 +40,7 @@ func greeted(t *tls.Conn) <-chan struct{} {
 	return heard
 }
 
-// answered takes a client's marker, and says that a fullpipe is here.
+// answered reads a client's marker and replies as a fullpipe server does.
 func answered(c *net.TCPConn) bool {
 	_, err := io.ReadFull(c, make([]byte, probe.PrefaceSize))
 	if err != nil {
@@ -50,7 +50,7 @@ func answered(c *net.TCPConn) bool {
 	return err == nil
 }
 
-// secured is a server's half of the handshake.
+// secured does a server's half of the handshake.
 func secured(c *net.TCPConn, key probe.Key) (*tls.Conn, error) {
 	if !answered(c) {
 		return nil, errors.New("no client")
@@ -65,7 +65,7 @@ func secured(c *net.TCPConn, key probe.Key) (*tls.Conn, error) {
 const hello = `{"version":1,"software":"fullpipe","kernel":"Linux 6.1","congestion":["cubic"],` +
 	`"limits":{"time_ns":3600000000000,"bytes":1099511627776,"streams":512,"buffer":1073741824,"options":true},"echo":true}`
 
-// message is one frame: a length, a kind, and a body as it is.
+// message writes one frame: a length, a kind, and the unchanged body.
 func message(c io.Writer, kind byte, body []byte) error {
 	_, err := c.Write(append(append(binary.BigEndian.AppendUint32(nil, uint32(1+len(body))), kind), body...))
 	return err
@@ -79,7 +79,7 @@ func packed(body []byte) []byte {
 	return out.Bytes()
 }
 
-// after proves the key, greets and goes on.
+// after proves the key, sends the greeting and continues with then.
 func after(greeting string, then func(c *tls.Conn)) func(*net.TCPConn) {
 	return func(tcp *net.TCPConn) {
 		key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
@@ -145,7 +145,7 @@ func accepting(then func(c *tls.Conn)) func(*net.TCPConn) {
 	})
 }
 
-// refusing answers an offer with this body.
+// refusing replies to an offer with this body.
 func refusing(body string) func(*net.TCPConn) {
 	return after(hello, func(c *tls.Conn) {
 		if offered(c) {
@@ -156,7 +156,7 @@ func refusing(body string) func(*net.TCPConn) {
 
 func result(body string) func(*net.TCPConn) { return large(func() string { return body }) }
 
-// large is a result that is made when it is asked for.
+// large returns a result that is made on request.
 func large(body func() string) func(*net.TCPConn) {
 	return accepting(func(c *tls.Conn) { message(c, 'R', packed([]byte(body()))) })
 }

@@ -23,7 +23,7 @@ const (
 	wsEnd                                     = 0x80
 )
 
-// wsFrame is one of a server's, of which as many bytes as claimed may not come.
+// wsFrame is a frame of a server. Its payload may be shorter than the length that it claims.
 func wsFrame(first byte, claimed uint64, payload []byte) []byte {
 	b := []byte{first}
 	switch {
@@ -41,8 +41,8 @@ func whole(opcode byte, payload string) []byte {
 	return wsFrame(wsEnd|opcode, uint64(len(payload)), []byte(payload))
 }
 
-// greets takes a client's request. One that begins TLS is told that this is HTTP, as web
-// servers do, and comes again without.
+// greets reads a client's request. It rejects a TLS hello in plain HTTP, as web servers do, and the client retries
+// without TLS.
 func greets(c *net.TCPConn) *http.Request {
 	in := bufio.NewReader(c)
 	if first, err := in.Peek(1); err != nil || first[0] == 0x16 {
@@ -56,7 +56,7 @@ func greets(c *net.TCPConn) *http.Request {
 	return r
 }
 
-// accepted is the answer that makes a WebSocket of a connection.
+// accepted returns the response that turns a connection into a WebSocket.
 func accepted(r *http.Request, more string) string {
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
@@ -75,7 +75,7 @@ func ndt7Servers() (all []farEnd) {
 			}
 		}})
 	}
-	// tests are of servers that take the test; what the client sends is read beside.
+	// tests are servers that accept the test. Each reads the client's data concurrently.
 	test := func(name string, play func(*net.TCPConn)) {
 		add(name, func(c *net.TCPConn, r *http.Request) {
 			io.WriteString(c, accepted(r, speaks))
@@ -95,16 +95,16 @@ func ndt7Servers() (all []farEnd) {
 			hangs(c)
 		})
 	}
-	answers := func(name, text string) {
+	addResponse := func(name, text string) {
 		add(name, func(c *net.TCPConn, _ *http.Request) { io.WriteString(c, text) })
 	}
 	for name, to := range map[string]string{"itself": "/ndt/v7/download", "escapes": "http://\x1b[2J/",
 		"inside": "http://169.254.169.254/ndt/v7/download", "port": "http://127.0.0.1:1/ndt/v7/download"} {
-		answers("moved-to-"+name, "HTTP/1.1 302 Found\r\nLocation: "+to+"\r\nContent-Length: 0\r\n\r\n")
+		addResponse("moved-to-"+name, "HTTP/1.1 302 Found\r\nLocation: "+to+"\r\nContent-Length: 0\r\n\r\n")
 	}
-	answers("status-escapes", "HTTP/1.1 500 \x1b[2J\u202e\r\nContent-Length: 0\r\n\r\n")
-	answers("banner", attack)
-	answers("closes", "")
+	addResponse("status-escapes", "HTTP/1.1 500 \x1b[2J\u202e\r\nContent-Length: 0\r\n\r\n")
+	addResponse("banner", attack)
+	addResponse("closes", "")
 	add("key-wrong", func(c *net.TCPConn, r *http.Request) {
 		r.Header.Del("Sec-WebSocket-Key")
 		io.WriteString(c, accepted(r, speaks))
@@ -145,8 +145,8 @@ func ndt7Servers() (all []farEnd) {
 	says("close-escapes", load, whole(wsClose, "\x03\xe8"+attack[:40]))
 	says("close-of-one-byte", whole(wsClose, "\x03"))
 	escapes := jsonText("\x1b[2J\u202e\nFORGED")
-	told := `{"Origin":E,"Test":E,"ConnectionInfo":{"Client":E,"Server":E,"UUID":E}}`
-	says("escapes", load, whole(wsText, strings.ReplaceAll(told, "E", escapes)), load)
+	info := `{"Origin":E,"Test":E,"ConnectionInfo":{"Client":E,"Server":E,"UUID":E}}`
+	says("escapes", load, whole(wsText, strings.ReplaceAll(info, "E", escapes)), load)
 	test("counts-absurd", func(c *net.TCPConn) { // in both directions; its clock goes as it likes
 		const most = "9223372036854775807"
 		for _, v := range []string{most, "-" + most, "0", "1e18", "4294967295"} {

@@ -16,14 +16,14 @@ func pg(kind byte, body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }
 
-// admitted is what a server says to whom it lets in without a password.
+// admitted is a server's reply to a client that it admits without a password.
 var admitted = bytes.Join([][]byte{pg('R', "\x00\x00\x00\x00"), pg('S', "client_encoding\x00UTF8\x00"),
 	pg('S', "standard_conforming_strings\x00on\x00"), pg('K', "\x00\x00\x00\x01\x00\x00\x00\x02"), pg('Z', "I")}, nil)
 
 // oneColumn begins an answer of numbers.
 var oneColumn = pg('T', "\x00\x01v\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x00\x04\xff\xff\xff\xff\x00\x00")
 
-// postgresServers are histories' servers that mean harm: what they are is not known before they have spoken.
+// postgresServers are hostile servers of a history. The client cannot recognize them before they reply.
 func postgresServers() []farEnd {
 	const long = 1000
 	forever := func(c net.Conn, one []byte) {
@@ -34,7 +34,7 @@ func postgresServers() []farEnd {
 			}
 		}
 	}
-	// asked lets a client in and answers its first question.
+	// asked admits a client and replies to its first question.
 	asked := func(answer func(net.Conn)) func(net.Conn) {
 		return func(c net.Conn) {
 			c.Write(admitted)

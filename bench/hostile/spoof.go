@@ -84,8 +84,7 @@ func spoof(args []string) error {
 	return nil
 }
 
-// heard sends until an answer comes: what was sent before may have left no room in the
-// server's socket.
+// heard sends until a reply comes: the server's socket may have no room after the datagrams that were sent before.
 func heard(own *net.UDPConn, send func(netip.AddrPort) error) error {
 	answer := make([]byte, 1<<16)
 	for end := time.Now().Add(10 * time.Second); ; {
@@ -119,8 +118,7 @@ func waits(server netip.AddrPort) (net.Conn, error) {
 	return control, nil
 }
 
-// datagram is an IPv4 packet of UDP without a checksum (RFC 768 lets it be 0); Linux fills
-// in the header's own.
+// datagram returns an IPv4 packet of UDP without a checksum (RFC 768 allows 0); Linux fills in the header's own.
 func datagram(from, to netip.AddrPort, text []byte) []byte {
 	p := make([]byte, 28, 28+len(text))
 	p[0], p[8], p[9] = 0x45, 64, syscall.IPPROTO_UDP

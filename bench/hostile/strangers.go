@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// strangers are ways of a client to be slow, silent, half open, flooding or senseless.
-// Each holds its connection until over closes, unless the server ends it first.
+// strangers are ways of a client to be slow, silent, half open, flooding or senseless. Each keeps its connection open
+// until over closes, unless the server ends it first.
 func strangers() (all []farEnd) {
 	noise := make([]byte, 1<<16)
 	rand.Read(noise)
@@ -111,8 +111,8 @@ func mirror(c *net.TCPConn, over <-chan struct{}) {
 	}
 }
 
-// come makes n hostile connections to a server, some at a time, and some datagrams. It
-// answers how many were made.
+// come makes n hostile connections to a server, some at a time, and sends some datagrams. It returns the number of
+// connections made.
 func come(ways []farEnd, address string, n, atOnce int, hold time.Duration) int {
 	var made, left atomic.Int64
 	left.Store(int64(n))

@@ -16,26 +16,26 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 )
 
-// head is a request's, with some lines more, without the empty line that ends it.
+// head returns the head of a request, with optional further lines, without the empty line that ends it.
 func head(method, target string, more ...string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + strings.Join(append(more, ""), "\r\n")
 }
 
-// upgrade asks for a WebSocket, whose protocol is M-Lab's.
+// upgrade requests a WebSocket with M-Lab's protocol.
 func upgrade(target string) string {
 	return head("GET", target, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
 		"Sec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==", "Sec-WebSocket-Protocol: "+ndt7.Protocol) + "\r\n"
 }
 
-// masked is a client's frame, of which as many bytes as claimed may not come.
+// masked returns a client's frame. Its payload may be shorter than the length that it claims.
 func masked(first byte, claimed uint64, payload []byte) []byte {
 	b := wsFrame(first, claimed, nil)
 	b[1] |= 0x80
 	return append(append(b, 0, 0, 0, 0), payload...) // a mask of zeros leaves it as it is
 }
 
-// visitors are ways of a web client to be slow, half open, flooding, lying or senseless. Each
-// holds its connection until over closes, unless the server ends it first.
+// visitors are ways of a web client to be slow, half open, flooding, lying or senseless. Each keeps its connection
+// open until over closes, unless the server ends it first.
 func visitors() (all []farEnd) {
 	noise := make([]byte, 1<<16)
 	rand.Read(noise)
@@ -145,7 +145,7 @@ func visitors() (all []farEnd) {
 	return sorted(all)
 }
 
-// begins begins a browser's test and answers its name; "" where there is none to be had.
+// begins starts a browser's test and returns its name, or "" if the server refuses.
 func begins(c *net.TCPConn) string {
 	io.WriteString(c, head("POST", "/test/begin", "Content-Length: 2")+"\r\n{}")
 	c.SetReadDeadline(time.Now().Add(time.Second))

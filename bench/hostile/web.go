@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// asked reads a request's head and answers with these bytes.
+// asked reads the head of a request and replies with these bytes.
 func asked(then func(c *net.TCPConn)) func(*net.TCPConn) {
 	return func(c *net.TCPConn) {
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {

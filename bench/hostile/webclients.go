@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// webClients are clients of a speed test's server that mean harm, each on a connection of its own.
+// webClients are hostile clients of a speed test's server, each on a connection of its own.
 var webClients = []func(conn net.Conn){
 	slowHeader, halfOpen, hugeFrame, floodOfUpgrades, neverReads, endlessPings, emptyMessages, floodOfRuns,
 }
 
-// besiege keeps n hostile web clients at a server until an interrupt, and prints how many
-// connections they made. Whoever is thrown out comes again.
+// besiege keeps n hostile web clients at a server until an interrupt, and prints the number of their connections. A
+// client that is thrown out reconnects.
 func besiege(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: hostile web-clients ADDRESS N")
@@ -55,7 +55,7 @@ func besiege(args []string) error {
 	return nil
 }
 
-// upgraded asks for a test and answers whether it began.
+// upgraded requests a test and reports whether it began.
 func upgraded(conn net.Conn, way string) bool {
 	fmt.Fprintf(conn, "GET /ndt/v7/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==\r\n"+
@@ -75,15 +75,15 @@ func slowHeader(conn net.Conn) {
 	}
 }
 
-// halfOpen says nothing.
+// halfOpen sends nothing.
 func halfOpen(conn net.Conn) { io.Copy(io.Discard, conn) }
 
-// frame is a client's WebSocket frame of any length.
+// frame returns a client's WebSocket frame of any length.
 func frame(kind byte, length uint64) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{kind, 0xff}, length), 0, 0, 0, 0)
 }
 
-// hugeFrame begins a message of 4 EiB and sends as much of it as is taken.
+// hugeFrame begins a message of 4 EiB and sends until a write fails.
 func hugeFrame(conn net.Conn) {
 	if !upgraded(conn, "upload") {
 		return
@@ -96,20 +96,20 @@ func hugeFrame(conn net.Conn) {
 	}
 }
 
-// floodOfUpgrades leaves at once.
+// floodOfUpgrades upgrades and leaves at once.
 func floodOfUpgrades(conn net.Conn) { upgraded(conn, "download") }
 
-// neverReads has a load sent and takes none of it.
+// neverReads requests a download and reads none of it.
 func neverReads(conn net.Conn) {
 	if upgraded(conn, "download") {
 		time.Sleep(20 * time.Second)
 	}
 }
 
-// endlessPings sends nothing else.
+// endlessPings sends only pings.
 func endlessPings(conn net.Conn) { repeated(conn, []byte{0x89, 0x80, 0, 0, 0, 0}) }
 
-// emptyMessages sends load without any.
+// emptyMessages sends messages without payload.
 func emptyMessages(conn net.Conn) { repeated(conn, []byte{0x82, 0x80, 0, 0, 0, 0}) }
 
 func repeated(conn net.Conn, frame []byte) {
@@ -124,7 +124,7 @@ func repeated(conn net.Conn, frame []byte) {
 	}
 }
 
-// floodOfRuns begins page after page's tests.
+// floodOfRuns begins tests without an end.
 func floodOfRuns(conn net.Conn) {
 	go io.Copy(io.Discard, conn)
 	for {

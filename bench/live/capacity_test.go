@@ -11,8 +11,8 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestCapacityByFeedbackInTheLab holds what no busy machine may change: never more than the
-// link carries, and not far less. The bank has the figures.
+// TestCapacityByFeedbackInTheLab checks the bounds that also apply on a busy machine: never more than the link
+// carries, and not far less. The bank has the figures.
 func TestCapacityByFeedbackInTheLab(t *testing.T) {
 	still.Undisturbed(t, func() error {
 		for _, d := range harness.MeasureCapacity(t, "rate=10mbit,rtt=20ms", "4s") {

@@ -9,9 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// TestCause makes each cause once on kernel TCP, captured at both ends and in the middle.
-// A shared machine disturbs what is measured, so only a wrong verdict that claims high
-// confidence fails.
+// TestCause creates each cause once on kernel TCP, captured at both ends and in the middle. A shared machine disturbs
+// measurements, so only a wrong verdict with high confidence fails.
 func TestCause(t *testing.T) {
 	for _, c := range harness.Causes() {
 		t.Run(c.Name, func(t *testing.T) {

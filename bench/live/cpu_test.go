@@ -13,15 +13,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestCPUIsAVerdict holds one end's program to what spinners on the same core leave it. If
-// that makes the transfer much slower it is what limits; if not, it is not.
-// Nothing runs beside it, because of what the spinners take from others.
+// TestCPUIsAVerdict limits one end's program to the processor time that spinners on the same core leave. If that
+// makes the transfer much slower, the verdict must be the CPU; otherwise it must not. No other test runs
+// concurrently, because the spinners take processor time from all.
 func TestCPUIsAVerdict(t *testing.T) {
 	program := harness.Program(t)
 	const profile = "rate=20mbit,rtt=10ms,queue=10bdp"
 	const spin = "for i in 1 2 3; do taskset -c 0 sh -c 'while :; do :; done' & done; "
 	serve := program + " serve --quiet"
-	// A far end that is held once a transfer's connection is there beside the control one.
+	// The far end is limited once it has a transfer's connection in addition to the control connection.
 	late := filepath.Join(t.TempDir(), "late.sh")
 	if err := os.WriteFile(late, []byte(serve+` & server=$!
 until [ $(ss -Htn state established '( sport = :5201 )' | wc -l) -ge 2 ]; do sleep 0.02; done
@@ -31,12 +31,12 @@ for task in /proc/$server/task/*; do renice -n 19 -p ${task##*/} >/dev/null; don
 		t.Fatal(err)
 	}
 	free := *harness.Measure(t, profile, serve, "$FULLPIPE_FAR -t 2s").Directions[0].GoodputBps
-	for name, held := range map[string][3]string{ // the far end's command, before the near one's, its arguments
+	for name, limited := range map[string][3]string{ // the far end's command, before the near one's, its arguments
 		"the sender":   {serve, spin + "taskset -c 0 nice -n 19 ", "--write-size 300"},
 		"the receiver": {"bash " + late, "", "--receive-buffer 64KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := harness.MeasureWithPrefix(t, profile, held[0], held[1], "$FULLPIPE_FAR -t 4s "+held[2]).Directions[0]
+			d := harness.MeasureWithPrefix(t, profile, limited[0], limited[1], "$FULLPIPE_FAR -t 4s "+limited[2]).Directions[0]
 			names := append([]verdict.Name{d.Limiter}, d.Candidates...)
 			t.Logf("%.1f of %.1f Mbit/s: %s; %v", *d.GoodputBps/1e6, free/1e6, text.Verdict(&d), d.Shares)
 			switch share := *d.GoodputBps / free; {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestDownloads_Verdicts checks that a download's own receive window is named, and that a server's send buffer
-// and a full path stay open, because a receiver cannot tell them apart.
+// and a full path stay open, because a receiver cannot distinguish them.
 func TestDownloads_Verdicts(t *testing.T) {
 	t.Parallel()
 	l, env := harness.StartWebSite(t, "rate=20mbit,rtt=40ms,queue=1bdp")
@@ -44,7 +44,7 @@ func TestDownloads_Verdicts(t *testing.T) {
 				if share := d.Shares["receiver-window"]; d.Bytes == 0 || d.GoodputBps > c.atMost || c.window != (share > 0.3) {
 					return fmt.Errorf("%+v", d)
 				}
-				// What only the sender could tell apart stays open, and nothing else.
+				// Limiters that only the sender can distinguish stay open, and nothing else.
 				if !c.window && (d.Limiter != "unknown" || slices.Contains(d.Candidates, "receiver-window") ||
 					!slices.Contains(d.Candidates, "send-buffer") || !slices.Contains(d.Candidates, "bottleneck")) {
 					return fmt.Errorf("%s, candidates %v", d.Limiter, d.Candidates)

@@ -15,8 +15,8 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestTuneAsksForECN: before a queue that marks, `tune --apply` asks for ECN where loss limits,
-// sees the marks, keeps it only where it was shown to help, and undo leaves each setting as it was.
+// TestTuneAsksForECN checks `tune --apply` before a queue that marks: it enables ECN where loss limits, sees the
+// marks, keeps ECN only with a proven gain, and undo restores each setting.
 func TestTuneAsksForECN(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestExplainedLimitersCanBeSeen runs the line that `explain` gives for each limiter, as it
-// stands there: what it says last is that limiter.
+// TestExplainedLimitersCanBeSeen runs the command line that `explain` gives for each limiter, unchanged. Its last
+// verdict must be that limiter.
 func TestExplainedLimitersCanBeSeen(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

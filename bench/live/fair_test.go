@@ -14,8 +14,8 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestTuneForFair: each way to send was measured with a flow beside it, and says what that one
-// kept; what shared the link is not told as what a transfer gets alone.
+// TestTuneForFair checks that each setting was measured with a competing flow and reports that flow's share, and that
+// the rate on the shared link is not reported as the rate of a transfer alone.
 func TestTuneForFair(t *testing.T) {
 	t.Parallel()
 	still.Undisturbed(t, func() error {
@@ -33,7 +33,7 @@ func TestTuneForFair(t *testing.T) {
 		}
 		d := &doc.Directions[0]
 		if len(d.Remedies) == 0 {
-			return fmt.Errorf("nothing was tried beside another flow: %s", d.Reason)
+			return fmt.Errorf("nothing was tried with a competing flow: %s", d.Reason)
 		}
 		for _, r := range d.Remedies {
 			if r.OthersFactor == nil || *r.OthersFactor <= 0 || r.GoodputBps > 20e6 {

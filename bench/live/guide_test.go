@@ -23,7 +23,7 @@ rsync measure backup -R -t 9s >/dev/null 2>&1 &
 sleep 2
 `
 
-// guideBlock is commands and what is shown of their output: pieces, with "…" between them.
+// guideBlock has commands and the expected parts of their output: pieces, with "…" between them.
 type guideBlock struct {
 	commands []string
 	shown    []string
@@ -48,8 +48,8 @@ func guideBlocks(text string) (all []guideBlock) {
 	return all
 }
 
-// withoutFigures is a text in which every quantity looks the same, on one line: runs differ
-// in their figures, and lines wrap by them.
+// withoutFigures replaces every quantity of a text by the same word and joins its lines: runs differ in their
+// figures, and figures change the line breaks.
 func withoutFigures(text string) string {
 	for _, r := range []struct{ from, to string }{
 		{`[▏▎▍▌▋▊▉█]+`, " "}, {`(?:high|medium|low) confidence`, "confidence"}, {`\d[\d.,]*`, "#"},
@@ -61,8 +61,8 @@ func withoutFigures(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// TestTheGuide runs the guide's commands in their order and finds what it shows of their
-// output in what they print. FULLPIPE_GUIDE=FILE writes that there, to shorten and paste.
+// TestTheGuide runs the guide's commands in their order and compares their output with the output in the guide.
+// FULLPIPE_GUIDE=FILE writes the output there, to shorten and paste.
 func TestTheGuide(t *testing.T) {
 	text, err := os.ReadFile(guide)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestTheGuide(t *testing.T) {
 	}
 }
 
-// missingFrom says which lines of the guide were not printed, or not in their order.
+// missingFrom returns the lines of the guide that were not printed, or not in their order.
 func missingFrom(blocks []guideBlock, outputs []string) (missing []string) {
 	for i, b := range blocks {
 		rest := withoutFigures(outputs[i])
@@ -106,12 +106,12 @@ func missingFrom(blocks []guideBlock, outputs []string) (missing []string) {
 	return missing
 }
 
-// wasLate says that the lab itself calls its session no measurement.
+// wasLate reports whether the lab rejected its own session as too late.
 func wasLate(outputs []string) bool {
 	return strings.Contains(strings.Join(outputs, ""), "lab too late")
 }
 
-// runGuide is one session in one lab; it answers what each block's commands printed.
+// runGuide runs one session in one lab and returns the output of each block's commands.
 func runGuide(t *testing.T, blocks []guideBlock) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,7 +130,7 @@ func runGuide(t *testing.T, blocks []guideBlock) []string {
 	script.WriteString(guideSession)
 	for i, b := range blocks {
 		if i == 2 {
-			script.WriteString("wait\n") // the backup is over: what is measured has the line to itself
+			script.WriteString("wait\n") // the backup is over: the measurement has the line to itself
 		}
 		fmt.Fprintf(&script, "echo '%s%d'\n%s\n", mark, i, strings.Join(b.commands, "\n"))
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// A file that slow start limits is sent with a larger initial window on the route: proven, kept,
-// and taken back so that routes are as they were.
+// TestTuneBeginsShortFilesWithMore checks that a file that slow start limits gets a larger initial window on the
+// route: proven, kept, and undone so that routes are as before.
 func TestTuneBeginsShortFilesWithMore(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// TestLinesAreFull holds links to what they are asked for, by their own counters.
+// TestLinesAreFull compares links with their configuration, by the links' own counters.
 func TestLinesAreFull(t *testing.T) {
 	const span = 2 * time.Second
 	full := func(t *testing.T, c harness.LineCase) (late lab.Account, wrong error) {
@@ -42,7 +42,7 @@ func TestLinesAreFull(t *testing.T) {
 		t.Run(c.name+" "+c.cell.String(), func(t *testing.T) {
 			still.Undisturbed(t, func() error {
 				late, wrong := c.measure(t, c.cell)
-				// A machine stands still for longer than a queue lasts once, a lab that stalls each time.
+				// A machine may stall once for longer than a queue lasts; a faulty lab stalls each time.
 				for range 2 {
 					if wrong == nil || late.Worse().Max < harness.PacedQueue {
 						break

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestSlowLinesCarryWhatTheyAre: what tune says of a modem and of an ISDN channel is what they
-// carry, to 2 %, whichever end counts, and what a program gets is no more than that.
-func TestSlowLinesCarryWhatTheyAre(t *testing.T) {
+// TestSlowLines_TuneFindsTheirRate checks that tune's rate of a modem and of an ISDN channel is the line's rate, to 2
+// %, by either end's counters, and that the program's goodput is no more than that.
+func TestSlowLines_TuneFindsTheirRate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		profile   string

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab/still"
 )
 
-// What had come while our client asked the idle path was counted as if the link had brought it in
-// the test's time, which a slow line shows.
-func TestNdt7CountsWhatPassed(t *testing.T) {
+// TestNdt7_CountsOnlyBytesOfTheTest guards against a fault that a slow line shows: bytes that arrived while our client
+// probed the idle path were counted as if they had arrived during the test.
+func TestNdt7_CountsOnlyBytesOfTheTest(t *testing.T) {
 	t.Parallel()
 	still.Undisturbed(t, func() error {
 		s := harness.NewSpeedLab(t, "rate=1mbit,rtt=20ms")

@@ -8,7 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// The causes that a browser's user is told of, through links that a slow machine can fill too.
+// TestSpeedTestNamesTheCause checks the limiters that a browser's user is shown, on links that a slow machine can
+// fill too.
 func TestSpeedTestNamesTheCause(t *testing.T) {
 	clean, loss := []string{"rate=10mbit,rtt=40ms"}, []string{"rate=20mbit,rtt=40ms,loss=1%"}
 	for _, c := range []harness.SpeedCase{

@@ -23,9 +23,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestTwoTapsWithClocksOfTheirOwn captures transfers at both ends of a lab, gives the far
-// end's capture a clock of its own, and has both diagnosed together: which way the queue
-// stands, where data was lost, and how the clocks stand to each other.
+// TestTwoTapsWithClocksOfTheirOwn captures transfers at both ends of a lab, gives the far end's capture a clock of
+// its own, and diagnoses both together: the direction of the queue, the place of the loss, and the offset between the
+// clocks.
 func TestTwoTapsWithClocksOfTheirOwn(t *testing.T) {
 	for _, c := range []twoTaps{
 		{"a full link", "rate=20mbit,rtt=40ms,queue=1bdp", verdict.Bottleneck, true, false, true,
@@ -42,7 +42,7 @@ func TestTwoTapsWithClocksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// twoTaps is a path and what captures at both of its ends must say together.
+// twoTaps is a path with the expected result of captures at both of its ends.
 type twoTaps struct {
 	name, path          string
 	limiter             verdict.Name
@@ -68,7 +68,7 @@ func (c twoTaps) once(t *testing.T) error {
 	return errors.Join(near, far)
 }
 
-// compare holds what was found to what the path is and to how the clocks were set.
+// compare checks the findings against the path's configuration and the clocks' settings.
 func (c twoTaps) compare(d printed.CapturedDirection, ahead, drift float64) error {
 	b := d.Between
 	if b == nil || b.Ways == nil {
@@ -92,7 +92,7 @@ func (c twoTaps) compare(d printed.CapturedDirection, ahead, drift float64) erro
 	return nil
 }
 
-// bothDiagnosed is the direction that carried most in two captures.
+// bothDiagnosed returns the direction that carried most in two captures.
 func bothDiagnosed(t *testing.T, near, far string) (most printed.CapturedDirection) {
 	t.Helper()
 	program := harness.Program(t)
@@ -119,8 +119,8 @@ func bothDiagnosed(t *testing.T, near, far string) (most printed.CapturedDirecti
 	return most
 }
 
-// setCapturesClock rewrites a capture as one whose clock was ahead when it began, seconds, and
-// runs faster by a share of the time.
+// setCapturesClock rewrites a capture as one whose clock was ahead at its start, in seconds, and runs faster by a
+// share of the time.
 func setCapturesClock(t *testing.T, name string, ahead, faster float64) {
 	t.Helper()
 	b, err := os.ReadFile(name)

@@ -19,13 +19,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Real programs with windows of their own, captured at both ends and in the middle:
-// OpenSSH's channel has 2 MiB and is named; a Go HTTP/2 server's stream has what it was told
-// to give, and twice of it gives what was said.
+// TestProgramsOwnWindows captures real programs with windows of their own at both ends and in the middle. OpenSSH's
+// channel has 2 MiB and is named. A Go HTTP/2 server's stream has its configured window, and twice that window gives
+// the predicted rate.
 func TestProgramsOwnWindows(t *testing.T) {
 	t.Run("OpenSSH", func(t *testing.T) {
-		// One session, and two side by side that send as much each: together they give what was said of one. Their
-		// time is their connection's: starting programs is no part of it.
+		// One session, and two concurrent ones that send as much each: together they reach the rate predicted from one. The
+		// time is the connections' own, without starting the programs.
 		var said, came float64
 		for _, sessions := range []int{1, 2} {
 			still.Undisturbed(t, func() error {
@@ -91,7 +91,7 @@ func TestProgramsOwnWindows(t *testing.T) {
 	})
 }
 
-// twice is what twice a program's window is said to give, bit/s.
+// twice returns the predicted rate with twice the program's window, in bit/s.
 func twice(d *documents.CapturedDirection) float64 {
 	for _, e := range d.Evidence {
 		if e.Code == verdict.CapturedProgramWindow {
@@ -114,8 +114,8 @@ func ownWindow(d *documents.CapturedDirection, window int) error {
 	return fmt.Errorf("no window of %d bytes in %v", window, d.Evidence)
 }
 
-// eachTap runs a server at a lab's far end and a command at its near one, and looks at what
-// diagnose says of captures at either end and in the middle.
+// eachTap runs a server at a lab's far end and a command at its near one, and checks diagnose's results on captures
+// at either end and in the middle.
 func eachTap(t *testing.T, path string, programs func(*lab.Lab) (server, client lab.Command),
 	look func(tap string, all []documents.CapturedConnection) error) error {
 	t.Helper()

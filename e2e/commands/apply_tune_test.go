@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// What tune found for a program is left to it; what a route can have goes to the route, and
-// undo leaves routes as they were.
+// TestApplyReadsATune checks that apply leaves a program's own settings to the program, sets route attributes on the
+// route, and that undo restores the routes.
 func TestApplyReadsATune(t *testing.T) {
 	t.Parallel()
 	out := harness.RunInLab(t, "rate=20mbit,rtt=10ms", `

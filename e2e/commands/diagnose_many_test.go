@@ -43,7 +43,8 @@ func TestDiagnose_ManyConnectionsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// TestDiagnose_PageOfManyConnections: the page says first how many connections were seen, and has graphs of heavy ones.
+// TestDiagnose_PageOfManyConnections checks that the page first gives the number of connections, and has graphs of
+// heavy ones.
 func TestDiagnose_PageOfManyConnections(t *testing.T) {
 	t.Parallel()
 	page := string(diagnoseMany(t, 100_000, 1000, "--html", "-"))

@@ -1,2 +1,2 @@
-// Package commands tests the built program: what its commands change, record and print.
+// Package commands tests the built program: the effects, records and output of its commands.
 package commands

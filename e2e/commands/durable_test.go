@@ -25,10 +25,10 @@ var keepers = []string{"measure FAR -t 100ms -d up --json", "recheck FAR -t 200m
 	"measure FAR -t 100ms -d down --json",
 	"sweep FAR -d up --send-buffers 64k --receive-buffers 64k --time 100ms --json"}
 
-// TestKilledProgramsKeepWhatTheySaid kills programs at any moment, three at a time on one
-// history, and where that is PostgreSQL kills its server too: what one of them said to have
-// kept is there, once, and all that is there can be read.
-func TestKilledProgramsKeepWhatTheySaid(t *testing.T) {
+// TestKilledProgramsKeepConfirmedResults kills programs at any moment, three at a time on one history, and kills a
+// PostgreSQL server too. Each result that a program confirmed as stored is there once, and every stored result can be
+// read.
+func TestKilledProgramsKeepConfirmedResults(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, url string, disturb func(round int)) {
 		t.Parallel()
@@ -61,9 +61,8 @@ func TestKilledProgramsKeepWhatTheySaid(t *testing.T) {
 	})
 }
 
-// fills is a shell's script on a small disk, $1: it measures, leaves LEFT KiB free, measures until
-// what is measured does not fit, twice more, and once when there is room again. $2 takes what
-// the commands say.
+// fills is a shell script on a small disk, $1: it measures, leaves LEFT KiB free, measures until a result does not
+// fit, twice more, and once when there is room again. $2 collects the output of the commands.
 const fills = `mount -t tmpfs -o size=1m none "$1" || exit 77
 one() { "$F" measure "$FAR" -t 100ms -d up --json >"$2/$n.json" 2>"$2/$n.err" || echo "status $?"; n=$((n+1)); }
 n=0; full=0
@@ -78,8 +77,8 @@ one "$@"
 FULLPIPE_STORE=$THEN "$F" history --json --limit 0 >"$2/list"
 ls "$1/outbox" 2>/dev/null | wc -l`
 
-// TestFullDiskIsSaid fills the disk that the history is on: every result is printed, each that
-// is not kept is said to be, and every other one is there, once.
+// TestFullDiskIsSaid fills the disk of the history: every result is printed, each result that is not kept is
+// reported, and every other one is there, once.
 func TestFullDiskIsSaid(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, first, then, left string) {

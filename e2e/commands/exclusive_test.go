@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// serving runs `fullpipe serve --json` with more arguments and answers its first line.
+// serving runs `fullpipe serve --json` with more arguments and returns its first line.
 func serving(t *testing.T, args ...string) (ready struct {
 	Listen, Key string
 	Addresses   []string
@@ -39,7 +39,7 @@ func serving(t *testing.T, args ...string) (ready struct {
 	return ready
 }
 
-// measuring is a started `fullpipe measure` with what it says on standard error.
+// measuring is a started `fullpipe measure` with its standard error.
 type measuring struct {
 	*exec.Cmd
 	said bytes.Buffer
@@ -57,8 +57,8 @@ func measures(t *testing.T, peer, key string, args ...string) *measuring {
 	return m
 }
 
-// TestExclusiveServer: a second client waits and is told its place, and both measure; an
-// iperf3 client beside them is told that the server is busy, and served when it is not.
+// TestExclusiveServer checks that a second client is shown its place in the queue, and that both measure. An iperf3
+// client that comes meanwhile gets "the server is busy", and is served once the server is free.
 func TestExclusiveServer(t *testing.T) {
 	t.Parallel()
 	real := testenv.Program(t, testenv.Iperf3)
@@ -86,7 +86,7 @@ func TestExclusiveServer(t *testing.T) {
 		}
 	}
 	if !busy {
-		t.Error("an iperf3 client was served beside the one that has the turn")
+		t.Error("an iperf3 client was served while another client had the turn")
 	}
 	waited := 0
 	for _, m := range all {
@@ -102,8 +102,9 @@ func TestExclusiveServer(t *testing.T) {
 	}
 }
 
-// TestServeTellsAddresses: what the ready line tells can be connected to, and is no name.
-func TestServeTellsAddresses(t *testing.T) {
+// TestServeReportsAddresses checks that a client can connect to each address of the ready line, and that none is a
+// name.
+func TestServeReportsAddresses(t *testing.T) {
 	t.Parallel()
 	ready := serving(t, "--listen", ":0")
 	if len(ready.Addresses) == 0 {
@@ -122,7 +123,7 @@ func TestServeTellsAddresses(t *testing.T) {
 	}
 }
 
-// TestKeysHaveBounds: a key's own rate and bytes hold, beside another key without any.
+// TestKeysHaveBounds checks that a key's own rate and bytes are enforced while another key has no limits.
 func TestKeysHaveBounds(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -139,7 +140,7 @@ func TestKeysHaveBounds(t *testing.T) {
 	ready := serving(t, "--listen", "127.0.0.1:0", "--keys", file)
 	for _, c := range []struct {
 		name, key, args string
-		refused         string // what the refusal names; "": it is none
+		refused         string // the limit that the refusal names; "": no refusal
 	}{
 		{"slow within", slow, "-t 500ms --write-rate 4mbit", ""},
 		{"slow down", slow, "-t 500ms --write-rate 4mbit -R", ""},

@@ -17,9 +17,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestExecInTheLab steers an unmodified program that makes its buffers too small at both
-// ends, iperf3 -w 16K: first only watched, then kept from it. The account names what
-// limited it, and says the link once its buffers are ignored.
+// TestExecInTheLab runs an unmodified program that makes its buffers too small at both ends, iperf3 -w 16K: first
+// only observed, then with its buffer sizes ignored. The account names the buffers as the limiter first, and then the
+// link.
 func TestExecInTheLab(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Root, testenv.Iperf3)

@@ -54,8 +54,8 @@ $F status
 	}
 }
 
-// TestApplyDecidesAfterTheAnswer changes the host while apply waits for a person: once to
-// more than the plan asks for, once to something that the person was not shown.
+// TestApplyDecidesAfterTheAnswer changes the host while apply waits for the user's confirmation: once to more than
+// the plan asks for, once to a value that the user was not shown.
 func TestApplyDecidesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Script)
@@ -109,7 +109,7 @@ cat found.json
 	}
 }
 
-func TestTuneApplyTakesBackWhatDoesNotHelp(t *testing.T) {
+func TestTuneApply_UndoesChangesWithoutAGain(t *testing.T) {
 	t.Parallel()
 	doc := harness.TuneApplyUndo(t, "131072", "65536", "")
 	// Nothing to apply is right as well: the send buffer is large enough for that window.

@@ -41,7 +41,7 @@ func TestRFC6349OfALab(t *testing.T) {
 			len(d.Frames) != 1 {
 			t.Errorf("%+v", d)
 		}
-		// Whether the search settles is the machine's affair; both ends carry UDP in any case.
+		// Whether the search converges depends on the machine; both ends carry UDP in any case.
 		unsettled := d.Bottleneck.Method == "UDP; the search did not settle"
 		if d.Bottleneck.Method != "UDP" && !unsettled || unsettled && !d.Bottleneck.AtLeast {
 			t.Errorf("%s: bottleneck %+v", d.Direction, d.Bottleneck)
@@ -67,8 +67,8 @@ func TestRFC6349OfALab(t *testing.T) {
 	}
 }
 
-// TestRFC6349WithStockIperf3 has an iperf3 as its far end: it carries UDP, and what its
-// system sent is not known here.
+// TestRFC6349WithStockIperf3 has an iperf3 as its far end: iperf3 carries UDP, and its system's retransmissions are
+// unknown here.
 func TestRFC6349WithStockIperf3(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Iperf3)
@@ -125,7 +125,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// TestRFC6349Interrupted interrupts it when its progress line shows a first rate: what was measured is printed and
+// TestRFC6349Interrupted interrupts it when its progress line shows a first rate: the results so far are printed and
 // marked.
 func TestRFC6349Interrupted(t *testing.T) {
 	t.Parallel()

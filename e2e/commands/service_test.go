@@ -13,9 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// The units that are shipped are ones that systemd understands word by word, and ones that
-// it calls safe: those of serve and recheck, which need nothing, more than watch's, which sees
-// all programs.
+// TestServiceUnit checks that systemd understands each line of the shipped units and rates them as safe: those of
+// serve and recheck, which need nothing, safer than watch's, which sees all programs.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	analyze := testenv.Program(t, testenv.SystemdAnalyze)
@@ -29,7 +28,7 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 	program := harness.Program(t)
 	dir := t.TempDir()
 	unit := filepath.Join(dir, name)
-	// A timer's service stands beside it.
+	// A timer has a service of the same name.
 	for _, one := range []string{name, strings.Replace(name, ".timer", ".service", 1)} {
 		text, err := os.ReadFile("../../contrib/" + one)
 		if err != nil {
@@ -54,8 +53,8 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 	}
 }
 
-// TestServicesHaveTheirOwnState: systemd gives a unit's state directory to the unit's user, and root
-// takes no journal out of a directory of another user's. So none has root's, /var/lib/fullpipe.
+// TestServicesHaveTheirOwnState checks that no unit has root's state directory, /var/lib/fullpipe. systemd gives a
+// unit's state directory to the unit's user, and root accepts no journal from another user's directory.
 func TestServicesHaveTheirOwnState(t *testing.T) {
 	t.Parallel()
 	units, err := filepath.Glob("../../contrib/*.service")

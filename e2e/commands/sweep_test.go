@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestSweepOfALab measures four cells in both directions on the real kernel: a window of
-// 8 KiB gives a fraction of one that fills the path, whoever sends.
+// TestSweepOfALab measures four cells in both directions on the real kernel: a window of 8 KiB gives a fraction of
+// one that fills the path, in either direction.
 func TestSweepOfALab(t *testing.T) {
 	t.Parallel()
 	doc := harness.RunSweep(t, harness.SweepCommand(t, "rate=10mbit,rtt=40ms", "--send-buffers", "automatic",
@@ -32,8 +32,8 @@ func TestSweepOfALab(t *testing.T) {
 	}
 }
 
-// TestKilledSweepGoesOn kills the whole sweep again and again; what was measured stands,
-// and the end is that of a sweep that was left alone.
+// TestKilledSweepGoesOn kills the whole sweep again and again. Completed runs stay, and the result is that of a sweep
+// that was left alone.
 func TestKilledSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	journal := filepath.Join(t.TempDir(), "journal")
@@ -67,7 +67,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 		<-ended
 		kept = lines()
 		if kept >= 6 {
-			break // all runs were made before the kill; what follows must find them complete
+			break // all runs were made before the kill; the code below must find them complete
 		}
 	}
 	doc := harness.RunSweep(t, harness.SweepCommand(t, "rate=10mbit,rtt=20ms", args...))

@@ -15,8 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestWatchOnATerminal drives the table of `watch` by tmux, as a person would: it appears,
-// a row opens into what limits it and what to do, q leaves the shell as it was.
+// TestWatchOnATerminal drives the table of `watch` by tmux, as a user does: it appears, a row opens into its limiter
+// and the action, q restores the terminal.
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	tmux := testenv.Program(t, testenv.Tmux)
@@ -52,7 +52,7 @@ func TestWatchOnATerminal(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("%q never stand together on\n%s", words, screen)
+		t.Fatalf("%q never appear together on\n%s", words, screen)
 	}
 	await("fullpipe watch", "PROGRAM", "iperf3[", "to 198.18.0.2:5201", "q quit")
 	drive("send-keys", "Down")
@@ -75,7 +75,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	drive("send-keys", "?")
 	await("opens a row")
 	if screen := drive("capture-pane", "-p"); strings.Contains(screen, "RETR") {
-		t.Errorf("what the table said still stands beside the help:\n%s", screen)
+		t.Errorf("the table is still visible next to the help:\n%s", screen)
 	}
 	drive("send-keys", "?")
 	drive("send-keys", "q")

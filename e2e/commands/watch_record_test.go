@@ -15,11 +15,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// dotted is what may be an IPv4 address, with what follows it of a prefix.
+// dotted matches a possible IPv4 address with its prefix length.
 var dotted = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/[0-9]+)?`)
 
-// TestWatchRecordsNetworksAlone keeps what a lab's connections did, with addresses shown and
-// without: the history lists it, for its owner alone, and holds networks but no address.
+// TestWatchRecordsNetworksAlone records a lab's connections, with addresses shown and without: the history lists the
+// record, for its owner alone, and has networks but no address.
 func TestWatchRecordsNetworksAlone(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is right is checked
-// on recordings, and live by the bank. How many samples a busy machine takes in 3 s is not known; what depends on their
-// number is checked where it is counted, in internal/watch.
+// TestWhy_FindsARunningProgram checks whose connection it is and that it was judged. Which limiter is right is
+// checked on recordings, and live by the bank. The number of samples that a busy machine takes in 3 s is not known;
+// internal/watch has the tests that depend on it.
 func TestWhy_FindsARunningProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, profile, server, client, target, direction string }{
@@ -59,7 +59,7 @@ func TestWatchCountsShortConnectionsExactly(t *testing.T) {
 	}
 }
 
-// TestWhyOfNobody says that nothing fits.
+// TestWhyOfNobody checks the report that no connection matches.
 func TestWhyOfNobody(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -70,8 +70,8 @@ func TestWhyOfNobody(t *testing.T) {
 	}
 }
 
-// TestWhySaysThatMemoryIsShort shows `why` a table of protocols, as the kernel has it while it is short of
-// memory, in place of this one's (net.ipv4.tcp_mem is the whole machine's).
+// TestWhySaysThatMemoryIsShort shows `why` the table of protocols of a kernel that is short of memory in place of
+// this one's (net.ipv4.tcp_mem is the whole machine's).
 func TestWhySaysThatMemoryIsShort(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.MountNamespace)
@@ -88,7 +88,7 @@ kill $client`
 	}
 }
 
-// TestWhyOfAUnit asks by the name of a unit: of systemd's, a cgroup's directory is all that is needed.
+// TestWhyOfAUnit selects by the name of a unit: a cgroup's directory is enough to represent systemd's.
 func TestWhyOfAUnit(t *testing.T) {
 	testenv.Need(t, testenv.Cgroup)
 	t.Parallel()

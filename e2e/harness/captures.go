@@ -26,7 +26,7 @@ import (
 // Captures names the capture files of a transfer: tcpdump's at both ends and, unless Middle is "", the link's own.
 type Captures struct {
 	Near, Far, Middle string
-	// Lost is how many packets tcpdump says the kernel could not hand to it.
+	// Lost is the number of packets that the kernel dropped before tcpdump, by tcpdump's own count.
 	Lost int
 }
 

@@ -32,7 +32,7 @@ type SharedHistory struct {
 	Env     []string // of the programs
 
 	mu       sync.Mutex
-	Started  int             // programs, each of which keeps at most one result; guarded by mu
+	Started  int             // programs that each keep at most one result; guarded by mu
 	Reported map[string]bool // IDs of results that were reported as kept; guarded by mu
 }
 
@@ -47,8 +47,8 @@ func NewSharedHistory(t *testing.T, url string) *SharedHistory {
 	return k
 }
 
-// Run runs a command line, in which FAR is the server, and kills it after a time unless that is 0. A result counts
-// as reported if the program ended by itself and did not say that it was not kept.
+// Run runs a command line, in which FAR is the server, and kills it after a time unless that is 0. A result counts as
+// reported if the program ended by itself and did not report that it was not kept.
 func (k *SharedHistory) Run(kill time.Duration, line string) {
 	cmd := exec.Command(k.Program, strings.Fields(strings.ReplaceAll(line, "FAR", k.Far))...)
 	cmd.Env = k.Env
@@ -70,7 +70,7 @@ func (k *SharedHistory) Run(kill time.Duration, line string) {
 	case status.Signaled() && kill > 0:
 		return
 	case strings.HasPrefix(line, "recheck") && status.ExitStatus() == 1: // it could not ask for the path's past
-	case err != nil && status.ExitStatus() != 3: // which says that nothing was gained
+	case err != nil && status.ExitStatus() != 3: // 3: nothing was gained
 		k.t.Errorf("%s: %v: %s", line, err, errs.String())
 		return
 	}

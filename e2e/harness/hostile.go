@@ -42,8 +42,8 @@ func HostileCases(t *testing.T) map[string]string {
 // HostileKey is the key that native hostile servers share with the commands that measure to them.
 const HostileKey = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
 
-// hostileVictims are the commands that are tried against each kind of far end. FAR stands for its address or file,
-// PAGE for a file that may be written.
+// hostileVictims are the commands that are tried against each kind of far end. FAR is replaced by its address or
+// file, PAGE by a file that may be written.
 var hostileVictims = map[string][]string{
 	"native": {"measure fullpipe://FAR -t 300ms -d up --write-rate 20mbit", "--json measure fullpipe://FAR -t 300ms " +
 		"-d down --write-rate 20mbit", "measure fullpipe://FAR --udp --rate 1mbit -t 300ms -d up"},
@@ -151,25 +151,25 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	err := cmd.Wait()
 	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	said := errs.String() + out.String()
-	what := name + ": " + line
+	attempt := name + ": " + line
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay), status.Signaled() && status.Signal() == syscall.SIGKILL:
-		t.Errorf("%s: an interrupt did not end it: %v", what, err)
+		t.Errorf("%s: an interrupt did not end it: %v", attempt, err)
 	case strings.Contains(said, "goroutine ") || strings.Contains(said, "panic:"):
-		t.Errorf("%s: %s", what, said)
+		t.Errorf("%s: %s", attempt, said)
 	case len(said) == 0 && kind != "record" && !status.Signaled():
-		t.Errorf("%s: nothing was said, %v", what, err)
+		t.Errorf("%s: nothing was said, %v", attempt, err)
 	case strings.Contains("native iperf3 ssh postgres", kind) && err == nil && name != "native-result-twice":
-		t.Errorf("%s: it is called a success: %s", what, said)
+		t.Errorf("%s: it is called a success: %s", attempt, said)
 	}
 	if most := max(maxResidentBytes[kind], 160<<20); cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10 > most {
-		t.Errorf("%s: %d MiB", what, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		t.Errorf("%s: %d MiB", attempt, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
 	}
 	if problem := UnsafeOutput(said); problem != "" {
-		t.Errorf("%s: %s", what, problem)
+		t.Errorf("%s: %s", attempt, problem)
 	}
 	if text, err := os.ReadFile(page); err == nil && bytes.Contains(text, []byte("<img src=x")) {
-		t.Errorf("%s: markup reaches the page", what)
+		t.Errorf("%s: markup reaches the page", attempt)
 	}
 }
 

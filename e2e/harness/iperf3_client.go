@@ -36,10 +36,10 @@ type Iperf3Output struct {
 type Iperf3Sum struct{ Bytes int64 }
 
 // compareBytes checks that both ends counted the same number of bytes, apart from a share.
-func compareBytes(t *testing.T, what string, sent, received int64, slack float64) {
+func compareBytes(t *testing.T, test string, sent, received int64, slack float64) {
 	t.Helper()
 	if received <= 0 || math.Abs(float64(sent-received)) > slack*float64(sent) {
-		t.Errorf("%s: %d bytes sent, %d received", what, sent, received)
+		t.Errorf("%s: %d bytes sent, %d received", test, sent, received)
 	}
 }
 

@@ -29,7 +29,7 @@ func RunTimedEnds(t *testing.T, times, atOnce int) (runs int64, failures []strin
 	reports := make(chan iperf3.Report)
 	t.Cleanup(func() { close(reports) }) // after the server has ended
 	go func() {
-		for range reports { // what the server says of it does not matter here
+		for range reports { // the server's report does not matter here
 		}
 	}()
 	port := strconv.Itoa(serveIperf3Limit(t, "127.0.0.1:0", reports, 64))

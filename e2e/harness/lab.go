@@ -73,9 +73,9 @@ func StartLab(t *testing.T, text string) (*lab.Lab, link.Path) {
 	return l, path
 }
 
-// ErrorUnless returns nil if the condition holds, else an error.
-func ErrorUnless(holds bool, format string, args ...any) error {
-	if holds {
+// ErrorUnless returns nil if ok is true, else an error.
+func ErrorUnless(ok bool, format string, args ...any) error {
+	if ok {
 		return nil
 	}
 	return fmt.Errorf(format, args...)

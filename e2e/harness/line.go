@@ -46,8 +46,8 @@ func StartLine(t *testing.T, c LineCase, queue int64) *Line {
 	if c.IPv6 {
 		s.env[0] = LineAddressVariable + "=" + l.Far.Addr6.String()
 	}
-	// Windows of any size: 900 Mbit/s at 120 ms has 41 MB under way with its queue. And no window
-	// that shrinks where a busy machine keeps the sink from reading: the line is what is judged.
+	// Windows of any size: 900 Mbit/s at 120 ms has 41 MB in flight with its queue. The window never shrinks where a
+	// busy machine delays the sink's reads: only the line is under test.
 	const windows = "echo '4096 262144 268435456' >/proc/sys/net/ipv4/tcp_wmem; " +
 		"echo '4096 268435456 268435456' >/proc/sys/net/ipv4/tcp_rmem"
 	for _, end := range []*lab.End{l.Near, l.Far} {
@@ -139,9 +139,9 @@ func MeasureFullLine(t *testing.T, c LineCase, span time.Duration) (share float6
 // PacedQueue is the queue of the links that MeasurePacedLine loads, as time.
 const PacedQueue = 5 * time.Millisecond
 
-// MeasurePacedLine returns what a link with a queue of PacedQueue carries and drops of datagrams at 95 % of its
-// rate. If the sender was held up, the account says that the run is not to be believed; unless the case has
-// priority that also fails the test.
+// MeasurePacedLine returns the packets that a link with a queue of PacedQueue carries and drops of datagrams at 95 %
+// of its rate. If the sender was delayed, the account marks the run as not believable; if the case has priority, that
+// also fails the test.
 func MeasurePacedLine(t *testing.T, c LineCase, span time.Duration) (up link.Counters, late lab.Account) {
 	t.Helper()
 	s := StartLine(t, c, max(int64(c.RateBps/8*PacedQueue.Seconds()), 10*lineMTU))
@@ -155,7 +155,7 @@ func MeasurePacedLine(t *testing.T, c LineCase, span time.Duration) (up link.Cou
 	}
 	if want := 0.5 * c.RateBps / 8 * span.Seconds(); float64(up.DeliveredBytes) < want {
 		if !c.Priority {
-			t.Errorf("%v: %d bytes came of %.0f at least: the sender was held up", c, up.DeliveredBytes, want)
+			t.Errorf("%v: %d bytes came of %.0f at least: the sender was delayed", c, up.DeliveredBytes, want)
 		}
 		late.Up.Stalled = span // not to be believed
 	}

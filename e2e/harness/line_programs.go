@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Programs of the test binary that load a link in ways that can be worked out. They read
-// what to do from the variables named here.
+// Programs of the test binary that put a calculable load on a link. They read their settings from the variables named
+// here.
 const (
 	LineAddressVariable = "FULLPIPE_E2E_ADDRESS" // of the far end
 	lineRateVariable    = "FULLPIPE_E2E_RATE"    // bit/s of the link

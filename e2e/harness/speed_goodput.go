@@ -25,7 +25,7 @@ func payloadOf(c link.Counters) float64 {
 
 const watchedEvery = 20 * time.Millisecond
 
-// watchLine reads the counters until stop is called, which answers them.
+// watchLine reads the counters until stop is called. stop returns them.
 func watchLine(t *testing.T, l *lab.Lab) (stop func() linePayload) {
 	over := make(chan struct{})
 	ended := make(chan linePayload)
@@ -53,10 +53,10 @@ func watchLine(t *testing.T, l *lab.Lab) (stop func() linePayload) {
 	return func() linePayload { close(over); return <-ended }
 }
 
-// within is the payload rate of the test that lasted for so long: of the seconds in which most
-// passed, since before and after it nearly nothing does.
+// within returns the payload rate of a test of the given length: of the span with the most payload, because before
+// and after the test the link carries almost nothing.
 func (p linePayload) within(bytes []float64, length time.Duration) (bps float64) {
-	upTo := func(i int, d time.Duration) float64 { // payload at so long after a reading
+	upTo := func(i int, d time.Duration) float64 { // payload at d after sample i
 		at := p.at[i].Add(d)
 		for j := i; j < len(p.at)-1; j++ {
 			if next := p.at[j+1]; !next.Before(at) {
@@ -73,7 +73,7 @@ func (p linePayload) within(bytes []float64, length time.Duration) (bps float64)
 	return most * 8 / length.Seconds()
 }
 
-// textsOf is the rate of the measurements that a server tells beside a download, which is no load.
+// textsOf is the rate of the measurements that a server sends during a download. They are no load.
 const textsOf = 4 * 560 * 8 // bit/s: four a second
 
 // ComparePage runs the page's test in both directions and adds the ratios of reported goodput and delivered

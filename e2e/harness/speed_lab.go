@@ -100,7 +100,7 @@ type SpeedCase struct {
 	Upload         bool
 	CPUShare       float64 // the device's share of a processor; 0: all
 	Limiters       []string
-	MinBps, MaxBps float64 // bit/s: what the cause leaves on the paths
+	MinBps, MaxBps float64 // bit/s: the goodput that the cause allows
 }
 
 // Query returns the page's query for a test of ms milliseconds.

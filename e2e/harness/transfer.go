@@ -150,7 +150,7 @@ func RunTransfer(t *testing.T, s LabTransfer) (*transfer.Result, error) {
 	return &result, errors.Join(stop(), l.Close()) // the middle's capture is whole once the lab is gone
 }
 
-// asFile returns a pipe that holds the value as JSON.
+// asFile returns a pipe from which the value can be read as JSON.
 func asFile(v any) (*os.File, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

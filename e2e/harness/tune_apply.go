@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// AppliedTune is the part of `tune --apply --json` that says what was kept.
+// AppliedTune is the part of `tune --apply --json` about the changes that were kept.
 type AppliedTune struct {
 	Applied    bool
 	Directions []struct {

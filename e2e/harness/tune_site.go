@@ -30,7 +30,7 @@ type TuneSite struct {
 	Lab    *lab.Lab
 	Env    []string
 	Far    netip.Addr
-	IsSlow bool // at most 20 Mbit/s: may be measured beside others
+	IsSlow bool // at most 20 Mbit/s: may be measured while other tests run
 }
 
 // NewTuneSite starts a lab with a path and a server at its far end.

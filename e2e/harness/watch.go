@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// PeersScript is a Python program with both ends of several kinds of traffic: MODE is what the client does, HOW
-// what the server does. It stands for programs that do not know fullpipe.
+// PeersScript is a Python program with both ends of several kinds of traffic: MODE selects the client's behaviour,
+// HOW the server's. It represents programs that do not know fullpipe.
 const PeersScript = `
 import os, socket, sys, time
 if sys.argv[1] == "serve":
@@ -47,8 +47,8 @@ while time.time() < end:
 `
 
 // RunWatched runs PeersScript in a lab and returns the output of a fullpipe command at the near end. CLIENT in the
-// command stands for the client. The shell functions `moving` and `watching` wait until the client has moved 10 kB,
-// and until a watch hears of closed connections.
+// command is replaced by the client. The shell functions `moving` and `watching` wait until the client has moved 10
+// kB, and until a watch hears of closed connections.
 func RunWatched(t *testing.T, profile, server, client, command string, env ...string) []byte {
 	t.Helper()
 	program := Program(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// site is a serve of the program, whose log is followed.
+// site is a running serve with a parsed log.
 type site struct {
 	address string
 	server  *exec.Cmd
@@ -30,7 +30,7 @@ type site struct {
 	pid     int           // of the program, or of what wraps it
 	key     probe.Key
 	mu      sync.Mutex // guards clients
-	clients int        // that the log says were admitted
+	clients int        // admitted clients in the log
 }
 
 func newSite(t *testing.T, wrap ...string) *site {
@@ -85,7 +85,7 @@ func (s *site) honest(t *testing.T) {
 	}
 }
 
-// recorded passes one client's connection on to a server and keeps what either said.
+// recorded forwards one client's connection to a server and keeps the data of both.
 func recorded(t *testing.T, to string) (address string, said func() (client, server []byte)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,8 +119,8 @@ func recorded(t *testing.T, to string) (address string, said func() (client, ser
 	return l.Addr().String(), func() ([]byte, []byte) { <-over; return client.Bytes(), server.Bytes() }
 }
 
-// What a client with the key once said admits nobody who says it again, whole, cut, at once
-// or in step with the server's answers; what a server once said deceives no client.
+// TestRecordedHandshakesAdmitNobody replays a client's data to a server, whole, cut, at once or in step with the
+// server's replies: nobody is admitted. A replay of a server's data deceives no client.
 func TestRecordedHandshakesAdmitNobody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -151,7 +151,7 @@ func TestRecordedHandshakesAdmitNobody(t *testing.T) {
 		conn.(*net.TCPConn).CloseWrite()
 		answer, err := io.ReadAll(conn)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("the server keeps who says it again")
+			t.Errorf("the server keeps a replaying client")
 		}
 		if len(answer) > len(server) {
 			t.Errorf("%d bytes are answered to a recorded handshake, %d to the one recorded", len(answer), len(server))
@@ -183,7 +183,7 @@ func TestRecordedHandshakesAdmitNobody(t *testing.T) {
 	}
 }
 
-// admittedAfter waits until the log tells of n clients.
+// admittedAfter waits until the log reports n clients.
 func (s *site) admittedAfter(t *testing.T, n int) int {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); s.admitted() < n && time.Now().Before(deadline); {
@@ -192,8 +192,8 @@ func (s *site) admittedAfter(t *testing.T, n int) int {
 	return s.admitted()
 }
 
-// What is sent to a server's UDP port in others' names reaches none of them, and a UDP test
-// works among it.
+// TestSpoofedDatagramsReachNobody sends datagrams with forged source addresses to a server's UDP port: no traffic
+// reaches those addresses, and a UDP test works meanwhile.
 func TestSpoofedDatagramsReachNobody(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -216,8 +216,8 @@ until "$F" measure iperf3://127.0.0.1:5201 --udp --rate 1mbit -t 300ms >/dev/nul
 	}
 }
 
-// Clocks that differ by days between the two ends, as after a suspend (the monotonic one and
-// the one since boot), change nothing that is measured.
+// TestClocksThatDiffer checks that a test gives the same figures when the clocks of the two ends differ by days, as
+// after a suspend (the monotonic one and the one since boot).
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.TimeNamespace)

@@ -25,8 +25,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// hostilePages are the pages of all stored documents, with their samples where they have
-// some, whose every text is markup.
+// hostilePages are the pages of all stored documents, with their samples if any. Every text in them is markup.
 func hostilePages(t *testing.T) map[string][]byte {
 	t.Helper()
 	program := harness.Program(t)
@@ -79,8 +78,8 @@ func hostilePages(t *testing.T) map[string][]byte {
 	return pages
 }
 
-// TestHostilePages opens the pages of documents whose texts are markup in a real browser: no
-// script of theirs runs, nothing is asked for but the page itself, and the texts can be read.
+// TestHostilePages opens the pages of documents whose texts are markup in a real browser: no script of theirs runs,
+// only the page itself is requested, and the texts can be read.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
 	pages := hostilePages(t)
@@ -116,7 +115,7 @@ func TestHostilePages(t *testing.T) {
 		if err := chromedp.Do(ctx, chromedp.Navigate(server.URL+name)); err != nil {
 			t.Fatal(err)
 		}
-		// What is asked for at once is asked of this host, and has failed a moment later.
+		// A request that the page makes at once goes to this host and fails within a moment.
 		saw, err := chromedp.Run(ctx, chromedp.Evaluate[string](`new Promise(done => setTimeout(() => done([
 			document.querySelectorAll('img, iframe, object, embed, [onload], [onerror], [href^="javascript:"]').length,
 			document.body.innerText.includes('hurt()')].join(' ')), 50))`,
@@ -126,12 +125,12 @@ func TestHostilePages(t *testing.T) {
 		}
 		mu.Lock()
 		problems := fmt.Sprintf("%d exceptions, %d requests, %s: %v %v", len(thrown), len(asked), saw, thrown, asked)
-		held := len(thrown) == 0 && len(asked) == 1 && saw == "0 true"
+		safe := len(thrown) == 0 && len(asked) == 1 && saw == "0 true"
 		if name == "/control" {
-			held = len(thrown) > 0 && len(asked) > 1
+			safe = len(thrown) > 0 && len(asked) > 1
 		}
 		mu.Unlock()
-		if !held {
+		if !safe {
 			t.Errorf("%s: %s", name, problems)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// keyed are the ways of clients with the key to use a server; FAR stands for its address.
+// keyed are the ways of clients with the key to use a server; FAR is replaced by its address.
 var keyed = []string{"measure fullpipe://FAR -t 300ms -d up --write-rate 10mbit",
 	"measure fullpipe://FAR -t 300ms -d down --write-rate 10mbit",
 	"measure fullpipe://FAR -t 300ms -d up --write-rate 10mbit --receive-buffer 16k",
@@ -25,10 +25,9 @@ var keyed = []string{"measure fullpipe://FAR -t 300ms -d up --write-rate 10mbit"
 	"measure fullpipe://FAR -t 300ms -d up --udp --rate 1mbit",
 	"measure fullpipe://FAR -t 300ms -d down --udp --rate 1mbit"}
 
-// TestHostileStrangers plays all strangers of the corpus at one server, each of them some
-// at a time, and greetings over UDP, while clients with the key come from the same address.
-// Each of these is served, none of those is admitted, and the server keeps nothing of them.
-// The deadlines only end a test that stands still.
+// TestHostileStrangers plays all strangers of the corpus at one server, each of them some at a time, and greetings
+// over UDP, while clients with the key come from the same address. Each client with the key is served, no stranger is
+// admitted, and the server keeps no state of strangers. The deadlines only end a test that hangs.
 func TestHostileStrangers(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -39,7 +38,7 @@ func TestHostileStrangers(t *testing.T) {
 		}
 	}
 	s := newSite(t)
-	s.honest(t) // what is opened once is open now
+	s.honest(t) // opens all descriptors that stay open
 	before := openFiles(t, s.pid)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -96,7 +95,7 @@ func TestHostileStrangers(t *testing.T) {
 	}
 }
 
-// stacks ends the server and answers what each of its goroutines did.
+// stacks ends the server and returns the stack of each of its goroutines.
 func (s *site) stacks(t *testing.T) string {
 	t.Helper()
 	if err := s.server.Process.Signal(syscall.SIGQUIT); err != nil {

@@ -13,10 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// undone is run in namespaces of its own, in which the rest of the host cannot be written.
-// It finds out how the journal of its network namespace is called and then tries each of
-// the names, and files that are none. Where a command fails badly or a setting of the kernel
-// is another afterwards it says so.
+// undone runs in namespaces of its own, in which the rest of the host cannot be written. It finds the name of its
+// network namespace's journal, and then tries each of the names, and files that are no journal. It reports a command
+// that fails badly, and a kernel setting that differs afterwards.
 const undone = `for d in kernel vm fs dev; do
 	mount --bind /proc/sys/$d /proc/sys/$d
 	mount -o remount,bind,ro /proc/sys/$d
@@ -28,8 +27,7 @@ for name in "$@"; do
 done
 `
 
-// one tries one journal in a network namespace of its own, in which it is first found out how
-// that is called.
+// one tries one journal in a network namespace of its own, after finding out the journal's name there.
 const one = `rm -rf state
 mkdir -m 700 state
 "$F" apply --yes plan >/dev/null
@@ -54,8 +52,8 @@ settings > after
 cmp -s before after || { echo "$1:"; diff before after || true; }
 `
 
-// undo and apply on journals that mean harm change nothing that fullpipe does not change,
-// say what is wrong, and end.
+// TestHostileJournals checks that undo and apply on hostile journals change nothing that fullpipe does not change,
+// report the fault, and end.
 func TestHostileJournals(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// besieged is a program that serves pages, and all that it says.
+// besieged is a program that serves pages, with its output.
 type besieged struct {
 	cmd     *exec.Cmd
 	address string // HOST:PORT
@@ -38,7 +38,7 @@ func (b *besieged) text() string {
 	return b.said.String()
 }
 
-// besiege starts a program and waits until it says where its pages are: an address in JSON.
+// besiege starts a program and waits until it prints the address of its pages, as JSON.
 func besiege(t *testing.T, args ...string) *besieged {
 	t.Helper()
 	b := &besieged{cmd: exec.Command(harness.Program(t), args...)}
@@ -58,13 +58,13 @@ func besiege(t *testing.T, args ...string) *besieged {
 	return b
 }
 
-// fromElsewhere asks as a host of another address: the bounds are by address.
+// fromElsewhere sends a request from another address, because limits are by address.
 var fromElsewhere = &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 	DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
 
-// TestHostileVisitors plays all visitors of the corpus at ui and at serve --web, each of them
-// some at a time: who comes from another address is served meanwhile, and afterwards the
-// program has no descriptor more, little memory, and has said nothing that a terminal obeys.
+// TestHostileVisitors plays all visitors of the corpus at ui and at serve --web, each of them some at a time. A
+// client from another address is served meanwhile. Afterwards the program has no more descriptors than before, uses
+// little memory, and has printed no terminal control sequence.
 func TestHostileVisitors(t *testing.T) {
 	t.Parallel()
 	ways := 0
@@ -134,7 +134,7 @@ func TestHostileVisitors(t *testing.T) {
 	}
 }
 
-// leaves ends the program and holds it to what every command owes.
+// leaves ends the program and checks the requirements that every command must meet.
 func (b *besieged) leaves(t *testing.T) {
 	t.Helper()
 	resident := peakMemory(t, b.cmd.Process.Pid)
@@ -155,7 +155,7 @@ func (b *besieged) leaves(t *testing.T) {
 	}
 }
 
-// peakMemory is the most memory that a process had, KiB. Its resource usage would tell of the test's own too: a
+// peakMemory returns the most memory that a process had, in KiB. Its resource usage would include the test's own: a
 // child shares it until exec (exec_mmap, fs/exec.c).
 func peakMemory(t *testing.T, pid int) (kib int) {
 	t.Helper()

@@ -22,10 +22,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// killsVariable is how often each command is killed.
+// killsVariable sets how often each command is killed.
 const killsVariable = "FULLPIPE_TEST_KILLS"
 
-// killer kills commands at random times within what they take.
+// killer kills commands at random times within their usual duration.
 type killer struct {
 	t                 *testing.T
 	random            *rand.Rand
@@ -82,7 +82,8 @@ func (k *killer) once(cmd *exec.Cmd, statuses ...int) (out string, completed boo
 	return printed.String(), completed
 }
 
-// TestKills_KeyRotate: a killed rotation loses no key that is still valid, and a key that was printed is in the file.
+// TestKills_KeyRotate checks that a killed rotation loses no key that is still valid, and that a printed key is in
+// the file.
 func TestKills_KeyRotate(t *testing.T) {
 	k := newKiller(t, 1)
 	file := filepath.Join(t.TempDir(), "keys.toml")
@@ -118,11 +119,12 @@ func TestKills_KeyRotate(t *testing.T) {
 	k.whole(command("rotate", "office"), 0)
 	k.whole(command("show"), 0)
 	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-		t.Errorf("beside the keys: %v, %v", left, err)
+		t.Errorf("in addition to the keys: %v, %v", left, err)
 	}
 }
 
-// TestKills_History: a killed import or forget loses no other result, and leaves its own whole or not at all.
+// TestKills_History checks that a killed import or forget loses no other result, and leaves its own whole or not at
+// all.
 func TestKills_History(t *testing.T) {
 	k := newKiller(t, 2)
 	dir, files := t.TempDir(), t.TempDir()
@@ -192,7 +194,8 @@ func keptIn(t *testing.T, dir string) map[string]bool {
 	return kept
 }
 
-// TestKills_Recheck: a killed recheck loses no result, adds at most its own, and keeps no later one from its test.
+// TestKills_Recheck checks that a killed recheck loses no result, adds at most its own, and does not block later
+// ones.
 func TestKills_Recheck(t *testing.T) {
 	k := newKiller(t, 3)
 	s, dir := newSite(t), t.TempDir()
@@ -227,20 +230,20 @@ func TestKills_Hook(t *testing.T) {
 	s := newSite(t)
 	past, address := unreportedEvent(t, s)
 	hook := filepath.Join(t.TempDir(), "hook")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$FULLPIPE_EVENT\" >>\"$TOLD\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$FULLPIPE_EVENT\" >>\"$EVENTS\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	const refused = 1 // the far end is gone
-	visit := func(do func(command func() *exec.Cmd)) (told []string) {
+	visit := func(do func(command func() *exec.Cmd)) (events []string) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "history")
 		if err := os.CopyFS(dir, os.DirFS(past)); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(dir, "told")
+		file := filepath.Join(dir, "reported")
 		do(func() *exec.Cmd {
 			cmd := recheckCommand(t, s, address, dir, "--on-change", hook, "--day-bytes", "0", "--day-time", "0s")
-			cmd.Env = append(cmd.Env, "TOLD="+file)
+			cmd.Env = append(cmd.Env, "EVENTS="+file)
 			return cmd
 		})
 		text, err := os.ReadFile(file)
@@ -249,17 +252,17 @@ func TestKills_Hook(t *testing.T) {
 		}
 		return strings.Fields(string(text))
 	}
-	if told := visit(func(command func() *exec.Cmd) { k.whole(command(), refused) }); len(told) != 1 {
-		t.Fatalf("told %q", told)
+	if events := visit(func(command func() *exec.Cmd) { k.whole(command(), refused) }); len(events) != 1 {
+		t.Fatalf("events %q", events)
 	}
 	for k.left > 0 {
 		completed := false
-		told := visit(func(command func() *exec.Cmd) {
+		events := visit(func(command func() *exec.Cmd) {
 			_, completed = k.once(command(), refused)
 			k.whole(command(), refused)
 		})
-		if len(told) == 0 || len(told) > 2 || completed && len(told) != 1 {
-			t.Fatalf("completed %v: told %q", completed, told)
+		if len(events) == 0 || len(events) > 2 || completed && len(events) != 1 {
+			t.Fatalf("completed %v: events %q", completed, events)
 		}
 	}
 }

@@ -72,8 +72,8 @@ func confineProgram() error {
 	return syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
 }
 
-// Where a container withholds system calls every command does what can be done without them,
-// or says what it could not do and what to try; none crashes or hangs.
+// TestSeccomp withholds system calls, as a container does. Each command does the part that works without them, or
+// reports the missing call and the remedy; none crashes or hangs.
 func TestSeccomp(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -86,11 +86,11 @@ func TestSeccomp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := net.Dial("tcp", l.Addr().String()) // what why is asked about
+	busy, err := net.Dial("tcp", l.Addr().String()) // the connection that why examines
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close(); busy.Close() }) // after what runs beside
+	t.Cleanup(func() { l.Close(); busy.Close() }) // after the parallel subtests
 	go func() {
 		if far, err := l.Accept(); err == nil {
 			io.Copy(far, far)
@@ -118,7 +118,7 @@ func TestSeccomp(t *testing.T) {
 		for _, line := range lines {
 			t.Run(fmt.Sprintf("%s %v: %s", c.withheld, c.errno, line), func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends what stands still
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a command that hangs
 				defer cancel()
 				args := strings.Fields(strings.NewReplacer("FAR", s.address, "BUSY", l.Addr().String()).Replace(line))
 				cmd := exec.CommandContext(ctx, self, append([]string{program}, args...)...)

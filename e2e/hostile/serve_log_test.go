@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A server whose log nobody reads admits clients, and ends when it is told to; one whose
-// reader has gone serves on.
+// TestServeWithALogThatNobodyReads checks that a server with an unread log admits clients and ends when it is asked
+// to, and that one whose reader has gone continues to serve.
 func TestServeWithALogThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -62,7 +62,7 @@ func TestServeWithALogThatNobodyReads(t *testing.T) {
 				t.Fatalf("reader gone %v: %v", gone, err)
 			}
 		}
-		for range 30 { // three lines each: more than the pipe holds
+		for range 30 { // three lines each: more than the pipe's capacity
 			run()
 		}
 		strangers(t, address, 200, 20, time.Millisecond)

@@ -15,8 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// strangers makes n hostile connections to a server, atOnce at a time, each kept for hold,
-// and answers how many were made.
+// strangers makes n hostile connections to a server, atOnce at a time, each kept for hold, and returns the number of
+// connections made.
 func strangers(t *testing.T, address string, n, atOnce int, hold time.Duration) (made int) {
 	out, err := exec.CommandContext(t.Context(), harness.HostileProgram(t), "strangers", address, fmt.Sprint(n),
 		fmt.Sprint(atOnce),
@@ -27,7 +27,7 @@ func strangers(t *testing.T, address string, n, atOnce int, hold time.Duration) 
 	return made
 }
 
-// openFiles is how many descriptors a process has.
+// openFiles returns the number of a process's open descriptors.
 func openFiles(t *testing.T, pid int) int {
 	t.Helper()
 	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -37,8 +37,8 @@ func openFiles(t *testing.T, pid int) int {
 	return len(all)
 }
 
-// A program that serves lets a test through, whole, among strangers, and has afterwards
-// no descriptor more than before.
+// TestStrangersLeaveNothingBehind checks that a serving program completes a test among strangers, and has no more
+// descriptors afterwards than before.
 func TestStrangersLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -73,7 +73,7 @@ func TestStrangersLeaveNothingBehind(t *testing.T) {
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Program: transfer.Program{WriteBps: 8e6}}
 	small := spec
 	small.Bytes = 1000
-	if _, err := transfer.Run(t.Context(), far, small, nil); err != nil { // whatever is opened once is open now
+	if _, err := transfer.Run(t.Context(), far, small, nil); err != nil { // opens all descriptors that stay open
 		t.Fatal(err)
 	}
 	before := openFiles(t, server.Process.Pid)

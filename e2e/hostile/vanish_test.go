@@ -22,14 +22,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// vanishing are clients whose host goes while they run; two of the three ways over the
-// native protocol hold a place of iperf3's too.
+// vanishing are clients whose host vanishes while they run; two of the three ways over the native protocol occupy a
+// place of iperf3's too.
 var vanishing = []string{"measure fullpipe://$FULLPIPE_FAR --udp --rate 1mbit -d down -t 300s",
 	"measure fullpipe://$FULLPIPE_FAR --udp --rate 1mbit -d up -t 300s",
 	"measure fullpipe://$FULLPIPE_FAR -d down --write-rate 1mbit -t 300s",
 	"measure iperf3://$FULLPIPE_FAR --udp --rate 1mbit -d down -t 300s"}
 
-// A client whose host vanishes without a word keeps neither its place nor a goroutine of
+// TestClientsThatVanish checks that a client whose host vanishes silently keeps neither its place nor a goroutine of
 // the server. Each test asked for five minutes, so nothing but its silence ends it.
 func TestClientsThatVanish(t *testing.T) {
 	t.Parallel()
@@ -72,8 +72,7 @@ func TestClientsThatVanish(t *testing.T) {
 	}
 }
 
-// vanishProgram serves until all that vanish have been noticed, or for a minute, and tells
-// what it saw.
+// vanishProgram serves until it has noticed all clients that vanish, or for a minute, and prints its counts.
 func vanishProgram() error {
 	key, err := probe.ParseKey(os.Getenv("FULLPIPE_KEY"))
 	if err != nil {
@@ -82,10 +81,10 @@ func vanishProgram() error {
 	const silence = 4 * time.Second
 	var mu sync.Mutex // guards saw
 	var saw struct{ Before, After, Tests, Gone int }
-	count := func(what *int) {
+	count := func(counter *int) {
 		mu.Lock()
 		defer mu.Unlock()
-		*what++
+		*counter++
 	}
 	clients := &iperf3.Server{UDP: true, UnreachableTimeout: silence, Report: func(iperf3.Report) { count(&saw.Tests) }}
 	ctx := context.Background()

@@ -19,7 +19,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestWatchWhileTheClockIsSet: what was moved and for how long is as if nobody had set it.
+// TestWatchWhileTheClockIsSet checks that bytes and durations are the same as without a change of the clock.
 func TestWatchWhileTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -65,7 +65,8 @@ kill $client`, "SELF="+self)
 	}
 }
 
-// TestHistory_ClockSetBack: a clock that is set back by 400 days costs no result, and recheck tests once.
+// TestHistory_ClockSetBack checks that a clock that is set back by 400 days costs no result, and that recheck tests
+// once.
 func TestHistory_ClockSetBack(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -102,8 +103,8 @@ func TestHistory_ClockSetBack(t *testing.T) {
 	}
 }
 
-// TestUI_ClockIsSet: while the clock jumps by hours and months, a session stays open, and no jump gives a guesser of
-// tokens more tries.
+// TestUI_ClockIsSet checks that a session stays open while the clock jumps by hours and months, and that no jump
+// gives a guesser of tokens more attempts.
 func TestUI_ClockIsSet(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

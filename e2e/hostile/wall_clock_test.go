@@ -21,11 +21,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wallClockVariable sets the clock by one duration for all the time.
+// wallClockVariable sets a constant offset of the clock.
 const wallClockVariable = "FULLPIPE_TEST_WALL_CLOCK"
 
-// wallClock is how far the clock of a program that runs under wallClockProgram is off, this long
-// after its start: an administrator sets it forward, then back, then a wrong time server does.
+// wallClock returns the clock's offset of a program under wallClockProgram, at a time after its start: an
+// administrator sets it forward, then back, then a wrong time server does.
 func wallClock(since time.Duration) (off time.Duration) {
 	if fixed, err := time.ParseDuration(os.Getenv(wallClockVariable)); err == nil {
 		return fixed
@@ -34,9 +34,8 @@ func wallClock(since time.Duration) (off time.Duration) {
 	return steps[int(since/(700*time.Millisecond))%len(steps)]
 }
 
-// wallClockProgram runs its arguments as a program whose wall clock is set again and again:
-// it is traced, reads the clock by system calls since its vDSO is hidden from it, and
-// gets other answers. No other process sees that.
+// wallClockProgram runs its arguments as a program whose wall clock is set again and again: it is traced, reads the
+// clock by system calls since its vDSO is hidden from it, and gets other times. No other process sees them.
 func wallClockProgram() error {
 	os.Unsetenv(harness.ProgramVariable)
 	runtime.LockOSThread() // a tracer is a thread
@@ -71,7 +70,7 @@ type tracer struct {
 	known   map[int]bool // threads whose first stop was seen
 }
 
-// run goes on until the program ends, and answers its exit status.
+// run continues until the program ends, and returns its exit status.
 func (t *tracer) run() (code int, err error) {
 	for {
 		var status unix.WaitStatus
@@ -86,7 +85,7 @@ func (t *tracer) run() (code int, err error) {
 		case id == t.program && status.Signaled():
 			return 0, fmt.Errorf("ended by %v", status.Signal())
 		case status.Stopped():
-			// A thread that is gone by now cannot be asked, nor go on: its end is told next.
+			// A thread that has ended by now can be neither inspected nor continued: wait reports its end next.
 			if err := unix.PtraceSyscall(id, t.stopped(id, status)); err != nil && !errors.Is(err, unix.ESRCH) {
 				return 0, err
 			}
@@ -94,7 +93,7 @@ func (t *tracer) run() (code int, err error) {
 	}
 }
 
-// stopped does what the stop of a thread is for, and answers the signal that it goes on with.
+// stopped does the work of a thread's stop, and returns the signal with which the thread continues.
 func (t *tracer) stopped(id int, status unix.WaitStatus) (signal int) {
 	first := !t.known[id]
 	t.known[id] = true
@@ -110,7 +109,7 @@ func (t *tracer) stopped(id int, status unix.WaitStatus) (signal int) {
 	return 0
 }
 
-// called changes the wall clock's answer after it was asked for.
+// called changes the time that a system call returned.
 func (t *tracer) called(id int) {
 	var r unix.PtraceRegs
 	if unix.PtraceGetRegs(id, &r) != nil || r.Orig_rax != unix.SYS_CLOCK_GETTIME || r.Rdi != unix.CLOCK_REALTIME ||
@@ -126,8 +125,8 @@ func (t *tracer) called(id int) {
 	unix.PtracePokeData(id, uintptr(r.Rsi), seconds[:])
 }
 
-// hideVDSO takes AT_SYSINFO_EHDR out of what a program just started finds on its stack, so that
-// it asks the kernel for the time.
+// hideVDSO removes AT_SYSINFO_EHDR from the stack of a program that was just started, so that it asks the kernel for
+// the time.
 func hideVDSO(id int) error {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(id, &r); err != nil {
@@ -160,8 +159,8 @@ func hideVDSO(id int) error {
 	return errors.New("no vDSO on the stack")
 }
 
-// What lasts is counted by the monotonic clock: whoever's wall clock is set while a test runs, the
-// test is as long and its figures are as they were.
+// TestWallClockIsSet changes the wall clock of either end during a test. The length and the figures of the test stay
+// the same, because durations come from the monotonic clock.
 func TestWallClockIsSet(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -191,8 +190,8 @@ func TestWallClockIsSet(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v: %s", way, err, problemsOf(err))
 				}
-				heldToTheClock(t, way, out, took)
-				toldOfTheClock(t, out, way == transfer.Up, c.client != nil, c.server != nil)
+				checkMonotonicTimes(t, way, out, took)
+				checkClockEvidence(t, out, way == transfer.Up, c.client != nil, c.server != nil)
 			}
 		})
 	}
@@ -206,12 +205,12 @@ func problemsOf(err error) string {
 	return ""
 }
 
-// clockRate is what programs write under a clock that is set, in bit/s, and oneWrite the most that they write at once.
+// clockRate is the rate at which programs write under a changed clock, in bit/s, and oneWrite their largest write.
 const clockRate, oneWrite = 20e6, 128 << 10
 
-// heldToTheClock checks the times and counts of a measurement of 3 s at clockRate, which took so long by a monotonic
-// clock. A busy machine makes it longer and lets it move less; each step of the wall clock is 2 h or more.
-func heldToTheClock(t *testing.T, way transfer.Direction, out []byte, took time.Duration) {
+// checkMonotonicTimes checks the times and counts of a measurement of 3 s at clockRate with the given duration by a
+// monotonic clock. A busy machine makes it longer and lets it move less; each step of the wall clock is 2 h or more.
+func checkMonotonicTimes(t *testing.T, way transfer.Direction, out []byte, took time.Duration) {
 	t.Helper()
 	var doc printed.Measure
 	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 || doc.TookS == nil {
@@ -229,7 +228,7 @@ func heldToTheClock(t *testing.T, way transfer.Direction, out []byte, took time.
 		}
 		at, sum = i.EndS, sum+i.Bytes
 	}
-	// Progress that the far end did not report any more is in its result alone.
+	// The last progress that the far end did not report is only in its result.
 	if sum == 0 || sum > *d.Bytes || way == transfer.Down && sum != *d.Bytes {
 		t.Errorf("%s: intervals of %d bytes, in all %d", way, sum, *d.Bytes)
 	}
@@ -238,26 +237,26 @@ func heldToTheClock(t *testing.T, way transfer.Direction, out []byte, took time.
 	}
 }
 
-// toldOfTheClock holds a measurement to saying at which ends the clock was set, and to being
-// less sure for it.
-func toldOfTheClock(t *testing.T, out []byte, up, client, server bool) {
+// checkClockEvidence checks that a measurement names the ends at which the clock was set, and that its confidence is
+// lower.
+func checkClockEvidence(t *testing.T, out []byte, up, client, server bool) {
 	t.Helper()
 	var doc printed.Measure
 	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Directions) != 1 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var told verdict.Values
+	var steps verdict.Values
 	for _, e := range doc.Directions[0].Evidence {
 		if e.Code == verdict.ClockTrouble {
-			told = e.Values
+			steps = e.Values
 		}
 	}
 	near, far := "receiver_step_s", "sender_step_s"
 	if up {
 		near, far = far, near
 	}
-	if (told[near] != 0) != client || (told[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
+	if (steps[near] != 0) != client || (steps[far] != 0) != server || doc.Directions[0].Confidence == verdict.High {
 		t.Errorf("up %v, the client's clock was set %v, the server's %v: %s confidence, %v", up, client, server,
-			doc.Directions[0].Confidence, told)
+			doc.Directions[0].Confidence, steps)
 	}
 }

@@ -48,9 +48,9 @@ func TestDownloads_OverALink(t *testing.T) {
 	}
 }
 
-// The system's ssh starts a server at the other end of a link, also behind a jump host;
-// what it copies there is gone afterwards; a data port that a firewall closes is named,
-// and ssh's own connection is the way out.
+// TestSSHOverALink has the system's ssh start a server at the other end of a link, also behind a jump host. The
+// copied program is deleted afterwards. The error names a data port that a firewall closes, and ssh's own connection
+// is the remedy.
 func TestSSHOverALink(t *testing.T) {
 	t.Parallel()
 	l, _ := harness.StartLab(t, "rate=200mbit,rtt=20ms")

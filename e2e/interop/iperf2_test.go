@@ -17,8 +17,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// iperf2Server runs Debian's iperf as a server until the test ends, and answers a line of
-// its report for each connection.
+// iperf2Server runs Debian's iperf as a server until the test ends. It returns a line of the server's report for each
+// connection.
 func iperf2Server(t *testing.T) (address string, reports chan []string) {
 	t.Helper()
 	program := testenv.Program(t, testenv.Iperf2)
@@ -61,8 +61,8 @@ func iperf2Server(t *testing.T) (address string, reports chan []string) {
 	return address, reports
 }
 
-// countedThere is what the server's reports add up to, once it is as much as expected or
-// nothing more is said. A connection without a byte may have no report.
+// countedThere returns the sum of the server's reports, once it is as much as expected or no more reports come. A
+// connection without a byte may have no report.
 func countedThere(t *testing.T, reports chan []string, expected int64) (total int64) {
 	t.Helper()
 	for total < expected {
@@ -85,8 +85,8 @@ func countedThere(t *testing.T, reports chan []string, expected int64) (total in
 	return total
 }
 
-// Small and long transfers to a real iperf 2: what its server counted is what we say. The
-// four bytes that announce no header it takes for that (2.1.8) and does not count.
+// TestOurClientOnARealIperf2Server runs small and long transfers to a real iperf 2: our byte count is the server's.
+// The server (2.1.8) takes the four bytes that announce no header as a header and does not count them.
 func TestOurClientOnARealIperf2Server(t *testing.T) {
 	for _, spec := range []transfer.Spec{
 		{Bytes: 1}, {Bytes: 100_000}, {Bytes: 400_000_000}, {Bytes: 30_000_000, Streams: 3},

@@ -46,7 +46,7 @@ func keysOf(prefix string, v any, into map[string]string) {
 	}
 }
 
-// objectOf runs a client and answers its JSON.
+// objectOf runs a client and returns its JSON.
 func objectOf(t *testing.T, program string, args ...string) map[string]any {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, args...).Output()
@@ -57,8 +57,8 @@ func objectOf(t *testing.T, program string, args ...string) map[string]any {
 	return doc
 }
 
-// TestIperf3CommandKeyByKey holds `fullpipe iperf3 --json` against what iperf3 itself
-// prints of the same test with the same server: every key, with its type.
+// TestIperf3CommandKeyByKey compares `fullpipe iperf3 --json` with iperf3's own output for the same test with the
+// same server: every key, with its type.
 func TestIperf3CommandKeyByKey(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -85,8 +85,8 @@ func TestIperf3CommandKeyByKey(t *testing.T) {
 	}
 }
 
-// sameKeys holds what we print to iperf3's keys and their types, and to no others than those of
-// later versions and our own.
+// sameKeys compares our keys and their types with iperf3's. It allows only the additional keys of later versions and
+// our own.
 func sameKeys(t *testing.T, theirs, mine map[string]string) {
 	t.Helper()
 	for key, kind := range theirs {
@@ -101,7 +101,7 @@ func sameKeys(t *testing.T, theirs, mine map[string]string) {
 	}
 }
 
-// TestIperf3CommandFails holds errors to iperf3's words.
+// TestIperf3CommandFails compares errors with iperf3's texts.
 func TestIperf3CommandFails(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -123,8 +123,8 @@ func TestIperf3CommandFails(t *testing.T) {
 	}
 }
 
-// saidOnce leaves out lines that stand again right behind themselves: how many intervals a busy
-// machine makes of a test is no matter of shape.
+// saidOnce drops lines that repeat the line before: the number of intervals on a busy machine does not belong to the
+// shape.
 func saidOnce(lines []string) []string {
 	for n := 1; n <= len(lines)/2; n++ {
 		for i := 0; i+2*n <= len(lines); {
@@ -139,8 +139,7 @@ func saidOnce(lines []string) []string {
 	return lines
 }
 
-// TestIperf3CommandText holds the text to what scripts look for, line by line the shape of
-// iperf3's own.
+// TestIperf3CommandText checks the text that scripts look for, line by line the shape of iperf3's own.
 func TestIperf3CommandText(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -169,7 +168,7 @@ func TestIperf3CommandText(t *testing.T) {
 	}
 }
 
-// TestIperf3CommandLogsIn shows itself to a real server that wants a user.
+// TestIperf3CommandLogsIn logs in to a real server that requires a user.
 func TestIperf3CommandLogsIn(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -211,8 +210,8 @@ func TestIperf3CommandLogsIn(t *testing.T) {
 	}
 }
 
-// TestIperf3CommandPortsAndBursts asks for ports of its own and for bursts, with a real server:
-// each stream has the next port, and what was asked for is moved.
+// TestIperf3CommandPortsAndBursts requests ports of its own and bursts, with a real server: each stream has the next
+// port, and the requested bytes are moved.
 func TestIperf3CommandPortsAndBursts(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// Who ends a timed test leaves what is on its way to be read.
+// TestTimedTestsEndCleanly checks that the data in flight at the end of a timed test is still read.
 func TestTimedTestsEndCleanly(t *testing.T) {
 	t.Parallel()
 	if runs, failures := harness.RunTimedEnds(t, 2, 8); len(failures) > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// followLines starts a program and answers its output's lines, through a pipe.
+// followLines starts a program and returns the lines of its output, through a pipe.
 func followLines(t *testing.T, program string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -37,7 +37,7 @@ func followLines(t *testing.T, program string, args ...string) (*exec.Cmd, *bufi
 	return cmd, lines
 }
 
-// until reads lines up to one that holds a text.
+// until reads lines up to one that contains a text.
 func until(t *testing.T, lines *bufio.Scanner, text string) (read []string) {
 	t.Helper()
 	for lines.Scan() {
@@ -49,8 +49,8 @@ func until(t *testing.T, lines *bufio.Scanner, text string) (read []string) {
 	return nil
 }
 
-// TestIperf3IntervalsPassLive: a test of an hour has told its first two intervals through a
-// pipe when it is stopped, as text and as JSON, TCP and UDP, client and server.
+// TestIperf3IntervalsPassLive checks that a test of an hour has printed its first two intervals to a pipe when it is
+// stopped, as text and as JSON, TCP and UDP, client and server.
 func TestIperf3IntervalsPassLive(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -93,10 +93,10 @@ func TestIperf3IntervalsPassLive(t *testing.T) {
 	until(t, lines, " sec ")
 	client.Process.Signal(syscall.SIGINT)
 	client.Wait()
-	until(t, lines, "Interval") // what it has to say at the end
+	until(t, lines, "Interval") // the summary at the end
 }
 
-// scanned reads what a Scanner has left.
+// scanned reads the remaining lines of a Scanner.
 type scanned struct{ lines *bufio.Scanner }
 
 func (s *scanned) Read(p []byte) (int, error) {
@@ -137,8 +137,8 @@ func TestIperf3WholeWrites(t *testing.T) {
 	}
 }
 
-// TestIperf3ServerBitrateLimit: what asks for more is refused, what asks for nothing is ended
-// when its average is above the limit, as with iperf3's own server.
+// TestIperf3ServerBitrateLimit checks that a request above the limit is refused, and that a test without a rate is
+// ended when its average is above the limit, as by iperf3's own server.
 func TestIperf3ServerBitrateLimit(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -149,15 +149,16 @@ func TestIperf3ServerBitrateLimit(t *testing.T) {
 		status int
 	}{{"-b 2M -t 1", 1}, {"-b 600K -P 2 -t 1", 1}, {"-b 400K -P 2 -l 1000 -t 2", 0}, {"-t 30 -i 0 --fq-rate 20M -l 8K", 1},
 		{"-t 30 -R -i 0 -u -b 0 -l 1000", 1}} {
-		out, told, status := testedBy(t, []string{ours, "iperf3", "-s", "-1", "--server-bitrate-limit", "1M/1"},
+		out, clientOut, status := testedBy(t, []string{ours, "iperf3", "-s", "-1", "--server-bitrate-limit", "1M/1"},
 			append([]string{real}, strings.Fields(c.client)...))
 		if status != c.status || strings.Contains(out, "iperf3: error - "+words) != (c.status == 1) {
-			t.Errorf("%s: status %d\n%s\n%s", c.client, status, out, told)
+			t.Errorf("%s: status %d\n%s\n%s", c.client, status, out, clientOut)
 		}
 	}
 }
 
-// TestIperf3SaysMore holds -V to iperf3's lines, and --get-server-output to text as it was.
+// TestIperf3SaysMore compares the output of -V with iperf3's lines, and --get-server-output with the server's own
+// text.
 func TestIperf3SaysMore(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -177,7 +178,7 @@ func TestIperf3SaysMore(t *testing.T) {
 			}
 		}
 		return saidOnce(slices.DeleteFunc(lines, func(line string) bool {
-			// A server of 3.12 tells of its waiting too, but for the first that asks.
+			// A server of 3.12 also prints that it waits, except for the first client that asks.
 			return strings.HasPrefix(line, "-----") || strings.HasPrefix(line, "Server listening")
 		}))
 	}

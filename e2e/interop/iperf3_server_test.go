@@ -19,8 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// testedBy runs a server for one test of a real client, whose status it answers with what
-// both printed.
+// testedBy runs a server for one test of a real client. It returns the output of both and the client's exit status.
 func testedBy(t *testing.T, server, client []string, env ...string) (serverOut, clientOut string, status int) {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -33,20 +32,20 @@ func testedBy(t *testing.T, server, client []string, env ...string) (serverOut, 
 	harness.AwaitListener(t, port)
 	c := exec.CommandContext(t.Context(), client[0], append(client[1:], "-c", "127.0.0.1", "-p", port)...)
 	c.Env = append(os.Environ(), env...)
-	told, _ := c.CombinedOutput()
+	printed, _ := c.CombinedOutput()
 	if !slices.Contains(server, "-1") {
 		s.Process.Signal(syscall.SIGTERM)
 	}
 	s.Wait()
-	return out.String(), string(told), c.ProcessState.ExitCode()
+	return out.String(), string(printed), c.ProcessState.ExitCode()
 }
 
-// serverOptions are what real clients ask of both servers.
+// serverOptions are the options that real clients use with both servers.
 var serverOptions = []string{"", "-P 2", "-R", "-R -P 2", "-n 2M", "-O 1 -i 0.5", "--bidir", "--bidir -P 2", "-u -b 5M",
 	"-u -b 5M -R", "-u -b 5M -P 2", "-u -b 5M --bidir", "-T title --extra-data more"}
 
-// TestIperf3ServerKeyByKey holds `fullpipe iperf3 -s --json` against what iperf3 itself
-// prints when the same client tests with it: every key, with its type.
+// TestIperf3ServerKeyByKey compares `fullpipe iperf3 -s --json` with iperf3's own output when the same client tests
+// with it: every key, with its type.
 func TestIperf3ServerKeyByKey(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -57,10 +56,10 @@ func TestIperf3ServerKeyByKey(t *testing.T) {
 			client := serverOptionsClient(real, options)
 			all := []map[string]string{{}, {}}
 			for i, server := range [][]string{{real, "-s", "-1", "-J"}, {ours, "iperf3", "-s", "-1", "-J"}} {
-				out, told, status := testedBy(t, server, client)
+				out, clientOut, status := testedBy(t, server, client)
 				var doc map[string]any
 				if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 {
-					t.Fatalf("%v, client's status %d\n%s\n%s", err, status, out, told)
+					t.Fatalf("%v, client's status %d\n%s\n%s", err, status, out, clientOut)
 				}
 				keysOf("", doc, all[i])
 			}
@@ -69,8 +68,8 @@ func TestIperf3ServerKeyByKey(t *testing.T) {
 	}
 }
 
-// serverOptionsClient is a client with one of serverOptions that tests for a second, or moves
-// what it is told to, at a rate that leaves the machine to others.
+// serverOptionsClient is a client with one of serverOptions that tests for a second, or moves the requested bytes, at
+// a rate that leaves the machine to others.
 func serverOptionsClient(real, options string) []string {
 	client := append([]string{real, "--connect-timeout", "5000"}, strings.Fields(options)...)
 	if !strings.Contains(options, "-n") {
@@ -82,8 +81,8 @@ func serverOptionsClient(real, options string) []string {
 	return client
 }
 
-// TestIperf3ServerText holds the server's text, all that -V adds included, to the shape of iperf3's
-// own, line by line.
+// TestIperf3ServerText compares the server's text, including all additions of -V, with the shape of iperf3's own,
+// line by line.
 func TestIperf3ServerText(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -96,9 +95,9 @@ func TestIperf3ServerText(t *testing.T) {
 			t.Parallel()
 			var shapes [2][]string
 			for i, server := range [][]string{{real, "-s", "-1", "-V"}, {ours, "iperf3", "-s", "-1", "-q", "-V"}} {
-				out, told, status := testedBy(t, server, serverOptionsClient(real, options))
+				out, clientOut, status := testedBy(t, server, serverOptionsClient(real, options))
 				if status != 0 {
-					t.Fatalf("status %d\n%s\n%s", status, out, told)
+					t.Fatalf("status %d\n%s\n%s", status, out, clientOut)
 				}
 				shapes[i] = saidOnce(harness.Iperf3Shape(out))
 			}
@@ -109,9 +108,9 @@ func TestIperf3ServerText(t *testing.T) {
 	}
 }
 
-// TestIperf3ServerTellsItsOutput has real clients ask for our server's output, and ours for
+// TestIperf3Server_SendsItsOutput has real clients ask for our server's output, and ours for
 // the real one's, as text and as JSON.
-func TestIperf3ServerTellsItsOutput(t *testing.T) {
+func TestIperf3Server_SendsItsOutput(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
 	real := testenv.Program(t, testenv.Iperf3)
@@ -123,7 +122,7 @@ func TestIperf3ServerTellsItsOutput(t *testing.T) {
 					server = append(server, "-J")
 				}
 				client := append(slices.Clone(ends[1]), "-t", "1", "-b", "20M", "-J", "--get-server-output")
-				_, told, status := testedBy(t, server, append(client, strings.Fields(way)...))
+				_, clientOut, status := testedBy(t, server, append(client, strings.Fields(way)...))
 				var doc struct {
 					Text   string `json:"server_output_text"`
 					Object *struct {
@@ -133,12 +132,12 @@ func TestIperf3ServerTellsItsOutput(t *testing.T) {
 						}
 					} `json:"server_output_json"`
 				}
-				if err := json.Unmarshal([]byte(told), &doc); err != nil || status != 0 {
-					t.Fatalf("%v: %v, status %d\n%s", server, err, status, told)
+				if err := json.Unmarshal([]byte(clientOut), &doc); err != nil || status != 0 {
+					t.Fatalf("%v: %v, status %d\n%s", server, err, status, clientOut)
 				}
 				switch {
 				case asJSON && (doc.Object == nil || max(doc.Object.End.Sent.Bytes, doc.Object.End.Received.Bytes) < 1e6):
-					t.Errorf("%v %s: %s", server, way, told)
+					t.Errorf("%v %s: %s", server, way, clientOut)
 				case !asJSON && (!strings.HasPrefix(doc.Text, "Accepted connection from 127.0.0.1, port ") ||
 					!strings.Contains(doc.Text, map[string]string{"": "receiver", "-R": "sender"}[way])):
 					t.Errorf("%v %s: %q", server, way, doc.Text)
@@ -148,7 +147,7 @@ func TestIperf3ServerTellsItsOutput(t *testing.T) {
 	}
 }
 
-// logins makes a key pair with openssl(1) and a users file, as iperf3's manual says.
+// logins creates a key pair with openssl(1) and a users file, as in iperf3's manual.
 func logins(t *testing.T) (private, public, users string) {
 	t.Helper()
 	testenv.Need(t, testenv.OpenSSL)
@@ -169,8 +168,8 @@ func logins(t *testing.T) (private, public, users string) {
 	return private, public, users
 }
 
-// TestIperf3ServerWantsLogins: a real client of 3.12 (PKCS#1) and ours (both paddings) show
-// who they are; a wrong password is refused in iperf3's words, and does not use up -1.
+// TestIperf3ServerWantsLogins checks that a real client of 3.12 (PKCS#1) and ours (both paddings) log in. A wrong
+// password is refused in iperf3's words, and does not use up -1.
 func TestIperf3ServerWantsLogins(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -195,16 +194,16 @@ func TestIperf3ServerWantsLogins(t *testing.T) {
 		{"real, our client", []string{real}, []string{ours, "iperf3", pkcs1}, "rossi", 0},
 		{"real, our client, wrong", []string{real}, []string{ours, "iperf3", pkcs1}, "verdi", 1},
 	} {
-		out, told, status := testedBy(t, append(c.server, guard...), append(c.client, login...),
+		out, clientOut, status := testedBy(t, append(c.server, guard...), append(c.client, login...),
 			"IPERF3_PASSWORD="+c.password)
-		if status != c.status || c.status == 1 && !strings.Contains(told, "authorization failed") {
-			t.Errorf("%s: status %d\n%s\n%s", c.name, status, out, told)
+		if status != c.status || c.status == 1 && !strings.Contains(clientOut, "authorization failed") {
+			t.Errorf("%s: status %d\n%s\n%s", c.name, status, out, clientOut)
 		}
 	}
 }
 
-// TestIperf3ServerOptions: a server in the background with its process's number and log,
-// one that nobody comes to, and what iperf3 answers to options that do not fit.
+// TestIperf3ServerOptions tests a server in the background with its PID file and log, one without any client, and
+// iperf3's errors for options that do not fit.
 func TestIperf3ServerOptions(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)

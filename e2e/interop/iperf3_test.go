@@ -70,8 +70,9 @@ func TestSmallWindowsHoldOnOurServer(t *testing.T) {
 	}
 }
 
-// A real client is told in its own words why a server with bounds does not serve it.
-func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
+// TestServe_RealIperf3ClientsShowItsLimits checks that a real client shows, in its own words, why a server with
+// limits does not serve it.
+func TestServe_RealIperf3ClientsShowItsLimits(t *testing.T) {
 	t.Parallel()
 	client := testenv.Program(t, testenv.Iperf3)
 	program := harness.Program(t)
@@ -138,7 +139,7 @@ func TestRealIperf3ClientsAreToldTheBounds(t *testing.T) {
 		t.Fatal("the first test did not run")
 	}
 	if got := run("-n 1K -b 1M"); !strings.Contains(got, "busy") {
-		t.Errorf("beside a running test: %q", got)
+		t.Errorf("during a running test: %q", got)
 	}
 	stop()
 	<-over

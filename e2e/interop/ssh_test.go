@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// newSSHSite is a site with an sshd on a loopback port.
+// newSSHSite returns a site with an sshd on a loopback port.
 func newSSHSite(t *testing.T) *harness.SSHSite {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

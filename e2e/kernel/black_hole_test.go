@@ -15,9 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestTuneFindsSegmentsThatPass: where routers drop full segments without a word nothing arrives,
-// and tune finds what passes, has the route ask for it, and undo leaves the host as it was; so
-// does its document, applied later.
+// TestTuneFindsSegmentsThatPass checks a path whose routers silently drop full segments. tune finds the size that
+// passes and sets it on the route, and undo restores the host; so does its document, applied later.
 func TestTuneFindsSegmentsThatPass(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -52,7 +51,7 @@ cat tuned.json
 	d := doc.Directions[0]
 	if d.Before.Limiter != verdict.MTUBlackHole || d.Before.MedianBps != 0 || d.Chosen == nil ||
 		d.Chosen.MSSBytes != 1360 || d.Gain != nil || d.After == nil ||
-		d.After.MedianBps < 2e6 { // what does not pass gives nothing
+		d.After.MedianBps < 2e6 { // packets that do not pass give no goodput
 		t.Errorf("%+v", d)
 	}
 	if a := d.Applied; a == nil || !a.Kept {

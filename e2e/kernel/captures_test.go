@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestSentFrom holds the taps themselves: three of them see one short transfer whole.
+// TestSentFrom checks the taps themselves: three of them see one short transfer whole.
 func TestSentFrom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

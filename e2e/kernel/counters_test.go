@@ -10,8 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Every byte that measure counts, and little else, is in the link's counters.
-func TestLinkCountersHoldWhatWasMeasured(t *testing.T) {
+// TestLinkCounters_MatchMeasuredBytes checks that the link's counters have every byte that measure counts, and little
+// else.
+func TestLinkCounters_MatchMeasuredBytes(t *testing.T) {
 	for _, kind := range []string{"native", "iperf3"} {
 		for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
 			t.Run(kind+" "+string(d), func(t *testing.T) {
@@ -23,7 +24,7 @@ func TestLinkCountersHoldWhatWasMeasured(t *testing.T) {
 				}
 				extra := series[len(series)-1].Payload - m.Bytes - m.SpuriousBytes
 				if extra < 0 || extra > 24<<10 {
-					t.Errorf("the link carried %d bytes more than the %d that were measured and the %d sent again", extra, m.Bytes,
+					t.Errorf("the link carried %d bytes more than the %d that were measured and the %d retransmitted", extra, m.Bytes,
 						m.SpuriousBytes)
 				}
 				// iperf3 starts its clock when it gets to it: on a busy machine after the first data.

@@ -15,8 +15,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 )
 
-// killingFullpipe stands in the far end's PATH. It runs fullpipe and kills the tune that asks for it at one point:
-// before, during or after a command there, or 0.5 s beyond it. %[1]s is the program, %[2]s a directory for its files.
+// killingFullpipe replaces fullpipe in the far end's PATH. It runs fullpipe and kills the tune that asks for it at
+// one point: before, during or after a command there, or 0.5 s beyond it. %[1]s is the program, %[2]s a directory for
+// its files.
 const killingFullpipe = `#!/bin/sh
 [ "$1" = serve ] && exec %[1]s "$@"
 case "$*" in *--dry-run*) command=plan;; *) command=$1;; esac

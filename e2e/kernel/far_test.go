@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 )
 
-// TestTuneAppliesAtBothEnds raises the ceilings of both hosts, through the lab and through
-// ssh, where only both together help, and undo takes both back.
+// TestTuneAppliesAtBothEnds raises the maxima of both hosts, through the lab and through ssh, where only both
+// together help, and undo restores both.
 func TestTuneAppliesAtBothEnds(t *testing.T) {
 	program := harness.Program(t)
 	for _, way := range []string{"lab", "ssh"} {
@@ -61,7 +61,7 @@ func TestTuneAppliesAtBothEnds(t *testing.T) {
 				doc.Directions[0].Applied == nil {
 				t.Fatalf("%d, %v: %s%s", status, err, out.String(), says.String())
 			}
-			// Each of the two windows of 64 KiB holds 150 kB in flight back to less than a half.
+			// Each of the two windows of 64 KiB reduces 150 kB in flight to less than a half.
 			if a := doc.Directions[0].Applied; !a.Kept || status != 0 || len(a.Far) != 1 || a.Far[0].Outcome != "changed" ||
 				a.Gain.Factor < 1.3 {
 				account, _ := l.Account()

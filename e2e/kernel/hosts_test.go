@@ -9,10 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// What a lab's hosts are told to be is what their connections show: how much AFD's rule
-// leaves unacknowledged for each write size and quota, and what the receiver's stack has
-// or has not.
-func TestHostsAreAsTold(t *testing.T) {
+// TestLabHosts_BehaveAsConfigured checks that connections show a lab's configured hosts: the unacknowledged bytes of
+// AFD's rule for each write size and quota, and the features of the receiver's stack.
+func TestLabHosts_BehaveAsConfigured(t *testing.T) {
 	const afd = 8192
 	own := func(spec transfer.Spec) transfer.Spec {
 		spec.Direction, spec.Bytes = transfer.Up, 500_000
@@ -56,9 +55,9 @@ func TestHostsAreAsTold(t *testing.T) {
 	}
 }
 
-// A Server 2012 that receives offers a factor of 0 and sticks below 64,512 bytes (in whole
-// segments: 64,240), until the program asks for a buffer; one that sends keeps 64 KB in
-// flight, whatever the other's window.
+// TestServer2012OffersAFactorOfZero checks a Server 2012. As receiver it offers a factor of 0 and stays below 64,512
+// bytes (in whole segments: 64,240), until the program asks for a buffer. As sender it keeps 64 KB in flight with any
+// receive window.
 func TestServer2012OffersAFactorOfZero(t *testing.T) {
 	for _, tt := range []struct {
 		name, settings string

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// A lab is measured over IPv6 where that is asked for, inside a tunnel and past it too.
+// TestLabPeerOverIPv6 measures a lab over IPv6, inside a tunnel and outside it.
 func TestLabPeerOverIPv6(t *testing.T) {
 	t.Parallel()
 	for path, far := range map[string]string{"rate=10mbit,rtt=10ms": "2001:2::2",

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestLatencyUnderLoadInTheLab judges queues of which the length is known: with a window
-// of W the queue holds what the path does not.
+// TestLatencyUnderLoadInTheLab judges queues of known length: with a window of W, the queue contains W less the BDP
+// of the path.
 func TestLatencyUnderLoadInTheLab(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
-// named runs fullpipe at the near end of a lab with a hosts file of its own; at the far
-// end serve listens on one address, of which awaited is where it will be found, if not
-// empty. Packets to any other address there vanish.
+// named runs fullpipe at the near end of a lab with a hosts file of its own. At the far end serve listens on the
+// given address; the script waits for the address awaited unless it is empty. Packets to any other address there
+// vanish.
 func named(t *testing.T, listen, awaited, args string) (out string, err error) {
 	t.Helper()
 	program := harness.Program(t)
@@ -45,8 +45,8 @@ func TestHappyEyeballsInTheLab(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		listen, peer string
-		far          string   // the address that answers; or
-		fails        []string // what the error says
+		far          string   // the address that replies; or
+		fails        []string // texts of the error
 	}{
 		"IPv6 preferred, both listen":      {":5201", "both", "2001:2::2", nil},
 		"IPv6 preferred, IPv4 listens":     {"198.18.0.2:5201", "both", "198.18.0.2", nil},

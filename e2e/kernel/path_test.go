@@ -17,13 +17,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/path"
 )
 
-// asked is what pathProgram prints.
+// asked is the output of pathProgram.
 type asked struct {
 	RoundTrips path.RoundTrips
 	MTU        path.MTU
 }
 
-// pathProgram asks the lab's path about itself.
+// pathProgram probes the lab's path.
 func pathProgram() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -48,7 +48,7 @@ func TestThePathAsked(t *testing.T) {
 		{"rate=20mbit,rtt=20ms", 20 * time.Millisecond, path.MTU{Bytes: 1500, Largest: 1500}},
 		{"rate=20mbit,rtt=5ms,mtu=1300", 5 * time.Millisecond, path.MTU{Bytes: 1300, Largest: 1500}},
 		{"rate=20mbit,rtt=5ms,mtu=1300,icmp=drop", 5 * time.Millisecond, path.MTU{Bytes: 1300, Largest: 1500}},
-		// Answers of full size take 0.2 s each: those to many sizes at once would come too late.
+		// Replies of full size take 0.2 s each: those to many sizes at once would come too late.
 		{"rate=20mbit,rtt=40ms,down.rate=64kbit", 40 * time.Millisecond, path.MTU{Bytes: 1500, Largest: 1500}},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestThePathAsked(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &a); err != nil {
 				t.Fatal(err)
 			}
-			// A lab makes the usual round trip what was asked for, so the least may be a little less.
+			// A lab sets the usual round trip to the configured one, so the least may be a little less.
 			const leastBelowUsual = 500 * time.Microsecond
 			if least := a.RoundTrips.Least(); least < tt.rtt-leastBelowUsual || a.RoundTrips.Lost > 0 {
 				t.Errorf("round trip %v of a path of %v, %d lost", least, tt.rtt, a.RoundTrips.Lost)

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestTuneOnTheRealKernel takes the whole loop through a lab: it has to end within its
-// budget with a better window than a system that gives 64 KB at most.
+// TestTuneOnTheRealKernel runs the whole loop in a lab: it has to end within its budget with a better window than a
+// system with a maximum of 64 KB.
 func TestTuneOnTheRealKernel(t *testing.T) {
 	t.Parallel()
 	site := harness.NewTuneSite(t, "rate=15mbit,rtt=120ms,stack=server-2012,app=cygwin")
@@ -19,7 +19,7 @@ func TestTuneOnTheRealKernel(t *testing.T) {
 	if len(doc.Directions) != 1 {
 		t.Fatalf("%+v", doc)
 	}
-	// On a busy machine it may stay undecided, but never end well with what there is.
+	// On a busy machine it may stay undecided, but must not conclude that no change is needed.
 	d := doc.Directions[0]
 	if d.Verdict == search.NoChange || d.Chosen != nil && d.Chosen.Window < 65536 || d.Before.Median <= 0 {
 		t.Errorf("64 KB at 120 ms allow 4 of 15 Mbit/s: %+v", d)

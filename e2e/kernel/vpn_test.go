@@ -10,9 +10,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
-// Both overlays are seen for what they are: how large packets are inside and outside, and
-// that gateways with a budget carry less. On a busy machine it stays open whether that is
-// the gateways' doing or the hosts'.
+// TestInsideAgainstOutside checks that both overlays are recognized: the packet sizes inside and outside, and the
+// smaller capacity of gateways with a budget. On a busy machine it stays open whether the gateways or the hosts cause
+// that.
 func TestInsideAgainstOutside(t *testing.T) {
 	for _, tt := range []struct {
 		path           string

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// scripted is a browser in which no page's script may fail.
+// scripted is a browser in which a page's script may not fail.
 func scripted(t *testing.T) context.Context {
 	t.Helper()
 	var mu sync.Mutex // guards problems
@@ -39,7 +39,7 @@ func scripted(t *testing.T) context.Context {
 	})
 }
 
-// servedPage serves a page until the test ends, and answers where.
+// servedPage serves a page until the test ends, and returns its address.
 func servedPage(t *testing.T, html []byte) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,8 +50,8 @@ func servedPage(t *testing.T, html []byte) (url string) {
 	return server.URL
 }
 
-// eachView shows a page on a desk and on a phone, light and dark, and has a look at each once
-// an element of it is there: the page fits, and is on the paper of its scheme.
+// eachView shows a page on a desk and on a phone, light and dark, and checks each once an element of it is there: the
+// page fits, and has the background of its scheme.
 func eachView(t *testing.T, ctx context.Context, url, element string, look func(name string)) {
 	t.Helper()
 	for _, view := range []struct {
@@ -80,7 +80,7 @@ func eachView(t *testing.T, ctx context.Context, url, element string, look func(
 	}
 }
 
-// prints has the page that is open printed.
+// prints prints the open page.
 func prints(t *testing.T, ctx context.Context) {
 	t.Helper()
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())

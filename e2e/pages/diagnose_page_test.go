@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 )
 
-// page is what diagnose --html writes about a recorded capture.
+// page returns the output of diagnose --html for a recorded capture.
 func page(t *testing.T, file string) []byte {
 	t.Helper()
 	read := func(cfg capture.Config) *capture.Analysis {
@@ -41,8 +41,8 @@ func page(t *testing.T, file string) []byte {
 	return out.Bytes()
 }
 
-// TestDiagnosePage opens the page in a real browser: the pictures stand, a drag zooms all
-// of a transfer's graphs, hovering reads values, a double click goes back, nothing fails.
+// TestDiagnosePage opens the page in a real browser: the charts are drawn, a drag zooms all of a transfer's graphs,
+// hovering reads values, a double click goes back, nothing fails.
 func TestDiagnosePage(t *testing.T) {
 	t.Parallel()
 	html := page(t, "../../internal/diagnose/testdata/loss-1pc-cubic.near.pcap.zst")

@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// TestKilledPageKeepsWhatItSaid kills ui while labels are put and while it tests a path: what it
-// answered is there, and the test that ended with it is there once or not at all.
-func TestKilledPageKeepsWhatItSaid(t *testing.T) {
+// TestKilledPageKeepsConfirmedChanges kills ui while labels are set and while it tests a path. The confirmed labels
+// are there, and the test that ended with ui is there once or not at all.
+func TestKilledPageKeepsConfirmedChanges(t *testing.T) {
 	t.Parallel()
 	k := harness.NewSharedHistory(t, "")
 	k.Run(0, "measure FAR -t 100ms --json")

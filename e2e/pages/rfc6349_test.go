@@ -18,8 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// TestRFC6349Page opens a report in a real browser, on a desk and on a phone, light, dark
-// and printed: it fits, is whole without anything from outside, and its text can be read.
+// TestRFC6349Page opens a report in a real browser, on a desk and on a phone, light, dark and printed: it fits, is
+// complete without external resources, and its text can be read.
 func TestRFC6349Page(t *testing.T) {
 	t.Parallel()
 	line := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6,
@@ -39,7 +39,7 @@ func TestRFC6349Page(t *testing.T) {
 	}
 	for _, outside := range []string{"http://", "https://", "src=", "@import", "<script"} {
 		if strings.Contains(written.String(), outside) {
-			t.Errorf("the page holds %s", outside)
+			t.Errorf("the page contains %s", outside)
 		}
 	}
 	ctx := scripted(t)

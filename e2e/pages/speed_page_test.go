@@ -28,7 +28,7 @@ type shownPage struct {
 	t        *testing.T
 	ctx      context.Context
 	mu       sync.Mutex // guards problems
-	problems []string   // what the browser's console said, and exceptions
+	problems []string   // messages of the browser's console, and exceptions
 }
 
 func newShownPage(t *testing.T) *shownPage {
@@ -54,7 +54,7 @@ func (p *shownPage) open(address string) {
 	}
 }
 
-// until waits until a script says yes, on whatever page follows too.
+// until waits until a script returns true, also on a page that follows.
 func (p *shownPage) until(condition string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -79,8 +79,8 @@ func (p *shownPage) ask(script string) string {
 	return saw
 }
 
-// look sees the page light, dark and narrow: no view is wider than the window. FULLPIPE_SHOTS
-// names a directory for what was seen.
+// look views the page light, dark and narrow: no view is wider than the window. FULLPIPE_SHOTS names a directory for
+// screenshots.
 func (p *shownPage) look(name string) {
 	p.t.Helper()
 	for _, view := range []struct {
@@ -110,7 +110,7 @@ func (p *shownPage) look(name string) {
 	}
 }
 
-// silentConsole says that no page had anything refused or threw.
+// silentConsole checks that no page had a refused request or an exception.
 func (p *shownPage) silentConsole() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -145,8 +145,8 @@ func TestSpeedTestInUI(t *testing.T) {
 	p.silentConsole()
 }
 
-// TestSpeedTestSaysWhyNot uses up what the browser's address may move in a day: the page says so,
-// before a test and in the middle of one.
+// TestSpeedTestSaysWhyNot uses up the daily quota of the browser's address: the page reports it, before a test and in
+// the middle of one.
 func TestSpeedTestSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	s := startSpeed(t, "--web-bytes", "64KiB")

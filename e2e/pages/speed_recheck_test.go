@@ -12,8 +12,8 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestRecheckOfAnNDT7Server: an ndt7 server on the user's own network is visited as often as the
-// command is called, both ways, and what it found is one series in the history.
+// TestRecheckOfAnNDT7Server checks that recheck tests an ndt7 server on the user's own network each time it is
+// called, in both directions, and that the results are one series in the history.
 func TestRecheckOfAnNDT7Server(t *testing.T) {
 	t.Parallel()
 	s := startSpeed(t)

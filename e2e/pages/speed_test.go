@@ -144,7 +144,7 @@ func TestNDT7ClientOfOthers(t *testing.T) {
 			fmt.Fprintf(w, browserClient, r.URL.Query().Get("server"))
 		})
 		mux.HandleFunc("POST /result", func(_ http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body) // what is missing is seen
+			body, _ := io.ReadAll(r.Body) // the check below sees missing text
 			came <- body
 		})
 		site := httptest.NewServer(mux)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSweepPage opens a page in a real browser, on a desk and on a phone, light and dark:
-// it fits, everything is drawn, cells are told apart, text is read on its ground.
+// TestSweepPage opens a page in a real browser, on a desk and on a phone, light and dark: it fits, everything is
+// drawn, cells are distinguishable, text is readable on its background.
 func TestSweepPage(t *testing.T) {
 	t.Parallel()
 	html, err := os.ReadFile("../../internal/render/html/testdata/sweep.html")

@@ -33,7 +33,7 @@ import (
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// visitor asks a ui for pages and documents.
+// visitor requests pages and documents of a ui.
 type visitor struct {
 	t      *testing.T
 	client *http.Client
@@ -62,7 +62,7 @@ func (v *visitor) ask(method, path string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// document asks for one.
+// document requests a JSON document.
 func (v *visitor) document(path string, doc any) {
 	v.t.Helper()
 	status, body := v.ask("GET", path)
@@ -71,7 +71,7 @@ func (v *visitor) document(path string, doc any) {
 	}
 }
 
-// opened is who opens the page by the address that ui printed.
+// opened returns a visitor that opens the page at the address that ui printed.
 func (ui *servedUI) opened(t *testing.T) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -89,9 +89,9 @@ func (ui *servedUI) opened(t *testing.T) *visitor {
 	return v
 }
 
-// TestUITestsAPathAgain: a path is tested from its page by the command whose series it is,
-// with the key that the configuration has for it; the result stands in that series. One runs
-// at a time, can be stopped, and what was measured by somebody else is not tested.
+// TestUITestsAPathAgain checks that a path is tested from its page by the command of its series, with the key that
+// the configuration has for it, and that the result joins that series. One test runs at a time and can be stopped. A
+// path that somebody else measured is not tested.
 func TestUITestsAPathAgain(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
@@ -210,7 +210,7 @@ func importedPathsAreNotTested(t *testing.T, program string, env []string, from 
 	}
 }
 
-// certificateOf makes one of a name, and answers its files and what trusts it.
+// certificateOf creates a certificate for a name. It returns the certificate's files and the pool that trusts it.
 func certificateOf(t *testing.T, dir, name string) (cert, key string, trusts *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -243,8 +243,8 @@ func certificateOf(t *testing.T, dir, name string) (cert, key string, trusts *x5
 	return cert, key, trusts
 }
 
-// TestUIForOthers: over TLS, by the certificate's name alone, and to who brings a token: a
-// viewer looks, an operator labels.
+// TestUIForOthers checks access over TLS, by the certificate's name alone, with a token: a viewer looks, an operator
+// labels.
 func TestUIForOthers(t *testing.T) {
 	t.Parallel()
 	const name = "history.example.net"
@@ -264,7 +264,7 @@ func TestUIForOthers(t *testing.T) {
 	if err != nil || at.Scheme != "https" {
 		t.Fatalf("%s, %v", ui.address, err)
 	}
-	// as finds the server under any name, and trusts its certificate if it may.
+	// as requests the server under any name, and trusts its certificate if it may.
 	as := func(host, token string, roots *x509.CertPool) *visitor {
 		dialer := &net.Dialer{}
 		transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -281,7 +281,7 @@ func TestUIForOthers(t *testing.T) {
 	label := "/api/v1/runs/" + runs.Runs[0].ID + "/labels/site?value=Bern"
 	retest := "/api/v1/paths/" + paths.Paths[0].PathKey + "/retest"
 	for _, c := range []struct {
-		what         string
+		name         string
 		as           *visitor
 		method, path string
 		status       int
@@ -303,10 +303,10 @@ func TestUIForOthers(t *testing.T) {
 		{"a certificate that nobody vouches for", as(name, operator, nil), "GET", "/", 0, "unknown authority"},
 	} {
 		if status, body := c.as.ask(c.method, c.path); status != c.status || !strings.Contains(body, c.says) {
-			t.Errorf("%s: %d, %.300s", c.what, status, body)
+			t.Errorf("%s: %d, %.300s", c.name, status, body)
 		}
 	}
-	// A browser that was led here by another name says so in Host, whatever the handshake said.
+	// A browser that was led here by another name reports it in Host, even if the handshake had the right one.
 	v := as(name, operator, trusts)
 	r, err := http.NewRequest("GET", v.base+"/api/v1/paths", nil)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// storedOf keeps a stored document of each kind that has a page of its own.
+// storedOf stores a document of each kind that has a page of its own.
 func storedOf(t testing.TB, s *store.Store) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}
@@ -63,10 +63,9 @@ func storedOf(t testing.TB, s *store.Store) map[string]string {
 	return kinds
 }
 
-// TestUIPages looks at every page in a real browser, light, dark and narrow: nothing is
-// refused by the policy or asked of elsewhere, nothing is wider than the window, the chart
-// zooms by keys and drags, and stands without scripts. FULLPIPE_SHOTS names a directory for
-// what was seen.
+// TestUIPages looks at every page in a real browser, light, dark and narrow: the policy refuses nothing, nothing is
+// requested from elsewhere, nothing is wider than the window. The chart zooms by keys and drags, and is drawn without
+// scripts. FULLPIPE_SHOTS names a directory for the screenshots.
 func TestUIPages(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())
@@ -190,7 +189,7 @@ func TestUIPages(t *testing.T) {
 	}
 }
 
-// pollPage waits until a page's script says yes.
+// pollPage waits until a page's script returns true.
 func pollPage(t *testing.T, ctx context.Context, condition string) {
 	t.Helper()
 	if err := chromedp.Do(ctx, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {

@@ -50,20 +50,20 @@ func runUI(t *testing.T, program string, env []string, args ...string) *servedUI
 	t.Helper()
 	ui := &servedUI{cmd: exec.Command(program, append([]string{"ui", "--no-open", "--json"}, args...)...)}
 	ui.cmd.Env = env
-	told, err := ui.cmd.StdoutPipe()
+	output, err := ui.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	harness.StartCommand(t, ui.cmd)
 	var doc struct{ Address, URL string }
-	if err := json.NewDecoder(told).Decode(&doc); err != nil {
+	if err := json.NewDecoder(output).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
 	ui.address, ui.open = strings.TrimSuffix(doc.Address, "/"), doc.URL
 	return ui
 }
 
-// iperf3Result is the least that import takes for one.
+// iperf3Result is the smallest document that import accepts as one of iperf3.
 const iperf3Result = `{"start": {"version": "iperf 3.12", "timestamp": {"timesecs": 1763000000},
 "connecting_to": {"host": "<img src=x onerror=hurt()>", "port": 5201},
 "test_start": {"protocol": "TCP", "num_streams": 1, "duration": 1, "reverse": 0}}, "intervals": [],
@@ -71,8 +71,8 @@ const iperf3Result = `{"start": {"version": "iperf 3.12", "timestamp": {"timesec
 "bytes": 12500000, "bits_per_second": 1e8, "retransmits": 0, "sender": true},
 "sum_received": {"start": 0, "end": 1, "seconds": 1, "bytes": 12500000, "bits_per_second": 1e8, "sender": true}}}`
 
-// TestUIAnotherUser has another user of this host try to read the history: neither the
-// page, nor the file, nor what programs were started with tells anything.
+// TestUIAnotherUser has another user of this host try to read the history: the page, the file and the arguments of
+// programs reveal nothing.
 func TestUIAnotherUser(t *testing.T) {
 	testenv.Need(t, testenv.Root) // to become another user
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestUIAnotherUser(t *testing.T) {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		cmd.Dir = "/"
-		out, _ := cmd.CombinedOutput() // what it could read is what counts
+		out, _ := cmd.CombinedOutput() // only the output counts
 		return string(out)
 	}
 	for _, path := range []string{"/", "/api/v1/paths", "/api/v1/live", "/open", "/open?token=guessed", "/s/guessed/"} {
@@ -91,7 +91,7 @@ func TestUIAnotherUser(t *testing.T) {
 		}
 	}
 	if out := asNobody("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"); strings.Contains(out, token) {
-		t.Error("the token stands where every user can read it")
+		t.Error("every user can read the token")
 	}
 	for _, one := range ui.cmd.Env {
 		if dir, is := strings.CutPrefix(one, "FULLPIPE_HISTORY="); is {
@@ -102,8 +102,8 @@ func TestUIAnotherUser(t *testing.T) {
 	}
 }
 
-// TestUIOpensABrowserSecretly starts it as a user with a desktop: the browser is given a
-// file that no other user can read, and its name tells nothing.
+// TestUIOpensABrowserSecretly starts it as a user with a desktop: the browser is given a file that no other user can
+// read, and the file's name reveals nothing.
 func TestUIOpensABrowserSecretly(t *testing.T) {
 	testenv.Need(t, testenv.Root) // to become a user with a desktop
 	t.Parallel()
@@ -113,12 +113,12 @@ func TestUIOpensABrowserSecretly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	told := filepath.Join(dir, "told")
-	if err := syscall.Mkfifo(told, 0o666); err != nil {
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\n"+
-		`{ stat -c '%%a %%U' "$1" "$(dirname "$1")"; echo "$@"; cat "$1"; } > %s`+"\n", told)
+		`{ stat -c '%%a %%U' "$1" "$(dirname "$1")"; echo "$@"; cat "$1"; } > %s`+"\n", pipe)
 	copied := filepath.Join(dir, "fullpipe")
 	binary, err := os.ReadFile(program)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestUIOpensABrowserSecretly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{dir, told} {
+	for _, path := range []string{dir, pipe} {
 		if err := os.Chown(path, nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestUIOpensABrowserSecretly(t *testing.T) {
 	if err := json.NewDecoder(out).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
-	saw, err := os.ReadFile(told) // once the desktop's program has written it
+	saw, err := os.ReadFile(pipe) // once the desktop's program has written it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,9 +169,8 @@ func TestUIOpensABrowserSecretly(t *testing.T) {
 	}
 }
 
-// TestUIInABrowser opens the page as its user does, in a real browser, and then has that
-// browser visit pages that mean harm: of a name that leads here, of another site, and of
-// another port of this host.
+// TestUIInABrowser opens the page as its user does, in a real browser. The browser then visits hostile pages: under a
+// name that leads here, on another site, and on another port of this host.
 func TestUIInABrowser(t *testing.T) {
 	t.Parallel()
 	ui := startUI(t)

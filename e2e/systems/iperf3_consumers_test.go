@@ -17,15 +17,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// consumers are the programs of PyPI that read iperf3's output or speak its protocol.
-// What they need themselves is named too, so that nothing else comes along.
+// consumers are the programs of PyPI that read iperf3's output or speak its protocol. Their own dependencies are
+// named too, so that nothing else is installed.
 var consumers = []string{"iperf3==0.1.11", "wiperf-poller==0.3.6", "timeout-decorator==0.5.0", "uiperf3==0.1.2",
 	"iperf3-lib==0.4.1", "throughpy==0.1", "piperf3==0.0.11", "typer==0.29.2", "rich==15.0.0", "pydantic==2.14.3",
 	"pydantic-core==2.50.4", "pydantic-settings==2.16.3", "annotated-types==0.8.0", "annotated-doc==0.0.7",
 	"typing-extensions==4.16.0", "typing-inspection==0.4.5", "python-dotenv==1.2.4", "shellingham==1.5.4",
 	"autoiperf3==0.1.2", "iperflexer==0.1.4", "markdown-it-py==4.3.0", "mdurl==0.1.2", "pygments==2.21.0", "pyyaml==6.0.3"}
 
-// python answers a command that runs testdata/consumers.py with the programs installed.
+// python returns a command that runs testdata/consumers.py with the programs installed.
 func python(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
 	testenv.Need(t, testenv.Python, testenv.Pip)
@@ -43,11 +43,10 @@ func python(t *testing.T) func(args ...string) *exec.Cmd {
 	}
 }
 
-// TestConsumersOfIperf3: a Python wrapper, a poller and a Prometheus exporter read the same
-// figures of what we print as of what iperf3 prints, a front-end shows them (which iperf3
-// before 3.19 has too few keys for), a scraper and a parser of lines find the same, one that runs
-// both ends tells the same figures of each, and another implementation's client tests with our
-// server.
+// TestConsumersOfIperf3 checks that other programs read our output as they read iperf3's. A Python wrapper, a poller
+// and a Prometheus exporter read the same figures from both, a front-end shows them (iperf3 before 3.19 has too few
+// keys for it), a scraper and a parser of lines find the same, and one that runs both ends reports the same figures.
+// Another implementation's client tests with our server.
 func TestConsumersOfIperf3(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
@@ -77,8 +76,8 @@ func TestConsumersOfIperf3(t *testing.T) {
 				!slices.Equal(have, want) {
 				t.Errorf("%s %q: it finds %v, of iperf3's %v", consumer, options, have, want)
 			}
-			// What was asked for is what both moved; rates and times are each run's own.
-			// (A server of 3.12 may end such a short test before it has counted all that arrived.)
+			// Both programs moved the requested bytes; rates and times are each run's own. (A server of 3.12 may end such a
+			// short test before it has counted all data that arrived.)
 			for _, key := range []string{"sent_bytes", "bytes", "packets", "protocol", "num_streams",
 				"blksize", "error", "lost_packets"} {
 				if timed := strings.Contains(options, "-t"); !timed && mine[key] != theirs[key] {
@@ -108,7 +107,7 @@ func TestConsumersOfIperf3(t *testing.T) {
 			t.Errorf("throughpy with %s: of iperf3's %q, of ours %q", streams, found[0], found[1])
 		}
 	}
-	var told [2][]string
+	var keys [2][]string
 	for i, env := range [][]string{nil, {path}} {
 		cmd := run("both", "127.0.0.1", harness.FreePort(t))
 		cmd.Env = append(cmd.Env, env...)
@@ -118,11 +117,11 @@ func TestConsumersOfIperf3(t *testing.T) {
 		}
 		for line := range strings.Lines(string(out)) {
 			key, _, _ := strings.Cut(line, "\t")
-			told[i] = append(told[i], key)
+			keys[i] = append(keys[i], key)
 		}
 	}
-	if len(told[0]) < 20 || !slices.Equal(told[0], told[1]) {
-		t.Errorf("autoiperf3: of iperf3's %q, of ours %q", told[0], told[1])
+	if len(keys[0]) < 20 || !slices.Equal(keys[0], keys[1]) {
+		t.Errorf("autoiperf3: of iperf3's %q, of ours %q", keys[0], keys[1])
 	}
 	for _, options := range []string{"-n 2M", "-n 2M -R -P 2", "-u -n 200K"} {
 		var found [2]string

@@ -35,12 +35,12 @@ func TestPrometheusReadsWatch(t *testing.T) {
 	}
 	watch := exec.Command(program, "watch", "--local", "--every", "500ms", "--listen", "127.0.0.1:0",
 		"--listen-token-file", token)
-	told, err := watch.StderrPipe()
+	output, err := watch.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	harness.StartCommand(t, watch)
-	line, err := bufio.NewReader(told).ReadString('\n')
+	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}

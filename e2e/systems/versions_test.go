@@ -14,9 +14,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-// oldWire is the wire protocol of commit d052a4f as a module of its own: internal/probe, server,
-// iperf3 and what they import, with a far end and a client around them (cmd/wire). Programs of
-// that version are in use, because fleets are updated in steps.
+// oldWire is the wire protocol of commit d052a4f as a module of its own: internal/probe, server, iperf3 and their
+// imports, with a far end and a client around them (cmd/wire). Programs of that version are in use, because fleets
+// are updated in steps.
 const oldWire = "testdata/wire-d052a4f.tar.gz"
 
 // buildOldWire returns the path of the program in oldWire.

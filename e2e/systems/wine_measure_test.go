@@ -57,8 +57,8 @@ func testWineMeasure(t *testing.T, w *wine) {
 	}
 }
 
-// testWineWatch watches two connections of a made-up library that counts as Windows does: not before an
-// Administrator turns it on, and as long as it is.
+// testWineWatch watches two connections of a fake library that counts as Windows does: only after an Administrator
+// turned it on, and as long as it is on.
 func testWineWatch(t *testing.T, w *wine) {
 	system := filepath.Join(w.dir, "prefix/drive_c/windows/system32/iphlpapi.dll")
 	own, err := os.ReadFile(system)
@@ -95,7 +95,7 @@ func testWineWatch(t *testing.T, w *wine) {
 		if up["limiter"] != want[remote] || up["direction"] != "up" || c["program"] != "fullpipe.exe" {
 			t.Errorf("%s: %v, %v of %v: %v", remote, up["direction"], up["limiter"], c["program"], up)
 		}
-		least := map[string]any{"192.0.2.7:443": 0.064}[remote] // of the other one a queue may have stood before
+		least := map[string]any{"192.0.2.7:443": 0.064}[remote] // the other one may have had a queue before
 		if bps, _ := up["goodput_bps"].(float64); bps < 3e6 || bps > 9e6 || up["rtt_s"] != 0.065 || up["rtt_min_s"] != least {
 			t.Errorf("%s: %v bit/s of 8 Mbit/s, round trip %v of %v", remote, up["goodput_bps"], up["rtt_min_s"], up["rtt_s"])
 		}

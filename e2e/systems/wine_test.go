@@ -83,9 +83,9 @@ func (w *wine) output(cmd *exec.Cmd) (out, problems string, err error) {
 	return texts[0], texts[1], err
 }
 
-// run runs a Windows program and answers what it printed and its status. On a busy machine
-// Wine fails to start a program once in some hundred times, without a word or with
-// notStarted: that says nothing of the program, and it is started again.
+// run runs a Windows program and returns its output and its status. On a busy machine Wine fails to start a program
+// about once in a hundred times, without a message or with notStarted. That is not the program's fault, and run
+// starts it again.
 func (w *wine) run(program string, args ...string) (string, int) {
 	w.t.Helper()
 	const notStarted = "Application could not be started"
@@ -129,8 +129,7 @@ func (w *wine) write(name, text string) string {
 
 var queried = regexp.MustCompile(`(?m)^\s+(\S+)\s+(REG_\w+)\s+(.*?)\r?$`)
 
-// query reads a value back with Windows' own tool: "REG_DWORD 65535", "" where it says that
-// there is none.
+// query reads a value back with Windows' own tool, as "REG_DWORD 65535", or "" if there is none.
 func (w *wine) query(key, name string) string {
 	w.t.Helper()
 	out, status := w.run("reg", "query", key, "/v", name)
@@ -160,7 +159,7 @@ const (
 	anAdapter = tcpip + `\Interfaces\{6a0b9e0c-0000-4000-8000-000000000001}`
 )
 
-// planOf is a plan's JSON with registry settings.
+// planOf returns a plan's JSON with registry settings.
 func planOf(settings ...string) string {
 	return `{"schema":"fullpipe/plan/v1","settings":[` + strings.Join(settings, ",") + `]}`
 }
@@ -176,7 +175,7 @@ func TestWine(t *testing.T) {
 	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
 		return
 	}
-	// Everybody gets an ICMP socket: under Wine a datagram one, which Windows has not.
+	// Any user may open an ICMP socket under Wine, a datagram one, which Windows lacks.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 0"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +236,8 @@ func testWineConflict(t *testing.T, w *wine) {
 	}
 }
 
-// testWineRefused asks for what Windows ignores, for a key that is none of the network's,
-// and for what only the cmdlets can set, which Wine has not.
+// testWineRefused requests settings that Windows ignores, a key outside the network's keys, and settings that only
+// the cmdlets can set, which Wine lacks.
 func testWineRefused(t *testing.T, w *wine) {
 	run := `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Run`
 	for _, c := range []struct{ plan, message string }{
@@ -274,8 +273,8 @@ func testWineAudit(t *testing.T, w *wine) {
 	}
 }
 
-// testWineRegFiles imports the files that plan writes for the systems that had no other
-// way, reads every value back, and takes them back with the undo files.
+// testWineRegFiles imports the files that plan writes for systems without another way, reads every value back, and
+// restores them with the undo files.
 func testWineRegFiles(t *testing.T, w *wine) {
 	for _, target := range []string{"windows-95", "windows-95-winsock2", "windows-98", "windows-me", "windows-nt4",
 		"windows-2000",

@@ -78,9 +78,9 @@ def exposed(document):
     from iperf3_lib.result import result_from_iperf_json
 
     result = result_from_iperf_json(document)
-    told = [line.rsplit(" ", 1) for line in render_text(result).splitlines() if not line.startswith("#")]
-    metrics = {name: float(value) for name, value in told}
-    # What it doubts of a document beside what it tells: of ours no more than of iperf3's.
+    lines = [line.rsplit(" ", 1) for line in render_text(result).splitlines() if not line.startswith("#")]
+    metrics = {name: float(value) for name, value in lines}
+    # Its doubts about a document: it has no more about ours than about iperf3's.
     metrics["doubts"] = sorted({d.code for d in result.diagnostics if d.code != "provenance.inferred"})
     return metrics
 

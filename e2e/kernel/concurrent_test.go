@@ -16,15 +16,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestTestsBesideEachOther runs tests through one server in a lab: those that ran at the
-// same time say so and are less sure, those that ran one after the other do not.
-func TestTestsBesideEachOther(t *testing.T) {
+// TestConcurrentTests runs tests through one server in a lab. Those that ran at the same time report it and have
+// lower confidence; those that ran one after the other do not.
+func TestConcurrentTests(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
 	const measure = "$PROGRAM measure $FULLPIPE_FAR --json"
 	for _, c := range []struct {
 		name, script string
-		beside       bool
+		concurrent   bool
 	}{
 		{"two clients", measure + " -t 3s >$OUT/a & " + measure + " -t 3s >$OUT/b; wait $!", true},
 		{"one after the other", measure + " -t 1s >$OUT/a; " + measure + " -t 1s >$OUT/b", false},
@@ -49,14 +49,14 @@ func TestTestsBesideEachOther(t *testing.T) {
 				t.Fatalf("%d results, %v", len(files), err)
 			}
 			for _, file := range files {
-				besideIn(t, file, c.beside)
+				checkConcurrent(t, file, c.concurrent)
 			}
 		})
 	}
 }
 
-// besideIn holds each direction of a result to whether another test ran beside it.
-func besideIn(t *testing.T, file string, want bool) {
+// checkConcurrent checks whether each direction of a result reports that another test ran at the same time.
+func checkConcurrent(t *testing.T, file string, want bool) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -67,18 +67,18 @@ func besideIn(t *testing.T, file string, want bool) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	for _, d := range doc.Directions {
-		var beside verdict.Evidence
+		var concurrent verdict.Evidence
 		for _, e := range d.Evidence {
 			if e.Code == verdict.ConcurrentTests {
-				beside = e
+				concurrent = e
 			}
 		}
-		if got := beside.Code != ""; got != want {
-			t.Errorf("%s: another test beside it: %v, want %v: %+v", d.Direction, got, want, d.Evidence)
+		if got := concurrent.Code != ""; got != want {
+			t.Errorf("%s: another test at the same time: %v, want %v: %+v", d.Direction, got, want, d.Evidence)
 		}
-		if want && (d.Confidence == verdict.High || beside.Values["tests"] != 1 || beside.Values["beside_s"] <= 0 ||
-			beside.Text == "") {
-			t.Errorf("%s, %s confidence, %+v", d.Limiter, d.Confidence, beside)
+		if want && (d.Confidence == verdict.High || concurrent.Values["tests"] != 1 || concurrent.Values["beside_s"] <= 0 ||
+			concurrent.Text == "") {
+			t.Errorf("%s, %s confidence, %+v", d.Limiter, d.Confidence, concurrent)
 		}
 	}
 }
