@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// evidence tells what supports the shares, the largest first, and then which window was
-// full without limiting.
+// evidence returns the observations behind the shares, the largest share first, and then the windows that were full
+// without limiting.
 func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	for _, name := range shares.Top() {
 		if shares[name] < threshold.TellShare {

@@ -35,8 +35,8 @@ func (a *analysis) figures() verdict.Figures {
 	return f
 }
 
-// windowRate is the rate of one connection in the rounds in which the peer's window held
-// data back for most of the time, bit/s; 0 without any.
+// windowRate returns the rate of one connection in bit/s over the rounds that were rwnd-limited for most of their
+// time, or 0 without such rounds.
 func (a *analysis) windowRate() float64 {
 	var bytes float64
 	var took time.Duration
