@@ -65,8 +65,7 @@ func NewSide(results []*transfer.Result) Side {
 	return s
 }
 
-// addSender takes in what the sender saw, and answers each connection's mean RTT in
-// nanoseconds.
+// addSender adds the sender's figures to the side and returns each connection's mean RTT in nanoseconds.
 func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 	if least := e.MinRTT(); least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
 		s.RTTMin = least
