@@ -17,7 +17,7 @@ const RuleVariable = "FULLPIPE_SENDER_RULE"
 
 // ReceiverVariable bounds the window of this host's receivers where no receive buffer or
 // window is asked for, from the handshake on: "clamp:64512". A lab sets it for stacks
-// whose scale factor is to be 0.
+// with a scale factor of 0.
 const ReceiverVariable = "FULLPIPE_RECEIVER_RULE"
 
 // receiverRule is the window in bytes that ReceiverVariable states; 0 is none.
