@@ -64,7 +64,7 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 			took["rtt_base_s"] = a.path.minRTT.Seconds()
 			return verdict.WindowAwaitsAckTimer, took
 		}
-		return verdict.NagleHeldSegment, took
+		return verdict.NagleDelayedSegment, took
 	case verdict.MTUBlackHole:
 		return verdict.TimeoutsOnly, took
 	case verdict.Pacing:
