@@ -56,8 +56,8 @@ type Connection struct {
 	KnownWindow func(bytes float64) bool
 }
 
-// Judge returns what limited a direction in the window. What the live judge leaves open between
-// the program and its send buffer is decided by how full that buffer was.
+// Judge returns the verdict on a direction in the window. If the live judge cannot distinguish the program from its
+// send buffer, the fill level of that buffer decides.
 func (c *Connection) Judge(sends bool) verdict.Verdict {
 	w := c.Live(sends)
 	v := live.JudgeWatched(w)
@@ -107,8 +107,8 @@ func (c *Connection) Live(sends bool) live.Watched {
 	return w
 }
 
-// bufferOrLink leaves a full link open where the send buffer was always full and, over the empty path, is less
-// than what came needs: the kernel takes super-segments of 64 KB beyond it, whose bursts queue on any link.
+// bufferOrLink leaves a full link undecided if the send buffer was always full and is too small for the rate over the
+// empty path: the kernel accepts super-segments of 64 KB beyond the buffer, and their bursts queue on any link.
 func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Bottleneck || !c.alwaysFull() {
 		return v
@@ -176,8 +176,8 @@ func (c *Connection) writerBlocks() bool {
 	return last.SndbufLimited > first.SndbufLimited
 }
 
-// ambiguousWindow leaves open what a sender cannot tell: whether the window that held it back is small,
-// or the program behind it does not read.
+// ambiguousWindow keeps both candidates that a sender cannot distinguish: a small window, and a program that does not
+// read.
 func ambiguousWindow(v verdict.Verdict) verdict.Verdict {
 	small := v.Shares[verdict.ReceiverWindow]
 	unread := v.Shares[verdict.ReceiverApplication]
@@ -236,8 +236,8 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 	}
 	dry := crowded / float64(len(c.Of))
 	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && showsNoFullLink(v) {
-		// A buffer that runs dry that often is refilled in bursts, and the kernel opens no
-		// congestion window that is not used (RFC 7661): it holds back the rest of the time too.
+		// A buffer that is empty that often is refilled in bursts, and the kernel does not open an unused congestion
+		// window (RFC 7661): the buffer limits the rest of the time too.
 		for _, name := range []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.SlowStart} {
 			shares[verdict.SendBuffer] += shares[name]
 			delete(shares, name)
@@ -261,8 +261,8 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 	return out
 }
 
-// showsNoFullLink says that what is told of the network is no more than a congestion window or a
-// rate: no loss, and no queue.
+// showsNoFullLink reports that the evidence on the network is no more than a congestion window or a rate: no loss, and
+// no queue.
 func showsNoFullLink(v verdict.Verdict) bool {
 	for _, e := range v.Evidence {
 		switch e.Code {
