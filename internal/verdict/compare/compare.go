@@ -265,7 +265,7 @@ func window(slow, fast int, f stats.Interval) (Explanation, bool) {
 }
 
 // capacity returns the explanations that remain if a queue is in front of a full path: the path has less capacity, or
-// a host that encrypts has no CPU left. It returns both if the hosts are as busy without encryption.
+// a host that encrypts has no CPU left. It returns both if the faster path also uses a whole CPU.
 func capacity(slow, fast *Side, rest stats.Interval) []Explanation {
 	carries := Explanation{Cause: Capacity, Low: max(rest.Low, 1), High: rest.High,
 		Values: pair("goodput_bps", stats.Median(slow.Goodputs), stats.Median(fast.Goodputs))}

@@ -42,7 +42,7 @@ func (c *connection) queued(r *round) (most int64) {
 // equalWindows returns the evidence of equal limits, from a share of the time on that is worth telling.
 func (a *analysis) equalWindows() []verdict.Evidence {
 	share := ratio(a.equalTime, a.total)
-	if share < threshold.TellShare {
+	if share < threshold.EvidenceShare {
 		return nil
 	}
 	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.EqualWindows, Values: verdict.Values{

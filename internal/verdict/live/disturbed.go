@@ -136,7 +136,7 @@ func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int
 			values["beside_s"] = b.Time.Seconds()
 		}
 	})
-	if values["beside_s"] < threshold.TellShare*length {
+	if values["beside_s"] < threshold.EvidenceShare*length {
 		return values, 0
 	}
 	return values, 1

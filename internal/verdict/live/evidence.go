@@ -15,7 +15,7 @@ import (
 // without limiting.
 func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	for _, name := range shares.Top() {
-		if shares[name] < threshold.TellShare {
+		if shares[name] < threshold.EvidenceShare {
 			continue
 		}
 		code, values := a.evidenceOf(name, shares[name])
@@ -24,7 +24,7 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 		}
 		all = append(all, verdict.Evidence{Limiter: name, Code: code, Values: values})
 	}
-	if shares[verdict.Bottleneck] >= threshold.TellShare {
+	if shares[verdict.Bottleneck] >= threshold.EvidenceShare {
 		all = append(all, a.alsoFull()...)
 	}
 	return append(all, a.equalWindows()...)

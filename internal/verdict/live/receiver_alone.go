@@ -91,10 +91,10 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 	add := func(n verdict.Name, c verdict.Code, values verdict.Values) {
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: n, Code: c, Values: values})
 	}
-	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.TellShare {
+	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.EvidenceShare {
 		add(verdict.ReceiverApplication, verdict.Unread, verdict.Values{"time_ratio": share})
 	}
-	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.TellShare {
+	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.EvidenceShare {
 		add(verdict.ReceiverWindow, verdict.WindowEachRoundTrip, verdict.Values{"time_ratio": share,
 			"window_bytes": float64(window),
 			"rtt_s":        minRTT.Seconds(), "allows_bps": float64(window) * 8 / minRTT.Seconds()})

@@ -297,7 +297,7 @@ func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
 		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
 		e.window >= threshold.ProgramWindowRoom*e.queued && e.cwnd > e.queued &&
-		e.came <= threshold.ProgramWindowAnswers*e.acked
+		e.came <= threshold.ProgramWindowResponses*e.acked
 }
 
 // level is what three quarters of the samples had in flight at the most.
@@ -323,5 +323,5 @@ func (e *exchange) ownWindow() bool {
 		flat >= threshold.WatchedFlat*float64(len(e.inFlight)) &&
 		threshold.FlatShare*e.inFlight[len(e.inFlight)-1] <= level &&
 		rounds >= threshold.FewRounds && e.messages >= threshold.ExchangesRestart*rounds &&
-		e.came <= threshold.ProgramWindowAnswers*e.acked
+		e.came <= threshold.ProgramWindowResponses*e.acked
 }
