@@ -112,8 +112,7 @@ func (l *loop) writeSize() int {
 	return socket.BestWrite
 }
 
-// take claims up to n bytes of what all streams may still write, but no more at once
-// than leaves the others their part.
+// take claims up to n bytes of the budget of all streams, but leaves the other streams their part.
 func (l *loop) take(n int) int {
 	if l.budget == nil {
 		return n
@@ -149,8 +148,8 @@ func (l *loop) write(n int) error {
 	return nil
 }
 
-// rulePoll is how often a sender under its own rule looks what was acknowledged; the
-// kernel has no event for that.
+// rulePoll is the interval at which a sender under its own rule reads the acknowledged bytes; the kernel has no event
+// for that.
 const rulePoll = 100 * time.Microsecond
 
 // admit waits until the sender's own buffering rule has room, and returns how many of n bytes it accepts.

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// MaxSamples bounds what one end keeps for all its streams together.
+// MaxSamples is the largest number of samples of one end, all its streams together.
 const MaxSamples = 8192
 
 // Cadence returns the interval to the next sample at a time of the transfer. It is short at first, so that samples show
