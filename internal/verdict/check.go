@@ -29,8 +29,7 @@ type Figures struct {
 	SlowStarts float64
 	// Retransmitted is how much was retransmitted, segments or bytes.
 	Retransmitted float64
-	// LossAllowsBps is the rate that the losses seen leave a congestion window, and
-	// GoodputBps what came.
+	// LossAllowsBps is the rate that a congestion window allows at the measured loss, and GoodputBps the measured rate.
 	LossAllowsBps, GoodputBps float64
 }
 
@@ -116,8 +115,8 @@ func Contradicted(v Verdict, why Contradiction) Verdict {
 	return out
 }
 
-// Rejudged is a verdict that was reached without an input that did not fit: one step less
-// sure, and it says so.
+// Rejudged returns a verdict that was reached without an input that did not fit. Its confidence is one step lower, and
+// the evidence names the input's figure.
 func Rejudged(v Verdict, why Contradiction) Verdict {
 	v.Confidence = Lower(v.Confidence)
 	v.Evidence = append(v.Evidence, why.evidence(JudgedAgain))

@@ -1,5 +1,5 @@
-// Package compare says how two ways to one far end differ, and why: inside and outside a
-// tunnel, or two lines. It judges by the verdicts and figures of transfers on either.
+// Package compare explains the difference between two paths to one far end: inside and outside a tunnel, or two links.
+// It judges by the verdicts and figures of transfers on both.
 package compare
 
 import (
@@ -11,9 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Cause is what makes one of two ways to the same far end slower than the other, as
-// inside and outside a tunnel. As with limiters: X causes the difference if the slower
-// path without X would give 10 % or more.
+// Cause is the reason why one of two paths to the same far end is slower than the other. As with limiters: X causes
+// the difference if the slower path would be 10 % or more faster without X.
 type Cause string
 
 const (
@@ -28,8 +27,8 @@ const (
 	UnknownCause Cause = "unknown"
 )
 
-// Explanation is one cause and the factor that the slower path would give without it,
-// bounded by what is known. Values compare both ways, each figure as slow_… and fast_….
+// Explanation is one cause and the bounds of the factor by which the slower path would be faster without it. Values
+// compare both paths, each figure as slow_… and fast_….
 type Explanation struct {
 	Cause  Cause          `json:"cause"`
 	Low    float64        `json:"factor_low"`
@@ -38,7 +37,7 @@ type Explanation struct {
 	Values verdict.Values `json:"values,omitempty"`
 }
 
-// Difference is how two ways to the same far end differ, and why.
+// Difference is the difference between two paths to the same far end, with its causes.
 type Difference struct {
 	Factor     stats.Interval     `json:"-"`                // the second path's goodput over the first's, 95 %
 	Slower     string             `json:"slower,omitempty"` // first or second; "": no difference is shown
@@ -168,7 +167,7 @@ func (s *Side) agree(name verdict.Name) bool {
 	})
 }
 
-// explain is what can make a transfer slower that is limited by name.
+// explain returns the possible causes of a slower transfer that is limited by name.
 func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Explanation) {
 	add := func(e Explanation, ok bool) {
 		if ok && e.High > 1 {
@@ -238,9 +237,8 @@ func roundTrip(slow, fast *Side) (Explanation, bool) {
 		Values: pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
 }
 
-// lossOf bounds what loss costs: goodput falls with its square root (Mathis et al. 1997)
-// or, under CUBIC, up to its 3/4th power (RFC 9438, section 5.1). Where the fast path lost
-// nothing, it is taken to lose a segment in all it sent.
+// lossOf returns bounds of the cost of loss: goodput falls with its square root (Mathis et al. 1997) or, under CUBIC,
+// up to its 3/4th power (RFC 9438, section 5.1). A fast path without loss counts as one lost segment in all.
 func lossOf(slow, fast *Side, f stats.Interval) (Explanation, bool) {
 	here, ok := slow.LossRatio()
 	there, also := fast.LossRatio()

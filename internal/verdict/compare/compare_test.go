@@ -111,7 +111,7 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 	}
 }
 
-// The factor that an explanation promises is what its cause alone makes.
+// TestFactorsOfCauses checks that the factor of an explanation is the effect of its cause alone.
 func TestFactorsOfCauses(t *testing.T) {
 	d := Sides(way(28, verdict.Bottleneck, func(s *Side) { s.MSS, s.PathMTU = 1368, 1420 }), way(94, verdict.Bottleneck,
 		nil))

@@ -25,13 +25,12 @@ func (a *analysis) ackQueueShare() float64 {
 	return ackShare(lags, every, a.path.baseRTT)
 }
 
-// ackLag is how long after its arrival data was known to have arrived, by clocks that
-// differ by a constant, and the smoothed round trip at the time.
+// ackLag is the time from the arrival of data to its acknowledgement at the sender, by clocks that differ by a
+// constant, and the smoothed RTT at that time.
 type ackLag struct{ lag, rtt time.Duration }
 
-// ackShare is by how much longer than at best acknowledgements took on the mean, as a share
-// of the queueing delay. It returns 0 if that is not known, because the receiver was sampled too rarely (every) or the
-// delay is too short.
+// ackShare returns the mean delay of acknowledgements above the least one, as a share of the queueing delay. It
+// returns 0 if that is not known, because the receiver was sampled too rarely (every) or the delay is too short.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0

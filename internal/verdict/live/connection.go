@@ -211,7 +211,7 @@ func firstFrom(samples []transfer.Sample, t time.Duration) int {
 
 func (c *connection) has(f transfer.Fields) bool { return c.have&f == f }
 
-// advance is how far one of the sender's clocks ran in the round.
+// advance returns how far one of the sender's clocks ran in the round.
 func (r *round) advance(clock func(*transfer.Sample) time.Duration) time.Duration {
 	return min(max(clock(r.end)-clock(r.start), 0), r.length)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// inBursts is how much has arrived by the i-th sample of 50 ms where a round trip of 200 ms
-// brings all it brings in its first half.
+// inBursts returns the bytes that have arrived by the i-th sample of 50 ms if all data of each round trip of 200 ms
+// arrives in its first half.
 func inBursts(bps float64, i int) int64 {
 	cycle := bps / 8 * 0.2
 	return int64(cycle * (float64(i/4) + []float64{0, 0.5, 1, 1}[i%4]))

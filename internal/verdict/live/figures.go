@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// figures are what the verdict has to agree with.
+// figures returns the measurements that the verdict must agree with.
 func (a *analysis) figures() verdict.Figures {
 	n := len(a.connections)
 	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,

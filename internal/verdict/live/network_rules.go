@@ -20,7 +20,7 @@ type outcome struct {
 	values     func(facts, verdict.Values)
 }
 
-// networkRule is one rule on what limits while neither end does.
+// networkRule is one rule on the limiter while neither end limits.
 type networkRule struct {
 	name string
 	when condition
@@ -103,7 +103,7 @@ var congestionRules = []networkRule{
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.LossWithoutCPU}},
 }
 
-// finding is what the network rules conclude.
+// finding is the conclusion of the network rules.
 type finding struct {
 	name       verdict.Name
 	subtype    string

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// exchange is what a watched connection's two directions say of each other.
+// exchange relates the two directions of a watched connection to each other.
 type exchange struct {
 	span     float64 // s
 	rtt      float64 // least, s
@@ -300,7 +300,7 @@ func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 		e.came <= threshold.ProgramWindowResponses*e.acked
 }
 
-// level is what three quarters of the samples had in flight at the most.
+// level returns the third quartile of the bytes in flight.
 func (e *exchange) level() float64 { return e.inFlight[len(e.inFlight)*3/4] }
 
 // sampleInterval is the time between two samples, s.

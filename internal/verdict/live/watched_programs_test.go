@@ -148,10 +148,10 @@ func TestAnsweredBlocks(t *testing.T) {
 	}
 }
 
-// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB in flight whose last odd bytes wait (port forwarding by
-// ssh) is limited by its window, as data flows all the time. One whose requests' ends wait, with nothing else
-// sent meanwhile, is limited by Nagle's rule.
-func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
+// TestJudgeWatched_PartialSegmentNotNagle checks that a program with 2 MB in flight and a partial last segment that
+// waits (port forwarding by ssh) is limited by its window, as data flows all the time. A program with waiting ends of
+// requests, and nothing else sent meanwhile, is limited by Nagle's rule.
+func TestJudgeWatched_PartialSegmentNotNagle(t *testing.T) {
 	const window = 2_000_000
 	for name, c := range map[string]struct {
 		step, under int64

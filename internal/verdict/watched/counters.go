@@ -62,8 +62,7 @@ func (y *Tally) ratio(n uint16) float64 {
 	return float64(n) / float64(y.sending)
 }
 
-// unreadRatio is how much of the receive window is taken by data that the program has not
-// read.
+// unreadRatio returns the share of the receive window that is filled with unread data.
 func unreadRatio(s *transfer.Sample, unread int64) float64 {
 	if s.Have&transfer.HaveReceiveWnd == 0 || unread <= 0 {
 		return 0
@@ -198,8 +197,7 @@ func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
 	return all
 }
 
-// UnseenSender returns the verdict on what was received where the clocks alone were read: they
-// speak of sending.
+// UnseenSender returns the verdict on received data if only the clocks were read: they measure sending alone.
 func (y *Tally) UnseenSender() verdict.Verdict {
 	v := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,

@@ -17,7 +17,7 @@ import (
 // Queues is the state of a socket's queues at one moment, in bytes.
 type Queues struct {
 	Unread, Unacked int64
-	// SendQueued is what the send buffer is charged with, of SendBuffer; 0 where the sizes are not known.
+	// SendQueued is the charged part of SendBuffer; 0 if the sizes are not known.
 	SendQueued, SendBuffer int64
 	Answered               bool // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
@@ -161,9 +161,8 @@ func (c *Connection) lowerIfDataArrived(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// writerBlocks says whether the program ever waited for the send buffer in the window: it
-// writes until what is queued reaches the buffer's size (sk_stream_memory_free), so where it
-// never came near that it never waited.
+// writerBlocks reports whether the program ever waited for the send buffer in the window. It writes until the queued
+// data reaches the buffer's size (sk_stream_memory_free), so a queue that is always much smaller means no waiting.
 func (c *Connection) writerBlocks() bool {
 	for i := range c.Queues {
 		q := &c.Queues[i]

@@ -141,7 +141,7 @@ func TestThePairIsLeftOpen(t *testing.T) {
 	}
 }
 
-// BenchmarkFine is what the live judge takes for ten seconds of samples.
+// BenchmarkFine measures the live judge on four seconds of samples.
 func BenchmarkFine(b *testing.B) {
 	c := poured(func(i int) int64 { return 70_000 + int64(i%4)*10_000 })
 	b.ReportAllocs()

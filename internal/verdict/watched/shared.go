@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Losing reports whether a connection's losses have a part in what limits what it sends.
+// Losing reports whether a connection's losses are among the limiters of its sending direction.
 func Losing(v verdict.Verdict) bool {
 	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
 }
