@@ -12,8 +12,7 @@ type clock struct{ start time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.start) }
 
-// wallClock is by how much the wall clock was off at the most, against where it stood when
-// the transfer began.
+// wallClock records the largest step of the wall clock since the transfer began.
 type wallClock struct {
 	start time.Time
 	most  time.Duration
@@ -25,9 +24,8 @@ func (w *wallClock) look() {
 	}
 }
 
-// clockStep is by how much the wall clock was set between two readings: its time that
-// passed less the monotonic clock's. NTP's slewing (adjtimex) moves both alike. A host that
-// was suspended or moved in between shows as a step.
+// clockStep returns by how much the wall clock was set between two times: its elapsed time less the monotonic clock's.
+// NTP's slewing (adjtimex) moves both alike. A host that was suspended or migrated in between shows as a step.
 func clockStep(from, to time.Time) time.Duration {
 	return stepOf(to.Round(0).Sub(from.Round(0)), to.Sub(from))
 }
@@ -58,7 +56,7 @@ type account struct {
 	now atomic.Int64
 }
 
-// What a data loop waits for.
+// Reasons for which a data loop waits.
 const (
 	_        = iota
 	blocked  // the kernel: space or data

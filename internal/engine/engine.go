@@ -276,7 +276,7 @@ func (l *loop) describe(samples []transfer.Sample, p Endpoint) transfer.Stream {
 	return d
 }
 
-// progress reports what arrived at this end, all streams together.
+// progress reports the bytes that arrived at this end, all streams together.
 type progress struct {
 	clock   clock
 	loops   []*loop

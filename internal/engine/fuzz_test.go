@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Whatever program a valid Spec asks for, its writes have a size.
+// FuzzWriteSize checks that the program of every valid Spec has a write size.
 func FuzzWriteSize(f *testing.F) {
 	f.Add(0, 0.0, false)
 	f.Add(1<<30, 1e14, true)

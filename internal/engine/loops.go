@@ -29,7 +29,7 @@ type loop struct {
 	end      time.Duration // on the clock; 0: no time set
 	budget   *atomic.Int64 // bytes that all streams may still write, or read; nil: no bound
 	piece    int           // bytes of the budget that one write may claim
-	burst    int           // writes between two pauses of a sender that is held to a rate
+	burst    int           // writes between two pauses of a rate-limited sender
 	keepOpen bool
 	stall    time.Duration // how long no progress is waited for
 	rule     *model.AFD    // the sender's own buffering rule; nil: the kernel's
@@ -112,8 +112,7 @@ func (l *loop) writeSize() int {
 	return socket.BestWrite
 }
 
-// take claims up to n bytes of what all streams may still write, but no more at once
-// than leaves the others their part.
+// take claims up to n bytes of the budget of all streams, but leaves the other streams their part.
 func (l *loop) take(n int) int {
 	if l.budget == nil {
 		return n
@@ -149,12 +148,11 @@ func (l *loop) write(n int) error {
 	return nil
 }
 
-// rulePoll is how often a sender under its own rule looks what was acknowledged; the
-// kernel has no event for that.
+// rulePoll is the interval at which a sender under its own rule reads the acknowledged bytes; the kernel has no event
+// for that.
 const rulePoll = 100 * time.Microsecond
 
-// admit waits until the sender's own buffering rule has room, and answers how many of n
-// bytes it takes.
+// admit waits until the sender's own buffering rule has room, and returns how many of n bytes it accepts.
 func (l *loop) admit(n int) (int, error) {
 	if l.rule == nil {
 		return n, nil
@@ -192,8 +190,8 @@ func (l *loop) awaitAnswer() error {
 
 var errClosedEarly = errors.New("the far end closed the connection before the transfer was over")
 
-// receive reads until the end of the stream, or for the transfer's time from the first
-// byte on: what a sender still holds in its buffers then says nothing new.
+// receive reads until the end of the stream, or for the transfer's time from the first byte on: the data that is then
+// left in the sender's buffers adds nothing to the measurement.
 func (l *loop) receive(limit time.Duration) error {
 	size := bestRead
 	request := l.program.WriteBytes
@@ -252,7 +250,7 @@ func (l *loop) answer() error {
 	return nil
 }
 
-// pacer holds a program to a rate. What it could not move in time is not made up for.
+// pacer limits a program to a rate. It does not catch up after a delay.
 type pacer struct {
 	bps  float64
 	due  time.Duration

@@ -17,7 +17,7 @@ const RuleVariable = "FULLPIPE_SENDER_RULE"
 
 // ReceiverVariable bounds the window of this host's receivers where no receive buffer or
 // window is asked for, from the handshake on: "clamp:64512". A lab sets it for stacks
-// whose scale factor is to be 0.
+// with a scale factor of 0.
 const ReceiverVariable = "FULLPIPE_RECEIVER_RULE"
 
 // receiverRule is the window in bytes that ReceiverVariable states; 0 is none.
@@ -48,9 +48,8 @@ func senderRule(send bool, own transfer.Socket) (*model.AFD, error) {
 	return &model.AFD{Quota: bytes}, nil
 }
 
-// Options are what this end's sockets are given. Under a rule of the sender's own the
-// kernel's buffer must not bind, so it stays automatic; under a receiver's, a window is
-// bounded where nobody asked for one.
+// Options returns the options of this end's sockets. Under a sender's rule the kernel's buffer must not limit, so it
+// stays automatic. Under a receiver's rule the window is bounded if the Spec requests none.
 func Options(send bool, own transfer.Socket) socket.Options {
 	if os.Getenv(RuleVariable) != "" && send {
 		own.SendBuffer = 0
@@ -61,7 +60,7 @@ func Options(send bool, own transfer.Socket) socket.Options {
 	return socket.Options{Socket: own}
 }
 
-// own is what the Spec asks of this end.
+// own returns the socket settings that the Spec requests for this end.
 func (p Endpoint) own() transfer.Socket {
 	if p.Send == (p.Spec.Direction == transfer.Up) {
 		return p.Spec.Near

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// MaxSamples bounds what one end keeps for all its streams together.
+// MaxSamples is the largest number of samples of one end, all its streams together.
 const MaxSamples = 8192
 
 // Cadence returns the interval to the next sample at a time of the transfer. It is short at first, so that samples show
@@ -32,8 +32,8 @@ type sampler struct {
 	stretch time.Duration // by how much the spacing grew to stay within MaxSamples
 }
 
-func newSampler(c clock, loops []*loop, sender bool, told *Latest) *sampler {
-	s := &sampler{clock: c, loops: loops, sender: sender, latest: told, series: make([][]transfer.Sample, len(loops)),
+func newSampler(c clock, loops []*loop, sender bool, latest *Latest) *sampler {
+	s := &sampler{clock: c, loops: loops, sender: sender, latest: latest, series: make([][]transfer.Sample, len(loops)),
 		stretch: 1}
 	for i := range s.series {
 		s.series[i] = make([]transfer.Sample, 0, min(512, s.most()))

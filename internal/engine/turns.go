@@ -6,21 +6,20 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// wakeUp is what a thread's turns may wait for on average although nobody else wants its
-// core: a core leaves its sleep, a hypervisor brings it back, the packet that woke the thread
-// is still being worked on. 20 to 50 µs were measured in quiet virtual machines, beside two to
-// four busy loops 30 to 70 µs at 100 Mbit/s, which nothing was slower for. What other programs
-// take is a slice of a millisecond and more (sched_base_slice).
+// wakeUp is the largest mean run-queue wait per time slice that is not due to other programs: a core leaves its sleep,
+// a hypervisor schedules it, the packet that woke the thread is still being processed. Quiet virtual machines wait 20
+// to 50 µs. With two to four busy loops they wait 30 to 70 µs at 100 Mbit/s, without any loss of speed. Other programs
+// use slices of a millisecond and more (sched_base_slice).
 const wakeUp = 100 * time.Microsecond
 
-// turns are a thread's, as they stood when they were read last.
+// turns are a thread's scheduler statistics and the time at which they were read last.
 type turns struct {
 	schedule *socket.Schedule
 	last     socket.Turns
 	at       time.Duration
 }
 
-// openTurns reads those of the calling thread: lock the goroutine to it first.
+// openTurns reads the statistics of the calling thread: lock the goroutine to it first.
 func openTurns(now time.Duration) (*turns, error) {
 	schedule, err := socket.OpenSchedule()
 	if err != nil {
@@ -34,8 +33,8 @@ func openTurns(now time.Duration) (*turns, error) {
 	return &turns{schedule, last, now}, nil
 }
 
-// advance is for how long the thread had no core since it was last asked, and how much of that
-// others had it.
+// advance returns the run-queue wait of the thread since the last call, and the part of it that is due to other
+// programs.
 func (t *turns) advance(now time.Duration) (waited, starved time.Duration) {
 	read, err := t.schedule.Turns()
 	if err != nil {
@@ -49,8 +48,8 @@ func (t *turns) advance(now time.Duration) (waited, starved time.Duration) {
 	return waited, starvedOf(read.Ran-was.Ran, waited, read.Count-was.Count, span)
 }
 
-// starvedOf is how much of its waiting for a core a thread lost to others in a span with so many
-// turns: nothing where it slept longer than it waited, and each wait was that of waking up.
+// starvedOf returns the part of a thread's run-queue wait that is due to other programs, in a span with the given
+// number of time slices. It is 0 if the thread slept longer than it waited and its mean wait is that of waking up.
 func starvedOf(ran, waited time.Duration, turns int64, span time.Duration) time.Duration {
 	asleep := span - ran - waited
 	if waited < time.Duration(turns)*wakeUp && waited < asleep {

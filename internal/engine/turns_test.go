@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What a thread waits for a core is others' doing where it waits long, or never sleeps.
+// TestStarved checks that a thread's run-queue wait is attributed to other programs if it is long or if the thread
+// never sleeps.
 func TestStarved(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

@@ -6,20 +6,20 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Figures are what a verdict has to agree with, as its judge measured them. A zero is not
-// known, and nothing is held against it. Times are seconds, sizes bytes, rates bit/s.
+// Figures are the measurements of the judge that a verdict must agree with. A zero is not known and is not compared.
+// Times are seconds, sizes bytes, rates bit/s.
 type Figures struct {
 	LengthS float64 // wall time of one connection
 	// CarriedBytes is payload that crossed the path, retransmissions included.
 	CarriedBytes float64
 	// FullLinkBps is the rate at which the link is said to have been full.
 	FullLinkBps float64
-	// WindowBytes is the receive window that is said to limit, WindowRateBps the rate while
-	// it did, and WindowTripS the mean round trip then; where that is 0, RTTLoadedS stands for it.
+	// WindowBytes is the receive window that is said to limit, WindowRateBps the rate while it did, and WindowTripS
+	// the mean RTT then. If WindowTripS is 0, Check uses RTTLoadedS.
 	WindowBytes, WindowRateBps, WindowTripS float64
 	MinRTTS, RTTLoadedS                     float64
-	// Queue says that a queue was in the path: then the loaded round trip is longer than
-	// the path's, and a window is held against the least one.
+	// Queue reports a queue in the path. Then the RTT under load is longer than the path's, and Check compares a window
+	// with the min RTT.
 	Queue bool
 	// IdleRatio is the share of the time in which nothing was outstanding at the sender; a
 	// tap elsewhere does not know it.
@@ -29,8 +29,7 @@ type Figures struct {
 	SlowStarts float64
 	// Retransmitted is how much was retransmitted, segments or bytes.
 	Retransmitted float64
-	// LossAllowsBps is the rate that the losses seen leave a congestion window, and
-	// GoodputBps what came.
+	// LossAllowsBps is the rate that a congestion window allows at the measured loss, and GoodputBps the measured rate.
 	LossAllowsBps, GoodputBps float64
 }
 
@@ -47,14 +46,14 @@ const (
 	LossRateFigure  Figure = "loss-rate"       // so few losses leave a window that gives far more
 )
 
-// Contradiction is a figure that a verdict does not agree with: what the verdict says, and
-// the most or the least that the figures allow.
+// Contradiction is a figure that a verdict does not agree with: the value that the verdict says, and the largest or
+// smallest value that the figures allow.
 type Contradiction struct {
 	Figure        Figure
 	Said, Allowed float64
 }
 
-// Check holds a verdict against its own figures. It is pure, and nil where all agree.
+// Check compares a verdict with its own figures. It returns nil if all agree.
 func Check(v Verdict, f Figures) (all []Contradiction) {
 	add := func(fails bool, figure Figure, said, allowed float64) {
 		if fails {
@@ -105,8 +104,8 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 	return all
 }
 
-// Contradicted is a verdict whose figures contradict it, and which no other input mends: what
-// limited is not known, and which figure would not fit.
+// Contradicted returns the verdict to report if the figures contradict v and no other input resolves the contradiction:
+// the limiter is unknown, and the evidence names the figure that does not fit.
 func Contradicted(v Verdict, why Contradiction) Verdict {
 	out := Verdict{Limiter: Unknown, Confidence: Low, Shares: v.Shares, Candidates: v.Candidates}
 	if v.Limiter != Unknown && v.Limiter != Mixed {
@@ -116,8 +115,8 @@ func Contradicted(v Verdict, why Contradiction) Verdict {
 	return out
 }
 
-// Rejudged is a verdict that was reached without an input that did not fit: one step less
-// sure, and it says so.
+// Rejudged returns a verdict that was reached without an input that did not fit. Its confidence is one step lower, and
+// the evidence names the input's figure.
 func Rejudged(v Verdict, why Contradiction) Verdict {
 	v.Confidence = Lower(v.Confidence)
 	v.Evidence = append(v.Evidence, why.evidence(JudgedAgain))

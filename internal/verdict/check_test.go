@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 			Figures{LengthS: 10, CarriedBytes: 6e6, FullLinkBps: 10e6}, ""},
 		{"a window that explains the rate", only(ReceiverWindow),
 			Figures{WindowBytes: 65535, MinRTTS: 0.04, RTTLoadedS: 0.041, WindowRateBps: 13e6}, ""},
-		{"a window that a queue holds", only(ReceiverWindow),
+		{"a window that fills a queue", only(ReceiverWindow),
 			Figures{WindowBytes: 1e6, MinRTTS: 0.024, RTTLoadedS: 1, WindowRateBps: 7.7e6, Queue: true}, WindowFigure},
 		{"jitter is no queue", only(ReceiverWindow),
 			Figures{WindowBytes: 37648, MinRTTS: 0.037, RTTLoadedS: 0.0494, WindowRateBps: 4.36e6}, ""},
@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 		{"slow start of 152 million round trips", only(SlowStart), Figures{LengthS: 152, MinRTTS: 1e-6}, SlowStartFigure},
 		{"an ordinary one", only(SlowStart), Figures{LengthS: 0.5, MinRTTS: 0.04}, ""},
 		{"many, one after each pause", only(SlowStart), Figures{LengthS: 20, MinRTTS: 0.04, SlowStarts: 10}, ""},
-		{"nothing lost beside retransmissions", Verdict{Limiter: Sender, Shares: Shares{Sender: 1},
+		{"no loss in spite of retransmissions", Verdict{Limiter: Sender, Shares: Shares{Sender: 1},
 			Evidence: []Evidence{{Limiter: Sender, Code: CapturedSenderWaits}}}, Figures{Retransmitted: 41965}, LossFigure},
 		{"so few losses would leave a window that gives far more", only(Congestion),
 			Figures{LossAllowsBps: 90e6, GoodputBps: 9e6}, LossRateFigure},
@@ -55,8 +55,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever the figures, a doubted verdict says nothing for sure and loses no candidate.
-func TestDoubted(t *testing.T) {
+// TestContradicted checks that a contradicted verdict is unknown with low confidence and keeps its candidates.
+func TestContradicted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		v := Verdict{Limiter: Names()[r.IntN(len(Names()))], Confidence: High, Shares: Shares{Unknown: 1}}

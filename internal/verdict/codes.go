@@ -1,8 +1,7 @@
 package verdict
 
-// Code says what was observed. A code and its values never change their meaning: stored
-// documents are read again. The sentence of each stands in one table beside the
-// documents' other words.
+// Code names an observation. A code and its values never change their meaning, because programs read stored documents
+// later. Package render/text has the sentence of each code.
 type Code string
 
 // Observations on the samples of a transfer's ends. time_ratio is the share of the time
@@ -32,8 +31,8 @@ const (
 	WindowEachRoundTrip Code = "receive-window-each-round-trip"
 	// StillInSlowStart: time_ratio, round_trips, rtt_s.
 	StillInSlowStart Code = "slow-start"
-	// NagleHeldSegment: less than a segment waited for an acknowledgement. time_ratio.
-	NagleHeldSegment Code = "nagle-delayed-ack"
+	// NagleDelayedSegment: less than a segment waited for an acknowledgement. time_ratio.
+	NagleDelayedSegment Code = "nagle-delayed-ack"
 	// WindowAwaitsAckTimer: the receive window has room for one segment, and the receiver's delayed-ACK timer delays its
 	// acknowledgement. time_ratio, window_bytes, rtt_s (mean), rtt_base_s (least).
 	WindowAwaitsAckTimer Code = "window-awaits-ack-timer"
@@ -60,11 +59,11 @@ const (
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
-	// SpuriousRetransmissions: of what was retransmitted most had arrived, behind later segments. Also
-	// needless_ratio, of the segments that were retransmitted.
+	// SpuriousRetransmissions: most of the retransmitted data had arrived, behind later segments. Also
+	// needless_ratio, a share of the retransmitted segments.
 	SpuriousRetransmissions Code = "sent-again-needlessly"
 	// LossAllTheTime: at the best rate that lasted. Also best_ratio, and even_ratio (the rate's
-	// share of the best within round trips) where the link stood idle in between.
+	// share of the best within round trips) where the link was idle in between.
 	LossAllTheTime Code = "loss-all-the-time"
 	QueueOfAcks    Code = "ack-queue"
 	// SteadyAcks: seen by the sender alone, acknowledgements come at a steadier rate than the data
@@ -84,23 +83,22 @@ const (
 	NoRate         Code = "no-rate" // too few samples; no values
 
 	// WindowOrLink: the receive window was full, and a queue was in the path. time_ratio,
-	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments, of which each
-	// acknowledgement told, where a program that reads slowly would make it tell of as many.
+	// window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s; ack_segments (acknowledged by each
+	// acknowledgement), where a program that reads slowly would cause as many.
 	WindowOrLink Code = "window-or-link"
 	// BetweenClosings: seen by the sender alone, the peer's window was shut for a part of the time, and in between nothing
 	// but the congestion window was full. time_ratio, closed_ratio (the time in which it was shut), steady_bps,
 	// retransmitted_ratio.
 	BetweenClosings Code = "between-closings"
-	// SendBufferOrLink: a send buffer of less than what came needs over the empty path was always full, and the
-	// rate steady with a queue. time_ratio, window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
+	// SendBufferOrLink: a send buffer of less than the rate needs over the empty path was always full, and the rate
+	// was steady with a queue. time_ratio, window_bytes, allows_bps over the empty path, steady_bps, rtt_s, rtt_base_s.
 	SendBufferOrLink Code = "send-buffer-or-link"
-	// WindowEqualsBDP and SendBufferEqualsBDP: full, and just what the path holds: data came without a
-	// gap that a larger one could fill, and without a queue that a faster link would take away. The
-	// same values, and even_ratio: the rate's share of the best within round trips; absent where so few segments
-	// are in flight that only their own time on the link tells.
+	// WindowEqualsBDP and SendBufferEqualsBDP: full, and equal to the BDP: data came without a gap that a larger one
+	// could fill, and without a queue that a faster link would remove. The same values, and even_ratio: the rate's share
+	// of the best within round trips; absent if the few segments in flight show only their own time on the link.
 	WindowEqualsBDP     Code = "receive-window-holds-path"
 	SendBufferEqualsBDP Code = "send-buffer-holds-path"
-	// EqualWindows: the send buffer and the receive window held back alike, so that neither alone limits.
+	// EqualWindows: the send buffer and the receive window limited equally, so that neither alone limits.
 	// time_ratio, window_bytes, outstanding_bytes.
 	EqualWindows Code = "windows-alike"
 	// FullLinkOnceOpen: the path was full once the congestion window was open.
@@ -111,7 +109,7 @@ const (
 	LargerWindowNoFaster Code = "larger-window-no-faster"
 	// RunsDisagree: of several transfers not all named this limiter. runs, agree.
 	RunsDisagree Code = "runs-disagree"
-	// KernelSilent: the sender's kernel does not report what held it back. time_ratio.
+	// KernelSilent: the sender's kernel does not report its limiter. time_ratio.
 	KernelSilent Code = "kernel-silent"
 	// RunqueueWaited: a data thread was ready without a core for a tenth of the time and more.
 	// sender_starved_ratio, receiver_starved_ratio.
@@ -119,8 +117,8 @@ const (
 	// MemoryPressure: the kernel's TCP ran short of memory. sender_times and sender_s,
 	// receiver_times and receiver_s; seconds that ended, absent where none did.
 	MemoryPressure Code = "memory-pressure"
-	// ConcurrentTests: other tests ran at the same far end. tests, beside_s: how many, and for how
-	// long at least one did.
+	// ConcurrentTests: other tests ran at the same far end. tests (their number), beside_s (the time in which at least
+	// one ran).
 	ConcurrentTests Code = "tests-beside"
 	// ClockTrouble: sender_step_s, receiver_step_s: by how much an end's clock was set forward
 	// (negative: back); drift_ratio: by what share of the time the far end's clock ran faster
@@ -134,39 +132,38 @@ const (
 	// those samples in which it was full, or surely had room.
 	SendQueueSeen Code = "send-queue-seen"
 	// WatchedExchanges and WatchedProgramWindow: as CapturedExchanges and CapturedProgramWindow,
-	// by the samples of the sender's socket; with answered_ratio by those of the receiver's, whose
-	// program had sent last for that share of the time, or with came_bps, where a known program's window came in each
-	// round trip.
+	// by the samples of the sender's socket. With answered_ratio they are by the receiver's samples, and its program had
+	// sent last for that share of the time. With came_bps a known program's window arrived in each round trip.
 	WatchedExchanges     Code = "watched-exchanges"
 	WatchedProgramWindow Code = "watched-program-window"
-	// SendQueueSampled: the same at the readings between which the clocks ran. readings, full_ratio,
-	// room_ratio.
+	// SendQueueSampled: the same at the samples between the two that have the clocks. readings (number of samples),
+	// full_ratio, room_ratio.
 	SendQueueSampled Code = "send-queue-read"
-	// ClocksAlone: two readings of the kernel's cumulative clocks. window_s, idle_ratio,
-	// receiver_ratio, send_buffer_ratio; what is left is the network's, undivided.
+	// ClocksAlone: two samples of the kernel's cumulative clocks. window_s, idle_ratio, receiver_ratio,
+	// send_buffer_ratio; the rest of the time is the network's, undivided.
 	ClocksAlone Code = "clocks-alone"
-	// SnapshotsAlone: the same by what held the sender back when it was looked at, where the system tells no more.
-	// readings as well, and no send_buffer_ratio.
+	// SnapshotsAlone: the same by the sender's limiter at each sample, on systems that report no clocks. Also the number
+	// of samples in "readings", and no send_buffer_ratio.
 	SnapshotsAlone Code = "readings-alone"
 	// TooLittleWatched: bytes.
 	TooLittleWatched Code = "too-little-watched"
-	// KernelFieldsMissing: what this kernel does not report. limit_clocks, unsent,
-	// receive_window, rate: 1 where it is missing.
+	// KernelFieldsMissing: this kernel does not report some fields. limit_clocks, unsent, receive_window, rate: 1 if
+	// missing.
 	KernelFieldsMissing Code = "kernel-tells-less"
 	// ProgramOrBuffer: all that was written was on its way, and nobody says whether the
 	// program wrote too little or its buffer took no more. time_ratio, outstanding_bytes.
 	ProgramOrBuffer Code = "program-or-buffer"
-	// What arrived where the sender's kernel cannot be seen but its program tells when it had
-	// nothing queued: steady_bps (mean once started), best_bps (the best that lasted),
-	// out_of_order_ratio (of the segments), time_ratio (of nothing queued), and of the receiver's
-	// own small packets rtt_s (mean) and rtt_base_s (least), absent where they are not known.
+	// Arrivals without data from the sender's kernel, with the times in which its program had nothing queued:
+	// steady_bps (mean once started), best_bps (the best that lasted), out_of_order_ratio (of the segments), time_ratio
+	// (of nothing queued), and of the receiver's own small packets rtt_s (mean) and rtt_base_s (least), absent if not
+	// known.
 	SenderHadNothing     Code = "sender-had-nothing"
 	ArrivesThroughAQueue Code = "arrives-through-a-queue"
 	ArrivesWithHoles     Code = "arrives-with-holes"
 	ArrivesUnlimited     Code = "arrives-unhindered" // neither loss, nor a queue, nor a full window
 	SenderScheduledLate  Code = "sender-ran-late"    // time_ratio: was to run and did not; no queue is in the path
-	// SharedLink: with other connections to the same host, the path delivers a steady rate and a queue stands in
-	// it. connections (of all), steady_bps, rtt_s, rtt_base_s.
+	// SharedLink: with other connections to the same host, the path delivers a steady rate and has a standing queue.
+	// connections (of all), steady_bps, rtt_s, rtt_base_s.
 	SharedLink Code = "shared-link"
 	// PacedLosesNothing: a paced transfer lost next to nothing. paced_bps (at the IP layer), goodput_bps, paced_ratio,
 	// retransmitted_ratio (without pacing), queue_s (median round trip above the shortest when losses begin).
@@ -175,9 +172,9 @@ const (
 	// (as many fill the path), least_ratio (of the slowest of compare_streams, over one alone), rtt_single_s,
 	// rtt_several_s.
 	StreamsCarryMore Code = "streams-carry-more"
-	// SenderIsHere: the sender is on this host as well, and what limits is what was seen there.
+	// SenderIsHere: the sender is on this host as well, and the limiter was measured there.
 	SenderIsHere Code = "sender-is-here"
-	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips: what was missing.
+	// SenderUnseen, NotSampled, SampledRarely and NoRoundTrips name missing data.
 	SenderUnseen  Code = "sender-unseen"
 	NotSampled    Code = "not-sampled"
 	SampledRarely Code = "receiver-sampled-rarely"
@@ -189,7 +186,7 @@ const (
 const (
 	NoDatagrams            Code = "no-datagrams"
 	DatagramsAsAsked       Code = "datagrams-as-asked" // also asked_bps
-	DatagramsLost          Code = "datagrams-lost"     // nobody told of their delay
+	DatagramsLost          Code = "datagrams-lost"     // their delay is not known
 	DatagramsQueueFull     Code = "datagrams-queue-full"
 	DatagramsNoQueue       Code = "datagrams-lost-without-queue"
 	DatagramsReceiverBusy  Code = "datagrams-receiver-busy"
@@ -197,8 +194,8 @@ const (
 	DatagramsQueuedLocally Code = "datagrams-held-locally"
 )
 
-// What a verdict's own figures say of it. Values are said_FIGURE and allowed_FIGURE: what
-// the verdict says, and the most or the least that the figures allow.
+// Contradictions between a verdict and its own figures. Values are said_FIGURE (of the verdict) and allowed_FIGURE
+// (the largest or smallest value that the figures allow).
 const (
 	// FigureDoesNotFit: the verdict was given up.
 	FigureDoesNotFit Code = "figure-does-not-fit"
@@ -233,14 +230,13 @@ const (
 	// CapturedStopAndWait: time_ratio.
 	CapturedStopAndWait Code = "captured-stop-and-wait"
 	// CapturedExchanges: blocks that each waited for a message of the other end. time_ratio,
-	// exchanges, block_bytes (mean), exchange_s (mean), rtt_s; in_turn: how many blocks are under
-	// way at a time, if not one; twice_bps, eightfold_bps: what
-	// so many times as much in each exchange, or as many at a time, would give, where the
-	// pace of the path was seen.
+	// exchanges, block_bytes (mean), exchange_s (mean), rtt_s; in_turn (blocks in flight at a time, if not one);
+	// twice_bps, eightfold_bps (the rates with two and eight times as much in each exchange, or as many exchanges at a
+	// time, if the pace of the path was seen).
 	CapturedExchanges Code = "captured-exchanges"
 	// CapturedProgramWindow: time_ratio, program_window_bytes, window_bytes (the receive
-	// window), rtt_s, allows_bps; twice_bps and eightfold_bps: what so many
-	// connections, or so many times the window, would give.
+	// window), rtt_s, allows_bps; twice_bps and eightfold_bps (the rates with two and
+	// eight connections, or two and eight times the window).
 	CapturedProgramWindow Code = "captured-program-window"
 	// CapturedNagle: time_ratio, held_s.
 	CapturedNagle Code = "captured-nagle-delayed-ack"
@@ -257,10 +253,10 @@ const (
 	// CapturedLoss: time_ratio, retransmitted_segments, segments, loss_events, timeouts,
 	// rtt_s, rtt_base_s.
 	CapturedLoss Code = "captured-loss"
-	// CapturedFullLink: time_ratio, best_bps (or mean_bps where the best did not last), rtt_s, rtt_base_s, queue (1: stood
-	// in the path), window_allows_bps where the receive window was full as well.
+	// CapturedFullLink: time_ratio, best_bps (or mean_bps where the best did not last), rtt_s, rtt_base_s, queue (1: in
+	// the path), window_allows_bps where the receive window was full as well.
 	CapturedFullLink Code = "captured-full-link"
-	// CapturedQueueBetween: by two captures, what waited on either way between the taps.
+	// CapturedQueueBetween: by two captures, the queueing delay in each direction between the taps.
 	// data_queue_s, ack_queue_s (means), matched_segments.
 	CapturedQueueBetween Code = "captured-queue-between"
 	// CapturedAckQueue: time_ratio, rtt_s, rtt_base_s.

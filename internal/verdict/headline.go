@@ -32,7 +32,7 @@ func Headline(shares Shares) Verdict {
 	return v
 }
 
-// Unobserved is the verdict where nothing could be looked at, with what was missing.
+// Unobserved returns the verdict without any measurement. why names the missing data.
 func Unobserved(why Evidence, candidates ...Name) Verdict {
 	why.Limiter = Unknown
 	return Verdict{Limiter: Unknown, Confidence: Low, Shares: Shares{Unknown: 1}, Candidates: candidates,

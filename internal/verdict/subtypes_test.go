@@ -20,6 +20,6 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 		all = slices.Delete(all, at, at+1)
 	}
 	if len(all) > 0 {
-		t.Errorf("%v stand twice, or are not in this test", all)
+		t.Errorf("%v are defined twice, or are not in this test", all)
 	}
 }

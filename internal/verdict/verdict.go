@@ -1,8 +1,7 @@
-// Package verdict holds what every judge of a TCP transfer answers: the limiter by its
-// name, the shares of time, the evidence as codes with values, and the confidence. The
-// judges are its sub-packages: live (samples of the two ends, or of a watched socket),
-// timeline (captures) and compare (two ways to one far end); their numbers stand in
-// threshold. Sentences are made elsewhere, from the codes.
+// Package verdict defines the result of every judge of a TCP transfer: the limiter by its name, the shares of time,
+// the evidence as codes with values, and the confidence. The judges are its sub-packages: live (samples of the two
+// ends, or of a watched socket), timeline (captures) and compare (two paths to one far end). Their thresholds are in
+// package threshold. Package render/text makes sentences from the codes.
 //
 // One sentence defines the word limiter, here and in every test: X limits a transfer if
 // taking X away would raise its goodput by 10 % or more. A full window is therefore not
@@ -33,7 +32,7 @@ const (
 	MTUBlackHole        Name = "mtu-black-hole"
 	Pacing              Name = "pacing"
 	CPU                 Name = "cpu"
-	Sender              Name = "sender" // send-buffer, pacing or application: a capture cannot tell
+	Sender              Name = "sender" // send-buffer, pacing or application: a capture cannot distinguish them
 	Unknown             Name = "unknown"
 	Mixed               Name = "mixed"
 )
@@ -55,7 +54,7 @@ const (
 	Policer = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: SYNs were lost, and waiting to repeat them took most of the time
 	LostSYNs = "lost-syns"
-	// congestion: what was retransmitted had arrived, because segments overtook each other
+	// congestion: retransmitted segments had arrived, because the path reorders
 	Reordering = "reordering"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
 	Oversized = "oversized"
@@ -63,7 +62,7 @@ const (
 	IdleRestart = "idle-restart"
 	// nagle-delayed-ack: a sender waits, block by block, for the last acknowledgement, which a timer delays
 	AckTimer = "ack-timer"
-	// application: a block, and then nothing until the other end answers or asks for the next
+	// application: a block, and then nothing until the other end responds or requests the next
 	RequestResponse = "request-response"
 	// application: no more in flight than a window of the program's own allows, though TCP's has room
 	ProgramWindow = "program-window"
@@ -108,8 +107,8 @@ const (
 // Shares of a transfer's wall time; they sum to 1, Unknown included.
 type Shares map[Name]float64
 
-// Evidence is one observation: what was seen, by its code, and the numbers in it. Text
-// is the sentence that a document carries for people; a judge leaves it empty.
+// Evidence is one observation: its code and its values. Text is the sentence for people in a document; a judge leaves
+// it empty.
 type Evidence struct {
 	Limiter Name   `json:"limiter"`
 	Code    Code   `json:"code,omitempty"`

@@ -2,23 +2,21 @@ package verdict
 
 import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 
-// WindowFacts are what is known of a receive window that limits. Sizes are bytes.
+// WindowFacts are the known facts of a receive window that limits. Sizes are bytes.
 type WindowFacts struct {
 	Scale                 int  // the shift; -1: not negotiated
 	ScaleKnown            bool // the handshake was seen
 	Largest, Middle, Last int64
-	SizeKnown             bool // the receiver told how its buffer is sized
+	SizeKnown             bool // the receiver reported how its buffer is sized
 	Automatic             bool // by its system, not by SO_RCVBUF
 	// Requested is what SO_RCVBUF asked for; 0: nothing, or it is not known.
 	Requested int64
 }
 
-// Subtype says why the window is what it is. A window that does not grow, though nobody
-// says how its buffer is sized, is called Fixed: SO_RCVBUF, a clamp and an exhausted
-// automatic ceiling look alike from outside.
+// Subtype returns the reason for the window's size. A window that does not grow is Fixed if it is not known how its
+// buffer is sized: SO_RCVBUF, a clamp and an exhausted autotuning ceiling look alike from outside.
 func (f WindowFacts) Subtype() string {
-	// A request for more than a header holds is not what gave a factor of 0: who asked for it
-	// was not heard.
+	// A request for more than an unscaled window does not explain a factor of 0: the system did not grant it.
 	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMax
 	fixed := f.SizeKnown && !f.Automatic && !refused
 	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMax && f.Largest <= threshold.UnscaledMax

@@ -40,7 +40,7 @@ func (c *Connection) symptoms() (s Symptoms) {
 	busy := c.Sample.Busy - c.mark.Busy
 	limited := c.Sample.RwndLimited - c.mark.ReceiveLimited
 	if sent >= threshold.RatedBytes && c.Sample.Have&transfer.HaveRate != 0 && !c.Sample.AppLimited &&
-		limited.Seconds() <= threshold.HeldShare*busy.Seconds() {
+		limited.Seconds() <= threshold.RwndLimitedShare*busy.Seconds() {
 		s.Rate = c.Sample.DeliveryBps
 	}
 	return s

@@ -35,7 +35,7 @@ func New() *cobra.Command {
 	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain [NAME]",
-		Short: "what a limiter or an operating system's parameter is and does",
+		Short: "explain a limiter or an operating system's parameter",
 		Example: `  fullpipe explain receiver-window
   fullpipe explain receiver-window/autotune-ceiling --system windows
   fullpipe explain tcp_rmem

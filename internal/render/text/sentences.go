@@ -54,7 +54,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"its acknowledgement, %s: round trips of %s on average, %s at least", f.size("window_bytes"), f.took(),
 			f.time("rtt_s"), f.time("rtt_base_s"))
 	},
-	verdict.NagleHeldSegment: func(f figures) string {
+	verdict.NagleDelayedSegment: func(f figures) string {
 		return "less than a segment waited for the acknowledgement of the one before it " + f.took() +
 			", with room in every window (Nagle's rule against a delayed ACK)"
 	},

@@ -1,5 +1,5 @@
-// Package compare says how two ways to one far end differ, and why: inside and outside a
-// tunnel, or two lines. It judges by the verdicts and figures of transfers on either.
+// Package compare explains the difference between two paths to one far end: inside and outside a tunnel, or two links.
+// It judges by the verdicts and figures of transfers on both.
 package compare
 
 import (
@@ -11,25 +11,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Cause is what makes one of two ways to the same far end slower than the other, as
-// inside and outside a tunnel. As with limiters: X causes the difference if the slower
-// way without X would give 10 % or more.
+// Cause is the reason why one of two paths to the same far end is slower than the other. As with limiters: X causes
+// the difference if the slower path would be 10 % or more faster without X.
 type Cause string
 
 const (
 	NoDifference Cause = "none"       // less than 10 %
 	Overhead     Cause = "overhead"   // smaller segments, with more around them
-	RoundTrip    Cause = "round-trip" // a longer way
+	RoundTrip    Cause = "round-trip" // a longer path
 	Loss         Cause = "loss"
 	WindowSize   Cause = "window"   // a smaller window, as without scaling
-	Capacity     Cause = "capacity" // what the way carries: its gateways, its line, its policer
+	Capacity     Cause = "capacity" // the capacity of the path: its gateways, its link, its policer
 	HostCPU      Cause = "host-cpu" // a host at either end has no more
 	MixedCause   Cause = "mixed"
 	UnknownCause Cause = "unknown"
 )
 
-// Explanation is one cause and the factor that the slower way would give without it,
-// bounded by what is known. Values compare both ways, each figure as slow_… and fast_….
+// Explanation is one cause and the bounds of the factor by which the slower path would be faster without it. Values
+// compare both paths, each figure as slow_… and fast_….
 type Explanation struct {
 	Cause  Cause          `json:"cause"`
 	Low    float64        `json:"factor_low"`
@@ -38,9 +37,9 @@ type Explanation struct {
 	Values verdict.Values `json:"values,omitempty"`
 }
 
-// Difference is how two ways to the same far end differ, and why.
+// Difference is the difference between two paths to the same far end, with its causes.
 type Difference struct {
-	Factor     stats.Interval     `json:"-"`                // the second way's goodput over the first's, 95 %
+	Factor     stats.Interval     `json:"-"`                // the second path's goodput over the first's, 95 %
 	Slower     string             `json:"slower,omitempty"` // first or second; "": no difference is shown
 	Cause      Cause              `json:"cause"`
 	Confidence verdict.Confidence `json:"confidence"`
@@ -64,8 +63,8 @@ const (
 	MoreThanOneCause verdict.Code = "compare-more-than-one-cause"
 )
 
-// Sides says how two ways differ. Their transfers were measured in turn, so that the
-// n-th of either stand next to each other in time.
+// Sides returns the difference between two paths. Their transfers were measured in turn, so that the n-th of each are
+// next to each other in time.
 func Sides(first, second Side) Difference {
 	factor := stats.Gain(first.Goodputs, second.Goodputs, 0.95)
 	d := Difference{Factor: factor, Cause: UnknownCause, Confidence: verdict.Low,
@@ -168,7 +167,7 @@ func (s *Side) agree(name verdict.Name) bool {
 	})
 }
 
-// explain is what can make a transfer slower that is limited by name.
+// explain returns the possible causes of a slower transfer that is limited by name.
 func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Explanation) {
 	add := func(e Explanation, ok bool) {
 		if ok && e.High > 1 {
@@ -208,7 +207,7 @@ func explain(name verdict.Name, slow, fast *Side, f stats.Interval) (all []Expla
 	return all
 }
 
-// overhead compares how much of a full packet is payload. A way that adds headers of its
+// overhead compares how much of a full packet is payload. A path that adds headers of its
 // own hides them, but its packets are at least as large as the slow side's path MTU and
 // at most as the fast side's.
 func overhead(slow, fast *Side) (Explanation, bool) {
@@ -238,9 +237,8 @@ func roundTrip(slow, fast *Side) (Explanation, bool) {
 		Values: pair("rtt_s", slow.RTTMin.Seconds(), fast.RTTMin.Seconds())}, true
 }
 
-// lossOf bounds what loss costs: goodput falls with its square root (Mathis et al. 1997)
-// or, under CUBIC, up to its 3/4th power (RFC 9438, section 5.1). Where the fast way lost
-// nothing, it is taken to lose a segment in all it sent.
+// lossOf returns bounds of the cost of loss: goodput falls with its square root (Mathis et al. 1997) or, under CUBIC,
+// up to its 3/4th power (RFC 9438, section 5.1). A fast path without loss counts as one lost segment in all.
 func lossOf(slow, fast *Side, f stats.Interval) (Explanation, bool) {
 	here, ok := slow.LossRatio()
 	there, also := fast.LossRatio()
@@ -264,9 +262,8 @@ func window(slow, fast int, f stats.Interval) (Explanation, bool) {
 		Values: pair("window_bytes", float64(slow), float64(fast))}, true
 }
 
-// capacity is what remains where a queue stands before a full way: the way carries less,
-// or a host that has to encrypt has no CPU left. Which of them cannot be told where the
-// hosts are as busy without it.
+// capacity returns the explanations that remain if a queue is in front of a full path: the path has less capacity, or
+// a host that encrypts has no CPU left. It returns both if the faster path also uses a whole CPU.
 func capacity(slow, fast *Side, rest stats.Interval) []Explanation {
 	carries := Explanation{Cause: Capacity, Low: max(rest.Low, 1), High: rest.High,
 		Values: pair("goodput_bps", stats.Median(slow.Goodputs), stats.Median(fast.Goodputs))}

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// way is a side of three transfers at about so many Mbit/s, all limited by name.
+// way returns a side of three transfers at about mbit Mbit/s, all limited by name.
 func way(mbit float64, name verdict.Name, change func(*Side)) Side {
 	s := Side{MSS: 1448, PathMTU: 1500, RTTMin: 20 * time.Millisecond, RTTMean: 21 * time.Millisecond, Sent: 50e6,
 		Window: 4 << 20, InFlight: 1 << 20}
@@ -91,7 +91,7 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 		{"scatter", Side{Goodputs: []float64{40e6, 90e6, 95e6, 60e6}}, outside, 0, UnknownCause, nil},
 		{"ten per cent or less", way(86.5, verdict.Bottleneck, func(s *Side) { s.Goodputs[0] *= 1.03 }), outside, 1,
 			UnknownCause, []Cause{Capacity}},
-		{"another system, of which little is known", way(28, verdict.Bottleneck, func(s *Side) { s.MSS, s.RTTMin = 0, 0 }),
+		{"another system with few known facts", way(28, verdict.Bottleneck, func(s *Side) { s.MSS, s.RTTMin = 0, 0 }),
 			outside, 1, Capacity, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 	}
 }
 
-// The factor that an explanation promises is what its cause alone makes.
+// TestFactorsOfCauses checks that the factor of an explanation is the effect of its cause alone.
 func TestFactorsOfCauses(t *testing.T) {
 	d := Sides(way(28, verdict.Bottleneck, func(s *Side) { s.MSS, s.PathMTU = 1368, 1420 }), way(94, verdict.Bottleneck,
 		nil))

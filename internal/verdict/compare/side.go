@@ -10,8 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Side is one of two ways to the same far end, over all transfers that were measured on
-// it. A zero field is not known.
+// Side is one of two paths to the same far end, over all transfers that were measured on it. A zero field is not known.
 type Side struct {
 	Goodputs []float64         // bit/s, in the order of measuring
 	Verdicts []verdict.Verdict // of the same transfers
@@ -28,8 +27,7 @@ type Side struct {
 	NearCPU, FarCPU *float64
 }
 
-// NewSide gathers what transfers showed of a way. The startup is left out of the
-// goodputs when it is known for all.
+// NewSide returns the Side of a path's transfers. The goodputs exclude the startup if it is known for all transfers.
 func NewSide(results []*transfer.Result) Side {
 	var s Side
 	var steady, rttMeans, nearCPU, farCPU []float64
@@ -65,8 +63,7 @@ func NewSide(results []*transfer.Result) Side {
 	return s
 }
 
-// addSender takes in what the sender saw, and answers each connection's mean RTT in
-// nanoseconds.
+// addSender adds the sender's figures to the side and returns each connection's mean RTT in nanoseconds.
 func (s *Side) addSender(e *transfer.End) (rttMeans []float64) {
 	if least := e.MinRTT(); least > 0 && (s.RTTMin == 0 || least < s.RTTMin) {
 		s.RTTMin = least
@@ -107,7 +104,7 @@ func (s *Side) LossRatio() (ratio float64, ok bool) {
 	return float64(s.Resent) / float64(s.Sent), true
 }
 
-// limiters are what limited the transfers, those that few showed left out.
+// limiters returns the limiters of the transfers, without those of few transfers.
 func (s *Side) limiters() (names []verdict.Name) {
 	count := map[verdict.Name]float64{}
 	for _, v := range s.Verdicts {

@@ -9,11 +9,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// ackQueueShare is the part of what is in the path that are acknowledgements on their
-// way back, where nothing is lost and one connection was seen at both ends; else 0. Their
-// counters tell: by how much later than the receiver had them the sender learns that bytes
-// arrivalFacts, as far as that is more than at the best of times, beside the round trips of the
-// same moments. The ends' clocks may differ by any constant.
+// ackQueueShare returns the share of the queueing delay in which acknowledgements wait on their way back. It is 0
+// unless one connection without loss was seen at both ends. The ACK lag is the time from the receiver's count of
+// arrived bytes to the sender's. Its growth above the least lag is compared with the growth of the RTT at the same
+// moments, so that the ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
 	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.IsTrue(a.whole()) {
 		return 0
@@ -26,13 +25,12 @@ func (a *analysis) ackQueueShare() float64 {
 	return ackShare(lags, every, a.path.baseRTT)
 }
 
-// ackLag is how long after its arrival data was known to have arrived, by clocks that
-// differ by a constant, and the smoothed round trip at the time.
+// ackLag is the time from the arrival of data to its acknowledgement at the sender, by clocks that differ by a
+// constant, and the smoothed RTT at that time.
 type ackLag struct{ lag, rtt time.Duration }
 
-// ackShare is by how much longer than at best acknowledgements took on the mean, as a share
-// of the queueing delay. It returns 0 if that is not known, because the receiver was sampled too rarely (every) or the
-// delay is too short.
+// ackShare returns the mean delay of acknowledgements above the least one, as a share of the queueing delay. It
+// returns 0 if that is not known, because the receiver was sampled too rarely (every) or the delay is too short.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	if len(lags) < threshold.AckLags {
 		return 0
@@ -115,8 +113,7 @@ func usualStep(samples []transfer.Sample) time.Duration {
 // that they acknowledge. Zeros: not known.
 type scatter struct{ acks, data float64 }
 
-// ackScatter returns the scatter after slow start of a single connection of which only the sender was seen, where
-// hardly anything was lost.
+// ackScatter returns the scatter after slow start of a single connection with little loss, seen by its sender alone.
 func (a *analysis) ackScatter() (s scatter) {
 	c := a.connections[0]
 	if a.receiver != nil || len(a.connections) != 1 || !c.has(transfer.HaveSegmentsIn|transfer.HaveAcked) ||
@@ -127,14 +124,14 @@ func (a *analysis) ackScatter() (s scatter) {
 	span := max((last-a.path.startedAt)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.baseRTT)
 	var acks, data []float64
 	var from *transfer.Sample
-	held := false // a hole holds back what is acknowledged, and the sample after it brings it at once
+	hole := false // a hole delays cumulative acknowledgements, and the sample after its repair has them all
 	for i := range c.samples {
 		now := &c.samples[i]
-		before := held
-		held = now.Recovering || now.Lost > 0
+		before := hole
+		hole = now.Recovering || now.Lost > 0
 		switch {
 		case now.At < a.path.startedAt:
-		case from == nil || held || before || now.Retransmitted > from.Retransmitted:
+		case from == nil || hole || before || now.Retransmitted > from.Retransmitted:
 			from = now
 		case now.At-from.At >= span:
 			took := (now.At - from.At).Seconds()

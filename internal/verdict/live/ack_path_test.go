@@ -40,7 +40,7 @@ func TestAckShare(t *testing.T) {
 			}
 			return 20 * ms
 		}, growing), 10 * ms, 0, 0},
-		{"a receiver sampled too rarely to tell", lagging(100, 40*ms, growing, growing), 200 * ms, 0, 0},
+		{"a receiver with too few samples", lagging(100, 40*ms, growing, growing), 200 * ms, 0, 0},
 		{"too few", lagging(5, 40*ms, growing, growing), 10 * ms, 0, 0},
 		{"none", nil, 0, 0, 0},
 	} {
@@ -110,7 +110,7 @@ func TestNetworkRules(t *testing.T) {
 		}),
 			networkFacts{receiverSeen: true, lossDispersion: 3}, verdict.Congestion, verdict.Policer, verdict.Medium,
 			verdict.PolicedRate},
-		{"most of what was sent again had arrived", with(full, func(p *path) {
+		{"most retransmissions were spurious", with(full, func(p *path) {
 			p.retransmitRatio, p.dsackRatio, p.meanRTT, p.standingRTT, p.meanRate = 0.02, 0.8, 40*ms, 40*ms, 17e6
 		}), networkFacts{receiverSeen: true, lossDispersion: 3}, verdict.Congestion, verdict.Reordering, verdict.Medium,
 			verdict.SpuriousRetransmissions},
@@ -139,7 +139,7 @@ func TestNetworkRules(t *testing.T) {
 		{"steady, with no queue, where windows hardly grow after a loss", with(full, func(p *path) {
 			p.meanRTT, p.standingRTT, p.queuedRatio = 40*ms, 40*ms, 0
 		}), networkFacts{cwndRegrows: true}, verdict.Unknown, "", verdict.Low, verdict.FullLinkNoQueue},
-		{"the same with a queue too short to be told", with(full, func(p *path) {
+		{"the same with a queue too short to be measured", with(full, func(p *path) {
 			p.meanRTT, p.standingRTT, p.baseRTT, p.minRTT, p.queuedRatio = 400*ms, 400*ms, 400*ms, 400*ms, 0
 		}), networkFacts{cwndRegrows: true}, verdict.Bottleneck, "", verdict.Medium, verdict.FullLinkNoQueue},
 		{"faster at the end than ever lasted", with(full, func(p *path) { p.meanRate = 30e6 }), networkFacts{cwndGrows: true},
@@ -159,8 +159,9 @@ func TestNetworkRules(t *testing.T) {
 	}
 }
 
-// A hole holds back what is acknowledged, and its end brings it at once: that is no scatter of the data's rate.
-func TestHolesAreNoScatter(t *testing.T) {
+// TestAckScatter_IgnoresLossRecovery checks that acknowledgements delayed by a hole do not count as scatter of the
+// data's rate.
+func TestAckScatter_IgnoresLossRecovery(t *testing.T) {
 	r := steady(8e6, 90*ms, func(i int, s, _ *transfer.Sample) {
 		s.MinRTT, s.SegmentsIn, s.Have = 40*ms, s.Acked/2896, s.Have|transfer.HaveSegmentsIn
 		s.Retransmitted = int64((i + 20) / 75)
@@ -176,8 +177,9 @@ func TestHolesAreNoScatter(t *testing.T) {
 	}
 }
 
-// A sender alone tells a full line back by acknowledgements that come at a rate of their own.
-func TestSteadyAcknowledgements(t *testing.T) {
+// TestJudge_SteadyAcksFromSenderAlone checks that a sender alone recognizes a full return path by acknowledgements
+// with a steadier rate than the data.
+func TestJudge_SteadyAcksFromSenderAlone(t *testing.T) {
 	seen := func(varies float64, acks func(i int) float64, both bool) verdict.Verdict {
 		acked, came := 0.0, 0.0
 		r := steady(8e6, 90*ms, func(i int, s, r *transfer.Sample) {
@@ -195,7 +197,7 @@ func TestSteadyAcknowledgements(t *testing.T) {
 	}
 	second := func(i int) float64 { return 8e6 * (1 + 0.3*math.Sin(float64(i)/12)) / 8 * 0.05 / 2896 }
 	for _, c := range []struct {
-		what       string
+		name       string
 		verdict    verdict.Verdict
 		limiter    verdict.Name
 		confidence verdict.Confidence
@@ -215,7 +217,7 @@ func TestSteadyAcknowledgements(t *testing.T) {
 		v := c.verdict
 		if v.Limiter != c.limiter || v.Confidence != c.confidence || v.Evidence[0].Code != c.code ||
 			(v.Confidence == verdict.Low) != (len(v.Candidates) == 2) {
-			t.Errorf("%s: %s, %s of %v; want %s, %s: %v", c.what, v.Limiter, v.Confidence, v.Candidates, c.limiter, c.confidence,
+			t.Errorf("%s: %s, %s of %v; want %s, %s: %v", c.name, v.Limiter, v.Confidence, v.Candidates, c.limiter, c.confidence,
 				v.Evidence)
 		}
 	}

@@ -42,7 +42,7 @@ var (
 			idleWindowRatio.AtLeast("AckedIdle", threshold.AckedIdle)))
 	// A receiver acknowledges every second full segment, a single one when its timer ends (RFC 1122, 4.2.3.2).
 	awaitsAckTimer = rule.Define("awaitsAckTimer",
-		"the window has room for one segment, whose acknowledgement takes longer than the path explains",
+		"the window has room for one segment, and its acknowledgement takes longer than the path explains",
 		rule.All(windowSegments.Positive(), windowSegments.Below("DelayedAckSegments", threshold.DelayedAckSegments),
 			ackDelay.AtLeast("MinAckDelay", ofTime(threshold.MinAckDelay)),
 			ackDelay.AtLeast("AckDelayShare", threshold.AckDelayShare, rttGrowth)))

@@ -31,7 +31,7 @@ func (c *connection) waitsForSpace(r *round) bool {
 	return c.blocked(r) >= time.Duration(threshold.MostlyWaiting*float64(r.length))
 }
 
-// queued returns the most bytes that the send buffer held in the round, sent or not.
+// queued returns the largest number of bytes in the send buffer in the round, sent or not.
 func (c *connection) queued(r *round) (most int64) {
 	for i := range r.samples {
 		most = max(most, r.samples[i].Queued, r.samples[i].InFlight+r.samples[i].NotSent)
@@ -42,7 +42,7 @@ func (c *connection) queued(r *round) (most int64) {
 // equalWindows returns the evidence of equal limits, from a share of the time on that is worth telling.
 func (a *analysis) equalWindows() []verdict.Evidence {
 	share := ratio(a.equalTime, a.total)
-	if share < threshold.TellShare {
+	if share < threshold.EvidenceShare {
 		return nil
 	}
 	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.EqualWindows, Values: verdict.Values{

@@ -37,7 +37,7 @@ var (
 	rttShowsQueue = rule.Fact("rttShowsQueue", "the receiver's round trips under load show a queue",
 		func(a *arrivalFacts) bool { return showsQueue(a.base, a.rtt) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
-	rttQueueStands = rule.Fact("rttQueueStands", "the same without their usual deviation",
+	rttShowsStandingQueue = rule.Fact("rttShowsStandingQueue", "the same without their usual deviation",
 		func(a *arrivalFacts) bool { return showsQueue(a.base, a.standing) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 	echoesContradict = rule.Fact("echoesContradict", "the sending program's own echoes show no queue",
@@ -50,23 +50,23 @@ var (
 
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
-	arrivalsQueueStands = rule.Define("arrivalsQueueStands", "a queue is in the path",
-		rule.All(arrivalsQueue, rttQueueStands))
+	arrivalsShowStandingQueue = rule.Define("arrivalsShowStandingQueue", "a queue is in the path",
+		rule.All(arrivalsQueue, rttShowsStandingQueue))
 	arrivalsLose = rule.Define("arrivalsLose", "losses explain the rate",
 		rule.All(outOfOrderRatio.Above("Losing", threshold.Losing), lossExplainsRate))
 )
 
-// arrivalRules decide what limits an upload of which the receiver's kernel and the sending program are seen.
+// arrivalRules decide what limits an upload with data from the receiver's kernel and from the sending program.
 var arrivalRules = []decision[*arrivalFacts]{
 	{"idle-program", programIdleRatio.AtLeast("HeadlineShare", threshold.HeadlineShare),
 		verdict.Application, verdict.Medium, nil, verdict.SenderHadNothing},
 	{"arrivals-unknown", rule.Not(arrivalsKnown), verdict.Unknown, verdict.Low, nil, ""},
 	{"late-sender", rule.All(rule.Not(arrivalsLose),
-		rule.Any(rule.All(lateRatio.AtLeast("StarvedHost", threshold.StarvedHost), rule.Not(arrivalsQueueStands)),
+		rule.Any(rule.All(lateRatio.AtLeast("StarvedHost", threshold.StarvedHost), rule.Not(arrivalsShowStandingQueue)),
 			rule.All(lateRatio.AtLeast("StarvedDevice", threshold.StarvedDevice),
 				arrivalDeviation.AtLeast("ArrivesUnevenly", threshold.ArrivesUnevenly)))),
 		verdict.CPU, verdict.Medium, nil, verdict.SenderScheduledLate},
-	{"full-link", rule.All(arrivalsQueueStands, rule.Any(arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate),
+	{"full-link", rule.All(arrivalsShowStandingQueue, rule.Any(arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate),
 		rule.All(rule.Not(arrivalsLose), arrivalUtilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)))),
 		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
 	// A receiver that sends little measures few round trips. Probes of a late program show its own delay as well.

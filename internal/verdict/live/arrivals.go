@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// arrivalFacts is what a receiver sees of a transfer whose sender's kernel cannot be seen, but
-// whose sending program tells when it had nothing to send: a browser's upload.
+// arrivalFacts are a receiver's measurements of a transfer without data from the sender's kernel, in which the
+// sending program reports when it had nothing to send: a browser's upload.
 type arrivalFacts struct {
 	idle       float64 // the share of the time in which the program had nothing queued
 	mean, top  float64 // bit/s: once started, and the best that lasted
@@ -24,7 +24,7 @@ type arrivalFacts struct {
 	// acknowledgements do.
 	base, rtt float64
 	standing  float64 // of rtt, without its usual deviation
-	// The same by questions that the sending program asked before and beside; 0: none. It may
+	// The same by the sending program's own probes before and during the transfer; 0: none. The program may
 	// run late, but waits for no acknowledgement.
 	idleEcho, loadedEcho float64
 	late                 float64 // the share of the time in which the program was to run and did not
@@ -188,8 +188,8 @@ func medianOf(times []time.Duration) float64 {
 	return stats.Median(all)
 }
 
-// lossExplainsRate says whether as much arrived as losses let through: what comes out of order is no
-// less than what was lost, so Reno would reach as much at the least.
+// lossExplains reports whether the loss rate explains the rate (Mathis et al. 1997). The share of segments out of
+// order is at least the loss rate, so Reno would reach at least the computed rate.
 func (a *arrivalFacts) lossExplains() bool {
 	rtt := time.Duration(a.base * float64(time.Second)) // a host's own work may lengthen the others
 	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)

@@ -9,11 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// A sender whose kernel is unseen but whose program tells when it had nothing to send: what
-// arrives settles the rest.
+// TestArrivals judges uploads with data from the receiver's kernel and from the sending program, without the
+// sender's kernel.
 func TestArrivals(t *testing.T) {
 	const rtt = 40 * time.Millisecond
-	upload := func(loaded time.Duration, disordered float64, idle float64, told bool) *transfer.Result {
+	upload := func(loaded time.Duration, disordered float64, idle float64, reported bool) *transfer.Result {
 		s := transfer.Stream{First: time.Millisecond}
 		for at := s.First; at < 5*time.Second; at += 40 * time.Millisecond {
 			received := int64(at.Seconds() * 1.25e6)
@@ -25,7 +25,7 @@ func TestArrivals(t *testing.T) {
 		}
 		r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Down, Time: 5 * time.Second},
 			Near: &transfer.End{Streams: []transfer.Stream{s}}, Complete: true}
-		if told {
+		if reported {
 			r.Far = &transfer.End{Streams: []transfer.Stream{{Last: s.Last, Samples: []transfer.Sample{{At: s.Last,
 				Have: transfer.HaveProgram, Paused: time.Duration(idle * float64(s.Last))}}}}}
 		}
@@ -68,7 +68,7 @@ func TestArrivals(t *testing.T) {
 		}
 		return r
 	}
-	// loopback has no path: what takes time is the host.
+	// loopback has no path: only the host takes time.
 	loopback := func(r *transfer.Result) *transfer.Result {
 		for i := range r.Near.Streams[0].Samples {
 			r.Near.Streams[0].Samples[i].MinRTT = 20 * time.Microsecond
@@ -80,7 +80,7 @@ func TestArrivals(t *testing.T) {
 		want verdict.Name
 		how  verdict.Confidence
 	}{
-		"nobody tells":       {upload(80*time.Millisecond, 0, 0, false), verdict.Unknown, verdict.Low},
+		"no idle time known": {upload(80*time.Millisecond, 0, 0, false), verdict.Unknown, verdict.Low},
 		"a queue":            {upload(80*time.Millisecond, 0, 0, true), verdict.Bottleneck, verdict.Medium},
 		"a queue that loses": {upload(80*time.Millisecond, 0.01, 0, true), verdict.Bottleneck, verdict.Medium},
 		"loss and no queue":  {upload(41*time.Millisecond, 0.01, 0, true), verdict.Congestion, verdict.Medium},
@@ -95,7 +95,7 @@ func TestArrivals(t *testing.T) {
 		"a late browser": {echoed(upload(41*time.Millisecond, 0, 0, true), 3*rtt), verdict.Sender, verdict.Low},
 		"both see it": {echoed(upload(80*time.Millisecond, 0.01, 0, true), 2*rtt), verdict.Bottleneck,
 			verdict.Medium},
-		"round trips that scatter, and do not stand": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0),
+		"jitter without a standing queue": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0),
 			verdict.Unknown, verdict.Low},
 		"a device without time": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0.8), verdict.CPU,
 			verdict.Medium},

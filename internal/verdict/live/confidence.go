@@ -45,14 +45,14 @@ var highRules = []struct {
 		aloneExplains("windowAloneExplains", "a receive window", (*connection).window), hasIdleGaps)},
 	{verdict.SendBuffer, rule.All(knowsProgram,
 		aloneExplains("bufferAloneExplains", "a full send buffer", (*connection).outstanding), hasIdleGaps)},
-	{verdict.NagleDelayedAck, rule.Fact("awaitsAnswers", "the program waited for answers",
+	{verdict.NagleDelayedAck, rule.Fact("awaitsResponses", "the program waited for responses",
 		func(f facts) bool { return f.sum((*connection).awaited) > 0 })},
 	{verdict.LocalQueue, unsentRatio.AtLeast("HeadlineShare", threshold.HeadlineShare)},
 	{verdict.Pacing, pacingLimit.Positive()},
 }
 
-func aloneExplains(name, what string, size func(*connection, *round) int64) condition {
-	return rule.Fact(name, what+" each round trip gives the rate, and no queue lengthens the round trip",
+func aloneExplains(name, limiter string, size func(*connection, *round) int64) condition {
+	return rule.Fact(name, limiter+" each round trip gives the rate, and no queue lengthens the round trip",
 		func(f facts) bool { return f.windowAloneExplains(size) },
 		limit("StandingQueue", threshold.StandingQueue), limit("WindowLimits", threshold.WindowLimits),
 		limit("WindowClearlyLimits", threshold.WindowClearlyLimits))

@@ -18,7 +18,7 @@ type connection struct {
 	mss              int64
 	isWatched        bool // its program is another one
 	lossBefore       bool // it had retransmitted before it was watched
-	hasResponses     bool // the peer sends often enough for the program to wait for its answers
+	hasResponses     bool // the peer sends often enough for the program to wait for its responses
 	samples          []transfer.Sample
 	rounds           []round
 	delivered        []float64 // payload that had arrived at the receiver, sample by sample
@@ -26,7 +26,7 @@ type connection struct {
 	bufferEmptyRatio float64 // share of the time in which its writer waited with nothing unsent
 	runningRatio     float64 // share of the time in which its writer waited for nothing
 	runqueueRatio    float64 // share of the time in which its writer had no core, with nothing unsent
-	windowFullRatio  float64 // share of the time in which the receive window held it back
+	windowFullRatio  float64 // share of the time in which the connection was rwnd-limited
 	unsentRatio      float64 // share of the time in which data waited though every window had room
 }
 
@@ -56,19 +56,19 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 		return c
 	}
 	c.rounds = cut(before, samples, max(threshold.RoundTrips*minRTT, threshold.ShortestRound), c.mss)
-	var dry, ran, starved, held, unsent, total time.Duration
+	var dry, ran, starved, rwndLimited, unsent, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
 		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.bufferEmptyTime(r)
 		ran += max(c.writerRan(r), 0)
 		starved += c.clockWhile(r, c.sendQueueEmpty, runqueueClock)
-		held += c.windowLimited(r)
+		rwndLimited += c.windowLimited(r)
 		unsent += scale(r.length, c.unsentShare(r))
 		total += r.length
 	}
 	c.runqueueRatio = ratio(starved, total)
-	c.windowFullRatio = ratio(held, total)
+	c.windowFullRatio = ratio(rwndLimited, total)
 	c.bufferEmptyRatio = ratio(dry, total)
 	c.runningRatio = ratio(ran, total)
 	c.unsentRatio = ratio(unsent, total)
@@ -80,8 +80,8 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	return c
 }
 
-// partner finds the receiver's half of the sender's stream i: by address, or by position
-// where an address translator stands between.
+// partner returns the receiver's half of the sender's stream i. It matches by address, or by position if a NAT is in
+// the path.
 func partner(receiver, sender *transfer.End, i int) *transfer.Stream {
 	if receiver == nil {
 		return nil
@@ -160,7 +160,7 @@ func common(samples []transfer.Sample) transfer.Fields {
 	return have
 }
 
-// cut makes rounds of at least the given length; what is left at the end joins the last.
+// cut divides the samples into rounds of at least the given length. The rest at the end joins the last round.
 func cut(start transfer.Sample, samples []transfer.Sample, least time.Duration, mss int64) (rounds []round) {
 	const initialWindow = 10 // segments, RFC 6928
 	if start.Cwnd == 0 {
@@ -211,12 +211,12 @@ func firstFrom(samples []transfer.Sample, t time.Duration) int {
 
 func (c *connection) has(f transfer.Fields) bool { return c.have&f == f }
 
-// advance is how far one of the sender's clocks ran in the round.
+// advance returns how far one of the sender's clocks ran in the round.
 func (r *round) advance(clock func(*transfer.Sample) time.Duration) time.Duration {
 	return min(max(clock(r.end)-clock(r.start), 0), r.length)
 }
 
-// portion is the share of the round's samples for which is holds, or 0 without samples.
+// portion returns the share of the samples for which is returns true, or 0 without samples.
 func portion(samples []transfer.Sample, is func(*transfer.Sample) bool) float64 {
 	if len(samples) == 0 {
 		return 0

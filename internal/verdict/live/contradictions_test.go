@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// inBursts is how much has arrived by the i-th sample of 50 ms where a round trip of 200 ms
-// brings all it brings in its first half.
+// inBursts returns the bytes that have arrived by the i-th sample of 50 ms if all data of each round trip of 200 ms
+// arrives in its first half.
 func inBursts(bps float64, i int) int64 {
 	cycle := bps / 8 * 0.2
 	return int64(cycle * (float64(i/4) + []float64{0, 0.5, 1, 1}[i%4]))
@@ -38,7 +38,7 @@ func TestFullWindowBehindAQueue(t *testing.T) {
 	flat := func(int) float64 { return 0 }
 	unsteady := func(i int) float64 { return 8 * float64(min(i/20%2*(i%20), 10)) / 10 }
 	for _, c := range []struct {
-		what       string
+		name       string
 		result     *transfer.Result
 		limiter    verdict.Name
 		confidence verdict.Confidence
@@ -55,22 +55,22 @@ func TestFullWindowBehindAQueue(t *testing.T) {
 		v := Judge(c.result)
 		complete(t, v)
 		if v.Limiter != c.limiter || v.Confidence != c.confidence || v.Evidence[0].Code != c.code {
-			t.Errorf("%s: %s, %s; want %s, %s\n\tshares %v\n\t%v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence,
+			t.Errorf("%s: %s, %s; want %s, %s\n\tshares %v\n\t%v", c.name, v.Limiter, v.Confidence, c.limiter, c.confidence,
 				v.Shares, v.Evidence)
 		}
 		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
 			!slices.Equal(v.Candidates, open) {
-			t.Errorf("%s: candidates %v, want %v", c.what, v.Candidates, open)
+			t.Errorf("%s: candidates %v, want %v", c.name, v.Candidates, open)
 		}
 	}
 }
 
-// A window that is full, with data that arrives without a break, is what the path holds: a larger one
-// finds no gap to fill, and without a queue a faster link takes none away. Pacing spreads data
-// over any gap, and several connections fill each other's.
-func TestWindowOfWhatThePathHolds(t *testing.T) {
+// TestJudge_WindowEqualsBDP checks the verdict on a full window with data that arrives without a gap. A larger
+// window would find no gap to fill, and without a queue a faster link would gain nothing. Pacing spreads data over
+// gaps, and several connections fill each other's gaps.
+func TestJudge_WindowEqualsBDP(t *testing.T) {
 	for _, c := range []struct {
-		what       string
+		name       string
 		congestion string
 		streams    int
 		limiter    verdict.Name
@@ -91,11 +91,11 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 		v := Judge(r)
 		complete(t, v)
 		if v.Limiter != c.limiter || v.Confidence != c.confidence {
-			t.Errorf("%s: %s, %s; want %s, %s: %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Evidence)
+			t.Errorf("%s: %s, %s; want %s, %s: %v", c.name, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Evidence)
 		}
 		if open := []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}; v.Limiter == verdict.Unknown &&
 			(!slices.Equal(v.Candidates, open) || v.Evidence[0].Code != verdict.WindowEqualsBDP) {
-			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
+			t.Errorf("%s: %v, %v", c.name, v.Candidates, v.Evidence)
 		}
 	}
 	full := steady(20e6, 204*ms, func(i int, s, r *transfer.Sample) {
@@ -107,17 +107,17 @@ func TestWindowOfWhatThePathHolds(t *testing.T) {
 	}
 }
 
-// A window that holds the path, and a queue: from a tenth on the link is what limits. Where packets are
-// handed over in batches the least round trip is too long, so that the window seems to be a BDP;
-// the queue that stands all the same says that the link is full.
-func TestWindowOfTheBDPBehindAQueue(t *testing.T) {
+// TestJudge_WindowEqualsBDPWithQueue checks that the link is the limiter if a queue adds a tenth or more to the base
+// RTT. Where packets are delivered in batches the min RTT is too high and the window seems to be one BDP. The
+// standing queue shows that the link is full.
+func TestJudge_WindowEqualsBDPWithQueue(t *testing.T) {
 	for _, c := range []struct {
-		what        string
+		name        string
 		empty, trip time.Duration
 		limiter     verdict.Name
 	}{
 		{"less than a tenth of queue", 106 * ms, 112 * ms, verdict.Unknown},
-		{"a tenth, which the window tells of", 100 * ms, 112 * ms, verdict.Bottleneck},
+		{"a tenth, visible in the window", 100 * ms, 112 * ms, verdict.Bottleneck},
 		{"more", 100 * ms, 130 * ms, verdict.Bottleneck},
 	} {
 		r := steady(20e6, 114*ms, func(i int, s, r *transfer.Sample) {
@@ -125,13 +125,13 @@ func TestWindowOfTheBDPBehindAQueue(t *testing.T) {
 			s.RTT, s.MinRTT = c.trip, c.empty
 		})
 		if v := Judge(r); v.Limiter != c.limiter {
-			t.Errorf("%s: %s, %s; want %s: %v %v", c.what, v.Limiter, v.Confidence, c.limiter, v.Shares, v.Evidence)
+			t.Errorf("%s: %s, %s; want %s: %v %v", c.name, v.Limiter, v.Confidence, c.limiter, v.Shares, v.Evidence)
 		}
 	}
 }
 
-// What is within a tenth of the best that ever lasted is not called less than it.
-func TestSteadyRateIsNotBelowTheBest(t *testing.T) {
+// TestJudge_RateNearBestIsSteady checks that a rate within a tenth of the best lasting rate counts as that rate.
+func TestJudge_RateNearBestIsSteady(t *testing.T) {
 	lossy := steady(20e6, 200*ms, func(i int, s, r *transfer.Sample) {
 		s.Acked, s.DeliveryBps = inBursts(20e6, i), 40e6
 		s.Sent, s.RetransmittedBytes, s.Retransmitted = s.Acked, s.Acked/300, s.Acked/300/1448

@@ -55,13 +55,13 @@ var datagramRules = []decision[*datagramFacts]{
 		verdict.Application, verdict.High, nil, verdict.DatagramsAsAsked},
 	{"sender-busy", datagramSender.AtLeast("DatagramBusy", threshold.DatagramBusy),
 		verdict.CPU, verdict.Medium, nil, verdict.DatagramsSenderSlow},
-	{"held-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil,
+	{"queued-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil,
 		verdict.DatagramsQueuedLocally},
 }
 
-// JudgeDatagrams says what kept a UDP transfer from carrying more. UDP has no window and no recovery: the sender's rate
-// limits it, the sender itself, or what loses datagrams. Loss that costs less than a tenth limits nothing, and is in
-// the evidence all the same.
+// JudgeDatagrams returns the limiter of a UDP transfer. UDP has no window and no recovery: its limiter is the
+// requested rate, the sending host, or the queue or host that drops datagrams. A loss of less than a tenth is no
+// limiter, but appears in the evidence.
 func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
 	if r.Sent == 0 || r.Duration <= 0 {
 		return datagramVerdict(r, &decision[*datagramFacts]{limiter: verdict.Unknown, confidence: verdict.Low,

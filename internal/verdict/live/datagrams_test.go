@@ -13,7 +13,7 @@ func TestDatagramsAreJudged(t *testing.T) {
 	queue := func(d time.Duration) *transfer.Variation { return &transfer.Variation{Median: d} }
 	full := &transfer.CPU{BusiestThread: 0.97}
 	for _, c := range []struct {
-		what       string
+		name       string
 		asked      float64
 		sent, lost int64
 		variation  *transfer.Variation
@@ -27,7 +27,7 @@ func TestDatagramsAreJudged(t *testing.T) {
 			verdict.DatagramsQueueFull},
 		{"loss without a queue", 20e6, 2000, 1000, queue(100 * time.Microsecond), nil, nil, verdict.Congestion,
 			verdict.DatagramsNoQueue},
-		{"nobody tells of the delay", 20e6, 2000, 1000, nil, nil, nil, verdict.Unknown, verdict.DatagramsLost},
+		{"the delay is not known", 20e6, 2000, 1000, nil, nil, nil, verdict.Unknown, verdict.DatagramsLost},
 		{"a receiver that cannot follow", 20e6, 2000, 1000, queue(0), nil, full, verdict.CPU,
 			verdict.DatagramsReceiverBusy},
 		{"a sender that cannot follow", 0, 1000, 0, queue(0), full, nil, verdict.CPU, verdict.DatagramsSenderSlow},
@@ -39,13 +39,13 @@ func TestDatagramsAreJudged(t *testing.T) {
 			Size: size}, Sent: c.sent, Received: c.sent - c.lost, Lost: c.lost, Bytes: (c.sent - c.lost) * size,
 			Duration: second, Variation: c.variation, CPU: c.near, FarCPU: c.far})
 		if v.Limiter != c.want || len(v.Evidence) != 1 || v.Evidence[0].Code != c.code {
-			t.Errorf("%s: %s, %+v", c.what, v.Limiter, v.Evidence)
+			t.Errorf("%s: %s, %+v", c.name, v.Limiter, v.Evidence)
 		}
 	}
 }
 
-// TestTheSenderOfADownTransferIsFar holds the processors to their ends.
-func TestTheSenderOfADownTransferIsFar(t *testing.T) {
+// TestJudgeDatagrams_DownSenderIsFarEnd checks that the CPU figures belong to the right ends.
+func TestJudgeDatagrams_DownSenderIsFarEnd(t *testing.T) {
 	v := JudgeDatagrams(&transfer.DatagramResult{Spec: transfer.DatagramSpec{Direction: transfer.Down, Size: 1250},
 		Sent: 1000, Received: 1000, Bytes: 1250000, Duration: time.Second, FarCPU: &transfer.CPU{BusiestThread: 1}})
 	if v.Limiter != verdict.CPU || v.Evidence[0].Code != verdict.DatagramsSenderSlow {

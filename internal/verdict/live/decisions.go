@@ -17,7 +17,7 @@ type decision[F any] struct {
 	code       verdict.Code // "" where nothing can be said
 }
 
-// decide returns the first rule of a list that holds. The last one always does.
+// decide returns the first rule of a list that applies. The last one always applies.
 func decide[F any](rules []decision[F], facts F) *decision[F] {
 	return &rules[slices.IndexFunc(rules, func(d decision[F]) bool { return d.when.IsTrue(facts) })]
 }

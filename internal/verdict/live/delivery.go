@@ -20,8 +20,8 @@ func rates(all []*connection, from, to, span time.Duration) (rates []float64) {
 	return rates
 }
 
-// bestLasting returns the best rate that two spans in a row reached, the best twentieth left out: after a host or a
-// device stopped for a moment, what it held back arrives at once.
+// bestLasting returns the best rate that two spans in a row reached, without the best twentieth: after a host or a
+// device stops for a moment, the delayed data arrives at once.
 func bestLasting(rates []float64) float64 {
 	pairs := lowerOfPairs(rates)
 	if len(pairs) == 0 {
@@ -81,9 +81,9 @@ func (c *connection) deliveredBy(t time.Duration) float64 {
 	return before + share*(c.delivered[i]-before)
 }
 
-// arrivals counts payload that had arrived at each sample, whatever order it came in: of
-// the bytes sent once, those neither in flight nor held lost. The acknowledged ones
-// alone stand still at a hole and leap when it is repaired.
+// arrivals returns the payload that had arrived at each sample, in order or not: the bytes sent once, less those in
+// flight and those marked lost. The acknowledged bytes alone do not advance during a hole and jump when it is
+// repaired.
 func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []float64 {
 	all := make([]float64, len(samples))
 	most := 0.0
@@ -123,9 +123,9 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 }
 
 // evennessOf returns how evenly data arrives within a round trip: the mean rate as a share of the best tenth of
-// stretches of at most half a round trip. A full link delivers without gaps, whatever its queue. Windows that go out
-// in bursts leave it idle in between. It returns 0 if the samples are too far apart. A stretch holds at least so many
-// segments on the mean, and byChance of its segments may have fallen into it by chance.
+// stretches of at most half a round trip. A full link delivers without gaps, with any queue. Windows that go out
+// in bursts leave it idle in between. It returns 0 if the samples are too far apart. A stretch is long
+// enough for the given number of segments on average, and byChance of its segments may be in it by chance.
 func (p *path) evennessOf(all []*connection, segments, byChance int) float64 {
 	if p.meanRate <= 0 || p.meanRTT <= 0 {
 		return 0

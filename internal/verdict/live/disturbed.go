@@ -8,9 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// disturbances are what may have shaped a measurement and is no part of the path or of the
-// transfer. Each answers its figures where it was there, else nil, and how many steps of
-// confidence it takes off.
+// disturbances are events outside the path and the transfer that may have affected a measurement. Each function
+// returns the values of its disturbance, or nil if there was none, and by how many steps it lowers the confidence.
 var disturbances = []struct {
 	code verdict.Code
 	of   func(verdict.Verdict, *transfer.Result) (values verdict.Values, steps int)
@@ -36,8 +35,8 @@ func lowerConfidence(v verdict.Verdict, r *transfer.Result) verdict.Verdict {
 	return v
 }
 
-// ShortOfMemory takes confidence off the verdict on what a watched connection sent or received where its
-// host's TCP was short of memory meanwhile, and tells of it; nil: it was not.
+// ShortOfMemory lowers the confidence of a verdict on one direction of a watched connection if its host's TCP was
+// short of memory meanwhile, and adds the shortage to the evidence. A nil m means no shortage.
 func ShortOfMemory(v verdict.Verdict, d transfer.Direction, m *transfer.MemoryPressure) verdict.Verdict {
 	if m == nil {
 		return v
@@ -108,8 +107,8 @@ func (a *analysis) isStarved() bool {
 	return rounds < threshold.FewRounds || resent <= threshold.Losing*arrived
 }
 
-// memoryPressure tells of the kernels' shortage of memory at either end: such a kernel closes
-// windows and drops what came, as a slow reader, a small window or a lossy path would.
+// memoryPressure returns the kernels' shortage of memory at either end. Such a kernel closes windows and drops
+// segments, which looks like a slow reader, a small window or a lossy path.
 func memoryPressure(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
@@ -123,8 +122,8 @@ func memoryPressure(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int)
 	return values, 1
 }
 
-// concurrentTests tells of other tests that an end carried out meanwhile: they took a part of
-// the path, of a queue or of the host. For a moment of the time they hardly matter.
+// concurrentTests returns the other tests that ran at an end meanwhile. They used a part of the path, of a queue or
+// of the host. Short overlaps hardly matter.
 func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	length := 0.0
@@ -137,14 +136,14 @@ func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int
 			values["beside_s"] = b.Time.Seconds()
 		}
 	})
-	if values["beside_s"] < threshold.TellShare*length {
+	if values["beside_s"] < threshold.EvidenceShare*length {
 		return values, 0
 	}
 	return values, 1
 }
 
-// clockTrouble tells of a clock that was set during the transfer, and of two ends' clocks
-// that do not run at one speed: times and rates of such ends are not each other's.
+// clockTrouble returns clock steps during the transfer and the drift between the two ends' clocks. Times and rates
+// of such ends cannot be compared.
 func clockTrouble(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {

@@ -10,10 +10,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What disturbed a measurement takes one step of confidence each, and is told.
-func TestDisturbancesMakeLessSure(t *testing.T) {
+// TestJudge_DisturbancesLowerConfidence checks that each disturbance lowers the confidence by one step and appears in
+// the evidence.
+func TestJudge_DisturbancesLowerConfidence(t *testing.T) {
 	for _, c := range []struct {
-		what  string
+		name  string
 		with  func(*transfer.Result)
 		level verdict.Confidence
 		code  verdict.Code // "" none
@@ -40,18 +41,18 @@ func TestDisturbancesMakeLessSure(t *testing.T) {
 		c.with(r)
 		v := Judge(r)
 		if v.Limiter != verdict.Bottleneck || v.Confidence != c.level {
-			t.Errorf("%s: %s, %s; want %s", c.what, v.Limiter, v.Confidence, c.level)
+			t.Errorf("%s: %s, %s; want %s", c.name, v.Limiter, v.Confidence, c.level)
 		}
 		last := v.Evidence[len(v.Evidence)-1]
-		if told := last.Limiter == verdict.Unknown; told != (c.code != "") || told && (last.Code != c.code ||
-			last.Values[c.key] != c.value) {
-			t.Errorf("%s: %+v", c.what, last)
+		reported := last.Limiter == verdict.Unknown
+		if reported != (c.code != "") || reported && (last.Code != c.code || last.Values[c.key] != c.value) {
+			t.Errorf("%s: %+v", c.name, last)
 		}
 	}
 }
 
-// The receiver alone tells of its own.
-func TestDisturbancesAtTheReceiverAlone(t *testing.T) {
+// TestJudge_DisturbancesOfReceiverAlone checks that a receiver alone reports its own disturbances.
+func TestJudge_DisturbancesOfReceiverAlone(t *testing.T) {
 	r := steady(4e6, 40*ms, func(i int, s, r *transfer.Sample) {
 		r.Queued, r.ReceiveWnd, r.Paused, r.Blocked = 100000, 2000, s.At*9/10, 0
 	})
@@ -63,8 +64,9 @@ func TestDisturbancesAtTheReceiverAlone(t *testing.T) {
 	}
 }
 
-// What is lost while a host has no core is no path's loss, unless as much is lost while it has one.
-func TestLossOfAStarvedHost(t *testing.T) {
+// TestJudge_LossOnStarvedHost checks that loss while a host waits for a core is not attributed to the path, unless
+// as much is lost while it runs.
+func TestJudge_LossOnStarvedHost(t *testing.T) {
 	losing := func(starvedUntil int) *transfer.Result {
 		var delay int64
 		r := steady(10e6, 40*ms, func(i int, s, _ *transfer.Sample) {
@@ -81,7 +83,7 @@ func TestLossOfAStarvedHost(t *testing.T) {
 		return r
 	}
 	for _, c := range []struct {
-		what       string
+		name       string
 		result     *transfer.Result
 		limiter    verdict.Name
 		confidence verdict.Confidence
@@ -93,12 +95,12 @@ func TestLossOfAStarvedHost(t *testing.T) {
 	} {
 		v := Judge(c.result)
 		if v.Limiter != c.limiter || v.Confidence != c.confidence {
-			t.Errorf("%s: %s, %s; want %s, %s: %v %v", c.what, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Shares,
+			t.Errorf("%s: %s, %s; want %s, %s: %v %v", c.name, v.Limiter, v.Confidence, c.limiter, c.confidence, v.Shares,
 				v.Evidence)
 		}
 		if c.limiter == verdict.Unknown && (!slices.Contains(v.Candidates, verdict.Congestion) ||
 			!slices.Contains(v.Candidates, verdict.CPU) || v.Evidence[0].Code != verdict.LossWithoutCPU) {
-			t.Errorf("%s: %v, %v", c.what, v.Candidates, v.Evidence)
+			t.Errorf("%s: %v, %v", c.name, v.Candidates, v.Evidence)
 		}
 	}
 }

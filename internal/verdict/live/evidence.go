@@ -11,11 +11,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// evidence tells what supports the shares, the largest first, and then which window was
-// full without limiting.
+// evidence returns the observations behind the shares, the largest share first, and then the windows that were full
+// without limiting.
 func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	for _, name := range shares.Top() {
-		if shares[name] < threshold.TellShare {
+		if shares[name] < threshold.EvidenceShare {
 			continue
 		}
 		code, values := a.evidenceOf(name, shares[name])
@@ -24,7 +24,7 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 		}
 		all = append(all, verdict.Evidence{Limiter: name, Code: code, Values: values})
 	}
-	if shares[verdict.Bottleneck] >= threshold.TellShare {
+	if shares[verdict.Bottleneck] >= threshold.EvidenceShare {
 		all = append(all, a.alsoFull()...)
 	}
 	return append(all, a.equalWindows()...)
@@ -64,7 +64,7 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 			took["rtt_base_s"] = a.path.minRTT.Seconds()
 			return verdict.WindowAwaitsAckTimer, took
 		}
-		return verdict.NagleHeldSegment, took
+		return verdict.NagleDelayedSegment, took
 	case verdict.MTUBlackHole:
 		return verdict.TimeoutsOnly, took
 	case verdict.Pacing:

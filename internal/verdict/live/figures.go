@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// figures are what the verdict has to agree with.
+// figures returns the measurements that the verdict must agree with.
 func (a *analysis) figures() verdict.Figures {
 	n := len(a.connections)
 	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,
@@ -35,8 +35,8 @@ func (a *analysis) figures() verdict.Figures {
 	return f
 }
 
-// windowRate is the rate of one connection in the rounds in which the peer's window held
-// data back for most of the time, bit/s; 0 without any.
+// windowRate returns the rate of one connection in bit/s over the rounds that were rwnd-limited for most of their
+// time, or 0 without such rounds.
 func (a *analysis) windowRate() float64 {
 	var bytes float64
 	var took time.Duration

@@ -63,8 +63,8 @@ func until(r *transfer.Result, part float64) *transfer.Result {
 	return r
 }
 
-// Samples drawn at random, consistent or not: what is named agrees with its figures.
-func TestVerdictsAgreeWithTheirFigures(t *testing.T) {
+// TestJudge_AgreesWithFigures checks that the verdict on random samples, consistent or not, agrees with its figures.
+func TestJudge_AgreesWithFigures(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	doubted := 0
 	for range 300 {

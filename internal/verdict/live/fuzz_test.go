@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// A far end's samples come over the network: whatever they say, the shares sum to 1.
+// FuzzJudge checks that the shares sum to 1 for any samples, which a far end sends over the network.
 func FuzzJudge(f *testing.F) {
 	result := steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.RwndLimited = s.At / 2 })
 	result.Near.Streams[0].Samples = result.Near.Streams[0].Samples[:5]

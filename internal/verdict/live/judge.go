@@ -79,12 +79,12 @@ type analysis struct {
 	path          *path
 	measured      networkFacts
 	cache         cache
-	network       finding // what limits while the network decides
+	network       finding // the limiter while the network limits
 	time          map[verdict.Name]time.Duration
 	total         time.Duration
-	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by what is seen of it
+	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by observation
 	slowStartTime time.Duration                  // of SlowStart's: before slow start ended
-	equalTime     time.Duration                  // in which send buffer and receive window held back alike
+	equalTime     time.Duration                  // in which send buffer and receive window limited equally
 }
 
 // judgeSender judges with the kernel's min RTT. If the figures contradict the verdict, it judges again with a least RTT

@@ -45,7 +45,7 @@ func shaped(bps float64, rtt time.Duration, bend func(i int, s, r *transfer.Samp
 func TestJudge(t *testing.T) {
 	none := func(*transfer.Result) {}
 	for _, c := range []struct {
-		what       string
+		name       string
 		result     *transfer.Result
 		limiter    verdict.Name
 		subtype    string
@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 			steady(1e6, 200*ms, func(i int, s, r *transfer.Sample) {
 				s.NotSent, s.Paused, s.Blocked, s.Cwnd = 0, s.At*99/100, 0, 10*s.InFlight
 			}), verdict.Application, "", verdict.High},
-		{"a queue that stands in the path", steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) { s.MinRTT = 40 * ms }),
+		{"a standing queue in the path", steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) { s.MinRTT = 40 * ms }),
 			verdict.Bottleneck, "", verdict.High},
 		{"a shaper on this host", steady(20e6, 40*ms, func(i int, s, r *transfer.Sample) { s.Cwnd = 2 * s.InFlight }),
 			verdict.LocalQueue, "", verdict.High},
@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 				s.At/2
 		},
 			func(r *transfer.Result) { r.Near.CPU = &transfer.CPU{BusiestThread: 0.99} }), verdict.CPU, "", verdict.High},
-		{"requests held by Nagle", steady(1e5, 40*ms, func(i int, s, r *transfer.Sample) {
+		{"requests delayed by Nagle", steady(1e5, 40*ms, func(i int, s, r *transfer.Sample) {
 			s.NotSent, s.InFlight, s.Cwnd, s.SendWnd, s.Blocked, s.Awaited = 500, 500, 14480, 65535, 0, s.At
 		}), verdict.NagleDelayedAck, "", verdict.High},
 		{"nothing gets through", steady(0, 40*ms, func(i int, s, r *transfer.Sample) {
@@ -106,7 +106,7 @@ func TestJudge(t *testing.T) {
 	} {
 		v := Judge(c.result)
 		if v.Limiter != c.limiter || v.Subtype != c.subtype || v.Confidence != c.confidence {
-			t.Errorf("%s: %s (%s), %s; want %s (%s), %s\n\tshares %v\n\t%v", c.what, v.Limiter, v.Subtype, v.Confidence,
+			t.Errorf("%s: %s (%s), %s; want %s (%s), %s\n\tshares %v\n\t%v", c.name, v.Limiter, v.Subtype, v.Confidence,
 				c.limiter, c.subtype, c.confidence, v.Shares, v.Evidence)
 		}
 		sum := 0.0
@@ -114,7 +114,7 @@ func TestJudge(t *testing.T) {
 			sum += share
 		}
 		if math.Abs(sum-1) > 1e-9 {
-			t.Errorf("%s: shares sum to %v", c.what, sum)
+			t.Errorf("%s: shares sum to %v", c.name, sum)
 		}
 	}
 }
@@ -130,8 +130,8 @@ func TestReceiverAloneWithAnEmptyStream(t *testing.T) {
 	}
 }
 
-// A system that tells bytes but no round trips leaves the verdict open.
-func TestWithoutRoundTripsNothingIsKnown(t *testing.T) {
+// TestJudge_WithoutRTT checks that the verdict is unknown on a system that reports bytes but no RTT.
+func TestJudge_WithoutRTT(t *testing.T) {
 	var s transfer.Stream
 	for i := range 100 {
 		s.Samples = append(s.Samples, transfer.Sample{At: time.Duration(i) * 40 * time.Millisecond,

@@ -14,7 +14,7 @@ type networkFacts struct {
 	hasTimeouts    bool // a retransmission timeout was seen
 	isModelPaced   bool // the congestion control is BBR
 	lossDispersion float64
-	receiverSeen   bool    // the receiver's counters tell which way a queue stands
+	receiverSeen   bool    // the receiver's counters show in which direction the queue is
 	ackQueue       float64 // the share of the queueing delay in which acknowledgements waited
 	ackRates       scatter
 	isStarved      bool // an end had no core most of the time, and nothing shows loss while both had one

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// outcome is what a rule on the network concludes. Its values are the path's and those that tell adds.
+// outcome is the conclusion of a network rule. The function values adds the evidence's values.
 type outcome struct {
 	name       verdict.Name
 	subtype    string
@@ -20,7 +20,7 @@ type outcome struct {
 	values     func(facts, verdict.Values)
 }
 
-// networkRule is one rule on what limits while neither end does.
+// networkRule is one rule on the limiter while neither end limits.
 type networkRule struct {
 	name string
 	when condition
@@ -66,8 +66,8 @@ var networkRules = []networkRule{
 	{"queue-either-way", rule.All(isFullLink, mayBeClocked),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.QueueEitherWay, values: addAckRates,
 			candidates: []verdict.Name{verdict.Bottleneck, verdict.AckPath}}},
-	// The sender alone cannot know which way the queue stands. A path that loses while its queue is short may do so on
-	// a faster link as well.
+	// The sender alone cannot know in which direction the queue is. A path that loses segments while its queue is short
+	// may do so on a faster link as well.
 	{"full-link", isFullLink,
 		outcome{name: verdict.Bottleneck, confidence: verdict.High, code: verdict.FullLink, values: addPath,
 			certain: rule.All(utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat), rule.Not(isUneven), receiverSeen,
@@ -94,7 +94,7 @@ var networkRules = []networkRule{
 		outcome{name: verdict.Congestion, confidence: verdict.Low, code: verdict.CwndFull, values: addPath}},
 }
 
-// congestionRules refine a verdict of congestion: the first one that applies. What an outcome leaves out stays.
+// congestionRules refine a verdict of congestion: the first one that applies. Fields that its outcome omits stay.
 var congestionRules = []networkRule{
 	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("SpuriousRatio", threshold.SpuriousRatio)),
 		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SpuriousRetransmissions,
@@ -103,12 +103,12 @@ var congestionRules = []networkRule{
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.LossWithoutCPU}},
 }
 
-// finding is what the network rules conclude.
+// finding is the conclusion of the network rules.
 type finding struct {
 	name       verdict.Name
 	subtype    string
 	confidence verdict.Confidence
-	candidates []verdict.Name // what looks alike, where something does
+	candidates []verdict.Name // limiters with the same symptoms, if any
 	code       verdict.Code
 	values     verdict.Values
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// path holds what all connections of a transfer together show of the network between the two hosts. Rates are of all
+// path describes the network between the two hosts by all connections of a transfer together. Rates are of all
 // connections' delivered payload in bit/s; 0 is not known.
 type path struct {
 	startedAt time.Duration // end of slow start, on the sender's clock

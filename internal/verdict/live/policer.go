@@ -9,7 +9,7 @@ import (
 
 // lossDispersion returns the variance of the retransmissions in each round divided by their mean: 1 for single random
 // losses (Poisson), and about the number lost at once for losses in bursts. 0 is not known. It leaves out slow start,
-// which overshoots on any path, and transfers too short to tell a steady rate from one that has not grown back.
+// which overshoots on any path, and transfers too short to distinguish a steady rate from a slow recovery.
 func (a *analysis) lossDispersion() float64 {
 	var n, sum, squares float64
 	var seen time.Duration

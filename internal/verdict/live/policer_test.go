@@ -32,8 +32,9 @@ func TestRandomLossIsNoPolicer(t *testing.T) {
 	}
 }
 
-// The same rate and the same loss in all: what differs is how many are lost at once.
-func TestPolicedByDispersion(t *testing.T) {
+// TestJudge_PolicerByLossDispersion checks cases with equal rate and equal loss that differ in how many segments are
+// lost at once.
+func TestJudge_PolicerByLossDispersion(t *testing.T) {
 	losing := func(lost func(i int) int64) *transfer.Result {
 		var sum int64
 		return steady(3e6, 60*ms, func(i int, s, _ *transfer.Sample) {
@@ -43,7 +44,7 @@ func TestPolicedByDispersion(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		what string
+		name string
 		lost func(i int) int64
 		want string
 	}{
@@ -58,7 +59,7 @@ func TestPolicedByDispersion(t *testing.T) {
 	} {
 		v := Judge(losing(c.lost))
 		if v.Limiter != verdict.Congestion || v.Subtype != c.want {
-			t.Errorf("%s: %s (%s), want congestion (%s); %v", c.what, v.Limiter, v.Subtype, c.want, v.Evidence)
+			t.Errorf("%s: %s (%s), want congestion (%s); %v", c.name, v.Limiter, v.Subtype, c.want, v.Evidence)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// windowLimited returns the time in which the receive window alone held data back (tcp_info's rwnd_limited). Without
-// that clock it is the time in which less than a segment fitted into the window.
+// windowLimited returns the rwnd-limited time (tcp_info's rwnd_limited). Without that clock it is the time in which
+// less than a segment fitted into the window.
 func (c *connection) windowLimited(r *round) time.Duration {
 	if c.has(transfer.HaveLimits) {
 		return r.advance(func(s *transfer.Sample) time.Duration { return s.RwndLimited })
@@ -20,9 +20,9 @@ func (c *connection) windowLimited(r *round) time.Duration {
 	return scale(r.length, portion(r.samples, func(s *transfer.Sample) bool { return s.SendWnd-s.InFlight < c.mss }))
 }
 
-// leavesUnread reports whether the receiving program leaves enough in its socket to matter: a quarter of what the
-// window would be if it read all. A program that mostly waits for data is not slow, whatever lies there at the moments
-// when its host lets it run.
+// leavesUnread reports whether the receiving program leaves enough in its socket to matter: a quarter of the
+// window that would be open if it read all. A program that mostly waits for data is not slow, even with unread data at
+// the moments when its host lets it run.
 func (c *connection) leavesUnread(r *round) bool {
 	const have = transfer.HaveQueue | transfer.HaveReceiveWnd
 	if len(r.receiverSamples) > 0 && r.receiverSamples[0].Have&have == have {
@@ -74,8 +74,8 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 	return scale(r.length, ratio(clock(b)-clock(a), b.At-a.At))
 }
 
-// windowTime returns the time in which the receive window held data back. A sender that paces to the rate which a
-// window gave (BBR) fills the window only at times. The window then holds back the rest of the time too.
+// windowTime returns the time that the receive window limits. A sender that paces to the rate of a small window (BBR)
+// fills that window only at times. The window then limits the rest of the time too.
 func (a *analysis) windowTime(c *connection, r *round) time.Duration {
 	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow && r.start.At >= c.startedAt &&
 		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits*a.smoothedRate(r.bps) {

@@ -9,13 +9,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// judgeReceiver judges a transfer whose sender cannot be seen: a web server, a stock
-// iperf3. The receiver knows its own program and its own window for certain, and
-// nothing of what else held the sender back.
+// judgeReceiver judges a transfer without data from the sender: a web server, a stock iperf3. The receiver knows its
+// own program and its own window for certain, and no other limiter of the sender.
 func judgeReceiver(r *transfer.Result) verdict.Verdict {
 	end := r.Receiver()
 	minRTT := minRTTOf(end)
-	var total, reading, window time.Duration
+	var total, unread, window time.Duration
 	var largest int64
 	have := ^transfer.Fields(0)
 	for i := range end.Streams {
@@ -32,7 +31,7 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 			from = j
 			d := unreadTime(span)
 			total += b.At - span[0].At
-			reading += d
+			unread += d
 			if wnd := largestWindow(span); windowExplains(&span[0], b, wnd, minRTT) {
 				window += b.At - span[0].At - d
 				largest = max(largest, wnd)
@@ -44,8 +43,8 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 			verdict.Congestion, verdict.Bottleneck)
 	}
 	shares := verdict.Shares{}
-	for name, d := range map[verdict.Name]time.Duration{verdict.ReceiverApplication: reading,
-		verdict.ReceiverWindow: window, verdict.Unknown: total - reading - window} {
+	for name, d := range map[verdict.Name]time.Duration{verdict.ReceiverApplication: unread,
+		verdict.ReceiverWindow: window, verdict.Unknown: total - unread - window} {
 		if d > 0 {
 			shares[name] = ratio(d, total)
 		}
@@ -89,14 +88,14 @@ func windowExplains(a, b *transfer.Sample, window int64, minRTT time.Duration) b
 
 func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields, window int64,
 	minRTT time.Duration) verdict.Verdict {
-	tell := func(n verdict.Name, c verdict.Code, values verdict.Values) {
+	add := func(n verdict.Name, c verdict.Code, values verdict.Values) {
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: n, Code: c, Values: values})
 	}
-	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.TellShare {
-		tell(verdict.ReceiverApplication, verdict.Unread, verdict.Values{"time_ratio": share})
+	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.EvidenceShare {
+		add(verdict.ReceiverApplication, verdict.Unread, verdict.Values{"time_ratio": share})
 	}
-	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.TellShare {
-		tell(verdict.ReceiverWindow, verdict.WindowEachRoundTrip, verdict.Values{"time_ratio": share,
+	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.EvidenceShare {
+		add(verdict.ReceiverWindow, verdict.WindowEachRoundTrip, verdict.Values{"time_ratio": share,
 			"window_bytes": float64(window),
 			"rtt_s":        minRTT.Seconds(), "allows_bps": float64(window) * 8 / minRTT.Seconds()})
 	}
@@ -115,7 +114,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 			}
 		}
 		v.Candidates = open
-		tell(verdict.Unknown, verdict.SenderUnseen, nil)
+		add(verdict.Unknown, verdict.SenderUnseen, nil)
 	}
 	return v
 }

@@ -20,10 +20,10 @@ func TestWindowsWithoutASender(t *testing.T) {
 		want   verdict.Name
 	}{
 		{"a full window, sampled often", 16000, 16000, 5 * time.Millisecond, verdict.ReceiverWindow},
-		{"a full window, sampled beside its beat", 16000, 16000, 37 * time.Millisecond, verdict.ReceiverWindow},
+		{"a full window, sampled out of phase", 16000, 16000, 37 * time.Millisecond, verdict.ReceiverWindow},
 		{"a full window, sampled rarely", 16000, 16000, 100 * time.Millisecond, verdict.ReceiverWindow},
 		{"a third of the window", 48000, 16000, 5 * time.Millisecond, verdict.Unknown},
-		{"a third of the window, sampled beside its beat", 48000, 16000, 37 * time.Millisecond, verdict.Unknown},
+		{"a third of the window, sampled out of phase", 48000, 16000, 37 * time.Millisecond, verdict.Unknown},
 	} {
 		stream := transfer.Stream{First: time.Millisecond, ReceiveBuffer: transfer.Buffer{Requested: int(c.window)}}
 		have := transfer.HaveMinRTT | transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveProgram |

@@ -24,14 +24,14 @@ func TestRecorded(t *testing.T) {
 		t.Fatalf("%d recorded transfers, %v", len(files), err)
 	}
 	for _, name := range files {
-		want, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
-		t.Run(what, func(t *testing.T) {
+		want, cause, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
+		t.Run(cause, func(t *testing.T) {
 			r := recorded(t, name)
 			v := Judge(r)
 			if v.Limiter != verdict.Name(want) {
 				t.Errorf("%s, %s confidence; want %s\n\tshares %v\n\t%v", v.Limiter, v.Confidence, want, v.Shares, v.Evidence)
 			}
-			if subtype := subtypeOf(what); subtype != "" && v.Subtype != subtype {
+			if subtype := subtypeOf(cause); subtype != "" && v.Subtype != subtype {
 				t.Errorf("%s (%s); want %s", v.Limiter, v.Subtype, subtype)
 			}
 			complete(t, v)
@@ -52,18 +52,18 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// subtypeOf is what a recorded cause must be distinguished as.
-func subtypeOf(what string) string {
+// subtypeOf returns the subtype that the verdict on a recorded cause must have, or "".
+func subtypeOf(cause string) string {
 	switch {
-	case strings.HasPrefix(what, "fixed-SO_RCVBUF"):
+	case strings.HasPrefix(cause, "fixed-SO_RCVBUF"):
 		return verdict.Fixed
-	case strings.HasPrefix(what, "no-window-scaling"):
+	case strings.HasPrefix(cause, "no-window-scaling"):
 		return verdict.Unscaled
 	}
 	return ""
 }
 
-// complete checks what holds for every verdict.
+// complete checks the properties of every verdict.
 func complete(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	sum := 0.0

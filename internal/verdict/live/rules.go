@@ -6,7 +6,7 @@ import (
 
 // Rules returns the ordered rules by which a transfer is judged from the samples of its ends.
 func Rules() []rule.List {
-	network := rule.List{Title: "What limits while neither end does: the first rule that applies"}
+	network := rule.List{Title: "Limiter while neither end limits: the first rule that applies"}
 	for i := range networkRules {
 		r := &networkRules[i]
 		rule.Add(&network, r.name, r.when, r.then.String(), r.then.certain)
@@ -26,10 +26,10 @@ func Rules() []rule.List {
 	return []rule.List{
 		listTime("Time of each round: every rule that applies claims time that the rules before left", timeRules),
 		listTime("Time that no rule claimed: the first rule that applies", remainderRules), network, refined, closings, high,
-		listDecisions("An upload of which the receiver and the sending program are seen: the first rule that holds",
+		listDecisions("An upload seen by its receiver and by the sending program: the first rule that applies",
 			arrivalRules),
 		listDecisions("A transfer seen by its receiver and by probes: the first rule that applies", probeRules),
-		listDecisions("A UDP transfer: the first rule that holds", datagramRules)}
+		listDecisions("A UDP transfer: the first rule that applies", datagramRules)}
 }
 
 func listTime(title string, rules []timeRule) rule.List {

@@ -38,8 +38,8 @@ func TestRules_NameTheThresholdTheyUse(t *testing.T) {
 				return true
 			}
 			found++
-			if told, _ := strconv.Unquote(literal.Value); told != selector.Sel.Name {
-				t.Errorf("%s: %s is printed as %s", files.Position(call.Pos()), selector.Sel.Name, told)
+			if printed, _ := strconv.Unquote(literal.Value); printed != selector.Sel.Name {
+				t.Errorf("%s: %s is printed as %s", files.Position(call.Pos()), selector.Sel.Name, printed)
 			}
 			return true
 		})
@@ -50,7 +50,7 @@ func TestRules_NameTheThresholdTheyUse(t *testing.T) {
 }
 
 // TestRules_Complete checks that every rule has a name of its own, an outcome and inputs, and that every threshold has
-// a unit and an origin. A list in which the first rule decides ends with one that always holds.
+// a unit and an origin. A list in which the first rule decides ends with one that always applies.
 func TestRules_Complete(t *testing.T) {
 	for _, l := range Rules() {
 		var names []string

@@ -60,7 +60,7 @@ func (c *connection) awaited(r *round) time.Duration {
 }
 
 // sendQueueEmpty reports whether everything that the program had written was sent. Then neither the network nor a
-// window held data back.
+// window limited.
 func (c *connection) sendQueueEmpty(s *transfer.Sample) bool { return s.NotSent < c.mss }
 
 // sendQueueEmptyNoLoss reports the same outside loss recovery. During recovery the data after a hole fills the buffer.
@@ -68,8 +68,8 @@ func (c *connection) sendQueueEmptyNoLoss(s *transfer.Sample) bool {
 	return c.sendQueueEmpty(s) && !s.Recovering && s.Lost == 0
 }
 
-// clockWhile returns how far one of the writer's clocks ran while a condition held. Each sample stands for half of the
-// time to its neighbours.
+// clockWhile returns how far one of the writer's clocks ran while a condition was true. Each sample represents half of
+// the time to its neighbours.
 func (c *connection) clockWhile(r *round, is func(*transfer.Sample) bool, clock func(*transfer.Sample) time.Duration) (
 	sum time.Duration) {
 	if !c.has(transfer.HaveProgram | transfer.HaveNotSent) {
@@ -135,29 +135,30 @@ func (c *connection) outstanding(r *round) (most int64) {
 // waits.
 func (c *connection) nagle(r *round) time.Duration {
 	before := r.start
-	held := func(s *transfer.Sample) bool {
+	delayed := func(s *transfer.Sample) bool {
 		flows := s.Sent > before.Sent && s.InFlight > threshold.NagleSegments*c.mss
 		before = s
 		return s.NotSent > 0 && s.NotSent < c.mss && s.InFlight > 0 && !flows && halfUsed(s, s.Cwnd) &&
 			(s.Have&transfer.HaveSendWnd == 0 || halfUsed(s, s.SendWnd))
 	}
-	return min(scale(r.length, portion(r.samples, held)), r.length-c.paused(r)-c.blocked(r))
+	return min(scale(r.length, portion(r.samples, delayed)), r.length-c.paused(r)-c.blocked(r))
 }
 
-// respondsOften reports whether the peer sends often enough for the program to wait for its answers. A program that
+// respondsOften reports whether the peer sends often enough for the program to wait for its responses. A program that
 // only sends loses nothing by a delayed last segment.
 func (c *connection) respondsOften(minRTT time.Duration) bool {
 	if !c.has(transfer.HaveReceived) {
 		return true // it is not known
 	}
-	answers := 0.0
+	responses := 0.0
 	for i := 1; i < len(c.samples); i++ {
 		if c.samples[i].Received > c.samples[i-1].Received {
-			answers++
+			responses++
 		}
 	}
 	span := c.samples[len(c.samples)-1].At - c.samples[0].At
-	return answers > 0 && span.Seconds()/answers <= threshold.NagleResponses*(2*minRTT+threshold.DelayedAck).Seconds()
+	longest := threshold.NagleResponses * (2*minRTT + threshold.DelayedAck).Seconds()
+	return responses > 0 && span.Seconds()/responses <= longest
 }
 
 // halfUsed says whether a window has room for as much again as is queued.

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// ofLength is a sample as a kernel gives it whose tcp_info ends after so many bytes: 168 up
+// ofLength returns a sample as a kernel reports it with a tcp_info of the given length in bytes: 168 up
 // to delivery_rate (Linux 4.9), 192 with the three clocks (4.10), 232 with bytes_sent,
 // bytes_retrans and snd_wnd (5.4), but without rcv_wnd (6.2).
 func ofLength(s transfer.Sample, bytes int) transfer.Sample {
@@ -47,8 +47,8 @@ func shortened(r *transfer.Result, bytes int) *transfer.Result {
 	return &short
 }
 
-// Every judge of live samples on every recorded transfer as older kernels would have told
-// it: what they do not report is not held against anybody, and nothing wrong is sure.
+// TestShorterTCPInfo judges every recorded transfer with the shorter tcp_info of older kernels. A missing field must
+// not name a limiter, and no wrong verdict may have high confidence.
 func TestShorterTCPInfo(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json.gz")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestShorterTCPInfo(t *testing.T) {
 	for bytes, enough := range least {
 		right, n := 0, 0
 		for _, name := range files {
-			want, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
+			want, cause, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
 			r := shortened(recorded(t, name), bytes)
 			sender := &transfer.Result{Spec: r.Spec, Near: seen(r.Sender(), r.Near), Far: seen(r.Sender(), r.Far)}
 			receiver := &transfer.Result{Spec: r.Spec, Near: seen(r.Receiver(), r.Near), Far: seen(r.Receiver(), r.Far)}
@@ -72,7 +72,7 @@ func TestShorterTCPInfo(t *testing.T) {
 					}
 				}
 				if v.Limiter != verdict.Name(want) && v.Confidence == verdict.High {
-					t.Errorf("%d bytes, %s, %s: %s with high confidence; want %s", bytes, what, of, v.Limiter, want)
+					t.Errorf("%d bytes, %s, %s: %s with high confidence; want %s", bytes, cause, of, v.Limiter, want)
 				}
 			}
 			complete(t, JudgeWatched(watchedFrom(r, r.Sender(), 0)))

@@ -20,14 +20,14 @@ func pathOf(t *testing.T, name string) *path {
 	return newPath(least, all)
 }
 
-// Of few segments in a round trip, how long those of one acknowledgement take says how fast the link is at
-// the least: a window that just holds the path is told from one that is too small, under BBR and with jitter too.
-func TestSpareOfFewSegments(t *testing.T) {
+// TestSpare_FewSegments checks the lower bound of the link rate from the arrival time of one acknowledgement's
+// segments. It distinguishes a window of one BDP from a smaller one, under BBR and with jitter too.
+func TestSpare_FewSegments(t *testing.T) {
 	for name, want := range map[string]struct {
 		least, most float64
 		limiter     verdict.Name
 		confidence  verdict.Confidence
-		link        float64 // bit/s of payload; 0: not told
+		link        float64 // bit/s of payload; 0: not known
 	}{
 		"unknown_receive-buffer-of-a-BDP_2.96-Mbits-x-45.4-ms": {0.7, 1, verdict.Unknown, verdict.Low, 0},
 		"receiver-window_fixed-SO_RCVBUF-of-eight-tenths-of-a-BDP_10.2-Mbits-x-14.4-ms": {1.1, 1.3,

@@ -15,7 +15,7 @@ type timeRule struct {
 	when    condition
 	limiter verdict.Name
 	claims  *claim
-	code    verdict.Code // what is seen, of Unknown
+	code    verdict.Code // the observation, for Unknown
 }
 
 // claim is a time within a round. It is at most the round's length, and less than 0 counts as 0.
@@ -109,7 +109,7 @@ var (
 	isNoDelay = rule.Fact("isNoDelay", "TCP_NODELAY is set", func(f facts) bool { return f.c.spec.NoDelay })
 	isWatched = rule.Fact("isWatched", "the connection belongs to another program",
 		func(f facts) bool { return f.c.isWatched })
-	hasResponses = rule.Fact("hasAnswers", "the peer sends often enough for the program to wait for its answers",
+	hasResponses = rule.Fact("hasResponses", "the peer sends often enough for the program to wait for its responses",
 		func(f facts) bool { return f.c.hasResponses },
 		limit("NagleResponses", threshold.NagleResponses), limit("DelayedAck", ofTime(threshold.DelayedAck)))
 	usesModelPacing = rule.Fact("usesModelPacing", "the connection's congestion control paces by its model (BBR)",
@@ -168,7 +168,7 @@ var (
 	outstandingMatchesPath = rule.Define("outstandingMatchesPath", "the same of the send buffer",
 		matchesPath(outstandingAtBaseRTT))
 	isClearlyFull = rule.Once(rule.Define("isClearlyFull",
-		"a full link whose evenness is known, or whose rate is clearly flat",
+		"a full link with known evenness or a clearly flat rate",
 		rule.All(isFull, rule.Any(evenness.Positive(), utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat)))),
 		func(f facts) *rule.Result { return &f.cache.isClearlyFull })
 	// A buffer that runs dry is refilled in bursts, and the kernel does not open a cwnd that is not used (RFC 7661).
@@ -182,7 +182,7 @@ var (
 	pacedByKernel = rule.Define("pacedByKernel", "the kernel's pacing rate is near the rate, without BBR",
 		rule.All(rule.Not(pacedByLimit), rule.Not(usesModelPacing), pacingRate.Positive(),
 			pacingRate.AtMost("PacedNear", threshold.PacedNear, largerRate)))
-	// A host that stops for a moment fills the cwnd once, so frequent waiting without loss holds between samples too.
+	// A host that stops for a moment fills the cwnd once, so frequent waiting without loss is true between samples too.
 	oftenUnsent = rule.Define("oftenUnsent", "data waits so often that it does so between the samples too",
 		rule.All(rule.Not(bufferEmptyRatio.AtLeast("BufferEmpty", threshold.BufferEmpty)),
 			unsentRatio.AtLeast("UnsentOften", threshold.UnsentOften), rule.Not(isLosing), isStarted))
@@ -193,7 +193,7 @@ var (
 			rule.Not(rule.All(usesModelPacing, unsentRatio.Below("UnsentOften", threshold.UnsentOften)))))
 )
 
-// matchesPath is the condition that a window at the base RTT gives hardly more than what arrives without gaps.
+// matchesPath is the condition that a window at the base RTT gives hardly more than a rate that arrives without gaps.
 func matchesPath(window quantity) condition {
 	return rule.All(isSingle, isContinuous,
 		rule.Any(rule.All(isFull, window.AtMost("CauseFactor", threshold.CauseFactor, smoothedRate)),
@@ -207,7 +207,7 @@ var (
 		of: func(f facts) time.Duration { return f.c.writerRan(f.r) }}
 	runqueueTime = &claim{name: "writer's run-queue delay", means: "while all it had written was sent",
 		of: func(f facts) time.Duration { return f.c.clockWhile(f.r, f.c.sendQueueEmpty, runqueueClock) }}
-	nagleTime = &claim{name: "time held by Nagle's rule",
+	nagleTime = &claim{name: "time delayed by Nagle's rule",
 		means: "less than a segment waits for an acknowledgement, with room in every window",
 		of:    func(f facts) time.Duration { return f.c.nagle(f.r) },
 		uses:  uses(limit("NagleSegments", threshold.NagleSegments), limit("NagleWindow", threshold.NagleWindow))}
@@ -217,7 +217,7 @@ var (
 	rwndTime = &claim{name: "rwnd-limited time",
 		means: "tcp_info's rwnd_limited, or a window with less than a segment free",
 		of:    func(f facts) time.Duration { return f.c.windowLimited(f.r) }}
-	windowTime = &claim{name: "time held by the window",
+	windowTime = &claim{name: "time limited by the window",
 		means: "rwnd-limited time; all time under BBR, which fills a window rarely",
 		of:    func(f facts) time.Duration { return f.windowTime(f.c, f.r) },
 		uses:  uses(limit("PacedWindow", threshold.PacedWindow), limit("WindowLimits", threshold.WindowLimits))}

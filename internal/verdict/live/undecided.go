@@ -65,8 +65,8 @@ func (a *analysis) leaveOpenBetweenClosings() {
 	a.unknownTime[verdict.BetweenClosings] += open
 }
 
-// candidates returns the limiters that a question leaves open. A sender cannot distinguish a small window from one
-// whose program does not read.
+// candidates returns the limiters that a question leaves open. A sender cannot distinguish a small window from
+// a program that does not read.
 func (a *analysis) candidates(code verdict.Code) []verdict.Name {
 	if code == verdict.WindowOrLink && a.receiver == nil {
 		return []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}

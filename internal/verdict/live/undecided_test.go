@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// closing is a sender alone whose peer's window is shut for so many of each 20 samples. In between it sends at
-// twice the mean rate with its congestion window full, and loses some.
+// closing returns a transfer seen by its sender alone, with the peer's window closed in the given number of each 20
+// samples. In between it sends at twice the mean rate with a full congestion window and some loss.
 func closing(shut int, rate float64) *transfer.Result {
 	acked, limited := 0.0, time.Duration(0)
 	r := steady(rate, 20*ms, func(i int, s, _ *transfer.Sample) {
@@ -29,12 +29,13 @@ func closing(shut int, rate float64) *transfer.Result {
 	return r
 }
 
-// A window that is shut again and again: what fills it in between may be all that its reader lets in.
-func TestBetweenClosings(t *testing.T) {
+// TestJudge_BetweenWindowClosings checks that a window that closes repeatedly leaves the slow reader a candidate.
+func TestJudge_BetweenWindowClosings(t *testing.T) {
 	for shut, want := range map[int]verdict.Name{5: verdict.Unknown, 9: verdict.Mixed} {
 		v := Judge(closing(shut, 10e6))
-		told := slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.BetweenClosings })
-		if v.Limiter != want || v.Confidence != verdict.Low || !told || !slices.Equal(v.Candidates,
+		reported := slices.ContainsFunc(v.Evidence,
+			func(e verdict.Evidence) bool { return e.Code == verdict.BetweenClosings })
+		if v.Limiter != want || v.Confidence != verdict.Low || !reported || !slices.Equal(v.Candidates,
 			[]verdict.Name{verdict.ReceiverApplication, verdict.Congestion}) {
 			t.Errorf("%d of 20: %s, %s of %v: %v", shut, v.Limiter, v.Confidence, v.Candidates, v.Evidence)
 		}

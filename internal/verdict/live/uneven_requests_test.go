@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// requests samples each 50 ms a program with n requests in flight over a link of so many bit/s, each answered. Their
-// sizes vary by 40 %. A period makes the program write by its own clock instead.
+// requests returns samples, one each 50 ms, of a program with n requests in flight over a link of bps, each answered.
+// Request sizes vary by 40 %. With a period the program writes by its own clock instead.
 func requests(n int, size float64, rtt, period time.Duration, bps float64) Watched {
 	type request struct {
 		start, end, answered time.Duration

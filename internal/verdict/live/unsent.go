@@ -24,9 +24,9 @@ func (c *connection) windowMostlyOpen(r *round) bool {
 	return c.has(transfer.HaveLimits) && float64(c.windowLimited(r)) < threshold.MostlyWaiting*float64(r.length)
 }
 
-// unsentShare returns the share of the round in which data waited, by samples. A congestion window that is not used
-// does not grow, which tells it from one whose last segments wait to be sent together. BBR leaves room on purpose: it
-// counts only while it may send faster than it does, as when it probes.
+// unsentShare returns the share of the round in which data waited, by samples. An unused congestion window does not
+// grow, unlike one with its last segments waiting to be sent together. BBR leaves room on purpose: it counts only while
+// it may send faster than it does, as when it probes.
 func (c *connection) unsentShare(r *round) float64 {
 	if !c.has(transfer.HaveNotSent | transfer.HaveInFlight | transfer.HaveCwnd) {
 		return 0

@@ -43,8 +43,9 @@ func TestABufferThatRunsEmptyIsNoLocalQueue(t *testing.T) {
 	}
 }
 
-// BBR paces to the rate that a window gave and fills that at times only: it is the window's all the same.
-func TestAWindowHoldsBackAPacedSender(t *testing.T) {
+// TestJudge_ReceiveWindowUnderBBR checks that the receive window is the limiter of a BBR sender, which paces to the
+// window's rate and fills the window only at times.
+func TestJudge_ReceiveWindowUnderBBR(t *testing.T) {
 	r := steady(20e6, 90*ms, func(i int, s, r *transfer.Sample) {
 		s.MinRTT, s.Cwnd, s.PacingBps = 88*ms, 2*s.InFlight, 26e6
 		s.SendWnd, r.ReceiveWnd, s.RwndLimited = s.InFlight, s.InFlight, s.At/3
@@ -58,7 +59,7 @@ func TestAWindowHoldsBackAPacedSender(t *testing.T) {
 // A send buffer and a receive window of one size hold back alike: neither alone gives more.
 func TestBufferAndWindowOfOneSize(t *testing.T) {
 	for _, c := range []struct {
-		what    string
+		name    string
 		window  float64 // of what is in flight
 		limiter verdict.Name
 	}{{"one size", 1.05, verdict.Mixed}, {"the window is larger", 1.5, verdict.SendBuffer}} {
@@ -69,7 +70,7 @@ func TestBufferAndWindowOfOneSize(t *testing.T) {
 		complete(t, v)
 		said := v.Evidence[len(v.Evidence)-1].Code == verdict.EqualWindows
 		if v.Limiter != c.limiter || (v.Limiter == verdict.Mixed) != said {
-			t.Errorf("%s: %s of %v, %v: %v", c.what, v.Limiter, v.Candidates, v.Shares, v.Evidence)
+			t.Errorf("%s: %s of %v, %v: %v", c.name, v.Limiter, v.Candidates, v.Shares, v.Evidence)
 		}
 	}
 	v := Judge(steady(4e6, 90*ms, func(i int, s, r *transfer.Sample) {

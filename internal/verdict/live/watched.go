@@ -14,9 +14,9 @@ import (
 // Watched is a window of samples of one connection whose program is not ours: its kernel
 // is asked from outside (inet_diag), at one end. Sizes are bytes.
 type Watched struct {
-	// Sends says which direction is judged: what this end sends, or what it receives.
+	// Sends selects the judged direction: true for data that this end sends, false for data that it receives.
 	Sends bool
-	// Samples are in order of time. The first stands for the state before the window;
+	// Samples are in order of time. The first is the state before the window;
 	// counters may have run since the connection began.
 	Samples    []transfer.Sample
 	Congestion string              // "" not known
@@ -34,10 +34,10 @@ type Watched struct {
 // programs are the limiters that only the program's own clocks distinguish.
 var programs = []verdict.Name{verdict.Application, verdict.SendBuffer}
 
-// JudgeWatched says what limited a watched connection in the window. Without the program's
+// JudgeWatched returns the limiter of a watched connection in the window. Without the program's
 // clocks and the other end, a program that writes little and a small send buffer that the
 // kernel's clock misses look alike: that time goes to Sender, with both as candidates.
-// What else could not be known is in the evidence.
+// The evidence lists the other unknowns.
 func JudgeWatched(w Watched) verdict.Verdict {
 	if len(w.Samples) < 2 {
 		return verdict.Unobserved(verdict.Evidence{Code: verdict.NotSampled}, unobservedCandidates...)
@@ -53,8 +53,8 @@ func JudgeWatched(w Watched) verdict.Verdict {
 	return v
 }
 
-// JudgeShared judges what several watched connections to one host send as one transfer. Its answer are the figures
-// of a link that they fill together, as verdict.SharedLink tells them; nil: they do not, or it is not known.
+// JudgeShared judges several watched connections that send to one host as one transfer. It returns the values of
+// verdict.SharedLink for the link that they fill together, or nil if they do not or it is not known.
 func JudgeShared(all []Watched) verdict.Values {
 	r := &transfer.Result{Near: &transfer.End{}, Complete: true, Spec: transfer.Spec{Direction: transfer.Up}}
 	for i := range all {
@@ -121,8 +121,8 @@ func since(s, from *transfer.Sample) {
 	s.Have &^= transfer.HaveProgram
 }
 
-// unknowns say what could not be known: the program's part, the other end's, and what
-// this kernel does not report.
+// unknowns returns the evidence for missing data: the program's clocks, the other end, and fields that this kernel
+// does not report.
 func (w *Watched) unknowns() []verdict.Evidence {
 	values := verdict.Values{"window_s": (w.Samples[len(w.Samples)-1].At - w.Samples[0].At).Seconds(),
 		"samples": float64(len(w.Samples))}

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// exchange is what a watched connection's two directions say of each other.
+// exchange relates the two directions of a watched connection to each other.
 type exchange struct {
 	span     float64 // s
 	rtt      float64 // least, s
@@ -61,7 +61,7 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	default:
 		return v
 	}
-	if v.Limiter != verdict.Application { // a buffer that one block fills holds nothing back
+	if v.Limiter != verdict.Application { // a buffer that one block fills does not limit
 		v.Limiter = verdict.Application
 		v.Confidence = verdict.Medium
 		v.Candidates = nil
@@ -80,8 +80,8 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// programLimits says that the program or its send buffer is what limits, whichever of them. Blocks also
-// queue on a link while they go out, and at times that is full; what it delivers then is more than came.
+// programLimits reports whether the program or its send buffer limits. Blocks also queue on a link while they are
+// sent, and the link is then full at times. At those times it delivers more than the mean rate.
 func (e *exchange) programLimits(v verdict.Verdict) bool {
 	switch v.Limiter {
 	case verdict.Application, verdict.Sender, verdict.SendBuffer:
@@ -98,7 +98,7 @@ func (e *exchange) programLimits(v verdict.Verdict) bool {
 
 // AnsweredBlocks finds, where nothing else is known of what a watched end receives, that the other end's
 // program sends block by block: each came a round trip after this end had answered the one
-// before. Nothing may have been lost: a sender's small window comes so too, but for the answers.
+// before. Nothing may have been lost: a sender's small window looks the same, without this end's messages.
 func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveMinRTT
 	if w.Sends || v.Limiter != verdict.Unknown || len(w.Samples) < 2 || common(w.Samples)&have != have {
@@ -243,11 +243,11 @@ func (e *exchange) exchanges() float64 {
 	return e.messages
 }
 
-// inTurn says how many blocks are in flight in turn, 1 or 2, where what was sent between two messages
-// of the other end is that part of what was in flight at the most, so that each block waited for
-// the one before it, or the one before that, and the round trips of it are most of the time; 0: it
-// is not so. Samples further apart than the exchanges cannot count them. Of two in turn one is left
-// when the other is answered, and a writer that waits for its send buffer is woken before.
+// inTurn returns how many blocks are in flight at a time: 1, 2, or 0 if the blocks do not wait for each other. It
+// compares the bytes sent between two messages of the other end with the most bytes in flight: the same for one block,
+// half for two. The round trips must take most of the time. Samples further apart than the exchanges cannot count
+// them. With two blocks one stays in flight when the other is answered, and a writer that waits for its send buffer
+// is woken before.
 func (e *exchange) inTurn() int {
 	n := e.exchanges()
 	if n < threshold.FewRounds || e.rtt <= 0 {
@@ -269,8 +269,8 @@ func (e *exchange) inTurn() int {
 	return 0
 }
 
-// addBlockValues says what larger blocks would give: what an exchange takes beyond a round trip is
-// the path's time for the blocks.
+// addBlockValues adds the predicted rates with larger blocks. The time of an exchange beyond a round trip is the
+// path's time for the blocks.
 func (e *exchange) addBlockValues(v verdict.Values, turns float64) {
 	n := e.exchanges()
 	block := e.acked / n
@@ -297,10 +297,10 @@ func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
 		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
 		e.window >= threshold.ProgramWindowRoom*e.queued && e.cwnd > e.queued &&
-		e.came <= threshold.ProgramWindowAnswers*e.acked
+		e.came <= threshold.ProgramWindowResponses*e.acked
 }
 
-// level is what three quarters of the samples had in flight at the most.
+// level returns the third quartile of the bytes in flight.
 func (e *exchange) level() float64 { return e.inFlight[len(e.inFlight)*3/4] }
 
 // sampleInterval is the time between two samples, s.
@@ -323,5 +323,5 @@ func (e *exchange) ownWindow() bool {
 		flat >= threshold.WatchedFlat*float64(len(e.inFlight)) &&
 		threshold.FlatShare*e.inFlight[len(e.inFlight)-1] <= level &&
 		rounds >= threshold.FewRounds && e.messages >= threshold.ExchangesRestart*rounds &&
-		e.came <= threshold.ProgramWindowAnswers*e.acked
+		e.came <= threshold.ProgramWindowResponses*e.acked
 }

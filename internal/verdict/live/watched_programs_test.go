@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// talk is five seconds of a connection over a round trip, sampled each 50 ms: what is in flight
-// at each sample, what the other end has acknowledged and sent by then.
-func talk(rtt time.Duration, at func(t time.Duration) (underWay, acked, received int64)) Watched {
+// talk returns five seconds of a connection with the given RTT, sampled each 50 ms. The function at returns the bytes
+// in flight, acknowledged and received at each sample.
+func talk(rtt time.Duration, at func(t time.Duration) (inFlight, acked, received int64)) Watched {
 	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
 	for t := time.Duration(0); t <= 5*time.Second; t += 50 * time.Millisecond {
 		s := transfer.Sample{At: t, MinRTT: rtt, SendWnd: 8 << 20, Cwnd: 4 << 20,
@@ -30,7 +30,7 @@ func TestPrograms(t *testing.T) {
 			return block, n * block, n
 		}
 	}
-	// A level is in flight; the other end sends a message of so many bytes each 40 ms.
+	// A constant amount is in flight; the other end sends a message of the given size each 40 ms.
 	level := func(bytes, message int64) func(time.Duration) (int64, int64, int64) {
 		return func(t time.Duration) (int64, int64, int64) {
 			return bytes - int64(t/(50*ms))%3*1000, int64(t.Seconds() * float64(bytes) * 10), int64(t/(40*ms)) * message
@@ -44,11 +44,11 @@ func TestPrograms(t *testing.T) {
 			return 2*block - gone, n*block + gone, n
 		}
 	}
-	// The same, and each answer is told of 60 ms before.
+	// The same, and each response is announced 60 ms before.
 	twice := func(each time.Duration, block int64) func(time.Duration) (int64, int64, int64) {
 		return func(t time.Duration) (int64, int64, int64) {
-			underWay, acked, _ := two(each, block, 0.5)(t)
-			return underWay, acked, 84*int64(t/each) + 77*int64((t+60*ms)/each)
+			inFlight, acked, _ := two(each, block, 0.5)(t)
+			return inFlight, acked, 84*int64(t/each) + 77*int64((t+60*ms)/each)
 		}
 	}
 	application := verdict.Verdict{Limiter: verdict.Application, Shares: verdict.Shares{verdict.Application: 1}}
@@ -110,9 +110,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What comes block by block, each a round trip after this end's answer, is the other program's doing; what comes
-// all the time, or with holes, or by a slower clock, is left open.
-func TestAnswers(t *testing.T) {
+// TestAnsweredBlocks checks that the other program is the limiter of blocks that each arrive a round trip after this
+// end's response. Continuous data, data with holes and data by a slower clock stay unknown.
+func TestAnsweredBlocks(t *testing.T) {
 	const ms = time.Millisecond
 	open := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen}, verdict.Application, verdict.Congestion)
 	for _, c := range []struct {
@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 		{"a stream that is answered now and then", 80 * ms, 90 * ms, 0.1, false, ""},
 		{"with holes", 80 * ms, 90 * ms, 0.9, true, ""},
 		{"a program's own pauses", 80 * ms, 500 * ms, 0.9, false, ""},
-		{"answers that nobody waits for", 200 * ms, 100 * ms, 0.9, false, ""},
+		{"responses that the program does not wait for", 200 * ms, 100 * ms, 0.9, false, ""},
 		{"exchanges that samples miss", 20 * ms, 22 * ms, 0.9, false, ""},
 	} {
 		w := talk(c.rtt, func(t time.Duration) (int64, int64, int64) { return 0, 0, int64(t/c.each) * 32000 })
@@ -148,10 +148,10 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTheOddEndOfAChannelIsNotNagles: a program with 2 MB in flight whose last odd bytes wait (port forwarding by
-// ssh) is limited by its window, as data flows all the time. One whose requests' ends wait, with nothing else
-// sent meanwhile, is limited by Nagle's rule.
-func TestTheOddEndOfAChannelIsNotNagles(t *testing.T) {
+// TestJudgeWatched_PartialSegmentNotNagle checks that a program with 2 MB in flight and a partial last segment that
+// waits (port forwarding by ssh) is limited by its window, as data flows all the time. A program with waiting ends of
+// requests, and nothing else sent meanwhile, is limited by Nagle's rule.
+func TestJudgeWatched_PartialSegmentNotNagle(t *testing.T) {
 	const window = 2_000_000
 	for name, c := range map[string]struct {
 		step, under int64

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// watchedFrom is what a watcher would have seen of an end's first stream, from a moment on.
+// watchedFrom returns an end's first stream as a watcher sees it, from a moment on.
 func watchedFrom(r *transfer.Result, end *transfer.End, from time.Duration) Watched {
 	s := &end.Streams[0]
 	w := Watched{Sends: end == r.Sender(), Congestion: s.Congestion, Handshake: s.Handshake, Send: s.SendBuffer,
@@ -39,8 +39,8 @@ func TestWatchedWindowsOfRecordedTransfers(t *testing.T) {
 	}
 	right, open, wrong, n := 0, 0, 0, 0
 	for _, name := range files {
-		want, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
-		if want == "slow-start" || strings.Contains(what, "four-streams") {
+		want, cause, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json.gz"), "_")
+		if want == "slow-start" || strings.Contains(cause, "four-streams") {
 			continue // a window in its middle, or one of four, has no such cause
 		}
 		r := recorded(t, name)
@@ -90,17 +90,17 @@ func TestWatchedCountsFromTheWindowOn(t *testing.T) {
 	}
 }
 
-// A program that paces itself leaves less than a segment to wait for an acknowledgement as well: as long as
-// nobody answers, it loses nothing by that.
-func TestWhoPacesItselfIsNotHeldBack(t *testing.T) {
+// TestJudgeWatched_PacedProgramNotNagleLimited checks a program that paces its writes and so leaves less than a
+// segment waiting for an acknowledgement. Without responses from the peer the program loses no time by that.
+func TestJudgeWatched_PacedProgramNotNagleLimited(t *testing.T) {
 	const rtt, every = 60 * ms, 160 * ms
 	for _, c := range []struct {
 		name     string
 		answered bool
 		want     []verdict.Name
 	}{
-		{"answers", true, []verdict.Name{verdict.NagleDelayedAck}},
-		{"no answers", false, []verdict.Name{verdict.Application, verdict.Sender}},
+		{"responses", true, []verdict.Name{verdict.NagleDelayedAck}},
+		{"no responses", false, []verdict.Name{verdict.Application, verdict.Sender}},
 	} {
 		w := Watched{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
 		for at := time.Duration(0); at <= 5*time.Second; at += 50 * ms {
@@ -139,7 +139,7 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 	}
 	always := func(at time.Duration) time.Duration { return at }
 	for _, c := range []struct {
-		what       string
+		name       string
 		w          Watched
 		limiter    verdict.Name
 		candidates []verdict.Name
@@ -155,7 +155,7 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 		v := JudgeWatched(c.w)
 		complete(t, v)
 		if v.Limiter != c.limiter || !slices.Equal(v.Candidates, c.candidates) || v.Confidence == verdict.High {
-			t.Errorf("%s: %s, %s, %v; %v", c.what, v.Limiter, v.Confidence, v.Candidates, v.Evidence)
+			t.Errorf("%s: %s, %s, %v; %v", c.name, v.Limiter, v.Confidence, v.Candidates, v.Evidence)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Quantity is a number that conditions compare. F holds the facts that it is computed from.
+// Quantity is a number that conditions compare. F is the type of the facts that it is computed from.
 type Quantity[F any] struct {
 	Name  string
 	Unit  string // as thresholds have it: ratio, time (nanoseconds), bit/s, bytes, segments, ...
@@ -30,7 +30,7 @@ type Input struct {
 	define func() string
 }
 
-// Condition is a statement about the facts F. The zero Condition always holds.
+// Condition is a statement about the facts F. The zero Condition is always true.
 type Condition[F any] struct {
 	text       func() string // on demand: it looks thresholds up
 	compound   string        // the word that joins its parts; "" for a single comparison or fact
@@ -78,7 +78,7 @@ func (q Quantity[F]) input() Input {
 	return Input{Name: q.Name, Unit: q.Unit, Means: q.Means, Uses: q.Uses}
 }
 
-func (q Quantity[F]) compare(operator string, holds func(a, b float64) bool, name string, value float64,
+func (q Quantity[F]) compare(operator string, satisfies func(a, b float64) bool, name string, value float64,
 	times []Quantity[F]) Condition[F] {
 	limit := threshold.Named{Name: name, Value: value}
 	c := Condition[F]{inputs: []Input{q.input()}, thresholds: []threshold.Named{limit}}
@@ -93,7 +93,7 @@ func (q Quantity[F]) compare(operator string, holds func(a, b float64) bool, nam
 		for i := range times {
 			right *= times[i].Of(f)
 		}
-		return holds(q.Of(f), right)
+		return satisfies(q.Of(f), right)
 	}
 	return c
 }
@@ -113,28 +113,28 @@ func Define[F any](name, means string, c Condition[F]) Condition[F] {
 // Result is the result of a condition, once it was evaluated.
 type Result struct{ known, isTrue bool }
 
-// Once returns c, which it evaluates only where the answer that kept returns is not known yet.
+// Once returns a condition that evaluates c only if the result that kept returns is not known yet.
 func Once[F any](c Condition[F], kept func(F) *Result) Condition[F] {
-	holds := c.isTrue
+	isTrue := c.isTrue
 	c.isTrue = func(f F) bool {
 		a := kept(f)
 		if !a.known {
-			*a = Result{true, holds(f)}
+			*a = Result{true, isTrue(f)}
 		}
 		return a.isTrue
 	}
 	return c
 }
 
-// All holds where every part does. A part must not be the zero Condition, here and in Any and Not.
+// All returns a condition that is true if every part is. No part of All, Any or Not may be the zero Condition.
 func All[F any](parts ...Condition[F]) Condition[F] { return join(" and ", parts, false) }
 
-// Any holds where one part does.
+// Any returns a condition that is true if at least one part is.
 func Any[F any](parts ...Condition[F]) Condition[F] { return join(" or ", parts, true) }
 
-// Not holds where the condition does not.
+// Not returns a condition that is true if c is false.
 func Not[F any](c Condition[F]) Condition[F] {
-	holds := c.isTrue
+	isTrue := c.isTrue
 	text := c.text
 	c.text = func() string {
 		if t := text(); strings.Contains(t, " ") {
@@ -143,20 +143,20 @@ func Not[F any](c Condition[F]) Condition[F] {
 		return "not " + text()
 	}
 	c.compound = ""
-	c.isTrue = func(f F) bool { return !holds(f) }
+	c.isTrue = func(f F) bool { return !isTrue(f) }
 	return c
 }
 
 // join returns the condition that is decided by the first part that equals decisive.
 func join[F any](word string, parts []Condition[F], decisive bool) Condition[F] {
-	hold := make([]func(F) bool, len(parts))
+	evaluate := make([]func(F) bool, len(parts))
 	for i := range parts {
-		hold[i] = parts[i].isTrue
+		evaluate[i] = parts[i].isTrue
 	}
 	all := Condition[F]{compound: word}
 	all.isTrue = func(f F) bool {
-		for _, holds := range hold {
-			if holds(f) == decisive {
+		for _, isTrue := range evaluate {
+			if isTrue(f) == decisive {
 				return decisive
 			}
 		}
@@ -195,7 +195,7 @@ type List struct {
 	Thresholds []threshold.Named `json:"thresholds"`
 }
 
-// Add appends a rule and what its conditions read. also are the conditions in its outcome.
+// Add appends a rule and the inputs and thresholds of its conditions. also are the conditions in its outcome.
 func Add[F any](l *List, name string, when Condition[F], outcome string, also ...Condition[F]) {
 	l.Rows = append(l.Rows, Row{name, when.Text(), outcome})
 	for _, c := range append([]Condition[F]{when}, also...) {

@@ -43,7 +43,7 @@ func TestCondition(t *testing.T) {
 			t.Errorf("%s: want %s", got, c.text)
 		}
 		if !c.condition.IsTrue(c.yes) || c.condition.IsTrue(c.no) {
-			t.Errorf("%s: holds %t of %v, %t of %v", c.text, c.condition.IsTrue(c.yes), c.yes, c.condition.IsTrue(c.no), c.no)
+			t.Errorf("%s: %t for %v, %t for %v", c.text, c.condition.IsTrue(c.yes), c.yes, c.condition.IsTrue(c.no), c.no)
 		}
 	}
 }

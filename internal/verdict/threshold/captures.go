@@ -2,10 +2,9 @@ package threshold
 
 import "time"
 
-// Captures: where the tap stands, and what a slice of a timeline says. A slice is a round
-// trip or more.
+// Captures: the position of the tap and the slices of a timeline. A slice is a round trip or more.
 const (
-	// FewSegments, and as few rounds of something, are too little to tell anything.
+	// FewSegments, and as few rounds, are too little for any conclusion.
 	FewSegments = 3 // segments | two segments acknowledge each other (RFC 5681, 4.2)
 	// SureSegments and SureRounds: below either, no verdict that needs a rate has high confidence.
 	SureSegments = 10 // segments | the initial congestion window (RFC 6928)
@@ -14,11 +13,11 @@ const (
 	BytesShown = 1.05 // ratio | definition
 	// TransferSegments make a transfer of a conversation.
 	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
-	// TapAtSender and TapAtReceiver are the shares of the round trip that lie between the
-	// tap and the sender below and above which it stands at that end.
+	// TapAtSender and TapAtReceiver are shares of the round trip between the tap and the sender. Below the first the tap
+	// is at the sender, above the second it is at the receiver.
 	TapAtSender   = 0.2 // ratio | capture bank, three taps
 	TapAtReceiver = 0.8 // ratio | capture bank, three taps
-	// PathPace is the quantile of the bursts' paces that stands for the path's.
+	// PathPace is the quantile of the bursts' paces that counts as the path's pace.
 	PathPace = 0.7 // ratio | capture bank; Dovrolis et al. 2001: single dispersions scatter both ways
 	// QueueSegments is how many outstanding segments at the least can make a queue, and
 	// how many round trips' serialisations are one's own.
@@ -45,7 +44,7 @@ const (
 	PausingShare = 0.1 // ratio | definition
 	// LongPause is longer than pacing and shapers leave between two segments, and
 	// ClearPause so long that at a tap at the sender nothing else explains it.
-	LongPause  = 200 * time.Millisecond // time | RTO_MIN of tcp.h: what waits longer was not sent
+	LongPause  = 200 * time.Millisecond // time | RTO_MIN of tcp.h: data that waits longer was not sent
 	ClearPause = 100 * time.Millisecond // time | capture bank, paced sockets
 	// ProbeSegments is what must be outstanding for a burst's rate to be one; probing
 	// faster than the path is seen in one slice of ProbeEvery.
@@ -82,8 +81,8 @@ const (
 	CoarseGrain    = 500 * time.Microsecond // time | capture bank, clocks of 1 and 10 ms
 	CoarseShare    = 0.05                   // ratio | capture bank, clocks of 1 and 10 ms
 	CoarseSegments = 100                    // segments | fewer times do not show a clock's step
-	// IdleOfApplication is the share of the program's time that must be pauses for it to be
-	// told as one that has nothing to send; else it waits for answers.
+	// IdleOfApplication is the share of the program's time in pauses from which it is reported to have nothing to send.
+	// Below it the program waits for responses.
 	IdleOfApplication = 0.3 // ratio | capture bank
 	// ExchangesWait is the share of the time that round trips between blocks must take for
 	// them to be what limits, and ExchangesRestart the share of the times with nothing
@@ -100,16 +99,16 @@ const (
 	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
 	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
 	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
-	// a flat level to be the program's, and ProgramWindowAnswers the share of what was sent that
+	// a flat level to be the program's, and ProgramWindowResponses the share of the sent bytes that
 	// the other end may send meanwhile: messages, no data.
-	ProgramWindowRoom    = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
-	ProgramWindowAnswers = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
+	ProgramWindowRoom      = 1.25 // ratio | as WindowGrows: half of one of autotuning's steps
+	ProgramWindowResponses = 0.05 // ratio | SSH: 1 in 1,000; HTTP/2: 1 in 1,000; TLS records: as many
 	// SamplesPerExchange is how many samples an exchange must last to be counted, and WatchedFlat
 	// the share of samples that must be near the level of a program's window.
 	SamplesPerExchange = 1.3 // samples | below one they are missed; watch bank: exchanges of 85 ms at 50 ms
 	WatchedFlat        = 0.6 // ratio | watch bank: SSH on a busy host
-	// UnscaledWorthTelling: with that much outstanding, the missing window scale is told.
-	UnscaledWorthTelling = 40_000 // bytes | two thirds of what 16 bits hold
+	// UnscaledReported is the outstanding data from which the missing window scale appears in the evidence.
+	UnscaledReported = 40_000 // bytes | two thirds of what 16 bits hold
 	// LittleQueue is how many times the empty path's round trip bytes must have been on their
 	// way for a queue where no round trip was timed: a repair alone makes it up to 2.
 	LittleQueue = 3.0 // ratio | Little's law; RFC 6675: at most a window more than is acknowledged
@@ -130,7 +129,7 @@ const (
 	// LossTimesOut is the loss from which timeouts hold a sender more than its window does.
 	LossTimesOut = 0.02 // ratio | Padhye et al. 1998: Mathis' model fits below
 	// AlignedSegments of each way, seen by both taps, are needed to align two captures. QueueMostly is the quantile of
-	// the segments' queueing delays that stands for the longest queue.
+	// the segments' queueing delays that counts as the longest queue.
 	AlignedSegments = 8    // segments | not recorded
 	QueueMostly     = 0.95 // ratio | one in twenty segments met a longer one
 	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
@@ -161,8 +160,9 @@ const (
 	// a third of the time for the window still to open then.
 	OpeningWindow = 1.5 // ratio | RFC 9406: slow start ended early
 	OpeningRate   = 1.3 // ratio | RFC 9406: slow start ended early
-	// A window rises over so many blocks, in this share of the steps more than it falls, by
-	// this much, and never falls to this share of its height; at RisingReached it is there.
+	// A window rises over RisingBlocks or more if the share of steps up less the share of steps down is at least
+	// RisingMostly, it grows by RisingEnough, and it never falls below RisingFallen of its height. At RisingReached it
+	// is fully open.
 	RisingBlocks  = 3    // blocks | capture bank
 	RisingShort   = 6    // slices | two for each of RisingBlocks
 	RisingMostly  = 0.5  // ratio | capture bank
@@ -171,18 +171,18 @@ const (
 	RisingReached = 0.98 // ratio | capture bank
 )
 
-// Captures: what the fix would give.
+// Captures: the predicted effect of a fix.
 const (
 	// PaceReached is the share of the bursts' pace that a longer transfer reaches.
 	PaceReached = 0.6 // ratio | prediction bank
-	// WindowSaysNothing: a window so many times above what was used would have grown.
+	// WindowSaysNothing is the multiple of the used window above which a window says nothing: it would have grown.
 	WindowSaysNothing = 3.0 // ratio | prediction bank
 	// CeilingReached and CeilingAbove bound the range around a ceiling that was seen.
 	CeilingReached = 0.7  // ratio | prediction bank
 	CeilingAbove   = 1.05 // ratio | prediction bank
-	// WindowHeld is the share of a slice with a full or closed window from which its rate
-	// says how fast the receiver made room.
-	WindowHeld = 0.1 // ratio | prediction bank
+	// WindowFullShare is the share of a slice with a full or closed window from which its rate
+	// shows how fast the receiver made room.
+	WindowFullShare = 0.1 // ratio | prediction bank
 	// Overloaded is by how much more must be sent than came out.
 	Overloaded = 1.1 // ratio | definition
 )

@@ -58,7 +58,7 @@ var origins = sync.OnceValue(func() map[string][2]string {
 	return all
 })
 
-// Unit returns the threshold's unit. "time" stands for a Go duration.
+// Unit returns the threshold's unit. "time" is a Go duration.
 func (n Named) Unit() string { return origins()[n.Name][0] }
 
 // Origin returns where the number comes from.

@@ -7,7 +7,7 @@ const (
 	// DatagramLoss is the share of datagrams without which a tenth more would arrive.
 	DatagramLoss = 1 - 1/CauseFactor // ratio | definition
 	// DatagramQueue is the median delay above the least one from which a queue is seen.
-	DatagramQueue = 2 * time.Millisecond // time | a busy host holds up single datagrams, not half of them
+	DatagramQueue = 2 * time.Millisecond // time | a busy host delays single datagrams, not half of them
 	// DatagramBusy is the share of a core from which a thread does nothing else.
 	DatagramBusy = 0.9 // ratio | the sampler's own error is a few percent
 )
@@ -30,8 +30,8 @@ const (
 	BeyondBursts = 1.2 // ratio | arithmetic, and a fifth
 	// MostlyQueued is the share of samples from which a queue is hardly ever gone.
 	MostlyQueued = 0.65 // ratio | attribution bank, loss under BBR
-	// FlatRate is the share of the best lasting rate from which the mean says that the
-	// link was kept full: whatever loss costs is less than a tenth then.
+	// FlatRate is the share of the best lasting rate from which the mean shows that the link was kept full: loss then
+	// costs less than a tenth.
 	FlatRate = 0.9 // ratio | definition
 	// ClearlyFlat and ClearlyUneven lie as far from FlatRate as the best lasting rate is uncertain.
 	ClearlyFlat   = 0.94 // ratio | attribution bank: scatter of the best lasting rate
@@ -78,9 +78,8 @@ const (
 	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
 	// HeavyLoss is the share that a short queue does not lose even to BBR.
 	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
-	// SpuriousRatio is the share of the segments that were retransmitted of which the receiver had said
-	// that it has them, from which reordering is what looks like loss: what is still to be said
-	// of the last ones is missing. ReorderedSegments is how often one must have been seen to.
+	// SpuriousRatio is the share of retransmitted segments with a DSACK from which reordering explains the apparent loss.
+	// The DSACKs of the last ones are still missing. ReorderedSegments is the least number of reordered segments.
 	SpuriousRatio     = 0.5 // ratio | definition: most of them
 	ReorderedSegments = 3   // segments | RFC 5681, 3.2: fewer than three duplicates are no sign of loss
 	// QueueBeforeLoss is how many packets at least a link queues before it loses,
@@ -107,9 +106,9 @@ const (
 	// come in bursts, over DispersionRounds and more.
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
 	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
-	// SpanOfArrivals is over how much time a receiver takes a rate, StartSpans how many of the
-	// first are slow start's, and SmallPacketQueue by how much its own small packets' round trips must
-	// grow for a queue to stand in the path.
+	// SpanOfArrivals is the time over which a receiver measures a rate, and StartSpans the number of first spans that
+	// belong to slow start. SmallPacketQueue is the growth of the RTT of its own small packets from which a queue is in
+	// the path.
 	SpanOfArrivals   = 200 * time.Millisecond // time | five samples of 40 ms
 	StartSpans       = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
 	SmallPacketQueue = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
@@ -146,9 +145,9 @@ const (
 	// spans as SteadySpans.
 	AcksSteady   = 0.1 // ratio | lab, line back of 130 kbit/s: 0.04; a full line: 0.3 and more
 	AcksSteadier = 0.5 // ratio | lab: 0.3; acknowledgements of each second segment: 1
-	DataVaries   = 0.1 // ratio | lab: 0.13 where they acknowledge more or less; full lines beside busy loops: 0.06
+	DataVaries   = 0.1 // ratio | lab: 0.13 where they acknowledge more or less; full links with busy loops: 0.06
 	SteadySpans  = 8   // spans | a deviation scatters by a quarter
-	AckLagGap    = 2   // sampling intervals | one sample left out: what happened between is not known
+	AckLagGap    = 2   // sampling intervals | one sample left out: the state between is not known
 )
 
 // The sending and the receiving host.
@@ -165,15 +164,14 @@ const (
 	// StarvedDevice is the share of the time in which a browser was to run and did not, from which
 	// data that comes unevenly is its device's doing.
 	StarvedDevice = 0.25 // ratio | lab, browsers with a tenth of a core: 0.50 and more
-	// ClockStep is by how much a host's clock must have been set to be told of; ClockDrift the
-	// share by which two ends' clocks must run apart.
+	// ClockStep is the clock step of a host from which it appears in the evidence, and ClockDrift the relative drift
+	// between the ends' clocks from which it does.
 	ClockStep  = 20 * time.Millisecond // time | Windows' clocks tick 64 times a second
 	ClockDrift = 0.001                 // ratio | adjtimex slews by 500 ppm at most, quartzes are off by 100
 	// MostlyWaiting is the share of a round in which a program that waits for data, or
 	// pauses, does mostly that.
 	MostlyWaiting = 0.5 // ratio | a majority
-	// PacedNear is how far the pacing rate may lie above the rate for pacing to be what
-	// holds it.
+	// PacedNear is how far the pacing rate may lie above the rate for pacing to limit it.
 	PacedNear = 1.1 // ratio | definition
 	// PacedFaster is how far it must lie above for pacing to leave the gaps between windows.
 	PacedFaster = 2.0 // ratio | tcp_bbr.c: 2.89 in its startup; lab: at 1.4 a window of half a BDP arrives without a gap
@@ -199,16 +197,15 @@ const (
 	LimiterCounts = 1.0 / 3 // ratio | one of three rounds
 )
 
-// What a verdict's own figures must agree with.
+// Limits within which a verdict agrees with its own figures.
 const (
-	// CarriedMax: a link said to be full carried at most so many times what was carried.
+	// CarriedMax is the largest ratio of a full link's volume to the bytes that were carried.
 	CarriedMax = 1.3 // ratio | arithmetic: bytes are conserved; a rate that lasted is up to a quarter above the mean
-	// WindowMax and WindowMin: a window that limits allows, over the least round trip,
-	// at most so many times what came, and no less than came but for the round trip's scatter.
+	// WindowMax and WindowMin bound the rate that a limiting window allows over the min RTT. It is at most WindowMax
+	// times the measured rate, and not below it but for the scatter of the RTT.
 	WindowMax = 1.5 // ratio | attribution bank, windows on paths with jitter
 	WindowMin = 1.1 // ratio | conservation of packets: a window each round trip is the most
-	// IdleTolerance is how much more than the rest of the time may be given to the network
-	// beside idle time.
+	// IdleTolerance is by how much idle time and the network's time together may exceed the total.
 	IdleTolerance = 0.05 // ratio | the clocks' jiffies of 10 ms
 	// RTTScatter is by how much the mean round trip may lie below the least one.
 	RTTScatter = 1.01 // ratio | smoothed round trips are rounded down to microseconds, eighths of them

@@ -1,26 +1,24 @@
-// Package threshold is the one table of the numbers that the judges compare with. Each
-// has a name, what it decides, a unit and an origin: a kernel's file, an RFC, a paper or
-// the rows of a bank (docs/benchmarks.md) on which it was settled. The unit and the
-// origin follow the number as "unit | origin"; a test holds that.
+// Package threshold is the one table of the numbers that the judges compare with. Each has a name, a comment on its
+// effect, a unit and an origin: a kernel's file, an RFC, a paper or the rows of a bank (docs/benchmarks.md). The unit
+// and the origin follow the number as "unit | origin"; a test checks that.
 //
 // "Definition" is the ten per cent by which the word limiter is defined.
 package threshold
 
 import "time"
 
-// The headline, and what is worth telling.
+// The headline and the evidence.
 const (
 	// HeadlineShare of the wall time makes a limiter the headline, if it has as well
 	// HeadlineLead times the share of the next one.
 	HeadlineShare = 0.5 // ratio | a majority of the time
 	HeadlineLead  = 2.0 // ratio | attribution bank: less lead was wrong too often
-	// NagleShare is enough for requests that Nagle's rule holds back: they wait for their
-	// answers too, and would without it.
+	// NagleShare is enough for requests that Nagle's rule delays: they wait for their responses too, with or without it.
 	NagleShare = 0.4 // ratio | attribution bank, Nagle with delayed ACK
 	// CandidateShare makes a limiter one of the candidates of a mixed verdict.
 	CandidateShare = 0.1 // ratio | definition
-	// TellShare is the share of time from which a limiter's evidence is told.
-	TellShare = 0.05 // ratio | half of CandidateShare
+	// EvidenceShare is the share of time from which a limiter appears in the evidence.
+	EvidenceShare = 0.05 // ratio | half of CandidateShare
 
 	// FewRounds: a verdict from fewer rounds is one step less sure.
 	FewRounds = 5 // rounds | attribution bank, short transfers
@@ -30,9 +28,8 @@ const (
 
 // Windows and buffers.
 const (
-	// WindowLimits is how far window / empty round trip may lie above the rate for a full
-	// window to be what limits: beyond it the round trip is longer than the path's, which
-	// means that a queue holds what the window lets out.
+	// WindowLimits is how far window / min RTT may lie above the rate for a full window to limit. Beyond it the RTT is
+	// longer than the path's: the window's data is in a queue.
 	WindowLimits = 1.2 // ratio | definition, and as much again for the round trip; bank, full link with full window
 	// QueueOfWindow is how long a queue, as a share of the base RTT, a window within WindowLimits may keep.
 	QueueOfWindow = WindowLimits - 1 // ratio | WindowLimits
@@ -53,16 +50,14 @@ const (
 	// bits hold, rounded down to a unit of the scale.
 	CeilingMax = 65536 // bytes | RFC 7323, 2.2: 64 << 10
 	CeilingMin = 64000 // bytes | 63 << 10 is 64,512: Windows Server 2012 at scale 10
-	// BufferEmpty is the share of time without anything unsent from which the send buffer
-	// holds back the rest of the time too.
+	// BufferEmpty is the share of time without unsent data from which the send buffer limits the rest of the time too.
 	BufferEmpty = 0.2 // ratio | attribution bank, small send buffer; RFC 7661, 4.4: an unused cwnd does not grow
-	// PacedWindow is the share of time with a full receive window from which it holds back a sender that
-	// paces the rest of the time too.
+	// PacedWindow is the share of time with a full receive window from which it also limits the rest of the time of a
+	// sender that paces.
 	PacedWindow = 0.2 // ratio | lab, BBR: 0.3 to 0.5 with windows of half a BDP and more, 0.02 where they do not limit
-	// AlsoFull is the share of time from which a full window that does not limit is told.
+	// AlsoFull is the share of time from which a full window that does not limit appears in the evidence.
 	AlsoFull = 0.25 // ratio | attribution bank, full link with full window as well
-	// Unread is the share of the window, what is unread included, from which unread data
-	// says that the program does not read.
+	// Unread is the ratio of unread data to unread data plus window from which the program does not read.
 	Unread = 0.25 // ratio | attribution bank, slow reader
 	// WindowCloses is the share of the largest window below which it has closed, and
 	// WindowClosesOften the share of samples in which it has.
@@ -75,21 +70,20 @@ const (
 	// the former to have been larger, and EarnedSegments what no connection starts with.
 	WindowHasClosed = 3.0 // ratio | tcp_is_cwnd_limited: up to 2; watch bank: 2.0 fixed windows, 4 to 9 slow readers
 	EarnedSegments  = 40  // segments | RFC 6928: 10, and four times as much by routes' initcwnd
-	// SegmentsPerRead are the segments an acknowledgement tells of from which on a program may read slowly
-	// behind it, and ReadDelay how many times what they take to come the round trip may have grown by then.
+	// SegmentsPerRead is the number of segments per acknowledgement from which the receiving program may read slowly.
+	// ReadDelay is the largest growth of the RTT in such a case, as a multiple of the arrival time of these segments.
 	SegmentsPerRead = 4.0 // segments | RFC 5681, 4.2: two; slow readers of 16 KiB at 8 to 12 Mbit/s: 9
 	ReadDelay       = 3.0 // ratio | the same: 1.1 to 1.7
 	// DrainedShare of a connection's bytes may still be in flight when its program is
 	// done; more than that belongs to the transfer.
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
-	// NagleWindow is the share of a window up to which it has room enough that only
-	// Nagle's rule can hold less than a segment back.
+	// NagleWindow is the used share of a window up to which only Nagle's rule can delay less than a segment.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
-	// NagleSegments may be in flight where Nagle's rule holds a request's end back and samples
-	// are too far apart to see that nothing else was sent meanwhile.
-	NagleSegments = 10 // segments | RFC 6928: what a request has at once without waiting
-	// NagleResponses is how many times a held exchange's length, which is two round trips and
-	// a delayed acknowledgement, may lie between two answers for a program to wait for them.
+	// NagleSegments may be in flight while Nagle's rule delays a request's end, if samples are too far apart to see that
+	// nothing else was sent meanwhile.
+	NagleSegments = 10 // segments | RFC 6928: a request sends as much without waiting
+	// NagleResponses is the longest time between two responses that a program waits for, as a multiple of a delayed
+	// exchange: two round trips and a delayed acknowledgement.
 	NagleResponses = 2.0 // ratio | definition: every other exchange
 	// AckedAtOnce is the share of a full receive window that one acknowledgement covers if the sender waits for it with
 	// nothing in flight, and AckedIdle the least share of the time in which the link is then idle.
@@ -110,12 +104,12 @@ const (
 	// RoundTrips make a round, and a round lasts ShortestRound at the least.
 	RoundTrips    = 2                     // round trips | one may hold two bursts or none
 	ShortestRound = 50 * time.Millisecond // time | five samples of 10 ms; jiffies of 10 ms in tcp_info's clocks
-	// DelayedAck is how long a receiver holds an acknowledgement back at the most.
+	// DelayedAck is the longest time for which a receiver delays an acknowledgement.
 	DelayedAck = 200 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MAX
 	// MaxTime is the longest that is believed: a far end's clock is its own affair.
 	MaxTime = 7 * 24 * time.Hour // time | a week of one transfer
 	// RoundScatter is by how much a round's rate may differ from the mean without meaning anything.
-	RoundScatter = 0.15 // ratio | lab: a round holds two windows, of which one more or less may fall into it
+	RoundScatter = 0.15 // ratio | lab: a round has two windows, one more or one less by chance
 	// SegmentsPerSpan is how many segments a span should hold, so that one more or less
 	// does not look like another rate.
 	SegmentsPerSpan = 50 // segments | 2 %
@@ -123,8 +117,8 @@ const (
 	MaxSpan = 0.1 // ratio | ten spans
 	// MaxSpans bounds the work that one transfer's clock can ask for.
 	MaxSpans = 10000 // spans | 1 ms of 10 s
-	// BestLeftOut is the share of spans, the best ones, that do not count: after a host or
-	// a device stopped for a moment, what it held back comes at once.
+	// BestLeftOut is the share of best spans that do not count: after a host or a device stops for a moment, the delayed
+	// data arrives at once.
 	BestLeftOut = 0.05 // ratio | attribution bank on a busy host
 	// SlowStartGrows is by how much the last two round trips must exceed the two before
 	// while slow start goes on.

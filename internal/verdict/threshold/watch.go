@@ -15,24 +15,24 @@ const (
 	// FilledBuffer is the share that a waiting writer has reached.
 	FilledBuffer = 0.95 // ratio | sk_stream_memory_free: one segment more is let in
 	// SeveralSamples agree on more than a moment's state.
-	SeveralSamples = 3 // readings | more than one moment's luck
+	SeveralSamples = 3 // samples | more than one moment's luck
 	// QueuedRTT is the least multiple of the least RTT that shows a queue. BurstRate is the multiple of the rate from
 	// which the fastest delivery shows that the queue is of the sender's own bursts.
 	QueuedRTT = 1.5  // ratio | not recorded
 	BurstRate = 1.25 // ratio | a full link delivers at its rate
 	// OutstandingShare is the share of a period in which data must be outstanding for a connection to be stalled.
 	OutstandingShare = 0.9 // ratio | nearly all the time
-	// RatedBytes is the payload of a period whose rate counts for the path, and HeldShare the largest share of it in
-	// which the receive window may hold the rate back.
-	RatedBytes = 64 << 10 // bytes | not recorded
-	HeldShare  = 0.1      // ratio | not recorded
+	// RatedBytes is the payload of a period whose rate counts for the path, and RwndLimitedShare the largest
+	// rwnd-limited share of it.
+	RatedBytes       = 64 << 10 // bytes | not recorded
+	RwndLimitedShare = 0.1      // ratio | not recorded
 )
 
 // Paths that have changed, by windows of five minutes.
 const (
-	// WindowTrips connections begun in a window give its least RTT, and WindowRates readings its rate.
+	// WindowTrips connections begun in a window give its least RTT, and WindowRates samples its rate.
 	WindowTrips = 2  // connections | not recorded
-	WindowRates = 10 // readings | not recorded
+	WindowRates = 10 // samples | not recorded
 	// LearntDays must be known of what varies with the hour, the present day included.
 	LearntDays = 2 // days | one day before
 	// TripWindows in a row must exceed all RTTs before, by TripShift at least, by the factor TripBeyond over the last
@@ -43,7 +43,7 @@ const (
 	TripScatter = 4                // standard deviations | TestAQuietHostIsLeftInPeace
 	// RateWindows in a row must lie below the least rate of such a span in the last days, divided by RateBeyond.
 	// RateBack windows in a row above half-way end the fall.
-	RateWindows = 12  // windows | an hour: what others leave of a rate varies for hours
+	RateWindows = 12  // windows | an hour: the capacity left by other traffic varies for hours
 	RateBeyond  = 1.5 // ratio | TestAQuietHostIsLeftInPeace
 	RateBack    = 4   // windows | TestAQuietHostIsLeftInPeace
 	// CountsAfter windows in a row must show the rise of a ratio over CountsBefore windows. CountsFactor is how far

@@ -45,7 +45,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 	}
 	g.Confidence = t.confidence(g)
 	for _, name := range g.Shares.Top() {
-		if g.Shares[name] < threshold.TellShare {
+		if g.Shares[name] < threshold.EvidenceShare {
 			continue
 		}
 		code, values := t.describe(name, g.Shares[name])
@@ -257,7 +257,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 		add(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
 			"outside": float64(d.SACKOutside)})
 	}
-	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledWorthTelling {
+	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledReported {
 		add(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
 	}
 	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {
@@ -267,7 +267,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 			"window_scale": float64(d.Scale), "applied_scale": float64(m.Scale)})
 	}
 	if d.NoScale && t.c.BareSYNACK() &&
-		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledWorthTelling) {
+		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledReported) {
 		add(verdict.ReceiverWindow, verdict.CapturedBareSynAck, nil)
 	}
 	if d.Unseen > 0 && float64(d.Unseen) <= threshold.UnreliableCapture*float64(d.Bytes) {

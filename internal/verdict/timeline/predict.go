@@ -56,7 +56,7 @@ func (t *timeline) overloaded() (most float64) {
 	seen := 0
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowHeld*float64(s.End-s.Start)
+		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowFullShare*float64(s.End-s.Start)
 		lost := s.Losses > 0 || s.Retransmitted > 0
 		if !full && !lost && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
 			most = max(most, s.PeakAcked)

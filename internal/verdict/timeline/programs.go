@@ -88,7 +88,7 @@ func (t *timeline) inTurn() bool {
 func (t *timeline) conversing() bool {
 	d := t.d
 	for _, other := range t.c.Directions() {
-		if other != d && float64(other.Bytes) > threshold.ProgramWindowAnswers*float64(d.Bytes) {
+		if other != d && float64(other.Bytes) > threshold.ProgramWindowResponses*float64(d.Bytes) {
 			return true
 		}
 	}

@@ -12,8 +12,7 @@ import (
 // network are the limiters that the kernel's clocks leave undivided.
 var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
 
-// Tally counts what the readings of a period said of the moment, where a dump also says what no
-// clock keeps.
+// Tally counts the states of a connection at the samples of a period. A dump also reports states that no clock counts.
 type Tally struct {
 	samples uint16 // with the sizes of the socket's buffers, or by a list
 	sending uint16 // of them, those with the state of the send buffer
@@ -23,14 +22,14 @@ type Tally struct {
 	// is woken.
 	half    uint16
 	small   uint16  // less than a segment waited for an acknowledgement
-	unread  uint16  // what had come was left unread
+	unread  uint16  // received data was left unread
 	fastest float32 // delivery, bit/s
 }
 
-// Add counts a reading of a connection whose segments have mss bytes. byReadings says that its clocks were made of
-// samples of a list.
-func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
-	if q.SendBuffer == 0 && !byReadings || s.Have&transfer.HaveNotSent == 0 || y.samples == 1<<16-1 {
+// Add counts a sample of a connection with segments of mss bytes. estimated reports that its clocks are estimated from
+// the samples of a list.
+func (y *Tally) Add(s *transfer.Sample, q Queues, estimated bool, mss int64) {
+	if q.SendBuffer == 0 && !estimated || s.Have&transfer.HaveNotSent == 0 || y.samples == 1<<16-1 {
 		return
 	}
 	y.samples++
@@ -38,7 +37,7 @@ func (y *Tally) Add(s *transfer.Sample, q Queues, byReadings bool, mss int64) {
 	if unreadRatio(s, q.Unread) >= threshold.Unread {
 		y.unread++
 	}
-	if q.SendBuffer == 0 || byReadings && q.Unacked == 0 { // the latter is idle time by the clocks already
+	if q.SendBuffer == 0 || estimated && q.Unacked == 0 { // the latter is idle time by the clocks already
 		return
 	}
 	y.sending++
@@ -63,8 +62,7 @@ func (y *Tally) ratio(n uint16) float64 {
 	return float64(n) / float64(y.sending)
 }
 
-// unreadRatio is how much of the receive window is taken by data that the program has not
-// read.
+// unreadRatio returns the share of the receive window that is filled with unread data.
 func unreadRatio(s *transfer.Sample, unread int64) float64 {
 	if s.Have&transfer.HaveReceiveWnd == 0 || unread <= 0 {
 		return 0
@@ -72,13 +70,12 @@ func unreadRatio(s *transfer.Sample, unread int64) float64 {
 	return float64(unread) / float64(unread+s.ReceiveWnd)
 }
 
-// AllUnread reports whether data was left unread in every reading.
+// AllUnread reports whether data was left unread in all samples.
 func (y *Tally) AllUnread() bool { return y.samples > 0 && y.unread == y.samples }
 
-// ByCounters judges what a connection sent between two readings by the kernel's cumulative
-// clocks, and by what the readings in between showed of the moment. It knows less than the
-// live judge and says so: the network stays undivided, and a window that was full may be
-// small or not read from.
+// ByCounters judges the sent data of a connection between two samples by the kernel's cumulative clocks and by the
+// tally of the samples in between. It knows less than the live judge: the network stays undivided, and a full window
+// may be small or its program may not read.
 func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	span := to.At - from.At
 	const clocks = transfer.HaveLimits
@@ -96,25 +93,25 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 		seen.half = 0
 	}
 	if seen.ratio(seen.small) >= threshold.CandidateShare {
-		// What the program waits for then may be the answer to what waits to be sent.
+		// The program may then wait for a response to the data that waits to be sent.
 		seen.roomy = 0
 		seen.half = 0
 	}
 	dry := left * seen.ratio(seen.dry)
 	roomy := left * seen.ratio(seen.roomy)
 	either := left * seen.ratio(seen.half)
-	beyond := 0.0 // a window that was full and lets out more than came, over the empty path
+	beyond := 0.0 // a full window that allows more than the rate, over the empty path
 	filled := 0.0 // the same of the send buffer
 	if seen.linkMayBeFull(from, to, span) {
 		dry = 0
 		either = 0
 		filled = buffer
-		buffer = 0 // what it lets out queues
+		buffer = 0 // its data is in a queue
 		if windowAllowsMore(from, to, span) {
 			beyond = window
 			window = 0
 		}
-	} else if to.Received > from.Received { // what fills the buffer may be one request
+	} else if to.Received > from.Received { // one request may fill the buffer
 		either = either + dry
 		dry = 0
 	}
@@ -164,8 +161,8 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	return v
 }
 
-// linkMayBeFull says that a queue is in the path and nothing was faster than what came:
-// what fills the send buffer may then be the link.
+// linkMayBeFull reports that a queue is in the path and no delivery was faster than the mean rate: the link may then be
+// the reason for the full send buffer.
 func (y *Tally) linkMayBeFull(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) * 8 / span.Seconds()
 	return rate > 0 && to.MinRTT > 0 && to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() &&
@@ -200,8 +197,7 @@ func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
 	return all
 }
 
-// UnseenSender returns the verdict on what was received where the clocks alone were read: they
-// speak of sending.
+// UnseenSender returns the verdict on received data if only the clocks were read: they measure sending alone.
 func (y *Tally) UnseenSender() verdict.Verdict {
 	v := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
@@ -225,7 +221,7 @@ func (y *Tally) UnseenSender() verdict.Verdict {
 	return v
 }
 
-// LowerConfidence returns a verdict by clocks that were made of readings of a list.
+// LowerConfidence returns a verdict by clocks that were estimated from the samples of a list.
 func (y *Tally) LowerConfidence(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Unknown {
 		v.Confidence = verdict.Low

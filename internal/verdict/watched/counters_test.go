@@ -9,54 +9,54 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// reading is one look at a connection.
-type reading struct {
+// snapshot is the state of a connection at one moment.
+type snapshot struct {
 	Queues
 	Sample transfer.Sample
 }
 
-// buffer is a reading of a send buffer of a size, in bytes, and of what is queued in it.
-func buffer(size, queued int64) reading {
-	return reading{Queues: Queues{SendBuffer: size, SendQueued: queued}}
+// buffer returns the snapshot of a send buffer of a size with queued data, both in bytes.
+func buffer(size, queued int64) snapshot {
+	return snapshot{Queues: Queues{SendBuffer: size, SendQueued: queued}}
 }
 
-func (r reading) with(s transfer.Sample) reading {
+func (r snapshot) with(s transfer.Sample) snapshot {
 	r.Sample = s
 	return r
 }
 
-func (r *reading) count(seen *Tally) { seen.Add(&r.Sample, r.Queues, false, 1448) }
+func (r *snapshot) count(seen *Tally) { seen.Add(&r.Sample, r.Queues, false, 1448) }
 
-// What the readings between two dumps showed of the moment divides what the clocks leave to
-// the network.
-func TestByCountersByReadings(t *testing.T) {
+// TestByCounters_Tally checks that the samples between two dumps divide the time that the clocks leave to the network.
+func TestByCounters_Tally(t *testing.T) {
 	ms := time.Millisecond
-	sending := func(s *reading) {}
+	sending := func(s *snapshot) {}
 	for _, c := range []struct {
-		name    string
-		reading reading        // all are alike
-		with    func(*reading) // the last one
-		want    verdict.Name
-		also    []verdict.Name // candidates, at least
+		name     string
+		snapshot snapshot        // all are alike
+		with     func(*snapshot) // the last one
+		want     verdict.Name
+		also     []verdict.Name // candidates, at least
 	}{
 		{"a full buffer, all on its way", buffer(32000, 40000), sending, verdict.SendBuffer, nil},
 		{"the same, and a link that may be full", buffer(32000, 40000),
-			func(t *reading) { t.Sample.RTT, t.Sample.MinRTT = 90*ms, 40*ms }, verdict.Unknown,
+			func(t *snapshot) { t.Sample.RTT, t.Sample.MinRTT = 90*ms, 40*ms }, verdict.Unknown,
 			[]verdict.Name{verdict.SendBuffer, verdict.Bottleneck, verdict.AckPath}},
 		{"the same, and something came", buffer(32000, 40000),
-			func(t *reading) { t.Sample.Received = 1 }, verdict.Sender, []verdict.Name{verdict.Application, verdict.SendBuffer}},
+			func(t *snapshot) { t.Sample.Received = 1 }, verdict.Sender,
+			[]verdict.Name{verdict.Application, verdict.SendBuffer}},
 		{"a buffer with room", buffer(100_000, 20_000), sending, verdict.Application, nil},
 		{"one that was never full", buffer(100_000, 60_000), sending, verdict.Application, nil},
 		{"less than a segment waits", buffer(100_000, 4000).with(transfer.Sample{NotSent: 1000, InFlight: 1000}), sending,
 			verdict.Unknown,
 			[]verdict.Name{verdict.NagleDelayedAck}},
 		{"a full window behind a queue", buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000, SendWnd: 50_000}),
-			func(t *reading) {
+			func(t *snapshot) {
 				t.Sample.RTT, t.Sample.MinRTT, t.Sample.RwndLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.ReceiverWindow, verdict.Bottleneck}},
 		{"a buffer that the kernel's clock says is full, behind a queue",
 			buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000}),
-			func(t *reading) {
+			func(t *snapshot) {
 				t.Sample.RTT, t.Sample.MinRTT, t.Sample.SndbufLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}},
 		{"data waits", buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000}), sending, verdict.Unknown,
@@ -65,14 +65,14 @@ func TestByCountersByReadings(t *testing.T) {
 		from := transfer.Sample{Have: clocks}
 		var seen Tally
 		for i := range 4 {
-			c.reading.Sample.Have, c.reading.Sample.Cwnd = clocks, 100_000
-			c.reading.Sample.At = time.Duration(i+1) * 500 * ms
-			c.reading.Sample.Busy, c.reading.Sample.Acked = c.reading.Sample.At, int64(i+1)*50_000
-			c.reading.Sample.RTT, c.reading.Sample.MinRTT = 40*ms, 40*ms
-			c.reading.count(&seen)
+			c.snapshot.Sample.Have, c.snapshot.Sample.Cwnd = clocks, 100_000
+			c.snapshot.Sample.At = time.Duration(i+1) * 500 * ms
+			c.snapshot.Sample.Busy, c.snapshot.Sample.Acked = c.snapshot.Sample.At, int64(i+1)*50_000
+			c.snapshot.Sample.RTT, c.snapshot.Sample.MinRTT = 40*ms, 40*ms
+			c.snapshot.count(&seen)
 		}
-		c.with(&c.reading)
-		v := ByCounters(&from, &c.reading.Sample, seen)
+		c.with(&c.snapshot)
+		v := ByCounters(&from, &c.snapshot.Sample, seen)
 		if v.Limiter != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v", c.name, v.Limiter, v.Confidence, v.Shares)
 		}
@@ -81,16 +81,16 @@ func TestByCountersByReadings(t *testing.T) {
 				t.Errorf("%s: %s is not a candidate of %v", c.name, n, v.Candidates)
 			}
 		}
-		if told := v.Evidence[0].Values["receiver_ratio"]; (told > 0) != (c.reading.Sample.RwndLimited > 0) {
-			t.Errorf("%s: the clocks are told to say that the window held %v of the time", c.name, told)
+		if ratio := v.Evidence[0].Values["receiver_ratio"]; (ratio > 0) != (c.snapshot.Sample.RwndLimited > 0) {
+			t.Errorf("%s: receiver_ratio is %v", c.name, ratio)
 		}
 		sums(t, c.name, v)
 	}
 }
 
-// Where a small segment waits for an acknowledgement in some readings, what the others show of an idle
-// dialogue does not make it the program's.
-func TestByCountersNagle(t *testing.T) {
+// TestByCounters_Nagle checks that idle time in some samples is not the program's if a small segment waits for an
+// acknowledgement in others.
+func TestByCounters_Nagle(t *testing.T) {
 	ms := time.Millisecond
 	from := transfer.Sample{Have: clocks}
 	var seen Tally

@@ -17,7 +17,7 @@ import (
 // Queues is the state of a socket's queues at one moment, in bytes.
 type Queues struct {
 	Unread, Unacked int64
-	// SendQueued is what the send buffer is charged with, of SendBuffer; 0 where the sizes are not known.
+	// SendQueued is the charged part of SendBuffer; 0 if the sizes are not known.
 	SendQueued, SendBuffer int64
 	Answered               bool // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
@@ -56,8 +56,8 @@ type Connection struct {
 	KnownWindow func(bytes float64) bool
 }
 
-// Judge returns what limited a direction in the window. What the live judge leaves open between
-// the program and its send buffer is decided by how full that buffer was.
+// Judge returns the verdict on a direction in the window. If the live judge cannot distinguish the program from its
+// send buffer, the fill level of that buffer decides.
 func (c *Connection) Judge(sends bool) verdict.Verdict {
 	w := c.Live(sends)
 	v := live.JudgeWatched(w)
@@ -107,8 +107,8 @@ func (c *Connection) Live(sends bool) live.Watched {
 	return w
 }
 
-// bufferOrLink leaves a full link open where the send buffer was always full and, over the empty path, is less
-// than what came needs: the kernel takes super-segments of 64 KB beyond it, whose bursts queue on any link.
+// bufferOrLink leaves a full link undecided if the send buffer was always full and is too small for the rate over the
+// empty path: the kernel accepts super-segments of 64 KB beyond the buffer, and their bursts queue on any link.
 func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Bottleneck || !c.alwaysFull() {
 		return v
@@ -161,9 +161,8 @@ func (c *Connection) lowerIfDataArrived(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// writerBlocks says whether the program ever waited for the send buffer in the window: it
-// writes until what is queued reaches the buffer's size (sk_stream_memory_free), so where it
-// never came near that it never waited.
+// writerBlocks reports whether the program ever waited for the send buffer in the window. It writes until the queued
+// data reaches the buffer's size (sk_stream_memory_free), so a queue that is always much smaller means no waiting.
 func (c *Connection) writerBlocks() bool {
 	for i := range c.Queues {
 		q := &c.Queues[i]
@@ -176,8 +175,8 @@ func (c *Connection) writerBlocks() bool {
 	return last.SndbufLimited > first.SndbufLimited
 }
 
-// ambiguousWindow leaves open what a sender cannot tell: whether the window that held it back is small,
-// or the program behind it does not read.
+// ambiguousWindow keeps both candidates that a sender cannot distinguish: a small window, and a program that does not
+// read.
 func ambiguousWindow(v verdict.Verdict) verdict.Verdict {
 	small := v.Shares[verdict.ReceiverWindow]
 	unread := v.Shares[verdict.ReceiverApplication]
@@ -236,8 +235,8 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 	}
 	dry := crowded / float64(len(c.Of))
 	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && showsNoFullLink(v) {
-		// A buffer that runs dry that often is refilled in bursts, and the kernel opens no
-		// congestion window that is not used (RFC 7661): it holds back the rest of the time too.
+		// A buffer that is empty that often is refilled in bursts, and the kernel does not open an unused congestion
+		// window (RFC 7661): the buffer limits the rest of the time too.
 		for _, name := range []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.SlowStart} {
 			shares[verdict.SendBuffer] += shares[name]
 			delete(shares, name)
@@ -261,8 +260,8 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 	return out
 }
 
-// showsNoFullLink says that what is told of the network is no more than a congestion window or a
-// rate: no loss, and no queue.
+// showsNoFullLink reports that the evidence on the network is no more than a congestion window or a rate: no loss, and
+// no queue.
 func showsNoFullLink(v verdict.Verdict) bool {
 	for _, e := range v.Evidence {
 		switch e.Code {

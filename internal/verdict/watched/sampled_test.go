@@ -12,7 +12,7 @@ import (
 
 const clocks = transfer.HaveLimits | transfer.HaveNotSent | transfer.HaveSendWnd
 
-// after is a sample two seconds on, with clocks that ran so many milliseconds.
+// after returns a sample two seconds later with the given clocks in milliseconds.
 func after(busy, receiver, buffer int) transfer.Sample {
 	ms := time.Millisecond
 	return transfer.Sample{At: 2 * time.Second, Have: clocks, Busy: time.Duration(busy) * ms, NotSent: 1e6, SendWnd: 1e5,
@@ -24,8 +24,8 @@ func TestByCounters(t *testing.T) {
 	shut.SendWnd = 0
 	silent := after(0, 0, 0)
 	silent.Have = 0
-	untold := after(2000, 1900, 0) // tcp_info of 192 bytes: the clocks, but not the peer's window
-	untold.Have, untold.SendWnd = transfer.HaveLimits|transfer.HaveNotSent, 0
+	noWindow := after(2000, 1900, 0) // tcp_info of 192 bytes: the clocks, but not the peer's window
+	noWindow.Have, noWindow.SendWnd = transfer.HaveLimits|transfer.HaveNotSent, 0
 	for _, c := range []struct {
 		name       string
 		to         transfer.Sample
@@ -35,7 +35,7 @@ func TestByCounters(t *testing.T) {
 		{"idle", after(100, 0, 0), verdict.Application, nil},
 		{"a window", after(2000, 1900, 0), verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
 		{"a window that is shut", shut, verdict.ReceiverApplication, []verdict.Name{verdict.ReceiverWindow}},
-		{"a window that is not told", untold, verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
+		{"a window that is not reported", noWindow, verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
 		{"the send buffer", after(2000, 0, 1700), verdict.SendBuffer, nil},
 		{"the network", after(2000, 0, 0), verdict.Unknown, network},
 		{"clocks beyond the time", after(9000, 8000, 7000), verdict.ReceiverWindow, nil},
@@ -70,8 +70,8 @@ func sums(t *testing.T, name string, v verdict.Verdict) {
 	}
 }
 
-// poured is a connection whose window holds four seconds of sending 10 Mbit/s over 40 ms, all
-// of it on its way at every sample, and queued of its send buffer's 100,000 bytes.
+// poured returns a connection that sends 10 Mbit/s over 40 ms for four seconds, with all data in flight at every sample
+// and a send buffer of 100,000 bytes filled to queued.
 func poured(queued func(i int) int64) *Connection {
 	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
 	for i := range 80 {
@@ -91,7 +91,7 @@ func poured(queued func(i int) int64) *Connection {
 	return c
 }
 
-func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
+func TestJudge_SendBufferOrProgram(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		queued func(int) int64
@@ -109,9 +109,9 @@ func TestTheSendBufferIsToldFromTheProgram(t *testing.T) {
 	}
 }
 
-// TestAMixedVerdictNamesWhatTheSenderDidNot: of a sender's share and a network's, the program and its buffer become
-// candidates when the former is divided.
-func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
+// TestSplitSenderTime_Mixed checks that the program and its buffer become candidates when the sender's share of a mixed
+// verdict is divided.
+func TestSplitSenderTime_Mixed(t *testing.T) {
 	c := poured(func(i int) int64 { return 40_000 + int64(i%3/2)*60_000 })
 	v := c.splitSenderTime(verdict.Verdict{Limiter: verdict.Mixed, Confidence: verdict.Low,
 		Shares:     verdict.Shares{verdict.Sender: 0.62, verdict.Congestion: 0.38},
@@ -120,7 +120,7 @@ func TestAMixedVerdictNamesWhatTheSenderDidNot(t *testing.T) {
 	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || !slices.Equal(v.Candidates, want) {
 		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
 	}
-	// What is mixed only now is no surer than that.
+	// A verdict that becomes mixed has low confidence too.
 	c = poured(func(i int) int64 { return 40_000 + int64(i%2)*60_000 })
 	v = c.splitSenderTime(verdict.Verdict{Limiter: verdict.Sender, Confidence: verdict.Medium,
 		Shares: verdict.Shares{verdict.Sender: 1}})
@@ -141,7 +141,7 @@ func TestThePairIsLeftOpen(t *testing.T) {
 	}
 }
 
-// BenchmarkFine is what the live judge takes for ten seconds of samples.
+// BenchmarkFine measures the live judge on four seconds of samples.
 func BenchmarkFine(b *testing.B) {
 	c := poured(func(i int) int64 { return 70_000 + int64(i%4)*10_000 })
 	b.ReportAllocs()

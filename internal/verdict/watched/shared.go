@@ -7,13 +7,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Losing reports whether a connection's losses have a part in what limits what it sends.
+// Losing reports whether a connection's losses are among the limiters of its sending direction.
 func Losing(v verdict.Verdict) bool {
 	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
 }
 
-// OnSharedLink returns a connection's verdict with its losses and its own view of the link given to the link that it
-// shares, whose figures are those of live.JudgeShared.
+// OnSharedLink returns a connection's verdict after its congestion time is attributed to the shared link. The link's
+// values are those of live.JudgeShared.
 func OnSharedLink(v verdict.Verdict, of verdict.Values) verdict.Verdict {
 	shares := maps.Clone(v.Shares)
 	shares[verdict.Bottleneck] += shares[verdict.Congestion]

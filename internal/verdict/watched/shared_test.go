@@ -6,8 +6,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestWhatElseLimitsStaysAsItWas: of losses only their own part goes to the link.
-func TestWhatElseLimitsStaysAsItWas(t *testing.T) {
+// TestOnSharedLink_KeepsOtherLimiters checks that only the congestion share goes to the link.
+func TestOnSharedLink_KeepsOtherLimiters(t *testing.T) {
 	pair := []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
 	v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium, Candidates: pair,
 		Shares: verdict.Shares{verdict.ReceiverWindow: 0.7, verdict.Congestion: 0.3},
