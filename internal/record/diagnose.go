@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
-// Diagnose is the object that `diagnose --json` prints: what limited each direction of
-// each captured connection, those that lost most time first.
+// Diagnose is the object that `diagnose --json` prints: the limiter of each direction of each captured connection, the
+// connection with the most lost time first.
 type Diagnose struct {
 	Header
 	Files     []string `json:"files"`
@@ -103,7 +103,7 @@ type CapturedBetween struct {
 	RTTMinS          float64 `json:"rtt_min_s"`    // between the taps
 	QueueS           float64 `json:"queue_s"`      // by how much more it is on the mean
 	QueuePastS       float64 `json:"queue_past_s"` // the same past the second tap
-	JudgedAt         string  `json:"judged_at"`    // whose view the verdict is: near or far
+	JudgedAt         string  `json:"judged_at"`    // the capture that the verdict follows from: near or far
 	// CommonFromS and CommonS are the part of the near capture's time, since the connection's
 	// first segment there, that both hold: losses are counted in it. Absent: they hold the same.
 	CommonFromS float64 `json:"common_from_s,omitempty"`
@@ -112,27 +112,27 @@ type CapturedBetween struct {
 	Ways *CapturedWays `json:"ways,omitempty"`
 }
 
-// CapturedWays are the two ways between two taps, each by itself: the segments that both
-// captures hold, matched by their sequence numbers and timestamps.
+// CapturedWays is the one-way delay between two taps in each direction, from the segments in both captures, matched by
+// sequence numbers and timestamps.
 type CapturedWays struct {
 	Matched int `json:"matched_segments"`
-	// By how much longer than the least the data took from tap to tap, and the
-	// acknowledgements: the mean, and what a twentieth exceeded.
+	// The queueing delay of data and of acknowledgements: the delay from tap to tap above its minimum. Mean and 95th
+	// percentile.
 	DataQueueS     float64 `json:"data_queue_s"`
 	DataQueueMostS float64 `json:"data_queue_most_s"`
 	AckQueueS      float64 `json:"ack_queue_s"`
 	AckQueueMostS  float64 `json:"ack_queue_most_s"`
 	RTTMinS        float64 `json:"rtt_min_s"`
-	// ClockOffsetS is how far the far capture's clock was ahead when the connection began, if
-	// both ways are equally long when empty: wrong by half of rtt_min_s at most. ClockDrift is
-	// by what share of the time it ran faster.
+	// ClockOffsetS is the far capture's clock minus the near one's at the start of the connection. It assumes equal
+	// minimum delays in both directions; the error is at most half of rtt_min_s. ClockDrift is the drift since then as a
+	// share of the elapsed time.
 	ClockOffsetS float64 `json:"clock_offset_s"`
 	ClockDrift   float64 `json:"clock_drift_ratio"`
 }
 
-// CapturedPrediction is what a fix would give.
+// CapturedPrediction is the predicted effect of a fix.
 type CapturedPrediction struct {
-	Limiter verdict.Name `json:"limiter,omitempty"` // whose removal this is
+	Limiter verdict.Name `json:"limiter,omitempty"` // the limiter that the fix removes
 	Fix     string       `json:"fix"`
 	LowBps  float64      `json:"low_bps"`
 	HighBps float64      `json:"high_bps,omitempty"`

@@ -108,12 +108,12 @@ type TuneChosen struct {
 	MSSBytes          int     `json:"mss_bytes,omitempty"`
 }
 
-// TuneRemedy is a candidate that was measured in turn with the baseline or with an earlier candidate (Beside). The
-// interval is for all remedies and all looks at them together, one-sided 1 %.
+// TuneRemedy is a candidate and its comparison with the baseline or with an earlier candidate (Reference), measured in
+// alternating runs. The one-sided error of all intervals of a direction together is 1 %.
 type TuneRemedy struct {
-	Name   string `json:"name"`
-	Beside string `json:"beside,omitempty"`
-	Runs   int    `json:"runs"`
+	Name      string `json:"name"`
+	Reference string `json:"beside,omitempty"` // an earlier candidate; absent: the baseline
+	Runs      int    `json:"runs"`
 	// BaselineRuns is the number of baseline runs where it is not that of Runs; 0: as many.
 	BaselineRuns int         `json:"baseline_runs,omitempty"`
 	GoodputBps   float64     `json:"goodput_bps"`
@@ -126,7 +126,7 @@ type TuneRemedy struct {
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
-// TuneGain is after over before.
+// TuneGain is the goodput after the changes over the goodput before.
 type TuneGain struct {
 	Factor float64     `json:"factor"`
 	CI95   *[2]float64 `json:"ci95,omitempty"`
