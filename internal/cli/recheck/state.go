@@ -147,7 +147,8 @@ func (m mark) after(o mark) bool {
 	return cmp.Or(m.at.Compare(o.at), cmp.Compare(m.id, o.id)) > 0
 }
 
-// markFile returns the file of a series' mark. It is on this host, whose processes report, wherever the history is.
+// markFile returns the file of a series' mark. Marks are always on this host, because its processes report, even if the
+// history is in a database server.
 func (k *rechecker) markFile(series string) string {
 	return filepath.Join(k.dir, "recheck-"+series+".told")
 }
