@@ -44,7 +44,7 @@ func (p *Peer) fetch(ctx context.Context, spec transfer.Spec, each func(transfer
 	if !spec.Latency || !p.object.server.IsValid() {
 		return run.result(load())
 	}
-	latency, why, err := path.Beside(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
+	latency, why, err := path.UnderLoad(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
 	result, err := run.result(err)
 	if result != nil {
 		result.Latency = latency
