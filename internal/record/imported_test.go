@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// iperf3Text returns an object of iperf3 --json from the given end (connecting_to: client; accepted_connection: server).
+// iperf3Text returns an object of iperf3 --json from the given end: "connecting_to" is the client,
+// "accepted_connection" the server.
 func iperf3Text(end string, reverse int) string {
 	return fmt.Sprintf(`{"start":{"version":"iperf 3.12","timestamp":{"timesecs":1763000000},
 		%q:{"host":"far.example.net","port":5201},"test_start":{"protocol":"TCP","num_streams":1,"reverse":%d}},
