@@ -51,7 +51,8 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 		e.sure = sure
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
-	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
+	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.what, Looks: e.looks,
+		Sure: e.sure, Lab: e.lab,
 		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }
