@@ -247,7 +247,7 @@ func (t *documentText) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// imported counts what became of documents.
+// imported counts documents by outcome.
 type imported struct {
 	added, there, gone int
 	refused            int

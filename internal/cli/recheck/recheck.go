@@ -1,4 +1,4 @@
-// Package recheck tests paths again, and says when one is not as it was.
+// Package recheck implements the command that tests known paths regularly and reports changes.
 package recheck
 
 import (
@@ -222,7 +222,7 @@ type Clock struct {
 
 type clockKey struct{}
 
-// WithClock returns a context in which recheck goes by another clock.
+// WithClock returns a context in which recheck uses another clock.
 func WithClock(ctx context.Context, c Clock) context.Context {
 	return context.WithValue(ctx, clockKey{}, c)
 }

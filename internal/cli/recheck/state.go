@@ -190,7 +190,7 @@ func (k *rechecker) replace(name string, text []byte) error {
 	return output.WritePrivate(context.Background(), name, text)
 }
 
-// platforms are the domains of M-Lab's servers, which are nobody's own.
+// platforms are the domains of M-Lab's servers, to which --own does not apply.
 var platforms = []string{"measurement-lab.org", "measurementlab.net"}
 
 // ownAddresses lists, besides the private ranges, those that no server on the Internet has (RFC 6598, 2544, 5737, 5180,

@@ -80,13 +80,13 @@ are marked as predicted.`,
 	fl.StringVar(&f.write, "write-sizes", record.Automatic, "bytes of one write by the sender")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
 		"default if not given)")
-	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
-	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
+	fl.StringVar(&f.precision, "precision", "3%", "maximum half-width of a cell's 95 % interval, relative to its middle")
+	fl.IntVar(&f.repeats, "repeats", 10, "maximum number of runs of one cell")
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"time for all runs together, those before --resume too; no bound if not given")
-	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each run lasts")
-	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the random order, to have the same one again")
-	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
+		"maximum time of all runs together, including those before --resume (default: unlimited)")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each run")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` that selects the random order")
+	fl.StringVar(&f.resume, "resume", "", "store the runs in this file, and continue the sweep in it")
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
@@ -101,7 +101,7 @@ func (f *flags) path(hostID, far string) record.Path {
 	return p
 }
 
-// config reads what the user asks for.
+// config returns the grid and the rules of the flags.
 func (f *flags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
 	id = sweep.Identity{Peer: lab.PeerName(text), Time: time.Duration(f.time), Seed: f.seed}
 	for _, axis := range []struct {
@@ -235,11 +235,11 @@ func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
 	}
 	dir = filepath.Join(dir, "fullpipe")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
 	file, err := output.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
-		return nil, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
 	return file, nil
 }
