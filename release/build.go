@@ -95,7 +95,7 @@ func (r *release) under(dir, prefix string) (all []entry, err error) {
 	return all, err
 }
 
-// tarGz writes an archive whose bytes depend on its files alone.
+// tarGz writes a reproducible archive: its bytes depend only on its files.
 func (r *release) tarGz(w io.Writer, root string, contents []entry) error {
 	packed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -147,7 +147,7 @@ func sorted(contents []entry) []entry {
 	})
 }
 
-// toFile writes a whole file.
+// toFile writes a file.
 func toFile(name string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {

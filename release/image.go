@@ -58,8 +58,8 @@ type (
 
 const media = "application/vnd.oci.image."
 
-// image writes an OCI layout with an image from scratch for each Linux: the program, and
-// nothing else. It takes no daemon: skopeo, podman and buildah read it as it is.
+// image writes an OCI layout with an image for each Linux architecture. The image contains only the program. It needs
+// no daemon: skopeo, podman and buildah read the layout.
 func (r *release) image() error {
 	dir := filepath.Join(r.out, "fullpipe-"+r.number()+"-oci")
 	top := index{SchemaVersion: 2, MediaType: media + "index.v1+json"}
@@ -104,7 +104,7 @@ func (r *release) imageFor(dir string, t target) (descriptor, error) {
 		return descriptor{}, err
 	}
 	config := imageConfig{Created: r.at, platform: platform{t.arch, t.os}}
-	config.Config.User = "65532:65532" // nobody's, as images without a shell have it
+	config.Config.User = "65532:65532" // the usual unprivileged user of images without a shell
 	config.Config.Entrypoint = []string{"/usr/bin/fullpipe"}
 	config.Config.Labels = map[string]string{"org.opencontainers.image.title": "fullpipe",
 		"org.opencontainers.image.description": summary, "org.opencontainers.image.source": homepage,
@@ -129,7 +129,7 @@ func (r *release) imageFor(dir string, t target) (descriptor, error) {
 	return d, err
 }
 
-// blob keeps bytes under their sum.
+// blob stores bytes under their digest.
 func blob(dir, mediaType string, text []byte) (descriptor, error) {
 	sum := sha256.Sum256(text)
 	name := hex.EncodeToString(sum[:])
@@ -143,7 +143,7 @@ func blob(dir, mediaType string, text []byte) (descriptor, error) {
 func asJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // types that cannot be encoded: a fault of this program
+		panic(err) // a type that cannot be encoded: a bug
 	}
 	return text
 }

@@ -38,17 +38,16 @@ within "$1" 'dpkg -i /package.deb >/dev/null
 		fullpipe recheck --quiet && exit 9 || test $? = 1
 	test -s /var/lib/fullpipe-recheck/host_id
 	dpkg --purge fullpipe >/dev/null'
-# what is here when the mounts go is compared by the test
+# the test checks the files that remain
 cp -a "$1/upper" "$3"
 `
 
-// mayStay are what dpkg and its triggers keep about their own work, and what systemd-analyze, which
-// the test calls, notes of having read units.
+// mayStay lists the files that may remain after the removal: state of dpkg and its triggers, and the cache of
+// systemd-analyze, which the test calls.
 var mayStay = []string{"var/lib/dpkg/", "var/log/", "var/cache/", "etc/.pwd.lock", "etc/passwd-", "etc/group-",
 	"etc/shadow-", "etc/gshadow-", "etc/subuid-", "etc/subgid-", "run/systemd/systemd-units-load"}
 
-// checkInstall installs the package where nothing of it was, measures with it, removes it,
-// and looks for what is left.
+// checkInstall installs the package on a clean system, measures with it, removes it and checks the remaining files.
 func checkInstall(t *testing.T, deb string) {
 	testenv.Need(t, testenv.Root, testenv.Dpkg, testenv.SystemdAnalyze)
 	left := filepath.Join(t.TempDir(), "left")

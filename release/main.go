@@ -1,9 +1,8 @@
-// Command release builds everything that a release of fullpipe consists of, from the tree
-// it is started in and without the network: archives for every system, deb and rpm, an OCI
-// layout, manifests for Homebrew, Scoop and winget, a bill of materials and the sums. It is
-// a module of its own, so that what packages fullpipe is no dependency of fullpipe.
+// Command release builds all files of a release of fullpipe from the source tree, without the network: archives for
+// each system, deb and rpm packages, an OCI layout, manifests for Homebrew, Scoop and winget, a bill of materials and
+// checksums. It is a module of its own, so that fullpipe does not depend on the packaging libraries.
 //
-// The same tree gives the same bytes: no time but the commit's goes in, no path, no host.
+// Builds are reproducible: the files contain the time of the commit, but no other time, no path and no host name.
 package main
 
 import (
@@ -28,11 +27,11 @@ func (t target) String() string { return t.os + "/" + t.arch }
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
 	{"windows", "amd64"}, {"windows", "arm64"}, {"freebsd", "amd64"}}
 
-// release is one run.
+// release is the configuration and the results of one run.
 type release struct {
 	source string // the tree
 	out    string // where the results go
-	work   string // what is only needed on the way
+	work   string // temporary files
 	// profile is go build's -pgo.
 	profile string
 	version
@@ -55,11 +54,11 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	fl := flag.NewFlagSet("release", flag.ContinueOnError)
 	source := fl.String("source", "..", "the `tree` to build")
-	out := fl.String("out", "../dist", "`directory` for the results; what it holds goes")
-	only := fl.String("only", "", "only these systems, as linux/amd64,linux/arm64")
-	profile := fl.String("profile", "cmd/fullpipe/busy.pgo", "what the compiler is told of the busiest functions, "+
-		"a `file` of the tree; off: nothing")
-	tag := fl.String("version", "", "instead of what git describe says")
+	out := fl.String("out", "../dist", "`directory` for the results; its contents are deleted")
+	only := fl.String("only", "", "build only these systems: linux/amd64,linux/arm64")
+	profile := fl.String("profile", "cmd/fullpipe/busy.pgo", "CPU profile for profile-guided optimization, "+
+		"a `file` in the tree; off: none")
+	tag := fl.String("version", "", "version instead of the one from git describe")
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 	return r.make(ctx)
 }
 
-// make carries out the steps in their order.
+// make runs the steps in order.
 func (r *release) make(ctx context.Context) error {
 	if err := r.manual(ctx); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (r *release) make(ctx context.Context) error {
 	return nil
 }
 
-// sums writes SHA256SUMS of every file that is there.
+// sums writes SHA256SUMS for all files.
 func (r *release) sums() error {
 	var lines strings.Builder
 	err := filepath.WalkDir(r.out, func(path string, d os.DirEntry, err error) error {

@@ -9,27 +9,26 @@ import (
 	"time"
 )
 
-// published is what a manifest's template asks for.
+// published is the input of the manifest templates.
 type published struct {
 	Version, Tag, Summary, Homepage, Date string
 	base                                  string
 	archives, sums                        map[string]string // by OS/ARCH
 }
 
-// URL is where a system's archive is found.
+// URL returns the URL of a system's archive.
 func (p published) URL(system string) string { return p.base + p.archives[system] }
 
-// Sum is the archive's SHA-256.
+// Sum returns the archive's SHA-256.
 func (p published) Sum(system string) string { return p.sums[system] }
 
-// Sum256 is the same in the form that winget writes.
+// Sum256 returns the SHA-256 in the form of winget: upper case.
 func (p published) Sum256(system string) string { return strings.ToUpper(p.sums[system]) }
 
-// Has says whether a system's archive was built.
+// Has reports whether a system's archive was built.
 func (p published) Has(system string) bool { return p.archives[system] != "" }
 
-// manifests writes what Homebrew, Scoop and winget install from; each only where all
-// archives that it names were built.
+// manifests writes the manifests of Homebrew, Scoop and winget, each only if all archives that it names were built.
 func (r *release) manifests() error {
 	p := published{Version: r.number(), Tag: r.tag, Summary: summary, Homepage: homepage, Date: r.at.Format(time.DateOnly),
 		base: homepage + "/releases/download/" + r.tag + "/", archives: map[string]string{}, sums: map[string]string{}}
@@ -160,10 +159,10 @@ ManifestVersion: 1.6.0
 `
 )
 
-// Windows are winget's words for the systems.
+// Windows returns winget's names of the systems.
 func (p published) Windows() map[string]string {
 	return map[string]string{"x64": "windows/amd64", "arm64": "windows/arm64"}
 }
 
-// Root is the directory in a system's archive.
+// Root returns the top directory of a system's archive.
 func (p published) Root(system string) string { return strings.TrimSuffix(p.archives[system], ".zip") }

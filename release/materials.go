@@ -18,8 +18,7 @@ type component struct {
 	PURL    string `json:"purl,omitempty"`
 }
 
-// materials writes a bill of materials of each program: the modules that the linker
-// recorded in it, not those that a list says should be there.
+// materials writes a bill of materials of each program from the modules that the linker recorded in it.
 func (r *release) materials() error {
 	for _, t := range r.targets {
 		info, err := buildinfo.ReadFile(r.programs[t])

@@ -23,7 +23,7 @@ fullpipe measures a path, names what limits a TCP transfer on it with evidence,
 computes the right windows and buffers, tries them and proves the gain.`
 )
 
-// packages writes a deb and an rpm for each Linux.
+// packages writes a deb and an rpm for each Linux architecture.
 func (r *release) packages() error {
 	for _, t := range r.targets {
 		if t.os != "linux" {
@@ -62,7 +62,7 @@ func (r *release) pack(format string, t target) error {
 	})
 }
 
-// installed lists what a package puts where.
+// installed lists the files of a package and their targets.
 func (r *release) installed(format string, t target) (files.Contents, error) {
 	var all files.Contents
 	add := func(from, to string, mode os.FileMode) {
@@ -112,7 +112,7 @@ func (r *release) installed(format string, t target) (files.Contents, error) {
 	return all, nil
 }
 
-// squeeze compresses a file without a name or a time in it.
+// squeeze compresses a file with gzip, without name and time in the header.
 func squeeze(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// here is the system whose release is tried.
+// here is the system under test.
 var here = target{runtime.GOOS, runtime.GOARCH}
 
-// tree copies the files that git would take to a place of its own, as a repository.
+// tree copies the files that git tracks or would add into a new repository.
 func tree(t *testing.T, tag string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func tree(t *testing.T, tag string) string {
 		from := filepath.Join("..", name)
 		info, err := os.Stat(from)
 		if err != nil {
-			continue // removed, and git not told yet
+			continue // deleted, but still in the index
 		}
 		text, err := os.ReadFile(from)
 		to := filepath.Join(dir, name)
@@ -54,7 +54,7 @@ func tree(t *testing.T, tag string) string {
 	return dir
 }
 
-// sumsOf are the sums of all files below a directory.
+// sumsOf returns the checksums of all files below a directory.
 func sumsOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	sums := map[string]string{}
@@ -72,9 +72,9 @@ func sumsOf(t *testing.T, dir string) map[string]string {
 	return sums
 }
 
-// TestARelease builds one of this system twice, in two places and at two times, holds the
-// results to be the same byte for byte, and then tries them.
-func TestARelease(t *testing.T) {
+// TestRelease builds a release for this system twice, in different directories and at different times. It checks that
+// both are identical, and then tests the files.
+func TestRelease(t *testing.T) {
 	t.Setenv("GOPROXY", "off") // no step takes anything from the network
 	profile := "off"           // CI compiled everything without it already
 	if os.Getenv("FULLPIPE_BANK") == "1" {
@@ -137,7 +137,7 @@ func checkSums(t *testing.T, dir string, sums map[string]string) {
 	}
 }
 
-// checkImage follows the layout as whoever pulls it does, down to the program, and runs it.
+// checkImage resolves the layout like a client that pulls it, down to the program, and runs the program.
 func checkImage(t *testing.T, dir string) {
 	read := func(d descriptor, into any) []byte {
 		t.Helper()
@@ -201,7 +201,7 @@ func checkImage(t *testing.T, dir string) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if libraries, err := exec.Command("ldd", program).CombinedOutput(); err == nil {
-		t.Errorf("an image without libraries holds a program that needs some: %s", libraries)
+		t.Errorf("the image has no libraries, but its program needs some: %s", libraries)
 	}
 }
 
@@ -219,11 +219,11 @@ func checkMaterials(t *testing.T, name string) {
 	}
 	for _, module := range []string{"modernc.org/sqlite", "github.com/spf13/cobra", "go"} {
 		if !slices.ContainsFunc(bill.Components, func(c component) bool { return c.Name == module && c.Version != "" }) {
-			t.Errorf("%s is in the program and not on the bill", module)
+			t.Errorf("%s is missing in the bill of materials", module)
 		}
 	}
 	if slices.ContainsFunc(bill.Components, func(c component) bool { return strings.Contains(c.Name, "nfpm") }) {
-		t.Error("what packages is on the bill of what is packaged")
+		t.Error("the packaging library is in the bill of materials of the program")
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// version says what is built.
+// version identifies the build.
 type version struct {
 	tag    string    // v1.2.3, or a made-up one of a tree without its tag
 	commit string    // in full
 	at     time.Time // of the commit: every time that goes into a file
 }
 
-// number is the tag without its v.
+// number returns the tag without its v.
 func (v version) number() string { return strings.TrimPrefix(v.tag, "v") }
 
 var (
@@ -25,7 +25,7 @@ var (
 	between  = regexp.MustCompile(`^(v\d+\.\d+\.\d+)(-[0-9A-Za-z.]+)?-(\d+)-g([0-9a-f]+)$`)
 )
 
-// describe reads the tree's version from git.
+// describe returns the tree's version from git.
 func describe(ctx context.Context, source, tag string) (version, error) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", source}, args...)...).Output()
@@ -57,8 +57,8 @@ func describe(ctx context.Context, source, tag string) (version, error) {
 	return v, nil
 }
 
-// fromDescription is the version of what git describe says: a tag as it is; what comes
-// after one is a step toward the next, older than it by every system's order.
+// fromDescription returns the version for an output of git describe. A tag is its own version. Commits after a tag get
+// a development version of the next release, which every package system sorts before that release.
 func fromDescription(text string, v version) string {
 	if released.MatchString(text) {
 		return text

@@ -9,24 +9,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// conn is the connection of one fetch. It counts what is read from the socket, below
-// TLS and HTTP: that is the payload that TCP carried.
+// conn is the connection of one fetch. It counts the bytes read from the socket, below TLS and HTTP: the payload of
+// TCP.
 type conn struct {
 	*net.TCPConn
 	kernel *socket.Stream
 	clock  time.Time
 
-	mu      sync.Mutex // guards what follows
-	begun   bool       // the answer has; bytes, blocked and paused count from then on
+	mu      sync.Mutex // guards the following fields
+	begun   bool       // the response has begun; bytes, blocked and paused count from then on
 	latest  int64      // bytes of the latest read
 	bytes   int64
-	opening int64 // of bytes, those of the read that the answer began with
+	opening int64 // the part of bytes in the first read of the response
 	first   time.Duration
 	last    time.Duration
-	waiting time.Duration // when the read under way began; 0: none is
+	waiting time.Duration // when the current Read began; 0: none
 	blocked time.Duration
 	paused  time.Duration
-	over    bool // what still comes is not wanted and not counted
+	over    bool // later bytes are not counted
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -49,9 +49,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// answered begins the count: the answer's first byte came with the latest read. What came
-// before is none of it: TLS's session tickets and HTTP/2's settings, which need not wait for
-// the request.
+// answered starts the count with the latest read, which contains the first byte of the response. Earlier bytes do not
+// count: the server may send TLS session tickets and HTTP/2 settings before the request.
 func (c *conn) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +62,14 @@ func (c *conn) answered() {
 	c.paused = 0
 }
 
-// enough ends the count.
+// enough stops the count.
 func (c *conn) enough() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
 }
 
-// pause books time in which the reader chose not to read.
+// pause sleeps for d and counts it as time in which the reader chose not to read.
 func (c *conn) pause(d time.Duration) {
 	time.Sleep(d)
 	c.mu.Lock()

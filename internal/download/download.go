@@ -1,9 +1,8 @@
-// Package download measures a path by fetching an object from a web server, over
-// HTTP/1.1 or HTTP/2, with or without TLS. Only this end can be seen and only this end
-// can be set: receive windows are tried by fetching the same object again.
+// Package download measures a path by fetching an object from a web server, over HTTP/1.1 or HTTP/2, with or without
+// TLS. Only this end can be observed and configured: each receive window is tested by fetching the object once more.
 //
-// The server is somebody else's, so it is treated gently: the bytes and the requests of
-// a Peer's whole life are bounded, and the bound is known before the first of them.
+// The server belongs to others, so a Peer has a budget of bytes and requests over its lifetime, set before the first
+// request.
 package download
 
 import (
@@ -26,21 +25,21 @@ import (
 const (
 	DefaultMaxBytes    = 2 << 30
 	DefaultMaxRequests = 200
-	// maxStreams is how many connections are opened to a stranger's server at once.
+	// maxStreams is the maximum of concurrent connections to a third party's server.
 	maxStreams   = 8
 	maxRedirects = 5
 )
 
-// Config says how a server may be used. The zero value works.
+// Config limits and configures the requests to a server. The zero value works.
 type Config struct {
-	// MaxBytes and MaxRequests bound the Peer's whole life; 0 is the default.
+	// MaxBytes and MaxRequests limit all fetches of the Peer together; 0 is the default.
 	MaxBytes    int64
 	MaxRequests int
-	// HTTP1 offers HTTP/1.1 alone; else the server chooses.
+	// HTTP1 offers HTTP/1.1 only; otherwise the server chooses.
 	HTTP1 bool
-	// TLS holds roots and certificates beyond the system's; nil is the system's.
+	// TLS adds root and client certificates to the system's; nil adds none.
 	TLS *tls.Config
-	// Route is the way that connections take.
+	// Route is the route of the connections.
 	Route socket.Route
 	// Agent is sent as User-Agent; empty is "fullpipe".
 	Agent string
@@ -50,20 +49,20 @@ type Config struct {
 type Peer struct {
 	config Config
 	object object
-	from   *url.URL // as it was asked for, before redirects
+	from   *url.URL // the requested URL, before redirects
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
 	// public is set once a server was reached on the public network.
 	public atomic.Bool
 
-	// mu guards what is left of the bounds.
+	// mu guards the remaining budget.
 	mu       sync.Mutex
 	bytes    int64
 	requests int
 }
 
-// object is what the server said of it.
+// object is the description of the object from the response headers.
 type object struct {
 	url    *url.URL
 	size   int64 // -1: not said
@@ -72,7 +71,7 @@ type object struct {
 	server netip.AddrPort
 }
 
-// Open asks the server for the object's size without fetching it, following redirects.
+// Open requests the object's size without fetching the object. It follows redirects.
 func Open(ctx context.Context, address string, config Config) (*Peer, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -102,22 +101,21 @@ func Open(ctx context.Context, address string, config Config) (*Peer, error) {
 // Close ends a running transfer.
 func (p *Peer) Close() error { p.close(); return nil }
 
-// States tells in a line or two what will be fetched and what bounds it.
+// States describes the object and the budget in one line, and a redirect in a second one.
 func (p *Peer) States() []string {
-	what := "an object of unknown size"
+	size := "an object of unknown size"
 	if p.object.size >= 0 {
-		what = units.Size(p.object.size).String()
+		size = units.Size(p.object.size).String()
 	}
 	lines := []string{fmt.Sprintf("downloads %s from %s over %s: at most %s in %d requests altogether",
-		what, p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes), p.config.MaxRequests)}
+		size, p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes), p.config.MaxRequests)}
 	if p.object.url.String() != p.from.String() {
 		lines = append(lines, "redirected to "+p.object.url.Redacted())
 	}
 	return lines
 }
 
-// Check answers *transfer.Unsupported for everything that concerns the far end, and for
-// sending.
+// Check returns *transfer.Unsupported for settings of the far end and for uploads.
 func (p *Peer) Check(t transfer.Test) error {
 	spec, err := t.OneWay("a web server is downloaded from over TCP", "a web server is only downloaded from")
 	if err != nil {
@@ -153,8 +151,8 @@ func (p *Peer) check(spec transfer.Spec) error {
 	return nil
 }
 
-// inquire asks with HEAD, and where that is not welcome with a GET of which only the
-// head is read.
+// inquire sends a HEAD request. If the server rejects it with a 4xx status other than 429, inquire sends a GET request
+// and reads only the response headers.
 func (p *Peer) inquire(ctx context.Context, u *url.URL) (object, error) {
 	o, err := p.ask(ctx, http.MethodHead, u)
 	var status *StatusError
@@ -187,7 +185,7 @@ func (p *Peer) ask(ctx context.Context, method string, u *url.URL) (object, erro
 	return object{}, fmt.Errorf("%s leads through more than %d redirects", p.from.Redacted(), maxRedirects)
 }
 
-// redirect answers where a response leads, nil for one that is the object itself.
+// redirect returns the target of a redirect, or nil if the response is the object.
 func redirect(u *url.URL, r *http.Response) (*url.URL, error) {
 	switch r.StatusCode {
 	case http.StatusOK, http.StatusPartialContent:
@@ -206,7 +204,7 @@ func redirect(u *url.URL, r *http.Response) (*url.URL, error) {
 	return nil, &StatusError{u.Redacted(), r.StatusCode}
 }
 
-// StatusError is a server that does not give the object.
+// StatusError reports an HTTP status other than success.
 type StatusError struct {
 	URL  string
 	Code int
@@ -225,10 +223,10 @@ func (e *StatusError) Try() string {
 	return "the address of a large file that this server gives to everybody"
 }
 
-// TooSmall is an object that ended before its rate could settle.
+// TooSmall reports an object that ended before its rate reached a steady state.
 type TooSmall struct {
 	Bytes  int64
-	Rounds float64 // round trips that it took; 0: not known
+	Rounds float64 // duration of the transfer in round trips; 0: not known
 }
 
 func (e *TooSmall) Error() string {
@@ -242,13 +240,13 @@ func (e *TooSmall) Error() string {
 // Try names the way out.
 func (e *TooSmall) Try() string { return "a larger file on the same server" }
 
-// usedUp says that a bound is reached.
+// usedUp returns the error of an exhausted budget.
 func (p *Peer) usedUp() error {
 	return fmt.Errorf("the bound of %s and %d requests that was set for %s is used up",
 		units.Size(p.config.MaxBytes), p.config.MaxRequests, p.from.Host)
 }
 
-// request takes one request off the bound.
+// request takes one request from the budget.
 func (p *Peer) request() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,14 +257,14 @@ func (p *Peer) request() error {
 	return nil
 }
 
-// left is what the bound still allows.
+// left returns the remaining bytes of the budget.
 func (p *Peer) left() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bytes
 }
 
-// take takes up to want bytes off the bound, no more than the object has.
+// take takes up to want bytes from the budget, at most the size of the object.
 func (p *Peer) take(want int64) (bytes int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -281,8 +279,8 @@ func (p *Peer) take(want int64) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// giveBack returns what a fetch did not use, or takes what it used beyond: heads and
-// TLS are not known beforehand.
+// giveBack returns unused bytes of a fetch to the budget. A negative number takes more: the overhead of headers and TLS
+// is not known in advance.
 func (p *Peer) giveBack(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

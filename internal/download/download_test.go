@@ -110,7 +110,7 @@ func open(t *testing.T, s *site, path string, c Config) *Peer {
 	return p
 }
 
-func TestFetches(t *testing.T) {
+func TestRun_Fetches(t *testing.T) {
 	plain, secure := newSite(t, false), newSite(t, true)
 	http1 := secure.config()
 	http1.HTTP1 = true
@@ -143,8 +143,8 @@ func TestFetches(t *testing.T) {
 			}
 			c.site.ranged.Store(false)
 			c.spec.Direction = transfer.Down
-			var told int64
-			result, err := transfer.Run(t.Context(), p, c.spec, func(i transfer.Interval) { told += i.Bytes })
+			var reported int64
+			result, err := transfer.Run(t.Context(), p, c.spec, func(i transfer.Interval) { reported += i.Bytes })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,11 +152,11 @@ func TestFetches(t *testing.T) {
 			if !ok || !result.Complete || span.Bytes < c.spec.Bytes || span.Bytes == 0 || span.Bps() <= 0 {
 				t.Errorf("%d bytes of %d, complete %v", span.Bytes, c.spec.Bytes, result.Complete)
 			}
-			if told != span.Bytes {
-				t.Errorf("intervals told of %d bytes, the result of %d", told, span.Bytes)
+			if reported != span.Bytes {
+				t.Errorf("the intervals have %d bytes, the result %d", reported, span.Bytes)
 			}
 			if got := c.site.ranged.Load(); got != c.ranged {
-				t.Errorf("range asked for: %v", got)
+				t.Errorf("range requested: %v", got)
 			}
 			if c.spec.Near.ReceiveBuffer > 0 {
 				b := result.Near.Streams[0].ReceiveBuffer
@@ -168,21 +168,21 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// The count begins with the answer: neither HTTP/2's settings nor TLS's tickets are of it, which
-// come before while the server still thinks.
-func TestTheCountBeginsWithTheAnswer(t *testing.T) {
+// TestRead_CountsFromResponse checks that HTTP/2 settings and TLS session tickets do not count: they arrive before the
+// response.
+func TestRead_CountsFromResponse(t *testing.T) {
 	for _, http1 := range []bool{true, false} {
 		s := newSite(t, true)
 		config := s.config()
 		config.HTTP1 = http1
 		p := open(t, s, "/endless", config)
-		var answers atomic.Int64
+		var respondedAt atomic.Int64
 		f := p.newFetch(transfer.Socket{})
 		think := func() {
-			for c := f.current(); !c.reads(); { // what the server said by itself
+			for c := f.current(); !c.reads(); { // the server's data before the response
 				runtime.Gosched()
 			}
-			answers.Store(int64(time.Since(f.clock)))
+			respondedAt.Store(int64(time.Since(f.clock)))
 		}
 		s.thinks.Store(&think)
 		if _, err := f.do(t.Context(), http.MethodGet, p.object.url, ""); err != nil {
@@ -193,21 +193,21 @@ func TestTheCountBeginsWithTheAnswer(t *testing.T) {
 		}
 		came := f.current().received()
 		f.release()
-		answered := time.Duration(answers.Load())
+		answered := time.Duration(respondedAt.Load())
 		if came.First < answered || came.FirstReadBytes == 0 || came.Bytes < 1<<20 || came.FirstReadBytes >= came.Bytes {
-			t.Errorf("HTTP/1.1 %v: %+v, where the server answered after %v", http1, came, answered)
+			t.Errorf("HTTP/1.1 %v: %+v, the server responded after %v", http1, came, answered)
 		}
 	}
 }
 
-// reads says whether a connection waits for more.
+// reads reports whether a connection waits for more data.
 func (c *conn) reads() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiting > 0 && c.latest > 0
 }
 
-func TestTooSmallIsSaid(t *testing.T) {
+func TestRun_TooSmallObject(t *testing.T) {
 	p := open(t, newSite(t, false), "/small", Config{})
 	var small *TooSmall
 	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: time.Second}, nil)
@@ -216,8 +216,8 @@ func TestTooSmallIsSaid(t *testing.T) {
 	}
 }
 
-// TestRun_TimeUpIsNoSmallObject fetches an object from a server without ranges (HTTP/1.0) for less time than it takes.
-func TestRun_TimeUpIsNoSmallObject(t *testing.T) {
+// TestRun_ShortTimeIsNotTooSmall fetches an object from a server without ranges (HTTP/1.0) for less time than it takes.
+func TestRun_ShortTimeIsNotTooSmall(t *testing.T) {
 	p := open(t, newSite(t, false), "/large", Config{})
 	result, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: 50 * time.Millisecond}, nil)
 	if err != nil || result == nil {
@@ -225,7 +225,7 @@ func TestRun_TimeUpIsNoSmallObject(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestRun_Budget(t *testing.T) {
 	s := newSite(t, false)
 	p := open(t, s, "/endless", Config{MaxBytes: 1 << 20})
 	spec := transfer.Spec{Direction: transfer.Down, Time: time.Minute}
@@ -247,7 +247,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestFailuresAreNamed(t *testing.T) {
+func TestOpen_Errors(t *testing.T) {
 	plain, secure := newSite(t, false), newSite(t, true)
 	for _, c := range []struct{ address, want string }{
 		{plain.URL + "/nosuch", "404"},
@@ -273,7 +273,7 @@ func TestFailuresAreNamed(t *testing.T) {
 	}
 }
 
-func TestCancelledAndClosed(t *testing.T) {
+func TestRun_CancelAndClose(t *testing.T) {
 	s := newSite(t, false)
 	for name, end := range map[string]func(cancel func(), p *Peer){
 		"cancelled": func(cancel func(), _ *Peer) { cancel() },
@@ -290,7 +290,7 @@ func TestCancelledAndClosed(t *testing.T) {
 	}
 }
 
-func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
+func TestCheck_Unsupported(t *testing.T) {
 	p := &Peer{object: object{proto: "HTTP/2.0"}}
 	for field, spec := range map[string]transfer.Spec{
 		"Direction":         {Direction: transfer.Up},
@@ -314,8 +314,8 @@ func TestCheckNamesWhatAWebServerCannot(t *testing.T) {
 	}
 }
 
-// TestLatencyBesideAFetch asks by ICMP, or by connecting as any client does.
-func TestLatencyBesideAFetch(t *testing.T) {
+// TestRun_LatencyUnderLoad measures the RTT during a fetch by ICMP echo or by TCP connections.
+func TestRun_LatencyUnderLoad(t *testing.T) {
 	p := open(t, newSite(t, false), "/endless", Config{})
 	r, err := transfer.Run(t.Context(), p, transfer.Spec{Direction: transfer.Down, Time: 700 * time.Millisecond,
 		Latency: true}, nil)

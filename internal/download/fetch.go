@@ -19,8 +19,8 @@ import (
 
 const (
 	dialTime   = 10 * time.Second
-	answerTime = 15 * time.Second // to the head of the answer
-	// flowWindow is HTTP/2's own window, so large that TCP's is what limits.
+	answerTime = 15 * time.Second // until the response headers
+	// flowWindow is the HTTP/2 flow-control window in bytes, larger than any TCP window so that only TCP's limits.
 	flowWindow = 256 << 20
 	readSize   = 256 << 10
 )
@@ -91,7 +91,7 @@ func (f *fetch) current() *conn {
 	return f.conn
 }
 
-// server is the address that the fetch is connected to.
+// server returns the address that the fetch is connected to.
 func (f *fetch) server() netip.AddrPort {
 	c := f.current()
 	if c == nil {
@@ -100,7 +100,7 @@ func (f *fetch) server() netip.AddrPort {
 	return socket.AddrPort(c.TCPConn.RemoteAddr())
 }
 
-// do sends the request and answers with the head of what comes; the body is f's.
+// do sends the request and returns the response headers. The body belongs to f.
 func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange string) (*http.Response, error) {
 	if err := f.peer.request(); err != nil {
 		return nil, err
@@ -130,8 +130,8 @@ func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange str
 	return response, nil
 }
 
-// read takes in at most want bytes of the body, at most bps bit/s where that is not 0.
-// ended says that the object itself ended.
+// read reads at most want bytes of the body, at bps bit/s at most unless that is 0. It reports whether the object
+// ended.
 func (f *fetch) read(want int64, bps float64) (ended bool, err error) {
 	buffer := make([]byte, readSize)
 	if bps > 0 {
@@ -160,15 +160,15 @@ func (f *fetch) read(want int64, bps float64) (ended bool, err error) {
 	return false, nil
 }
 
-// interrupt ends whatever the fetch waits for.
+// interrupt closes the connection, which unblocks all I/O of the fetch.
 func (f *fetch) interrupt() {
 	if c := f.current(); c != nil {
 		c.TCPConn.Close()
 	}
 }
 
-// release ends the fetch at once, since what is still under way is not wanted, and tells
-// how its connection was; ok is false where there was none. It may be called once.
+// release resets the connection, which discards data in flight, and returns its description; ok is false without a
+// connection. It may be called once.
 func (f *fetch) release() (s transfer.Stream, ok bool) {
 	c := f.current()
 	if c != nil {

@@ -7,27 +7,25 @@ import (
 	"net/netip"
 )
 
-// sharedSpace is what carriers give their customers behind one address (RFC 6598).
+// sharedSpace is the address block of carrier-grade NAT (RFC 6598).
 var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
 
-// internal says whether an address belongs to a private network, a link or this host
-// (RFC 1918, 4193, 6598, 3927, 4291).
+// internal reports whether an address is private, link-local or of this host (RFC 1918, 4193, 6598, 3927, 4291).
 func internal(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() ||
 		sharedSpace.Contains(a)
 }
 
-// InternalError is a server on the public network that leads to an internal address,
-// where it may have no access itself.
+// InternalError reports a server on the public network that leads to an internal address, by a redirect or by DNS: the
+// server may use this host to reach addresses that it cannot reach itself.
 type InternalError struct {
 	Host string
 	At   netip.Addr
 }
 
 func (e *InternalError) Error() string {
-	return fmt.Sprintf("%s leads to %s, which is internal: what is public does not choose what is fetched there", e.Host,
-		e.At)
+	return fmt.Sprintf("%s leads to %s, an internal address: a public server must not direct requests there", e.Host, e.At)
 }
 
 // Try names the way out.
@@ -35,8 +33,8 @@ func (e *InternalError) Try() string {
 	return "the internal address itself, if it is meant, or the address of a large file on the public network"
 }
 
-// guard refuses to connect to an internal address once the server that was asked for has
-// turned out to be public, whether a redirect leads there or its name.
+// guard returns an error for an internal address after the requested server proved to be public, both for redirects and
+// for names that resolve to another address.
 func (p *Peer) guard(ctx context.Context, address string) error {
 	if !p.public.Load() {
 		return nil
@@ -57,7 +55,7 @@ func (p *Peer) guard(ctx context.Context, address string) error {
 	return nil
 }
 
-// reached guards what a name led to after all, and learns what the first server is.
+// reached checks the address of an open connection like guard, and records whether the first server is public.
 func (p *Peer) reached(at netip.Addr) error {
 	if p.public.Load() && internal(at) {
 		return &InternalError{p.from.Host, at.Unmap()}

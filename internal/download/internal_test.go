@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestInternalAddresses(t *testing.T) {
+func TestInternal(t *testing.T) {
 	for text, want := range map[string]bool{
 		"127.0.0.1": true, "::1": true, "10.1.2.3": true, "172.31.0.1": true, "192.168.0.1": true, "169.254.169.254": true,
 		"100.64.0.1": true, "fe80::1": true, "fd00::1": true, "0.0.0.0": true, "::": true, "::ffff:10.0.0.1": true,
@@ -22,15 +22,15 @@ func TestInternalAddresses(t *testing.T) {
 	}
 }
 
-// What is public does not lead to what is internal, neither by a redirect nor by a name
-// that changes; what was asked for as internal goes wherever it leads.
-func TestPublicServersDoNotLeadInside(t *testing.T) {
+// TestRun_PublicServerRedirectsToInternal checks that a public server can lead to an internal address neither by a
+// redirect nor by DNS. An internal server may lead anywhere.
+func TestRun_PublicServerRedirectsToInternal(t *testing.T) {
 	s := newSite(t, false)
-	p := open(t, s, "/moved", Config{}) // an internal one that leads to an internal one
+	p := open(t, s, "/moved", Config{}) // an internal server redirects to an internal one
 	if p.public.Load() {
 		t.Error("a loopback address counts as public")
 	}
-	p.public.Store(true) // now as if it had been met on the public network
+	p.public.Store(true) // as if the first connection was to a public address
 	before := s.requests.Load()
 	inside, err := url.Parse(s.URL + "/object")
 	if err != nil {
@@ -46,9 +46,9 @@ func TestPublicServersDoNotLeadInside(t *testing.T) {
 		t.Errorf("a name that changed: %v", err)
 	}
 	if n := s.requests.Load() - before; n > 0 {
-		t.Errorf("%d requests were sent inside", n)
+		t.Errorf("%d requests reached the internal server", n)
 	}
 	if err := p.reached(netip.MustParseAddr("192.168.1.1")); !errors.As(err, &refused) {
-		t.Errorf("a name that is answered differently the second time: %v", err)
+		t.Errorf("a name that resolves to another address: %v", err)
 	}
 }

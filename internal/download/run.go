@@ -14,17 +14,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// What an object must give to be judged by: so many round trips, and so much time.
+// Minimum duration of a transfer for a verdict.
 const (
-	enoughRounds = 20
+	enoughRounds = 20 // round trips
 	enoughTime   = 100 * time.Millisecond
 )
 
 var errTimeUp = errors.New("time is up")
 
-// Run fetches the object on fresh connections with the Spec's sockets at this end, until
-// its time or bytes are used up or the object ends. An object that ended too early to
-// tell anything answers *TooSmall with the Result.
+// Run fetches the object on new connections with the Spec's socket options at this end, until the Spec's time or bytes
+// are used up or the object ends. If the object is too small for a verdict, Run returns the Result and *TooSmall.
 func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Interval)) ([]transfer.Outcome, error) {
 	if err := p.Check(t); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (p *Peer) fetch(ctx context.Context, spec transfer.Spec, each func(transfer
 	if !spec.Latency || !p.object.server.IsValid() {
 		return run.result(load())
 	}
-	latency, why, err := path.Beside(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
+	latency, why, err := path.UnderLoad(ctx, p.object.server, path.Config{Route: p.config.Route}, load)
 	result, err := run.result(err)
 	if result != nil {
 		result.Latency = latency
@@ -105,7 +104,7 @@ func (r *run) fetchAll(ctx context.Context, each func(transfer.Interval)) error 
 	return nil
 }
 
-// one carries out one fetch of at most want bytes.
+// one fetches at most want bytes on one connection.
 func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err error) {
 	defer context.AfterFunc(ctx, f.interrupt)()
 	granted, err := r.peer.take(want)
@@ -137,17 +136,16 @@ func (r *run) one(ctx context.Context, f *fetch, want int64) (ended bool, err er
 	return ended && byteRange == "", err
 }
 
-// watch samples the connections, reports what came and ends the transfer when its time
-// since the first byte is up.
+// watch samples the connections, reports intervals and ends the transfer when its time since the first byte is up.
 func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 	var first, at time.Duration
-	var told int64
+	var reported int64
 	report := func(now time.Duration, total int64) {
-		if each != nil && total > told {
-			each(transfer.Interval{Start: at - first, End: now - first, Bytes: total - told})
+		if each != nil && total > reported {
+			each(transfer.Interval{Start: at - first, End: now - first, Bytes: total - reported})
 		}
 		at = now
-		told = total
+		reported = total
 	}
 	for finished := false; !finished; {
 		timer := time.NewTimer(engine.Cadence(time.Since(r.started)))
@@ -191,7 +189,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 	}
 }
 
-// result describes what came; with an error, what came until then.
+// result returns the Result of the finished transfer. With an error it covers the bytes received before the error.
 func (r *run) result(err error) (*transfer.Result, error) {
 	result := &transfer.Result{Spec: r.spec, Started: r.started, Complete: err == nil,
 		Near: &transfer.End{Kernel: socket.Kernel()}}
@@ -221,8 +219,8 @@ func (r *run) result(err error) (*transfer.Result, error) {
 		return nil, err
 	}
 	if r.peer.object.proto == "HTTP/2.0" {
-		result.Warnings = append(result.Warnings, "fetched over HTTP/2, whose own window was opened wide so that TCP's "+
-			"decides")
+		result.Warnings = append(result.Warnings, "fetched over HTTP/2, with a flow-control window so large that only "+
+			"TCP's limits")
 	}
 	if rounds, few := tooFew(result, longest); err == nil && ended && few {
 		err = &TooSmall{total, rounds}
@@ -230,7 +228,7 @@ func (r *run) result(err error) (*transfer.Result, error) {
 	return result, err
 }
 
-// tooFew says how many round trips a transfer lasted and whether that is too little.
+// tooFew returns the duration of a transfer in round trips, and whether it is too short for a verdict.
 func tooFew(r *transfer.Result, d time.Duration) (rounds float64, few bool) {
 	rtt := r.Near.MinRTT()
 	if rtt > 0 {

@@ -1,4 +1,5 @@
-// Package history records what was measured: the envelope of each document, its series, and whose history keeps it.
+// Package history stores measured documents: it adds the envelope and the series of each, and selects the history of
+// the right user.
 package history
 
 import (
@@ -23,17 +24,17 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// Series returns the path that a command line's documents belong to, from the values of its options. It is called after
-// the command line and the configuration were read.
+// Series returns the path of a command's documents from the values of its options. It must be called after the command
+// line and the configuration were read.
 type Series func(hostID, far string) record.Path
 
-// AddFlags adds the flags that say whether a measuring command's record is kept, which by default it is if
-// always is set. The records belong to the series of.
+// AddFlags adds the flags that select whether a measuring command stores its record. always is the default. The records
+// belong to the series of.
 func AddFlags(cmd *cobra.Command, always bool, of Series) {
 	fl := cmd.Flags()
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		SessionOf(cmd.Context()).Series = of
-		// These are the command line's: no configuration is read yet.
+		// Only the command line is known here: the configuration is read later.
 		if always && console.IsSet(cmd, "record") && console.IsSet(cmd, "no-history") {
 			return exit.Usage("--record", "--no-history says the opposite", "one of the two")
 		}
@@ -49,7 +50,7 @@ func AddFlags(cmd *cobra.Command, always bool, of Series) {
 	AddStoreFlag(fl)
 }
 
-// begun is when this process began, with the monotonic clock.
+// begun is the start time of this process, with the monotonic clock.
 var begun = time.Now()
 
 // Seal adds the envelope of a measured document.
@@ -58,7 +59,7 @@ func Seal(cmd *cobra.Command, doc record.Document) {
 		return
 	}
 	s := SessionOf(cmd.Context())
-	e := NewEnvelope(doc, begun, time.Since(begun)) // a wall clock that was set meanwhile does not matter
+	e := NewEnvelope(doc, begun, time.Since(begun)) // by the monotonic clock
 	e.TestID = s.TestID
 	e.FarClock = s.FarClock()
 	if labels, err := cmd.Flags().GetStringToString("label"); err == nil && len(labels) > 0 {
@@ -89,8 +90,8 @@ func NewEnvelope(doc record.Document, start time.Time, took time.Duration) *reco
 		InForce: settings, Commit: build.This().Commit}
 }
 
-// hostID is this host's name in records, made where there is none yet and the record is
-// kept; else "". Under sudo it is the one that the user keeps, who makes it.
+// hostID returns this host's ID in records, or "" if there is none and the record is not stored. It creates the ID if
+// needed. Under sudo it is the ID in the caller's state directory, created by a process of the caller.
 func hostID(cmd *cobra.Command) (string, error) {
 	uid := BehindSudo()
 	if uid == "" {
@@ -107,11 +108,11 @@ func hostID(cmd *cobra.Command) (string, error) {
 	if !wanted(cmd) {
 		return "", nil
 	}
-	who, err := user.LookupId(uid)
+	caller, err := user.LookupId(uid)
 	if err != nil {
 		return "", err
 	}
-	dir := store.DirIn(who.HomeDir)
+	dir := store.DirIn(caller.HomeDir)
 	if id, err := store.ReadHostID(dir); err == nil {
 		return id, nil
 	}
@@ -123,7 +124,7 @@ func hostID(cmd *cobra.Command) (string, error) {
 	return store.ReadHostID(dir)
 }
 
-// wanted says whether this run's result is kept: by default what was not measured in a lab.
+// wanted reports whether to store this run's result. By default it is true except in a lab.
 func wanted(cmd *cobra.Command) bool {
 	switch {
 	case console.IsSet(cmd, "record"):
@@ -135,9 +136,8 @@ func wanted(cmd *cobra.Command) bool {
 	return !in
 }
 
-// Keep adds a measured document to the history, and says how it compares with the path's
-// own past. What cannot be kept is a note, since the result was printed; where --record asked for
-// it, it is the error.
+// Keep adds a measured document to the history and prints its comparison with the path's earlier results. A failure is
+// only a note, because the result was printed, but an error with --record.
 func Keep(cmd *cobra.Command, doc record.Document) error {
 	if doc.Head().Envelope == nil || !wanted(cmd) {
 		return nil
@@ -155,7 +155,7 @@ func Keep(cmd *cobra.Command, doc record.Document) error {
 	return nil
 }
 
-// First is how a command ends that failed, and also could not keep what it had.
+// First returns the error of a command. If both errors are set it returns failed and notes unkept.
 func First(cmd *cobra.Command, failed, unkept error) error {
 	if failed != nil && unkept != nil {
 		console.Note(cmd, "%v", unkept)
@@ -163,14 +163,14 @@ func First(cmd *cobra.Command, failed, unkept error) error {
 	return cmp.Or(failed, unkept)
 }
 
-// UnkeptError is why something is not in the history.
+// UnkeptError reports that a document was not stored in the history.
 type UnkeptError struct{ err error }
 
 func (e *UnkeptError) Error() string { return "not kept in the history: " + e.err.Error() }
 
 func (e *UnkeptError) Unwrap() error { return e.err }
 
-// KeepNow adds a document to the history whatever the flags say.
+// KeepNow adds a document to the history regardless of the flags.
 func KeepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error {
 	encoded, err := record.Encode(doc)
 	if err != nil {
@@ -188,7 +188,7 @@ func KeepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error
 		return err
 	}
 	defer s.Close()
-	if os.Getenv(lab.PeerVariable) != "" { // no server is in reach: the command around this one delivers
+	if os.Getenv(lab.PeerVariable) != "" { // no server is reachable: the parent command delivers it
 		if left, err := s.Leave(encoded, samples); left || err != nil {
 			return err
 		}
@@ -206,12 +206,12 @@ func KeepNow(ctx context.Context, cmd *cobra.Command, doc record.Document) error
 		}
 	}
 	if err := Trim(ctx, cmd, s); err != nil {
-		console.Note(cmd, "kept in the history, which could not be shortened: %v", err)
+		console.Note(cmd, "stored in the history, but old results could not be removed: %v", err)
 	}
 	return nil
 }
 
-// Against compares each direction with the last 30 days of its path.
+// Against returns a comparison of each direction with the results of its path in the last 30 days.
 func Against(ctx context.Context, s *store.Store, doc record.Document) string {
 	h := doc.Head()
 	var lines []string
@@ -227,14 +227,14 @@ func Against(ctx context.Context, s *store.Store, doc record.Document) string {
 	return strings.Join(lines, "; ")
 }
 
-// SealBrowsers adds the envelope of a browser's test, whose series is the browser's address.
+// SealBrowsers adds the envelope of a browser's test. Its series is the browser's address.
 func SealBrowsers(cmd *cobra.Command, doc *record.Measure, took time.Duration) {
 	doc.Envelope = NewEnvelope(doc, doc.StartedAt, took)
 	if dir, err := store.Dir(); err == nil {
-		doc.HostID, _ = store.ReadHostID(dir) // where there is none yet, nothing was kept
+		doc.HostID, _ = store.ReadHostID(dir) // no ID: nothing was stored yet
 	}
 	doc.PathKey = record.Path{HostID: doc.HostID, Far: doc.Peer, Kind: "measure browser", Protocol: "tcp"}.Key()
 }
 
-// Unkept returns the error of something that is not in the history, and why.
+// Unkept returns an UnkeptError with the given cause.
 func Unkept(err error) *UnkeptError { return &UnkeptError{err} }

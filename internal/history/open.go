@@ -71,8 +71,8 @@ func AddStoreFlag(fl *pflag.FlagSet) {
 		"password belongs into "+store.URLVariable+" or ~/.pgpass, since every user of this host sees command lines")
 }
 
-// StoreURL is where the history is, and who says so: the flag --store, else the environment,
-// else the configuration. "" is the user's file.
+// StoreURL returns the URL of the history and the name of its source: the flag --store, else the environment variable,
+// else the configuration. The URL "" means the user's file.
 func StoreURL(cmd *cobra.Command, file *config.File) (url, says string) {
 	if f := cmd.Flag("store"); f != nil && f.Changed {
 		return f.Value.String(), "--store"
@@ -86,7 +86,7 @@ func StoreURL(cmd *cobra.Command, file *config.File) (url, says string) {
 	return file.History.Store, "history.store"
 }
 
-// CheckStore refuses a URL before anything is measured that could not be kept there.
+// CheckStore returns an error for an invalid store URL. Commands call it before they measure.
 func CheckStore(cmd *cobra.Command, file *config.File) error {
 	if cmd.Flag("store") == nil {
 		return nil
@@ -122,9 +122,8 @@ func Open(ctx context.Context, cmd *cobra.Command) (*store.Store, error) {
 	return s, err
 }
 
-// KeepContext is how long keeping a result may take, whether the command was interrupted or not. A
-// server of the history is not waited for after an interrupt: what it does not take at once
-// waits on this host.
+// KeepContext returns the context for storing a result. It ends after 10 s, also after an interrupt. With a database
+// server it ends 0.7 s after an interrupt, and the document waits on this host.
 func KeepContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	const atOnce = 700 * time.Millisecond
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), 10*time.Second)

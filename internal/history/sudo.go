@@ -32,27 +32,27 @@ func BecomeCaller(cmd *cobra.Command) error {
 	if top := topLevel(cmd); uid == "" || top != "history" && top != "recheck" && top != "ui" {
 		return nil
 	}
-	who, err := user.LookupId(uid)
+	caller, err := user.LookupId(uid)
 	if err == nil {
-		err = become(who)
+		err = become(caller)
 	}
 	if err != nil {
-		return fmt.Errorf("the history of who called sudo, SUDO_UID=%s: %w", uid, err)
+		return fmt.Errorf("the history of the user who called sudo, SUDO_UID=%s: %w", uid, err)
 	}
 	for _, name := range []string{"SUDO_UID", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
 		os.Unsetenv(name)
 	}
-	return os.Setenv("HOME", who.HomeDir)
+	return os.Setenv("HOME", caller.HomeDir)
 }
 
-// topLevel is the name of the command below the root that this one is, or belongs to.
+// topLevel returns the name of the command's ancestor, or of the command itself, directly below the root.
 func topLevel(cmd *cobra.Command) string {
 	for ; cmd.HasParent() && cmd.Parent().HasParent(); cmd = cmd.Parent() {
 	}
 	return cmd.Name()
 }
 
-// KeepAs lets the user behind sudo keep the record.
+// KeepAs stores the record in the history of the user who called sudo.
 func KeepAs(ctx context.Context, cmd *cobra.Command, uid string, doc, samples []byte) error {
 	var one map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &one); err != nil {
@@ -68,10 +68,10 @@ func KeepAs(ctx context.Context, cmd *cobra.Command, uid string, doc, samples []
 	return asBehindSudo(ctx, cmd, uid, line)
 }
 
-// asBehindSudo imports documents as a process of the user's: no file of root's is made in
-// a home, and no link there leads root anywhere.
+// asBehindSudo imports documents in a process of the user who called sudo. Root thus creates no files in a home
+// directory and follows no symbolic links there.
 func asBehindSudo(ctx context.Context, cmd *cobra.Command, uid string, documents []byte) error {
-	who, err := user.LookupId(uid)
+	caller, err := user.LookupId(uid)
 	if err != nil {
 		return err
 	}
@@ -81,18 +81,18 @@ func asBehindSudo(ctx context.Context, cmd *cobra.Command, uid string, documents
 	}
 	child := exec.CommandContext(ctx, program, "history", "import", "--own", "-")
 	child.Stdin = bytes.NewReader(documents)
-	child.Env = []string{"HOME=" + who.HomeDir, "PATH=" + os.Getenv("PATH")}
-	if url, says := StoreURL(cmd, &config.File{}); says != "history.store" { // that is the user's own configuration's
+	child.Env = []string{"HOME=" + caller.HomeDir, "PATH=" + os.Getenv("PATH")}
+	if url, says := StoreURL(cmd, &config.File{}); says != "history.store" { // the child reads the configuration itself
 		child.Env = append(child.Env, store.URLVariable+"="+url)
 	}
 	child.Dir = "/"
-	if err := asUser(child, who); err != nil {
+	if err := asUser(child, caller); err != nil {
 		return err
 	}
 	out, err := child.CombinedOutput()
 	out = bytes.TrimSpace(out)
 	if err != nil {
-		return fmt.Errorf("as %s: %w: %s", who.Username, err, out)
+		return fmt.Errorf("as %s: %w: %s", caller.Username, err, out)
 	}
 	if len(out) > 0 {
 		console.Note(cmd, "%s", out)

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// asUser makes a command run with a user's own rights and groups.
-func asUser(cmd *exec.Cmd, who *user.User) error {
-	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+// asUser sets a command's user and group IDs to those of the account.
+func asUser(cmd *exec.Cmd, account *user.User) error {
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
 	if err != nil {
 		return err
 	}
@@ -24,18 +24,18 @@ func asUser(cmd *exec.Cmd, who *user.User) error {
 	return nil
 }
 
-// become gives up what rights this process has for those of a user, for good.
-func become(who *user.User) error {
-	uid, err := strconv.Atoi(who.Uid)
+// become switches this process to the user and group IDs of the account, permanently.
+func become(account *user.User) error {
+	uid, err := strconv.Atoi(account.Uid)
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.Atoi(who.Gid)
+	gid, err := strconv.Atoi(account.Gid)
 	if err != nil {
 		return err
 	}
 	groups := []int{gid}
-	if names, err := who.GroupIds(); err == nil { // else the first one is all it has
+	if names, err := account.GroupIds(); err == nil { // else only the primary group
 		for _, name := range names {
 			if id, err := strconv.Atoi(name); err == nil {
 				groups = append(groups, id)

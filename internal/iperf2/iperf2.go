@@ -125,7 +125,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	}
 	if r.Spec.Latency { // the server would count another connection as a test
 		var why string
-		r.Latency, why, err = path.Beside(ctx, server, path.Config{Route: p.Route, OnlyICMP: true}, load)
+		r.Latency, why, err = path.UnderLoad(ctx, server, path.Config{Route: p.Route, OnlyICMP: true}, load)
 		if why != "" {
 			r.Warnings = append(r.Warnings, why)
 		}

@@ -144,7 +144,7 @@ func (p *Peer) run(ctx context.Context, t transfer.Test,
 	}
 	// The server would take a TCP probe for another test, so only ICMP measures latency.
 	to := socket.AddrPort(c.conn.RemoteAddr())
-	latency, why, err := path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true},
+	latency, why, err := path.UnderLoad(ctx, to, path.Config{Route: p.Route, OnlyICMP: true},
 		func() (err error) {
 			outcomes, err = p.runTest(ctx, c, cookie, t, onInterval)
 			return err

@@ -80,7 +80,7 @@ func TestLab_RetransmitsLosses(t *testing.T) {
 	if err != nil || s.End.Received.Bytes < 500<<10 {
 		t.Fatalf("received %v bytes, %v", s.End.Received.Bytes, err)
 	}
-	if up.Lost == 0 || up.Duplicated == 0 || up.HeldBack == 0 || up.Offered < up.Carried+up.DroppedQueue ||
+	if up.Lost == 0 || up.Duplicated == 0 || up.Reordered == 0 || up.Offered < up.Carried+up.DroppedQueue ||
 		up.Delivered > up.Carried-up.Lost+up.Duplicated {
 		t.Errorf("%+v", up)
 	}

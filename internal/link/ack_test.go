@@ -24,7 +24,7 @@ func ackPacket(flags byte, number uint32, window uint16, payload int, options ..
 	return p
 }
 
-func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
+func TestAckHolder_Hold(t *testing.T) {
 	const syn, ack, fin, ms = 2, 16, 1, int64(time.Millisecond)
 	mss := []byte{2, 4, 1460 >> 8, 1460 & 255}
 	stamp := []byte{1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -32,7 +32,7 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 	type step struct {
 		at     int64 // ms
 		packet []byte
-		held   bool
+		delays bool
 	}
 	plain := func(number uint32, window uint16, options ...byte) []byte {
 		return ackPacket(ack, number, window, 0, options...)
@@ -51,18 +51,19 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 		{"two halves of a window below two full segments", 0, []step{{0, plain(1461, 8760), true}, {1, plain(2921, 8760),
 			false},
 			{2, plain(3993, 2144), true}, {3, plain(5065, 2144), true}}, []int64{202}},
-		{"a lone one", 0, []step{{5, plain(1461, 8760), true}}, []int64{205}},
+		{"a single one", 0, []step{{5, plain(1461, 8760), true}}, []int64{205}},
 		{"timestamps take twelve bytes", 0, []step{{0, plain(1449, 8760, stamp...), true}, {1, plain(2897, 8760, stamp...),
 			false}}, nil},
-		{"a jump", 0, []step{{0, plain(14601, 8760), false}, {1, plain(16061, 8760), true}}, []int64{201}},
-		{"a jump, a narrow path", 1000, []step{{0, plain(14601, 8760), false}, {1, plain(15601, 8760), true},
+		{"an acknowledgement of ten segments", 0, []step{{0, plain(14601, 8760), false}, {1, plain(16061, 8760), true}},
+			[]int64{201}},
+		{"the same with a smaller MSS", 1000, []step{{0, plain(14601, 8760), false}, {1, plain(15601, 8760), true},
 			{2, plain(16601, 8760), false}}, nil},
-		{"duplicates go at once", 0, []step{{0, plain(2921, 8760), false}, {1, plain(2921, 8760), false},
+		{"duplicate acknowledgements are not delayed", 0, []step{{0, plain(2921, 8760), false}, {1, plain(2921, 8760), false},
 			{2, plain(2921, 8760, sack...), false}}, nil},
-		{"what waited goes with data", 0, []step{{0, plain(1461, 8760), true}, {1, ackPacket(ack, 1461, 8760, 10), false}},
+		{"data releases it", 0, []step{{0, plain(1461, 8760), true}, {1, ackPacket(ack, 1461, 8760, 10), false}},
 			nil},
-		{"and with the end", 0, []step{{0, plain(1461, 8760), true}, {1, ackPacket(ack|fin, 1461, 8760, 0), false}}, nil},
-		{"a window that shuts and opens", 0, []step{{0, plain(1461, 0), false}, {1, plain(1461, 2920), false}}, nil},
+		{"FIN releases it", 0, []step{{0, plain(1461, 8760), true}, {1, ackPacket(ack|fin, 1461, 8760, 0), false}}, nil},
+		{"a zero window and a window update", 0, []step{{0, plain(1461, 0), false}, {1, plain(1461, 2920), false}}, nil},
 		{"numbers wrap", 0, []step{{0, plain(0, 8760), false}, {1, plain(1460, 8760), true}, {2, plain(2920, 8760), false}},
 			nil},
 	} {
@@ -77,11 +78,11 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 				first = 1<<32 - 2920
 			}
 			if hold(0, ackPacket(syn|ack, first, 8760, 0, mss...)) {
-				t.Fatal("a handshake waits")
+				t.Fatal("a SYN-ACK is delayed")
 			}
 			for i, s := range c.steps {
-				if held := hold(s.at, s.packet); held != s.held {
-					t.Errorf("step %d: held %v", i, held)
+				if delayed := hold(s.at, s.packet); delayed != s.delays {
+					t.Errorf("step %d: delayed %v", i, delayed)
 				}
 			}
 			var timers []int64
@@ -96,13 +97,13 @@ func TestAcknowledgementsWaitForTwoFullSegments(t *testing.T) {
 				timers = append(timers, at/ms)
 			}
 			if len(timers) != len(c.timers) || len(timers) > 0 && timers[0] != c.timers[0] {
-				t.Errorf("what waited came at %v, not %v", timers, c.timers)
+				t.Errorf("delayed packets left at %v, want %v", timers, c.timers)
 			}
 		})
 	}
 }
 
-// Every packet leaves at once or later, and at most one packet of a flow waits.
+// FuzzAckHolder checks that every delayed packet leaves and that a flow has at most one.
 func FuzzAckHolder(f *testing.F) {
 	f.Add(ackPacket(2, 1, 100, 0, 2, 4, 5, 180), ackPacket(16, 1461, 100, 0), ackPacket(16, 1500, 100, 0, 5, 2))
 	f.Add(ackPacket(18, 1, 100, 0), ackPacket(16, 2, 0, 3), ackPacket(17, 5, 1, 0, 8, 10))
@@ -115,7 +116,7 @@ func FuzzAckHolder(f *testing.F) {
 				waiting++
 			}
 			if len(h.pending) > waiting || len(h.pending) > len(h.flows) {
-				t.Fatalf("%d wait of %d held, %d flows", len(h.pending), waiting, len(h.flows))
+				t.Fatalf("%d pending of %d delayed, %d flows", len(h.pending), waiting, len(h.flows))
 			}
 		}
 		for h.Next() != Never {

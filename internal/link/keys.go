@@ -236,7 +236,7 @@ var keys = map[string]key{
 			d.change(i, func(s *Stack) { s.Window = window; s.state("ipv4.tcp_moderate_rcvbuf", "0") })
 			return err
 		}},
-	"delack": {"far.delack=200ms or delack=off", "acknowledge every second full segment, a lone one only after this " +
+	"delack": {"far.delack=200ms or delack=off", "acknowledge every second full segment, a single one after this " +
 		"time (by the system: off)", ofHost, func(d *draft, i int, v string) error {
 		var wait time.Duration
 		if v != "off" {
@@ -247,8 +247,8 @@ var keys = map[string]key{
 		d.change(i, func(s *Stack) { s.DelayedAck = wait })
 		return nil
 	}},
-	"factor": {"far.factor=0", "the window scale factor that the host offers, whatever a program asks for: no window " +
-		"of its passes 65,535 bytes times two to this power (0: as where a policy fixed the buffer); or auto", ofHost,
+	"factor": {"far.factor=0", "the host's window scale for any buffer size of a program: its receive window is at most " +
+		"65,535 bytes times two to this power (0: as with a buffer fixed by policy); or auto", ofHost,
 		func(d *draft, i int, v string) error {
 			largest := 0
 			if v != "auto" {

@@ -23,7 +23,7 @@ type fate uint8
 const (
 	lost fate = 1 << iota
 	twice
-	heldBack
+	reordered
 	outside // outside the tunnel
 	marked
 	capable // ECN-capable
@@ -81,7 +81,7 @@ func (p *Path) Lanes() (up, down *Lane) {
 func (p *Path) Share() bool { return p.HalfDuplex || p.VPN.Kind == Gateway }
 
 func newLane(c Config, direction uint64) *Lane {
-	dice := func(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Seed, what<<1|direction)) }
+	dice := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Seed, stream<<1|direction)) }
 	l := &Lane{config: c, lossDice: dice(1), duplicateDice: dice(2), reorderDice: dice(3)}
 	l.config.Seed ^= direction << 63
 	l.medium = &medium{lanes: []*Lane{l}}
@@ -196,7 +196,7 @@ func (l *Lane) draw() (f fate) {
 		f |= twice
 	}
 	if c.Reorder > 0 && l.reorderDice.Float64() < c.Reorder {
-		f |= heldBack
+		f |= reordered
 	}
 	return f
 }
@@ -267,8 +267,8 @@ func (l *Lane) transmit(start int64, s segment) {
 	due = max(due, l.lastDue)
 	l.lastDue = due
 	s.due = due
-	if s.fate&(lost|heldBack) == heldBack {
-		l.Counters.HeldBack++
+	if s.fate&(lost|reordered) == reordered {
+		l.Counters.Reordered++
 		s.due += int64(c.HoldBack)
 		l.late.push(s)
 	} else {

@@ -1,17 +1,13 @@
-// Package link models the path between two hosts, one lane for each direction, on its
-// own clock: every call is told the time, in nanoseconds from an origin of the caller's
-// choice. The same calls with the same seed do the same thing, to the nanosecond and to
-// the packet.
+// Package link simulates the path between two hosts, one lane for each direction. It has no clock: the caller passes
+// the time to every call, in nanoseconds from an origin of its choice. Equal calls with equal seeds have equal results,
+// to the nanosecond and the packet.
 //
-// A packet offered to a lane meets, in this order: the middlebox that strips options
-// (Strip), the smallest MTU, the VPN's gateways (Path.VPN) or the bound of its connection
-// (FlowRate), the policer, the queue (which may mark) and the line with its rate, then what
-// befalls it on the way: loss, duplication, delay with its jitter, reordering, and release
-// in bursts (aggregation).
+// A packet passes, in this order: the middlebox that strips options (Strip), the smallest MTU, the VPN's gateways
+// (Path.VPN) or the limit of its flow (FlowRate), the policer, the queue with its AQM, and the line with its rate. Then
+// loss, duplication, delay with jitter, reordering and aggregation apply.
 //
-// Rates are counted at the IP layer. A queue holds what waits; the packet whose bits are
-// on the line is no longer in it. Behind gateways policer, queue and line see the packets
-// of the tunnel, which are larger.
+// Rates are at the IP layer. The queue does not include the packet in transmission. Behind gateways the policer, the
+// queue and the line process the larger packets of the tunnel.
 package link
 
 import "time"
@@ -103,6 +99,6 @@ type Counters struct {
 	DroppedMTU                int64
 	Lost                      int64
 	Duplicated                int64
-	HeldBack                  int64
+	Reordered                 int64
 	QueuePeakBytes            int64
 }

@@ -56,7 +56,7 @@ func TestLossDoesNotDependOnTheQueue(t *testing.T) {
 	fates := func(queue int64) map[int32]bool {
 		l := only(Config{Rate: 1e6, QueueBytes: queue, Loss: 0.1, Seed: 3})
 		for i := range int32(2000) {
-			l.Offer(int64(i)*6*ms, one(i, 1500)) // twice what the line carries
+			l.Offer(int64(i)*6*ms, one(i, 1500)) // twice the capacity
 		}
 		lost := map[int32]bool{}
 		runs, _ := drain(l)
@@ -153,8 +153,8 @@ func TestReordering_DelaysTheConfiguredShare(t *testing.T) {
 			t.Fatalf("packet %d is %d ns late", r.ID, late)
 		}
 	}
-	if len(runs) != 10000 || overtaken < 920 || overtaken > 1080 || l.Counters.HeldBack != int64(overtaken) {
-		t.Errorf("%d of %d held back (counted %d), want about 1000", overtaken, len(runs), l.Counters.HeldBack)
+	if len(runs) != 10000 || overtaken < 920 || overtaken > 1080 || l.Counters.Reordered != int64(overtaken) {
+		t.Errorf("%d of %d reordered (counted %d), want about 1000", overtaken, len(runs), l.Counters.Reordered)
 	}
 }
 

@@ -146,10 +146,10 @@ func TestTooBig(t *testing.T) {
 			t.Errorf("IPv%d: checksum right: %v, %d bytes quoted", test.version, whole, len(quoted))
 		}
 		if mtu := binary.BigEndian.Uint16(answer[test.offset+2*(test.version-4)/2:]); mtu != 1300 {
-			t.Errorf("IPv%d: tells of an MTU of %d", test.version, mtu)
+			t.Errorf("IPv%d: reports an MTU of %d", test.version, mtu)
 		}
 		if TooBig(answer, g, 1300, make([]byte, 1280)) != 0 {
-			t.Errorf("IPv%d: an ICMP error answers an ICMP error", test.version)
+			t.Errorf("IPv%d: an ICMP error caused an ICMP error", test.version)
 		}
 	}
 }

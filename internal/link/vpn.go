@@ -92,8 +92,8 @@ func ESPPayload(mtu int) int { return (mtu-espAround)/espBlock*espBlock - espTra
 
 // Largest returns the largest IP packet in bytes that the lane accepts; 0 is no limit. A packet outside the tunnel
 // has no tunnel overhead.
-func (c *Config) Largest(beside bool) int {
-	if c.Tunnelled && !beside {
+func (c *Config) Largest(outsideTunnel bool) int {
+	if c.Tunnelled && !outsideTunnel {
 		return ESPPayload(c.MTU)
 	}
 	return c.MTU

@@ -108,7 +108,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	why := ""
 	if spec.Latency {
 		to := c.conn.remote()
-		latency, why, err = path.Beside(ctx, to, path.Config{Route: p.Route, OnlyICMP: true}, load)
+		latency, why, err = path.UnderLoad(ctx, to, path.Config{Route: p.Route, OnlyICMP: true}, load)
 	} else {
 		err = load()
 	}

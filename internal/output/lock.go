@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ErrLocked means that another process holds the lock.
+// ErrLocked means that another process has the lock.
 var ErrLocked = errors.New("locked")
 
 // LockFile opens a file, created with mode 0600 if missing, and locks it until the file is closed or the process

@@ -119,7 +119,7 @@ func TestMountedFileIsOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	for _, name := range []string{from, to} {
-		if err := os.WriteFile(name, []byte("old and longer than what comes"), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte("old and longer than the new content"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

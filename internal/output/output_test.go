@@ -124,7 +124,7 @@ func TestLinksAreFollowedToTheirFile(t *testing.T) {
 	alone(t, elsewhere, "file")
 }
 
-func TestWhatCannotBeWrittenSaysSoAndLeavesNothing(t *testing.T) {
+func TestCreate_UnwritablePaths(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{dir, filepath.Join(dir, "no", "such"), filepath.Join(dir, "x\x00y")} {
 		if f, err := Create(context.Background(), name); err == nil {
@@ -146,7 +146,7 @@ func TestWhatCannotBeWrittenSaysSoAndLeavesNothing(t *testing.T) {
 	none.Discard()
 }
 
-func TestRemoveTakesOnlyWhatItMade(t *testing.T) {
+func TestRemove_OnlyOwnFiles(t *testing.T) {
 	testenv.Need(t, testenv.Symlinks)
 	for _, c := range []struct {
 		name   string
@@ -202,7 +202,7 @@ func TestRemoveTakesOnlyWhatItMade(t *testing.T) {
 	}
 }
 
-func TestAppendKeepsWhatIsThere(t *testing.T) {
+func TestAppend_KeepsContent(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log")
 	for range 2 {
 		f, err := Append(t.Context(), name)
@@ -219,7 +219,7 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestNewReplacesNothing(t *testing.T) {
+func TestNew_KeepsExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "key")
 	f, err := New(name)

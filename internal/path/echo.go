@@ -25,9 +25,9 @@ type echo struct {
 	to     net.Addr
 	six    bool
 	id     uint16
-	nonce  [8]byte // separates our answers from those to other processes
+	nonce  [8]byte // identifies replies to this process
 	seq    uint16
-	from   uint16 // first request whose answer is accepted
+	from   uint16 // first request whose reply is accepted
 	answer [64 << 10]byte
 }
 
@@ -72,7 +72,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 		}
 		r.Lost++
 		if r.Lost == 3 && len(r.Times) == 0 {
-			break // it does not get there
+			break // the host does not reply
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -84,7 +84,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 	return r, nil
 }
 
-// probe sends one request with this payload size after the ICMP header and waits for its answer; 0 is none. An
+// probe sends one request with this payload size after the ICMP header and returns the RTT, or 0 without a reply. An
 // error means that the packet cannot leave this host.
 func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (time.Duration, error) {
 	e.seq++
@@ -119,13 +119,14 @@ func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (
 			}
 			continue
 		}
-		if e.answers(e.answer[:n]) {
+		if e.isReply(e.answer[:n]) {
 			return max(took, 1), nil
 		}
 	}
 }
 
-func (e *echo) answers(packet []byte) bool {
+// isReply reports whether the packet is a reply to an accepted request of this process.
+func (e *echo) isReply(packet []byte) bool {
 	protocol := ipv4.ICMPTypeEchoReply.Protocol()
 	if e.six {
 		protocol = ipv6.ICMPTypeEchoReply.Protocol()

@@ -2,8 +2,8 @@ package path
 
 import "testing"
 
-// FuzzAnswers checks that only an echo of our own nonce is accepted.
-func FuzzAnswers(f *testing.F) {
+// FuzzIsReply checks that only an echo of our own nonce is accepted.
+func FuzzIsReply(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 7, 1, 2, 3, 4, 5, 6, 7, 8}, uint16(7), false)
 	f.Add([]byte{129, 0, 0, 0, 0, 1, 0, 7}, uint16(7), true)
 	f.Add([]byte{3, 1, 0, 0, 0, 0, 0, 0, 0x45}, uint16(7), false)
@@ -12,12 +12,12 @@ func FuzzAnswers(f *testing.F) {
 		for i := range e.nonce {
 			e.nonce[i] = byte(i + 1)
 		}
-		if !e.answers(packet) {
+		if !e.isReply(packet) {
 			return
 		}
 		for i, want := range e.nonce {
 			if at := 8 + i; at >= len(packet) || packet[at] != want {
-				t.Fatalf("% x answers nonce % x", packet, e.nonce)
+				t.Fatalf("% x is accepted for nonce % x", packet, e.nonce)
 			}
 		}
 	})

@@ -53,7 +53,7 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 				return false
 			}
 			if took > 0 {
-				// Answers of other sizes take about as long.
+				// The RTT depends little on the size.
 				patience = min(c.Patience, max(4*time.Since(start), 50*time.Millisecond))
 				return true
 			}
@@ -66,7 +66,7 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 		}
 		return MTU{}, fmt.Errorf("path MTU to %v: %w", to, errSilent)
 	}
-	found := MTU{Largest: firstLink(least, func(bytes int) bool { // needs no answers
+	found := MTU{Largest: firstLink(least, func(bytes int) bool { // needs no replies
 		_, err := e.probe(ctx, bytes-headers, 0)
 		return err == nil || ctx.Err() != nil
 	})}

@@ -28,7 +28,7 @@ func TestLossIsNoSize(t *testing.T) {
 	for range 1000 {
 		most := minMTU + rng.IntN(9000)
 		carries := minMTU + rng.IntN(most-minMTU+1)
-		lost, asked := rng.IntN(12), 0 // the probe whose answers are lost
+		lost, asked := rng.IntN(12), 0 // the probe that is lost
 		got := largest(minMTU, most, func(bytes int) bool {
 			asked++
 			return bytes <= carries && asked != lost

@@ -24,7 +24,7 @@ func (r *run) transferWithICMP(ctx context.Context) error {
 		return r.transfer(ctx)
 	}
 	var why string
-	r.result.Latency, why, err = path.Beside(ctx, to, path.Config{Route: r.route, OnlyICMP: true},
+	r.result.Latency, why, err = path.UnderLoad(ctx, to, path.Config{Route: r.route, OnlyICMP: true},
 		func() error { return r.transfer(ctx) })
 	if why != "" {
 		r.result.Warnings = append(r.result.Warnings, why)

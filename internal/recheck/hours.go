@@ -1,6 +1,5 @@
-// Package recheck decides when paths are tested again, and derives events from the results of a path: schedule, quiet
-// hours, daily budgets. It is arithmetic: no
-// clock, no I/O. runner/ carries it out.
+// Package recheck decides when paths are tested and derives events from the results of a path: schedule, quiet hours,
+// daily budgets. It has no clock and no I/O; package runner executes its decisions.
 package recheck
 
 import (
@@ -11,8 +10,7 @@ import (
 	"time"
 )
 
-// Hours are the times of a day at which nothing is tested, by the clock on the wall of a
-// zone. Its zero value has none.
+// Hours are the times of day without tests, in the local time of a zone. The zero value is empty.
 type Hours struct {
 	zone  *time.Location // nil: UTC
 	spans []span
@@ -21,11 +19,10 @@ type Hours struct {
 // span is from one minute of a day until another, which may be on the next day.
 type span struct{ from, to int }
 
-// leastOpen is how long in a row tests must be allowed at some time of the day: a visit takes
-// up to Room.
+// leastOpen is the minimum length of the longest interval of a day outside quiet hours: a visit takes up to Room.
 const leastOpen = 60 // minutes
 
-// Room is the least time from a visit to the next quiet hours, so that retests of a suspicion can follow at once.
+// Room is the minimum time from a visit to the next quiet hours. It leaves time for immediate re-tests.
 const Room = 30 * time.Minute
 
 // ParseHours reads spans as 08:00-18:00, several of them with commas between; "" is none.
@@ -93,14 +90,13 @@ func (h Hours) in(at time.Time) time.Time {
 	return at.In(h.zone)
 }
 
-// Quiet says whether nothing may be tested then. An hour that the clock passes twice when
-// summer time ends is quiet both times; one that it leaves out is not there.
+// Quiet reports whether a time is in quiet hours. An hour that occurs twice when summer time ends is quiet both times.
 func (h Hours) Quiet(at time.Time) bool {
 	local := h.in(at)
 	return h.quietMinute(local.Hour()*60 + local.Minute())
 }
 
-// Day is when the day of a time began, in the zone.
+// Day returns the start of the day of a time, in the zone.
 func (h Hours) Day(at time.Time) time.Time {
 	y, m, d := h.in(at).Date()
 	day := time.Date(y, m, d, 0, 0, 0, 0, h.in(at).Location())
@@ -110,7 +106,8 @@ func (h Hours) Day(at time.Time) time.Time {
 	return day
 }
 
-// Advance is when so much time has passed in which a visit may begin.
+// Advance returns the time at which the given open time has passed. Open time excludes quiet hours and Room before
+// them: a visit may begin in it.
 func (h Hours) Advance(from time.Time, open time.Duration) time.Time {
 	if len(h.spans) == 0 {
 		return from.Add(open)
@@ -129,7 +126,7 @@ func (h Hours) Advance(from time.Time, open time.Duration) time.Time {
 	}
 }
 
-// untilFlip is the first minute from a time on that is quiet, or is not.
+// untilFlip returns the first minute from a time on that is quiet, or the first that is not.
 func (h Hours) untilFlip(at time.Time, quiet bool) time.Time {
 	if h.Quiet(at) == quiet {
 		return at

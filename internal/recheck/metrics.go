@@ -73,19 +73,19 @@ func (m *Metrics) Write(w io.Writer, open bool, version string) error {
 	p := &openmetrics.Page{Prefix: "fullpipe_recheck_", Open: open}
 	p.Family("build_info", "gauge", "", "The version that serves this.")
 	p.Sample("build_info", 1, "version", version)
-	p.Family("tests", "counter", "", "Tests that were due, by what came of them.")
+	p.Family("tests", "counter", "", "Due tests by outcome.")
 	for _, k := range slices.SortedFunc(maps.Keys(m.tests), func(a, b testKind) int {
 		return cmp.Or(cmp.Compare(a.peer, b.peer), cmp.Compare(a.origin, b.origin), cmp.Compare(a.outcome, b.outcome))
 	}) {
 		p.Sample("tests_total", float64(m.tests[k]), "peer", k.peer, "origin", k.origin, "outcome", k.outcome)
 	}
-	p.Family("events", "counter", "", "Events that were told.")
+	p.Family("events", "counter", "", "Reported events.")
 	for _, k := range slices.SortedFunc(maps.Keys(m.events), func(a, b eventKind) int {
 		return cmp.Or(cmp.Compare(a.peer, b.peer), cmp.Compare(a.event, b.event), cmp.Compare(a.metric, b.metric))
 	}) {
 		p.Sample("events_total", float64(m.events[k]), "peer", k.peer, "event", k.event, "metric", k.metric)
 	}
-	p.Family("test_bytes", "counter", "bytes", "Payload that tests moved.")
+	p.Family("test_bytes", "counter", "bytes", "Payload of tests.")
 	for _, peer := range slices.Sorted(maps.Keys(m.bytes)) {
 		p.Sample("test_bytes_total", float64(m.bytes[peer]), "peer", peer)
 	}

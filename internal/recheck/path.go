@@ -12,7 +12,7 @@ import (
 type Result struct {
 	RunID      string
 	At         time.Time
-	Retest     bool // made because of a suspicion
+	Retest     bool // a test that follows an unusual result
 	Directions []Direction
 	FarKernel  string
 	Cost       Cost
@@ -24,11 +24,11 @@ type Direction struct {
 	GoodputBps float64
 	RTTMin     time.Duration
 	Limiter    string
-	MTU        string // of the path, bytes; where it is not known, the segment's payload
-	Handshake  string // the options that the ends settled on
+	MTU        string // of the path, bytes; if unknown, the MSS
+	Handshake  string // the negotiated options
 }
 
-// The metrics of events, in a closed list. The first two scatter, the others are words.
+// The metrics of events, a closed list. Goodput and RTT are numbers with noise, the others are words.
 const (
 	Goodput   = "goodput"
 	RTT       = "rtt"
@@ -38,17 +38,17 @@ const (
 	FarKernel = "far_kernel"
 )
 
-// Rise is the event of a level that went up, where change.Dipped is that of one that went down.
+// Rise is the event of a rising level; change.Dipped is that of a falling one.
 const Rise change.Event = "rise"
 
 // leastRTT is the RTT below which all RTTs are equivalent: a shift of 15 % is then less than 0.5 ms, which is a
 // host's own delay.
 const leastRTT = 3300 * time.Microsecond
 
-// Path follows one far end. Its zero value is one without results; the same results lead to
-// the same state, so it can be rebuilt from what is stored.
+// Path is the state of one far end. Its zero value has no results. The state depends only on the results, so it can be
+// rebuilt from the history.
 type Path struct {
-	// Public says that there are no retests: the next visits confirm a suspicion.
+	// Public disables re-tests: only later visits can confirm a change.
 	Public bool
 
 	directions []*follower
@@ -56,7 +56,7 @@ type Path struct {
 	costs      []Cost
 }
 
-// follower follows one direction.
+// follower is the state of one direction.
 type follower struct {
 	name         string
 	goodput, rtt change.Track
@@ -81,7 +81,7 @@ func (p *Path) follower(name string) *follower {
 // Cost returns the expected cost of a test, from the newest ones.
 func (p *Path) Cost() Cost { return Dearest(p.costs) }
 
-// Add takes the next result.
+// Add adds the next result and returns its events.
 func (p *Path) Add(r Result) (events []record.RecheckEvent) {
 	p.costs = append(p.costs, r.Cost)
 	p.costs = p.costs[max(len(p.costs)-reserve, 0):]
@@ -97,7 +97,7 @@ func (p *Path) Add(r Result) (events []record.RecheckEvent) {
 	return events
 }
 
-// levels adds a result to the metrics that scatter.
+// levels adds a result to the numeric metrics.
 func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) {
 	rtt := max(d.RTTMin, leastRTT).Seconds()
 	if d.RTTMin <= 0 {
@@ -108,11 +108,11 @@ func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) 
 		track  *change.Track
 		value  float64
 	}{{Goodput, &f.goodput, d.GoodputBps}, {RTT, &f.rtt, rtt}} {
-		what := s.track.Add(change.Result{At: r.At, Value: s.value, Retest: r.Retest})
-		if what == "" {
+		event := s.track.Add(change.Result{At: r.At, Value: s.value, Retest: r.Retest})
+		if event == "" {
 			continue
 		}
-		e := record.RecheckEvent{Event: what, Metric: s.metric, Direction: d.Name, At: r.At, Since: s.track.Since,
+		e := record.RecheckEvent{Event: event, Metric: s.metric, Direction: d.Name, At: r.At, Since: s.track.Since,
 			RunID: r.RunID, Confidence: "high"}
 		shift := s.track.Shift
 		if s.metric == Goodput {
@@ -122,10 +122,10 @@ func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) 
 			e.BeforeRTTMinS = &shift.Before
 			e.AfterRTTMinS = &shift.After
 		}
-		if what != change.Back {
+		if event != change.Back {
 			e.P = &shift.P
 		}
-		if what == change.Dipped && shift.After > shift.Before {
+		if event == change.Dipped && shift.After > shift.Before {
 			e.Event = Rise
 		}
 		if shift.LowConfidence {
@@ -136,8 +136,8 @@ func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) 
 	return events
 }
 
-// words follows what does not scatter. A re-test is as good as any result, but for what
-// limits: there it was looked for where something seemed wrong.
+// words adds a result to the metrics that are words. It ignores the limiter of a re-test: re-tests follow unusual
+// results, so their limiters are not representative.
 func (f *follower) words(r Result, d Direction) (events []record.RecheckEvent) {
 	limiter := d.Limiter
 	if r.Retest {
@@ -161,7 +161,7 @@ func word(w *change.Word, r Result, metric, direction, is string) (record.Rechec
 		RunID: r.RunID, Before: before, After: is, Confidence: "high"}, changed
 }
 
-// Wants says which directions are to be tested again, and when.
+// Wants returns the directions to re-test and the time of the re-test.
 func (p *Path) Wants() (at time.Time, directions []string) {
 	if p.Public {
 		return at, nil
@@ -188,7 +188,7 @@ func (p *Path) Wants() (at time.Time, directions []string) {
 	return at, distinct(directions)
 }
 
-// NotBefore is when the next scheduled result is of use.
+// NotBefore returns the earliest time at which another scheduled result counts.
 func (p *Path) NotBefore() (at time.Time) {
 	for _, f := range p.directions {
 		for _, t := range []*change.Track{&f.goodput, &f.rtt} {

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// usual is a result of a path as it has been, with a little noise.
+// usual returns a typical result of a path, with a little noise.
 func usual(rng *rand.Rand, at time.Time) Result {
 	one := func(name string) Direction {
 		return Direction{Name: name, GoodputBps: 1e8 * math.Exp(0.02*rng.NormFloat64()),
@@ -24,9 +24,9 @@ func usual(rng *rand.Rand, at time.Time) Result {
 	return Result{At: at, FarKernel: "Linux 6.1", Directions: []Direction{one("up"), one("down")}}
 }
 
-// TestEachThingThatChangesIsAnEventOfItsOwn: after twenty visits something is another one. It
-// is told once, of the direction where it is, and a word after one re-test.
-func TestEachThingThatChangesIsAnEventOfItsOwn(t *testing.T) {
+// TestAdd_ReportsEachChangedMetric changes one metric after twenty visits. Add reports it once, in its direction, and
+// words after one re-test.
+func TestAdd_ReportsEachChangedMetric(t *testing.T) {
 	down := func(r *Result) *Direction { return &r.Directions[1] }
 	for _, c := range []struct {
 		metric    string

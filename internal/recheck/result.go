@@ -97,7 +97,7 @@ type Visit struct {
 	Peer   string
 	At     time.Time
 	Retest bool
-	// Late says that an earlier process ran the test and ended before it reported: only its Events are new.
+	// Late reports that an earlier process ran the test and ended before it reported: only its Events are new.
 	Late   bool
 	Skip   Skip  // why it was skipped; "": it was not
 	Err    error // of the test

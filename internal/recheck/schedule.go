@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// What is asked for is the mean of the times between visits; none is shorter or longer than
-// these multiples of it, as M-Lab asks of unattended ndt7 clients (ndt7-protocol.md: mean 6
-// hours, 36 minutes to 15 hours).
+// Bounds of the interval between visits, as multiples of the mean interval. They are M-Lab's for unattended ndt7
+// clients (ndt7-protocol.md: mean 6 hours, 36 minutes to 15 hours).
 const (
 	leastGap = 0.1
 	mostGap  = 2.5
@@ -15,59 +14,58 @@ const (
 	meanScale = 1.11361
 )
 
-// PublicEvery is the shortest mean time between tests of public ndt7 servers, all of them together: M-Lab asks that of
-// unattended programs (ndt7-protocol.md).
+// PublicEvery is the minimum mean interval between tests of public ndt7 servers, all of them together: M-Lab's rule for
+// unattended clients (ndt7-protocol.md).
 const PublicEvery = 6 * time.Hour
 
-// LatestPublic is when the test of a public server that follows one now begins at the latest.
+// LatestPublic returns the latest time of the next test of a public server after one now.
 func LatestPublic(now time.Time) time.Time {
 	return Schedule{Every: PublicEvery}.Next(now, mostGap)
 }
 
-// Schedule says when a path is visited.
+// Schedule sets the times of visits.
 type Schedule struct {
-	Every time.Duration // in the mean
+	Every time.Duration // mean interval
 	Quiet Hours
 }
 
-// Next is when the visit after one begins: at exponential times, so that no load that comes
-// in a rhythm is always met or always missed. drawn is an exponential variate of mean 1.
-// Quiet hours do not count, so nothing crowds at their end.
+// Next returns the time of the visit that follows one. Intervals are exponential, so that visits do not synchronize
+// with periodic load. drawn is an exponential variate of mean 1. The interval excludes quiet hours, so that visits do
+// not accumulate at their end.
 func (s Schedule) Next(after time.Time, drawn float64) time.Time {
 	gap := time.Duration(min(max(drawn*meanScale, leastGap), mostGap) * float64(s.Every))
 	return s.Quiet.Advance(after, gap)
 }
 
-// Cost is what tests took.
+// Cost is the payload and the duration of tests.
 type Cost struct {
 	Bytes int64
 	Time  time.Duration
 }
 
-// Plus is both.
+// Plus returns the sum.
 func (c Cost) Plus(o Cost) Cost { return Cost{c.Bytes + o.Bytes, c.Time + o.Time} }
 
-// Budget bounds what all tests of a day take; 0 is no bound.
+// Budget is the maximum cost of all tests of a day; 0 is unlimited.
 type Budget Cost
 
-// Skip is why a test that was due is not made.
+// Skip is the reason why a due test is skipped.
 type Skip string
 
-// The closed list.
+// The reasons, a closed list.
 const (
 	QuietHours  Skip = "quiet-hours"
 	BytesBudget Skip = "bytes-budget"
 	TimeBudget  Skip = "time-budget"
-	Busy        Skip = "busy"   // another process of this user's tests this far end
-	Policy      Skip = "policy" // it is public, and the time of the next test of such has not come
+	Busy        Skip = "busy"   // another process of this user tests this far end
+	Policy      Skip = "policy" // the interval between tests of public servers has not passed
 )
 
-// reserve is how many further tests a scheduled one leaves the budget for: those that look
-// into a suspicion.
+// reserve is the number of re-tests for which a scheduled test leaves budget.
 const reserve = 7
 
-// Allows says whether a test fits into what is left of a day, "" where it does. cost is what
-// a test took before, the largest of late; a scheduled one leaves room for re-tests.
+// Allows returns "" if the remaining budget of a day allows a test, else the reason. cost is the largest cost of recent
+// tests. A scheduled test must leave budget for its re-tests.
 func (b Budget) Allows(spent, cost Cost, retest bool) Skip {
 	tests := int64(1 + reserve)
 	if retest {
@@ -82,7 +80,7 @@ func (b Budget) Allows(spent, cost Cost, retest bool) Skip {
 	return ""
 }
 
-// Left is how many bytes a test may move before it is cut short; 0 is any number.
+// Left returns the maximum bytes of a test; 0 is unlimited.
 func (b Budget) Left(spent Cost) int64 {
 	if b.Bytes == 0 {
 		return 0
@@ -90,7 +88,7 @@ func (b Budget) Left(spent Cost) int64 {
 	return max(b.Bytes-spent.Bytes, 1)
 }
 
-// Dearest is the largest of several costs, each figure by itself.
+// Dearest returns the maximum of several costs, bytes and time separately.
 func Dearest(costs []Cost) (most Cost) {
 	for _, c := range costs[max(len(costs)-reserve, 0):] {
 		most = Cost{max(most.Bytes, c.Bytes), max(most.Time, c.Time)}
@@ -98,7 +96,7 @@ func Dearest(costs []Cost) (most Cost) {
 	return most
 }
 
-// distinct are the names of a list, in its order.
+// distinct returns the names of a list without duplicates, in its order.
 func distinct(names []string) (out []string) {
 	for _, name := range names {
 		if !slices.Contains(out, name) {

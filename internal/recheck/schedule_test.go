@@ -52,6 +52,6 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	if (Budget{Bytes: 5}).Left(Cost{Bytes: 9}) != 1 || (Budget{}).Left(Cost{Bytes: 9}) != 0 {
-		t.Error("what is left")
+		t.Error("the remaining bytes are wrong")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// naming are the keys whose texts name a host, a file, a person's words or a document: they
-// are replaced whole, and wherever else they appear.
+// naming lists the keys with names of hosts, files or documents, or with text of the user. Their values are replaced
+// everywhere in the document.
 var naming = map[string]string{
 	"peer": "peer", "peers": "peer", "host": "host", "file": "file", "files": "file", "reference": "line",
 	"command": "word",
@@ -20,7 +20,7 @@ var naming = map[string]string{
 	"via": "via", "dev": "dev",
 }
 
-// closed are the keys whose texts come from closed lists, or are times or versions.
+// closed lists the keys with values from closed lists, times or versions.
 var closed = map[string]bool{"schema": true, "version": true, "started_at": true, "ended_at": true, "commit": true,
 	"limiter": true, "limiters": true,
 	"subtype": true, "confidence": true, "candidates": true, "direction": true, "verdict": true, "outcome": true,
@@ -37,7 +37,7 @@ var addresses = regexp.MustCompile(`[0-9A-Fa-f:.]*[0-9A-Fa-f][:.][0-9A-Fa-f:.]*`
 // also the value of a naming key.
 func Anonymized(doc Document) (Document, error) { return new(Anonymizer).Document(doc) }
 
-// Document is Anonymized, with the names that were made up for documents before.
+// Document is like Anonymized, but uses the replacements of earlier documents.
 func (a *Anonymizer) Document(doc Document) (Document, error) {
 	encoded, err := Encode(doc)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Anonymizer) Document(doc Document) (Document, error) {
 		a.names = map[string]string{}
 		a.counts = map[string]int{}
 	}
-	maps.DeleteFunc(a.names, func(_, made string) bool { // of one document: they are never met again
+	maps.DeleteFunc(a.names, func(_, made string) bool { // they belong to one document only
 		return strings.HasPrefix(made, "id-") || strings.HasPrefix(made, "test-")
 	})
 	a.collect(tree, "")
@@ -76,7 +76,7 @@ type Anonymizer struct {
 	longer []string // the names from the longest down
 }
 
-// collect learns what names something.
+// collect adds the names in a document.
 func (a *Anonymizer) collect(v any, kind string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func keysOf(m map[string]any) func(func(string) bool) {
 	}
 }
 
-// learn gives a name its replacement. A peer's scheme stays: it says what was measured with.
+// learn adds the replacement of a name. The scheme of a peer stays: it is the protocol of the test.
 func (a *Anonymizer) learn(name, kind string) {
 	if _, rest, ok := strings.Cut(name, "://"); ok && kind == "peer" {
 		name = rest
@@ -137,7 +137,7 @@ func (a *Anonymizer) order() {
 func (a *Anonymizer) replace(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range slices.Sorted(keysOf(v)) { // in order, so that numbers are given alike
+		for _, k := range slices.Sorted(keysOf(v)) { // in order, so that the numbering is reproducible
 			one := v[k]
 			if key == "labels" {
 				delete(v, k)
@@ -148,7 +148,7 @@ func (a *Anonymizer) replace(v any, key string) any {
 		}
 	case []any:
 		if key == "command" {
-			return []any{"command"} // its arguments may hold anything
+			return []any{"command"} // its arguments may contain anything
 		}
 		for i := range v {
 			v[i] = a.replace(v[i], key)
@@ -162,7 +162,7 @@ func (a *Anonymizer) replace(v any, key string) any {
 	return v
 }
 
-// text is a text with all names and addresses replaced.
+// text returns a text with all names and addresses replaced.
 func (a *Anonymizer) text(s string) string {
 	for _, name := range a.longer {
 		s = replaceWord(s, name, a.names[name])
@@ -194,7 +194,7 @@ func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
 }
 
-// addressKey begins what an address is known by among the names.
+// addressKey is the prefix of addresses among the names.
 const addressKey = "address "
 
 // address replaces an IP address by a documentation address (RFC 5737, 3849). It returns other texts unchanged.

@@ -23,7 +23,7 @@ type CapacityDirection struct {
 	Trials      []search.CapacityTrial `json:"trials"`   // or, by feedback, each second of the one
 }
 
-// How a capacity was searched.
+// The search methods.
 const (
 	ByFeedback = "feedback" // RFC 9097: the sender adjusts its rate every 50 ms to the receiver's feedback
 	ByTrials   = "trials"   // whole trials of a second, by the RFC's thresholds

@@ -6,15 +6,15 @@ import (
 	"reflect"
 )
 
-// Bounds of a document that is read. Objects are counted because an empty one of three
-// characters takes hundreds of bytes of memory.
+// Limits of a document to decode. The number of objects is limited because an empty object of three characters takes
+// hundreds of bytes of memory.
 const (
 	mostObjects = 400_000
 	mostNumber  = 1e18 // bit/s, bytes, seconds: nothing real is larger
 	mostCells   = 10_000
 )
 
-// checkSize bounds what decoding a text can take.
+// checkSize limits the memory that decoding a text can take.
 func checkSize(text []byte) error {
 	if len(text) > MostBytes {
 		return fmt.Errorf("more than %d MiB", MostBytes>>20)
@@ -53,7 +53,7 @@ func check(doc Document) error {
 	return nil
 }
 
-// complete finds the receiver of a direction from before that was written down.
+// complete adds the receiver of a direction to documents of versions that did not store it.
 func (d *CapturedDirection) complete(c *CapturedConnection) {
 	if d.To != "" {
 		return
@@ -64,7 +64,7 @@ func (d *CapturedDirection) complete(c *CapturedConnection) {
 	}
 }
 
-// checkGrid says whether the cells are a grid of a size that can be drawn.
+// checkGrid returns an error unless the cells are a grid small enough to draw.
 func (s *Sweep) checkGrid() error {
 	if len(s.Cells) > mostCells {
 		return fmt.Errorf("more than %d cells", mostCells)
@@ -86,7 +86,7 @@ func (s *Sweep) checkGrid() error {
 	return nil
 }
 
-// checkNumbers refuses numbers that are too large to mean anything.
+// checkNumbers returns an error for implausibly large numbers.
 func checkNumbers(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -16,7 +16,7 @@ type Compare struct {
 	Error       *Failure            `json:"error,omitempty"`
 }
 
-// ComparedDirection is what both ways gave in one direction, and why they differ.
+// ComparedDirection is the results of both ways in one direction, and the reason for the difference.
 type ComparedDirection struct {
 	Direction transfer.Direction `json:"direction"`
 	First     ComparedWay        `json:"first"`

@@ -43,7 +43,7 @@ type Datagrams struct {
 	Warnings    []string           `json:"warnings,omitempty"`
 }
 
-// Variation is how much longer than the shortest delay datagrams took.
+// Variation is the distribution of the datagrams' delays above the minimum.
 type Variation struct {
 	MedianS  float64 `json:"median_s"`
 	P95S     float64 `json:"p95_s"`

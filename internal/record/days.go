@@ -6,8 +6,8 @@ type Days struct {
 	Days []HistoryDay `json:"days"`
 }
 
-// HistoryDay holds the figures of one direction of a path on one day, UTC, also of results
-// that are not kept one by one any more.
+// HistoryDay summarizes one direction of a path on one UTC day. It includes results that were removed from the history
+// since.
 type HistoryDay struct {
 	Day       string         `json:"day"` // as in 2026-11-22
 	PathKey   string         `json:"path_key"`

@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
-// Diagnose is the object that `diagnose --json` prints: what limited each direction of
-// each captured connection, those that lost most time first.
+// Diagnose is the object that `diagnose --json` prints: the limiter of each direction of each captured connection, the
+// connection with the most lost time first.
 type Diagnose struct {
 	Header
 	Files     []string `json:"files"`
@@ -24,7 +24,7 @@ type Diagnose struct {
 	// Connections.
 	Seen     int64 `json:"connections_seen,omitempty"`
 	Followed int64 `json:"connections_followed,omitempty"`
-	// no direction carried more than fits one initial window
+	// Tiny reports that no direction carried more than one initial window.
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`
 	Warnings    []string             `json:"warnings,omitempty"`
@@ -43,17 +43,16 @@ type CapturedConnection struct {
 	Notes      []string            `json:"notes,omitempty"`
 }
 
-// CapturedHandshake is what the two SYNs said; a SYN that was not captured is absent.
+// CapturedHandshake is the options of the two SYNs; those of a SYN that was not captured are absent.
 type CapturedHandshake struct {
-	// MSS in bytes and WindowScale are each end's offer; an option that was not there is
-	// absent.
+	// MSS in bytes and WindowScale are the offers by end; an option that was not offered is absent.
 	MSS         map[string]int `json:"mss"`
 	WindowScale map[string]int `json:"window_scale"`
 	SACK        *bool          `json:"sack,omitempty"` // both offered; absent: not known
 	Timestamps  *bool          `json:"timestamps,omitempty"`
 }
 
-// CapturedDirection is what one end sent.
+// CapturedDirection is the data of one end.
 type CapturedDirection struct {
 	From                 string   `json:"from"`
 	To                   string   `json:"to"`
@@ -68,9 +67,9 @@ type CapturedDirection struct {
 	OutOfOrderSegments   int64    `json:"out_of_order_segments,omitempty"`
 	Timeouts             int64    `json:"timeouts,omitempty"`
 	UncapturedBytes      int64    `json:"uncaptured_bytes,omitempty"` // acknowledged, but not in the capture
-	MSSBytes             *int     `json:"mss_bytes,omitempty"`        // of the segments that were seen
+	MSSBytes             *int     `json:"mss_bytes,omitempty"`        // of the captured segments
 	WindowMaxBytes       *int64   `json:"window_max_bytes,omitempty"`
-	WindowScale          *int     `json:"window_scale,omitempty"` // of the windows this direction obeys
+	WindowScale          *int     `json:"window_scale,omitempty"` // of the windows that limit this direction
 	OutstandingMaxBytes  int64    `json:"outstanding_max_bytes"`
 	LostS                float64  `json:"lost_s"`
 	// SYNWaitS is the time in which SYNs were lost, before duration_s and part of lost_s.
@@ -82,65 +81,64 @@ type CapturedDirection struct {
 	Fix        []remedy.Fix        `json:"fix,omitempty"` // remedies in order, or the next test
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
 	Settings   []CapturedSettings  `json:"settings,omitempty"`
-	// Program is the known one whose window the verdict speaks of; absent: none that is known.
+	// Program is the known program with the window of the verdict; absent: no known program.
 	Program *ProgramWindow `json:"program,omitempty"`
 
-	// Between is what two captures of the connection show together; absent with one.
+	// Between is the comparison of two captures of the connection; absent with one capture.
 	Between *CapturedBetween `json:"between,omitempty"`
 
-	// ShownBytes is what packets or acknowledgements show of Bytes, repetitions included; 0 is not known.
+	// ShownBytes is the part of Bytes that packets or acknowledgements prove, retransmissions included; 0: not known.
 	ShownBytes int64          `json:"-"`
 	Curves     CapturedCurves `json:"-"`
 }
 
-// CapturedBetween says of one direction where data was lost and where it waited, by two
-// captures: before the first tap that it passes, between the two, and after the second.
-// Times are both ways where nothing else is said.
+// CapturedBetween locates the losses and the queueing of one direction with two captures: before the first tap that the
+// data passes, between the two, and after the second. Times are round trips unless stated otherwise.
 type CapturedBetween struct {
 	LostBeforeBytes  int64   `json:"lost_before_bytes"`
 	LostBetweenBytes int64   `json:"lost_between_bytes"`
 	LostAfterBytes   int64   `json:"lost_after_bytes"`
 	RTTMinS          float64 `json:"rtt_min_s"`    // between the taps
-	QueueS           float64 `json:"queue_s"`      // by how much more it is on the mean
+	QueueS           float64 `json:"queue_s"`      // the mean above RTTMinS
 	QueuePastS       float64 `json:"queue_past_s"` // the same past the second tap
-	JudgedAt         string  `json:"judged_at"`    // whose view the verdict is: near or far
-	// CommonFromS and CommonS are the part of the near capture's time, since the connection's
-	// first segment there, that both hold: losses are counted in it. Absent: they hold the same.
+	JudgedAt         string  `json:"judged_at"`    // the capture that the verdict follows from: near or far
+	// CommonFromS and CommonS are the start and the length of the time span that is in both captures, since the
+	// connection's first segment in the near one. Losses are counted in it. Absent: both captures cover the same time.
 	CommonFromS float64 `json:"common_from_s,omitempty"`
 	CommonS     float64 `json:"common_s,omitempty"`
 	// Ways are absent where too few segments are in both captures.
 	Ways *CapturedWays `json:"ways,omitempty"`
 }
 
-// CapturedWays are the two ways between two taps, each by itself: the segments that both
-// captures hold, matched by their sequence numbers and timestamps.
+// CapturedWays is the one-way delay between two taps in each direction, from the segments in both captures, matched by
+// sequence numbers and timestamps.
 type CapturedWays struct {
 	Matched int `json:"matched_segments"`
-	// By how much longer than the least the data took from tap to tap, and the
-	// acknowledgements: the mean, and what a twentieth exceeded.
+	// The queueing delay of data and of acknowledgements: the delay from tap to tap above its minimum. Mean and 95th
+	// percentile.
 	DataQueueS     float64 `json:"data_queue_s"`
 	DataQueueMostS float64 `json:"data_queue_most_s"`
 	AckQueueS      float64 `json:"ack_queue_s"`
 	AckQueueMostS  float64 `json:"ack_queue_most_s"`
 	RTTMinS        float64 `json:"rtt_min_s"`
-	// ClockOffsetS is how far the far capture's clock was ahead when the connection began, if
-	// both ways are equally long when empty: wrong by half of rtt_min_s at most. ClockDrift is
-	// by what share of the time it ran faster.
+	// ClockOffsetS is the far capture's clock minus the near one's at the start of the connection. It assumes equal
+	// minimum delays in both directions; the error is at most half of rtt_min_s. ClockDrift is the drift since then as a
+	// share of the elapsed time.
 	ClockOffsetS float64 `json:"clock_offset_s"`
 	ClockDrift   float64 `json:"clock_drift_ratio"`
 }
 
-// CapturedPrediction is what a fix would give.
+// CapturedPrediction is the predicted effect of a fix.
 type CapturedPrediction struct {
-	Limiter verdict.Name `json:"limiter,omitempty"` // whose removal this is
+	Limiter verdict.Name `json:"limiter,omitempty"` // the limiter that the fix removes
 	Fix     string       `json:"fix"`
 	LowBps  float64      `json:"low_bps"`
 	HighBps float64      `json:"high_bps,omitempty"`
 	AtLeast bool         `json:"at_least"`
 }
 
-// CapturedCurves are what the graphs of a direction are drawn from: positions and bytes over
-// nanoseconds since its first packet; rates in bit/s, round trips in nanoseconds.
+// CapturedCurves are the data of a direction's graphs: positions and bytes over nanoseconds since its first packet,
+// rates in bit/s, RTTs in nanoseconds.
 type CapturedCurves struct {
 	Data, Acks, Edge       []flow.Point // positions of the payload, as the tap saw them
 	Outstanding, Window    []flow.Point // as the sender saw them
@@ -164,7 +162,7 @@ func (r *Diagnose) curves() (all []curve) {
 	return all
 }
 
-// Worst is the direction that lost most time.
+// Worst returns the direction with the most lost time.
 func (c *CapturedConnection) Worst() *CapturedDirection {
 	w := &c.Directions[0]
 	for i := range c.Directions {

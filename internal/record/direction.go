@@ -47,8 +47,8 @@ type Startup struct {
 	Bytes     int64   `json:"bytes"`
 }
 
-// Windows are the sender's send buffer and the receiver's receive buffer of the first
-// stream; an end that cannot be seen is absent.
+// Windows are the sender's send buffer and the receiver's receive buffer of the first stream. An end that cannot be
+// observed is absent.
 type Windows struct {
 	SendBuffer    *Buffer `json:"send_buffer,omitempty"`
 	ReceiveBuffer *Buffer `json:"receive_buffer,omitempty"`
@@ -61,13 +61,13 @@ type Buffer struct {
 	EffectiveBytes int  `json:"effective_bytes,omitempty"`
 	Automatic      bool `json:"automatic"`
 	Clipped        bool `json:"clipped,omitempty"`
-	// Forced says that a privilege was used to pass the system's maximum, at which other programs are clipped.
+	// Forced reports that the size exceeds the system's maximum for unprivileged programs, set with a privilege.
 	Forced bool `json:"forced,omitempty"`
 	// AutomaticMaxBytes is the maximum of autotuning, where the buffer is automatic.
 	AutomaticMaxBytes int `json:"automatic_max_bytes,omitempty"`
 }
 
-// NewBuffer returns a buffer of a transfer as documents have it; nil for an end that cannot be seen.
+// NewBuffer returns the document form of a transfer's buffer, nil for an end that cannot be observed.
 func NewBuffer(b *transfer.Buffer) *Buffer {
 	if b == nil {
 		return nil
@@ -86,7 +86,7 @@ type Stream struct {
 	Retransmitted *int64  `json:"retransmitted_segments,omitempty"`
 }
 
-// Interval is what arrived in one span.
+// Interval is the data that arrived in one time span.
 type Interval struct {
 	StartS     float64 `json:"start_s"`
 	EndS       float64 `json:"end_s"`
@@ -97,9 +97,8 @@ type Interval struct {
 	Retransmitted *int64         `json:"retransmitted_segments,omitempty"`
 }
 
-// CPU is what each end's program took, as shares of wall time: all of its threads
-// together (1 is one core), its busiest data thread, how long a data thread was ready
-// without a core, and how busy the whole machine was.
+// CPU is the CPU time of each end's program as shares of wall time: all threads together (1 is one core), the busiest
+// data thread, the run-queue delay of a data thread, and the load of the whole machine.
 type CPU struct {
 	NearProcess *float64 `json:"near_process_ratio,omitempty"`
 	NearRatio   *float64 `json:"near_busiest_thread_ratio,omitempty"`

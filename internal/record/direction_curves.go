@@ -4,14 +4,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// DirectionCurves are the course of the sender's first connection: nanoseconds since its
-// first byte against bit/s, bytes and nanoseconds.
+// DirectionCurves are the values of the sender's first connection over time: bit/s, bytes and nanoseconds over
+// nanoseconds since its first byte.
 type DirectionCurves struct {
 	Rate, InFlight, Window, Cwnd, RTT []flow.Point
 	Retransmissions                   []flow.Mark
 }
 
-// Thin brings the curves to what is stored of them.
+// Thin reduces the curves to their stored resolution.
 func (c *DirectionCurves) Thin() {
 	for _, one := range c.curves("") {
 		s := one.series(MostPoints)

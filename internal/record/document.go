@@ -11,14 +11,13 @@ import (
 // Header.
 type Document interface{ Head() *Header }
 
-// Head is the document's own header.
+// Head returns the document's header.
 func (h *Header) Head() *Header { return h }
 
-// MostBytes bounds a document that is read.
+// MostBytes is the maximum size of a document to decode.
 const MostBytes = 64 << 20
 
-// ErrUnknown says that an object is no document of fullpipe's, or of a kind that this
-// version does not know.
+// ErrUnknown reports an object that is no document of fullpipe, or of a kind that is unknown to this version.
 var ErrUnknown = errors.New("not a document that this version knows")
 
 // Kinds lists an empty document of each kind, by name. Several kinds may have the
@@ -36,11 +35,10 @@ func Kinds() map[string]Document {
 	}
 }
 
-// Encode is the document as it is printed and stored, without its samples.
+// Encode returns the JSON of a document as printed and stored, without its samples.
 func Encode(doc Document) ([]byte, error) { return EncodeAny(doc) }
 
-// EncodeAny is an object of the contract as it is printed, also one without a Header, as the
-// lines of serve are.
+// EncodeAny returns the JSON of any object of the contract, also without a Header, such as the lines of serve.
 func EncodeAny(doc any) ([]byte, error) {
 	compact, err := json.Marshal(doc)
 	if err != nil {
@@ -49,7 +47,7 @@ func EncodeAny(doc any) ([]byte, error) {
 	return append(indented(compact), '\n'), nil
 }
 
-// EncodeSamples are the document's samples; nil where it has none.
+// EncodeSamples returns the JSON of the document's samples, nil if it has none.
 func EncodeSamples(doc Document) ([]byte, error) {
 	samples := SamplesOf(doc)
 	if samples == nil {
@@ -93,8 +91,7 @@ func Decode(text, samples []byte) (Document, error) {
 	return doc, nil
 }
 
-// kindOf finds out what an object is: by its schema, and where several share that by what
-// they hold.
+// kindOf returns the kind of an object by its schema, and by its keys if several kinds have the same schema.
 func kindOf(text []byte) (string, error) {
 	var probe struct {
 		Schema     string          `json:"schema"`

@@ -32,27 +32,26 @@ type Envelope struct {
 // NsTime is a UTC time in nanoseconds since 1970.
 type NsTime int64
 
-// Time is that instant in UTC.
+// Time returns the time in UTC.
 func (t NsTime) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
 
-// FarClock is how far the far end's clock is ahead of this host's, give or take the bound.
+// FarClock is the far end's clock minus this host's, with its error bound.
 type FarClock struct {
 	OffsetS float64 `json:"offset_s"`
 	BoundS  float64 `json:"bound_s"`
 }
 
-// Origin says why something was measured.
+// Origin is the reason for a measurement.
 type Origin string
 
-// The closed list. A re-test of a suspicion is looked for where something seems wrong, so
-// it never enters a baseline.
+// The origins, a closed list. A re-test follows an unusual result, so it never enters a baseline.
 const (
 	Manual    Origin = "manual"
 	Scheduled Origin = "scheduled"
 	Retest    Origin = "retest"
 )
 
-// Outcome says how a measurement ended.
+// Outcome is the way in which a measurement ended.
 type Outcome string
 
 // The closed list. A failure is a record too.
@@ -63,8 +62,7 @@ const (
 	Interrupted Outcome = "interrupted"
 )
 
-// NewID is a UUIDv7 (RFC 9562, section 5.7) of a time and of random bytes that the caller
-// drew: identifiers sort by time.
+// NewID returns a UUIDv7 (RFC 9562, section 5.7) of a time and random bytes from the caller. Identifiers sort by time.
 func NewID(at time.Time, random [10]byte) string {
 	var id [16]byte
 	ms := uint64(at.UnixMilli())

@@ -7,11 +7,11 @@ import (
 
 // ExplainedLimiter describes a limiter, its evidence and its remedies.
 type ExplainedLimiter struct {
-	Limiter verdict.Name `json:"limiter"`
-	Subtype string       `json:"subtype,omitempty"`
-	What    string       `json:"what"`
-	Looks   string       `json:"looks"`
-	Sure    string       `json:"sure"`
-	Fix     []remedy.Fix `json:"fix"`
-	Lab     string       `json:"lab,omitempty"` // the command that shows one
+	Limiter     verdict.Name `json:"limiter"`
+	Subtype     string       `json:"subtype,omitempty"`
+	Description string       `json:"what"`
+	Looks       string       `json:"looks"`
+	Sure        string       `json:"sure"`
+	Fix         []remedy.Fix `json:"fix"`
+	Lab         string       `json:"lab,omitempty"` // the command that shows one
 }

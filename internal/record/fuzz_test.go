@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// FuzzAnonymized: whatever document can be read can be stored, and made anonymous, and is then one still.
+// FuzzAnonymized checks that every document that decodes can be anonymized and then encoded.
 func FuzzAnonymized(f *testing.F) {
 	f.Add([]byte(iperf3Text("connecting_to", 0)), []byte(nil))
 	f.Add([]byte(`{"schema":"fullpipe/measure/v1","peer":"b","labels":{"a":"b"},"directions":[{"direction":"up"}]}`),
@@ -18,7 +18,7 @@ func FuzzAnonymized(f *testing.F) {
 			return
 		}
 		if _, err := Encode(made); err != nil {
-			t.Errorf("made anonymous it cannot be stored: %v", err)
+			t.Errorf("the anonymized document cannot be encoded: %v", err)
 		}
 	})
 }

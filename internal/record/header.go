@@ -1,6 +1,5 @@
-// Package record holds the documents of every command as data: what is printed with
-// --json, stored, and rendered again. Keys carry SI units; an absent key means "not
-// known", never 0.
+// Package record defines the documents of every command: --json prints them, the history stores them and the renderers
+// read them. Keys carry SI units; an absent key means "not known", never 0.
 package record
 
 import (

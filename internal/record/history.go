@@ -12,7 +12,7 @@ type History struct {
 	Runs []HistoryRun `json:"runs"`
 }
 
-// HistoryRun is one kept record in short.
+// HistoryRun summarizes one stored record.
 type HistoryRun struct {
 	ID         string            `json:"id"`
 	PathKey    string            `json:"path_key"`
@@ -41,13 +41,13 @@ type Changes struct {
 	Changes []PathChange `json:"changes"`
 }
 
-// PathChange is one shift of a path's level, or of what limits it.
+// PathChange is a change of a path's level or limiter.
 type PathChange struct {
 	PathKey       string    `json:"path_key"`
 	Far           string    `json:"peer"`
 	Direction     string    `json:"direction"`
 	At            time.Time `json:"at"`
-	RunID         string    `json:"run_id"` // the first of what is
+	RunID         string    `json:"run_id"` // the first run after the change
 	Metric        string    `json:"metric"` // goodput, limiter or rtt
 	BeforeBps     *float64  `json:"before_bps,omitempty"`
 	AfterBps      *float64  `json:"after_bps,omitempty"`
@@ -67,11 +67,11 @@ type Difference struct {
 	Directions []DifferenceDirection `json:"directions"`
 	// Levels are those of all results of the series before and since a time, where asked for.
 	Levels []DifferenceLevels `json:"levels,omitempty"`
-	// Differ are settings in force, program and labels that are not the same.
+	// Differ lists the different settings in force, program properties and labels.
 	Differ []DifferentValue `json:"differ"`
 }
 
-// DifferenceRun names one of the two.
+// DifferenceRun identifies one of the two runs.
 type DifferenceRun struct {
 	ID        string    `json:"id,omitempty"`
 	Far       string    `json:"peer"`
@@ -79,7 +79,7 @@ type DifferenceRun struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
-// DifferenceDirection is one direction of both; an absent figure was not measured.
+// DifferenceDirection is one direction of both runs; absent values were not measured.
 type DifferenceDirection struct {
 	Direction string   `json:"direction"`
 	First     *Figure  `json:"first,omitempty"`
@@ -87,7 +87,7 @@ type DifferenceDirection struct {
 	Factor    *float64 `json:"second_over_first,omitempty"`
 }
 
-// DifferentValue is something that is not the same in both; absent where it is not known.
+// DifferentValue is a property that differs between the runs; absent values are not known.
 type DifferentValue struct {
 	Name   string  `json:"name"`
 	First  *string `json:"first,omitempty"`

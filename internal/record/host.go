@@ -8,7 +8,7 @@ import (
 type Apply struct {
 	Header
 	DryRun  bool         `json:"dry_run"`
-	Applied bool         `json:"applied"` // all that was asked for holds now
+	Applied bool         `json:"applied"` // every requested setting is in effect
 	Scope   string       `json:"scope"`
 	Changes []HostChange `json:"changes"`
 	// Warnings name what takes a setting back later.

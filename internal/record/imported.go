@@ -13,9 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Imported makes a stored document of what another program or an older fullpipe printed: an
-// object of `iperf3 --json`, or a report without id. A record is returned
-// unchanged. The same text always becomes the same record, so it can be imported again.
+// Imported converts the output of another program or an older fullpipe to a stored document: an object of
+// `iperf3 --json`, or a report without id. It returns records unchanged. Equal texts become equal records, so that a
+// text can be imported twice.
 func Imported(text []byte) ([]byte, error) {
 	if err := checkSize(text); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func protocolOf(doc Document) string {
 	return "tcp"
 }
 
-// streamsOf is how many connections a result is of: with another number it is another series.
+// streamsOf returns the number of connections of a result, which is part of its series.
 func streamsOf(doc Document) int {
 	switch d := doc.(type) {
 	case *Measure:
@@ -83,7 +83,7 @@ func streamsOf(doc Document) int {
 	return 0
 }
 
-// iperf3Object is what is read of what iperf3 prints with --json.
+// iperf3Object is the part of the output of iperf3 --json that is imported.
 type iperf3Object struct {
 	Start struct {
 		Connected []struct {
@@ -198,8 +198,7 @@ func fromIperf3(text []byte) (Document, error) {
 // counted reports whether a receiver's sum is known: in an interrupted test the receiver may not have reported it.
 func (o *iperf3Object) counted(s *iperf3Span) bool { return o.Error == "" || s.Bytes > 0 }
 
-// direction is one direction's sum and streams; of a test both ways a stream says whether
-// this end sent it.
+// direction is one direction's sum and streams. In a bidirectional test each stream reports whether this end sent it.
 func (o *iperf3Object) direction(d transfer.Direction, s *iperf3Span) Direction {
 	out := Direction{Direction: d, GoodputBps: &s.Bps, DurationS: &s.Seconds, Bytes: &s.Bytes,
 		Verdict: verdict.Verdict{Limiter: verdict.Unknown, Confidence: verdict.Low,

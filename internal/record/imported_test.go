@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// iperf3Text is an object of iperf3 --json, by who printed it and who sent.
+// iperf3Text returns an object of iperf3 --json from the given end: "connecting_to" is the client,
+// "accepted_connection" the server.
 func iperf3Text(end string, reverse int) string {
 	return fmt.Sprintf(`{"start":{"version":"iperf 3.12","timestamp":{"timesecs":1763000000},
 		%q:{"host":"far.example.net","port":5201},"test_start":{"protocol":"TCP","num_streams":1,"reverse":%d}},
@@ -16,9 +17,8 @@ func iperf3Text(end string, reverse int) string {
 		"sum_received":{"seconds":1,"bytes":1000,"bits_per_second":8000}}}`, end, reverse)
 }
 
-// TestImportedIperf3 holds which way the data went as the end that printed it saw that, and
-// that one text is one record.
-func TestImportedIperf3(t *testing.T) {
+// TestImported_Iperf3Direction checks the direction as seen by the printing end, and that importing is deterministic.
+func TestImported_Iperf3Direction(t *testing.T) {
 	for _, c := range []struct {
 		end     string
 		reverse int
@@ -31,7 +31,7 @@ func TestImportedIperf3(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, err := Imported(text); err != nil || !bytes.Equal(doc, again) {
-			t.Errorf("another record the second time: %v", err)
+			t.Errorf("the second import differs: %v", err)
 		}
 		decoded, err := Decode(doc, nil)
 		if err != nil {
@@ -46,8 +46,9 @@ func TestImportedIperf3(t *testing.T) {
 	}
 }
 
-// TestImportedInterrupted: a client that was interrupted never heard what its receiver counted: it is unknown, not 0.
-func TestImportedInterrupted(t *testing.T) {
+// TestImported_InterruptedClient checks that the goodput is absent, not 0: an interrupted client never received the
+// receiver's counters.
+func TestImported_InterruptedClient(t *testing.T) {
 	text := strings.NewReplacer(`"bytes":1000`, `"bytes":0`, `"bits_per_second":8000`, `"bits_per_second":0`,
 		`{"start":`, `{"error":"interrupt - the client has terminated","start":`).Replace(iperf3Text("connecting_to", 0))
 	doc, err := Imported([]byte(text))
@@ -69,7 +70,7 @@ func TestImportedRefuses(t *testing.T) {
 			"test_start":{"protocol":"UDP"}},"end":{"sum":{"packets":5,"lost_packets":6}}}`,
 	} {
 		if doc, err := Imported([]byte(text)); err == nil {
-			t.Errorf("%s: became %s", name, doc)
+			t.Errorf("%s: accepted as %s", name, doc)
 		}
 	}
 }
@@ -83,7 +84,7 @@ func FuzzImported(f *testing.F) {
 			return
 		}
 		if _, err := Decode(doc, nil); err != nil {
-			t.Errorf("what was imported cannot be read: %v", err)
+			t.Errorf("the imported document cannot be decoded: %v", err)
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzIndented holds indented against json.Indent on whatever json.Marshal writes.
+// FuzzIndented compares indented with json.Indent on output of json.Marshal.
 func FuzzIndented(f *testing.F) {
 	for _, text := range []string{`{}`, `[]`, `[[],{}]`, `{"a":[1,-2.5e3,null],"b":{"c":"x\"y\\"},"d":"{[:,]}"}`,
 		`"\\"`, `"<&>\u2028é"`, `3`, `{"":""}`, `[true,"",false]`} {

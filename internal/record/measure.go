@@ -4,7 +4,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Host is an end as a report names it.
+// Host identifies an end in a report.
 type Host struct {
 	Address    string `json:"address,omitempty"`
 	Kernel     string `json:"kernel,omitempty"`

@@ -23,13 +23,13 @@ type Plan struct {
 	SendBufferBytes    int       `json:"send_buffer_bytes,omitempty"`
 	MemoryBytes        int64     `json:"memory_bytes,omitempty"`
 	// ExpectedGoodputBps is the payload that one connection gets with these windows, and
-	// FillsRatio its share of what the line carries.
+	// FillsRatio its share of the capacity.
 	ExpectedGoodputBps float64 `json:"expected_goodput_bps,omitempty"`
 	FillsRatio         float64 `json:"fills_ratio,omitempty"`
-	// Now is what the target's present settings, or its defaults, give one connection.
+	// Now is the result for one connection with the target's present settings, or its defaults.
 	Now *plan.Now `json:"now,omitempty"`
-	// Directions are both ways of a path on which they differ; rate_bps and what follows
-	// from it are then of what the host sends, or receives if it only does that.
+	// Directions are the two directions of an asymmetric path. RateBps and the values derived from it then describe the
+	// direction that the host sends in, or receives in if it only receives.
 	Directions        []plan.Direction `json:"directions,omitempty"`
 	End               string           `json:"end,omitempty"` // far: the settings are the far host's
 	App               *PlanApp         `json:"app,omitempty"`
@@ -44,8 +44,8 @@ type Plan struct {
 	Window            *WindowAnswer    `json:"window,omitempty"`
 }
 
-// WindowAnswer says what a stated window does: the longest round trip at which it fills
-// the stated rate, and the rate that it allows at the stated round trip.
+// WindowAnswer is the effect of a given window: the longest RTT at which it fills the given rate, and the rate that it
+// allows at the given RTT.
 type WindowAnswer struct {
 	WindowBytes    int     `json:"window_bytes"`
 	WindowScale    int     `json:"window_scale"`
@@ -53,21 +53,21 @@ type WindowAnswer struct {
 	AllowedRateBps float64 `json:"allowed_rate_bps,omitempty"`
 }
 
-// PlanTunnel is what a tunnel leaves of a path.
+// PlanTunnel is the MTU and the MSS inside a tunnel, and its overhead.
 type PlanTunnel struct {
 	Layers       string `json:"layers"` // the outermost first
 	PathMTUBytes int    `json:"path_mtu_bytes"`
 	MTUBytes     int    `json:"mtu_bytes"` // inside
 	MSSBytes     int    `json:"mss_bytes"`
-	// AroundBytes are what the tunnel puts around a full segment's packet, HeaderRatio what
-	// all headers take of it, and WorstPaddingBytes the most that padding adds to any packet.
+	// AroundBytes is the encapsulation overhead of a full segment's packet, HeaderRatio the share of all headers in it,
+	// and WorstPaddingBytes the largest padding of any packet.
 	AroundBytes       int      `json:"around_bytes"`
 	HeaderRatio       float64  `json:"header_ratio"`
 	WorstPaddingBytes int      `json:"worst_padding_bytes"`
-	Clamp             []string `json:"clamp"` // lines that hold segments to the MSS, on Linux and on routers
+	Clamp             []string `json:"clamp"` // commands that clamp the MSS, on Linux and on routers
 }
 
-// PlanApp is what a program's own window, block or buffer allows on the path.
+// PlanApp is the rate that a program's own window, block or buffer allows on the path.
 type PlanApp struct {
 	catalog.Program
 	AllowsBps  float64 `json:"allows_bps,omitempty"`

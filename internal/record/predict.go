@@ -13,7 +13,7 @@ type Predict struct {
 	predict.Answer
 }
 
-// PredictPath is the path that was asked about.
+// PredictPath is the path of a prediction.
 type PredictPath struct {
 	Text    string  `json:"text"`
 	RateBps float64 `json:"rate_bps,omitempty"`

@@ -9,7 +9,7 @@ import (
 type ProgramWindow struct {
 	Name        string `json:"name"`
 	WindowBytes int    `json:"window_bytes"`
-	What        string `json:"what"`
+	Description string `json:"what"`
 	Raise       string `json:"raise"` // which setting does, or that none does
 }
 
@@ -17,10 +17,10 @@ type ProgramWindow struct {
 // size, or by a receive window that only this program gives. It returns nil where none fits.
 func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 	named := func(p catalog.Program) *ProgramWindow {
-		return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, What: p.What, Raise: p.Raise}
+		return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, Description: p.What, Raise: p.Raise}
 	}
 	for _, e := range v.Evidence {
-		underWay := 0.0
+		inFlight := 0.0
 		if v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.ScaleZero && e.Limiter == v.Limiter {
 			if p, known := catalog.ProgramOfWindow(int(e.Values["window_bytes"])); known {
 				return named(p)
@@ -28,12 +28,12 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 		}
 		switch e.Code {
 		case verdict.CapturedProgramWindow, verdict.WatchedProgramWindow:
-			underWay = e.Values["program_window_bytes"]
+			inFlight = e.Values["program_window_bytes"]
 		case verdict.ProgramOrBuffer:
-			underWay = e.Values["outstanding_bytes"]
+			inFlight = e.Values["outstanding_bytes"]
 		}
 		for _, port := range ports {
-			if p, known := catalog.ProgramAt(port, underWay); known && underWay > 0 {
+			if p, known := catalog.ProgramAt(port, inFlight); known && inFlight > 0 {
 				return named(p)
 			}
 		}

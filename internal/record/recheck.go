@@ -63,14 +63,13 @@ type RecheckEvent struct {
 	Text          string       `json:"text,omitempty"`
 }
 
-// RecheckPlan says whether the settings that fullpipe applied on this host still suffice for
-// a path that changed.
+// RecheckPlan reports whether the settings that fullpipe applied on this host still suffice after the path changed.
 type RecheckPlan struct {
 	Applied []string `json:"applied"` // names of the settings that are fullpipe's
 	Fits    bool     `json:"fits"`
-	RateBps float64  `json:"rate_bps"` // what the path is planned for
+	RateBps float64  `json:"rate_bps"` // the rate that the plan is made for
 	RTTMinS float64  `json:"rtt_min_s"`
-	// WindowBytes is what the path needs now, and Settings what would have to change for it.
+	// WindowBytes is the window that the path needs now, Settings the changes that give it.
 	WindowBytes int            `json:"window_bytes"`
 	Settings    []plan.Setting `json:"settings,omitempty"`
 }

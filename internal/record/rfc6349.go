@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// RFC6349 is the object that `rfc6349 --json` prints, and what its page is made of.
+// RFC6349 is the object that `rfc6349 --json` prints and the source of its HTML page.
 type RFC6349 struct {
 	Header
 	Peer        string              `json:"peer"`
@@ -36,7 +36,7 @@ type RFC6349 struct {
 	Error       *Failure            `json:"error,omitempty"`
 }
 
-// CommittedRates are the rates that the line has to carry.
+// CommittedRates are the rates that the provider guarantees.
 type CommittedRates struct {
 	UpBps          *float64 `json:"up_bps,omitempty"`
 	DownBps        *float64 `json:"down_bps,omitempty"`
@@ -44,11 +44,11 @@ type CommittedRates struct {
 	ToleranceRatio float64  `json:"tolerance_ratio"`
 }
 
-// RFC6349Path holds the measurements of the idle path (RFC 6349, 3.1 and 3.2.1). 0: not known.
+// RFC6349Path is the idle path as measured (RFC 6349, sections 3.1 and 3.2.1). 0: not known.
 type RFC6349Path struct {
 	MTU       int              `json:"path_mtu_bytes,omitempty"`
 	MTUMethod RFC6349Statement `json:"path_mtu_method,omitzero"`
-	FirstMTU  int              `json:"first_link_mtu_bytes,omitempty"` // what the first link would carry
+	FirstMTU  int              `json:"first_link_mtu_bytes,omitempty"` // the MTU of the first link
 	RTT       units.Duration   `json:"rtt_min_s,omitzero"`
 	RTTMethod RFC6349Statement `json:"rtt_method,omitzero"`
 	RTTCount  int              `json:"rtt_samples,omitempty"`
@@ -67,14 +67,15 @@ type RFC6349Direction struct {
 	Criteria   []RFC6349Criterion `json:"criteria,omitempty"`
 	Bottleneck RFC6349Bottleneck  `json:"bottleneck,omitzero"`
 	MaxTCPBps  float64            `json:"max_tcp_bps,omitempty"` // section 4.1.1
-	// MaxBesideAcksBps is the same while the other direction runs; 0: not tested.
-	MaxBesideAcksBps float64        `json:"max_tcp_beside_acks_bps,omitempty"`
-	BDPBytes         float64        `json:"bdp_bytes,omitempty"`
-	Tests            []RFC6349Test  `json:"tests"`
-	Fix              []remedy.Fix   `json:"fix,omitempty"` // about what limits one connection
-	Frames           []RFC6349Frame `json:"frames,omitempty"`
-	CommittedBps     float64        `json:"committed_bps,omitempty"` // with the framing that the committed rate counts
-	RTT              units.Duration `json:"rtt_min_s,omitzero"`      // of the idle path
+	// MaxBidirectionalBps is MaxTCPBps less the share that the acknowledgements of the other direction's data take; 0:
+	// not tested.
+	MaxBidirectionalBps float64        `json:"max_tcp_beside_acks_bps,omitempty"`
+	BDPBytes            float64        `json:"bdp_bytes,omitempty"`
+	Tests               []RFC6349Test  `json:"tests"`
+	Fix                 []remedy.Fix   `json:"fix,omitempty"` // about what limits one connection
+	Frames              []RFC6349Frame `json:"frames,omitempty"`
+	CommittedBps        float64        `json:"committed_bps,omitempty"` // with the framing that the committed rate counts
+	RTT                 units.Duration `json:"rtt_min_s,omitzero"`      // of the idle path
 	// ReferenceBps and ReferenceOverhead are the rate that MaxTCPBps follows from: the committed
 	// one, else the bottleneck's.
 	ReferenceBps      float64 `json:"-"`
@@ -173,18 +174,18 @@ type RFC6349Sender struct {
 // RFC6349Frame is the search for the largest rate of one frame size. Rates count whole frames,
 // without preamble and gap.
 type RFC6349Frame struct {
-	FrameBytes   int                    `json:"frame_bytes"`
-	FramesPerSec float64                `json:"frames_per_s,omitempty"` // the highest within the allowed loss; 0: none
-	Bps          float64                `json:"frame_bps,omitempty"`    // the same in bit/s of frames
-	LossRatio    *float64               `json:"loss_ratio,omitempty"`   // at that rate
-	Due          float64                `json:"due_frames_per_s,omitempty"`
-	AtLeast      bool                   `json:"at_least,omitempty"` // the whole line's rate got through
-	Verdict      RFC6349Verdict         `json:"verdict"`
-	Reason       RFC6349Statement       `json:"reason,omitzero"`
-	Trials       []search.CapacityTrial `json:"trials,omitempty"` // at the IP layer
-	Skipped      RFC6349Statement       `json:"-"`
-	HeldBySender bool                   `json:"-"`
-	FailedPerSec float64                `json:"-"` // the smallest rate that lost too much
+	FrameBytes    int                    `json:"frame_bytes"`
+	FramesPerSec  float64                `json:"frames_per_s,omitempty"` // the highest within the allowed loss; 0: none
+	Bps           float64                `json:"frame_bps,omitempty"`    // the same in bit/s of frames
+	LossRatio     *float64               `json:"loss_ratio,omitempty"`   // at that rate
+	Due           float64                `json:"due_frames_per_s,omitempty"`
+	AtLeast       bool                   `json:"at_least,omitempty"` // the whole line's rate got through
+	Verdict       RFC6349Verdict         `json:"verdict"`
+	Reason        RFC6349Statement       `json:"reason,omitzero"`
+	Trials        []search.CapacityTrial `json:"trials,omitempty"` // at the IP layer
+	Skipped       RFC6349Statement       `json:"-"`
+	SenderLimited bool                   `json:"-"`
+	FailedPerSec  float64                `json:"-"` // the smallest rate that lost too much
 }
 
 // RFC6349Code names what a sentence states.
@@ -219,7 +220,7 @@ func (s *RFC6349Statement) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Of are the formulas of a direction.
+// Of returns the formulas of a direction.
 func (r *RFC6349) Of(d transfer.Direction) (all []Formula) {
 	for _, f := range r.Formulas {
 		if f.Direction == d {
@@ -229,7 +230,7 @@ func (r *RFC6349) Of(d transfer.Direction) (all []Formula) {
 	return all
 }
 
-// Typical returns the run with the median rate, whose metrics are those of the test; nil if there is none.
+// Typical returns the run with the median rate, nil without runs. Its metrics are the test's metrics.
 func (t *RFC6349Test) Typical() *RFC6349Run {
 	if len(t.Runs) == 0 {
 		return nil
@@ -242,7 +243,7 @@ func (t *RFC6349Test) Typical() *RFC6349Run {
 	return order[len(order)/2]
 }
 
-// Find returns the direction's test of a kind; nil if there is none. Of windows it is the first.
+// Find returns the direction's first test of a kind, or nil.
 func (d *RFC6349Direction) Find(kind RFC6349Kind) *RFC6349Test {
 	for i := range d.Tests {
 		if d.Tests[i].Kind == kind {

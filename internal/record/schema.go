@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Schema is a JSON Schema (draft 2020-12) of one kind of document, from the types
-// themselves. Keys may be added within v1, so none are forbidden.
+// Schema returns the JSON Schema (draft 2020-12) of one kind of document, derived from its Go type; nil for an unknown
+// kind. It permits additional keys, because v1 may gain keys.
 func Schema(kind string) map[string]any {
 	doc := Kinds()[kind]
 	if doc == nil {
@@ -22,14 +22,14 @@ func Schema(kind string) map[string]any {
 	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	out["title"] = "fullpipe/" + name + "/v1"
 	if kind == "failed" {
-		out["title"] = "any command that fails before there is anything to tell"
+		out["title"] = "any command that fails without a result"
 	} else {
 		out["properties"].(map[string]any)["schema"] = map[string]any{"const": "fullpipe/" + name + "/v1"}
 	}
 	return out
 }
 
-// SchemaOf is a JSON Schema of a document's type, without its name.
+// SchemaOf returns the JSON Schema of a document's type, without its name.
 func SchemaOf(doc Document) map[string]any {
 	g := &schemas{defs: map[string]any{}}
 	out := g.object(reflect.TypeOf(doc).Elem())
@@ -39,7 +39,7 @@ func SchemaOf(doc Document) map[string]any {
 	return out
 }
 
-// schemas collects the types that a document is made of.
+// schemas collects the definitions of the types in a document.
 type schemas struct{ defs map[string]any }
 
 func (g *schemas) of(t reflect.Type) map[string]any {
@@ -74,7 +74,7 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 		}
 		name := defName(t)
 		if _, known := g.defs[name]; !known {
-			g.defs[name] = map[string]any{} // it may hold itself
+			g.defs[name] = map[string]any{} // for types that contain themselves
 			g.defs[name] = g.object(t)
 		}
 		return map[string]any{"$ref": "#/$defs/" + name}
@@ -82,7 +82,7 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 	return map[string]any{"type": "integer"}
 }
 
-// defNames are the names of types whose own names say too little without their package.
+// defNames are the definition names of types whose Go names are ambiguous without their package.
 var defNames = map[string]string{"record.Figure": "HistoryFigure",
 	"predict.Range": "PredictRange", "predict.Times": "PredictTimes",
 	"predict.Next": "PredictNext", "predict.Cap": "PredictCap", "plan.Route": "PlanRoute", "plan.Shared": "PlanShared",
@@ -102,7 +102,7 @@ func (g *schemas) object(t reflect.Type) map[string]any {
 	return out
 }
 
-// fields adds a type's keys, those of embedded types too.
+// fields adds a type's keys, including those of embedded types.
 func (g *schemas) fields(t reflect.Type, properties map[string]any, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -129,7 +129,7 @@ func (g *schemas) fields(t reflect.Type, properties map[string]any, required *[]
 		if !optional {
 			*required = append(*required, name)
 			switch f.Type.Kind() {
-			case reflect.Pointer, reflect.Slice, reflect.Map: // told as null
+			case reflect.Pointer, reflect.Slice, reflect.Map: // null when empty
 				schema = map[string]any{"anyOf": []any{schema, map[string]any{"type": "null"}}}
 			}
 		}

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// TestPath_KeyNeverChanges holds keys that histories may have.
+// TestPath_KeyNeverChanges compares keys with those in existing histories.
 func TestPath_KeyNeverChanges(t *testing.T) {
 	rate := func(bps float64) *float64 { return &bps }
 	for _, tt := range []struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Summary is what lists show of a measured document.
+// Summary is the part of a measured document that lists show.
 type Summary struct {
 	Kind    string // the command
 	Far     string // as it was named

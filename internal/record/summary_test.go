@@ -7,8 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// The history tells what limited datagrams too.
-func TestSummariesNameTheLimiter(t *testing.T) {
+func TestSummarize_Limiter(t *testing.T) {
 	for _, doc := range []Document{
 		&Measure{Directions: []Direction{{Direction: transfer.Up, Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}}},
 		&MeasureUDP{Directions: []Datagrams{{Direction: transfer.Up, Limiter: verdict.Bottleneck}}},

@@ -45,8 +45,8 @@ type TuneDirection struct {
 	Interrupted bool               `json:"interrupted,omitempty"`
 }
 
-// TuneDisturbed is what kept the measurement from telling about the path: the share of the time that a
-// host's data thread had no core, in the middle of all runs, or a lab that was too late.
+// TuneDisturbed is the disturbance that made the measurement useless for the path: the share of the time in which a
+// host's data thread was ready without a core (median of all runs), or a lab that ran late.
 type TuneDisturbed struct {
 	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
 	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
@@ -54,7 +54,7 @@ type TuneDisturbed struct {
 	LateLab     bool     `json:"late_lab,omitempty"`
 }
 
-// TunePath is what was learned of the path.
+// TunePath is the path as measured.
 type TunePath struct {
 	RTTMin        units.Duration  `json:"rtt_min_s,omitzero"`
 	RTTLoaded     units.Duration  `json:"rtt_loaded_s,omitzero"`
@@ -70,8 +70,8 @@ type TunePath struct {
 	Middlebox     []string        `json:"middlebox,omitempty"`
 }
 
-// TuneMeasured is what repeated transfers gave: the typical one as `measure` has it,
-// and the interval of them all.
+// TuneMeasured is the result of repeated transfers: the typical one in the form of `measure`, and the confidence
+// interval of all.
 type TuneMeasured struct {
 	Direction
 	MedianBps float64     `json:"median_bps"`
@@ -84,7 +84,7 @@ type TuneTrial struct {
 	Reason         string  `json:"reason"`
 	Automatic      bool    `json:"automatic,omitempty"`
 	Remedy         string  `json:"remedy,omitempty"`
-	WindowBytes    int     `json:"window_bytes,omitempty"` // asked
+	WindowBytes    int     `json:"window_bytes,omitempty"` // requested
 	EffectiveBytes int     `json:"effective_bytes,omitempty"`
 	Clipped        bool    `json:"clipped,omitempty"`
 	GoodputBps     float64 `json:"goodput_bps"`
@@ -93,14 +93,14 @@ type TuneTrial struct {
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
-// TuneChosen is what the loop ends with; with Automatic nothing is to be set.
+// TuneChosen is the final setup of the loop. With Automatic there is nothing to set.
 type TuneChosen struct {
 	Automatic          bool  `json:"automatic"`
 	WindowBytes        int   `json:"window_bytes,omitempty"`
 	SendBufferBytes    int   `json:"send_buffer_bytes,omitempty"`
 	ReceiveBufferBytes int   `json:"receive_buffer_bytes,omitempty"`
 	Shown              *bool `json:"shown,omitempty"`
-	// Name says in words what is changed.
+	// Name describes the change.
 	Name              string  `json:"name,omitempty"`
 	CongestionControl string  `json:"congestion_control,omitempty"`
 	Streams           int     `json:"streams,omitempty"`
@@ -108,13 +108,13 @@ type TuneChosen struct {
 	MSSBytes          int     `json:"mss_bytes,omitempty"`
 }
 
-// TuneRemedy is a candidate that was measured in turn with the baseline or with an earlier candidate (Beside). The
-// interval is for all remedies and all looks at them together, one-sided 1 %.
+// TuneRemedy is a candidate and its comparison with the baseline or with an earlier candidate (Reference), measured in
+// alternating runs. The one-sided error of the intervals is 1 %, over all candidates and all interim looks together.
 type TuneRemedy struct {
-	Name   string `json:"name"`
-	Beside string `json:"beside,omitempty"`
-	Runs   int    `json:"runs"`
-	// BaselineRuns is the number of baseline runs where it is not that of Runs; 0: as many.
+	Name      string `json:"name"`
+	Reference string `json:"beside,omitempty"` // an earlier candidate; absent: the baseline
+	Runs      int    `json:"runs"`
+	// BaselineRuns is the number of baseline runs if it differs from Runs; 0: the same.
 	BaselineRuns int         `json:"baseline_runs,omitempty"`
 	GoodputBps   float64     `json:"goodput_bps"`
 	Factor       float64     `json:"factor"`
@@ -126,14 +126,13 @@ type TuneRemedy struct {
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
-// TuneGain is after over before.
+// TuneGain is the goodput after the changes over the goodput before.
 type TuneGain struct {
 	Factor float64     `json:"factor"`
 	CI95   *[2]float64 `json:"ci95,omitempty"`
 }
 
-// TuneDelay is the mean round trip under load, before and with what was chosen, where the
-// goal was latency.
+// TuneDelay is the mean RTT under load before and after, for the goal latency.
 type TuneDelay struct {
 	BeforeS float64     `json:"before_s"`
 	AfterS  float64     `json:"after_s"`
@@ -150,20 +149,19 @@ type TuneOthers struct {
 	CI95      *[2]float64 `json:"ci95,omitempty"`
 }
 
-// TuneFile is what a transfer of a stated size takes.
+// TuneFile is the time of a transfer of a given size.
 type TuneFile struct {
 	Bytes   int64   `json:"bytes"`
 	BeforeS float64 `json:"before_s"`
 	AfterS  float64 `json:"after_s"`
-	// InitialWindow is with how many segments it would best begin, where slow start takes a
-	// tenth of its time or more.
+	// InitialWindow is the best initial window in segments, if slow start takes at least a tenth of the time.
 	InitialWindow int `json:"initial_window_segments,omitempty"`
 }
 
-// SettingBy says how a setting reaches a connection.
+// SettingBy is the scope of a setting.
 type SettingBy string
 
-// The ways to set something, the widest first.
+// The scopes, the widest first.
 const (
 	ByHost    SettingBy = "host"    // every new connection of the host
 	ByRoute   SettingBy = "route"   // every new connection to one destination

@@ -1,7 +1,7 @@
 package record
 
-// TuneApplied is what `tune --apply` did to this host for one direction, and what it gave
-// with and without the change in turn.
+// TuneApplied is the change that `tune --apply` made on this host for one direction, and the results of alternating
+// runs with and without it.
 type TuneApplied struct {
 	Kept    bool          `json:"kept"`
 	Reason  string        `json:"reason"`

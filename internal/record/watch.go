@@ -31,13 +31,13 @@ type Watch struct {
 	DumpS       float64  `json:"dump_s"`
 	Unread      []string `json:"unread,omitempty"`
 	Interrupted bool     `json:"interrupted,omitempty"`
-	// Anonymized says that addresses are made-up ones.
+	// Anonymized reports that addresses are replaced.
 	Anonymized bool `json:"anonymized,omitempty"`
 	// PathChanges were found in this span.
 	PathChanges []PathShift `json:"path_changes,omitempty"`
 }
 
-// PathShift is what of the path to a network has changed, by windows of five minutes.
+// PathShift is a change of the path to a network, found by comparing windows of five minutes.
 type PathShift struct {
 	// Network is absent where Networks of Judged shifted at once: it is the host's own path.
 	Network  string `json:"network,omitempty"`
@@ -46,7 +46,7 @@ type PathShift struct {
 	// Metric is rtt, rate, loss, reordering, mtu or ecn.
 	Metric string    `json:"metric"`
 	Since  time.Time `json:"since"`
-	// Back says that what had shifted before is as it was.
+	// Back reports that an earlier change is over.
 	Back          bool     `json:"back,omitempty"`
 	BeforeRTTMinS *float64 `json:"before_rtt_min_s,omitempty"`
 	AfterRTTMinS  *float64 `json:"after_rtt_min_s,omitempty"`
@@ -74,7 +74,7 @@ type WatchTotals struct {
 type WatchLimited struct {
 	Limiter     verdict.Name       `json:"limiter"`
 	Direction   transfer.Direction `json:"direction"`
-	Bytes       int64              `json:"bytes"` // moved by the connections whose headline it is
+	Bytes       int64              `json:"bytes"` // of the connections with this main limiter
 	LimitedS    float64            `json:"limited_s"`
 	Connections int                `json:"connections"`
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// WatchKept is what `watch --record` keeps of up to an hour: by the minute, and by groups of
-// connections, what was moved and what limited it. It has networks, no addresses.
+// WatchKept is the document that `watch --record` stores for up to an hour: bytes and limiters by minute and by group
+// of connections. It contains networks, no addresses.
 type WatchKept struct {
 	Header
 	// Anonymized says that networks are made-up ones.

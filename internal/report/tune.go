@@ -50,7 +50,7 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, BaselineRuns: r.BaselineRuns,
 			GoodputBps: r.Goodput, Factor: r.Gain.Mid, CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
 		if r.Base != (tune.Setup{}) {
-			remedy.Beside = r.Base.String()
+			remedy.Reference = r.Base.String()
 		}
 		if r.Others > 0 {
 			remedy.OthersFactor = &r.Others

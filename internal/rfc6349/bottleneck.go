@@ -262,6 +262,6 @@ func (t *tester) besideAcks() {
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
 		other := &t.out.Directions[1-i]
-		d.MaxBesideAcksBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
+		d.MaxBidirectionalBps = model.GoodputBesideAcks(d.ReferenceBps, other.MaxTCPBps, p.MSS, p.Headers+d.ReferenceOverhead)
 	}
 }

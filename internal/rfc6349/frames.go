@@ -109,7 +109,7 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 		t.mostFPS = max(t.mostFPS, fps(trial.ReceivedBps))
 	}
 	f.AtLeast = s.low >= line
-	f.HeldBySender = s.held
+	f.SenderLimited = s.held
 	if s.sent > 0 {
 		f.LossRatio = &s.loss
 	}
@@ -207,7 +207,7 @@ func (t *tester) judgeFrame(d *Direction, f *Frame) {
 	case f.FramesPerSec >= required:
 		f.Verdict = Pass
 		f.Reason.Code = FrameRateMet
-	case f.HeldBySender:
+	case f.SenderLimited:
 		f.Reason.Code = FrameSenderLimit
 	case f.FailedPerSec == 0 || f.FailedPerSec > required:
 		f.Reason.Code = FrameSearchUnfinished

@@ -154,7 +154,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 func (t *tester) due(d *Direction, kind Kind) (due, required float64) {
 	due = d.MaxTCPBps
 	if kind == Both {
-		due = d.MaxBesideAcksBps
+		due = d.MaxBidirectionalBps
 	}
 	return due, due * (1 - t.cfg.Tolerance)
 }

@@ -30,7 +30,7 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 	}
 	most := d.MaxTCPBps
 	if test.Kind == Both {
-		most = d.MaxBesideAcksBps
+		most = d.MaxBidirectionalBps
 	}
 	if most > 0 {
 		ideal := time.Duration(float64(received.Bytes-received.FirstReadBytes) * 8 / most * float64(time.Second))

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// MaxCells bounds a grid: more would take days to measure.
+// MaxCells is the maximum of cells in a grid: more would take days to measure.
 const MaxCells = 10_000
 
 // Axes are the values of a grid: every combination is a cell. Sizes are in bytes; 0 is automatic, for writes
@@ -43,7 +43,7 @@ func (a Axes) Cells() []record.SweepSetup {
 	return all
 }
 
-// Check returns why a grid is invalid.
+// Check returns an error if the grid is invalid.
 func (a Axes) Check() error {
 	n := 1
 	for _, axis := range []struct {
@@ -89,7 +89,7 @@ func twice[T comparable](values []T) bool {
 	return false
 }
 
-// Record returns the axes as a document has them: the sizes, and whether automatic is one value more.
+// Record returns the axes in the form of a document: the sizes, and separately whether automatic is a value.
 func (a Axes) Record() record.SweepAxes {
 	out := record.SweepAxes{Directions: a.Directions}
 	out.SendBuffers, out.SendAutomatic = fixed(a.Send)
@@ -121,12 +121,11 @@ func spec(c record.SweepSetup, length time.Duration) transfer.Spec {
 	return s
 }
 
-// mostOfAnAxis bounds what one range may come to.
+// mostOfAnAxis is the maximum of values in one range.
 const mostOfAnAxis = 1000
 
-// ParseSizes reads the values of one axis: sizes separated by commas, the word
-// automatic, and ranges that step by a factor (8K-1M:x2) or a size (8K-64K:+8K). They
-// are answered from the smallest up, automatic last.
+// ParseSizes parses the values of one axis: sizes separated by commas, the word automatic, and ranges that step by a
+// factor (8K-1M:x2) or a size (8K-64K:+8K). It returns them in ascending order, automatic last.
 func ParseSizes(text string) ([]int, error) {
 	var sizes []int
 	for item := range strings.SplitSeq(text, ",") {
@@ -151,7 +150,7 @@ func ParseSizes(text string) ([]int, error) {
 	return sizes, nil
 }
 
-// sortKey puts automatic behind every size.
+// sortKey sorts automatic after every size.
 func sortKey(size int) int {
 	if size == 0 {
 		return math.MaxInt32

@@ -20,7 +20,7 @@ import (
 // sweep continues.
 type Identity struct {
 	Schema string        `json:"schema"`
-	Peer   string        `json:"peer"` // as its user calls it
+	Peer   string        `json:"peer"` // as the user named it
 	Axes   Axes          `json:"axes"`
 	Time   time.Duration `json:"time_ns"` // of one run
 	Seed   uint64        `json:"seed"`
@@ -37,8 +37,8 @@ type Ends struct {
 	Far  *record.Host `json:"far,omitempty"`
 }
 
-// same says what differs. The near host may have another address by now: some change
-// theirs every day.
+// same returns an error that names the difference. The address of the near host may differ: some hosts get a new one
+// every day.
 func (e *Ends) same(now Ends) error {
 	for _, host := range []struct {
 		which     string
@@ -93,14 +93,13 @@ type JournalError struct {
 func (e *JournalError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 func (e *JournalError) Unwrap() error { return e.Err }
 
-// Try says what would be right.
+// Try returns the remedy.
 func (e *JournalError) Try() string { return e.Hint }
 
 const another = "another file, or the command line that began this one"
 
-// OpenJournal reads a sweep's journal to go on with it, and begins it where the file is
-// empty. A journal of another sweep is a *JournalError that says what differs. Where it
-// fails, the file is closed, and removed if it was new.
+// OpenJournal reads the journal of a sweep that continues, or begins one in an empty file. It returns a *JournalError
+// with the difference for a journal of another sweep. On an error it closes the file, and removes it if it was new.
 func OpenJournal(file *output.File, id Identity) (*Journal, error) {
 	id.Schema = journalSchema
 	j, err := openJournal(file.File(), id)
@@ -161,7 +160,7 @@ func (id Identity) same(now Identity) error {
 	return nil
 }
 
-// parseJournal reads a journal's text, and how much of it is whole lines.
+// parseJournal parses a journal and returns the length of its complete lines in bytes.
 func parseJournal(text []byte) (*Journal, int, error) {
 	if len(text) > journalLimit {
 		return nil, 0, fmt.Errorf("longer than %d bytes", journalLimit)
@@ -204,7 +203,7 @@ func parseJournal(text []byte) (*Journal, int, error) {
 	}
 }
 
-// Add keeps one run.
+// Add appends one run and syncs the file.
 func (j *Journal) Add(r Trial) error {
 	if err := j.append(line{Run: &r}); err != nil {
 		return err
@@ -213,7 +212,7 @@ func (j *Journal) Add(r Trial) error {
 	return nil
 }
 
-// Meet keeps who measures, and refuses other hosts than those that began.
+// Meet stores the hosts of the first run. For later runs it returns an error if the hosts differ.
 func (j *Journal) Meet(e Ends) error {
 	if j.Ends != nil {
 		if err := j.Ends.same(e); err != nil {
@@ -249,8 +248,8 @@ func (j *Journal) append(l line) error {
 	return nil
 }
 
-// Close ends the work on the file, which stays.
+// Close closes the file and keeps it.
 func (j *Journal) Close() error { return j.output.Commit() }
 
-// Remove closes the file and takes it away, if it was not there before this sweep.
+// Remove closes the file and deletes it, unless it existed before this sweep.
 func (j *Journal) Remove() error { return j.output.Remove() }

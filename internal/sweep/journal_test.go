@@ -47,14 +47,14 @@ func begun(t *testing.T, path string, runs int) {
 	}
 }
 
-func TestJournalKeepsWhatWasMeasured(t *testing.T) {
+func TestJournal_Truncated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sweep.jsonl")
 	begun(t, path, 3)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Cut off anywhere, the whole lines are there and the next run stands behind them.
+	// After truncation at any byte, the complete lines remain and the next run follows them.
 	for cut := 0; cut < len(whole); cut += 1 + cut%13 {
 		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestJournalKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
+func TestOpenJournal_OtherSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sweep.jsonl")
 	begun(t, path, 1)
 	before, _ := os.ReadFile(path)
@@ -127,9 +127,9 @@ func TestJournalOfAnotherSweepIsRefused(t *testing.T) {
 		t.Errorf("two sweeps write to one file: %v", err)
 	}
 	if after, _ := os.ReadFile(path); !bytes.HasPrefix(after, before) {
-		t.Error("what was there has changed")
+		t.Error("earlier lines changed")
 	}
-	// What is no journal at all is left as it is.
+	// A file that is no journal does not change.
 	for _, text := range []string{"precious", "{\"precious\":1}\n", "precious\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -21,11 +21,11 @@ type Prediction struct {
 }
 
 const (
-	// below and above bound, as shares of the knee, where the model does not trust
-	// itself: around the knee a window limits a little and the link a little.
+	// below and above are the range around the knee, as shares of it, in which the model makes no prediction: there
+	// both the window and the link limit.
 	below, above = 0.8, 1.5
-	// fewestAlike is how many pairs of cells with the same limiting buffer, and so the same
-	// goodput if the model is right, a prediction needs.
+	// fewestAlike is the minimum of pairs of cells with the same limiting buffer for a prediction. The model expects the
+	// same goodput in both cells of a pair.
 	fewestAlike = 3
 )
 
@@ -66,7 +66,7 @@ func (s *Schedule) Paths() []record.SweepPath {
 	return all
 }
 
-// knees are where the model, scaled to the measured cells, reaches the BDP.
+// knees returns the buffer sizes at which the model, scaled to the measured cells, reaches the BDP.
 func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
 	all := map[verdict.Name]*alike{verdict.SendBuffer: {limiter: verdict.SendBuffer},
 		verdict.ReceiverWindow: {limiter: verdict.ReceiverWindow}}
@@ -85,7 +85,7 @@ func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
 	return send, receive
 }
 
-// plain takes requested buffers for what they say.
+// plain is the model with effective buffers equal to the requested ones.
 func plain(kind) func(verdict.Name) float64 { return func(verdict.Name) float64 { return 1 } }
 
 // limitedByBuffers reports whether a buffer or window limited every cell within 5 % of the best, so that larger ones
@@ -102,8 +102,7 @@ func (s *Schedule) limitedByBuffers(p *record.SweepPath) bool {
 	return true
 }
 
-// Limiter is what limited most of a cell's runs, and the subtype; mixed where none has
-// more than half.
+// Limiter returns the limiter and subtype of more than half of a cell's runs, or mixed.
 func (s *Schedule) Limiter(cell int) (verdict.Name, string) {
 	type vote struct {
 		name    verdict.Name
@@ -125,8 +124,7 @@ func (s *Schedule) Limiter(cell int) (verdict.Name, string) {
 	return verdict.Mixed, ""
 }
 
-// kind groups the cells that one rule of the model covers: a window or buffer in
-// proportion, or a full path.
+// kind is a group of cells that one rule of the model covers: goodput proportional to a buffer, or a full path.
 type kind struct {
 	direction  transfer.Direction
 	congestion string
@@ -134,9 +132,8 @@ type kind struct {
 	limiter    verdict.Name
 }
 
-// expect is what the model says of a cell before it has seen any like it: the smaller of
-// both buffers each round trip (model.Rate), or the path's capacity. ok is false where
-// it says nothing: around the knee, and where a system sizes a buffer by itself.
+// expect returns the model's goodput of a cell without measured cells of its kind: the smaller of both buffers per RTT
+// (model.Rate), or the path's capacity. ok is false near the knee and for automatic buffers.
 func expect(p *record.SweepPath, c record.SweepSetup,
 	scale func(verdict.Name) float64) (l verdict.Name, bps float64, ok bool) {
 	if c.Send == 0 || c.Receive == 0 || p.RTTMin <= 0 || p.CapacityBps <= 0 {
@@ -154,12 +151,12 @@ func expect(p *record.SweepPath, c record.SweepSetup,
 	case receive < below*send:
 		return verdict.ReceiverWindow, model.Rate(c.Receive, time.Duration(p.RTTMin)), true
 	}
-	return "", 0, false // which of the two is the narrower depends on their bookkeeping
+	return "", 0, false // the smaller effective buffer depends on the systems' accounting
 }
 
-// Sure are the cells without a good run whose goodput the model knows as well as a
-// measurement would: by the model the other buffer does not matter, several measured cells
-// show that, one of them has the same limiting buffer, and the knee is not near.
+// Sure returns the cells without a good run whose goodput the model predicts as precisely as a measurement. By the
+// model the other buffer does not matter. Several measured cells confirm that, and one of them has the same limiting
+// buffer. The cell is not near the knee.
 func (s *Schedule) Sure() map[int]Prediction {
 	sure := map[int]Prediction{}
 	if s.rules.Precision == 0 {
@@ -201,7 +198,7 @@ func (s *Schedule) Sure() map[int]Prediction {
 	return sure
 }
 
-// alike are the measured cells of one kind.
+// alike is the set of measured cells of one kind.
 type alike struct {
 	limiter verdict.Name
 	cells   []record.SweepSetup
@@ -232,8 +229,8 @@ func (s *Schedule) alike(path *record.SweepPath, scaled func(kind) func(verdict.
 	return groups
 }
 
-// factor is what systems make of a requested buffer, by the largest that still limits: it
-// is nearest to the knee, and small ones can be far more than was asked for.
+// factor returns the effective size of a requested buffer as a factor, from the largest buffer that still limits. That
+// one is nearest to the knee; the effective size of small buffers can be much larger than requested.
 func (a *alike) factor() float64 {
 	return math.Exp(stats.Middle(a.rows[slices.Max(slices.Collect(maps.Keys(a.rows)))]))
 }
@@ -248,7 +245,7 @@ func (a *alike) add(c record.SweepSetup, ratio float64) {
 	a.rows[a.row(c)] = append(a.rows[a.row(c)], ratio)
 }
 
-// row is the buffer that limits a cell; 0 on a full path.
+// row returns the size of the buffer that limits a cell; 0 on a full path.
 func (a *alike) row(c record.SweepSetup) int {
 	switch a.limiter {
 	case verdict.SendBuffer:
@@ -259,9 +256,8 @@ func (a *alike) row(c record.SweepSetup) int {
 	return 0
 }
 
-// near are the ratios of those measured cells that share with c what limits it: the same
-// send buffer, or the same receive buffer, and on a full path all cells, if there are
-// some on both sides. A model is never stretched beyond what was seen.
+// near returns the ratios of the measured cells with the same limiter as c: the same send buffer, the same receive
+// buffer, or on a full path all cells if there are some on both sides. The model does not extrapolate.
 func (a *alike) near(c record.SweepSetup) []float64 {
 	row := a.rows[a.row(c)]
 	if a.limiter != verdict.Bottleneck {
@@ -281,9 +277,9 @@ func (a *alike) near(c record.SweepSetup) []float64 {
 // settle estimates how much cells with the same limiting buffer differ, without outliers. It returns false for too few
 // cells.
 func (a *alike) settle() bool {
-	const least = 0.004 // the lowest deviation that is believed of a few values
+	const least = 0.004 // the minimum standard deviation for few values
 	var rows [][]float64
-	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that sums are the same each time
+	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that the sums are reproducible
 		rows = append(rows, a.rows[row])
 		a.middles[row] = stats.Middle(a.rows[row])
 	}
@@ -296,7 +292,7 @@ func (a *alike) settle() bool {
 	return true
 }
 
-// predict is the interval in which one more cell lies: Student's, around those near it.
+// predict returns the prediction interval (Student's t) for one more cell near the measured ones.
 func (a *alike) predict(c record.SweepSetup, bps float64) (stats.Interval, bool) {
 	near := a.near(c)
 	if len(near) == 0 {

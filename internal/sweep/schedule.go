@@ -9,43 +9,41 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// Rules say how often cells are measured and when a sweep ends.
+// Rules set how often cells are measured and when a sweep ends.
 type Rules struct {
-	// Precision is how far a cell's 95 % interval may reach from its middle, as a share;
-	// 0: each cell is measured as often as Fewest says.
+	// Precision is the maximum half-width of a cell's 95 % interval as a share of its middle; 0: each cell gets Fewest
+	// runs.
 	Precision float64
 	Fewest    int // runs of each cell before its interval counts; 0 is 3
-	Most      int // runs of a cell that stays loose; 0 is 10
-	// Budget bounds the time of all runs together; 0: no bound.
+	Most      int // runs of a cell that does not reach the precision; 0 is 10
+	// Budget is the maximum time of all runs together; 0: unlimited.
 	Budget time.Duration
 	Seed   uint64 // of the random order
 }
 
-// mostFailures is how often a cell may fail before it is given up.
+// mostFailures is the number of failures after which a cell is dropped.
 const mostFailures = 3
 
-// Schedule decides which cell is measured next. It has no clock and draws its order from
-// the seed alone, so the same runs always lead to the same next cell: a sweep that was
-// cut off goes on exactly where it was.
+// Schedule selects the next cell to measure. It has no clock, and its order depends only on the seed and the runs. An
+// interrupted sweep thus continues in the same order.
 //
-// Cells are measured in rounds, each in an order of its own, so that what drifts slowly
-// does not show as a pattern of the grid. First come a few that show the path (the
-// corners of the grid), then all others, then repeats of those whose interval is too
-// wide. Cells that the model is sure of come last.
+// Cells are measured in rounds, each in another random order, so that slow drift does not appear as a pattern of the
+// grid. The corners of the grid come first, because they show the path; then all other cells; then repeats of cells
+// with a wide interval. Cells that the model predicts come last.
 type Schedule struct {
 	cells     []record.SweepSetup
 	rules     Rules
 	logs      [][]float64       // of the good runs' goodputs
 	intervals []*stats.Interval // of the same; nil: not computed since the last run
 	failures  []int
-	refused   []string // why a cell cannot be had; "": it can
+	refused   []string // the reason why a cell is impossible; "": it is possible
 	rank      map[int][]int
 	first     []bool // measured before the others
 	runs      []Trial
 	elapsed   time.Duration
 }
 
-// NewSchedule begins a schedule.
+// NewSchedule returns a Schedule without runs.
 func NewSchedule(axes Axes, rules Rules) *Schedule {
 	cells := axes.Cells()
 	if rules.Fewest <= 0 {
@@ -71,10 +69,10 @@ func extreme(axis []int, value int) bool {
 	return value == axis[0] || value == axis[last] || axis[last] == 0 && last > 0 && value == axis[last-1]
 }
 
-// Refuse takes a cell out that cannot be had.
+// Refuse removes an impossible cell.
 func (s *Schedule) Refuse(cell int, why string) { s.refused[cell] = why }
 
-// Observe takes one run.
+// Observe adds one run.
 func (s *Schedule) Observe(r Trial) {
 	s.runs = append(s.runs, r)
 	s.elapsed += r.Elapsed
@@ -123,7 +121,7 @@ func less(a, b [4]int) bool {
 	return false
 }
 
-// place is a cell's place in a round's random order.
+// place returns a cell's position in a round's random order.
 func (s *Schedule) place(round, cell int) int {
 	order, known := s.rank[round]
 	if !known {
@@ -133,7 +131,7 @@ func (s *Schedule) place(round, cell int) int {
 	return order[cell]
 }
 
-// typical is what one run costs.
+// typical returns the mean time of a run.
 func (s *Schedule) typical() time.Duration { return s.elapsed / time.Duration(len(s.runs)) }
 
 // Done reports whether a cell needs no further run.
@@ -150,7 +148,7 @@ func (s *Schedule) precise(cell int) bool {
 		(s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
 }
 
-// Interval is where a cell's goodput lies with 95 % confidence.
+// Interval returns the 95 % confidence interval of a cell's goodput.
 func (s *Schedule) Interval(cell int) stats.Interval {
 	if s.intervals[cell] == nil {
 		goodputs := make([]float64, len(s.logs[cell]))
@@ -163,11 +161,11 @@ func (s *Schedule) Interval(cell int) stats.Interval {
 	return *s.intervals[cell]
 }
 
-// mid is a cell's goodput.
+// mid returns a cell's goodput.
 func (s *Schedule) mid(cell int) float64 { return s.Interval(cell).Mid }
 
-// Progress is how far the sweep is: the cells that are done, and the share (0 to 1) of
-// the runs that are certainly needed, or of the budget where that ends first.
+// Progress returns the number of finished cells, and the share (0 to 1) of the runs that are certainly needed, or of
+// the budget if that ends first.
 func (s *Schedule) Progress() (done int, share float64) {
 	var made, needed int
 	for i := range s.cells {

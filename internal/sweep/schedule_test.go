@@ -27,8 +27,7 @@ func sizes(t *testing.T, text string) []int {
 	return s
 }
 
-// world answers trials as a simulated path would: what is in flight is the smaller of
-// what two systems make of the requests.
+// world simulates the trials of a path. The bytes in flight are the smaller of the two effective buffers.
 type world struct {
 	path                 *simpath.Path
 	rng                  *rand.Rand
@@ -68,7 +67,7 @@ func (w *world) trial(i int, c record.SweepSetup) Trial {
 	return Trial{Cell: i, Elapsed: length, GoodputBps: bps, Limiter: l, RTT: w.path.RTT, MSS: w.path.MSS}
 }
 
-// play carries a schedule out and answers the order of its cells.
+// play runs a schedule and returns the order of its cells.
 func play(s *Schedule, w *world) (order []int) {
 	for {
 		i, more := s.Next()
@@ -136,9 +135,8 @@ func TestSureCellsComeLast(t *testing.T) {
 	}
 }
 
-// TestPredictionsHold: whatever the path, what is shown as predicted is what a
-// measurement would have shown.
-func TestPredictionsHold(t *testing.T) {
+// TestSure_PredictionsMatchMeasurements compares predictions with the simulated goodput on random paths.
+func TestSure_PredictionsMatchMeasurements(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 11))
 	predicted, wrong := 0, 0
 	for n := range 50 {
@@ -165,7 +163,7 @@ func TestPredictionsHold(t *testing.T) {
 	}
 }
 
-func TestLooseCellsEnd(t *testing.T) {
+func TestNext_ImpreciseCellsEnd(t *testing.T) {
 	s := NewSchedule(plane([]int{8192}, []int{8192}), Rules{Precision: 0.001, Most: 7})
 	w := clean(1)
 	w.path.Noise.Dev = 0.3
@@ -174,7 +172,7 @@ func TestLooseCellsEnd(t *testing.T) {
 	}
 }
 
-func TestFailingAndRefusedCellsEnd(t *testing.T) {
+func TestNext_FailingAndRefusedCellsEnd(t *testing.T) {
 	s := NewSchedule(plane([]int{8192, 16384, 32768}, []int{8192}), Rules{Precision: 0.05})
 	s.Refuse(0, "no such thing")
 	runs := map[int]int{}
@@ -195,9 +193,9 @@ func TestFailingAndRefusedCellsEnd(t *testing.T) {
 	}
 }
 
-// TestTheOrderFollowsFromTheRuns: a schedule that is told the first half of another's
-// runs goes on as that did.
-func TestTheOrderFollowsFromTheRuns(t *testing.T) {
+// TestNext_ContinuesInSameOrder checks that a new schedule with the first half of another's runs continues in the same
+// order.
+func TestNext_ContinuesInSameOrder(t *testing.T) {
 	axes := plane(sizes(t, "8K-1M:x2"), sizes(t, "16K,64K,256K,automatic"))
 	rules := Rules{Precision: 0.03, Seed: 9, Budget: 100 * time.Second}
 	first := NewSchedule(axes, rules)
@@ -248,8 +246,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// BenchmarkNext is what deciding costs in the largest grid, half of it measured: it has to
-// be little beside a run.
+// BenchmarkNext measures Next in the largest grid, half of it measured. It must be short compared with a run.
 func BenchmarkNext(b *testing.B) {
 	var axis []int
 	for i := range 100 {

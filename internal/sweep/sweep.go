@@ -1,8 +1,7 @@
-// Package sweep measures a grid: every combination of send buffers, receive buffers,
-// write sizes, directions and congestion controls, in random order, each as often as its
-// interval needs. Each run is stored in a journal at once, so an interrupted sweep
-// continues where it was. Cells that the model is sure of are measured last, or not at
-// all, and are marked as predicted.
+// Package sweep measures a grid: every combination of send buffers, receive buffers, write sizes, directions and
+// congestion controls, in random order, each until its confidence interval is narrow enough. A journal stores each run
+// at once, so an interrupted sweep can continue. Cells that the model predicts are measured last, or not at all and
+// marked as predicted.
 package sweep
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Config says what to measure.
+// Config is the configuration of a sweep.
 type Config struct {
 	Peer    transfer.Peer
 	Rules   Rules
@@ -33,11 +32,11 @@ type Progress struct {
 	BestBps float64 // so far; 0: nothing yet
 }
 
-// failuresInARow end a sweep: its far end is gone.
+// failuresInARow is the number of consecutive failures that ends a sweep.
 const failuresInARow = 3
 
-// Run measures until the schedule has nothing left, its budget ends or ctx does. With an
-// error the document has all runs so far, those of earlier processes included.
+// Run measures until the schedule is complete, its budget is spent or ctx ends. With an error the document has all runs
+// so far, including those of earlier processes.
 func Run(ctx context.Context, cfg Config) (*record.Sweep, error) {
 	id := cfg.Journal.Identity
 	s := NewSchedule(id.Axes, cfg.Rules)
@@ -93,8 +92,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// measure carries out one run. An error ends the sweep; a run that failed by itself is
-// one with a Problem.
+// measure carries out one run. An error ends the sweep; a failed run is a Trial with a Problem.
 func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	c := l.schedule.cells[i]
 	start := time.Now()

@@ -80,8 +80,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestCutOffSweepsGoOn stops a sweep again and again; nothing is measured twice or lost.
-func TestCutOffSweepsGoOn(t *testing.T) {
+// TestRun_ContinuesAfterInterrupts interrupts a sweep several times and checks that no run is lost or repeated.
+func TestRun_ContinuesAfterInterrupts(t *testing.T) {
 	whole := far()
 	rules := sweep.Rules{Precision: 0.03, Seed: 1}
 	want, err := sweep.Run(t.Context(), sweep.Config{Peer: whole, Rules: rules,
@@ -148,7 +148,7 @@ func (picky) Check(t transfer.Test) error {
 	return nil
 }
 
-func TestWhatCannotBeHadIsSaid(t *testing.T) {
+func TestRun_RefusedCells(t *testing.T) {
 	result, err := sweep.Run(t.Context(), sweep.Config{Peer: picky{far()}, Rules: sweep.Rules{Precision: 0.05},
 		Journal: open(t, filepath.Join(t.TempDir(), "j"), grid(transfer.Up))})
 	if err != nil || !result.Complete {

@@ -14,9 +14,9 @@ import (
 
 // Trial is one transfer of one cell.
 type Trial struct {
-	Cell    int           `json:"cell"` // its place in Axes.Cells
+	Cell    int           `json:"cell"` // its index in Axes.Cells
 	At      time.Time     `json:"at"`
-	Elapsed time.Duration `json:"elapsed_ns"` // of this host's time, connecting included
+	Elapsed time.Duration `json:"elapsed_ns"` // by this host's clock, including connection setup
 	// GoodputBps is payload in bit/s, without slow start where the rate settled.
 	GoodputBps float64            `json:"goodput_bps,omitempty"`
 	Settled    bool               `json:"settled,omitempty"`
@@ -24,18 +24,18 @@ type Trial struct {
 	Limiter    verdict.Name       `json:"limiter,omitempty"`
 	Subtype    string             `json:"subtype,omitempty"`
 	Confidence verdict.Confidence `json:"confidence,omitempty"`
-	// Send and Receive are nil where that end cannot be seen.
+	// Send and Receive are nil if that end cannot be observed.
 	Send          *transfer.Buffer `json:"send,omitempty"`
 	Receive       *transfer.Buffer `json:"receive,omitempty"`
 	RTT           time.Duration    `json:"rtt_ns,omitempty"` // the least; 0: not known
 	MSS           int              `json:"mss,omitempty"`
-	Congestion    string           `json:"congestion,omitempty"` // that the sender really used
+	Congestion    string           `json:"congestion,omitempty"` // in use by the sender
 	Retransmitted *int64           `json:"retransmitted,omitempty"`
-	// Problem says why the run counts for nothing; "" is a good run.
+	// Problem is the reason why the run does not count; "" is a good run.
 	Problem string `json:"problem,omitempty"`
 }
 
-// newTrial reads what a sweep keeps of one transfer.
+// newTrial returns the Trial of one transfer.
 func newTrial(cell int, c record.SweepSetup, at time.Time, elapsed time.Duration, result *transfer.Result) Trial {
 	r := Trial{Cell: cell, At: at.UTC().Round(time.Millisecond), Elapsed: elapsed}
 	received, ok := result.Received()
@@ -43,12 +43,12 @@ func newTrial(cell int, c record.SweepSetup, at time.Time, elapsed time.Duration
 		r.Problem = fmt.Sprintf("nothing arrived in %s", units.Time(elapsed))
 		return r
 	}
-	if received.Last > r.Elapsed { // a simulated peer spends no time of ours
+	if received.Last > r.Elapsed { // a simulated peer has its own clock
 		r.Elapsed = received.Last
 	}
 	r.GoodputBps = received.Bps()
 	r.Bytes = received.Bytes
-	if r.GoodputBps == 0 { // all of it came at once
+	if r.GoodputBps == 0 { // one read returned all of it
 		r.GoodputBps = float64(received.Bytes) * 8 / math.Max(r.Elapsed.Seconds(), 1e-6)
 	}
 	if startup, ok := result.Startup(); ok {
@@ -71,7 +71,7 @@ func newTrial(cell int, c record.SweepSetup, at time.Time, elapsed time.Duration
 	return r
 }
 
-// short says that a window stayed well below what was asked for.
+// short reports whether a window stayed well below the requested size.
 func short(effective, asked int) bool {
 	return asked > 0 && effective > 0 && float64(effective) < 0.9*float64(asked)
 }
@@ -94,7 +94,7 @@ func (r *Trial) senderSide(e *transfer.End) {
 	}
 }
 
-// check says what is wrong with a run that was read from a file.
+// check returns an error for an invalid run from a file.
 func (r *Trial) check(cells int) error {
 	switch {
 	case r.Cell < 0 || r.Cell >= cells:

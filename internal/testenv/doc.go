@@ -1,3 +1,3 @@
-// Package testenv holds what tests of several packages share: the features of the machine that a test
-// needs, namespaces for test processes, and free ports.
+// Package testenv provides the environment of tests: checks for features of the machine, namespaces for test processes,
+// and free ports.
 package testenv

@@ -13,8 +13,8 @@ import (
 // declares. A test that needs a declared feature fails where the feature is missing.
 const FeaturesVariable = "FULLPIPE_FEATURES"
 
-// LeaveOutVariable is the environment variable that lists features, separated by spaces, whose tests are left
-// to `make test-all`.
+// LeaveOutVariable is the environment variable with a list of features, separated by spaces. Tests that need them run
+// only in `make test-all`.
 const LeaveOutVariable = "FULLPIPE_LEAVE_OUT"
 
 // LeftOut ends the reason to skip a test that needs a feature of LeaveOutVariable.

@@ -7,8 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// FuzzEachDocument: whatever stands in a file that is imported, each document that is taken out of it can
-// be read again.
+// FuzzEachDocument checks that every document accepted from an imported file can be decoded.
 func FuzzEachDocument(f *testing.F) {
 	f.Add([]byte(`{"schema":"fullpipe/measure/v1","started_at":"2026-03-01T12:00:00Z","peer":"b","directions":[],` +
 		`"samples":{"series":[]}}` + "\n{}"))
@@ -16,7 +15,7 @@ func FuzzEachDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_ = eachDocument(bytes.NewReader(text), func(doc, samples []byte) error { // neither panics nor hangs
 			if _, err := record.Decode(doc, nil); err != nil {
-				t.Errorf("what is kept cannot be read: %v", err)
+				t.Errorf("an accepted document cannot be decoded: %v", err)
 			}
 			return nil
 		}, func(error) error { return nil })

@@ -29,24 +29,24 @@ func New() *cobra.Command {
 	var since time.Duration
 	cmd := &cobra.Command{
 		Use:   "history [PATH]",
-		Short: "what was measured from here, and what changed",
-		Long: `history lists what measure, tune, sweep, rfc6349 and recheck measured from this host, the
-newest last, of all paths or of PATH: the far end as it was named, or a path's key.
-Results stand in $XDG_STATE_HOME/fullpipe/history.db, for their owner alone; what is
-measured in a lab is kept only with --record, and nothing with --no-history. Samples,
-which curves are drawn from, are kept until ten results are 30 days younger, and results
-730; where all takes more than 512 MiB, the oldest samples go first, then the oldest
-results, of which there are a million at most. Of what goes, history days still tells.
-Results of clients of serve --web take at most a quarter of both bounds, go
-before all others and leave no days.
-The table [history] of the configuration has other bounds.
+		Short: "results measured from this host, and their changes",
+		Long: `history lists the results of measure, tune, sweep, rfc6349 and recheck on this host, the newest
+last. PATH selects one path: the name of its far end or its key.
 
-With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store of [history]
-the history is in PostgreSQL, in the schema fullpipe, for all hosts that say so; ages
-and numbers bound it there, no bytes. TLS is as sslmode in the URL says (verify-full checks
-the server's name; without it prefer, which checks nothing). What the server does not store
-at once waits in the state directory, up to 10,000 results or 256 MiB, and goes there in
-its order with the next command that reaches it.`,
+Results are in $XDG_STATE_HOME/fullpipe/history.db, readable only by their owner. Results from a
+lab are stored only with --record; --no-history stores none. Samples, the data of the curves,
+are removed when ten later results are 30 days newer, results when ten are 730 days newer. Above
+512 MiB the oldest samples are removed first, then the oldest results. The maximum is a million
+results. history days keeps daily figures of removed results. Results of clients of serve --web
+take at most a quarter of both limits, are removed first and leave no daily figures. [history]
+of the configuration changes the limits.
+
+With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store in [history], the
+history is in PostgreSQL, in the schema fullpipe, and several hosts can share it. Age and number
+limits apply there, the size limit does not. sslmode in the URL selects TLS: verify-full checks
+the server's name; the default, prefer, checks nothing. Results that the server does not accept
+at once wait in the state directory, up to 10,000 results or 256 MiB. The next command that
+reaches the server delivers them in order.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
@@ -63,14 +63,14 @@ its order with the next command that reaches it.`,
 		ValidArgsFunction: completeRuns,
 	}
 	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
-	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "the newest so many; 0 is all")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "maximum number of results, the newest; 0 is all")
 	history.AddStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newShow(), newCompare(), newChanges(), newDays(),
 		newExport(), newImport(), newForget(), newLabel())
 	return cmd
 }
 
-// seriesAsked is the PATH of a command that may have one; "" is all.
+// seriesAsked returns the optional argument PATH; "" means all paths.
 func seriesAsked(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -78,11 +78,12 @@ func seriesAsked(args []string) string {
 	return args[0]
 }
 
-// runsAsked are all runs, or those of the PATH that is given: one that was never measured is a misspelt one.
+// runsAsked returns the runs of the argument PATH, or all runs without one. A PATH without runs is an error.
 func runsAsked(ctx context.Context, s *store.Store, args []string) ([]store.Run, error) {
 	runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
 	if err == nil && len(runs) == 0 && len(args) > 0 {
-		err = exit.Usage("PATH", args[0]+": nothing is kept of it", "a PEER that fullpipe history lists, or a path's key")
+		err = exit.Usage("PATH", args[0]+": the history has no results of it",
+			"a PEER that fullpipe history lists, or a path's key")
 	}
 	return runs, err
 }
@@ -154,13 +155,13 @@ func newShow() *cobra.Command {
 func newChanges() *cobra.Command {
 	return &cobra.Command{
 		Use:   "changes [PATH]",
-		Short: "when a path's goodput, RTT or limiter changed",
+		Short: "changes of each path's goodput, RTT and limiter",
 		Args:  cobra.MaximumNArgs(1),
-		Long: `changes looks back over the kept results of each path and direction: 8 results whose
-median differs by 15 % or more from that of the 48 before them, by the Mann-Whitney test
-with p < 0.0001; with fewer results 5 against 12 or more, said to be of low confidence.
-The same goes for the shortest round trip, from 0.5 ms on: the packets go another way.
-Re-tests of a suspicion and what failed do not count.`,
+		Long: `changes searches the stored results of each path and direction for changes: the median of 8
+results differs by at least 15 % from the median of the 48 before, with p < 0.0001 by the
+Mann-Whitney test. With fewer results it compares 5 with 12 or more and marks the change as of
+low confidence. It applies the same test to the minimum RTT, for differences from 0.5 ms: such a
+change means another route. Re-tests and failed tests do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {

@@ -86,8 +86,7 @@ func exportLines(ctx context.Context, out io.Writer, s *store.Store, runs []stor
 	return nil
 }
 
-// labelled is a record with the labels that its run has now, in the place of those that it came
-// with.
+// labelled returns a record with the present labels of its run instead of the stored ones.
 func labelled(stored []byte, labels map[string]string, anonymize bool) ([]byte, error) {
 	var of struct{ Labels map[string]string }
 	if err := json.Unmarshal(stored, &of); err != nil || anonymize || maps.Equal(of.Labels, labels) {
@@ -113,12 +112,11 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "import results that --json, export or iperf3 --json printed",
-		Long: `import keeps what history export wrote, what a command printed with --json, also of an
-older version, and what iperf3 printed with --json: one after the other in one file. It is
-sorted in where it was measured, and importing it again changes nothing. What limited a
-test iperf3 does not tell, so it is unknown. Texts are UTF-8, or UTF-16 with its mark, as
-PowerShell's > writes them. What is no result is left out, and said; the
-status is then 1.`,
+		Long: `import adds the results in FILE to the history: the output of history export, of commands with
+--json, also of older versions, and of iperf3 --json, one after the other. Each result keeps its
+time, and importing it twice changes nothing. The limiter of iperf3 results is unknown. The
+encoding is UTF-8, or UTF-16 with a byte order mark, as PowerShell's > writes it. Documents that
+are no results are reported and skipped, and the exit status is then 1.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := input.Open(cmd, args[0])
@@ -176,7 +174,7 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	if _, err := store.HostID(dir); err != nil {
 		return err
 	}
-	kept := 0 // none where root asks for the host's name alone
+	kept := 0 // none if root only needs the host ID
 	err = eachDocument(in, func(doc, samples []byte) error {
 		kept++
 		switch err := s.Keep(ctx, doc, samples); {
@@ -202,8 +200,8 @@ func importOwn(ctx context.Context, cmd *cobra.Command, s *store.Store, in io.Re
 	return history.Trim(ctx, cmd, s)
 }
 
-// eachDocument reads documents one after the other. It passes the error of a document that is no result to refuse,
-// whose error ends the loop.
+// eachDocument reads documents one after the other. It calls refuse with the error of a document that is no result, and
+// stops if refuse returns an error.
 func eachDocument(in io.Reader, keep func(doc, samples []byte) error, refuse func(error) error) error {
 	text := &documentText{in: io.LimitReader(input.Text(in), 1<<34)}
 	d := json.NewDecoder(text)
@@ -249,7 +247,7 @@ func (t *documentText) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// imported counts what became of documents.
+// imported counts documents by outcome.
 type imported struct {
 	added, there, gone int
 	refused            int

@@ -41,7 +41,7 @@ func newDays() *cobra.Command {
 		},
 	}
 	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
-	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "the newest so many; 0 is all")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "maximum number of days, the newest; 0 is all")
 	return cmd
 }
 
@@ -62,9 +62,9 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B | compare PATH --before DATE",
 		Short: "two results side by side: figures, limiters, settings that differ",
-		Long: `compare puts two kept results beside each other. With --before it is a path's newest
-result and the last of the same series before that time, with the median of all results
-before and since, its 95 % interval, and how often each limiter was named.`,
+		Long: `compare shows two stored results side by side. With --before it compares a path's newest result
+with the last one of the same series before that time. It then also shows, for the results
+before and since, the median with its 95 % interval and the count of each limiter.`,
 		Example: `  fullpipe history compare 1939f1b2dfda last
   fullpipe history compare server.example.net --before 2026-11-20`,
 		Args: func(cmd *cobra.Command, args []string) error {

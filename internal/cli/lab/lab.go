@@ -212,5 +212,5 @@ func reportLink(direction string, c link.Config, n link.Counters, l lab.Late) li
 		n.CarriedBytes,
 		n.Delivered, n.DeliveredBytes, n.DroppedQueue, n.DroppedPolicer,
 		n.DroppedUnmarked, n.Marked, n.DroppedGateway, n.DroppedMTU, n.Lost, n.Duplicated,
-		n.HeldBack, n.QueuePeakBytes, present.NewLinkLate(l)}
+		n.Reordered, n.QueuePeakBytes, present.NewLinkLate(l)}
 }

@@ -34,14 +34,14 @@ func (f *StoredFlags) Add(cmd *cobra.Command) {
 		"by made-up ones")
 }
 
-// Print shows a document in the form that was asked for.
+// Print renders a document in the requested form.
 func (f *StoredFlags) Print(cmd *cobra.Command, name string, stored, samples []byte) error {
 	doc, err := decode(cmd.Context(), stored, samples)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return exit.Status(exit.Interrupted)
 	case errors.Is(err, record.ErrUnknown):
-		return exit.Usage(name, exit.Plain(err), "what a command printed with --json, or a newer fullpipe")
+		return exit.Usage(name, exit.Plain(err), "the output of a command with --json, or a newer fullpipe")
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -69,7 +69,7 @@ func (f *notifyFlags) check() error {
 		return exit.Usage("--webhook", "not a URL of https", "--webhook https://alerts.example.net/hook")
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
-		return exit.Usage("--webhook", "what it says of your paths would go to "+u.Hostname()+" unencrypted",
+		return exit.Usage("--webhook", "reports about your paths would go to "+u.Hostname()+" unencrypted",
 			"https://, or http:// to 127.0.0.1")
 	}
 	return nil

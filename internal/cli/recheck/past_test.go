@@ -85,9 +85,9 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 	}
 }
 
-// TestRecheck_ChargesOfKilledTests: the charge that a killed process left behind counts until the test's run is known,
-// on its day, with the bytes that the test moved. A first test, of which nothing is known, is charged with all that it
-// may move until its first interval, and with its length. Charges that count on no day are removed.
+// TestRecheck_ChargesOfKilledTests: the charge of a killed process counts on its day, with the bytes that the
+// test transferred, until the test's result is in the history. A first test has no history: until its first interval
+// the charge is the maximum that it may transfer, and its length. Charges of no counted day are removed.
 func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	expected := recheck.Cost{Bytes: 1000, Time: time.Second}

@@ -8,7 +8,7 @@ import (
 func TestWhichServersArePublic(t *testing.T) {
 	for _, c := range []struct {
 		peer        string
-		public, own bool // own: also where the user says that it is his
+		public, own bool // own: with --own
 	}{
 		{"ndt7://127.0.0.1:8080", false, false}, {"ndt7://[::1]", false, false}, {"ndt7://10.1.2.3:443", false, false},
 		{"ndt7://192.168.0.9", false, false}, {"ndt7://[fd00::1]:80", false, false},

@@ -1,4 +1,4 @@
-// Package recheck tests paths again, and says when one is not as it was.
+// Package recheck implements the command that tests known paths regularly and reports changes.
 package recheck
 
 import (
@@ -59,31 +59,32 @@ func command() (*cobra.Command, *flags) {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "recheck [PEER...]",
-		Short: "paths change: test again, and say when one is not as it was",
-		Long: `recheck measures each PEER for a few seconds, keeps the result in the history and holds it
-against the results before. Without PEER it takes those that [recheck] of the configuration
-names. One that is off what is usual is tested again at once, three minutes apart: a dip (or
-rise) is told within half an hour of the first such result, unless the path does the same
-more often than once in 16 results, and "changed" only once it held at later visits too,
-hours apart. Another limiter, path MTU, round trip, other options of the
-handshake or another kernel at the far end are told as events of their own. Until 12 results
-are known nothing can be told.
+		Short: "test known paths regularly and report changes",
+		Long: `recheck measures each PEER for a few seconds, stores the result in the history and compares it
+with earlier results. Without PEER it tests the peers in [recheck] of the configuration. It
+needs 12 results before it can report a change.
 
-A public ndt7 server is tested as M-Lab asks programs to: at exponential times, 6 hours apart in
-the mean, 36 minutes at least and 15 hours at most, whatever --every or a timer say, and never
-again at once. Where there are several, those times hold for all together, and each has its
-turn. What is suspected waits for the next visits: a dip is told after four at the soonest. A
-server at an address of a private network is not public, nor is another one with --own.
+An unusual result is re-tested at once, at intervals of three minutes. recheck reports a dip or
+a rise within half an hour of the first unusual result, unless more than one result in 16 of
+this path is as unusual. It reports "changed" only when visits hours later confirm it. A new
+limiter, path MTU, round trip, handshake option or far kernel is an event of its own.
 
-Without --every each PEER is visited once, as a timer does (contrib/). With it the command
-stays, and visits each PEER at exponential times with that mean, a tenth of it to two and a
-half times apart. Tests never run two at a time, and never two of this user's at one far
-end. A test is made only where the day's budget also holds the re-tests that may follow.
+Public ndt7 servers are tested by M-Lab's rules: at exponentially distributed intervals with a
+mean of 6 hours, 36 minutes at least and 15 hours at most, regardless of --every or a timer, and
+without immediate re-tests. These intervals apply to all public servers together; each is tested
+in turn. A dip is reported after four visits at the earliest. A server at a private address is
+not public; with --own other servers are not public either.
 
-What a process that was killed has kept and not told, the next one tells. A program or
-webhook that was just being told then is told again, with the same run, metric and direction.
+Without --every recheck visits each PEER once, for use with a timer (contrib/). With --every it
+keeps running and visits each PEER at exponentially distributed intervals with that mean, from a
+tenth of it to two and a half times. Only one test runs at a time, and only one per user and far
+end. A test starts only if the day's budget also covers its possible re-tests.
 
-The status is 3 where anything but "back" was told, else 1 where a test failed.`,
+Events that a killed process stored but did not report are reported by the next process. A
+program or webhook that was running then receives its event twice, with the same run, metric and
+direction.
+
+The exit status is 3 if an event other than "back" was reported, else 1 if a test failed.`,
 		Example: `  fullpipe recheck server.example.net --key-file key
   fullpipe recheck --every 6h backup office --quiet-hours 08:00-18:00 --zone Europe/Berlin
   fullpipe recheck --every 6h backup --webhook https://alerts.example.net/hook
@@ -94,21 +95,21 @@ The status is 3 where anything but "back" was told, else 1 where a test failed.`
 	fl := cmd.Flags()
 	f.PeerFlags.Add(fl)
 	f.time = 3 * time.Second
-	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts; another time makes another series")
-	fl.Var(&f.every, "every", "stay, and visit each PEER at times with this mean")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each transfer; each duration is a series of its own")
+	fl.Var(&f.every, "every", "keep running and visit each PEER at this mean interval")
 	f.dayBytes = 10e9
 	f.dayTime = cmdflag.Duration(10 * time.Minute)
-	fl.Var(&f.dayBytes, "day-bytes", "payload that all tests of a day may move; 0 is any")
-	fl.Var(&f.dayTime, "day-time", "what all tests of a day may take; 0 is any")
+	fl.Var(&f.dayBytes, "day-bytes", "maximum payload of all tests of a day; 0 is unlimited")
+	fl.Var(&f.dayTime, "day-time", "maximum duration of all tests of a day; 0 is unlimited")
 	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
-	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: tested as any far end; "+
+	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: test them as any far end; "+
 		"M-Lab's never are")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
 	f.notify.register(fl)
 	listener.AddScrapeFlags(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	history.AddStoreFlag(fl)
-	fl.Bool("record", false, "in a lab: keep the results in the history, which is what this is for")
+	fl.Bool("record", false, "in a lab: store the results in the history")
 	fl.Bool("json-stream", false, "print one JSON object a line: each interval as it comes, then each result")
 	return cmd, f
 }
@@ -221,7 +222,7 @@ type Clock struct {
 
 type clockKey struct{}
 
-// WithClock returns a context in which recheck goes by another clock.
+// WithClock returns a context in which recheck uses another clock.
 func WithClock(ctx context.Context, c Clock) context.Context {
 	return context.WithValue(ctx, clockKey{}, c)
 }

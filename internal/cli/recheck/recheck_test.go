@@ -63,10 +63,10 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestWebhook_Tries: a failure that may pass is tried again, one that is permanent is not.
+// TestWebhook_Tries checks that temporary failures are retried and permanent ones are not.
 func TestWebhook_Tries(t *testing.T) {
 	t.Parallel()
-	answers := func(code int) http.HandlerFunc {
+	respond := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
@@ -76,10 +76,10 @@ func TestWebhook_Tries(t *testing.T) {
 		scheme string // of the URL
 		tries  int
 	}{
-		"unknown certificate": {answers(204), true, "https", 1},
-		"no TLS":              {answers(204), false, "https", 1},
-		"404":                 {answers(404), false, "http", 1},
-		"503":                 {answers(503), false, "http", 3},
+		"unknown certificate": {respond(204), true, "https", 1},
+		"no TLS":              {respond(204), false, "https", 1},
+		"404":                 {respond(404), false, "http", 1},
+		"503":                 {respond(503), false, "http", 3},
 		"no answer":           {hangUp, false, "http", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,15 +107,15 @@ func TestWebhook_Tries(t *testing.T) {
 	}
 }
 
-// TestOnChangeEndsInTime: a program that does not end, and one that has started another which
-// holds its output, hold nothing up.
-func TestOnChangeEndsInTime(t *testing.T) {
+// TestOnChange_Timeout checks that neither a program that does not end nor its child process with the inherited stdout
+// blocks recheck.
+func TestOnChange_Timeout(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Unix)
 	for name, script := range map[string]string{"stays": "exec sleep 30", "leaves another": "sleep 30 & wait"} {
 		program := filepath.Join(t.TempDir(), "on-change")
-		told := filepath.Join(t.TempDir(), "told")
-		text := "#!/bin/sh\necho told > " + told + "\n" + script + "\n"
+		started := filepath.Join(t.TempDir(), "started")
+		text := "#!/bin/sh\necho started > " + started + "\n" + script + "\n"
 		if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -124,13 +124,13 @@ func TestOnChangeEndsInTime(t *testing.T) {
 		cmd.SetErr(&errs)
 		f := &notifyFlags{program: program, limit: time.Second}
 		f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
-		if _, err := os.Stat(told); err != nil || !strings.Contains(errs.String(), "did not end within 1s") {
+		if _, err := os.Stat(started); err != nil || !strings.Contains(errs.String(), "did not end within 1s") {
 			t.Errorf("%s: %v, %s", name, err, errs.String())
 		}
 	}
 }
 
-func TestWhoIsTold(t *testing.T) {
+func TestNotifyFlags_Check(t *testing.T) {
 	for _, c := range []struct {
 		f    notifyFlags
 		good bool
@@ -156,9 +156,8 @@ func TestFarHost(t *testing.T) {
 	}
 }
 
-// TestAPlanThatFitsNoMore: what was applied for a path is held against what the path needs
-// since it changed.
-func TestAPlanThatFitsNoMore(t *testing.T) {
+// TestPlanNow compares the applied settings with those that the path needs after a change.
+func TestPlanNow(t *testing.T) {
 	target, err := plan.ParseTarget("linux-6.18")
 	if err != nil {
 		t.Fatal(err)
@@ -185,8 +184,8 @@ func TestAPlanThatFitsNoMore(t *testing.T) {
 	}
 }
 
-// TestOneFarEndIsTestedByOneAtATime: the lock is the host's, whatever is spoken there.
-func TestOneFarEndIsTestedByOneAtATime(t *testing.T) {
+// TestLock_PerFarHost checks that the lock depends on the far host, not on the protocol.
+func TestLock_PerFarHost(t *testing.T) {
 	k, other := &rechecker{dir: t.TempDir()}, &rechecker{}
 	other.dir = k.dir
 	unlock, err := k.lock("fullpipe://far.example.net:5201")
@@ -194,7 +193,7 @@ func TestOneFarEndIsTestedByOneAtATime(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	if again, err := other.lock("iperf3://Far.example.net"); err != nil || again != nil {
-		t.Errorf("two test one far end, %v", err)
+		t.Errorf("two tests at one far end: %v", err)
 	}
 	if another, err := other.lock("fullpipe://other.example.net"); err != nil || another == nil {
 		t.Errorf("another far end: %v", err)
@@ -205,8 +204,8 @@ func TestOneFarEndIsTestedByOneAtATime(t *testing.T) {
 	}
 }
 
-// TestEachFarEndHasItsOwnKey: what the configuration says of one is not another's.
-func TestEachFarEndHasItsOwnKey(t *testing.T) {
+// TestPeerOptions_PerFarEnd checks that the options of one far end in the configuration do not apply to another.
+func TestPeerOptions_PerFarEnd(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "config.toml")
 	text := `[far.a]

@@ -147,7 +147,8 @@ func (m mark) after(o mark) bool {
 	return cmp.Or(m.at.Compare(o.at), cmp.Compare(m.id, o.id)) > 0
 }
 
-// markFile returns the file of a series' mark. It is on this host, whose processes report, wherever the history is.
+// markFile returns the file of a series' mark. Marks are always on this host, because its processes report, even if the
+// history is in a database server.
 func (k *rechecker) markFile(series string) string {
 	return filepath.Join(k.dir, "recheck-"+series+".told")
 }
@@ -189,7 +190,7 @@ func (k *rechecker) replace(name string, text []byte) error {
 	return output.WritePrivate(context.Background(), name, text)
 }
 
-// platforms are the domains of M-Lab's servers, which are nobody's own.
+// platforms are the domains of M-Lab's servers, to which --own does not apply.
 var platforms = []string{"measurement-lab.org", "measurementlab.net"}
 
 // ownAddresses lists, besides the private ranges, those that no server on the Internet has (RFC 6598, 2544, 5737, 5180,

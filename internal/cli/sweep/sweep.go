@@ -45,17 +45,17 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PEER",
 		Short: "measure a grid of buffers, write sizes and congestion controls",
-		Long: `sweep measures every combination of send buffers, receive buffers, write sizes,
-directions and congestion controls, in random order, each cell again until its 95 %
-interval is within --precision of its middle or --budget ends. Goodput is counted without
-slow start, and every cell says what limited it.
+		Long: `sweep measures every combination of send buffers, receive buffers, write sizes, directions and
+congestion controls, in random order. It repeats each cell until the 95 % interval is within
+--precision of its middle, or until --budget is spent. Goodput excludes slow start. Each cell has
+its limiter.
 
-An axis is a list of sizes, of ranges that step by a factor (8K-1M:x2) or a size
-(8K-64K:+8K), and of the word automatic for the system's own sizing. K is 1024, kB 1000.
+An axis is a list of sizes, ranges that step by a factor (8K-1M:x2) or a size (8K-64K:+8K), and
+the word automatic for the system's own sizing. K is 1024, kB 1000.
 
-What is measured is kept in a file at once; --resume FILE goes on with a sweep that was
-cut off. Cells that a model of the path is sure of are measured last: where the budget
-ends before, they are marked as predicted.`,
+Each run is written to a file at once; --resume FILE continues an interrupted sweep. Cells that
+a model of the path can predict are measured last. Cells without a run when the budget is spent
+are marked as predicted.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
   fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
@@ -80,13 +80,13 @@ ends before, they are marked as predicted.`,
 	fl.StringVar(&f.write, "write-sizes", record.Automatic, "bytes of one write by the sender")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
 		"default if not given)")
-	fl.StringVar(&f.precision, "precision", "3%", "how far a cell's 95 % interval may reach from its middle")
-	fl.IntVar(&f.repeats, "repeats", 10, "the most runs of one cell")
+	fl.StringVar(&f.precision, "precision", "3%", "maximum half-width of a cell's 95 % interval, relative to its middle")
+	fl.IntVar(&f.repeats, "repeats", 10, "maximum number of runs of one cell")
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"time for all runs together, those before --resume too; no bound if not given")
-	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each run lasts")
-	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the random order, to have the same one again")
-	fl.StringVar(&f.resume, "resume", "", "keep what is measured in this file, and go on where it was left")
+		"maximum time of all runs together, including those before --resume (default: unlimited)")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each run")
+	fl.Uint64Var(&f.seed, "seed", 1, "`number` that selects the random order")
+	fl.StringVar(&f.resume, "resume", "", "store the runs in this file, and continue the sweep in it")
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
@@ -101,7 +101,7 @@ func (f *flags) path(hostID, far string) record.Path {
 	return p
 }
 
-// config reads what the user asks for.
+// config returns the grid and the rules of the flags.
 func (f *flags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
 	id = sweep.Identity{Peer: lab.PeerName(text), Time: time.Duration(f.time), Seed: f.seed}
 	for _, axis := range []struct {
@@ -162,7 +162,7 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	}
 	defer journal.Close()
 	if n := len(journal.Runs); n > 0 {
-		f.Note(fmt.Sprintf("%s has %d runs of this sweep; going on", path, n))
+		f.Note(fmt.Sprintf("%s has %d runs of this sweep; continuing", path, n))
 	}
 	far, err := f.Open(ctx, text)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	}
 	defer far.Close()
 	if temporary {
-		f.Note("until the sweep is complete, what is measured is kept in " + path)
+		f.Note("until the sweep is complete, its runs are in " + path)
 	}
 	line := progress.NewLine(console.Progress(cmd))
 	doc, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
@@ -206,7 +206,7 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	return nil
 }
 
-// brief returns a cell for the progress line, without what is left to the systems.
+// brief returns a cell for the progress line, without automatic sizes.
 func brief(c record.SweepSetup) string {
 	parts := []string{string(c.Direction)}
 	for _, part := range []struct {
@@ -223,8 +223,7 @@ func brief(c record.SweepSetup) string {
 	return strings.Join(parts, ", ")
 }
 
-// journal opens where what is measured is kept: the user's file, or one of our own, which
-// goes when the sweep is complete.
+// journal opens the file of the runs: the user's, or a temporary one that is deleted when the sweep is complete.
 func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
 	if f.resume != "" {
 		file, err := output.Edit(cmd.Context(), f.resume)
@@ -236,16 +235,16 @@ func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
 	}
 	dir = filepath.Join(dir, "fullpipe")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
 	file, err := output.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
-		return nil, fmt.Errorf("a place for what is measured: %w", err)
+		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
 	return file, nil
 }
 
-// removeUnused removes a journal that was not there before and that has no run.
+// removeUnused removes a new journal without runs.
 func removeUnused(journal *sweep.Journal) error {
 	if len(journal.Runs) > 0 {
 		return nil
@@ -253,7 +252,7 @@ func removeUnused(journal *sweep.Journal) error {
 	return journal.Remove()
 }
 
-// print writes the sweep in the forms that were asked for.
+// print writes the sweep in the requested forms.
 func (f *flags) print(cmd *cobra.Command, doc *record.Sweep, page *output.File) error {
 	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err

@@ -32,9 +32,9 @@ func TestRun_ClockSetBackDelaysNoVisit(t *testing.T) {
 					return time.Now()
 				}
 				var visits []time.Time // by an unchanged clock
-				tell := cfg.Report
+				report := cfg.Report
 				cfg.Report = func(ctx context.Context, v recheck.Visit) {
-					tell(ctx, v)
+					report(ctx, v)
 					if !v.Retest {
 						visits = append(visits, time.Now())
 					}

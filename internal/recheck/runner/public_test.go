@@ -73,20 +73,20 @@ func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 		if _, mean, _, _ := w.gaps("own"); mean > 210*time.Minute {
 			t.Errorf("the user's own is tested every %v", mean)
 		}
-		var told []change.Event
+		var reported []change.Event
 		for _, v := range w.visits {
 			if v.Retest && v.Peer != "own" {
 				t.Fatalf("tested again at once: %+v", v)
 			}
 			for _, e := range v.Events {
-				told = append(told, e.Event)
+				reported = append(reported, e.Event)
 				if v.Peer != "p" || e.Metric != recheck.Goodput || v.At.Before(falls) {
 					t.Errorf("%s: %+v", v.Peer, e)
 				}
 			}
 		}
-		if len(told) != 2 || told[0] != change.Dipped || told[1] != change.Changed {
-			t.Errorf("%v was reported", told)
+		if len(reported) != 2 || reported[0] != change.Dipped || reported[1] != change.Changed {
+			t.Errorf("%v was reported", reported)
 		}
 	})
 }

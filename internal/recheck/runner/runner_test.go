@@ -17,23 +17,23 @@ import (
 
 // world simulates far ends with set rates, and a history that forgets nothing.
 type world struct {
-	t       *testing.T
-	rng     *rand.Rand
-	takes   time.Duration // duration of a test
-	rates   map[string]func(time.Time) float64
-	kept    map[string][]recheck.Result
-	told    map[string]int // number of reports
-	visits  []recheck.Visit
-	running bool
-	shy     []string // far ends without retests
-	locked  func(peer string) bool
-	fails   func(peer string, at time.Time) error
+	t        *testing.T
+	rng      *rand.Rand
+	takes    time.Duration // duration of a test
+	rates    map[string]func(time.Time) float64
+	kept     map[string][]recheck.Result
+	reported map[string]int // number of reports
+	visits   []recheck.Visit
+	running  bool
+	shy      []string // far ends without retests
+	locked   func(peer string) bool
+	fails    func(peer string, at time.Time) error
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 16)), takes: 3 * time.Second,
 		rates: map[string]func(time.Time) float64{}, kept: map[string][]recheck.Result{},
-		told: map[string]int{}}
+		reported: map[string]int{}}
 }
 
 func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
@@ -60,7 +60,7 @@ func (w *world) load(_ context.Context, peer string) (past Past, err error) {
 	past.Path = &recheck.Path{Public: slices.Contains(w.shy, peer)}
 	for i, r := range w.kept[peer] {
 		events := past.Path.Add(r)
-		if i >= w.told[peer] && len(events) > 0 {
+		if i >= w.reported[peer] && len(events) > 0 {
 			past.Unreported = append(past.Unreported, recheck.Visit{Peer: peer, At: r.At, Result: &r, Events: events})
 		}
 		if !r.Retest {
@@ -93,7 +93,7 @@ func (w *world) config(peers ...string) Config {
 		Report: func(_ context.Context, v recheck.Visit) {
 			w.visits = append(w.visits, v)
 			if v.Result != nil {
-				w.told[v.Peer] = 1 + slices.IndexFunc(w.kept[v.Peer], func(r recheck.Result) bool {
+				w.reported[v.Peer] = 1 + slices.IndexFunc(w.kept[v.Peer], func(r recheck.Result) bool {
 					return r.At.Equal(v.Result.At)
 				})
 			}
@@ -112,10 +112,10 @@ func (w *world) steady(noise float64, falls time.Time, to float64) func(time.Tim
 	}
 }
 
-func (w *world) events(what change.Event) (all []record.RecheckEvent) {
+func (w *world) events(kind change.Event) (all []record.RecheckEvent) {
 	for _, v := range w.visits {
 		for _, e := range v.Events {
-			if e.Event == what {
+			if e.Event == kind {
 				all = append(all, e)
 			}
 		}
@@ -146,7 +146,7 @@ func TestRun_DropIsReportedAsDipThenChange(t *testing.T) {
 			t.Fatalf("dips %v, changes %v", dips, changes)
 		}
 		first := falls.AddDate(1, 0, 0)
-		var held []time.Time
+		var confirmed []time.Time
 		for _, v := range w.visits {
 			if v.Peer == "b" && len(v.Events) > 0 {
 				t.Errorf("b: %v", v.Events)
@@ -158,14 +158,14 @@ func TestRun_DropIsReportedAsDipThenChange(t *testing.T) {
 				first = v.At
 			}
 			if !v.Retest && v.At.After(dips[0].At) && !v.At.After(changes[0].At) {
-				held = append(held, v.At)
+				confirmed = append(confirmed, v.At)
 			}
 		}
 		if took := dips[0].At.Sub(first); took > 30*time.Minute || !dips[0].Since.Equal(first) {
 			t.Errorf("the dip is reported %v after the first low result", took)
 		}
-		if len(held) < 2 || held[len(held)-1].Sub(held[0]) < 2*time.Hour {
-			t.Errorf("the change lasted at %v", held)
+		if len(confirmed) < 2 || confirmed[len(confirmed)-1].Sub(confirmed[0]) < 2*time.Hour {
+			t.Errorf("the change lasted at %v", confirmed)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func TestExplainLimiter_SpeaksTheSystem(t *testing.T) {
 	for _, system := range remedy.Systems() {
 		for _, name := range verdict.Names() {
 			d, ok := ExplainLimiter(string(name), system)
-			said := d.What + d.Looks + d.Sure
+			said := d.Description + d.Looks + d.Sure
 			for _, f := range d.Fix {
 				said += f.Text
 			}

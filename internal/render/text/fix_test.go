@@ -89,7 +89,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 func TestEveryLimiterIsExplained(t *testing.T) {
 	for _, name := range verdict.Names() {
 		d, ok := ExplainLimiter(string(name), remedy.Linux)
-		if !ok || d.What == "" || d.Looks == "" || d.Sure == "" || d.Lab == "" || len(d.Fix) == 0 {
+		if !ok || d.Description == "" || d.Looks == "" || d.Sure == "" || d.Lab == "" || len(d.Fix) == 0 {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	fmt.Fprintln(w, string(d.Limiter)+verdict.Suffix(d.Subtype))
 	t := newTable()
-	t.row("what it is", d.What)
+	t.row("what it is", d.Description)
 	t.row("how it looks", d.Looks)
 	t.row("to be sure", d.Sure)
 	for i, f := range d.Fix {
@@ -51,7 +51,8 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 		e.sure = sure
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
-	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, What: e.what, Looks: e.looks, Sure: e.sure, Lab: e.lab,
+	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.what, Looks: e.looks,
+		Sure: e.sure, Lab: e.lab,
 		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }

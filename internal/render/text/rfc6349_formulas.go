@@ -63,15 +63,15 @@ func directionFormulas(p *record.RFC6349Path, d *record.RFC6349Direction) []reco
 				mbit(d.MaxTCPBps),
 				options)},
 	}
-	if d.MaxBesideAcksBps > 0 {
-		acks := (1 - d.MaxBesideAcksBps/d.MaxTCPBps) * d.ReferenceBps
+	if d.MaxBidirectionalBps > 0 {
+		acks := (1 - d.MaxBidirectionalBps/d.MaxTCPBps) * d.ReferenceBps
 		all = append(all, record.Formula{Name: "largest TCP rate, both directions", Source: "fullpipe",
 			Formula: "the same of what the other direction's acknowledgements leave",
-			Result:  d.MaxBesideAcksBps, Unit: "bps", Inputs: map[string]float64{"max_tcp_bps": d.MaxTCPBps,
+			Result:  d.MaxBidirectionalBps, Unit: "bps", Inputs: map[string]float64{"max_tcp_bps": d.MaxTCPBps,
 				"acknowledgements_bps": acks},
 			Text: fmt.Sprintf("%s of acknowledgements (%d bytes for every second segment) leave %s", mbit(acks),
 				p.Headers+
-					d.ReferenceOverhead, mbit(d.MaxBesideAcksBps))})
+					d.ReferenceOverhead, mbit(d.MaxBidirectionalBps))})
 	}
 	if test := d.Find(rfc6349.Full); test != nil && test.Typical() != nil {
 		all = append(all, runFormulas(p, d, test.Typical())...)

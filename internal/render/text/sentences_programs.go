@@ -9,7 +9,7 @@ import (
 
 // programWindowText names a known program with its window and what raises that.
 func programWindowText(p *record.ProgramWindow) string {
-	return fmt.Sprintf("%s has %s under way at most, %s: %s", p.Name, units.Size(p.WindowBytes), p.What, p.Raise)
+	return fmt.Sprintf("%s has %s under way at most, %s: %s", p.Name, units.Size(p.WindowBytes), p.Description, p.Raise)
 }
 
 func capturedExchanges(f figures) string {

@@ -142,8 +142,8 @@ func remedyVerdict(r *record.TuneRemedy) string {
 		runs = runsAgainst(r.Runs, r.BaselineRuns)
 	}
 	beside := ""
-	if r.Beside != "" {
-		beside = " beside " + r.Beside
+	if r.Reference != "" {
+		beside = " beside " + r.Reference
 	}
 	switch {
 	case r.CI95 != nil && r.CI95[0] > 1:

@@ -122,7 +122,7 @@ func (r *report) end(t test, e event) {
 	}
 }
 
-// needs matches what testenv.Need prints, after a test's file and line, and what testenv.NeedMain prints.
+// needs matches the output of testenv.Need, which begins with a test's file and line, and of testenv.NeedMain.
 var needs = regexp.MustCompile(`(?m)^(?:.*: )?(needs [a-z0-9-]+)(?::|$)`)
 
 // fail prints what a failed test printed. A parent of a test that failed is no failure of its own.

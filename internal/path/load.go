@@ -18,19 +18,19 @@ const (
 	idlePatience = time.Second
 )
 
-// Beside measures the RTT before and during a load and returns the load's error. The Latency is nil if no probe is
-// answered; it then gives the reason.
-func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string,
+// UnderLoad measures the RTT before and during a load and returns the load's error. If no probe gets a reply, the
+// Latency is nil and why is the reason.
+func UnderLoad(ctx context.Context, to netip.AddrPort, c Config, load func() error) (l *transfer.Latency, why string,
 	err error) {
 	c.Count = idleProbes
 	c.Every = idleEvery
 	c.Patience = idlePatience
 	idle, asking := Ask(ctx, to, c)
 	if asking != nil {
-		return nil, "no answer to small packets during the transfer: " + asking.Error(), load()
+		return nil, "no reply to small packets before the transfer: " + asking.Error(), load()
 	}
 	l = &transfer.Latency{Method: idle.Method, Idle: idle.Times}
-	beside, stop := context.WithCancel(ctx)
+	loading, stop := context.WithCancel(ctx)
 	asked := make(chan RoundTrips, 1)
 	c.Count = 1 << 30
 	c.Every = loadedEvery
@@ -39,7 +39,7 @@ func Beside(ctx context.Context, to netip.AddrPort, c Config, load func() error)
 		c.Every = gentle
 	}
 	go func() {
-		loaded, _ := Ask(beside, to, c) // ctx's end is how it ends
+		loaded, _ := Ask(loading, to, c) // ends with an error when the load is done
 		asked <- loaded
 	}()
 	err = load()
