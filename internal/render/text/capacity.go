@@ -27,7 +27,7 @@ func Capacity(w io.Writer, c *record.Capacity) {
 		trials := newTable(0, 1, 2, 3)
 		trials.row("offered", "received", "lost", "delay variation")
 		for _, trial := range d.Trials {
-			variation := "not told"
+			variation := "not reported"
 			if trial.Variation > 0 {
 				variation = trial.Variation.String()
 			}

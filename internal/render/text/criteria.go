@@ -17,7 +17,7 @@ func limiterPath(path string) string {
 	return verdict.LimiterPath(verdict.Name(limiter), subtype)
 }
 
-// writeCriteria says what a measurement was held against.
+// writeCriteria prints the pass or fail of each criterion.
 func writeCriteria(w io.Writer, all []record.Criterion) {
 	if len(all) == 0 {
 		return

@@ -33,7 +33,7 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	t.row("lost", fmt.Sprintf("%d of %d datagrams (%.2g %%)", d.Lost, d.Sent, 100*d.LossRatio))
 	switch {
 	case d.Reordered == nil || d.Duplicates == nil:
-		t.row("out of order", "not told by the far end")
+		t.row("out of order", "not reported by the far end")
 	default:
 		t.row("out of order", fmt.Sprintf("%d", *d.Reordered))
 		t.row("came twice", fmt.Sprintf("%d", *d.Duplicates))

@@ -12,12 +12,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// CapturedDirectionSentence is the answer in one line: limited by what, what to change, what to expect.
+// CapturedDirectionSentence returns the verdict in one line: the limiter, the remedy and the expected gain.
 func CapturedDirectionSentence(d *record.CapturedDirection) string {
 	text := "limited by " + string(d.Limiter)
 	switch d.Limiter {
 	case verdict.Unknown:
-		text = "what limited it is not known"
+		text = "its limiter is not known"
 	case verdict.Mixed:
 		text = "limited by several things in turn"
 	}
@@ -38,7 +38,7 @@ func CapturedDirectionSentence(d *record.CapturedDirection) string {
 
 func capturedPredictionText(p *record.CapturedPrediction) string {
 	if p.AtLeast {
-		return fmt.Sprintf("at least %s (what limits next is not known)", units.Rate(p.LowBps))
+		return fmt.Sprintf("at least %s (the next limiter is not known)", units.Rate(p.LowBps))
 	}
 	return fmt.Sprintf("%s to %s", units.Rate(p.LowBps), units.Rate(p.HighBps))
 }
@@ -133,7 +133,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	diagnoseWriteWarnings(w, r)
 }
 
-// nothingToDiagnose says so of connections that carried next to nothing.
+// nothingToDiagnose formats that all connections carried too little for a verdict.
 func nothingToDiagnose(r *record.Diagnose) string {
 	largest := int64(0)
 	for i := range r.Connections {
@@ -141,12 +141,12 @@ func nothingToDiagnose(r *record.Diagnose) string {
 			largest = max(largest, d.Bytes)
 		}
 	}
-	who := "of " + Thousands(max(r.Seen, int64(len(r.Connections)))) + " connections none"
+	subject := "of " + Thousands(max(r.Seen, int64(len(r.Connections)))) + " connections none"
 	if len(r.Connections) == 1 {
-		who = "no direction of the only connection"
+		subject = "no direction of the only connection"
 	}
 	return fmt.Sprintf("there is nothing to diagnose: %s carried more than %s, which fits any connection's first window",
-		who, units.Size(largest))
+		subject, units.Size(largest))
 }
 
 func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
@@ -154,7 +154,7 @@ func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
 		fmt.Fprintln(w, "note: "+warning)
 	}
 	if r.Interrupted {
-		fmt.Fprintln(w, "interrupted: this is what was read until then")
+		fmt.Fprintln(w, "interrupted: the result covers the capture until then")
 	}
 }
 
@@ -183,7 +183,7 @@ func CapturedDirectionTime(d *record.CapturedDirection) string {
 	return text
 }
 
-// capturedSpan says in what time the data came.
+// capturedSpan formats the time from the first to the last data.
 func capturedSpan(d *record.CapturedDirection) string {
 	if d.DurationS <= 0 {
 		return "at one instant"
@@ -216,7 +216,7 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 }
 
 func capturedHandshakeText(h *record.CapturedHandshake) string {
-	offer := func(what string, m map[string]int) string {
+	offer := func(option string, m map[string]int) string {
 		var parts []string
 		for _, end := range []string{"client", "server"} {
 			if v, ok := m[end]; ok {
@@ -224,15 +224,12 @@ func capturedHandshakeText(h *record.CapturedHandshake) string {
 			}
 		}
 		if len(parts) == 0 {
-			return "no " + what
+			return "no " + option
 		}
-		return what + " " + strings.Join(parts, ", ")
+		return option + " " + strings.Join(parts, ", ")
 	}
 	text := offer("MSS", h.MSS) + "; " + offer("window scale", h.WindowScale)
-	for what, v := range map[string]*bool{"SACK": h.SACK} {
-		text += "; " + what + " " + yesNo(v)
-	}
-	return text + "; timestamps " + yesNo(h.Timestamps)
+	return text + "; SACK " + yesNo(h.SACK) + "; timestamps " + yesNo(h.Timestamps)
 }
 
 func yesNo(v *bool) string {
@@ -248,7 +245,7 @@ func yesNo(v *bool) string {
 func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	fmt.Fprintf(w, "  FROM %s\n", d.From)
 	t := newTable()
-	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
+	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s retransmitted", units.Size(d.Bytes).Exact(),
 		capturedSpan(d), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
 	if d.GoodputBps != nil {
 		t.row("goodput", units.Rate(*d.GoodputBps).String())

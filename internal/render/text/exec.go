@@ -187,16 +187,16 @@ func writeExecNotes(w io.Writer, e *record.Exec) {
 
 func isClipped(b *record.Buffer) bool { return b != nil && b.Clipped }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func isAre(n int, what string) string {
+func isAre(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 " + noun + " is"
 	}
-	return fmt.Sprintf("%d %ses are", n, what)
+	return fmt.Sprintf("%d %ses are", n, noun)
 }

@@ -22,7 +22,7 @@ func (f figures) time(key string) string {
 // took is "97 % of the time".
 func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
-// loaded is the round trip under load beside the empty path's, where that is known.
+// loaded formats the round trip under load and, if known, the empty path's.
 func (f figures) loaded() string {
 	return "round trip " + f.time("rtt_s") + f.known("rtt_base_s", ", %s when empty")
 }
@@ -43,12 +43,12 @@ func (f figures) known(key, format string) string {
 	return fmt.Sprintf(format, f.time(key))
 }
 
-// losses says how little was sent again.
+// losses formats the small share of retransmissions.
 func (f figures) losses() string {
 	if f["retransmitted_ratio"] == 0 {
 		return "without loss"
 	}
-	return "with hardly any loss (" + f.share("retransmitted_ratio") + " sent again)"
+	return "with hardly any loss (" + f.share("retransmitted_ratio") + " retransmitted)"
 }
 
 func percent(share float64) string {
@@ -60,8 +60,8 @@ func percent(share float64) string {
 
 func fixedSentence(text string) func(figures) string { return func(figures) string { return text } }
 
-func (f figures) alsoFull(what string) string {
-	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", what, f.share("full_ratio"),
+func (f figures) alsoFull(window string) string {
+	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", window, f.share("full_ratio"),
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
@@ -73,16 +73,16 @@ func (f figures) linkLeast() string {
 	return "; the link gives about " + f.rate("link_least_bps") + " or more"
 }
 
-// holdsPath says that a window is full, and the path as well.
-func (f figures) holdsPath(what string) string {
-	full := fmt.Sprintf("the %s of %s was full %s and ", what, f.size("window_bytes"), f.took())
+// equalsBDP formats that a window and the path are both full.
+func (f figures) equalsBDP(window string) string {
+	full := fmt.Sprintf("the %s of %s was full %s and ", window, f.size("window_bytes"), f.took())
 	came := fmt.Sprintf("over the empty path it allows %s, and %s came", f.rate("allows_bps"), f.rate("steady_bps"))
 	if !f.has("even_ratio") {
-		return fmt.Sprintf("%smay be just what the path holds: %s (%s); so few segments are under way that a small "+
+		return fmt.Sprintf("%smay equal the BDP: %s (%s); so few segments are in flight that a small "+
 			"gap between them is not seen: where one transfer with a larger window gains nothing, it is the link",
 			full, came, f.loaded())
 	}
-	return fmt.Sprintf("%sis just what the path holds: %s, without a gap that a larger one could fill and without a "+
+	return fmt.Sprintf("%sequals the BDP: %s, without a gap that a larger one could fill and without a "+
 		"queue that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came,
 		f.loaded())
 }
@@ -93,7 +93,7 @@ func sayWindowsAlike(f figures) string {
 		f.size("window_bytes"), f.took())
 }
 
-// contradiction is what a verdict said and what its figures allow.
+// contradiction formats the verdict's figure and the bound that the other figures set.
 func (f figures) contradiction() string {
 	for _, one := range []struct {
 		figure verdict.Figure
@@ -105,10 +105,10 @@ func (f figures) contradiction() string {
 		{verdict.WindowFigure, "the receive window over the least round trip allows %s, and %s is the bound by what came",
 			figures.rate},
 		{verdict.RTTFigure, "a round trip of %s on the empty path, and of %s under load", figures.time},
-		{verdict.IdleFigure, "the network held it back %s of the time, and something was outstanding %s of it at the most",
+		{verdict.IdleFigure, "the network limited it %s of the time, but data was in flight at most %s of it",
 			figures.share},
 		{verdict.SlowStartFigure, "slow start took %s round trips, and %s are the most that it can", figures.count},
-		{verdict.LossFigure, "%s segments are said to have been lost, and %s were sent again", figures.count},
+		{verdict.LossFigure, "%s segments are said to have been lost, and %s were retransmitted", figures.count},
 		{verdict.LossRateFigure, "so few losses leave a congestion window that gives %s, and %s is the bound by what came",
 			figures.rate},
 	} {
@@ -123,17 +123,17 @@ func (f figures) contradiction() string {
 
 func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
 
-func sayKernelTellsLess(f figures) string {
+func sayKernelFieldsMissing(f figures) string {
 	var missing []string
-	for _, one := range []struct{ key, what string }{
-		{"limit_clocks", "how long windows and buffers held it back"}, {"unsent", "what waits unsent"},
+	for _, one := range []struct{ key, name string }{
+		{"limit_clocks", "the rwnd-limited and sndbuf-limited times"}, {"unsent", "the unsent bytes"},
 		{"receive_window", "the peer's window"}, {"rate", "the delivery rate"},
 	} {
 		if f.has(one.key) {
-			missing = append(missing, one.what)
+			missing = append(missing, one.name)
 		}
 	}
-	return "this kernel does not tell " + strings.Join(missing, ", ")
+	return "this kernel does not report " + strings.Join(missing, ", ")
 }
 
 func sayNothingToSend(f figures) string {
@@ -164,11 +164,11 @@ func saySendBuffer(f figures) string {
 func sayLocalQueue(f figures) string {
 	lost := "nothing was lost"
 	if f["retransmitted_ratio"] > 0 {
-		lost = f.share("retransmitted_ratio") + " of the bytes were sent again"
+		lost = f.share("retransmitted_ratio") + " of the bytes were retransmitted"
 	}
 	return fmt.Sprintf("data waited unsent %s although the congestion window (%s) had room for more than was in flight "+
 		"(%s) and %s: "+
-		"this host's own queue holds it back", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
+		"this host's own queue limits it", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
 }
 
 // pathRate returns the rate that a path delivered: the best, or the mean where the best did not last.
@@ -195,17 +195,17 @@ func sayCapturedFullLink(f figures) string {
 	return text
 }
 
-func saySentAgainNeedlessly(f figures) string {
-	return fmt.Sprintf("%s of the bytes were sent again, and %s of these segments had arrived behind later ones: the "+
-		"path lets segments overtake each other, the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
+func saySpuriousRetransmissions(f figures) string {
+	return fmt.Sprintf("%s of the bytes were retransmitted, and %s of these segments had arrived behind later ones: the "+
+		"path reorders segments, and the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
 		f.share("needless_ratio"), f.loaded())
 }
 
 func sayLossAllTheTime(f figures) string {
 	idle := ""
 	if f.has("even_ratio") {
-		idle = ", and the link stands idle within each round trip"
+		idle = ", and the link is idle within each round trip"
 	}
-	return fmt.Sprintf("%s of the bytes were sent again all the time, at a rate that stays near %s, %s of the best that "+
+	return fmt.Sprintf("%s of the bytes were retransmitted all the time, at a rate that stays near %s, %s of the best that "+
 		"lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

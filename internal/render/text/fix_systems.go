@@ -119,7 +119,7 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 }
 
 // openPrefix begins the words of actions that change nothing.
-const openPrefix = "to tell: "
+const openPrefix = "to find out: "
 
 const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving program"
 

@@ -34,7 +34,7 @@ func latencyWords(l *record.Latency) string {
 	}
 	queue := ""
 	if l.QueueBytes != nil {
-		queue = fmt.Sprintf(": a queue of %s stands on the way", units.Size(*l.QueueBytes))
+		queue = fmt.Sprintf(": with a standing queue of %s", units.Size(*l.QueueBytes))
 	}
 	switch {
 	case l.NoCore:

@@ -99,7 +99,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 	if e.Direction != "" {
 		b.WriteString(" " + e.Direction)
 	}
-	b.WriteString(": " + recheckWhat(e))
+	b.WriteString(": " + recheckChange(e))
 	if !e.Since.IsZero() && e.Event != "back" {
 		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format("2006-01-02 15:04 UTC"))
 	}
@@ -107,7 +107,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 		fmt.Fprintf(&b, " (%s confidence)", e.Confidence)
 	}
 	if e.Event == "dip" || e.Event == "rise" {
-		b.WriteString("; whether it stays, the next visits tell")
+		b.WriteString("; the next visits show if it persists")
 	}
 	if e.Plan != nil {
 		b.WriteString("; " + recheckPlan(e.Plan))
@@ -115,7 +115,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 	return b.String()
 }
 
-func recheckWhat(e *record.RecheckEvent) string {
+func recheckChange(e *record.RecheckEvent) string {
 	switch {
 	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil && e.Event == "back":
 		return "goodput is as it was, " + units.Rate(*e.BeforeBps).String()

@@ -80,12 +80,12 @@ func RFC6349(w io.Writer, r *record.RFC6349) {
 	end.write(w, "")
 }
 
-// RFC6349When is the span of the test.
+// RFC6349When formats the start and the end of the test.
 func RFC6349When(r *record.RFC6349) string {
 	return r.StartedAt.UTC().Format("2006-01-02 15:04:05") + " to " + r.EndedAt.UTC().Format("15:04:05 MST")
 }
 
-// RFC6349CommittedText is what the line is held to.
+// RFC6349CommittedText formats the committed rates, their layer and tolerance.
 func RFC6349CommittedText(r *record.RFC6349) string {
 	c := r.Committed
 	text := ""
@@ -153,7 +153,7 @@ func RFC6349VerdictText(r *record.RFC6349) string {
 	return "not judged: no rate was committed to (--cir)"
 }
 
-// RFC6349Limits are what the test is short of by its standards.
+// RFC6349Limits returns the requirements of the standards that the test does not meet.
 func RFC6349Limits(r *record.RFC6349) (all []string) {
 	if r.RunS > 0 && r.RunS < rfc6349.AdvisedTime.Seconds() {
 		all = append(all, fmt.Sprintf("each run lasted %s; RFC 6349 (3.3) asks for 30 s (--time 30s)", SecondsText(r.RunS)))
@@ -164,7 +164,7 @@ func RFC6349Limits(r *record.RFC6349) (all []string) {
 		if f.TrialS < rfc6349.AdvisedTrial.Seconds() || f.LossRatio > 0 {
 			text += ": RFC 2544 (24, 26.1) asks for 60 s and no loss"
 		}
-		all = append(all, text+"; the ends are hosts and no test sets: what they cannot send or take is not held against "+
+		all = append(all, text+"; the ends are hosts and no test sets: their own packet rate limits do not count against "+
 			"the line")
 	}
 	return all
@@ -237,7 +237,7 @@ func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
 	return "of the bottleneck"
 }
 
-// RFC6349TestTitle of a test: what was connected.
+// RFC6349TestTitle names a test by its connections.
 func RFC6349TestTitle(t *record.RFC6349Test) string {
 	switch t.Kind {
 	case rfc6349.Automatic:

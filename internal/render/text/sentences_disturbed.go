@@ -37,7 +37,7 @@ func sayHostWasLate(f figures) string {
 		"; measure again when it is quiet"
 }
 
-func sayTestsBeside(f figures) string {
+func sayConcurrentTests(f figures) string {
 	tests := "another test"
 	if f["tests"] > 1 {
 		tests = fmt.Sprintf("%.0f other tests", f["tests"])
@@ -70,6 +70,6 @@ func sayClockTrouble(f figures) string {
 
 func sayWhileStarved(f figures) string {
 	return fmt.Sprintf("the rate did not last while a host was busy with other things, which says nothing of the path: "+
-		"%s of the bytes were sent again, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
+		"%s of the bytes were retransmitted, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
 		f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 }

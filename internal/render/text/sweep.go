@@ -183,7 +183,7 @@ func SweepFindings(s *record.Sweep) []string {
 	}
 	if unsettled > 0 {
 		lines = append(lines, fmt.Sprintf("%d cells never settled in %s: their slow start counts. A longer --time shows "+
-			"what they carry in the long run.", unsettled, SecondsText(s.RunS)))
+			"their steady rate.", unsettled, SecondsText(s.RunS)))
 	}
 	refused := map[string]bool{}
 	for i := range s.Cells {

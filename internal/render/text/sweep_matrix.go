@@ -105,7 +105,7 @@ func (p *SweepPlane) Scale() (per float64, unit string) {
 	return 1, "bit/s"
 }
 
-// letters stand for the limiters behind the numbers of a matrix.
+// letters abbreviates the limiters behind the numbers of a matrix.
 var letters = map[verdict.Name]string{verdict.Application: "a", verdict.SendBuffer: "s", verdict.ReceiverWindow: "w",
 	verdict.ReceiverApplication: "r",
 	verdict.Congestion:          "c", verdict.Bottleneck: "b", verdict.LocalQueue: "q", verdict.AckPath: "k",
@@ -178,7 +178,7 @@ func (p *SweepPlane) All() (cells []*record.SweepCell) {
 	return cells
 }
 
-// columnsAtOnce is how many columns of a matrix fit beside each other.
+// columnsAtOnce is the number of columns of a matrix that fit side by side.
 const columnsAtOnce = 7
 
 func (p *SweepPlane) writeText(w io.Writer) {
@@ -197,8 +197,8 @@ func (p *SweepPlane) writeText(w io.Writer) {
 	}
 }
 
-// writeColumns prints a part of the matrix; the averages of the rows stand behind the
-// last.
+// writeColumns prints a part of the matrix; the averages of the rows follow the last
+// column.
 func (p *SweepPlane) writeColumns(w io.Writer, from, to int, per float64) {
 	columns := len(p.Across.Values)
 	means := columns > 1 && to == columns

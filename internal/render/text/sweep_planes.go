@@ -60,8 +60,8 @@ func newSweepGrid(s *record.Sweep) *sweepGrid {
 }
 
 // SweepPlanes cuts the grid into matrices: send buffers across and receive buffers down, or
-// write sizes down where there is only one receive buffer; what is left is one matrix
-// each. A place without a cell is shown as not measured.
+// write sizes down where there is only one receive buffer. Each combination of the other
+// dimensions is a matrix. A place without a cell is shown as not measured.
 func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 	g := newSweepGrid(s)
 	for _, d := range distinct(s.Cells, func(s record.SweepSetup) transfer.Direction { return s.Direction }) {

@@ -18,7 +18,7 @@ func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 	tuneAppliedRows(a).write(w, "  ")
 }
 
-// tuneAppliedRows are the proof of a change and what became of it.
+// tuneAppliedRows returns the rows of the verification of a change, and its outcome.
 func tuneAppliedRows(a *record.TuneApplied) *table {
 	t := newTable()
 	if a.Before != nil {

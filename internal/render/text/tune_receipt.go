@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// TuneReceipt is one direction of a tune in parts, for a page. Rows are what the text's are: a
-// label, which may be empty, and what is said of it.
+// TuneReceipt is one direction of a tune in parts, for a page. As in the text, a row is a label, which may be
+// empty, and its value.
 type TuneReceipt struct {
 	Heading, Stamp string
 	Shown          bool // the stamp is a gain

@@ -70,10 +70,10 @@ func whyAnswer(f *record.WatchedDirection) string {
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	clause := limiters[f.Limiter].what
+	clause := limiters[f.Limiter].cause
 	name := string(f.Limiter)
 	share := f.Shares[f.Limiter]
-	if said, ok := subtypesAnswer[f.Subtype]; ok {
+	if said, ok := subtypeCauses[f.Subtype]; ok {
 		clause = said
 	}
 	if f.Subtype != "" {
@@ -83,15 +83,15 @@ func whyAnswer(f *record.WatchedDirection) string {
 		clause = "not this host; probably a full line"
 	}
 	if len(f.Candidates) == 2 { // two that a sender cannot separate
-		clause = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
+		clause = limiters[f.Candidates[0]].cause + ", or " + limiters[f.Candidates[1]].cause
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
 	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
 }
 
-// subtypesAnswer are those that say more than their limiter.
-var subtypesAnswer = map[string]string{
+// subtypeCauses has the subtypes whose cause is more exact than their limiter's.
+var subtypeCauses = map[string]string{
 	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
 	verdict.ProgramWindow:   "its program has a window of its own, which is full",
 	verdict.ScaleZero:       "the receiver offered a window scale of 0: its window is at most 64 KiB",

@@ -1,5 +1,5 @@
-// Package text turns records into what people read on a terminal: every sentence is made
-// here, and what other faces say in words they ask for here.
+// Package text formats records for people on a terminal. It has every sentence, also for the
+// other formats.
 package text
 
 import (
@@ -21,8 +21,7 @@ func Write(w io.Writer, doc record.Document) error {
 	})
 }
 
-// Connections prints so many of a capture's connections, with all that is known of them
-// where details are wanted.
+// Connections prints at most rows of a capture's connections, with details if asked for.
 func Connections(w io.Writer, doc *record.Diagnose, rows int, details bool) error {
 	return render.Written(w, func(w io.Writer) error {
 		Diagnose(w, render.Document(doc), rows, details)
