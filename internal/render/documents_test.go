@@ -97,7 +97,7 @@ func TestNoTextOfADocumentReachesATerminalAsItIs(t *testing.T) {
 	}
 }
 
-// checkShown holds what a document became to what a terminal may be shown.
+// checkShown checks that a rendered document has only characters that a terminal may show.
 func checkShown(t *testing.T, name, shown string) {
 	t.Helper()
 	if !strings.Contains(shown, "FORGED") {

@@ -40,7 +40,7 @@ func TestLineIsOneHarmlessLine(t *testing.T) {
 	}
 }
 
-// checkHarmless holds text to what a terminal may be shown.
+// checkHarmless checks that text has only characters that a terminal may show.
 func checkHarmless(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -53,7 +53,7 @@ func checkHarmless(t *testing.T, text string) {
 	}
 }
 
-func TestWriterEscapesWhatIsSplit(t *testing.T) {
+func TestWriter_EscapesSplitCharacters(t *testing.T) {
 	whole := "é\u009b31m × \U000e0041 \u202e ok\n\t" + strings.Join(hostile, "") + "\n"
 	want := Written
 	for size := 1; size < 9; size++ {

@@ -16,8 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// show renders what somebody else's file holds in every form; what is no document is an
-// error and nothing else.
+// show renders a foreign file in every form; it returns an error if the file is no
+// document.
 func show(record_, samples []byte) error {
 	doc, err := record.Decode(record_, samples)
 	if err != nil {
@@ -148,7 +148,7 @@ func mutated(rng *rand.Rand, v any, depth int) any {
 	return anything(rng)
 }
 
-// TestHugeDocumentsAreRefused: what would take gigabytes of memory is not decoded.
+// TestHugeDocumentsAreRefused checks that a document that would take gigabytes of memory is not decoded.
 func TestHugeDocumentsAreRefused(t *testing.T) {
 	many := func(open, one, end string, n int) []byte {
 		return []byte(open + strings.Repeat(one+",", n) + one + end)
@@ -181,7 +181,7 @@ func grid(n int) []byte {
 	return out
 }
 
-// TestNoTextOfADocumentBecomesMarkup: whatever a stored document says, a page shows it as
+// TestNoTextOfADocumentBecomesMarkup checks that a page shows all strings of a stored document as
 // text.
 func TestNoTextOfADocumentBecomesMarkup(t *testing.T) {
 	const markup = `"><script>x</script>`

@@ -141,7 +141,7 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	h := heatRow - 2*heatGap
 	x = x + heatGap
 	y = y + heatGap
-	title := template.HTMLEscapeString(sweepCellTell(c))
+	title := template.HTMLEscapeString(sweepCellTip(c))
 	if c.GoodputBps <= 0 {
 		text := "–"
 		switch {
@@ -177,8 +177,8 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	b.WriteString(`</g>`)
 }
 
-// sweepCellTell is the cell in a sentence.
-func sweepCellTell(c *record.SweepCell) string {
+// sweepCellTip describes a cell in a sentence.
+func sweepCellTip(c *record.SweepCell) string {
 	tip := c.Buffers() + ": "
 	if c.GoodputBps <= 0 {
 		if marks := text.SweepCellMarks(c); marks != "" {
