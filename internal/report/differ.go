@@ -16,10 +16,10 @@ import (
 // fewestIntervals is how many intervals of a transfer it takes to say how sure its rate is.
 const fewestIntervals = 6
 
-// directionFacts are what a measured direction's figures do not show beside another one's: where
-// its time went, how widely its rate scattered, and how it was sent.
+// directionFacts adds the facts of a direction that its figures do not show: the shares of its
+// time, the scatter of its rate, and how it was sent.
 func directionFacts(all map[string]string, d *record.Direction) {
-	name := func(what string) string { return string(d.Direction) + ", " + what }
+	name := func(fact string) string { return string(d.Direction) + ", " + fact }
 	var parts []string
 	for _, limiter := range slices.SortedFunc(maps.Keys(d.Shares), func(a, b verdict.Name) int {
 		return cmp.Or(cmp.Compare(d.Shares[b], d.Shares[a]), cmp.Compare(a, b))
@@ -45,7 +45,7 @@ func directionFacts(all map[string]string, d *record.Direction) {
 		all[name("connections")] = fmt.Sprint(n)
 	}
 	if d.RetransmittedSegment != nil {
-		all[name("segments sent again")] = fmt.Sprint(*d.RetransmittedSegment)
+		all[name("segments retransmitted")] = fmt.Sprint(*d.RetransmittedSegment)
 	}
 	if d.PathMTUBytes > 0 {
 		all[name("path MTU")] = fmt.Sprintf("%d bytes", d.PathMTUBytes)

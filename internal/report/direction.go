@@ -170,8 +170,8 @@ func newCPU(r *transfer.Result) *record.CPU {
 	return &cpu
 }
 
-// starved says whether a core is what the transfer lacked: then the programs that ask and
-// answer beside it lacked one too.
+// starved reports whether the transfer lacked a core: then the concurrent probes and their
+// replies lacked one too.
 func starved(d *record.Direction) bool {
 	return d.Limiter == verdict.CPU || d.Limiter == verdict.Mixed && slices.Contains(d.Candidates, verdict.CPU)
 }

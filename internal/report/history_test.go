@@ -38,9 +38,9 @@ func TestAnotherWayIsAChange(t *testing.T) {
 	}
 }
 
-// TestWhatDiffersOfTwoTransfers: where the time of each went, how widely its rate scattered and
-// how it was sent stand beside each other, and what is the same in both does not.
-func TestWhatDiffersOfTwoTransfers(t *testing.T) {
+// TestDifference_OfTwoTransfers checks that the shares of time, the scatter of the rate and the settings of two
+// transfers are listed if they differ.
+func TestDifference_OfTwoTransfers(t *testing.T) {
 	transfer := func(streams int, step float64, shares verdict.Shares) *record.Measure {
 		bps, sent := 9e7, int64(3)
 		d := record.Direction{Direction: "up", GoodputBps: &bps, RetransmittedSegment: &sent,
@@ -63,6 +63,6 @@ func TestWhatDiffersOfTwoTransfers(t *testing.T) {
 		delete(want, d.Name)
 	}
 	if len(want) > 0 {
-		t.Errorf("not told: %v", want)
+		t.Errorf("not listed: %v", want)
 	}
 }

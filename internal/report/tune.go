@@ -16,8 +16,8 @@ import (
 // System is a host that settings are planned for.
 type System struct {
 	plan.Target
-	// Values are its settings as they are, by name; where they are not known, its system's
-	// defaults stand in.
+	// Values are its present settings by name; where they are not known, its system's
+	// defaults apply.
 	Values map[string]string
 }
 

@@ -51,10 +51,10 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	})...)
 }
 
-// worthwhile is the gain from which on what is open matters more than what the verdict calls for.
+// worthwhile is the gain from which on an open candidate matters more than the verdict's remedy.
 const worthwhile = 1.05
 
-// moreTime is the budget that would decide what was left open; nothing where none would.
+// moreTime returns the budget that would decide the open question; nil if none would.
 func moreTime(d *tune.Direction) []remedy.Fix {
 	if d.Open == nil || d.Open.Budget == 0 {
 		return nil

@@ -142,8 +142,8 @@ func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
 	return p.Settings
 }
 
-// windowPath returns the path that the chosen window is planned for; where ceilings clipped it, what the
-// path needs with them raised.
+// windowPath returns the path that the chosen window is planned for; where ceilings clipped it, the
+// window is the path's, with raised ceilings.
 func windowPath(d *tune.Direction) plan.Path {
 	window := d.Chosen.Window
 	if d.Clipped {
