@@ -101,7 +101,7 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	}
 	var refused *transfer.Unsupported
 	if errors.As(err, &refused) && (tests[0].Window > 0 || tests[1].Window > 0) {
-		// iperf3 has one size for all buffers: what the systems choose instead.
+		// iperf3 has one size for all buffers: use automatic sizing instead.
 		for i := range tests {
 			tests[i].Window = 0
 			tests[i].Share = 0

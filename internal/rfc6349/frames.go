@@ -36,7 +36,7 @@ const (
 	frameClose  = 1.02 // a search ends when its bounds are this close
 	leastUDP    = 16   // payload that a trial's counters need
 	leastTrial  = 250 * time.Millisecond
-	aroundTrial = 400 * time.Millisecond // what a trial costs beside its own time
+	aroundTrial = 400 * time.Millisecond // overhead of a trial, without its own time
 )
 
 func (f Frames) withDefaults() Frames {
@@ -109,7 +109,7 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 		t.mostFPS = max(t.mostFPS, fps(trial.ReceivedBps))
 	}
 	f.AtLeast = s.low >= line
-	f.HeldBySender = s.held
+	f.HeldBySender = s.senderLimited
 	if s.sent > 0 {
 		f.LossRatio = &s.loss
 	}
@@ -130,20 +130,21 @@ func (t *tester) line(d *Direction, packet int) float64 {
 	return 1.01 * top
 }
 
-// bisection halves the span between what got through and what did not. Rates in bit/s at
-// the IP layer.
+// bisection halves the span between the largest rate that got through and the smallest that did not. Rates are in
+// bit/s at the IP layer.
 type bisection struct {
 	low, high, next float64
 	sent, loss      float64 // of the best trial
 	failed          float64 // least rate with too much loss
 	behind          int     // trials in a row in which the sender sent too little
-	held            bool    // it cannot send more
+	senderLimited   bool    // the sender cannot send more
 	doubted         bool    // the last trial lost too much and is being repeated
 	trials          int
 }
 
 func (s *bisection) done() bool {
-	return s.held || s.trials >= frameTrials || s.trials > 0 && !s.doubted && s.behind == 0 && s.high <= s.low*frameClose
+	settled := s.trials > 0 && !s.doubted && s.behind == 0 && s.high <= s.low*frameClose
+	return settled || s.senderLimited || s.trials >= frameTrials
 }
 
 func (s *bisection) observe(trial Datagrams, allowed float64) {
@@ -153,15 +154,15 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 		s.sent = trial.SentBps
 		s.loss = trial.LossRatio
 	}
-	// A sender that is behind tells nothing of the rate that was asked of it.
+	// A sender that is behind shows nothing about the offered rate.
 	if trial.SentBps < 0.95*trial.OfferedBps {
 		s.behind++
-		s.held = s.behind == 2
+		s.senderLimited = s.behind == 2
 		return
 	}
 	s.behind = 0
 	if !clean && !s.doubted {
-		s.doubted = true // a host that paused for a moment loses too: the same once more
+		s.doubted = true // a short pause of a host loses too: repeat the trial
 		return
 	}
 	s.doubted = false
@@ -174,15 +175,15 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 	s.failed = trial.OfferedBps
 	s.high = max(trial.OfferedBps, s.low)
 	s.next = (s.low + s.high) / 2
-	// A full link says itself what it carries: a little less is the next guess.
+	// The received rate of a full link is its capacity: try a little less next.
 	if guess := 0.99 * trial.ReceivedBps; first && guess > s.next {
 		s.next = guess
 	}
 }
 
-// judgeFrame says what a size's result means. Two hosts cannot tell their own packet
-// rate from the line's: only where they were seen to carry more frames a second is a
-// shortage the line's.
+// judgeFrame judges the result of a frame size. Two hosts do not show whether their own packet
+// rate or the line's is the limit: a shortage is the line's only if the hosts have carried
+// more frames a second.
 func (t *tester) judgeFrame(d *Direction, f *Frame) {
 	if f.Skipped.Code != "" || len(f.Trials) == 0 {
 		f.Verdict = Inconclusive

@@ -173,7 +173,7 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 	return spec, ""
 }
 
-// seenRoom is what the automatic run told of the systems' ceilings.
+// seenRoom returns the ceilings of the buffers that limited the automatic run.
 func seenRoom(d *Direction) (r room) {
 	for i := range d.Tests {
 		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil &&

@@ -26,7 +26,7 @@ var plans = []plan{
 // leastRun is the shortest run that is worth its startup.
 func (t *tester) leastRun() time.Duration { return max(500*time.Millisecond, 20*t.rtt()) }
 
-// around is what a run costs beside its own length.
+// around returns the overhead of a run, without its own length.
 func (t *tester) around() time.Duration { return 300*time.Millisecond + 6*t.rtt() }
 
 func (t *tester) makePlan() plan {
