@@ -23,7 +23,7 @@ const (
 	NotKnown   Culprit = "not known"
 )
 
-// slackOfMany is how many times one connection's rate several must have to be faster.
+// slackOfMany is the factor by which several connections must exceed one connection's rate to count as faster.
 const slackOfMany = 1.25
 
 // CulpritOf returns the culprit that limits one direction of a browser's test. The server measured it, so up

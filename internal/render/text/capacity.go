@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Capacity prints the search for a person.
+// Capacity prints the search.
 func Capacity(w io.Writer, c *record.Capacity) {
 	t := newTable()
 	t.row("peer", c.Peer)

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Compare prints the comparison for a person.
+// Compare prints the comparison.
 func Compare(w io.Writer, c *record.Compare) {
 	t := newTable()
 	t.row("first", c.Peers[0])

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
-// DifferenceSentence says how the cause of a difference between two ways was decided.
+// DifferenceSentence explains the decision on the cause of a difference between two ways.
 func DifferenceSentence(d *record.ComparedDirection) string {
 	switch d.Code {
 	case compare.TooLittle:
@@ -34,7 +34,7 @@ func DifferenceSentence(d *record.ComparedDirection) string {
 	return d.Text
 }
 
-// ExplanationSentence compares the figure of both ways that a cause hangs on.
+// ExplanationSentence compares the figure of both ways that decides on a cause.
 func ExplanationSentence(e *compare.Explanation) string {
 	f := figures(e.Values)
 	switch e.Cause {

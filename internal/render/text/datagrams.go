@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// MeasureUDP prints the measurement for a person.
+// MeasureUDP prints the measurement.
 func MeasureUDP(w io.Writer, m *record.MeasureUDP) {
 	t := newTable()
 	t.row("peer", m.Peer)
@@ -65,7 +65,7 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	t.write(w, "  ")
 }
 
-func sayDatagramsAsAsked(f figures) string {
+func formatDatagramsAsAsked(f figures) string {
 	said := "it was to send " + f.rate("asked_bps") + " and did"
 	if f["lost_ratio"] > 0 {
 		return said + fmt.Sprintf("; the %.2g %% that were lost cost less than a tenth", 100*f["lost_ratio"])

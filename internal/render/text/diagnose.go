@@ -50,17 +50,17 @@ func RateText(bps *float64) string {
 	return units.Rate(*bps).String()
 }
 
-// CapturedConnectionRowID and the like are what the page's template asks of a connection and a direction.
+// CapturedConnectionRowID and the next functions serve the page's template.
 func CapturedConnectionRowID(c *record.CapturedConnection) string {
 	return c.Client + "-" + c.Server + "-" + c.StartedAt.Format("150405.000000000")
 }
 
-// CapturedDirectionLimited is the limiter with its subtype and candidates.
+// CapturedDirectionLimited formats the limiter with its subtype and candidates.
 func CapturedDirectionLimited(d *record.CapturedDirection) string {
 	return capturedDirectionLimiterText(d)
 }
 
-// CapturedConnectionHandshakeText is the handshake in one line.
+// CapturedConnectionHandshakeText formats the handshake in one line.
 func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
 	if c.Handshake == nil {
 		return "not captured"
@@ -68,7 +68,7 @@ func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
 	return capturedHandshakeText(c.Handshake)
 }
 
-// CapturedDirectionRemedy is what to change.
+// CapturedDirectionRemedy returns the first remedy.
 func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	v := d.Verdict // of a document without fixes
 	if d.Prediction != nil && d.Prediction.Limiter != "" {
@@ -77,7 +77,7 @@ func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	return doAbout(d.Fix, v)
 }
 
-// ConnectionsLeftOut says how many connections a diagnosis is of where it is not of all; "" where it is.
+// ConnectionsLeftOut formats the numbers of connections seen, followed and judged; "" if all were judged.
 func ConnectionsLeftOut(r *record.Diagnose) string {
 	if r.Seen == 0 {
 		return ""
@@ -86,9 +86,8 @@ func ConnectionsLeftOut(r *record.Diagnose) string {
 		Thousands(r.Seen), Thousands(r.Followed), Thousands(int64(len(r.Connections))))
 }
 
-// Diagnose prints the diagnosis for a person: the sentence about the worst connection,
-// the table of at most rows connections, and with details or a single connection all that
-// is known of each.
+// Diagnose prints the diagnosis: the sentence about the worst connection, a table of at
+// most rows connections, and with details or a single connection all figures of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if r.Trust != nil {
 		fmt.Fprintln(w, "trust: "+TrustLine(r.Trust))
@@ -171,7 +170,7 @@ func capturedDirectionRow(d *record.CapturedDirection, t *table) {
 		capturedDirectionLimiterText(d), string(d.Confidence), SecondsText(d.LostS))
 }
 
-// CapturedDirectionTime returns the time of the data and of the lost SYNs before it, which TIME LOST is part of.
+// CapturedDirectionTime formats the time of the data and of the lost SYNs before it. TIME LOST is part of both.
 func CapturedDirectionTime(d *record.CapturedDirection) string {
 	text := "–" // at one instant
 	if d.DurationS > 0 {

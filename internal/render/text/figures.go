@@ -19,7 +19,7 @@ func (f figures) time(key string) string {
 	return units.Time(units.Seconds(f[key]))
 }
 
-// took is "97 % of the time".
+// took formats "97 % of the time".
 func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
 // loaded formats the round trip under load and, if known, the empty path's.
@@ -65,7 +65,7 @@ func (f figures) alsoFull(window string) string {
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
-// linkLeast says what the link gives, where that is seen.
+// linkLeast formats the link's rate; "" if it was not measured.
 func (f figures) linkLeast() string {
 	if !f.has("link_least_bps") {
 		return ""
@@ -87,7 +87,7 @@ func (f figures) equalsBDP(window string) string {
 		f.loaded())
 }
 
-func sayWindowsAlike(f figures) string {
+func formatEqualWindows(f figures) string {
 	return fmt.Sprintf("%s were in flight at the most, and the receiver's window of %s is hardly another bound than the "+
 		"send buffer's (%s): neither alone gives a tenth more, so enlarge both", f.size("outstanding_bytes"),
 		f.size("window_bytes"), f.took())
@@ -123,7 +123,7 @@ func (f figures) contradiction() string {
 
 func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
 
-func sayKernelFieldsMissing(f figures) string {
+func formatKernelFieldsMissing(f figures) string {
 	var missing []string
 	for _, one := range []struct{ key, name string }{
 		{"limit_clocks", "the rwnd-limited and sndbuf-limited times"}, {"unsent", "the unsent bytes"},
@@ -136,7 +136,7 @@ func sayKernelFieldsMissing(f figures) string {
 	return "this kernel does not report " + strings.Join(missing, ", ")
 }
 
-func sayNothingToSend(f figures) string {
+func formatNothingToSend(f figures) string {
 	text := "the sending program had nothing to send " + f.took()
 	if f.has("paused_s") {
 		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
@@ -148,7 +148,7 @@ func sayNothingToSend(f figures) string {
 	return text
 }
 
-func saySendBuffer(f figures) string {
+func formatSendBufferFull(f figures) string {
 	text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s",
 		f.size("outstanding_bytes"), f.time("rtt_s"), f.rate("allows_bps"))
 	if f.has("blocked_ratio") {
@@ -161,7 +161,7 @@ func saySendBuffer(f figures) string {
 	return text
 }
 
-func sayLocalQueue(f figures) string {
+func formatQueuedLocally(f figures) string {
 	lost := "nothing was lost"
 	if f["retransmitted_ratio"] > 0 {
 		lost = f.share("retransmitted_ratio") + " of the bytes were retransmitted"
@@ -171,7 +171,7 @@ func sayLocalQueue(f figures) string {
 		"this host's own queue limits it", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
 }
 
-// pathRate returns the rate that a path delivered: the best, or the mean where the best did not last.
+// pathRate formats the rate of a path: the best, or the mean if the best did not last.
 func (f figures) pathRate() string {
 	if f.has("mean_bps") {
 		return f.rate("mean_bps") + " on average"
@@ -179,7 +179,7 @@ func (f figures) pathRate() string {
 	return f.rate("best_bps")
 }
 
-func sayCapturedFullLink(f figures) string {
+func formatCapturedFullLink(f figures) string {
 	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
 	if f.has("mean_bps") {
 		text = fmt.Sprintf("the path was full %s, at %s", f.took(), f.pathRate())
@@ -195,17 +195,17 @@ func sayCapturedFullLink(f figures) string {
 	return text
 }
 
-func saySpuriousRetransmissions(f figures) string {
+func formatSpuriousRetransmissions(f figures) string {
 	return fmt.Sprintf("%s of the bytes were retransmitted, and %s of these segments had arrived behind later ones: the "+
 		"path reorders segments, and the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
 		f.share("needless_ratio"), f.loaded())
 }
 
-func sayLossAllTheTime(f figures) string {
+func formatLossAllTheTime(f figures) string {
 	idle := ""
 	if f.has("even_ratio") {
 		idle = ", and the link is idle within each round trip"
 	}
-	return fmt.Sprintf("%s of the bytes were retransmitted all the time, at a rate that stays near %s, %s of the best that "+
-		"lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
+	return fmt.Sprintf("%s of the bytes were retransmitted all the time, at a rate that stays near %s, %s of the best "+
+		"that lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

@@ -58,10 +58,10 @@ func History(w io.Writer, h *record.History) {
 	t.write(w, "")
 }
 
-// shortID are an id's last characters: those of one time begin alike.
+// shortID returns an id's last characters: ids of about the same time begin alike.
 func shortID(id string) string { return id[max(len(id)-12, 0):] }
 
-// Spark is a share of the best as one character.
+// Spark formats a share of the best as one character.
 func Spark(share float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	return string(levels[int(min(max(share, 0), 1)*float64(len(levels)-1)+0.5)])
@@ -150,7 +150,7 @@ func levelText(l *record.DifferenceLevel) string {
 	return text
 }
 
-// countedText are limiters and how often each was named, the most frequent first.
+// countedText formats limiters with their counts, the most frequent first.
 func countedText(limiters map[string]int) string {
 	names := slices.Sorted(maps.Keys(limiters))
 	slices.SortStableFunc(names, func(a, b string) int { return limiters[b] - limiters[a] })

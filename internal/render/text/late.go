@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// lateNote says that a lab was too late for what was measured in it to be believed.
+// lateNote warns that the lab's delays make its measurements unreliable.
 func lateNote(w io.Writer, l *record.Late) {
 	if l == nil || l.Believable {
 		return

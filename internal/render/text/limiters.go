@@ -29,8 +29,8 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	t.write(w, "  ")
 }
 
-// ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype in the words of a system. It returns false if there is
-// none of that name.
+// ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype with the tools of a system. It returns false if there
+// is none of that name.
 func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimiter, ok bool) {
 	name, subtype, ok := verdict.ParseLimiter(word)
 	if !ok {
@@ -51,12 +51,12 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 		e.sure = sure
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
-	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, What: e.cause, Looks: e.looks, Sure: e.sure, Lab: e.lab,
-		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
+	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, What: e.cause, Looks: e.looks, Sure: e.sure,
+		Lab: e.lab, Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }
 
-// sureElsewhere says how to be sure of a limiter on a system without Linux's tools.
+// sureElsewhere has the confirming test of a limiter on a system without Linux's tools.
 var sureElsewhere = map[verdict.Name]string{
 	verdict.Application: "a capture at the sender: pauses with nothing in flight while both windows have room",
 	verdict.SendBuffer: "a capture at the sender: the bytes in flight stop at the same size, below the receiver's " +
@@ -76,8 +76,8 @@ var sureElsewhere = map[verdict.Name]string{
 	verdict.CPU:    "the system's monitor shows a thread that fills a core, or a run queue longer than the cores",
 }
 
-// inLab is a line that runs a command on the near host of a lab, with another one on the far
-// host and a key for both.
+// inLab returns a command line that runs near on the near host of a lab and far on the far
+// host, with a key for both.
 func inLab(far, near string) string {
 	return "FULLPIPE_KEY=$(fullpipe key new) fullpipe lab rate=50mbit,rtt=20ms --far " + far + " -- sh -c '" + near + "'"
 }
@@ -137,8 +137,8 @@ var limiters = map[verdict.Name]struct{ cause, looks, sure, lab string }{
 		"room in every window, nothing lost, no queue", "ask the sending host",
 		inLab("'fullpipe serve' --capture link.pcap", "fullpipe measure $FULLPIPE_FAR --pacing 5mbit") +
 			"; fullpipe diagnose link.pcap"},
-	verdict.Unknown: {"the measurements do not decide, or contradict each other", "the evidence names what is missing, or " +
-		"which figure does not fit",
+	verdict.Unknown: {"the measurements do not decide, or contradict each other", "the evidence names what is missing, " +
+		"or which figure does not fit",
 		"look from the other end, or from the handshake on",
 		inLab("'fullpipe serve --iperf3'", "fullpipe measure iperf3://$FULLPIPE_FAR --direction down")},
 	verdict.Mixed: {"several limiters in turn, none with half of the time and twice the next one's",

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// PathShift is a path's change as a sentence.
+// PathShift formats a path's change as a sentence.
 func PathShift(s *record.PathShift) string {
 	where := "the path to " + s.Network
 	if s.Network == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Predict prints the prediction for a person.
+// Predict prints the prediction.
 func Predict(w io.Writer, d *record.Predict) {
 	t := newTable()
 	t.row("path", d.Path.Text)

@@ -66,7 +66,7 @@ func recheckRows(t *table, one *record.RecheckTest) {
 	}
 }
 
-// fewestKnown is how many results it takes to suspect anything (change.Track).
+// fewestKnown is the number of results that a suspicion needs (change.Track).
 const fewestKnown = 12
 
 func stateText(state change.State) string {
@@ -84,7 +84,7 @@ var skips = map[string]string{
 	"policy":       "public ndt7 servers are tested 6 hours apart in the mean",
 }
 
-// SkippedText says why a test that was due was not made.
+// SkippedText returns the reason why a due test did not run.
 func SkippedText(code string) string {
 	if text := skips[code]; text != "" {
 		return text
@@ -92,7 +92,7 @@ func SkippedText(code string) string {
 	return code
 }
 
-// RecheckSentence says an event in words.
+// RecheckSentence formats an event.
 func RecheckSentence(e *record.RecheckEvent) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Event, e.Far)

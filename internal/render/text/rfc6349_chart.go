@@ -5,7 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// RFC6349DirectionLadderText and the two below say what the drawings show.
+// RFC6349DirectionLadderText and the next two functions return the captions of the charts.
 func RFC6349DirectionLadderText(d *record.RFC6349Direction) string {
 	text := "Goodput by window. Dashed: the limit by window and bottleneck."
 	if d.CommittedBps > 0 && d.MaxTCPBps > 0 {

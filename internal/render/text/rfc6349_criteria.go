@@ -10,12 +10,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// RFC6349CriterionVerdictText is the verdict in words.
+// RFC6349CriterionVerdictText formats the verdict.
 func RFC6349CriterionVerdictText(c *record.RFC6349Criterion) string {
 	return strings.ReplaceAll(string(c.Verdict), "-", " ")
 }
 
-// RFC6349CriterionTitle of a criterion.
+// RFC6349CriterionTitle returns a criterion's name for people.
 func RFC6349CriterionTitle(c *record.RFC6349Criterion) string {
 	switch c.Name {
 	case "bandwidth":

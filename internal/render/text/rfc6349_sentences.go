@@ -81,7 +81,7 @@ func rfc6349Value(s *rfc6349.Statement, name string) any {
 	return s.Values[name]
 }
 
-// rfc6349Sentences are formats, each with the names of its arguments.
+// rfc6349Sentences has a format for each code, with the names of its arguments.
 var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.Refused:       {"%s", "cause"},
 	rfc6349.BudgetSpent:   {"the budget was spent"},
@@ -128,8 +128,8 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 		"decide", "factor"},
 	rfc6349.Limited:  {"limited by %s", "limiter"},
 	rfc6349.LineFull: {"limited by %s: TCP fills what the line carries, and that is too little", "limiter"},
-	rfc6349.LossWithoutQueue: {"limited by %s: %.2f %% of the bytes were retransmitted without a standing queue: loss or " +
-		"policing", "limiter", "% retransmitted"},
+	rfc6349.LossWithoutQueue: {"limited by %s: %.2f %% of the bytes were retransmitted without a standing queue: loss " +
+		"or policing", "limiter", "% retransmitted"},
 	rfc6349.QueueWithoutLoss: {"limited by %s: the round trip grew and nothing was lost: a queue before a narrower link",
 		"limiter"},
 	rfc6349.QueueOverflow: {"limited by %s: a queue overflowed", "limiter"},

@@ -21,8 +21,8 @@ func together(parts ...map[verdict.Code]func(figures) string) map[verdict.Code]f
 
 // measuredSentences describe measurements at the ends of a transfer, and a verdict's own figures.
 var measuredSentences = map[verdict.Code]func(figures) string{
-	verdict.NothingToSend:         sayNothingToSend,
-	verdict.SendBufferFull:        saySendBuffer,
+	verdict.NothingToSend:         formatNothingToSend,
+	verdict.SendBufferFull:        formatSendBufferFull,
 	verdict.SendBufferAlsoFull:    func(f figures) string { return f.alsoFull("send buffer") },
 	verdict.ReceiveWindowAlsoFull: func(f figures) string { return f.alsoFull("receive window") },
 	verdict.ReceiveWindowFull: func(f figures) string {
@@ -68,7 +68,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		}
 		return text
 	},
-	verdict.QueuedLocally: sayLocalQueue,
+	verdict.QueuedLocally: formatQueuedLocally,
 	verdict.SenderCPU: func(f figures) string {
 		text := "the writer waited for nothing " + f.share("running_ratio") + " of the time"
 		if f.has("busiest_thread_ratio") {
@@ -91,11 +91,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the receiver's data thread was ready but had no core " + f.share("starved_ratio") +
 			" of the time, while data waited to be read"
 	},
-	verdict.SenderHadNothing:     saySenderHadNothing,
-	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
-	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
-	verdict.ArrivesUnlimited:     sayArrivesUnhindered,
-	verdict.SenderScheduledLate:  saySenderRanLate,
+	verdict.SenderHadNothing:     formatSenderHadNothing,
+	verdict.ArrivesThroughAQueue: formatArrivesThroughAQueue,
+	verdict.ArrivesWithHoles:     formatArrivesWithHoles,
+	verdict.ArrivesUnlimited:     formatArrivesUnlimited,
+	verdict.SenderScheduledLate:  formatSenderScheduledLate,
 	verdict.LossWithoutQueue: func(f figures) string {
 		return fmt.Sprintf("%s of the bytes were retransmitted at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),
@@ -114,8 +114,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossAllTheTime:          sayLossAllTheTime,
-	verdict.SpuriousRetransmissions: saySpuriousRetransmissions,
+	verdict.LossAllTheTime:          formatLossAllTheTime,
+	verdict.SpuriousRetransmissions: formatSpuriousRetransmissions,
 	verdict.WindowOrLink: func(f figures) string {
 		if f.has("ack_segments") {
 			return fmt.Sprintf("receive window %s was full %s, and each acknowledgement covered %.0f segments: the receiving "+
@@ -139,9 +139,9 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.WindowEqualsBDP:     func(f figures) string { return f.equalsBDP("receive window") },
 	verdict.SendBufferEqualsBDP: func(f figures) string { return f.equalsBDP("send buffer") },
-	verdict.EqualWindows:        sayWindowsAlike,
-	verdict.SteadyAcks:          saySteadyAcks,
-	verdict.QueueEitherWay:      sayQueueEitherWay,
+	verdict.EqualWindows:        formatEqualWindows,
+	verdict.SteadyAcks:          formatSteadyAcks,
+	verdict.QueueEitherWay:      formatQueueEitherWay,
 	verdict.QueueOfAcks: func(f figures) string {
 		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
 			f.loaded() + ")"
@@ -186,7 +186,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossWithoutCPU: sayWhileStarved,
+	verdict.LossWithoutCPU: formatLossWithoutCPU,
 	verdict.NoRate:         fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
 		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s with a standing queue %s",
@@ -201,7 +201,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"takes no more", f.took(), f.size("outstanding_bytes"))
 	},
 	verdict.NoDatagrams:      fixedSentence("nothing was sent"),
-	verdict.DatagramsAsAsked: sayDatagramsAsAsked,
+	verdict.DatagramsAsAsked: formatDatagramsAsAsked,
 	verdict.DatagramsLost: func(f figures) string {
 		return fmt.Sprintf("of %s sent %s arrived; the far end does not report whether a queue was full or datagrams were "+
 			"dropped without one", f.rate("sent_bps"), f.rate("arrived_bps"))
@@ -227,10 +227,10 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
 			"interface or a shaper there"
 	},
-	verdict.RunqueueWaited:  sayHostWasLate,
-	verdict.ConcurrentTests: sayConcurrentTests,
-	verdict.ClockTrouble:    sayClockTrouble,
-	verdict.MemoryPressure:  sayMemoryShort,
+	verdict.RunqueueWaited:  formatRunqueueWaited,
+	verdict.ConcurrentTests: formatConcurrentTests,
+	verdict.ClockTrouble:    formatClockTrouble,
+	verdict.MemoryPressure:  formatMemoryPressure,
 	verdict.WatchedFromOutside: func(f figures) string {
 		return fmt.Sprintf("watched from outside for %s: the program's own waits and the view of the other end are not "+
 			"known",
@@ -252,8 +252,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.ClocksAlone: func(f figures) string {
 		return fmt.Sprintf("by the kernel's timers over %s: idle %s, rwnd-limited %s, sndbuf-limited "+
-			"%s; the rest is network time, not split further", f.time("window_s"), f.share("idle_ratio"), f.share("receiver_ratio"),
-			f.share("send_buffer_ratio"))
+			"%s; the rest is network time, not split further", f.time("window_s"), f.share("idle_ratio"),
+			f.share("receiver_ratio"), f.share("send_buffer_ratio"))
 	},
 	verdict.SnapshotsAlone: func(f figures) string {
 		return fmt.Sprintf("by %.0f samples of this system's counters in %s: idle %s, rwnd-limited %s; the "+
@@ -263,7 +263,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.TooLittleWatched: func(f figures) string {
 		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
 	},
-	verdict.KernelFieldsMissing: sayKernelFieldsMissing,
+	verdict.KernelFieldsMissing: formatKernelFieldsMissing,
 	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
 		"look the same from here"),
 	verdict.SharedLink: func(f figures) string {

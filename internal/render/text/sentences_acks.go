@@ -2,13 +2,13 @@ package text
 
 import "fmt"
 
-func saySteadyAcks(f figures) string {
+func formatSteadyAcks(f figures) string {
 	return fmt.Sprintf("the path has a standing queue (%s), and acknowledgements come at a steady rate (it varies by %s) "+
 		"while that of the data which they acknowledge varies by %s: the way back seems to carry no more of them; "+
 		directionHint, f.loaded(), f.share("acks_scatter_ratio"), f.share("data_scatter_ratio"))
 }
 
-func sayQueueEitherWay(f figures) string {
+func formatQueueEitherWay(f figures) string {
 	return fmt.Sprintf("the path delivers a steady %s with a standing queue (%s): before a full link, or of "+
 		"acknowledgements on their way back; their rate varies less (by %s) than that of the data (by %s), which may be "+
 		"chance; "+directionHint, f.rate("steady_bps"), f.loaded(), f.share("acks_scatter_ratio"),

@@ -101,7 +101,7 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
 			f.roundTrip(" (round trip %s)", ", %s at the least"))
 	},
-	verdict.CapturedFullLink: sayCapturedFullLink,
+	verdict.CapturedFullLink: formatCapturedFullLink,
 	verdict.CapturedQueueBetween: func(f figures) string {
 		return fmt.Sprintf("between the two taps data waited %s on the mean and acknowledgements %s, by %s segments that "+
 			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
@@ -168,8 +168,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f.size("handshake_window_bytes"), f.size("first_window_bytes"), f["applied_scale"], f["window_scale"])
 	},
 	verdict.CapturedLostSYNs: func(f figures) string {
-		return fmt.Sprintf("%.0f SYNs got no answer and were retransmitted, which took %s of %s: lost on the way, or dropped "+
-			"by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
+		return fmt.Sprintf("%.0f SYNs got no answer and were retransmitted, which took %s of %s: lost on the way, or "+
+			"dropped by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
 	},
 	verdict.CapturedSACKOutside: func(f figures) string {
 		return fmt.Sprintf("%.0f of %.0f SACK blocks are outside the window: a box on the path renumbers sequence numbers "+

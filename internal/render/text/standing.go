@@ -55,7 +55,7 @@ var limiterLetters = map[verdict.Name]string{
 	verdict.CPU: "U", verdict.Sender: "E", verdict.Mixed: "M", verdict.Unknown: "?",
 }
 
-// Letter is one character for a limiter; "·" for one that this version does not know.
+// Letter returns one character for a limiter; "·" if this version does not know it.
 func Letter(name string) string {
 	if letter := limiterLetters[verdict.Name(name)]; letter != "" {
 		return letter

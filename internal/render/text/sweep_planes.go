@@ -35,7 +35,7 @@ func distinct[T comparable](cells []record.SweepCell, of func(record.SweepSetup)
 	return all
 }
 
-// sweepGrid is what the planes of one sweep have in common.
+// sweepGrid has the common properties of the planes of one sweep.
 type sweepGrid struct {
 	at      map[record.SweepSetup]*record.SweepCell
 	sends   []int // across
@@ -80,8 +80,8 @@ func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 	return planes
 }
 
-// plane is the matrix of one direction, one congestion control and one value of the axis
-// that is neither across nor down.
+// plane returns the matrix of one direction, one congestion control and one value of the third
+// axis.
 func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) SweepPlane {
 	name := "receive buffer"
 	fixed := "writes of"

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Tune prints the report that a person reads first.
+// Tune prints the report.
 func Tune(w io.Writer, d *record.Tune) {
 	t := newTable()
 	t.row("peer", d.Peer)
@@ -97,7 +97,7 @@ func tuneOutcome(d *record.TuneDirection) *table {
 	return end
 }
 
-// confidenceText is a factor's interval; "" where it has none.
+// confidenceText formats a factor's interval; "" if it has none.
 func confidenceText(ci *[2]float64) string {
 	if ci == nil {
 		return ""
@@ -166,8 +166,8 @@ func tuneVerdict(d *record.TuneDirection) string {
 	return "inconclusive, no change: " + d.Reason
 }
 
-// tuneDirectionWorthDoing returns the remedies that were shown to help by a tenth, also beyond what the chosen setup
-// gives.
+// tuneDirectionWorthDoing returns the remedies with a proven gain of 10 % over the baseline and over the chosen
+// setup.
 func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 	var chosen float64
 	if d.After != nil {

@@ -47,7 +47,7 @@ func tuneAppliedRows(a *record.TuneApplied) *table {
 
 func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }
 
-// tuneChanged says what the report's last line says of the hosts.
+// tuneChanged returns the report's last line about the hosts.
 func tuneChanged(d *record.Tune) string {
 	var touched, kept, far bool
 	for _, direction := range d.Directions {

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// TuneReason formats why a direction's verdict is what it is.
+// TuneReason formats the reason of a direction's verdict.
 func TuneReason(d *tune.Direction) string {
 	v := d.Reason.Values
 	share := fmt.Sprintf("%.0f %%", 100*v["share"])
@@ -77,7 +77,7 @@ var tuneSentences = map[tune.Code]string{
 	tune.SlowerChanged:       "the path is slower with the change",
 }
 
-// TuneOpen names what was left open.
+// TuneOpen names the open question.
 func TuneOpen(d *tune.Direction) string {
 	switch d.Reason.Code {
 	case tune.TooLittleMeasured:
@@ -88,7 +88,7 @@ func TuneOpen(d *tune.Direction) string {
 	return d.Open.Setup.String()
 }
 
-// wouldDecide formats the budget that would decide what was left open; "" where nothing is.
+// wouldDecide formats the budget that would decide the open question; "" if there is none.
 func wouldDecide(o *tune.Open) string {
 	switch {
 	case o == nil:
@@ -191,7 +191,7 @@ func tuneWarning(s *tune.Statement) string {
 		v["low"], v["high"])
 }
 
-// TuneAppliedReason formats why a change of the hosts was kept or taken back.
+// TuneAppliedReason formats the reason why a change of the hosts was kept or undone.
 func TuneAppliedReason(a *tune.Applied) string {
 	v := a.Reason.Values
 	reason := tuneSentences[a.Reason.Code]
@@ -215,7 +215,7 @@ func TuneAppliedReason(a *tune.Applied) string {
 	return fmt.Sprintf("%s; queues marked %d segments instead of dropping them", reason, *a.Marked)
 }
 
-// tunePurposes are the words for why a trial is made.
+// tunePurposes has the text of each purpose of a trial.
 var tunePurposes = map[search.Purpose]string{
 	search.AutomaticSizing: "automatic sizing",
 	search.ModelWindow:     "the model's window",
@@ -246,10 +246,10 @@ var tunePurposes = map[search.Purpose]string{
 	tune.ProofChanged:      "proof: with the change",
 }
 
-// TunePurpose formats why a trial is made.
+// TunePurpose formats the purpose of a trial.
 func TunePurpose(p search.Purpose) string { return tunePurposes[p] }
 
-// TuneProgress formats what the loop is doing.
+// TuneProgress formats the current step of tune.
 func TuneProgress(p tune.Progress) string {
 	other := p.Setup
 	other.Window = 0

@@ -75,7 +75,8 @@ func TestTuneSentences(t *testing.T) {
 		{tune.WindowsUndecided, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
 			"by 1.2 %, so it is not decided yet whether another window is better: --budget 2m would decide, if these " +
 			"figures last"},
-		{tune.NothingShown, reason, "nothing that was tried was shown to be better than today's settings: nothing is changed"},
+		{tune.NothingShown, reason, "nothing that was tried was shown to be better than today's settings: nothing is " +
+			"changed"},
 		{tune.HostDisturbed, reason, "this host, the sender, had no core for the data 42 % of the time (other programs " +
 			"use its processors, which were 95 % busy), so this says little of the path: measure again when this " +
 			"host is quiet"},

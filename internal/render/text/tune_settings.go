@@ -33,7 +33,7 @@ var tuneSettingPlaces = map[string]struct {
 	"net.core.rmem_max":  {record.ByProgram, "sysctl, at least; without it the system clips SO_RCVBUF", "socket(7)"},
 }
 
-// StreamsInstead is where several connections are made instead of giving one a larger window.
+// StreamsInstead is the place of the setting that uses several connections instead of a larger window.
 const StreamsInstead = "in the program, instead of larger windows at either end; they also take that many shares " +
 	"from others on the link"
 
@@ -64,7 +64,7 @@ type titled struct {
 	table *table
 }
 
-// tuneSettings returns what to set for the chosen setup, host by host, alternatives as alternatives.
+// tuneSettings returns the settings for the chosen setup, host by host, with alternatives marked.
 func tuneSettings(d *record.TuneDirection) (all []titled) {
 	if d.Chosen == nil || d.Chosen.Automatic {
 		return nil
@@ -98,7 +98,7 @@ type settingLine struct {
 	name, value, where string
 }
 
-// prefix marks a line as an alternative to those above it, or as what an alternative needs besides.
+// prefix marks a line as an alternative to the lines above it, or as a further setting of an alternative.
 func (l *settingLine) prefix(above []settingLine) string {
 	isOf := func(o settingLine) bool { return l.of != "" && o.of == l.of }
 	first := slices.IndexFunc(above, isOf)

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// tried is all trials of one window together.
+// tried combines all trials of one window.
 type tried struct {
 	label, note string
 	effective   int
@@ -110,7 +110,7 @@ func tuneRemediesHeading(d *record.TuneDirection) string {
 	return heading
 }
 
-// tuneRemedies is nil where nothing besides windows was tried.
+// tuneRemedies returns the table of remedies; nil if only windows were tried.
 func tuneRemedies(d *record.TuneDirection) *table {
 	if len(d.Remedies) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func remedyVerdict(r *record.TuneRemedy) string {
 	return "no gain to be seen" + base + ", " + runs
 }
 
-// bar draws a share with eighths of a cell; NaN, where nothing was reached, is nothing.
+// bar draws a share with eighths of a cell; NaN gives no bar.
 func bar(share float64) string {
 	if !(share > 0) {
 		return ""
@@ -169,7 +169,7 @@ func bar(share float64) string {
 	return text
 }
 
-// often is the most frequent of some words.
+// often returns the most frequent word.
 func often(words []string) string {
 	count := map[string]int{}
 	most := ""

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Watch prints what limited a span of watched connections: for `why` the answer in the
+// Watch prints the limiters of watched connections over a span: for `why` the verdict in the
 // first sentence, else the sums and the heaviest connections.
 func Watch(w io.Writer, d *record.Watch) {
 	if d.Target != "" {
@@ -54,7 +54,7 @@ func why(w io.Writer, d *record.Watch) {
 	}
 }
 
-// whyAnswer is the verdict as a clause.
+// whyAnswer formats the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
 	if fromElsewhere(f) {
 		return "not this host: the sender or the path limits it; run fullpipe why on the sending host"
@@ -147,7 +147,7 @@ func watched(w io.Writer, d *record.Watch) {
 	WatchRows(w, d, Rows)
 }
 
-// watchedBytes is what was moved in a direction by what was asked for.
+// watchedBytes returns the bytes that the selected connections moved in a direction.
 func watchedBytes(d *record.Watch, way transfer.Direction) (sum int64) {
 	for i := range d.Limited {
 		if d.Limited[i].Direction == way {
@@ -192,5 +192,5 @@ func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
 	return doAbout(nil, verdict.Verdict{Limiter: l.Limiter})
 }
 
-// Advice is what to do about what limits a direction.
+// Advice returns the remedy for a direction's limiter.
 func Advice(d *record.WatchedDirection) string { return doAbout(d.Fix, d.Verdict) }
