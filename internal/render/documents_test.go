@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// attack is what every text field of every document is set to: each piece would do
-// something, and the last would begin a line of its own.
+// attack is the value of every text field of every document: each piece has an effect on a
+// terminal, and the last begins a new line.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f\nFORGED"
 
 // fill sets every exported text of a value, and makes pointers, lists and maps to hold

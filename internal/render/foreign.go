@@ -81,7 +81,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 // that are started.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
-// Columns are those of the writer behind it; 0 where it does not know.
+// Columns returns the columns of the wrapped writer; 0 if they are not known.
 func (w *Writer) Columns() int {
 	if c, ok := w.w.(interface{ Columns() int }); ok {
 		return c.Columns()
@@ -118,7 +118,7 @@ func harmless(text []byte) bool {
 	return true
 }
 
-// incomplete is how many bytes at the end begin a character that does not end there.
+// incomplete returns the number of bytes at the end of text that begin an incomplete character.
 func incomplete(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if c := text[len(text)-n]; utf8.RuneStart(c) {
@@ -131,7 +131,7 @@ func incomplete(text []byte) int {
 	return 0
 }
 
-// obeyed says that a terminal or a browser may act on a character instead of showing it:
+// obeyed reports whether a terminal or a browser may act on a character instead of showing it:
 // C0 and C1 controls, format characters (Unicode's Cf, as those that turn the direction
 // or have no width), and line and paragraph separators.
 func obeyed(r rune) bool {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a terminal, a browser or a reader could be misled by.
+// hostile has texts that mislead a terminal, a browser or a reader.
 var hostile = []string{
 	"\x1b[2J", "\x1b]0;title\x07", "\x1b]52;c;Y3A=\x1b\\", "\x1bP+q\x1b\\", "\x9b31m", "\u009b31m", "\u0090q\u009c", "\r",
 	"\b\b\b", "\x7f", "\x00",

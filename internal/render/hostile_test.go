@@ -48,8 +48,8 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// anything is what a hostile file puts where something else is expected; each time anew,
-// since it may be taken apart itself.
+// anything returns a random value of a wrong type, as a hostile file may have; a new one each
+// time, since callers modify it.
 func anything(rng *rand.Rand) any {
 	return []any{nil, "", "x", true, []any{}, map[string]any{}, []any{map[string]any{}}, number(rng)}[rng.IntN(8)]
 }
@@ -58,8 +58,8 @@ func number(rng *rand.Rand) any {
 	return []any{-1.0, 0.0, 1e300, 1e17, -1e17, 4e17, 1e-300}[rng.IntN(7)]
 }
 
-// TestHostileDocuments takes stored documents apart in many ways: keys gone, values
-// replaced, lists emptied and repeated. Nothing of that panics.
+// TestHostileDocuments removes keys of stored documents, replaces values, empties and repeats
+// lists, and checks that nothing panics.
 func TestHostileDocuments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	shown := 0

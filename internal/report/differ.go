@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// fewestIntervals is how many intervals of a transfer it takes to say how sure its rate is.
+// fewestIntervals is the number of intervals of a transfer that the interval of its rate needs.
 const fewestIntervals = 6
 
 // directionFacts adds the facts of a direction that its figures do not show: the shares of its

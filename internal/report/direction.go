@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Host names an end; nil where it cannot be seen.
+// Host describes an end; nil if it is not known.
 func Host(e *transfer.End) *record.Host {
 	if e == nil {
 		return nil
@@ -192,7 +192,7 @@ func Bps(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8 / span.Seconds()
 }
 
-// factsOf returns what a direction and the transfer it describes say of the path and the ends.
+// factsOf returns the facts about the path and the ends that remedies need.
 func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
 		RTTS: d.RTTMin.Seconds(), MSSBytes: d.MSSBytes}

@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestAnotherWayIsAChange: a path whose round trip grew from 20 to 31 ms with the goodput as
-// it was; one that grew from 0.1 to 0.2 ms is a host's own work.
+// TestAnotherWayIsAChange checks that a round trip that grew from 20 to 31 ms at an unchanged goodput is a change
+// of the path, and that one that grew from 0.1 to 0.2 ms is not: that is a host's own work.
 func TestAnotherWayIsAChange(t *testing.T) {
 	for _, c := range []struct {
 		before, after float64

@@ -17,9 +17,9 @@ const (
 	// udpShare is the share of the budget that each direction's search over UDP may take.
 	udpShare = 0.15
 	// fullTrials in a row, within fullClose of each other, give the rate of a full link.
-	fullTrials  = 3
-	fullClose   = 0.01
-	leastTrials = fullTrials + 2 // independent of the budget
+	fullTrials = 3
+	fullClose  = 0.01
+	minTrials  = fullTrials + 2 // independent of the budget
 	// fullLoss is the share that a link has to lose to count as full, strayLoss and
 	// littleVariation are the limits of an idle one (RFC 9097 section 8).
 	fullLoss        = 0.12
@@ -50,7 +50,7 @@ func (t *tester) bottleneck(ctx context.Context, d *Direction) error {
 	return t.bottleneckByTCP(ctx, d, Statement{Code: UDPFailed, Cause: err.Error()})
 }
 
-// carriesUDP says whether the far end does.
+// carriesUDP reports whether the far end supports UDP tests.
 func (t *tester) carriesUDP() bool {
 	some := transfer.UDP(transfer.DatagramSpec{Direction: transfer.Up, Time: time.Second})
 	return t.cfg.Peer.Check(some) == nil
@@ -66,7 +66,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 		spec.Time = min(spec.Time, max(t.cfg.Budget/60, 250*time.Millisecond))
 	}
 	climb := climb{next: math.Max(1.5*max(t.rough[d.Direction], t.committedIP(d)), 64e3)}
-	for !climb.done() && (len(b.Trials) < leastTrials || t.elapsed() <= until) {
+	for !climb.done() && (len(b.Trials) < minTrials || t.elapsed() <= until) {
 		t.report(d, Statement{Code: OfferingUDP, Values: verdict.Values{"bps": climb.next}})
 		trial, err := t.datagrams(ctx, spec, climb.next)
 		if err != nil {
@@ -197,8 +197,8 @@ func (c *climb) observe(t Datagrams) {
 	}
 }
 
-// settled says that the better two of the last full trials agree: a host that pauses for
-// a moment only ever takes away.
+// settled reports whether the better two of the last full trials agree: a short pause of a
+// host only lowers the rate.
 func (c *climb) settled() bool {
 	return len(c.full) == fullTrials && slices.Max(c.full) <= middle(c.full)*(1+fullClose)
 }

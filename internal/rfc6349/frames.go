@@ -28,15 +28,15 @@ const gapBytes = 20
 // FrameSizes are those of RFC 2544 section 9.1 for Ethernet.
 func FrameSizes() []int { return []int{64, 128, 256, 512, 1024, 1280, 1518} }
 
-// AdvisedTrial is how long section 24 lets a throughput trial last.
+// AdvisedTrial is the length of a throughput trial in section 24.
 const AdvisedTrial = 60 * time.Second
 
 const (
-	frameTrials = 10
-	frameClose  = 1.02 // a search ends when its bounds are this close
-	leastUDP    = 16   // payload that a trial's counters need
-	leastTrial  = 250 * time.Millisecond
-	aroundTrial = 400 * time.Millisecond // overhead of a trial, without its own time
+	frameTrials   = 10
+	frameClose    = 1.02 // a search ends when its bounds are this close
+	minUDPPayload = 16   // payload that a trial's counters need
+	minTrialTime  = 250 * time.Millisecond
+	trialOverhead = 400 * time.Millisecond // overhead of a trial, without its own time
 )
 
 func (f Frames) withDefaults() Frames {
@@ -47,7 +47,7 @@ func (f Frames) withDefaults() Frames {
 }
 
 func (f Frames) expected() time.Duration {
-	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + aroundTrial)
+	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + trialOverhead)
 }
 
 // frames searches each size in turn; later directions still to come share what is left
@@ -60,7 +60,7 @@ func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
 		if t.cfg.Budget > 0 {
 			share := max(t.cfg.Budget-t.elapsed(), 0) / time.Duration(len(sizes)-i+later*len(sizes))
 			until = t.elapsed() + share
-			t.out.TrialTime = min(t.cfg.Frames.Time, max(share/6-aroundTrial, leastTrial))
+			t.out.TrialTime = min(t.cfg.Frames.Time, max(share/6-trialOverhead, minTrialTime))
 		}
 		err := t.frame(ctx, d, &f, until)
 		d.Frames = append(d.Frames, f)
@@ -77,13 +77,13 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	switch {
 	case !t.carriesUDP():
 		f.Skipped.Code = NoUDP
-	case payload < leastUDP:
+	case payload < minUDPPayload:
 		f.Skipped = Statement{Code: FrameTooSmall, Values: verdict.Values{"payload_bytes": float64(max(payload, 0)),
-			"needed_bytes": leastUDP}}
+			"needed_bytes": minUDPPayload}}
 	case t.out.Path.MTU > 0 && packet > t.out.Path.MTU:
 		f.Skipped = Statement{Code: FrameExceedsMTU, Values: verdict.Values{"packet_bytes": float64(packet),
 			"mtu_bytes": float64(t.out.Path.MTU)}}
-	case t.over():
+	case t.budgetSpent():
 		f.Skipped.Code = BudgetSpent
 	}
 	if f.Skipped.Code != "" {
@@ -119,8 +119,8 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	return nil
 }
 
-// line is the rate at the IP layer at which a line whose full packets reach the
-// bottleneck carries smaller ones, if it counts no framing: the search begins there.
+// line returns the rate at the IP layer of smaller packets on a line that carries full ones at
+// the bottleneck's rate and counts no framing. The search begins there.
 func (t *tester) line(d *Direction, packet int) float64 {
 	top := d.Bottleneck.Bps
 	if d.CommittedBps > 0 {

@@ -15,7 +15,7 @@ const (
 	NotJudged    Verdict = "not-judged" // nothing was committed to
 )
 
-// judge signs off what was measured.
+// judge judges the measurements against the committed rates and limits.
 func (t *tester) judge() {
 	var all []Verdict
 	for i := range t.out.Directions {
@@ -102,9 +102,9 @@ var ends = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Recei
 	verdict.LocalQueue,
 	verdict.NagleDelayedAck, verdict.Pacing, verdict.CPU, verdict.Sender, verdict.SlowStart}
 
-// fewestToFail is how many runs have to fall short together: a host that pauses for a
-// moment spoils one.
-const fewestToFail = 3
+// minRunsToFail is the number of runs that must fall short: a short pause of a host spoils
+// one.
+const minRunsToFail = 3
 
 // shared is the largest sum of both directions' rates, as a factor of the rate alone, on a shared
 // medium.
@@ -141,7 +141,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 		c.Reason = Statement{Code: LimitedByEnd, Limiter: run.Verdict.Limiter}
 	case run.Verdict.Limiter == verdict.Unknown || run.Verdict.Limiter == verdict.Mixed:
 		c.Reason.Code = LimiterUnknown
-	case len(test.Runs) < fewestToFail:
+	case len(test.Runs) < minRunsToFail:
 		c.Reason.Code = TooFewRuns
 	default:
 		c.Reason = t.why(d, run)
@@ -159,7 +159,7 @@ func (t *tester) due(d *Direction, kind Kind) (due, required float64) {
 	return due, due * (1 - t.cfg.Tolerance)
 }
 
-// narrow says that stateless traffic found the line itself narrower than committed.
+// narrow reports whether stateless traffic found the line itself slower than committed.
 func (t *tester) narrow(d *Direction) bool {
 	return t.judgeBandwidth(d).Verdict == Fail
 }
@@ -170,7 +170,7 @@ func (t *tester) narrow(d *Direction) bool {
 // otherwise.
 func (t *tester) judgeBoth() (Verdict, Statement) {
 	var low, mid, high float64
-	fewest := mostRuns
+	fewest := maxRuns
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
 		test := d.Find(Both)
@@ -192,7 +192,7 @@ func (t *tester) judgeBoth() (Verdict, Statement) {
 	case low > shared:
 		reason.Code = AcksDelayed
 		return NotJudged, reason
-	case high <= shared && fewest >= fewestToFail:
+	case high <= shared && fewest >= minRunsToFail:
 		reason.Code = SharedMedium
 		return Fail, reason
 	}
@@ -260,7 +260,7 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 	return all
 }
 
-// directionVerdict returns what a direction's criteria and frames come to.
+// directionVerdict returns the verdict of a direction from its criteria and frames.
 func directionVerdict(d *Direction) Verdict {
 	var all []Verdict
 	for _, c := range d.Criteria {

@@ -51,7 +51,7 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 	return run
 }
 
-// countSent adds up what the sender's kernel counted.
+// countSent adds up the counters of the sender's kernel.
 func countSent(r *Outcome, sender *transfer.End) {
 	var sum record.RFC6349Sender
 	for _, s := range sender.Streams {

@@ -1,8 +1,8 @@
-// Package rfc6349 carries out the TCP throughput test of RFC 6349: path MTU, idle round
+// Package rfc6349 runs the TCP throughput test of RFC 6349: path MTU, idle round
 // trip, the bottleneck's bandwidth in each direction, TCP with windows around the
 // bandwidth-delay product, over one and several connections, each direction alone and
 // both together, and the three metrics of its section 4; against a committed rate it
-// signs a line off or says why not. With frame sizes given it also searches the largest
+// signs a line off or gives the reason why not. With frame sizes given it also searches the largest
 // rate of each, after RFC 2544.
 //
 // The test fills the path. Rates are counted at the IP layer unless said otherwise.

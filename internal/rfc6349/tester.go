@@ -82,10 +82,10 @@ func (t *tester) elapsed() time.Duration { return time.Since(t.began) + t.simula
 // rtt is the idle round trip.
 func (t *tester) rtt() time.Duration { return time.Duration(t.out.Path.RTT) }
 
-// over says that the budget is spent.
-func (t *tester) over() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
+// budgetSpent reports whether the budget is spent.
+func (t *tester) budgetSpent() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
 
-// transfer carries out one TCP transfer.
+// transfer runs one TCP transfer.
 func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Result, []transfer.Interval, error) {
 	var intervals []transfer.Interval
 	start := time.Now()

@@ -15,7 +15,7 @@ import (
 //go:embed page/diagnose.html
 var diagnosePage string
 
-// baseStyle is what all pages share: colours of both schemes, text, tables and limiters.
+// baseStyle is the common style of all pages: colours of both schemes, text, tables and limiters.
 //
 //go:embed page/base.css
 var baseStyle string

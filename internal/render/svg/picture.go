@@ -16,7 +16,7 @@ import (
 //go:embed picture.css
 var pictureStyle string
 
-// ErrNothingToDraw says that the sender of a transfer was not sampled: a stock far end,
+// ErrNothingToDraw means that the sender of a transfer was not sampled: it is a stock far end
 // or a system without TCP_INFO.
 var ErrNothingToDraw = errors.New("nothing is known of the sender but its rate: a picture shows what its kernel counts")
 

@@ -141,7 +141,7 @@ func mark(against record.Standing, x, y float64) string {
 	return fmt.Sprintf("M%.1f %.1fa2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z", x-2.5, y)
 }
 
-// bands draws what limited, from each result to the next.
+// bands draws the limiter from each result to the next.
 func (s *series) bands(b *strings.Builder, top float64) {
 	for i := 0; i < len(s.points); {
 		first := &s.points[i]

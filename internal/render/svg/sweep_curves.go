@@ -22,8 +22,8 @@ const (
 	curvesBottom = 38.0
 )
 
-// SweepPlaneCurves draws goodput over one axis, a line for each value of the other; knee is where
-// the axis's requests come to the BDP, 0 if unknown.
+// SweepPlaneCurves draws goodput over one axis, a line for each value of the other; knee is the
+// requested size whose effective size is the BDP, 0 if unknown.
 func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]*record.SweepCell,
 	knee float64) template.HTML {
 	per, unit := p.Scale()
