@@ -45,7 +45,7 @@ func directionFacts(all map[string]string, d *record.Direction) {
 		all[name("connections")] = fmt.Sprint(n)
 	}
 	if d.RetransmittedSegment != nil {
-		all[name("segments retransmitted")] = fmt.Sprint(*d.RetransmittedSegment)
+		all[name("segments sent again")] = fmt.Sprint(*d.RetransmittedSegment)
 	}
 	if d.PathMTUBytes > 0 {
 		all[name("path MTU")] = fmt.Sprintf("%d bytes", d.PathMTUBytes)
