@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// terminal is a buffer that is so many columns wide.
+// terminal is a buffer with a width in columns.
 type terminal struct {
 	bytes.Buffer
 	wide int
@@ -22,8 +22,8 @@ type terminal struct {
 
 func (t *terminal) Columns() int { return t.wide }
 
-// Text fills the terminal that it is for, between 44 and 160 columns, through every writer
-// that stands before it; what is no terminal has 100.
+// TestTextIsAsWideAsItsTerminal checks that text fills its terminal, between 44 and 160 columns, through every
+// writer in front of it. Other outputs have 100 columns.
 func TestTextIsAsWideAsItsTerminal(t *testing.T) {
 	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1"}, Peer: "host",
 		Directions: []record.Direction{{Direction: transfer.Up, Verdict: verdict.Verdict{Limiter: verdict.Unknown,

@@ -14,8 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// attack is what every text field of every document is set to: each piece would do
-// something, and the last would begin a line of its own.
+// attack is the value of every text field of every document: each piece has an effect on a
+// terminal, and the last begins a new line.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f\nFORGED"
 
 // fill sets every exported text of a value, and makes pointers, lists and maps to hold
@@ -97,7 +97,7 @@ func TestNoTextOfADocumentReachesATerminalAsItIs(t *testing.T) {
 	}
 }
 
-// checkShown holds what a document became to what a terminal may be shown.
+// checkShown checks that a rendered document has only characters that a terminal may show.
 func checkShown(t *testing.T, name, shown string) {
 	t.Helper()
 	if !strings.Contains(shown, "FORGED") {

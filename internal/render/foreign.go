@@ -1,8 +1,7 @@
-// Package render is the one door through which text reaches a terminal or a page. Far
-// ends, files, kernels and programs choose some of the characters that a document holds,
-// and with them could move the cursor, rewrite what stands above it, set the clipboard
-// or turn a line round. So every document is made harmless on its way out: what a
-// terminal would obey is written as an escape that it shows.
+// Package render writes all text for terminals and pages. Far ends, files, kernels and
+// programs choose some characters of a document and could use them to move the cursor,
+// to rewrite earlier lines, to set the clipboard or to reverse a line. So render escapes
+// every control character of a document: the terminal shows the escape.
 package render
 
 import (
@@ -24,11 +23,11 @@ func Line(s string) string {
 	return string(escape(nil, []byte(s), obeyed))
 }
 
-// LineBreak is what Line makes of a line feed.
+// LineBreak is the escape of a line feed in Line.
 const LineBreak = `\u000a`
 
-// Document is a copy of a document in which every string is a Line, so that nobody's
-// text can begin a line of ours. What has nothing to escape is shared with the original.
+// Document returns a copy of a document in which every string is a Line, so that no
+// foreign text begins a new line. Parts without escapes are shared with the original.
 func Document[T any](doc T) T {
 	v, changed := lines(reflect.ValueOf(&doc).Elem())
 	if !changed {
@@ -37,8 +36,8 @@ func Document[T any](doc T) T {
 	return v.Interface().(T)
 }
 
-// Columns are how wide a text for w may be: what its terminal shows, between 44 and 160;
-// 100 where it is none.
+// Columns returns the maximum width of text for w: its terminal's, between 44 and 160, or
+// 100 if it is no terminal.
 func Columns(w io.Writer) int {
 	const usual, least, most = 100, 44, 160
 	if c, ok := w.(interface{ Columns() int }); ok {
@@ -49,7 +48,7 @@ func Columns(w io.Writer) int {
 	return usual
 }
 
-// page is a text on its way, as wide as where it goes to.
+// page buffers text with the width of its destination.
 type page struct {
 	bytes.Buffer
 	columns int
@@ -57,8 +56,8 @@ type page struct {
 
 func (p *page) Columns() int { return p.columns }
 
-// Written passes on in one piece what write writes, harmless, and answers the first
-// error of both.
+// Written escapes the output of write, passes it to w in one piece and returns the first
+// error.
 func Written(w io.Writer, write func(io.Writer) error) error {
 	b := page{columns: Columns(w)}
 	if err := write(&b); err != nil {
@@ -68,9 +67,8 @@ func Written(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// Writer escapes on the way to another writer whatever a terminal would obey, except
-// line feeds and tabs. Text that has nothing of it passes unchanged. As the escapes are
-// those of JSON, an object that passes means the same afterwards.
+// Writer escapes every control character except line feeds and tabs and passes the text
+// to another writer. The escapes are those of JSON, so a JSON object keeps its meaning.
 type Writer struct {
 	w    io.Writer
 	tail []byte // the begin of a character whose end has not been written yet
@@ -83,7 +81,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 // that are started.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
-// Columns are those of the writer behind it; 0 where it does not know.
+// Columns returns the columns of the wrapped writer; 0 if they are not known.
 func (w *Writer) Columns() int {
 	if c, ok := w.w.(interface{ Columns() int }); ok {
 		return c.Columns()
@@ -120,7 +118,7 @@ func harmless(text []byte) bool {
 	return true
 }
 
-// incomplete is how many bytes at the end begin a character that does not end there.
+// incomplete returns the number of bytes at the end of text that begin an incomplete character.
 func incomplete(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if c := text[len(text)-n]; utf8.RuneStart(c) {
@@ -133,7 +131,7 @@ func incomplete(text []byte) int {
 	return 0
 }
 
-// obeyed says that a terminal or a browser may act on a character instead of showing it:
+// obeyed reports whether a terminal or a browser may act on a character instead of showing it:
 // C0 and C1 controls, format characters (Unicode's Cf, as those that turn the direction
 // or have no width), and line and paragraph separators.
 func obeyed(r rune) bool {
@@ -207,7 +205,7 @@ func linesOfStruct(v reflect.Value) (reflect.Value, bool) {
 	changed := false
 	for i := range v.NumField() {
 		if !v.Type().Field(i).IsExported() {
-			continue // what a document keeps to itself it derives from what it shows
+			continue // unexported fields are derived from exported ones
 		}
 		field, differs := lines(v.Field(i))
 		if differs && !changed {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a terminal, a browser or a reader could be misled by.
+// hostile has texts that mislead a terminal, a browser or a reader.
 var hostile = []string{
 	"\x1b[2J", "\x1b]0;title\x07", "\x1b]52;c;Y3A=\x1b\\", "\x1bP+q\x1b\\", "\x9b31m", "\u009b31m", "\u0090q\u009c", "\r",
 	"\b\b\b", "\x7f", "\x00",
@@ -40,7 +40,7 @@ func TestLineIsOneHarmlessLine(t *testing.T) {
 	}
 }
 
-// checkHarmless holds text to what a terminal may be shown.
+// checkHarmless checks that text has only characters that a terminal may show.
 func checkHarmless(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -53,7 +53,7 @@ func checkHarmless(t *testing.T, text string) {
 	}
 }
 
-func TestWriterEscapesWhatIsSplit(t *testing.T) {
+func TestWriter_EscapesSplitCharacters(t *testing.T) {
 	whole := "é\u009b31m × \U000e0041 \u202e ok\n\t" + strings.Join(hostile, "") + "\n"
 	want := Written
 	for size := 1; size < 9; size++ {

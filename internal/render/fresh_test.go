@@ -29,8 +29,8 @@ func simulated() *simpath.Path {
 		Noise: simpath.Noise{Dev: 0.002}}
 }
 
-// TestFreshDocumentsSurviveBeingStored is TestDocumentsSurviveBeingStored for documents as
-// commands have just made them, with everything that they hold beside their JSON.
+// TestFreshDocumentsSurviveBeingStored is TestDocumentsSurviveBeingStored for new documents of
+// commands, with the data that is not part of their JSON.
 func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 	t.Run("diagnose", func(t *testing.T) {
 		f, err := capture.Open("../diagnose/testdata/loss-1pc-cubic.near.pcap.zst")
@@ -94,7 +94,7 @@ func checkFresh(t *testing.T, doc record.Document) {
 	record.Thin(doc)
 	checkStored(t, t.Name(), doc)
 	samples, err := record.EncodeSamples(doc)
-	_, simulated := doc.(*record.Tune) // whose ends have no samples
+	_, simulated := doc.(*record.Tune) // its ends have no samples
 	if err != nil || len(samples) == 0 && !simulated || len(samples) > record.MostSampleBytes {
 		t.Errorf("%d bytes of samples, %v", len(samples), err)
 	}

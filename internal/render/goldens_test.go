@@ -17,10 +17,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-var update = flag.Bool("update", false, "write what is rendered now into testdata")
+var update = flag.Bool("update", false, "write the rendered documents into testdata")
 
-// stored reads the documents that commands printed: each archive holds one, its samples
-// and what was rendered from them.
+// stored reads the documents that commands printed: each archive has one document, its samples
+// and their rendered forms.
 func stored(t testing.TB) map[string]*txtar.Archive {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -71,8 +71,8 @@ func rendered(t testing.TB, doc record.Document) map[string][]byte {
 	return map[string][]byte{"text": words.Bytes(), "page": page.Bytes(), "json": encoded, "samples": samples}
 }
 
-// TestStoredDocumentsRenderAsEver holds the text, the page and the JSON of every kind of
-// document, from stored ones. go test ./internal/render -update accepts a change.
+// TestStoredDocumentsRenderAsEver compares the text, the page and the JSON of stored documents of
+// every kind with the golden files. go test ./internal/render -update accepts a change.
 func TestStoredDocumentsRenderAsEver(t *testing.T) {
 	for file, archive := range stored(t) {
 		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))

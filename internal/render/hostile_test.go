@@ -16,8 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// show renders what somebody else's file holds in every form; what is no document is an
-// error and nothing else.
+// show renders a foreign file in every form; it returns an error if the file is no
+// document.
 func show(record_, samples []byte) error {
 	doc, err := record.Decode(record_, samples)
 	if err != nil {
@@ -48,8 +48,8 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// anything is what a hostile file puts where something else is expected; each time anew,
-// since it may be taken apart itself.
+// anything returns a random value of a wrong type, as a hostile file may have; a new one each
+// time, since callers modify it.
 func anything(rng *rand.Rand) any {
 	return []any{nil, "", "x", true, []any{}, map[string]any{}, []any{map[string]any{}}, number(rng)}[rng.IntN(8)]
 }
@@ -58,8 +58,8 @@ func number(rng *rand.Rand) any {
 	return []any{-1.0, 0.0, 1e300, 1e17, -1e17, 4e17, 1e-300}[rng.IntN(7)]
 }
 
-// TestHostileDocuments takes stored documents apart in many ways: keys gone, values
-// replaced, lists emptied and repeated. Nothing of that panics.
+// TestHostileDocuments removes keys of stored documents, replaces values, empties and repeats
+// lists, and checks that nothing panics.
 func TestHostileDocuments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	shown := 0
@@ -148,7 +148,7 @@ func mutated(rng *rand.Rand, v any, depth int) any {
 	return anything(rng)
 }
 
-// TestHugeDocumentsAreRefused: what would take gigabytes of memory is not decoded.
+// TestHugeDocumentsAreRefused checks that a document that would take gigabytes of memory is not decoded.
 func TestHugeDocumentsAreRefused(t *testing.T) {
 	many := func(open, one, end string, n int) []byte {
 		return []byte(open + strings.Repeat(one+",", n) + one + end)
@@ -181,7 +181,7 @@ func grid(n int) []byte {
 	return out
 }
 
-// TestNoTextOfADocumentBecomesMarkup: whatever a stored document says, a page shows it as
+// TestNoTextOfADocumentBecomesMarkup checks that a page shows all strings of a stored document as
 // text.
 func TestNoTextOfADocumentBecomesMarkup(t *testing.T) {
 	const markup = `"><script>x</script>`

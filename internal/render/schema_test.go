@@ -13,9 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestSchemasAreWhatDocumentsHold holds docs/schema to the documents' types, and stored
-// documents to docs/schema. go test ./internal/render -update writes it.
-func TestSchemasAreWhatDocumentsHold(t *testing.T) {
+// TestSchemas_MatchDocuments compares docs/schema with the documents' types, and stored
+// documents with docs/schema. go test ./internal/render -update writes it.
+func TestSchemas_MatchDocuments(t *testing.T) {
 	const dir = "../../docs/schema"
 	for kind := range record.Kinds() {
 		got, err := json.MarshalIndent(record.Schema(kind), "", "  ")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSizesAreInOneStyle: what is printed for people counts in KiB and MiB; kB and MB stand
-// only beside them, with a sign of equality.
+// TestSizesAreInOneStyle checks that sizes for people are in KiB and MiB; kB and MB only follow
+// them, after an equals sign.
 func TestSizesAreInOneStyle(t *testing.T) {
 	goldens, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(goldens) == 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// fewestIntervals is how many intervals of a transfer it takes to say how sure its rate is.
+// fewestIntervals is the number of intervals of a transfer that the interval of its rate needs.
 const fewestIntervals = 6
 
-// directionFacts are what a measured direction's figures do not show beside another one's: where
-// its time went, how widely its rate scattered, and how it was sent.
+// directionFacts adds the facts of a direction that its figures do not show: the shares of its
+// time, the scatter of its rate, and how it was sent.
 func directionFacts(all map[string]string, d *record.Direction) {
-	name := func(what string) string { return string(d.Direction) + ", " + what }
+	name := func(fact string) string { return string(d.Direction) + ", " + fact }
 	var parts []string
 	for _, limiter := range slices.SortedFunc(maps.Keys(d.Shares), func(a, b verdict.Name) int {
 		return cmp.Or(cmp.Compare(d.Shares[b], d.Shares[a]), cmp.Compare(a, b))

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Host names an end; nil where it cannot be seen.
+// Host describes an end; nil if it is not known.
 func Host(e *transfer.End) *record.Host {
 	if e == nil {
 		return nil
@@ -170,8 +170,8 @@ func newCPU(r *transfer.Result) *record.CPU {
 	return &cpu
 }
 
-// starved says whether a core is what the transfer lacked: then the programs that ask and
-// answer beside it lacked one too.
+// starved reports whether the transfer lacked a core: then the concurrent probes and their
+// replies lacked one too.
 func starved(d *record.Direction) bool {
 	return d.Limiter == verdict.CPU || d.Limiter == verdict.Mixed && slices.Contains(d.Candidates, verdict.CPU)
 }
@@ -192,7 +192,7 @@ func Bps(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8 / span.Seconds()
 }
 
-// factsOf returns what a direction and the transfer it describes say of the path and the ends.
+// factsOf returns the facts about the path and the ends that remedies need.
 func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
 	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
 		RTTS: d.RTTMin.Seconds(), MSSBytes: d.MSSBytes}

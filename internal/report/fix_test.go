@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// What tune tried and did not help is advised last, what it chose first, with what it gave.
+// TestFixesOfATune checks that the chosen remedy comes first with its gain, and remedies that did not help last.
 func TestFixesOfATune(t *testing.T) {
 	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},
 		Remedies: []tune.Remedy{{Name: "bbr", Setup: tune.Setup{Congestion: "bbr"}}}}
@@ -34,8 +34,8 @@ func TestFixesOfATune(t *testing.T) {
 	}
 }
 
-// The line that says what to do and the reason above it are one: what more time would decide comes
-// first, what was tried and not shown to help last and without a promise.
+// TestFixesOfATuneThatIsOpen checks that the action agrees with the reason: a larger budget comes first if it would
+// decide, remedies without a proven gain come last and without an expected gain.
 func TestFixesOfATuneThatIsOpen(t *testing.T) {
 	d := &tune.Direction{Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.Congestion}},
 		Open:     &tune.Open{Setup: tune.Setup{Congestion: "bbr"}, Budget: time.Minute},
@@ -54,7 +54,7 @@ func TestFixesOfATuneThatIsOpen(t *testing.T) {
 	if first := tuneFixes(d, doc)[0]; first.Action == remedy.LargerBudget {
 		t.Errorf("%+v", first)
 	}
-	d.Open.Gain, d.Open.Budget = 2.4, 0 // nothing that anybody waits for would tell
+	d.Open.Gain, d.Open.Budget = 2.4, 0 // no acceptable budget would decide
 	if first := tuneFixes(d, doc)[0]; first.Action == remedy.LargerBudget || first.Action == remedy.OtherControl {
 		t.Errorf("%+v", first)
 	}

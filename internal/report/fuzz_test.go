@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// FuzzFarEnd: whatever a far end tells of a transfer, it is not believed or there is a document of it that can be
-// stored and read again.
+// FuzzFarEnd checks that every report of a far end is either rejected or gives a document that can be stored and
+// read again.
 func FuzzFarEnd(f *testing.F) {
 	f.Add([]byte(`{"kernel":"Linux 6.18","streams":[{"bytes":1000000,"last_ns":1000000000,"samples":[{"at_ns":0},`+
 		`{"at_ns":500000000,"have":65535,"rtt_ns":40000000,"cwnd":50000,"acked":500000,"sent":500000},`+

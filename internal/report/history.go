@@ -79,10 +79,10 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 	return out
 }
 
-// near is how many results on either side of a change say what limited the path there.
+// near is the number of results on either side of a change that decide on the path's limiter there.
 const near = 5
 
-// mostOften is the word that is there most often; of several the one that comes first.
+// mostOften returns the most frequent word; of several the first one.
 func mostOften(words []string) (most string) {
 	counts := map[string]int{}
 	for _, w := range words {
@@ -193,7 +193,7 @@ func differenceRun(doc record.Document, s record.Summary) record.DifferenceRun {
 	return r
 }
 
-// facts are what a record says of the circumstances.
+// facts returns the circumstances of a record by name.
 func facts(doc record.Document) map[string]string {
 	h := doc.Head()
 	all := map[string]string{"version": h.Version}

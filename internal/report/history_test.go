@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestAnotherWayIsAChange: a path whose round trip grew from 20 to 31 ms with the goodput as
-// it was; one that grew from 0.1 to 0.2 ms is a host's own work.
+// TestAnotherWayIsAChange checks that a round trip that grew from 20 to 31 ms at an unchanged goodput is a change
+// of the path, and that one that grew from 0.1 to 0.2 ms is not: that is a host's own work.
 func TestAnotherWayIsAChange(t *testing.T) {
 	for _, c := range []struct {
 		before, after float64
@@ -38,9 +38,9 @@ func TestAnotherWayIsAChange(t *testing.T) {
 	}
 }
 
-// TestWhatDiffersOfTwoTransfers: where the time of each went, how widely its rate scattered and
-// how it was sent stand beside each other, and what is the same in both does not.
-func TestWhatDiffersOfTwoTransfers(t *testing.T) {
+// TestDifference_OfTwoTransfers checks that the shares of time, the scatter of the rate and the settings of two
+// transfers are listed if they differ.
+func TestDifference_OfTwoTransfers(t *testing.T) {
 	transfer := func(streams int, step float64, shares verdict.Shares) *record.Measure {
 		bps, sent := 9e7, int64(3)
 		d := record.Direction{Direction: "up", GoodputBps: &bps, RetransmittedSegment: &sent,
@@ -63,6 +63,6 @@ func TestWhatDiffersOfTwoTransfers(t *testing.T) {
 		delete(want, d.Name)
 	}
 	if len(want) > 0 {
-		t.Errorf("not told: %v", want)
+		t.Errorf("not listed: %v", want)
 	}
 }

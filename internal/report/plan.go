@@ -50,7 +50,7 @@ func OfFarEnd(d *record.Plan) {
 	}
 }
 
-// PlanTunnel says what a tunnel leaves of a path for segments of mss bytes.
+// PlanTunnel describes a tunnel's overhead on a path with segments of mss bytes.
 func PlanTunnel(layers model.Tunnel, mtu, mss int) *record.PlanTunnel {
 	outside := layers.Carry(mss+model.IPHeaders, mtu)
 	return &record.PlanTunnel{Layers: layers.String(), PathMTUBytes: mtu, MTUBytes: layers.MTU(mtu), MSSBytes: mss,

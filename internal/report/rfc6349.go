@@ -42,7 +42,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 	return doc
 }
 
-// completeRFC6349 adds to a direction what follows from its tests.
+// completeRFC6349 adds the values to a direction that follow from its tests.
 func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Direction) {
 	d.RTT = doc.Path.RTT
 	draw(d)
@@ -70,8 +70,8 @@ func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Di
 	guard.RFC6349(d)
 }
 
-// oneConnection is the run that says what one connection gets: as the systems size it, else
-// with a window that suffices; nil where neither was measured.
+// oneConnection returns the typical run of one connection: with automatic sizing, else with a
+// sufficient window; nil if neither was measured.
 func oneConnection(d *record.RFC6349Direction) *record.RFC6349Run {
 	for _, kind := range []rfc6349.Kind{rfc6349.Automatic, rfc6349.Full} {
 		if test := d.Find(kind); test != nil && test.Typical() != nil {

@@ -16,12 +16,12 @@ import (
 // System is a host that settings are planned for.
 type System struct {
 	plan.Target
-	// Values are its settings as they are, by name; where they are not known, its system's
-	// defaults stand in.
+	// Values are its present settings by name; where they are not known, its system's
+	// defaults apply.
 	Values map[string]string
 }
 
-// Tune describes what the loop found, with settings for the systems that are known.
+// Tune returns the document of a result, with settings for the known systems.
 func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *record.Tune {
 	doc := &record.Tune{Header: h, Peer: peer, Near: Host(r.Near), Far: Host(r.Far), ElapsedS: r.Elapsed.Seconds(),
 		BytesSent: r.Bytes, Directions: []record.TuneDirection{}}
@@ -149,7 +149,7 @@ func carried(bps float64) float64 {
 	return bps
 }
 
-// bounds are an interval's; nil where it has none.
+// bounds returns an interval's bounds; nil if it has none.
 func bounds(i stats.Interval) *[2]float64 {
 	if math.IsInf(i.High, 0) || math.IsNaN(i.Mid) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// TuneApplied says what applying a direction's settings gave.
+// TuneApplied describes the result of applying a direction's settings.
 func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 	out := &record.TuneApplied{Kept: a.Kept, Reason: text.TuneAppliedReason(a), Marked: a.Marked,
 		Far: a.Far, Changes: listed(a.Changes),

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// tuneFixes are what to do about a direction: the setup that was chosen, with what it gave
-// and its settings; else what would decide between setups that are open, then what the verdict
-// calls for, last what was tried and not shown to help.
+// tuneFixes returns the remedies of a direction: the chosen setup with its gain and its settings;
+// else the budget that would decide between open setups, then the verdict's remedies, last the
+// remedies without a proven gain.
 func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	facts := factsOf(&doc.Before.Direction, d.Before.Typical)
 	facts.GoodputBps = doc.Before.MedianBps
@@ -51,10 +51,10 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	})...)
 }
 
-// worthwhile is the gain from which on what is open matters more than what the verdict calls for.
+// worthwhile is the gain from which on an open candidate matters more than the verdict's remedy.
 const worthwhile = 1.05
 
-// moreTime is the budget that would decide what was left open; nothing where none would.
+// moreTime returns the budget that would decide the open question; nil if none would.
 func moreTime(d *tune.Direction) []remedy.Fix {
 	if d.Open == nil || d.Open.Budget == 0 {
 		return nil
@@ -70,7 +70,7 @@ func later(last bool) int {
 	return 0
 }
 
-// actions are what a setup does.
+// actions returns the actions of a setup.
 func actions(s tune.Setup, smaller bool) (all []remedy.Action) {
 	window := remedy.LargerWindows
 	if smaller {
@@ -111,7 +111,7 @@ func triedActions(d *tune.Direction) map[remedy.Action]bool {
 	return tried
 }
 
-// chosenFixes are the parts of the chosen setup; the first says what all of them gave.
+// chosenFixes returns the parts of the chosen setup; the first one has their common gain.
 func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []remedy.Fix) {
 	smaller := d.Chosen.SendBuffer == 0 && d.Chosen.ReceiveBuffer == 0
 	parts := actions(d.Chosen.Setup, smaller)

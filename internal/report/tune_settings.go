@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// settings lists what to set at both ends for the chosen setup.
+// settings returns the settings of both ends for the chosen setup.
 func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 	nearRole := plan.Sender
 	farRole := plan.Receiver
@@ -35,7 +35,7 @@ func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 	return all
 }
 
-// settingsEnd is one end of a direction whose settings are listed.
+// settingsEnd is one end of a direction, with its system.
 type settingsEnd struct {
 	*tune.Direction
 	host   string
@@ -112,8 +112,8 @@ func (e *settingsEnd) forced() (name string, bytes int) {
 // maxStreamsInstead is the most connections that are offered instead of a larger window.
 const maxStreamsInstead = 16
 
-// streamsInstead returns how many connections with today's window have the chosen one in flight together; 0 where
-// windows are not what limits one connection, or where it takes too many.
+// streamsInstead returns the number of connections whose present windows add up to the chosen one. It returns 0 if
+// no window limits one connection, or if too many would be needed.
 func (e *settingsEnd) streamsInstead() int {
 	today := 0
 	for _, t := range e.Trials {
@@ -133,7 +133,7 @@ func (e *settingsEnd) streamsInstead() int {
 	return n
 }
 
-// plan lists what to set there for a path. It returns nil where that cannot be planned.
+// plan returns the end's settings for a path. It returns nil if that cannot be planned.
 func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
 	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
 	return p.Settings
 }
 
-// windowPath returns the path that the chosen window is planned for; where ceilings clipped it, what the
-// path needs with them raised.
+// windowPath returns the path that the chosen window is planned for; where ceilings clipped it, the
+// window is the path's, with raised ceilings.
 func windowPath(d *tune.Direction) plan.Path {
 	window := d.Chosen.Window
 	if d.Clipped {
@@ -153,7 +153,7 @@ func windowPath(d *tune.Direction) plan.Path {
 		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
 }
 
-// senderSettings lists what the sender is given besides a window, the narrowest scope first.
+// senderSettings returns the sender's settings other than a window, the narrowest scope first.
 func (e *settingsEnd) senderSettings() (all []record.TuneSetting) {
 	c := e.Chosen
 	add := func(of remedy.Action, name, value string) {

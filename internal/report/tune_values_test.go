@@ -13,9 +13,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestSettingsStartFromWhatTheHostHas: a ceiling that somebody lowered is in the way,
-// although the system's default is not.
-func TestSettingsStartFromWhatTheHostHas(t *testing.T) {
+// TestSettings_StartFromPresentValues checks that a ceiling below the system's default is raised,
+// although the default would suffice.
+func TestSettings_StartFromPresentValues(t *testing.T) {
 	target, err := plan.ParseTarget("linux-6.18")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestSettingsStartFromWhatTheHostHas(t *testing.T) {
 	}
 }
 
-// TestSettings_NameWhereToSet has every setting beside the buffers, each with its place and its source.
+// TestSettings_NameWhereToSet checks every setting except the buffers, each with its place and its source.
 func TestSettings_NameWhereToSet(t *testing.T) {
 	target, err := plan.ParseTarget("linux-6.18")
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-// mostWatched is how many connections a document lists.
+// mostWatched is the maximum number of connections in a document.
 const mostWatched = 100
 
-// Watch describes what a span of watching showed.
+// Watch returns the document of a span of watching.
 func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	t := v.Totals
 	system := remedy.SystemOf(runtime.GOOS)

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-// WatchMinute is a minute of a watch as it is kept. Began is when its document's time began.
+// WatchMinute returns the stored form of a minute of a watch. Began is the start of its document's time.
 func WatchMinute(m *watch.Minute, began time.Duration) record.WatchMinute {
 	out := record.WatchMinute{AtS: (m.At - began).Seconds(), LengthS: m.Length.Seconds(), LostEnds: int64(m.Lost),
 		Groups: []record.WatchGroup{}}

@@ -11,9 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// bothFor is how much longer these runs are: two transfers whose acknowledgements queue
-// behind each other's data settle slowly.
-const bothFor = 2
+// bothTimeFactor is the factor by which these runs are longer: the acknowledgements of each transfer
+// queue behind the other's data, so the rates settle slowly.
+const bothTimeFactor = 2
 
 // both runs the two directions at the same time. Acknowledgements that wait behind the
 // other direction's data come in bursts, so a window that suffices alone is too small
@@ -23,7 +23,7 @@ func (t *tester) both(ctx context.Context) error {
 		return nil
 	}
 	up, down := t.upAndDown()
-	possible := t.bothWays()
+	possible := t.canRunBoth()
 	tests := [2]Test{{Kind: Both, Connections: 1}, {Kind: Both, Connections: 1}}
 	for i, d := range []*Direction{up, down} {
 		other := []*Direction{down, up}[i]
@@ -44,7 +44,7 @@ func (t *tester) both(ctx context.Context) error {
 		if !possible || tests[0].Skipped.Code != "" {
 			return nil
 		}
-		if t.over() {
+		if t.budgetSpent() {
 			if i == 0 {
 				tests[0].Skipped.Code = BudgetSpent
 				tests[1].Skipped.Code = BudgetSpent
@@ -84,8 +84,8 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	tests := [2]*Test{upTest, downTest}
 	upSpec, why := t.spec(up, upTest)
 	downSpec, whyDown := t.spec(down, downTest)
-	upSpec.Time = bothFor * upSpec.Time
-	downSpec.Time = bothFor * downSpec.Time
+	upSpec.Time = bothTimeFactor * upSpec.Time
+	downSpec.Time = bothTimeFactor * downSpec.Time
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
 	each := func(i transfer.Interval) {
@@ -101,15 +101,15 @@ func (t *tester) together(ctx context.Context, up, down *Direction, upTest, down
 	}
 	var refused *transfer.Unsupported
 	if errors.As(err, &refused) && (tests[0].Window > 0 || tests[1].Window > 0) {
-		// iperf3 has one size for all buffers: what the systems choose instead.
+		// iperf3 has one size for all buffers: use automatic sizing instead.
 		for i := range tests {
 			tests[i].Window = 0
 			tests[i].Share = 0
 		}
 		upSpec, _ = t.spec(up, upTest)
 		downSpec, _ = t.spec(down, downTest)
-		upSpec.Time = bothFor * upSpec.Time
-		downSpec.Time = bothFor * downSpec.Time
+		upSpec.Time = bothTimeFactor * upSpec.Time
+		downSpec.Time = bothTimeFactor * downSpec.Time
 		a, b, err = transfer.RunBoth(ctx, t.cfg.Peer, upSpec, downSpec, each)
 	}
 	if errors.As(err, &refused) {

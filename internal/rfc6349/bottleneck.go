@@ -16,20 +16,20 @@ import (
 const (
 	// udpShare is the share of the budget that each direction's search over UDP may take.
 	udpShare = 0.15
-	// fullTrials in a row, this close to each other, say what a full link carries.
-	fullTrials  = 3
-	fullClose   = 0.01
-	leastTrials = fullTrials + 2 // whatever the budget says
+	// fullTrials in a row, within fullClose of each other, give the rate of a full link.
+	fullTrials = 3
+	fullClose  = 0.01
+	minTrials  = fullTrials + 2 // independent of the budget
 	// fullLoss is the share that a link has to lose to count as full, strayLoss and
-	// littleVariation are what an idle one may show (RFC 9097 section 8).
+	// littleVariation are the limits of an idle one (RFC 9097 section 8).
 	fullLoss        = 0.12
 	strayLoss       = 1e-3
 	littleVariation = 30 * time.Millisecond
-	// burstShare is how much less a trial of twice the length receives where the first
-	// bytes came beyond the link's rate.
+	// burstShare is the smallest difference between a trial and one of twice the length that shows an
+	// initial burst above the link's rate.
 	burstShare = 0.005
-	// beside is how many connections stand in for UDP, so that no window limits them all.
-	beside = 8
+	// insteadOfUDP is the number of connections that replace UDP, so that no window limits them all.
+	insteadOfUDP = 8
 )
 
 // bottleneck measures the bandwidth of one direction with stateless traffic (section
@@ -50,7 +50,7 @@ func (t *tester) bottleneck(ctx context.Context, d *Direction) error {
 	return t.bottleneckByTCP(ctx, d, Statement{Code: UDPFailed, Cause: err.Error()})
 }
 
-// carriesUDP says whether the far end does.
+// carriesUDP reports whether the far end supports UDP tests.
 func (t *tester) carriesUDP() bool {
 	some := transfer.UDP(transfer.DatagramSpec{Direction: transfer.Up, Time: time.Second})
 	return t.cfg.Peer.Check(some) == nil
@@ -66,7 +66,7 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 		spec.Time = min(spec.Time, max(t.cfg.Budget/60, 250*time.Millisecond))
 	}
 	climb := climb{next: math.Max(1.5*max(t.rough[d.Direction], t.committedIP(d)), 64e3)}
-	for !climb.done() && (len(b.Trials) < leastTrials || t.elapsed() <= until) {
+	for !climb.done() && (len(b.Trials) < minTrials || t.elapsed() <= until) {
 		t.report(d, Statement{Code: OfferingUDP, Values: verdict.Values{"bps": climb.next}})
 		trial, err := t.datagrams(ctx, spec, climb.next)
 		if err != nil {
@@ -91,9 +91,9 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	return t.withoutBurst(ctx, d, spec)
 }
 
-// withoutBurst takes out what a full link let through beyond its rate: a policer's bucket,
-// or a queue that emptied after the last datagram. That is the same in a trial twice as
-// long, whose second half is the link's rate alone.
+// withoutBurst subtracts the bytes that a full link carried beyond its rate: a policer's bucket,
+// or a queue that emptied after the last datagram. They are the same in a trial twice as
+// long, so its second half has the link's rate alone.
 func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.DatagramSpec) error {
 	b := &d.Bottleneck
 	offered := b.Trials[len(b.Trials)-1].OfferedBps
@@ -197,8 +197,8 @@ func (c *climb) observe(t Datagrams) {
 	}
 }
 
-// settled says that the better two of the last full trials agree: a host that pauses for
-// a moment only ever takes away.
+// settled reports whether the better two of the last full trials agree: a short pause of a
+// host only lowers the rate.
 func (c *climb) settled() bool {
 	return len(c.full) == fullTrials && slices.Max(c.full) <= middle(c.full)*(1+fullClose)
 }
@@ -207,11 +207,11 @@ func (c *climb) done() bool { return c.settled() || c.behind == 2 || c.trials >=
 
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
-// bottleneckByTCP takes what several connections carry together with automatic windows.
+// bottleneckByTCP measures the sum of several connections with automatic windows.
 func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why Statement) error {
 	b := &d.Bottleneck
 	b.Method = Statement{Code: ByTCP, Because: &why}
-	for _, connections := range []int{beside, 1} {
+	for _, connections := range []int{insteadOfUDP, 1} {
 		spec := transfer.Spec{Direction: d.Direction, Streams: connections, Time: max(2*time.Second, 20*t.rtt())}
 		if t.cfg.Budget > 0 {
 			spec.Time = min(spec.Time, t.cfg.Budget/20)
@@ -236,7 +236,7 @@ func (t *tester) bottleneckByTCP(ctx context.Context, d *Direction, why Statemen
 	return nil
 }
 
-// reference settles what follows from the bottleneck and the committed rate.
+// reference computes the values that follow from the bottleneck and the committed rate.
 func (t *tester) reference(d *Direction) {
 	p := &t.out.Path
 	d.ReferenceBps = d.Bottleneck.Bps
@@ -253,8 +253,8 @@ func (t *tester) reference(d *Direction) {
 	d.BDPBytes = model.BDP(width, t.rtt())
 }
 
-// besideAcks settles what each direction carries while the other one runs too.
-func (t *tester) besideAcks() {
+// maxWithReverseAcks computes each direction's maximum rate while the other one runs too.
+func (t *tester) maxWithReverseAcks() {
 	if len(t.out.Directions) < 2 {
 		return
 	}

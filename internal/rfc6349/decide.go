@@ -2,14 +2,14 @@ package rfc6349
 
 import "context"
 
-// mostRuns is how many runs a sign-off may rest on; from six on, the interval is the
+// maxRuns is the maximum number of runs for a sign-off; from six on, the interval is the
 // median's and needs no assumption about the noise.
-const mostRuns = 8
+const maxRuns = 8
 
 // decide repeats the tests whose intervals leave the sign-off open.
 func (t *tester) decide(ctx context.Context) error {
 	reserve := t.cfg.Frames.expected() * 3 / 10
-	for range mostRuns {
+	for range maxRuns {
 		repeated := false
 		spent := func() bool {
 			return t.cfg.Budget > 0 && t.elapsed()+t.plan.length > t.cfg.Budget-min(reserve, t.cfg.Budget*2/5)
@@ -26,7 +26,7 @@ func (t *tester) decide(ctx context.Context) error {
 				}
 			}
 		}
-		if t.bothWays() && !spent() {
+		if t.canRunBoth() && !spent() {
 			up, down := t.upAndDown()
 			if t.open(up, Both) || t.open(down, Both) {
 				repeated = true
@@ -43,11 +43,11 @@ func (t *tester) decide(ctx context.Context) error {
 	return nil
 }
 
-// open says that more runs could decide a test.
+// open reports whether more runs could decide a test.
 func (t *tester) open(d *Direction, kind Kind) bool {
 	test := d.Find(kind)
 	if d.CommittedBps == 0 || test == nil || test.Skipped.Code != "" || len(test.Runs) == 0 ||
-		len(test.Runs) >= mostRuns || t.narrow(d) {
+		len(test.Runs) >= maxRuns || t.narrow(d) {
 		return false
 	}
 	if kind == Both {
@@ -57,5 +57,5 @@ func (t *tester) open(d *Direction, kind Kind) bool {
 	if test.Goodput.Low >= required {
 		return false
 	}
-	return test.Goodput.High >= required || len(test.Runs) < fewestToFail
+	return test.Goodput.High >= required || len(test.Runs) < minRunsToFail
 }

@@ -28,15 +28,15 @@ const gapBytes = 20
 // FrameSizes are those of RFC 2544 section 9.1 for Ethernet.
 func FrameSizes() []int { return []int{64, 128, 256, 512, 1024, 1280, 1518} }
 
-// AdvisedTrial is how long section 24 lets a throughput trial last.
+// AdvisedTrial is the length of a throughput trial in section 24.
 const AdvisedTrial = 60 * time.Second
 
 const (
-	frameTrials = 10
-	frameClose  = 1.02 // a search ends when its bounds are this close
-	leastUDP    = 16   // payload that a trial's counters need
-	leastTrial  = 250 * time.Millisecond
-	aroundTrial = 400 * time.Millisecond // what a trial costs beside its own time
+	frameTrials   = 10
+	frameClose    = 1.02 // a search ends when its bounds are this close
+	minUDPPayload = 16   // payload that a trial's counters need
+	minTrialTime  = 250 * time.Millisecond
+	trialOverhead = 400 * time.Millisecond // overhead of a trial, without its own time
 )
 
 func (f Frames) withDefaults() Frames {
@@ -47,7 +47,7 @@ func (f Frames) withDefaults() Frames {
 }
 
 func (f Frames) expected() time.Duration {
-	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + aroundTrial)
+	return time.Duration(len(f.Sizes)*7) * (f.withDefaults().Time + trialOverhead)
 }
 
 // frames searches each size in turn; later directions still to come share what is left
@@ -60,7 +60,7 @@ func (t *tester) frames(ctx context.Context, d *Direction, later int) error {
 		if t.cfg.Budget > 0 {
 			share := max(t.cfg.Budget-t.elapsed(), 0) / time.Duration(len(sizes)-i+later*len(sizes))
 			until = t.elapsed() + share
-			t.out.TrialTime = min(t.cfg.Frames.Time, max(share/6-aroundTrial, leastTrial))
+			t.out.TrialTime = min(t.cfg.Frames.Time, max(share/6-trialOverhead, minTrialTime))
 		}
 		err := t.frame(ctx, d, &f, until)
 		d.Frames = append(d.Frames, f)
@@ -77,13 +77,13 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	switch {
 	case !t.carriesUDP():
 		f.Skipped.Code = NoUDP
-	case payload < leastUDP:
+	case payload < minUDPPayload:
 		f.Skipped = Statement{Code: FrameTooSmall, Values: verdict.Values{"payload_bytes": float64(max(payload, 0)),
-			"needed_bytes": leastUDP}}
+			"needed_bytes": minUDPPayload}}
 	case t.out.Path.MTU > 0 && packet > t.out.Path.MTU:
 		f.Skipped = Statement{Code: FrameExceedsMTU, Values: verdict.Values{"packet_bytes": float64(packet),
 			"mtu_bytes": float64(t.out.Path.MTU)}}
-	case t.over():
+	case t.budgetSpent():
 		f.Skipped.Code = BudgetSpent
 	}
 	if f.Skipped.Code != "" {
@@ -109,7 +109,7 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 		t.mostFPS = max(t.mostFPS, fps(trial.ReceivedBps))
 	}
 	f.AtLeast = s.low >= line
-	f.SenderLimited = s.held
+	f.SenderLimited = s.senderLimited
 	if s.sent > 0 {
 		f.LossRatio = &s.loss
 	}
@@ -119,8 +119,8 @@ func (t *tester) frame(ctx context.Context, d *Direction, f *Frame, until time.D
 	return nil
 }
 
-// line is the rate at the IP layer at which a line whose full packets reach the
-// bottleneck carries smaller ones, if it counts no framing: the search begins there.
+// line returns the rate at the IP layer of smaller packets on a line that carries full ones at
+// the bottleneck's rate and counts no framing. The search begins there.
 func (t *tester) line(d *Direction, packet int) float64 {
 	top := d.Bottleneck.Bps
 	if d.CommittedBps > 0 {
@@ -130,20 +130,21 @@ func (t *tester) line(d *Direction, packet int) float64 {
 	return 1.01 * top
 }
 
-// bisection halves the span between what got through and what did not. Rates in bit/s at
-// the IP layer.
+// bisection halves the span between the largest rate that got through and the smallest that did not. Rates are in
+// bit/s at the IP layer.
 type bisection struct {
 	low, high, next float64
 	sent, loss      float64 // of the best trial
 	failed          float64 // least rate with too much loss
 	behind          int     // trials in a row in which the sender sent too little
-	held            bool    // it cannot send more
+	senderLimited   bool    // the sender cannot send more
 	doubted         bool    // the last trial lost too much and is being repeated
 	trials          int
 }
 
 func (s *bisection) done() bool {
-	return s.held || s.trials >= frameTrials || s.trials > 0 && !s.doubted && s.behind == 0 && s.high <= s.low*frameClose
+	settled := s.trials > 0 && !s.doubted && s.behind == 0 && s.high <= s.low*frameClose
+	return settled || s.senderLimited || s.trials >= frameTrials
 }
 
 func (s *bisection) observe(trial Datagrams, allowed float64) {
@@ -153,15 +154,15 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 		s.sent = trial.SentBps
 		s.loss = trial.LossRatio
 	}
-	// A sender that is behind tells nothing of the rate that was asked of it.
+	// A sender that is behind shows nothing about the offered rate.
 	if trial.SentBps < 0.95*trial.OfferedBps {
 		s.behind++
-		s.held = s.behind == 2
+		s.senderLimited = s.behind == 2
 		return
 	}
 	s.behind = 0
 	if !clean && !s.doubted {
-		s.doubted = true // a host that paused for a moment loses too: the same once more
+		s.doubted = true // a short pause of a host loses too: repeat the trial
 		return
 	}
 	s.doubted = false
@@ -174,15 +175,15 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 	s.failed = trial.OfferedBps
 	s.high = max(trial.OfferedBps, s.low)
 	s.next = (s.low + s.high) / 2
-	// A full link says itself what it carries: a little less is the next guess.
+	// The received rate of a full link is its capacity: try a little less next.
 	if guess := 0.99 * trial.ReceivedBps; first && guess > s.next {
 		s.next = guess
 	}
 }
 
-// judgeFrame says what a size's result means. Two hosts cannot tell their own packet
-// rate from the line's: only where they were seen to carry more frames a second is a
-// shortage the line's.
+// judgeFrame judges the result of a frame size. Two hosts do not show whether their own packet
+// rate or the line's is the limit: a shortage is the line's only if the hosts have carried
+// more frames a second.
 func (t *tester) judgeFrame(d *Direction, f *Frame) {
 	if f.Skipped.Code != "" || len(f.Trials) == 0 {
 		f.Verdict = Inconclusive

@@ -15,7 +15,7 @@ const (
 	NotJudged    Verdict = "not-judged" // nothing was committed to
 )
 
-// judge signs off what was measured.
+// judge judges the measurements against the committed rates and limits.
 func (t *tester) judge() {
 	var all []Verdict
 	for i := range t.out.Directions {
@@ -59,7 +59,7 @@ func conclude(all []Verdict) Verdict {
 	return Pass
 }
 
-// judgeBandwidth holds the bottleneck against the committed rate at the IP layer.
+// judgeBandwidth compares the bottleneck with the committed rate at the IP layer.
 func (t *tester) judgeBandwidth(d *Direction) Criterion {
 	b := &d.Bottleneck
 	c := Criterion{Name: "bandwidth", Unit: "bps", Due: t.committedIP(d), Verdict: Inconclusive}
@@ -102,15 +102,15 @@ var ends = []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Recei
 	verdict.LocalQueue,
 	verdict.NagleDelayedAck, verdict.Pacing, verdict.CPU, verdict.Sender, verdict.SlowStart}
 
-// fewestToFail is how many runs have to fall short together: a host that pauses for a
-// moment spoils one.
-const fewestToFail = 3
+// minRunsToFail is the number of runs that must fall short: a short pause of a host spoils
+// one.
+const minRunsToFail = 3
 
-// shared is how often what one carries alone two directions carry that share a medium, at
-// the most.
+// shared is the largest sum of both directions' rates, as a factor of the rate alone, on a shared
+// medium.
 const shared = 1.15
 
-// judgeThroughput holds TCP's goodput in equilibrium against the largest that the
+// judgeThroughput compares TCP's goodput in equilibrium with the largest that the
 // committed rate carries.
 func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	c := Criterion{Name: string(kind), Unit: "bps", Verdict: Inconclusive}
@@ -133,7 +133,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	case kind == Both && !t.narrow(d):
 		c.Verdict, c.Reason = t.judgeBoth()
 	case test.Goodput.High >= c.Required:
-		c.Reason.Code = IntervalHoldsRate
+		c.Reason.Code = RateInInterval
 	case t.narrow(d):
 		c.Verdict = Fail
 		c.Reason.Code = LineNarrower
@@ -141,7 +141,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 		c.Reason = Statement{Code: LimitedByEnd, Limiter: run.Verdict.Limiter}
 	case run.Verdict.Limiter == verdict.Unknown || run.Verdict.Limiter == verdict.Mixed:
 		c.Reason.Code = LimiterUnknown
-	case len(test.Runs) < fewestToFail:
+	case len(test.Runs) < minRunsToFail:
 		c.Reason.Code = TooFewRuns
 	default:
 		c.Reason = t.why(d, run)
@@ -150,7 +150,7 @@ func (t *tester) judgeThroughput(d *Direction, kind Kind) Criterion {
 	return c
 }
 
-// due is the goodput that was committed to for a kind of test, and what of it suffices.
+// due returns the committed goodput for a kind of test, and the goodput that is required with the tolerance.
 func (t *tester) due(d *Direction, kind Kind) (due, required float64) {
 	due = d.MaxTCPBps
 	if kind == Both {
@@ -159,18 +159,18 @@ func (t *tester) due(d *Direction, kind Kind) (due, required float64) {
 	return due, due * (1 - t.cfg.Tolerance)
 }
 
-// narrow says that stateless traffic found the line itself narrower than committed.
+// narrow reports whether stateless traffic found the line itself slower than committed.
 func (t *tester) narrow(d *Direction) bool {
 	return t.judgeBandwidth(d).Verdict == Fail
 }
 
-// judgeBoth tells a medium that both directions share from transfers that only disturb
-// each other, as TCP's do whose acknowledgements queue behind the other direction's data:
-// each direction's rate as a share of what it carries alone comes to 1 together where
-// they share, to 2 where they do not.
+// judgeBoth separates a medium that both directions share from transfers that only disturb
+// each other: TCP acknowledgements queue behind the other direction's data. The sum of both
+// directions' rates, each as a share of its rate alone, is 1 on a shared medium and 2
+// otherwise.
 func (t *tester) judgeBoth() (Verdict, Statement) {
 	var low, mid, high float64
-	fewest := mostRuns
+	fewest := maxRuns
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
 		test := d.Find(Both)
@@ -192,7 +192,7 @@ func (t *tester) judgeBoth() (Verdict, Statement) {
 	case low > shared:
 		reason.Code = AcksDelayed
 		return NotJudged, reason
-	case high <= shared && fewest >= fewestToFail:
+	case high <= shared && fewest >= minRunsToFail:
 		reason.Code = SharedMedium
 		return Fail, reason
 	}
@@ -218,9 +218,9 @@ func (t *tester) why(d *Direction, run *Outcome) Statement {
 	return reason
 }
 
-// judgeMetrics judges what limits were set for.
+// judgeMetrics judges the metrics that have a limit.
 func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
-	ratio := func(name string, limit float64, measure func(*Outcome) *float64, holds func(float64) bool) {
+	ratio := func(name string, limit float64, measure func(*Outcome) *float64, meets func(float64) bool) {
 		if limit == 0 {
 			return
 		}
@@ -241,9 +241,9 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 				c.CI95 = &[2]float64{low, high}
 				c.Reason.Code = ""
 				switch {
-				case holds(low) && holds(high):
+				case meets(low) && meets(high):
 					c.Verdict = Pass
-				case !holds(low) && !holds(high):
+				case !meets(low) && !meets(high):
 					c.Verdict = Fail
 					c.Reason.Code = EveryRun
 				default:
@@ -260,7 +260,7 @@ func (t *tester) judgeMetrics(d *Direction) (all []Criterion) {
 	return all
 }
 
-// directionVerdict returns what a direction's criteria and frames come to.
+// directionVerdict returns the verdict of a direction from its criteria and frames.
 func directionVerdict(d *Direction) Verdict {
 	var all []Verdict
 	for _, c := range d.Criteria {

@@ -10,14 +10,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// mostConnections bounds the tests over several connections.
-const mostConnections = 16
+// maxConnections bounds the tests over several connections.
+const maxConnections = 16
 
-// room is how far a direction's systems get by themselves, bytes; 0: as far as it was
-// seen. Larger windows need buffers that are asked for.
+// room has the ceilings of automatic buffers of a direction's systems, bytes; 0: no ceiling
+// was reached. Larger windows need requested buffers.
 type room struct{ send, receive int }
 
-// ladder runs one connection with what the systems choose, then with one window after
+// ladder runs one connection with automatic sizing, then with one window after
 // the other (section 3.3).
 func (t *tester) ladder(ctx context.Context, d *Direction) error {
 	automatic := Test{Kind: Automatic, Connections: 1}
@@ -46,7 +46,7 @@ func (t *tester) full(ctx context.Context, d *Direction) error {
 	window, ofBDP := t.sufficient(d)
 	single := Test{Kind: Full, Connections: 1, Window: window, Share: ofBDP}
 	several := Test{Kind: Several, Connections: min(max(model.Connections(d.BDPBytes, model.MaxUnscaled), 2),
-		mostConnections)}
+		maxConnections)}
 	if window > 0 {
 		several.Window = model.Window(float64(window)/float64(several.Connections), t.out.Path.MSS)
 		several.Share = share(several.Window*several.Connections, d.BDPBytes)
@@ -66,8 +66,8 @@ func (t *tester) full(ctx context.Context, d *Direction) error {
 	return err
 }
 
-// sufficient is the smallest window from the bandwidth-delay product on that carried as
-// much as any; 0 is automatic, where that carried clearly more.
+// sufficient returns the smallest window of at least the bandwidth-delay product that was as
+// fast as any; 0 for automatic sizing, if that was clearly faster.
 func (t *tester) sufficient(d *Direction) (window int, share float64) {
 	const alike, clearly = 0.995, 1.02
 	var best, automatic float64
@@ -92,7 +92,7 @@ func (t *tester) sufficient(d *Direction) (window int, share float64) {
 	return 0, 0
 }
 
-// share returns a window as a share of the bandwidth-delay product; 0 where that is not known.
+// share returns a window as a share of the bandwidth-delay product; 0 if that is not known.
 func share(window int, bdp float64) float64 {
 	if bdp == 0 {
 		return 0
@@ -104,7 +104,7 @@ func share(window int, bdp float64) float64 {
 func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Statement) error {
 	test.Direction = d.Direction
 	test.AchievableBps = t.achievable(d, test)
-	if t.over() {
+	if t.budgetSpent() {
 		if len(test.Runs) == 0 {
 			test.Skipped.Code = BudgetSpent
 		}
@@ -129,7 +129,7 @@ func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Stateme
 	return err
 }
 
-// achievable is what a test's windows and the bottleneck allow.
+// achievable returns the rate that a test's windows and the bottleneck allow.
 func (t *tester) achievable(d *Direction, test *Test) float64 {
 	most := t.tcpOf(d.Bottleneck.Bps)
 	if d.Bottleneck.AtLeast {
@@ -141,7 +141,7 @@ func (t *tester) achievable(d *Direction, test *Test) float64 {
 	return math.Min(model.Rate(test.Window*test.Connections, t.rtt()), most)
 }
 
-// spec is the transfer of a test; why says what this peer cannot do of it.
+// spec returns the transfer of a test; why is the peer's reason if it does not support it.
 func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string) {
 	spec = transfer.Spec{Direction: d.Direction, Streams: test.Connections, Time: t.plan.length}
 	sender := &spec.Near
@@ -173,7 +173,7 @@ func (t *tester) spec(d *Direction, test *Test) (spec transfer.Spec, why string)
 	return spec, ""
 }
 
-// seenRoom is what the automatic run told of the systems' ceilings.
+// seenRoom returns the ceilings of the buffers that limited the automatic run.
 func seenRoom(d *Direction) (r room) {
 	for i := range d.Tests {
 		if run := d.Tests[i].Typical(); d.Tests[i].Kind == Automatic && run != nil &&

@@ -51,7 +51,7 @@ func (t *tester) newRun(d *Direction, test *Test, r *transfer.Result, intervals 
 	return run
 }
 
-// countSent adds up what the sender's kernel counted.
+// countSent adds up the counters of the sender's kernel.
 func countSent(r *Outcome, sender *transfer.End) {
 	var sum record.RFC6349Sender
 	for _, s := range sender.Streams {
@@ -144,13 +144,13 @@ func steady(runs []Outcome, rtt time.Duration) stats.Interval {
 	if len(rates) >= 3 || len(spans) < 6 {
 		return stats.Estimate(rates, 0.95)
 	}
-	// Too few runs to tell their scatter: the spans of each stand in.
+	// Too few runs for their scatter: use the spans of each run.
 	within := stats.Estimate(spans, 0.95)
 	mid := stats.Middle(rates)
 	return stats.Interval{Low: mid * within.Low / within.Mid, Mid: mid, High: mid * within.High / within.Mid}
 }
 
-// efficiency returns the TCP Efficiency; nil where the sender's kernel did not tell.
+// efficiency returns the TCP Efficiency; nil if the sender's kernel does not report its counters.
 func efficiency(r *Outcome) *float64 {
 	if r.RFC6349Sender == nil {
 		return nil

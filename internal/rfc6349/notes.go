@@ -34,7 +34,7 @@ const (
 	LineTooNarrow         Code = "line-too-narrow"
 	NotReached            Code = "not-reached"
 	DidNotRun             Code = "did-not-run"
-	IntervalHoldsRate     Code = "interval-holds-rate"
+	RateInInterval        Code = "interval-holds-rate"
 	LineNarrower          Code = "line-narrower"
 	LimitedByEnd          Code = "limited-by-end"
 	LimiterUnknown        Code = "limiter-unknown"

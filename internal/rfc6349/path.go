@@ -22,8 +22,8 @@ type remote struct {
 // ipv6Headers are the IPv6 and TCP headers of a segment without options.
 const ipv6Headers = model.IPHeaders + 20
 
-// meet makes a first short transfer: who is there, what segments look like, and about
-// how fast it goes.
+// meet makes a first short transfer that shows the two ends, the segment size and a rough
+// rate.
 func (t *tester) meet(ctx context.Context, d *Direction) error {
 	t.report(d, Statement{Code: FirstTransfer})
 	length := time.Second

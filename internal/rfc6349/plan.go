@@ -23,29 +23,29 @@ var plans = []plan{
 	{rungs: []float64{1.25}, repeats: 1},
 }
 
-// leastRun is the shortest run that is worth its startup.
-func (t *tester) leastRun() time.Duration { return max(500*time.Millisecond, 20*t.rtt()) }
+// minRunTime is the shortest run that is worth its startup.
+func (t *tester) minRunTime() time.Duration { return max(500*time.Millisecond, 20*t.rtt()) }
 
-// around is what a run costs beside its own length.
-func (t *tester) around() time.Duration { return 300*time.Millisecond + 6*t.rtt() }
+// runOverhead returns the overhead of a run, without its own length.
+func (t *tester) runOverhead() time.Duration { return 300*time.Millisecond + 6*t.rtt() }
 
 func (t *tester) makePlan() plan {
 	frames := t.cfg.Frames.expected() * time.Duration(len(t.cfg.Directions))
 	if t.cfg.Budget == 0 {
 		p := plans[0]
 		p.length = t.cfg.Time
-		p.total = t.elapsed() + time.Duration(t.runs(p))*(p.length+t.around()) + frames
+		p.total = t.elapsed() + time.Duration(t.runs(p))*(p.length+t.runOverhead()) + frames
 		return p
 	}
 	left := t.cfg.Budget - t.elapsed() - min(frames, t.cfg.Budget*2/5)
 	var p plan
 	for _, p = range plans {
-		p.length = min(left/time.Duration(t.runs(p))-t.around(), t.cfg.Time)
-		if p.length >= t.leastRun() {
+		p.length = min(left/time.Duration(t.runs(p))-t.runOverhead(), t.cfg.Time)
+		if p.length >= t.minRunTime() {
 			break
 		}
 	}
-	p.length = max(p.length, t.leastRun())
+	p.length = max(p.length, t.minRunTime())
 	p.total = t.cfg.Budget
 	return p
 }
@@ -53,13 +53,13 @@ func (t *tester) makePlan() plan {
 // runs counts a plan's transfers.
 func (t *tester) runs(p plan) int {
 	n := len(t.cfg.Directions) * (1 + len(p.rungs) + 2*p.repeats)
-	if t.bothWays() {
-		n += bothFor * p.repeats
+	if t.canRunBoth() {
+		n += bothTimeFactor * p.repeats
 	}
 	return n
 }
 
-// expected is how long the whole test will take, about.
+// expected returns the expected time of the whole test.
 func (t *tester) expected() time.Duration {
 	switch {
 	case t.plan.total > 0:
@@ -71,8 +71,8 @@ func (t *tester) expected() time.Duration {
 	return time.Duration(t.runs(plans[0]))*t.cfg.Time + ways*(10*time.Second+t.cfg.Frames.expected())
 }
 
-// bothWays says whether both directions are asked for and the peer can carry them at once.
-func (t *tester) bothWays() bool {
+// canRunBoth reports whether both directions are requested and the peer can carry them at once.
+func (t *tester) canRunBoth() bool {
 	if len(t.cfg.Directions) < 2 {
 		return false
 	}

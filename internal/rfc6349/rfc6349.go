@@ -1,8 +1,8 @@
-// Package rfc6349 carries out the TCP throughput test of RFC 6349: path MTU, idle round
+// Package rfc6349 runs the TCP throughput test of RFC 6349: path MTU, idle round
 // trip, the bottleneck's bandwidth in each direction, TCP with windows around the
 // bandwidth-delay product, over one and several connections, each direction alone and
 // both together, and the three metrics of its section 4; against a committed rate it
-// signs a line off or says why not. With frame sizes given it also searches the largest
+// signs a line off or gives the reason why not. With frame sizes given it also searches the largest
 // rate of each, after RFC 2544.
 //
 // The test fills the path. Rates are counted at the IP layer unless said otherwise.
@@ -19,23 +19,23 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// Config says what to test and against what. Only Peer and Directions are needed.
+// Config sets the test and its limits. Only Peer and Directions are needed.
 type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
-	// Committed is the rate that each direction is held to, bit/s, each packet counted
+	// Committed is each direction's committed rate, bit/s, each packet counted
 	// with Overhead bytes of framing: 0 at the IP layer, 18 for Ethernet frames, 38 with
 	// preamble and gap. A direction without one is measured and not judged.
 	Committed map[transfer.Direction]float64
 	Overhead  int
-	Tolerance float64 // share by which a rate may stay below what is due; 0: DefaultTolerance
-	// LeastEfficiency and MostBufferDelay judge these metrics too; 0: they are only told.
+	Tolerance float64 // share by which a rate may stay below the committed one; 0: DefaultTolerance
+	// LeastEfficiency and MostBufferDelay are limits for these metrics; 0: they are only reported.
 	LeastEfficiency, MostBufferDelay float64
 	Time                             time.Duration // of each TCP run; 0: DefaultTime
-	Budget                           time.Duration // of the whole; 0: what the runs take
+	Budget                           time.Duration // of the whole test; 0: no limit
 	Frames                           Frames
-	// Echo asks the idle path to a host for round trips and for its MTU; nil: what the
-	// transfers tell has to do.
+	// Echo asks the idle path to a host for round trips and for its MTU; nil: use
+	// the transfers' values.
 	Echo     func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
 	Progress func(Progress) // called from Run's goroutine; nil: none
 }
@@ -44,11 +44,11 @@ const (
 	DefaultTolerance = 0.05
 	// DefaultTime is shorter than the 30 s of section 3.3; reports say so.
 	DefaultTime = 10 * time.Second
-	// AdvisedTime is what section 3.3 asks of a run.
+	// AdvisedTime is the length of a run in section 3.3.
 	AdvisedTime = 30 * time.Second
 )
 
-// Progress is what the test is doing now.
+// Progress describes the current step of the test.
 type Progress struct {
 	Direction transfer.Direction
 	Doing     Statement
@@ -56,7 +56,7 @@ type Progress struct {
 	BestBps   float64
 }
 
-// Result is what the test found. What was not reached is its zero value.
+// Result has the findings of the test. Parts that were not reached have their zero value.
 type Result struct {
 	Near, Far   *transfer.End // of the last transfer; nil: cannot be seen
 	Path        Path
@@ -95,8 +95,8 @@ const (
 	Both      Kind = "both"      // Full while the other direction runs too
 )
 
-// Run carries the test out. With an error, or when ctx ends, the Result holds what was
-// measured until then.
+// Run runs the test. With an error, or when ctx ends, the Result has the measurements
+// until then.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	t := newTester(cfg)
 	err := t.run(ctx)

@@ -15,8 +15,8 @@ import (
 // far is a simulated far end that carries UDP and both directions too.
 type far struct {
 	*simpeer.Peer
-	hostBps float64 // what the hosts' UDP gets out; 0: no bound
-	hostFPS float64 // what the receiving host takes; 0: all
+	hostBps float64 // the sending host's maximum over UDP; 0: no bound
+	hostFPS float64 // the receiving host's maximum; 0: no bound
 	burst   float64 // bytes that get through beyond the line's rate
 	shared  bool    // the directions share one medium
 }

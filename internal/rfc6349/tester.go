@@ -12,12 +12,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// tester is a test under way.
+// tester is a running test.
 type tester struct {
 	cfg       Config
 	out       *Result
 	began     time.Time
-	simulated time.Duration // what transfers took beyond the clock, on simulated paths
+	simulated time.Duration // time of transfers beyond the clock, on simulated paths
 	remote    remote
 	plan      plan
 	best      float64
@@ -51,7 +51,7 @@ func (t *tester) run(ctx context.Context) error {
 			return err
 		}
 	}
-	t.besideAcks()
+	t.maxWithReverseAcks()
 	t.plan = t.makePlan()
 	t.out.RunTime = t.plan.length
 	for i := range t.out.Directions {
@@ -82,10 +82,10 @@ func (t *tester) elapsed() time.Duration { return time.Since(t.began) + t.simula
 // rtt is the idle round trip.
 func (t *tester) rtt() time.Duration { return time.Duration(t.out.Path.RTT) }
 
-// over says that the budget is spent.
-func (t *tester) over() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
+// budgetSpent reports whether the budget is spent.
+func (t *tester) budgetSpent() bool { return t.cfg.Budget > 0 && t.elapsed() >= t.cfg.Budget }
 
-// transfer carries out one TCP transfer.
+// transfer runs one TCP transfer.
 func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Result, []transfer.Interval, error) {
 	var intervals []transfer.Interval
 	start := time.Now()
@@ -96,7 +96,7 @@ func (t *tester) transfer(ctx context.Context, spec transfer.Spec) (*transfer.Re
 	return r, intervals, errors.Join(err, t.account(r, time.Since(start)))
 }
 
-// account keeps what every transfer tells: who took part, and what it cost.
+// account records the ends of a transfer and its cost.
 func (t *tester) account(r *transfer.Result, took time.Duration) error {
 	if r.Near != nil || r.Far != nil {
 		t.out.Near = r.Near

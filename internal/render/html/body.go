@@ -14,15 +14,15 @@ import (
 // from elsewhere quotes are escaped.
 var styled = regexp.MustCompile(` style="([-a-z0-9:;#.% ]*)"`)
 
-// Body is what stands in a document's page, without scripts, and the style sheet that it
-// needs, for a page around it in which nothing may be inline. Script lets the pictures of
+// Body returns the body of a document's page without scripts, and its style sheet, for an
+// enclosing page that allows nothing inline. Script lets the pictures of
 // captures be zoomed.
 func Body(doc record.Document) (body template.HTML, style string, err error) {
 	var page bytes.Buffer
 	if err := Write(&page, doc); err != nil {
 		return "", "", err
 	}
-	_, inside, found := strings.Cut(page.String(), "<body>") // markup of ours: what is foreign is escaped
+	_, inside, found := strings.Cut(page.String(), "<body>") // our own markup: foreign text is escaped
 	inside, _, ended := strings.Cut(inside, "</body>")
 	if !found || !ended {
 		return "", "", fmt.Errorf("a page of %s without a body", doc.Head().Schema)

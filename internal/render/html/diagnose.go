@@ -15,7 +15,7 @@ import (
 //go:embed page/diagnose.html
 var diagnosePage string
 
-// baseStyle is what all pages share: colours of both schemes, text, tables and limiters.
+// baseStyle is the common style of all pages: colours of both schemes, text, tables and limiters.
 //
 //go:embed page/base.css
 var baseStyle string
@@ -26,9 +26,9 @@ var diagnoseStyle string
 //go:embed page/diagnose.js
 var diagnoseScript string
 
-// Diagnose writes one page that needs nothing else: the table, and the graphs of every
-// connection whose points were kept. The pictures stand without scripts; with them they
-// can be zoomed and read.
+// Diagnose writes a self-contained page: the table, and the graphs of every connection
+// whose points were kept. The pictures need no scripts; with scripts they can be zoomed
+// and show values.
 func Diagnose(w io.Writer, r *record.Diagnose) error {
 	page, err := template.New("diagnose").Funcs(template.FuncMap{
 		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,

@@ -7,8 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestDiagnose_SaysFirstWhatItLeavesOut writes the page of a capture with more connections than are followed.
-func TestDiagnose_SaysFirstWhatItLeavesOut(t *testing.T) {
+// TestDiagnose_OmittedConnectionsFirst writes the page of a capture with more connections than are followed.
+func TestDiagnose_OmittedConnectionsFirst(t *testing.T) {
 	const first = "1,000,000 connections were seen: those with the most bytes were followed (40,000) and judged (0)"
 	for _, seen := range []int64{0, 1_000_000} {
 		var out strings.Builder

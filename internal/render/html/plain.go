@@ -15,7 +15,7 @@ import (
 //go:embed page/plain.html
 var plainPage string
 
-// plainStyle is that of texts: of the two widths of each the one that the screen has room for.
+// plainStyle is the style of texts: it shows the wide or the narrow form, depending on the screen.
 const plainStyle = ` pre { white-space: pre-wrap; overflow-x: auto; font-size: .87rem; } .narrow { display: none; }
 @media screen and (max-width: 760px) { .wide { display: none; } .narrow { display: block; white-space: pre; font-size: .75rem; } }
 `

@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
-// signedOff is a test of a simulated line held to a rate.
+// signedOff returns a test of a simulated line with a committed rate.
 func signedOff(t *testing.T, committed float64) *record.RFC6349 {
 	t.Helper()
 	path := &simpath.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Queue: 500e3, Harm: 1, AutoWindow: 1e6,
@@ -52,18 +52,18 @@ func TestRFC6349Report(t *testing.T) {
 	for _, want := range []string{"Line &lt;7&gt; &amp; more", `aria-label="goodput by window"`, "TCP Transfer Time Ratio",
 		"@page { size: A4"} {
 		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page does not hold %q", want)
+			t.Errorf("the page has no %q", want)
 		}
 	}
 	if strings.Contains(page.String(), "<7>") || strings.Contains(page.String(), "NaN") || strings.Contains(page.String(),
 		"ZgotmplZ") {
-		t.Error("the page holds what it must not")
+		t.Error("the page has unescaped or invalid text")
 	}
 }
 
-// TestRFC6349FormulasHold works every formula out again from the inputs that the JSON
-// tells.
-func TestRFC6349FormulasHold(t *testing.T) {
+// TestRFC6349Formulas_MatchInputs computes every formula again from the inputs in the
+// JSON.
+func TestRFC6349Formulas_MatchInputs(t *testing.T) {
 	text, err := json.Marshal(signedOff(t, 90e6))
 	if err != nil {
 		t.Fatal(err)

@@ -48,10 +48,10 @@ func Sweep(w io.Writer, s *record.Sweep) error {
 	cells := fmt.Sprintf("%d measured", measured)
 	for _, more := range []struct {
 		n    int
-		what string
+		kind string
 	}{{predicted, "predicted"}, {missing, "not measured"}} {
 		if more.n > 0 {
-			cells += fmt.Sprintf(", %d %s", more.n, more.what)
+			cells += fmt.Sprintf(", %d %s", more.n, more.kind)
 		}
 	}
 	return page.Execute(w, map[string]any{

@@ -16,9 +16,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestSweepPageStandsByItself: no scripts, nothing from outside, whole SVG, everything
-// that a cell may be in it, and measured cells told from predicted ones.
-func TestSweepPageStandsByItself(t *testing.T) {
+// TestSweepPage_IsSelfContained checks that the page has no scripts and no external resources, that its SVG is
+// complete with every kind of cell, and that measured cells differ from predicted ones.
+func TestSweepPage_IsSelfContained(t *testing.T) {
 	doc := sweptDocument(record.Header{Version: "devel"})
 	doc.Peer = `<script>alert("x")</script>`
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ func TestSweepPageStandsByItself(t *testing.T) {
 	}
 }
 
-// TestSweepPageIsAsSeen holds the page that e2e opens in a browser.
+// TestSweepPageIsAsSeen compares the page that e2e opens in a browser with its golden file.
 func TestSweepPageIsAsSeen(t *testing.T) {
 	var out bytes.Buffer
 	if err := Sweep(&out, sweptDocument(record.Header{Version: "devel"})); err != nil {
@@ -68,7 +68,7 @@ func TestSweepPageIsAsSeen(t *testing.T) {
 }
 
 // TestSweepPageOfEveryShape draws grids of one row, one column, one cell, automatic only,
-// several planes, and one of which nothing was measured.
+// several planes, and one plane without measurements.
 func TestSweepPageOfEveryShape(t *testing.T) {
 	for _, axes := range []sweep.Axes{
 		{Send: []int{8192}, Receive: []int{0}, Write: []int{0}},

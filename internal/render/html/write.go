@@ -1,5 +1,5 @@
-// Package html turns records into pages that need nothing else: no file beside them, no
-// host to ask. The pictures stand without scripts.
+// Package html formats records as self-contained pages: they need no other file and no
+// network. The pictures need no scripts.
 package html
 
 import (

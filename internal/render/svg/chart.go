@@ -1,4 +1,4 @@
-// Package svg draws records and measured transfers as pictures that stand without
+// Package svg draws records and measured transfers as pictures without
 // scripts.
 package svg
 
@@ -34,7 +34,7 @@ type chartLine struct {
 	name   string
 	class  string
 	points []flow.Point
-	step   bool // a value holds until the next
+	step   bool // a value applies until the next
 	rides  bool // does not stretch the scale: the window's edge may lie far above
 }
 

@@ -16,7 +16,7 @@ import (
 //go:embed picture.css
 var pictureStyle string
 
-// ErrNothingToDraw says that the sender of a transfer was not sampled: a stock far end,
+// ErrNothingToDraw means that the sender of a transfer was not sampled: it is a stock far end
 // or a system without TCP_INFO.
 var ErrNothingToDraw = errors.New("nothing is known of the sender but its rate: a picture shows what its kernel counts")
 
@@ -84,7 +84,7 @@ func pictureOf(c *record.DirectionCurves) []chart {
 				{name: "receiver's window", class: "edge", points: c.Window, step: true, rides: most(c.Window)/3 > mostFlying},
 				{name: "congestion window", class: "acks", points: c.Cwnd, step: true, rides: most(c.Cwnd)/3 > mostFlying},
 				{name: "in flight", class: "data", points: c.InFlight, step: true}},
-			marks: []chartMarks{{"sent again", "retransmissions", c.Retransmissions}}},
+			marks: []chartMarks{{"retransmitted", "retransmissions", c.Retransmissions}}},
 		{title: "round trip", unit: "s", per: 1e-9, to: end, height: 130, headroom: headroom,
 			lines: []chartLine{{name: "smoothed", class: "data", points: c.RTT}}},
 	}

@@ -29,8 +29,8 @@ func TestPicture(t *testing.T) {
 	if err := Picture(&out, drawn(r, v)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"send-buffer: 13.1 Mbit/s (medium confidence)", "window (1.049 MB, above)", "sent again",
-		"40 ms"} {
+	for _, want := range []string{"send-buffer: 13.1 Mbit/s (medium confidence)", "window (1.049 MB, above)",
+		"retransmitted", "40 ms"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the picture has no %q", want)
 		}

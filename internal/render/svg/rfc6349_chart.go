@@ -76,7 +76,7 @@ func (f *figure) done() template.HTML {
 	return template.HTML(f.b.String()) // numbers, and texts escaped above
 }
 
-// RFC6349DirectionLadder draws the goodput of each window beside what it allows.
+// RFC6349DirectionLadder draws the goodput of each window and the rate that it allows.
 func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 	bdp := d.BDPBytes
 	rtt := d.RTT.Seconds()
@@ -146,7 +146,7 @@ func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 	return f.done()
 }
 
-// RFC6349DirectionRoundTrips draws the same run's round trip over time beside the idle one.
+// RFC6349DirectionRoundTrips draws the same run's round trip over time and the idle one.
 func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
 	run := shown(d)
 	if run == nil || len(d.RoundTrips) < 2 || run.Duration <= 0 {
@@ -162,7 +162,7 @@ func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
 	return f.done()
 }
 
-// shown is the run that stands for one connection with a window that suffices.
+// shown returns the typical run of one connection with a sufficient window.
 func shown(d *record.RFC6349Direction) *record.RFC6349Run {
 	if test := d.Find(rfc6349.Full); test != nil {
 		return test.Typical()

@@ -32,9 +32,9 @@ func (s *series) x(at time.Time) float64 {
 	return plotLeft + share*(chartWidth-plotLeft-plotRight)
 }
 
-// Series draws one direction's results over time, the oldest first: goodput against what
-// was usual, what limited, the shortest round trip, what was sent again, and where changes are. Colours, shapes
-// and letters say the same.
+// Series draws one direction's results over time, the oldest first: goodput and its
+// usual level, the limiter, the shortest round trip, the share of retransmissions, and the changes. Colours,
+// shapes and letters say the same.
 func Series(direction string, points []record.KeptPoint, changes []record.PathChange) template.HTML {
 	if len(points) == 0 {
 		return ""
@@ -45,7 +45,7 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 		s.to = s.to.Add(time.Hour)
 	}
 	below := []panel{{"shortest round trip", "s", seriesRTT, func(p *record.KeptPoint) *float64 { return p.RTTMinS }},
-		{"segments sent again", "ratio", seriesLoss, func(p *record.KeptPoint) *float64 { return p.RetransmittedRatio }}}
+		{"segments retransmitted", "ratio", seriesLoss, func(p *record.KeptPoint) *float64 { return p.RetransmittedRatio }}}
 	below = slices.DeleteFunc(below, func(one panel) bool {
 		return !slices.ContainsFunc(points, func(p record.KeptPoint) bool { return one.of(&p) != nil })
 	})
@@ -70,11 +70,11 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	return template.HTML(b.String()) // every piece is a number or escaped above
 }
 
-// scale draws an axis from 0 to most and answers where a value stands.
+// scale draws an axis from 0 to most and returns the function from a value to its position.
 func (s *series) scale(b *strings.Builder, title, unit string, most, top, height float64) func(v float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
 		most = 1
-		if unit == "ratio" { // nothing was sent again
+		if unit == "ratio" { // nothing was retransmitted
 			most = 0.01
 		}
 	}
@@ -103,7 +103,7 @@ func (s *series) goodput(b *strings.Builder) {
 			most = max(most, *v)
 		}
 	}
-	y := s.scale(b, "goodput, and what was usual before", "bps", most, plotTop, seriesGoodput)
+	y := s.scale(b, "goodput, and the usual level before", "bps", most, plotTop, seriesGoodput)
 	var usual strings.Builder
 	for i := range s.points {
 		if p := &s.points[i]; p.UsualBps != nil {
@@ -141,7 +141,7 @@ func mark(against record.Standing, x, y float64) string {
 	return fmt.Sprintf("M%.1f %.1fa2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z", x-2.5, y)
 }
 
-// bands draws what limited, from each result to the next.
+// bands draws the limiter from each result to the next.
 func (s *series) bands(b *strings.Builder, top float64) {
 	for i := 0; i < len(s.points); {
 		first := &s.points[i]
@@ -197,7 +197,7 @@ func (s *series) below(b *strings.Builder, one *panel, top float64) {
 	fmt.Fprintf(b, `<path class="rtt" d="%s"/>`, line.String())
 }
 
-// changes draws a line at each time of changes, with their numbers in the list beside the
+// changes draws a line at each time of changes, with their numbers in the list next to the
 // picture.
 func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom float64) {
 	for i := 0; i < len(all); {

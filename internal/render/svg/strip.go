@@ -15,7 +15,7 @@ const (
 )
 
 // Strip draws a direction's newest results as a row of cells: the colour and a bar's height
-// say how each stands to the path's past, the letter what limited it.
+// compare each with the path's earlier results, the letter names its limiter.
 func Strip(points []record.KeptPoint) template.HTML {
 	var b strings.Builder
 	width := stripCell * float64(len(points))

@@ -22,8 +22,8 @@ const (
 	curvesBottom = 38.0
 )
 
-// SweepPlaneCurves draws goodput over one axis, a line for each value of the other; knee is where
-// the axis's requests come to the BDP, 0 if unknown.
+// SweepPlaneCurves draws goodput over one axis, a line for each value of the other; knee is the
+// requested size whose effective size is the BDP, 0 if unknown.
 func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]*record.SweepCell,
 	knee float64) template.HTML {
 	per, unit := p.Scale()
@@ -45,7 +45,7 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 		fmt.Fprintf(&b, `<path class="grid" d="M%g %.1fH%g"/><text class="end" x="%g" y="%.1f">%s</text>`, curvesLeft,
 			y(v*per), curvesLeft+width, curvesLeft-5, y(v*per)+4, text.Trimmed(v))
 	}
-	every := (len(along.Values) + 6) / 7 // labels that fit beside each other
+	every := (len(along.Values) + 6) / 7 // labels that fit side by side
 	for i, v := range along.Values {
 		if i%every == 0 || v == 0 {
 			fmt.Fprintf(&b, `<path class="grid" d="M%.1f %gv4"/><text class="mid" x="%.1f" y="%g">%s</text>`, x(float64(i)),
@@ -97,8 +97,8 @@ func sweepPlaneCeiling(p *text.SweepPlane) float64 {
 	return high * 1.06
 }
 
-// sweepPlaneDrawModel draws the BDP, the knee, and what one buffer a round trip gives up to what
-// the path carries.
+// sweepPlaneDrawModel draws the BDP, the knee, and the rate of one buffer a round trip up to the
+// path's rate.
 func sweepPlaneDrawModel(p *text.SweepPlane, b *strings.Builder, along text.SweepAxis, knee float64, x,
 	y func(float64) float64, bottom float64) {
 	if knee <= 0 {
@@ -155,11 +155,11 @@ func sweepCellDrawPoint(c *record.SweepCell, b *strings.Builder, x float64, y fu
 		open = ` class="open"`
 	}
 	fmt.Fprintf(b, `<circle%s cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, open, x, y(c.GoodputBps),
-		template.HTMLEscapeString(sweepCellTell(c)))
+		template.HTMLEscapeString(sweepCellTip(c)))
 }
 
-// spread moves labels apart so that they stand at least so far from each other, in their
-// order, between two bounds.
+// spread moves labels apart: neighbours are at least apart from each other, in their order,
+// between two bounds.
 func spread(at []float64, apart, low, high float64) []float64 {
 	order := make([]int, len(at))
 	for i := range order {

@@ -21,7 +21,7 @@ const (
 	heatMeans  = 46.0 // the averages' column and row
 )
 
-// short are the limiters' names where there is little room.
+// short has the limiters' names for narrow cells.
 var short = map[verdict.Name]string{verdict.SendBuffer: "send buf.", verdict.ReceiverWindow: "window",
 	verdict.ReceiverApplication: "receiver", verdict.Bottleneck: "link",
 	verdict.LocalQueue: "queue", verdict.NagleDelayedAck: "nagle", verdict.MTUBlackHole: "mtu"}
@@ -103,7 +103,7 @@ func meanText(cells []*record.SweepCell, per float64) string {
 	return strings.Trim(text.Average(cells, per), " ")
 }
 
-// axisText is a value of an axis where there is little room.
+// axisText formats a value of an axis for a narrow cell.
 func axisText(size int) string {
 	if size == 0 {
 		return "auto"
@@ -134,14 +134,14 @@ func sweepCellPaint(c *record.SweepCell, b *strings.Builder, x, y, most float64)
 	b.WriteString(`</g>`)
 }
 
-// sweepCellLabel adds what a cell says, above the lines that cross it: its goodput, its limiter as
+// sweepCellLabel adds a cell's label above the lines that cross it: its goodput, its limiter as
 // a word and as a bar, and its marks.
 func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per float64) {
 	w := heatCell - 2*heatGap
 	h := heatRow - 2*heatGap
 	x = x + heatGap
 	y = y + heatGap
-	title := template.HTMLEscapeString(sweepCellTell(c))
+	title := template.HTMLEscapeString(sweepCellTip(c))
 	if c.GoodputBps <= 0 {
 		text := "–"
 		switch {
@@ -177,8 +177,8 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	b.WriteString(`</g>`)
 }
 
-// sweepCellTell is the cell in a sentence.
-func sweepCellTell(c *record.SweepCell) string {
+// sweepCellTip describes a cell in a sentence.
+func sweepCellTip(c *record.SweepCell) string {
 	tip := c.Buffers() + ": "
 	if c.GoodputBps <= 0 {
 		if marks := text.SweepCellMarks(c); marks != "" {

@@ -9,11 +9,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// fewestBefore is how many earlier results it takes to say what is usual on a path.
+// fewestBefore is the number of earlier results that a path's usual level needs.
 const fewestBefore = 5
 
-// Against says how a result compares with the last 30 days of its path; nothing where
-// there are too few of them.
+// Against compares a result with the last 30 days of its path; "" if there are too few
+// results.
 func Against(now record.Figure, past []record.Figure) string {
 	if now.GoodputBps == nil || len(past) < fewestBefore {
 		return ""

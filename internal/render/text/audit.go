@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Audit prints the audit for a person.
+// Audit prints the audit.
 func Audit(w io.Writer, a *record.Audit) {
 	for i, h := range a.Hosts {
 		if i > 0 {

@@ -38,7 +38,7 @@ func auditSentence(f *audit.Finding) (text, fix string) {
 	return text, s.fix
 }
 
-// auditValue returns a value as its sentence has it.
+// auditValue returns a value in the format of its sentence.
 func auditValue(value any) any {
 	switch v := value.(type) {
 	case audit.Bytes:

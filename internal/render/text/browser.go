@@ -23,11 +23,11 @@ const (
 	NotKnown   Culprit = "not known"
 )
 
-// slackOfMany is how many times one connection's rate several must have to be faster.
+// slackOfMany is the factor by which several connections must exceed one connection's rate to count as faster.
 const slackOfMany = 1.25
 
-// CulpritOf answers who limits one direction of a browser's test, which the server measured: up
-// is what the browser downloads.
+// CulpritOf returns the culprit that limits one direction of a browser's test. The server measured it, so up
+// is the browser's download.
 func CulpritOf(d *record.Direction) Culprit {
 	download := d.Direction == transfer.Up
 	switch d.Limiter {
@@ -59,12 +59,12 @@ func CulpritOf(d *record.Direction) Culprit {
 
 // BrowserSentence says in one sentence what limits one direction of a browser's test.
 func BrowserSentence(d *record.Direction) string {
-	what := "Your upload"
+	test := "Your upload"
 	if d.Direction == transfer.Up {
-		what = "Your download"
+		test = "Your download"
 	}
 	if d.GoodputBps != nil {
-		what += " of " + units.Rate(*d.GoodputBps).String()
+		test += " of " + units.Rate(*d.GoodputBps).String()
 	}
 	is := "is"
 	if d.Confidence == verdict.Low {
@@ -72,26 +72,26 @@ func BrowserSentence(d *record.Direction) string {
 	}
 	switch CulpritOf(d) {
 	case YourLine:
-		return fmt.Sprintf("%s %s limited by a full line: that is what the path carries.", what, is)
+		return fmt.Sprintf("%s %s limited by a full line: that is what the path carries.", test, is)
 	case Loss:
 		if d.Subtype == verdict.Policer {
-			return fmt.Sprintf("%s %s held to that rate on the way: whatever goes beyond it is dropped.", what, is)
+			return fmt.Sprintf("%s %s limited by a policer on the path: it drops all packets above that rate.", test, is)
 		}
 		return fmt.Sprintf("%s %s limited by loss: packets go missing on the way, and each time the sender slows down.",
-			what, is)
+			test, is)
 	case YourWindow:
-		return fmt.Sprintf("%s %s limited by your device's receive window: it takes no more over a round trip.", what, is)
+		return fmt.Sprintf("%s %s limited by your device's receive window: it takes no more over a round trip.", test, is)
 	case YourDevice:
-		return fmt.Sprintf("%s %s limited by your browser or device: the line would carry more.", what, is)
+		return fmt.Sprintf("%s %s limited by your browser or device: the line would carry more.", test, is)
 	case OurServer:
-		return fmt.Sprintf("%s %s limited by this server, not by you.", what, is)
+		return fmt.Sprintf("%s %s limited by this server, not by you.", test, is)
 	case TooShort:
-		return what + " was still speeding up when the test ended: it is too short for this path."
+		return test + " was still speeding up when the test ended: it is too short for this path."
 	}
-	return what + ": what limits it could not be told."
+	return test + ": the limiter is not known."
 }
 
-// SeveralSentence says what several connections at once gave beside one; "" is nothing new.
+// SeveralSentence compares several concurrent connections with one; "" if that adds nothing.
 func SeveralSentence(one, several *record.Direction) string {
 	if one.GoodputBps == nil || several.GoodputBps == nil || *one.GoodputBps <= 0 {
 		return ""

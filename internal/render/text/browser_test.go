@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Each limiter has somebody whom a browser's user is told of, and a sentence.
+// TestCulprits checks that each limiter has a culprit and a sentence for a browser's user.
 func TestCulprits(t *testing.T) {
 	for name, want := range map[verdict.Name][2]Culprit{ // of a download, of an upload
 		verdict.Bottleneck: {YourLine, YourLine}, verdict.Congestion: {Loss, Loss},

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Capacity prints the search for a person.
+// Capacity prints the search.
 func Capacity(w io.Writer, c *record.Capacity) {
 	t := newTable()
 	t.row("peer", c.Peer)
@@ -27,7 +27,7 @@ func Capacity(w io.Writer, c *record.Capacity) {
 		trials := newTable(0, 1, 2, 3)
 		trials.row("offered", "received", "lost", "delay variation")
 		for _, trial := range d.Trials {
-			variation := "not told"
+			variation := "not reported"
 			if trial.Variation > 0 {
 				variation = trial.Variation.String()
 			}

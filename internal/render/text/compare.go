@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Compare prints the comparison for a person.
+// Compare prints the comparison.
 func Compare(w io.Writer, c *record.Compare) {
 	t := newTable()
 	t.row("first", c.Peers[0])
@@ -40,7 +40,7 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 		{"path MTU", func(w *record.ComparedWay) string { return bytesText(w.PathMTUBytes) }},
 		{"least round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMin) }},
 		{"mean round trip", func(w *record.ComparedWay) string { return timeText(w.RTTMean) }},
-		{"sent again", func(w *record.ComparedWay) string { return shareText(w.ResentRatio, "%.2g %%") }},
+		{"retransmitted", func(w *record.ComparedWay) string { return shareText(w.ResentRatio, "%.2g %%") }},
 		{"near host busy", func(w *record.ComparedWay) string { return shareText(w.NearCPURatio, "%.0f %%") }},
 		{"far host busy", func(w *record.ComparedWay) string { return shareText(w.FarCPURatio, "%.0f %%") }},
 	} {

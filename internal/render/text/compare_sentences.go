@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
-// DifferenceSentence says how the cause of a difference between two ways was decided.
+// DifferenceSentence explains the decision on the cause of a difference between two ways.
 func DifferenceSentence(d *record.ComparedDirection) string {
 	switch d.Code {
 	case compare.TooLittle:
@@ -18,13 +18,13 @@ func DifferenceSentence(d *record.ComparedDirection) string {
 	case compare.WithinTenPercent:
 		return "both are within 10 % of each other"
 	case compare.Scattered:
-		return "the transfers scatter more than the two ways differ: more rounds would tell"
+		return "the transfers scatter more than the two ways differ: more rounds would decide"
 	case compare.OpenWhether:
-		return "whether they differ by 10 % or more is open: more rounds would tell"
+		return "a difference of 10 % or more is open: more rounds would decide"
 	case compare.Unexplained:
-		return "what differs between the two does not explain it"
+		return "none of the differences explains it"
 	case compare.LimiterNotClear:
-		return "what limits the slower one is not clear"
+		return "the limiter of the slower one is not clear"
 	case compare.OneCause:
 		return fmt.Sprintf("without it the slower one would give %.2f to %.2f times as much", d.Values["factor_low"],
 			d.Values["factor_high"])
@@ -34,7 +34,7 @@ func DifferenceSentence(d *record.ComparedDirection) string {
 	return d.Text
 }
 
-// ExplanationSentence compares the figure of both ways that a cause hangs on.
+// ExplanationSentence compares the figure of both ways that decides on a cause.
 func ExplanationSentence(e *compare.Explanation) string {
 	f := figures(e.Values)
 	switch e.Cause {
@@ -46,7 +46,7 @@ func ExplanationSentence(e *compare.Explanation) string {
 		}
 		return fmt.Sprintf("a round trip of %s instead of %s", tens("slow_rtt_s"), tens("fast_rtt_s"))
 	case compare.Loss:
-		return fmt.Sprintf("%.2g %% sent again instead of %.2g %%", 100*f["slow_retransmitted_ratio"],
+		return fmt.Sprintf("%.2g %% retransmitted instead of %.2g %%", 100*f["slow_retransmitted_ratio"],
 			100*f["fast_retransmitted_ratio"])
 	case compare.WindowSize:
 		return fmt.Sprintf("a window of %v instead of %v", units.Size(f["slow_window_bytes"]),

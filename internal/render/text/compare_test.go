@@ -43,7 +43,7 @@ UP (this host sends), 3 and 3 transfers in turn
   path MTU                          1438 bytes                  1500 bytes
   least round trip                       12 ms                       12 ms
   mean round trip                        40 ms                   not known
-  sent again                             0.1 %                       0.1 %
+  retransmitted                          0.1 %                       0.1 %
   near host busy                          12 %                        12 %
   far host busy                      not known                   not known
 
@@ -59,7 +59,7 @@ UP (this host sends), 3 and 3 transfers in turn
 	}
 }
 
-// What was not measured is absent, and nothing that JSON cannot carry gets into it.
+// TestCompareWithoutMeasurements checks that values without a measurement, NaN and Inf are absent from the JSON.
 func TestCompareWithoutMeasurements(t *testing.T) {
 	both := sides()
 	both[1] = compare.Side{}

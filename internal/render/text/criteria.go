@@ -11,13 +11,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// limiterPath returns LIMITER/SUBTYPE of a document in the words for people.
+// limiterPath returns LIMITER/SUBTYPE of a document with its label for people.
 func limiterPath(path string) string {
 	limiter, subtype, _ := strings.Cut(path, "/")
 	return verdict.LimiterPath(verdict.Name(limiter), subtype)
 }
 
-// writeCriteria says what a measurement was held against.
+// writeCriteria prints the pass or fail of each criterion.
 func writeCriteria(w io.Writer, all []record.Criterion) {
 	if len(all) == 0 {
 		return
@@ -84,7 +84,7 @@ func measureUDPCSV(w io.Writer, m *record.MeasureUDP) error {
 
 const csvTime = "2006-01-02T15:04:05.000Z"
 
-// figure is a figure in full, or nothing for 0, which is not known.
+// figure formats a figure in full; "" for 0, which is not known.
 func figure[T int | float64](v T) string {
 	if v <= 0 {
 		return ""
@@ -92,7 +92,7 @@ func figure[T int | float64](v T) string {
 	return known(&v)
 }
 
-// known is a figure in full, or nothing.
+// known formats a figure in full; "" for nil.
 func known[T int | int64 | float64](v *T) string {
 	if v == nil {
 		return ""

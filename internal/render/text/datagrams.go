@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// MeasureUDP prints the measurement for a person.
+// MeasureUDP prints the measurement.
 func MeasureUDP(w io.Writer, m *record.MeasureUDP) {
 	t := newTable()
 	t.row("peer", m.Peer)
@@ -33,7 +33,7 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	t.row("lost", fmt.Sprintf("%d of %d datagrams (%.2g %%)", d.Lost, d.Sent, 100*d.LossRatio))
 	switch {
 	case d.Reordered == nil || d.Duplicates == nil:
-		t.row("out of order", "not told by the far end")
+		t.row("out of order", "not reported by the far end")
 	default:
 		t.row("out of order", fmt.Sprintf("%d", *d.Reordered))
 		t.row("came twice", fmt.Sprintf("%d", *d.Duplicates))
@@ -65,7 +65,7 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	t.write(w, "  ")
 }
 
-func sayDatagramsAsAsked(f figures) string {
+func formatDatagramsAsAsked(f figures) string {
 	said := "it was to send " + f.rate("asked_bps") + " and did"
 	if f["lost_ratio"] > 0 {
 		return said + fmt.Sprintf("; the %.2g %% that were lost cost less than a tenth", 100*f["lost_ratio"])

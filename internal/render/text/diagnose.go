@@ -12,12 +12,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// CapturedDirectionSentence is the answer in one line: limited by what, what to change, what to expect.
+// CapturedDirectionSentence returns the verdict in one line: the limiter, the remedy and the expected gain.
 func CapturedDirectionSentence(d *record.CapturedDirection) string {
 	text := "limited by " + string(d.Limiter)
 	switch d.Limiter {
 	case verdict.Unknown:
-		text = "what limited it is not known"
+		text = "its limiter is not known"
 	case verdict.Mixed:
 		text = "limited by several things in turn"
 	}
@@ -38,7 +38,7 @@ func CapturedDirectionSentence(d *record.CapturedDirection) string {
 
 func capturedPredictionText(p *record.CapturedPrediction) string {
 	if p.AtLeast {
-		return fmt.Sprintf("at least %s (what limits next is not known)", units.Rate(p.LowBps))
+		return fmt.Sprintf("at least %s (the next limiter is not known)", units.Rate(p.LowBps))
 	}
 	return fmt.Sprintf("%s to %s", units.Rate(p.LowBps), units.Rate(p.HighBps))
 }
@@ -50,17 +50,17 @@ func RateText(bps *float64) string {
 	return units.Rate(*bps).String()
 }
 
-// CapturedConnectionRowID and the like are what the page's template asks of a connection and a direction.
+// CapturedConnectionRowID and the next functions serve the page's template.
 func CapturedConnectionRowID(c *record.CapturedConnection) string {
 	return c.Client + "-" + c.Server + "-" + c.StartedAt.Format("150405.000000000")
 }
 
-// CapturedDirectionLimited is the limiter with its subtype and candidates.
+// CapturedDirectionLimited formats the limiter with its subtype and candidates.
 func CapturedDirectionLimited(d *record.CapturedDirection) string {
 	return capturedDirectionLimiterText(d)
 }
 
-// CapturedConnectionHandshakeText is the handshake in one line.
+// CapturedConnectionHandshakeText formats the handshake in one line.
 func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
 	if c.Handshake == nil {
 		return "not captured"
@@ -68,7 +68,7 @@ func CapturedConnectionHandshakeText(c *record.CapturedConnection) string {
 	return capturedHandshakeText(c.Handshake)
 }
 
-// CapturedDirectionRemedy is what to change.
+// CapturedDirectionRemedy returns the first remedy.
 func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	v := d.Verdict // of a document without fixes
 	if d.Prediction != nil && d.Prediction.Limiter != "" {
@@ -77,7 +77,7 @@ func CapturedDirectionRemedy(d *record.CapturedDirection) string {
 	return doAbout(d.Fix, v)
 }
 
-// ConnectionsLeftOut says how many connections a diagnosis is of where it is not of all; "" where it is.
+// ConnectionsLeftOut formats the numbers of connections seen, followed and judged; "" if all were judged.
 func ConnectionsLeftOut(r *record.Diagnose) string {
 	if r.Seen == 0 {
 		return ""
@@ -86,9 +86,8 @@ func ConnectionsLeftOut(r *record.Diagnose) string {
 		Thousands(r.Seen), Thousands(r.Followed), Thousands(int64(len(r.Connections))))
 }
 
-// Diagnose prints the diagnosis for a person: the sentence about the worst connection,
-// the table of at most rows connections, and with details or a single connection all that
-// is known of each.
+// Diagnose prints the diagnosis: the sentence about the worst connection, a table of at
+// most rows connections, and with details or a single connection all figures of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if r.Trust != nil {
 		fmt.Fprintln(w, "trust: "+TrustLine(r.Trust))
@@ -133,7 +132,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	diagnoseWriteWarnings(w, r)
 }
 
-// nothingToDiagnose says so of connections that carried next to nothing.
+// nothingToDiagnose formats that all connections carried too little for a verdict.
 func nothingToDiagnose(r *record.Diagnose) string {
 	largest := int64(0)
 	for i := range r.Connections {
@@ -141,12 +140,12 @@ func nothingToDiagnose(r *record.Diagnose) string {
 			largest = max(largest, d.Bytes)
 		}
 	}
-	who := "of " + Thousands(max(r.Seen, int64(len(r.Connections)))) + " connections none"
+	subject := "of " + Thousands(max(r.Seen, int64(len(r.Connections)))) + " connections none"
 	if len(r.Connections) == 1 {
-		who = "no direction of the only connection"
+		subject = "no direction of the only connection"
 	}
 	return fmt.Sprintf("there is nothing to diagnose: %s carried more than %s, which fits any connection's first window",
-		who, units.Size(largest))
+		subject, units.Size(largest))
 }
 
 func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
@@ -154,7 +153,7 @@ func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
 		fmt.Fprintln(w, "note: "+warning)
 	}
 	if r.Interrupted {
-		fmt.Fprintln(w, "interrupted: this is what was read until then")
+		fmt.Fprintln(w, "interrupted: the result covers the capture until then")
 	}
 }
 
@@ -171,7 +170,7 @@ func capturedDirectionRow(d *record.CapturedDirection, t *table) {
 		capturedDirectionLimiterText(d), string(d.Confidence), SecondsText(d.LostS))
 }
 
-// CapturedDirectionTime returns the time of the data and of the lost SYNs before it, which TIME LOST is part of.
+// CapturedDirectionTime formats the time of the data and of the lost SYNs before it. TIME LOST is part of both.
 func CapturedDirectionTime(d *record.CapturedDirection) string {
 	text := "–" // at one instant
 	if d.DurationS > 0 {
@@ -183,7 +182,7 @@ func CapturedDirectionTime(d *record.CapturedDirection) string {
 	return text
 }
 
-// capturedSpan says in what time the data came.
+// capturedSpan formats the time from the first to the last data.
 func capturedSpan(d *record.CapturedDirection) string {
 	if d.DurationS <= 0 {
 		return "at one instant"
@@ -216,7 +215,7 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 }
 
 func capturedHandshakeText(h *record.CapturedHandshake) string {
-	offer := func(what string, m map[string]int) string {
+	offer := func(option string, m map[string]int) string {
 		var parts []string
 		for _, end := range []string{"client", "server"} {
 			if v, ok := m[end]; ok {
@@ -224,15 +223,12 @@ func capturedHandshakeText(h *record.CapturedHandshake) string {
 			}
 		}
 		if len(parts) == 0 {
-			return "no " + what
+			return "no " + option
 		}
-		return what + " " + strings.Join(parts, ", ")
+		return option + " " + strings.Join(parts, ", ")
 	}
 	text := offer("MSS", h.MSS) + "; " + offer("window scale", h.WindowScale)
-	for what, v := range map[string]*bool{"SACK": h.SACK} {
-		text += "; " + what + " " + yesNo(v)
-	}
-	return text + "; timestamps " + yesNo(h.Timestamps)
+	return text + "; SACK " + yesNo(h.SACK) + "; timestamps " + yesNo(h.Timestamps)
 }
 
 func yesNo(v *bool) string {
@@ -248,7 +244,7 @@ func yesNo(v *bool) string {
 func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	fmt.Fprintf(w, "  FROM %s\n", d.From)
 	t := newTable()
-	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s sent again", units.Size(d.Bytes).Exact(),
+	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s retransmitted", units.Size(d.Bytes).Exact(),
 		capturedSpan(d), Thousands(d.Segments), Thousands(d.RetransmittedSegment)))
 	if d.GoodputBps != nil {
 		t.row("goodput", units.Rate(*d.GoodputBps).String())

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// betweenRows tell what two captures of a connection show together.
+// betweenRows adds the rows that compare two captures of one connection.
 func betweenRows(t *table, b *record.CapturedBetween) {
 	if b == nil {
 		return
@@ -16,7 +16,7 @@ func betweenRows(t *table, b *record.CapturedBetween) {
 	t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
 		units.Size(b.LostBeforeBytes), units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
 	if b.CommonS > 0 {
-		t.row("", fmt.Sprintf("both captures hold %s of it, from %s on: losses and queues are of that time",
+		t.row("", fmt.Sprintf("both captures have %s of it, from %s on: losses and queues are of that time",
 			SecondsText(b.CommonS), SecondsText(b.CommonFromS)))
 	}
 	t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of "+
@@ -30,7 +30,7 @@ func betweenRows(t *table, b *record.CapturedBetween) {
 	t.row("", "judged by the capture at the "+b.JudgedAt+" end")
 }
 
-// clocksText is how the far capture's clock stood to the near one's.
+// clocksText formats the offset and the drift of the far capture's clock against the near one's.
 func clocksText(w *record.CapturedWays) string {
 	ahead := "ahead of"
 	faster := "faster"

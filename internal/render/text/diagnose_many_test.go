@@ -7,8 +7,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestDiagnose_SaysFirstWhatItLeavesOut prints a capture with more connections than are followed.
-func TestDiagnose_SaysFirstWhatItLeavesOut(t *testing.T) {
+// TestDiagnose_OmittedConnectionsFirst prints a capture with more connections than are followed.
+func TestDiagnose_OmittedConnectionsFirst(t *testing.T) {
 	const first = "1,000,000 connections were seen: those with the most bytes were followed (40,000) and judged (1)\n"
 	for _, tt := range []struct {
 		seen, followed int64

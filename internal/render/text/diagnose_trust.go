@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
 
-// TrustReasons returns a copy of t whose reasons have their words.
+// TrustReasons returns a copy of t with the texts of its reasons.
 func TrustReasons(t *trust.Trust) *trust.Trust {
 	if t == nil {
 		return nil
@@ -33,7 +33,7 @@ func TrustLine(t *trust.Trust) string {
 	return text
 }
 
-// trustReason returns the words of a reason; an unknown code is printed itself.
+// trustReason returns the text of a reason, or the code itself if it is unknown.
 func trustReason(r *trust.Reason) string {
 	share := func(name, text string) string { return percent(r.Values[name]) + text }
 	switch r.Code {

@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// cpuText is "near 12 % of a core, far 30 %".
+// cpuText formats "near 12 % of a core, far 30 %".
 func cpuText(c *record.CPU) string {
 	end := func(name string, process, starved *float64) string {
 		if process == nil {

@@ -24,7 +24,7 @@ func execConnectionBytes(c *record.ExecConnection) (sum int64) {
 	return sum
 }
 
-// ExecWarnings formats what is missing in a program's report.
+// ExecWarnings formats the gaps in a program's report.
 func ExecWarnings(r *steer.Report) (lines []string) {
 	if r.Refused != nil {
 		lines = append(lines, "buffers above net.core.wmem_max or rmem_max were refused: "+r.Refused.Error())
@@ -42,7 +42,7 @@ func ExecWarnings(r *steer.Report) (lines []string) {
 // status.
 const minJudgedBytes = 64 << 10
 
-// Exec prints the report for a person: the connections with the most payload, and the number of the others.
+// Exec prints the report: the connections with the most payload, and the number of the others.
 func Exec(w io.Writer, e *record.Exec) {
 	const shown = 20
 	fmt.Fprintf(w, "exec: %s: status %d after %s, %s\n", strings.Join(e.Command, " "), e.Status, SecondsText(e.ElapsedS),
@@ -187,16 +187,16 @@ func writeExecNotes(w io.Writer, e *record.Exec) {
 
 func isClipped(b *record.Buffer) bool { return b != nil && b.Clipped }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func isAre(n int, what string) string {
+func isAre(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 " + noun + " is"
 	}
-	return fmt.Sprintf("%d %ses are", n, what)
+	return fmt.Sprintf("%d %ses are", n, noun)
 }

@@ -19,10 +19,10 @@ func (f figures) time(key string) string {
 	return units.Time(units.Seconds(f[key]))
 }
 
-// took is "97 % of the time".
+// took formats "97 % of the time".
 func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
-// loaded is the round trip under load beside the empty path's, where that is known.
+// loaded formats the round trip under load and, if known, the empty path's.
 func (f figures) loaded() string {
 	return "round trip " + f.time("rtt_s") + f.known("rtt_base_s", ", %s when empty")
 }
@@ -43,12 +43,12 @@ func (f figures) known(key, format string) string {
 	return fmt.Sprintf(format, f.time(key))
 }
 
-// losses says how little was sent again.
+// losses formats the small share of retransmissions.
 func (f figures) losses() string {
 	if f["retransmitted_ratio"] == 0 {
 		return "without loss"
 	}
-	return "with hardly any loss (" + f.share("retransmitted_ratio") + " sent again)"
+	return "with hardly any loss (" + f.share("retransmitted_ratio") + " retransmitted)"
 }
 
 func percent(share float64) string {
@@ -60,12 +60,12 @@ func percent(share float64) string {
 
 func fixedSentence(text string) func(figures) string { return func(figures) string { return text } }
 
-func (f figures) alsoFull(what string) string {
-	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", what, f.share("full_ratio"),
+func (f figures) alsoFull(window string) string {
+	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", window, f.share("full_ratio"),
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
-// linkLeast says what the link gives, where that is seen.
+// linkLeast formats the link's rate; "" if it was not measured.
 func (f figures) linkLeast() string {
 	if !f.has("link_least_bps") {
 		return ""
@@ -73,27 +73,27 @@ func (f figures) linkLeast() string {
 	return "; the link gives about " + f.rate("link_least_bps") + " or more"
 }
 
-// holdsPath says that a window is full, and the path as well.
-func (f figures) holdsPath(what string) string {
-	full := fmt.Sprintf("the %s of %s was full %s and ", what, f.size("window_bytes"), f.took())
+// equalsBDP formats that a window and the path are both full.
+func (f figures) equalsBDP(window string) string {
+	full := fmt.Sprintf("the %s of %s was full %s and ", window, f.size("window_bytes"), f.took())
 	came := fmt.Sprintf("over the empty path it allows %s, and %s came", f.rate("allows_bps"), f.rate("steady_bps"))
 	if !f.has("even_ratio") {
-		return fmt.Sprintf("%smay be just what the path holds: %s (%s); so few segments are under way that a small "+
+		return fmt.Sprintf("%smay equal the BDP: %s (%s); so few segments are in flight that a small "+
 			"gap between them is not seen: where one transfer with a larger window gains nothing, it is the link",
 			full, came, f.loaded())
 	}
-	return fmt.Sprintf("%sis just what the path holds: %s, without a gap that a larger one could fill and without a "+
+	return fmt.Sprintf("%sequals the BDP: %s, without a gap that a larger one could fill and without a "+
 		"queue that a faster link would take away (%s); neither alone gives a tenth more, so take both", full, came,
 		f.loaded())
 }
 
-func sayWindowsAlike(f figures) string {
+func formatEqualWindows(f figures) string {
 	return fmt.Sprintf("%s were in flight at the most, and the receiver's window of %s is hardly another bound than the "+
 		"send buffer's (%s): neither alone gives a tenth more, so enlarge both", f.size("outstanding_bytes"),
 		f.size("window_bytes"), f.took())
 }
 
-// contradiction is what a verdict said and what its figures allow.
+// contradiction formats the verdict's figure and the bound that the other figures set.
 func (f figures) contradiction() string {
 	for _, one := range []struct {
 		figure verdict.Figure
@@ -105,10 +105,10 @@ func (f figures) contradiction() string {
 		{verdict.WindowFigure, "the receive window over the least round trip allows %s, and %s is the bound by what came",
 			figures.rate},
 		{verdict.RTTFigure, "a round trip of %s on the empty path, and of %s under load", figures.time},
-		{verdict.IdleFigure, "the network held it back %s of the time, and something was outstanding %s of it at the most",
+		{verdict.IdleFigure, "the network limited it %s of the time, but data was in flight at most %s of it",
 			figures.share},
 		{verdict.SlowStartFigure, "slow start took %s round trips, and %s are the most that it can", figures.count},
-		{verdict.LossFigure, "%s segments are said to have been lost, and %s were sent again", figures.count},
+		{verdict.LossFigure, "%s segments are said to have been lost, and %s were retransmitted", figures.count},
 		{verdict.LossRateFigure, "so few losses leave a congestion window that gives %s, and %s is the bound by what came",
 			figures.rate},
 	} {
@@ -123,20 +123,20 @@ func (f figures) contradiction() string {
 
 func (f figures) count(key string) string { return fmt.Sprintf("%.0f", f[key]) }
 
-func sayKernelTellsLess(f figures) string {
+func formatKernelFieldsMissing(f figures) string {
 	var missing []string
-	for _, one := range []struct{ key, what string }{
-		{"limit_clocks", "how long windows and buffers held it back"}, {"unsent", "what waits unsent"},
+	for _, one := range []struct{ key, name string }{
+		{"limit_clocks", "the rwnd-limited and sndbuf-limited times"}, {"unsent", "the unsent bytes"},
 		{"receive_window", "the peer's window"}, {"rate", "the delivery rate"},
 	} {
 		if f.has(one.key) {
-			missing = append(missing, one.what)
+			missing = append(missing, one.name)
 		}
 	}
-	return "this kernel does not tell " + strings.Join(missing, ", ")
+	return "this kernel does not report " + strings.Join(missing, ", ")
 }
 
-func sayNothingToSend(f figures) string {
+func formatNothingToSend(f figures) string {
 	text := "the sending program had nothing to send " + f.took()
 	if f.has("paused_s") {
 		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
@@ -148,7 +148,7 @@ func sayNothingToSend(f figures) string {
 	return text
 }
 
-func saySendBuffer(f figures) string {
+func formatSendBufferFull(f figures) string {
 	text := fmt.Sprintf("the send buffer lets out %s, which at %s allows %s",
 		f.size("outstanding_bytes"), f.time("rtt_s"), f.rate("allows_bps"))
 	if f.has("blocked_ratio") {
@@ -161,17 +161,17 @@ func saySendBuffer(f figures) string {
 	return text
 }
 
-func sayLocalQueue(f figures) string {
+func formatQueuedLocally(f figures) string {
 	lost := "nothing was lost"
 	if f["retransmitted_ratio"] > 0 {
-		lost = f.share("retransmitted_ratio") + " of the bytes were sent again"
+		lost = f.share("retransmitted_ratio") + " of the bytes were retransmitted"
 	}
 	return fmt.Sprintf("data waited unsent %s although the congestion window (%s) had room for more than was in flight "+
 		"(%s) and %s: "+
-		"this host's own queue holds it back", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
+		"this host's own queue limits it", f.took(), f.size("cwnd_bytes"), f.size("in_flight_bytes"), lost)
 }
 
-// pathRate returns the rate that a path delivered: the best, or the mean where the best did not last.
+// pathRate formats the rate of a path: the best, or the mean if the best did not last.
 func (f figures) pathRate() string {
 	if f.has("mean_bps") {
 		return f.rate("mean_bps") + " on average"
@@ -179,7 +179,7 @@ func (f figures) pathRate() string {
 	return f.rate("best_bps")
 }
 
-func sayCapturedFullLink(f figures) string {
+func formatCapturedFullLink(f figures) string {
 	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
 	if f.has("mean_bps") {
 		text = fmt.Sprintf("the path was full %s, at %s", f.took(), f.pathRate())
@@ -195,17 +195,17 @@ func sayCapturedFullLink(f figures) string {
 	return text
 }
 
-func saySentAgainNeedlessly(f figures) string {
-	return fmt.Sprintf("%s of the bytes were sent again, and %s of these segments had arrived behind later ones: the "+
-		"path lets segments overtake each other, the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
+func formatSpuriousRetransmissions(f figures) string {
+	return fmt.Sprintf("%s of the bytes were retransmitted, and %s of these segments had arrived behind later ones: the "+
+		"path reorders segments, and the sender takes that for loss (%s)", f.share("retransmitted_ratio"),
 		f.share("needless_ratio"), f.loaded())
 }
 
-func sayLossAllTheTime(f figures) string {
+func formatLossAllTheTime(f figures) string {
 	idle := ""
 	if f.has("even_ratio") {
-		idle = ", and the link stands idle within each round trip"
+		idle = ", and the link is idle within each round trip"
 	}
-	return fmt.Sprintf("%s of the bytes were sent again all the time, at a rate that stays near %s, %s of the best that "+
-		"lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
+	return fmt.Sprintf("%s of the bytes were retransmitted all the time, at a rate that stays near %s, %s of the best "+
+		"that lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

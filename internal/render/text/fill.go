@@ -5,8 +5,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Sentence says an observation in words. A code that this program does not know keeps the
-// text that came with it.
+// Sentence formats an observation. An unknown code keeps the text that came with
+// it.
 func Sentence(e verdict.Evidence) string {
 	if say, ok := sentences[e.Code]; ok {
 		return say(figures(e.Values))
@@ -15,7 +15,7 @@ func Sentence(e verdict.Evidence) string {
 }
 
 // EvidenceSentences fills in the sentence of each piece of evidence, which judges leave empty, and returns all.
-// Documents carry sentences for those who read them without this program.
+// Documents have sentences for readers without this program.
 func EvidenceSentences(all []verdict.Evidence) []verdict.Evidence {
 	for i := range all {
 		all[i].Text = Sentence(all[i])

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// FixSentence is a step in the imperative.
+// FixSentence formats a remedy in the imperative.
 func FixSentence(f remedy.Fix) string {
 	if c := f.Ceiling; c != nil {
 		return ceilingSentence(c, f.End)
@@ -34,7 +34,7 @@ func ceilingSentence(c *remedy.Ceiling, end remedy.End) string {
 	return said + "; fullpipe tune finds how much it needs"
 }
 
-// do is the first thing to do about a verdict, "" where nothing follows from it.
+// do formats the first remedy of a verdict; "" if there is none.
 func do(fixes []remedy.Fix) string {
 	if len(fixes) == 0 {
 		return ""
@@ -60,8 +60,8 @@ func do(fixes []remedy.Fix) string {
 	return said
 }
 
-// doIf is do of a verdict. One of low confidence is no ground for an instruction to change
-// something.
+// doIf is do with a condition: a verdict of low confidence does not justify an unconditional
+// change.
 func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
 	said := do(fixes)
 	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves() {
@@ -70,7 +70,7 @@ func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
 	return said
 }
 
-// doAbout is doIf of a document that may be older than its fixes.
+// doAbout is doIf for a document that may have no fixes because it is older than they are.
 func doAbout(fixes []remedy.Fix, v verdict.Verdict) string {
 	if len(fixes) == 0 {
 		fixes = remedy.Fixes(v, remedy.Facts{})
@@ -78,11 +78,11 @@ func doAbout(fixes []remedy.Fix, v verdict.Verdict) string {
 	return doIf(fixes, v)
 }
 
-// imperatives has one entry for each action; a test holds that none is missing.
+// imperatives has one entry for each action; a test checks that none is missing.
 var imperatives = map[remedy.Action]string{
 	remedy.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
 		"size them (fullpipe tune finds how large)",
-	remedy.WindowOfBDP:    "hold the receive window to what the path holds (fullpipe tune finds it)",
+	remedy.WindowOfBDP:    "limit the receive window to the BDP (fullpipe tune finds it)",
 	remedy.OtherControl:   "try another congestion control, by TCP_CONGESTION in the program or congctl on the route",
 	remedy.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
 	remedy.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
@@ -95,7 +95,7 @@ var imperatives = map[remedy.Action]string{
 	remedy.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
 	remedy.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
 	remedy.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
-	remedy.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app tells of known ones)",
+	remedy.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app lists known ones)",
 	remedy.LargerRequests: "ask for more at a time, or for several things at once",
 	remedy.KeepConnection: "keep the connection open and use it again: its windows are open",
 	remedy.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",
@@ -133,22 +133,21 @@ var imperatives = map[remedy.Action]string{
 		"--far B.pcap)",
 	remedy.MoreCPU:         "give it a core of its own, or offloads that spare one",
 	remedy.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
-	remedy.MeasureOtherEnd: "measure from the other end too: what is seen here does not tell",
-	remedy.AskSender: "to tell: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with cwnd to " +
-		"spare is the program or its buffer (sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
-	remedy.AskReceiver: "to tell: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does not " +
-		"read, an empty one a " +
-		"window that is too small",
-	remedy.CaptureSender: "to tell: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) from " +
-		"the handshake on",
-	remedy.CaptureFar: "to tell: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
-		"segments missing there were lost on the way, and times between the two taps show which way the queue stands",
-	remedy.MeasureLonger: "to tell: measure, or look, for longer; a transfer that is still starting, or grows back from " +
-		"a loss, shows no steady rate",
-	remedy.MeasureWider: "to tell: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
+	remedy.MeasureOtherEnd: "measure from the other end too: this end's counters do not show the cause",
+	remedy.AskSender: "to find out: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with " +
+		"cwnd to spare is the program or its buffer (sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
+	remedy.AskReceiver: "to find out: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does " +
+		"not read, an empty one a window that is too small",
+	remedy.CaptureSender: "to find out: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) " +
+		"from the handshake on",
+	remedy.CaptureFar: "to find out: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
+		"segments missing there were lost on the way, and times between the two taps show the queue's direction",
+	remedy.MeasureLonger: "to find out: measure, or look, for longer; a transfer that is still starting, or grows back " +
+		"from a loss, shows no steady rate",
+	remedy.MeasureWider: "to find out: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
 		"ceilings); where that gives no tenth more, the link is full",
-	remedy.MeasureAgain: "to tell: measure again when what disturbed this measurement is gone; until then it says " +
-		"more of that than of the path",
+	remedy.MeasureAgain: "to find out: measure again without the disturbance of this measurement: it says more of that " +
+		"than of the path",
 	remedy.LargerBudget: openPrefix + "run fullpipe tune again with more time",
 	remedy.SeeHandshake: openPrefix + "capture from the handshake on; the window scale is in the SYNs only",
 }

@@ -2,7 +2,7 @@ package text
 
 import "github.com/fullpipe-net/fullpipe/internal/remedy"
 
-// elsewhere has the words of actions that differ on another system than Linux, by action and system.
+// elsewhere has the texts of actions on systems other than Linux, by action and system.
 var elsewhere = map[remedy.Action]map[remedy.System]string{
 	remedy.OtherControl: {
 		remedy.Windows: "try BBR2 at the sender, on Windows 11 22H2 or later (not documented: read it back with " +
@@ -118,8 +118,8 @@ var elsewhere = map[remedy.Action]map[remedy.System]string{
 	},
 }
 
-// openPrefix begins the words of actions that change nothing.
-const openPrefix = "to tell: "
+// openPrefix begins the texts of actions that change nothing.
+const openPrefix = "to find out: "
 
 const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving program"
 

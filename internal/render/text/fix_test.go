@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Whatever the verdict, what to do about it can be said.
+// TestEveryFixHasASentence checks that every verdict has a remedy with a sentence and a source.
 func TestEveryFixHasASentence(t *testing.T) {
 	for _, name := range verdict.Names() {
 		for _, subtype := range append(verdict.Subtypes(name), "") {
@@ -32,8 +32,9 @@ func TestEveryFixHasASentence(t *testing.T) {
 	}
 }
 
-// Under every verdict of every command stands what to do, or how to tell its candidates apart.
-func TestEveryCommandSaysWhatToDo(t *testing.T) {
+// TestCommands_PrintARemedy checks that each command prints the first remedy of every verdict, and for candidates a
+// measurement that decides between them.
+func TestCommands_PrintARemedy(t *testing.T) {
 	moved, rate := int64(minJudgedBytes), 1e6
 	written := func(write func(io.Writer)) string {
 		var out strings.Builder
@@ -73,7 +74,7 @@ func TestEveryCommandSaysWhatToDo(t *testing.T) {
 					v.Candidates = verdict.Names()[:4]
 				}
 				fixes := remedy.Fixes(v, remedy.Facts{})
-				if confidence == verdict.Low && !strings.HasPrefix(FixSentence(fixes[0]), "to tell: ") {
+				if confidence == verdict.Low && !strings.HasPrefix(FixSentence(fixes[0]), "to find out: ") {
 					t.Errorf("%s (%s), %s of %v: %q is one guess's", name, subtype, confidence, v.Candidates, FixSentence(fixes[0]))
 				}
 				for command, say := range commands {

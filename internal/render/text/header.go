@@ -4,7 +4,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Failure is the failure as lines for a terminal.
+// Failure formats the failure as lines for a terminal.
 func Failure(f record.Failure) string {
 	text := f.Message
 	if f.Argument != "" {

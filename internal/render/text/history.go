@@ -31,14 +31,14 @@ func History(w io.Writer, h *record.History) {
 	for _, r := range h.Runs {
 		when := r.StartedAt.UTC().Format("2006-01-02 15:04:05")
 		id := shortID(r.ID)
-		what := r.Kind
+		kind := r.Kind
 		far := r.Far
 		note := labelsText(r.Labels)
 		if r.Outcome != record.Done {
 			note = strings.TrimSpace(string(r.Outcome) + " " + note)
 		}
 		if len(r.Directions) == 0 {
-			t.row(when, id, what, far, "", "", "", "", note)
+			t.row(when, id, kind, far, "", "", "", "", note)
 		}
 		for _, f := range r.Directions {
 			goodput := "–"
@@ -47,10 +47,10 @@ func History(w io.Writer, h *record.History) {
 				goodput = units.Rate(*f.GoodputBps).String()
 				level = Spark(*f.GoodputBps / best[key{r.PathKey, f.Direction}])
 			}
-			t.row(when, id, what, far, f.Direction, goodput, level, f.Limiter, note)
+			t.row(when, id, kind, far, f.Direction, goodput, level, f.Limiter, note)
 			when = ""
 			id = ""
-			what = ""
+			kind = ""
 			far = ""
 			note = ""
 		}
@@ -58,10 +58,10 @@ func History(w io.Writer, h *record.History) {
 	t.write(w, "")
 }
 
-// shortID are an id's last characters: those of one time begin alike.
+// shortID returns an id's last characters: ids of about the same time begin alike.
 func shortID(id string) string { return id[max(len(id)-12, 0):] }
 
-// Spark is a share of the best as one character.
+// Spark formats a share of the best as one character.
 func Spark(share float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	return string(levels[int(min(max(share, 0), 1)*float64(len(levels)-1)+0.5)])
@@ -89,7 +89,7 @@ func Changes(w io.Writer, c *record.Changes) {
 	t.write(w, "")
 }
 
-// ChangeText says what a change is: what is, and what was.
+// ChangeText formats the values after and before a change.
 func ChangeText(one *record.PathChange) string {
 	text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
 	if one.BeforeRTTMinS != nil && one.AfterRTTMinS != nil {
@@ -105,7 +105,7 @@ func ChangeText(one *record.PathChange) string {
 	return text
 }
 
-// Difference prints two runs beside each other.
+// Difference prints two runs in columns.
 func Difference(w io.Writer, d *record.Difference) {
 	t := newTable()
 	name := func(r *record.DifferenceRun) string { return r.Kind + " " + r.Far }
@@ -135,7 +135,7 @@ func Difference(w io.Writer, d *record.Difference) {
 	}
 }
 
-// levelText is the median of several results and what limited them, the most frequent first.
+// levelText formats the median of several results and their limiters, the most frequent first.
 func levelText(l *record.DifferenceLevel) string {
 	if l == nil {
 		return notKnown
@@ -150,7 +150,7 @@ func levelText(l *record.DifferenceLevel) string {
 	return text
 }
 
-// countedText are limiters and how often each was named, the most frequent first.
+// countedText formats limiters with their counts, the most frequent first.
 func countedText(limiters map[string]int) string {
 	names := slices.Sorted(maps.Keys(limiters))
 	slices.SortStableFunc(names, func(a, b string) int { return limiters[b] - limiters[a] })
@@ -185,7 +185,7 @@ func orNotKnown(v *string) string {
 	return *v
 }
 
-// FigureText is a result's goodput and what limited it.
+// FigureText formats a result's goodput and limiter.
 func FigureText(f *record.Figure) string {
 	if f == nil || f.GoodputBps == nil {
 		return notKnown

@@ -44,7 +44,7 @@ func OverriddenAtBoot(overrides []host.Override, err error) (lines []string) {
 	return lines
 }
 
-// Apply prints the changes for a person.
+// Apply prints the changes.
 func Apply(w io.Writer, a *record.Apply) {
 	if len(a.Changes) == 0 {
 		fmt.Fprintln(w, "nothing to change")
@@ -76,7 +76,7 @@ func Apply(w io.Writer, a *record.Apply) {
 	}
 }
 
-// OldWindows says what a change of windows or buffers does not reach.
+// OldWindows names the connections that a change of windows or buffers does not reach.
 const OldWindows = "connections that are open keep the windows that they agreed on: have them reconnect, or restart " +
 	"the programs that hold them open"
 
@@ -118,7 +118,7 @@ func writeChanges(w io.Writer, changes []record.HostChange) {
 	t.write(w, "  ")
 }
 
-// brief is a value on one line: of a file its number of lines.
+// brief formats a value on one line; for a file its number of lines.
 func brief(value *string) string {
 	text := host.Text(value)
 	if n := strings.Count(text, "\n"); n > 0 {
@@ -127,7 +127,7 @@ func brief(value *string) string {
 	return text
 }
 
-// Undo prints what was taken back for a person.
+// Undo prints the settings that were restored.
 func Undo(w io.Writer, u *record.Undo) {
 	if len(u.Changes) == 0 {
 		fmt.Fprintln(w, "nothing to undo")
@@ -141,7 +141,7 @@ func Undo(w io.Writer, u *record.Undo) {
 	}
 }
 
-// Status prints for a person what is ours.
+// Status prints the settings that fullpipe has changed.
 func Status(w io.Writer, s *record.Status) {
 	if len(s.Settings) == 0 {
 		fmt.Fprintln(w, "fullpipe has changed nothing here")

@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// latencyRows adds what a person reads.
+// latencyRows adds the rows of the idle and the loaded RTT.
 func latencyRows(l *record.Latency, t *table) {
 	if l == nil {
 		return
@@ -26,7 +26,7 @@ func latencyRows(l *record.Latency, t *table) {
 	t.row("", latencyWords(l))
 }
 
-// latencyWords say what the added time means.
+// latencyWords explains the added time.
 func latencyWords(l *record.Latency) string {
 	added := SecondsText(*l.AddedS)
 	if *l.AddedS < 1e-3 {
@@ -34,7 +34,7 @@ func latencyWords(l *record.Latency) string {
 	}
 	queue := ""
 	if l.QueueBytes != nil {
-		queue = fmt.Sprintf(": a queue of %s stands on the way", units.Size(*l.QueueBytes))
+		queue = fmt.Sprintf(": with a standing queue of %s", units.Size(*l.QueueBytes))
 	}
 	switch {
 	case l.NoCore:

@@ -29,16 +29,16 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	t.write(w, "  ")
 }
 
-// ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype in the words of a system. It returns false if there is
-// none of that name.
+// ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype with the tools of a system. It returns false if there
+// is none of that name.
 func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimiter, ok bool) {
 	name, subtype, ok := verdict.ParseLimiter(word)
 	if !ok {
 		return d, false
 	}
 	e := limiters[name]
-	if means, ok := subtypesAnswer[subtype]; ok {
-		e.what = means
+	if means, ok := subtypeCauses[subtype]; ok {
+		e.cause = means
 	}
 	if subtype != "" {
 		e.lab = "" // it shows the limiter
@@ -51,13 +51,12 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 		e.sure = sure
 	}
 	facts := remedy.Facts{Sender: system, Receiver: system}
-	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.what, Looks: e.looks,
-		Sure: e.sure, Lab: e.lab,
-		Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
+	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.cause, Looks: e.looks, Sure: e.sure,
+		Lab: e.lab, Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }
 
-// sureElsewhere says how to be sure of a limiter on a system without Linux's tools.
+// sureElsewhere has the confirming test of a limiter on a system without Linux's tools.
 var sureElsewhere = map[verdict.Name]string{
 	verdict.Application: "a capture at the sender: pauses with nothing in flight while both windows have room",
 	verdict.SendBuffer: "a capture at the sender: the bytes in flight stop at the same size, below the receiver's " +
@@ -77,20 +76,20 @@ var sureElsewhere = map[verdict.Name]string{
 	verdict.CPU:    "the system's monitor shows a thread that fills a core, or a run queue longer than the cores",
 }
 
-// inLab is a line that runs a command on the near host of a lab, with another one on the far
-// host and a key for both.
+// inLab returns a command line that runs near on the near host of a lab and far on the far
+// host, with a key for both.
 func inLab(far, near string) string {
 	return "FULLPIPE_KEY=$(fullpipe key new) fullpipe lab rate=50mbit,rtt=20ms --far " + far + " -- sh -c '" + near + "'"
 }
 
-// limiters has one entry for each name; tests hold that none is missing, and that each lab
-// line shows what it says.
-var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
+// limiters has one entry for each name; tests check that none is missing, and that each lab
+// line shows its limiter.
+var limiters = map[verdict.Name]struct{ cause, looks, sure, lab string }{
 	verdict.Application: {"the sending program does not write", "in flight comes and goes below both windows; nothing " +
 		"waits unsent",
 		"ss -tim at the sender: app_limited, busy time far below the connection's age",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-rate 5mbit"},
-	verdict.SendBuffer: {"the sender's socket buffer holds less than the path", "in flight is flat below both " +
+	verdict.SendBuffer: {"the sender's socket buffer is smaller than the BDP", "in flight is flat below both " +
 		"windows, " +
 		"the round trip is the empty path's",
 		"ss -tim at the sender: sndbuf_limited, and notsent stays 0 while the program waits in write",
@@ -121,28 +120,28 @@ var limiters = map[verdict.Name]struct{ what, looks, sure, lab string }{
 		"in flight doubles every round trip until the end",
 		"a longer transfer over the same path is faster", "fullpipe measure lab:rate=100mbit,rtt=150ms --bytes 500kB"},
 	verdict.NagleDelayedAck: {"a small write waits for the acknowledgement of the one before, which the receiver delays",
-		"a few hundred bytes in flight, answers 40 ms late",
+		"a few hundred bytes in flight, acknowledgements 40 ms late",
 		"with TCP_NODELAY it is gone", "fullpipe measure lab:rate=50mbit,rtt=20ms --exchange --write-size 600"},
-	verdict.MTUBlackHole: {"segments beyond some size vanish, and nobody says so",
-		"the first full segments are sent again at intervals that double",
+	verdict.MTUBlackHole: {"segments beyond some size vanish without an ICMP error",
+		"the first full segments are retransmitted at intervals that double",
 		"ping -M do -s SIZE finds the size; fullpipe measure --mss below it works",
 		"fullpipe measure lab:rate=10mbit,rtt=10ms,mtu=1400,icmp=drop"},
-	verdict.Pacing: {"the socket may not send faster than it was told", "a steady rate, in flight below both windows, " +
+	verdict.Pacing: {"the socket's pacing rate limits the transfer", "a steady rate, in flight below both windows, " +
 		"data unsent",
 		"ss -tim at the sender: pacing_rate is the rate",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --pacing 10mbit"},
 	verdict.CPU: {"a processor core has no more to give", "the program waits for nothing, or waits for a core",
 		"top -H: a data thread at 100 %, or a run queue longer than the cores",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-size 1"},
-	verdict.Sender: {"the sending host holds itself back, and a capture cannot tell by what",
+	verdict.Sender: {"the sending host limits itself, and a capture does not show which part of it",
 		"room in every window, nothing lost, no queue", "ask the sending host",
 		inLab("'fullpipe serve' --capture link.pcap", "fullpipe measure $FULLPIPE_FAR --pacing 5mbit") +
 			"; fullpipe diagnose link.pcap"},
-	verdict.Unknown: {"what was seen does not tell, or contradicts itself", "the evidence names what is missing, or " +
-		"which figure does not fit",
+	verdict.Unknown: {"the measurements do not decide, or contradict each other", "the evidence names what is missing, " +
+		"or which figure does not fit",
 		"look from the other end, or from the handshake on",
 		inLab("'fullpipe serve --iperf3'", "fullpipe measure iperf3://$FULLPIPE_FAR --direction down")},
-	verdict.Mixed: {"several limiters in turn, none of which had half of the time and twice the next's",
+	verdict.Mixed: {"several limiters in turn, none with half of the time and twice the next one's",
 		"the shares of time say how much each had",
 		"mend the first candidate and measure again",
 		"fullpipe measure lab:rate=20mbit,rtt=100ms --bytes 2MB"},

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Measure prints the measurement for a person.
+// Measure prints the measurement.
 func Measure(w io.Writer, m *record.Measure) {
 	t := newTable()
 	t.row("peer", m.Peer)
@@ -102,7 +102,7 @@ func directionGoodputText(d *record.Direction) string {
 	return text
 }
 
-// Heading names a direction as people read it.
+// Heading formats the heading of a direction.
 func Heading(d transfer.Direction) string {
 	if d == transfer.Up {
 		return "UP (this host sends)"
@@ -110,7 +110,7 @@ func Heading(d transfer.Direction) string {
 	return "DOWN (this host receives)"
 }
 
-// Verdict is "receiver-window (fixed), high confidence".
+// Verdict formats "receiver-window (fixed), high confidence".
 func Verdict(d *record.Direction) string {
 	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	if len(d.Candidates) > 0 {

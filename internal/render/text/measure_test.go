@@ -42,7 +42,7 @@ func TestUnseenEndIsAbsentNotZero(t *testing.T) {
 	}
 }
 
-// What came at one instant has no rate: none is made up, and that is said.
+// TestOneInstantHasNoRate checks that data with one time stamp has no goodput and that the report says so.
 func TestOneInstantHasNoRate(t *testing.T) {
 	r := measured()
 	r.Far.Streams[0].First = r.Far.Streams[0].Last

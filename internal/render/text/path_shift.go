@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// PathShift is a path's change as a sentence.
+// PathShift formats a path's change as a sentence.
 func PathShift(s *record.PathShift) string {
 	where := "the path to " + s.Network
 	if s.Network == "" {
@@ -20,7 +20,7 @@ func PathShift(s *record.PathShift) string {
 	return fmt.Sprintf("%s %s: %s since %s", where, verb, shiftText(s), s.Since.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// shiftText is what was and what is.
+// shiftText formats the values before and after a change.
 func shiftText(s *record.PathShift) string {
 	switch {
 	case s.BeforeRTTMinS != nil && s.AfterRTTMinS != nil:
@@ -30,11 +30,11 @@ func shiftText(s *record.PathShift) string {
 	case s.BeforeBytes != nil && s.AfterBytes != nil:
 		return fmt.Sprintf("packets of %.0f bytes instead of %.0f", *s.AfterBytes, *s.BeforeBytes)
 	case s.BeforeRatio != nil && s.AfterRatio != nil:
-		what := "segments sent again"
+		metric := "segments retransmitted"
 		if s.Metric == "reordering" {
-			what = "reordering"
+			metric = "reordering"
 		}
-		return fmt.Sprintf("%s %s instead of %s", what, percent(*s.AfterRatio), percent(*s.BeforeRatio))
+		return fmt.Sprintf("%s %s instead of %s", metric, percent(*s.AfterRatio), percent(*s.BeforeRatio))
 	case s.BeforeECN != "" || s.AfterECN != "":
 		return fmt.Sprintf("%s of its new connections have ECN instead of %s", s.AfterECN, s.BeforeECN)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Plan prints the plan for a person.
+// Plan prints the plan.
 func Plan(w io.Writer, d *record.Plan) {
 	if d.RateBps > 0 && d.RTTS > 0 && d.MSSBytes > 0 {
 		writePlanSizes(w, d)
@@ -60,7 +60,7 @@ func writePlanSizes(w io.Writer, d *record.Plan) {
 	t.write(w, "")
 }
 
-// writePlanBothWays is for a path that is the same both ways.
+// writePlanBothWays prints a path that is the same in both directions.
 func writePlanBothWays(t *table, d *record.Plan, path string) {
 	t.row("path", path, fmt.Sprintf("MSS %d", d.MSSBytes))
 	t.row("bandwidth-delay product", both(d.BDPBytes), fmt.Sprintf("%.2f segments",
@@ -76,7 +76,7 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 	} else {
 		t.row("large windows", "not needed")
 	}
-	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // those say it of each path
+	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // the directions have it for each path
 		if d.Now != nil {
 			limited := ""
 			if d.Now.Limiter != verdict.Bottleneck {
@@ -94,7 +94,7 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 	}
 }
 
-// writePlanDirections has what each host needs for each way.
+// writePlanDirections prints the needs of each host in each direction.
 func writePlanDirections(t *table, d *record.Plan) {
 	for _, way := range d.Directions {
 		from := "near"
@@ -189,7 +189,7 @@ func WriteSettings(w io.Writer, settings []plan.Setting) {
 	}
 }
 
-// both prints a size in the two units that people mix up.
+// both prints a size in binary and decimal units.
 func both(bytes int64) string {
 	if bytes < 10000 {
 		return units.Size(bytes).Exact()
@@ -229,8 +229,8 @@ func plural(n int) string {
 	return "s"
 }
 
-// writePlanTunnel says what a tunnel leaves, and the lines that hold segments to it: Linux'
-// nftables and iptables, and the router's that many vendors have.
+// writePlanTunnel prints the MSS inside a tunnel, and the commands that clamp segments to it: for
+// nftables, iptables and the routers of many vendors.
 func writePlanTunnel(w io.Writer, tunnel *record.PlanTunnel) {
 	if tunnel == nil {
 		return
@@ -247,7 +247,7 @@ func writePlanTunnel(w io.Writer, tunnel *record.PlanTunnel) {
 	}
 }
 
-// writePlanApp says what a program's own window allows.
+// writePlanApp prints the rate that a program's own window allows.
 func writePlanApp(w io.Writer, app *record.PlanApp) {
 	if app == nil {
 		return

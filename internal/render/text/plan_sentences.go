@@ -40,8 +40,8 @@ var planSentences = map[plan.Code]string{
 		"ERANGE: read the value back",
 	plan.BeyondSystem:    "this path wants %s, which allows %s with what there is: use %d connections",
 	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
-	plan.FlowCapped:      "one connection gets %s of %s, whatever its window: at least %.0f connections fill the path",
-	plan.BeyondLargestWindow: "the path holds %s, but no TCP window passes %s (RFC 7323): use at least %.0f " +
+	plan.FlowCapped:      "one connection gets %s of %s with any window: at least %.0f connections fill the path",
+	plan.BeyondLargestWindow: "the BDP is %s, but no TCP window exceeds %s (RFC 7323): use at least %.0f " +
 		"connections",
 	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, %s at most %s to add no " +
 		"more than %s of delay; the one window keeps the delay, and %s gets %.0f %% of its rate",
@@ -49,7 +49,7 @@ var planSentences = map[plan.Code]string{
 		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
-		"not set Experimental, whose window scale of 14 some firewalls drop",
+		"not set Experimental: some firewalls drop its window scale of 14",
 	plan.NoDynamicSendBuffer: "this system has no dynamic send buffering: programs have to set SO_SNDBUF to %d",
 	plan.GroupPolicyForces: "a group policy sets the autotuning level: change the policy, a local setting does " +
 		"nothing",
@@ -84,8 +84,8 @@ var planSentences = map[plan.Code]string{
 		"segment carries %d, as predict and tune count: --mss %[2]d plans for that",
 	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
 		"wmem_max and loses autotuning",
-	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link hold " +
-		"one bandwidth-delay product together, and what waits in its queue",
+	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link use " +
+		"one bandwidth-delay product together, plus its queue",
 	plan.RouteOnlyLowers: "a route's window attribute can only lower the window; tcp_rmem's maximum raises it",
 	plan.PresentWindowLarger: "the least window that costs no path more than 5 %% of its rate is %s; the system has " +
 		"%s now, and nothing is lowered: the table is of that",

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
-// TestPlanSentences makes plans that warn and note everything that there is, and holds that each statement has the
+// TestPlanSentences makes plans with every warning and note, and checks that each statement has the
 // arguments of its sentence.
 func TestPlanSentences(t *testing.T) {
 	seen := map[plan.Code]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Predict prints the prediction for a person.
+// Predict prints the prediction.
 func Predict(w io.Writer, d *record.Predict) {
 	t := newTable()
 	t.row("path", d.Path.Text)
@@ -45,7 +45,7 @@ func Predict(w io.Writer, d *record.Predict) {
 	if len(d.Caps) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nwhat each would allow alone")
+	fmt.Fprintln(w, "\nthe rate that each would allow alone")
 	caps := newTable(1)
 	for _, c := range d.Caps {
 		caps.row(string(c.Limiter), units.Rate(c.Bps).String(), c.Text)

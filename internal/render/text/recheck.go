@@ -66,7 +66,7 @@ func recheckRows(t *table, one *record.RecheckTest) {
 	}
 }
 
-// fewestKnown is how many results it takes to suspect anything (change.Track).
+// fewestKnown is the number of results that a suspicion needs (change.Track).
 const fewestKnown = 12
 
 func stateText(state change.State) string {
@@ -84,7 +84,7 @@ var skips = map[string]string{
 	"policy":       "public ndt7 servers are tested 6 hours apart in the mean",
 }
 
-// SkippedText says why a test that was due was not made.
+// SkippedText returns the reason why a due test did not run.
 func SkippedText(code string) string {
 	if text := skips[code]; text != "" {
 		return text
@@ -92,14 +92,14 @@ func SkippedText(code string) string {
 	return code
 }
 
-// RecheckSentence says an event in words.
+// RecheckSentence formats an event.
 func RecheckSentence(e *record.RecheckEvent) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Event, e.Far)
 	if e.Direction != "" {
 		b.WriteString(" " + e.Direction)
 	}
-	b.WriteString(": " + recheckWhat(e))
+	b.WriteString(": " + recheckChange(e))
 	if !e.Since.IsZero() && e.Event != "back" {
 		fmt.Fprintf(&b, ", since %s", e.Since.UTC().Format("2006-01-02 15:04 UTC"))
 	}
@@ -107,7 +107,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 		fmt.Fprintf(&b, " (%s confidence)", e.Confidence)
 	}
 	if e.Event == "dip" || e.Event == "rise" {
-		b.WriteString("; whether it stays, the next visits tell")
+		b.WriteString("; the next visits show if it persists")
 	}
 	if e.Plan != nil {
 		b.WriteString("; " + recheckPlan(e.Plan))
@@ -115,7 +115,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 	return b.String()
 }
 
-func recheckWhat(e *record.RecheckEvent) string {
+func recheckChange(e *record.RecheckEvent) string {
 	switch {
 	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil && e.Event == "back":
 		return "goodput is as it was, " + units.Rate(*e.BeforeBps).String()

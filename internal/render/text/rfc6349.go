@@ -19,7 +19,7 @@ func PercentText(v *float64) string {
 	return strings.TrimSpace(Trimmed(100**v)) + " %"
 }
 
-// RFC6349Title is what the line is called.
+// RFC6349Title returns the name of the line.
 func RFC6349Title(r *record.RFC6349) string {
 	if r.Reference != "" {
 		return r.Reference
@@ -27,7 +27,7 @@ func RFC6349Title(r *record.RFC6349) string {
 	return r.Peer
 }
 
-// RFC6349Stamp is the verdict in a word.
+// RFC6349Stamp returns the verdict in one word.
 func RFC6349Stamp(r *record.RFC6349) string {
 	if rfc6349.Verdict(r.Verdict) == rfc6349.NotJudged {
 		return "measured"
@@ -35,7 +35,7 @@ func RFC6349Stamp(r *record.RFC6349) string {
 	return string(r.Verdict)
 }
 
-// RFC6349 prints the test for a person.
+// RFC6349 prints the test.
 func RFC6349(w io.Writer, r *record.RFC6349) {
 	t := newTable()
 	if r.Reference != "" {
@@ -80,12 +80,12 @@ func RFC6349(w io.Writer, r *record.RFC6349) {
 	end.write(w, "")
 }
 
-// RFC6349When is the span of the test.
+// RFC6349When formats the start and the end of the test.
 func RFC6349When(r *record.RFC6349) string {
 	return r.StartedAt.UTC().Format("2006-01-02 15:04:05") + " to " + r.EndedAt.UTC().Format("15:04:05 MST")
 }
 
-// RFC6349CommittedText is what the line is held to.
+// RFC6349CommittedText formats the committed rates, their layer and tolerance.
 func RFC6349CommittedText(r *record.RFC6349) string {
 	c := r.Committed
 	text := ""
@@ -106,7 +106,7 @@ func RFC6349CommittedText(r *record.RFC6349) string {
 	return fmt.Sprintf("%s %s, tolerance %g %%", text, layer, 100*c.ToleranceRatio)
 }
 
-// MTUText, RTTText and SegmentsText are the idle path in words.
+// RFC6349MTUText and the next two functions describe the idle path.
 func RFC6349MTUText(r *record.RFC6349) string {
 	if r.Path.MTU == 0 {
 		return "not known"
@@ -140,7 +140,7 @@ func RFC6349SegmentsText(r *record.RFC6349) string {
 	return fmt.Sprintf("%d bytes of payload and %d of IP and TCP headers, %s", r.Path.MSS, r.Path.Headers, options)
 }
 
-// RFC6349VerdictText is the sign-off in words.
+// RFC6349VerdictText formats the sign-off.
 func RFC6349VerdictText(r *record.RFC6349) string {
 	switch r.Verdict {
 	case rfc6349.Pass:
@@ -153,7 +153,7 @@ func RFC6349VerdictText(r *record.RFC6349) string {
 	return "not judged: no rate was committed to (--cir)"
 }
 
-// RFC6349Limits are what the test is short of by its standards.
+// RFC6349Limits returns the requirements of the standards that the test does not meet.
 func RFC6349Limits(r *record.RFC6349) (all []string) {
 	if r.RunS > 0 && r.RunS < rfc6349.AdvisedTime.Seconds() {
 		all = append(all, fmt.Sprintf("each run lasted %s; RFC 6349 (3.3) asks for 30 s (--time 30s)", SecondsText(r.RunS)))
@@ -164,7 +164,7 @@ func RFC6349Limits(r *record.RFC6349) (all []string) {
 		if f.TrialS < rfc6349.AdvisedTrial.Seconds() || f.LossRatio > 0 {
 			text += ": RFC 2544 (24, 26.1) asks for 60 s and no loss"
 		}
-		all = append(all, text+"; the ends are hosts and no test sets: what they cannot send or take is not held against "+
+		all = append(all, text+"; the ends are hosts and no test sets: their own packet rate limits do not count against "+
 			"the line")
 	}
 	return all
@@ -213,7 +213,7 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 	}
 }
 
-// RFC6349DirectionBottleneckText is the bandwidth and how it was found.
+// RFC6349DirectionBottleneckText formats the bottleneck's rate and its method.
 func RFC6349DirectionBottleneckText(d *record.RFC6349Direction) string {
 	b := d.Bottleneck
 	if b.IsZero() {
@@ -229,7 +229,7 @@ func RFC6349DirectionBottleneckText(d *record.RFC6349Direction) string {
 	return text + " (" + b.Method.Text + ")"
 }
 
-// RFC6349DirectionReferenceText is the rate that the largest TCP rate follows from.
+// RFC6349DirectionReferenceText formats the rate from which the largest TCP rate is computed.
 func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
 	if d.CommittedBps > 0 {
 		return "of the committed " + units.Rate(d.CommittedBps).String()
@@ -237,7 +237,7 @@ func RFC6349DirectionReferenceText(d *record.RFC6349Direction) string {
 	return "of the bottleneck"
 }
 
-// RFC6349TestTitle of a test: what was connected.
+// RFC6349TestTitle names a test by its connections.
 func RFC6349TestTitle(t *record.RFC6349Test) string {
 	switch t.Kind {
 	case rfc6349.Automatic:
@@ -252,13 +252,13 @@ func RFC6349TestTitle(t *record.RFC6349Test) string {
 	return "window"
 }
 
-// TestColumns head the rows of tests.
+// TestColumns returns the headings of the rows of tests.
 func TestColumns() []string {
 	return []string{"test", "window", "of BDP", "goodput of achievable", "ratio", "settled", "efficiency", "delay",
 		"limited by"}
 }
 
-// RFC6349TestCells are the row of a test in tables.
+// RFC6349TestCells returns the row of a test.
 func RFC6349TestCells(t *record.RFC6349Test) []string {
 	window := "auto"
 	share := "–"
@@ -292,7 +292,7 @@ func RFC6349TestCells(t *record.RFC6349Test) []string {
 		ratioText(run.TimeRatio), ratioText(run.SteadyRatio), efficiency, delay, limited)
 }
 
-// span joins two quantities, their unit once where they share it.
+// span joins two quantities; a common unit appears once.
 func span(low, between, high string) string {
 	if _, unit, ok := strings.Cut(high, " "); ok {
 		low = strings.TrimSuffix(low, " "+unit)
@@ -315,7 +315,7 @@ func ratioText(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// RFC6349FrameCells are the row of a frame size in tables.
+// RFC6349FrameCells returns the row of a frame size.
 func RFC6349FrameCells(f *record.RFC6349Frame) []string {
 	verdict := string(f.Verdict)
 	if f.Reason.Text != "" {

@@ -5,9 +5,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// RFC6349DirectionLadderText and the two below say what the drawings show.
+// RFC6349DirectionLadderText and the next two functions return the captions of the charts.
 func RFC6349DirectionLadderText(d *record.RFC6349Direction) string {
-	text := "Goodput by window. Dashed: what the window and the bottleneck allow."
+	text := "Goodput by window. Dashed: the limit by window and bottleneck."
 	if d.CommittedBps > 0 && d.MaxTCPBps > 0 {
 		text += " Red: " + units.Rate(d.MaxTCPBps).String() + ", the largest TCP rate of what was committed to."
 	}
@@ -20,5 +20,5 @@ func RFC6349DirectionCourseText(d *record.RFC6349Direction) string {
 }
 
 func RFC6349DirectionRoundTripsText(d *record.RFC6349Direction) string {
-	return "Its round trip. Dashed: " + d.RTT.String() + ", the idle one; what lies above is queue."
+	return "Its round trip. Dashed: " + d.RTT.String() + ", the idle one; the rest is queueing delay."
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// RFC6349CriterionVerdictText is the verdict in words.
+// RFC6349CriterionVerdictText formats the verdict.
 func RFC6349CriterionVerdictText(c *record.RFC6349Criterion) string {
 	return strings.ReplaceAll(string(c.Verdict), "-", " ")
 }
 
-// RFC6349CriterionTitle of a criterion.
+// RFC6349CriterionTitle returns a criterion's name for people.
 func RFC6349CriterionTitle(c *record.RFC6349Criterion) string {
 	switch c.Name {
 	case "bandwidth":
@@ -34,7 +34,7 @@ func RFC6349CriterionTitle(c *record.RFC6349Criterion) string {
 	return c.Name
 }
 
-// RFC6349CriterionText is what was measured, what was asked and why that is so.
+// RFC6349CriterionText formats a criterion's measured value, its requirement and the reason.
 func RFC6349CriterionText(c *record.RFC6349Criterion) string {
 	text := RFC6349CriterionMeasuredText(c)
 	if c.Required > 0 {
@@ -46,7 +46,7 @@ func RFC6349CriterionText(c *record.RFC6349Criterion) string {
 	return text
 }
 
-// RFC6349CriterionMeasuredText is the middle with its 95 % interval.
+// RFC6349CriterionMeasuredText formats the median with its 95 % interval.
 func RFC6349CriterionMeasuredText(c *record.RFC6349Criterion) string {
 	if c.Measured == nil {
 		return "not measured"
@@ -58,7 +58,7 @@ func RFC6349CriterionMeasuredText(c *record.RFC6349Criterion) string {
 	return text
 }
 
-// RFC6349CriterionAskedText is what the sign-off asks for.
+// RFC6349CriterionAskedText formats the required value; "" if there is none.
 func RFC6349CriterionAskedText(c *record.RFC6349Criterion) string {
 	if c.Required == 0 {
 		return ""

@@ -79,7 +79,7 @@ func directionFormulas(p *record.RFC6349Path, d *record.RFC6349Direction) []reco
 	return all
 }
 
-// runFormulas are the three metrics of a run.
+// runFormulas returns the formulas of a run's three metrics.
 func runFormulas(p *record.RFC6349Path, d *record.RFC6349Direction, run *record.RFC6349Run) []record.Formula {
 	actual := run.Duration.Seconds()
 	ideal := run.Ideal.Seconds()

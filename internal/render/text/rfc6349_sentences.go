@@ -81,7 +81,7 @@ func rfc6349Value(s *rfc6349.Statement, name string) any {
 	return s.Values[name]
 }
 
-// rfc6349Sentences are formats, each with the names of its arguments.
+// rfc6349Sentences has a format for each code, with the names of its arguments.
 var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.Refused:       {"%s", "cause"},
 	rfc6349.BudgetSpent:   {"the budget was spent"},
@@ -109,32 +109,32 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 		"not take it", "rate"},
 	rfc6349.NoEndFound: {"the search over UDP found no end of the line: a host could send no more, or time was up"},
 
-	rfc6349.LowerBoundOnly:    {"only a lower bound is known: %s", "because"},
-	rfc6349.LineTooNarrow:     {"the line carries less than was committed to"},
-	rfc6349.NotReached:        {"it was not reached"},
-	rfc6349.DidNotRun:         {"it did not run: %s", "because"},
-	rfc6349.IntervalHoldsRate: {"the interval holds the required rate: more or longer runs decide"},
-	rfc6349.LineNarrower:      {"the line itself is narrower"},
-	rfc6349.LimitedByEnd:      {"%s limited it, which is an end's and not the line's", "limiter"},
-	rfc6349.LimiterUnknown:    {"what limited it cannot be told"},
-	rfc6349.TooFewRuns:        {"too few runs to hold it against the line: a longer --budget decides"},
-	rfc6349.OtherNotMeasured:  {"the other direction was not measured"},
-	rfc6349.AloneTooSlow:      {"one connection alone did not reach what was committed to, %s", "direction"},
+	rfc6349.LowerBoundOnly:   {"only a lower bound is known: %s", "because"},
+	rfc6349.LineTooNarrow:    {"the line carries less than was committed to"},
+	rfc6349.NotReached:       {"it was not reached"},
+	rfc6349.DidNotRun:        {"it did not run: %s", "because"},
+	rfc6349.RateInInterval:   {"the required rate is within the interval: more or longer runs decide"},
+	rfc6349.LineNarrower:     {"the line itself is narrower"},
+	rfc6349.LimitedByEnd:     {"%s limited it, which is an end's and not the line's", "limiter"},
+	rfc6349.LimiterUnknown:   {"its limiter is not known"},
+	rfc6349.TooFewRuns:       {"too few runs for a verdict on the line: a longer --budget decides"},
+	rfc6349.OtherNotMeasured: {"the other direction was not measured"},
+	rfc6349.AloneTooSlow:     {"one connection alone did not reach what was committed to, %s", "direction"},
 	rfc6349.AcksDelayed: {"together the directions carry %.2f times what one does alone: they share no medium, but " +
-		"their acknowledgements hold each other up, which is TCP's doing", "factor"},
+		"each delays the other's acknowledgements, an effect of TCP", "factor"},
 	rfc6349.SharedMedium: {"together the directions carry %.2f times what one does alone: they share one medium or one " +
 		"device", "factor"},
 	rfc6349.SharingUndecided: {"together the directions carry %.2f times what one does alone: more or longer runs " +
 		"decide", "factor"},
 	rfc6349.Limited:  {"limited by %s", "limiter"},
 	rfc6349.LineFull: {"limited by %s: TCP fills what the line carries, and that is too little", "limiter"},
-	rfc6349.LossWithoutQueue: {"limited by %s: %.2f %% of the bytes were sent again while no queue stood: loss or " +
-		"policing", "limiter", "% retransmitted"},
+	rfc6349.LossWithoutQueue: {"limited by %s: %.2f %% of the bytes were retransmitted without a standing queue: loss " +
+		"or policing", "limiter", "% retransmitted"},
 	rfc6349.QueueWithoutLoss: {"limited by %s: the round trip grew and nothing was lost: a queue before a narrower link",
 		"limiter"},
-	rfc6349.QueueOverflow: {"limited by %s: a queue stood and overflowed", "limiter"},
+	rfc6349.QueueOverflow: {"limited by %s: a queue overflowed", "limiter"},
 	rfc6349.EveryRun:      {"in every run"},
-	rfc6349.SomeRuns:      {"some runs hold it and some do not"},
+	rfc6349.SomeRuns:      {"some runs reach it and some do not"},
 
 	rfc6349.FrameRateMet: {"%.0f of %.0f frames/s due", "per_s", "due_per_s"},
 	rfc6349.FrameSenderLimit: {"%.0f of %.0f frames/s due: the sending host could send no more, the line may carry it",
@@ -142,11 +142,11 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.FrameSearchUnfinished: {"%.0f of %.0f frames/s due: the search did not come to its end", "per_s", "due_per_s"},
 	rfc6349.FrameLoss: {"%.0f of %.0f frames/s due: lost from %.0f frames/s on, while these hosts carried %.0f of " +
 		"another size", "per_s", "due_per_s", "failed_per_s", "most_per_s"},
-	rfc6349.FrameLimitUnknown: {"%.0f of %.0f frames/s due: whether a host's packet rate or the line's ends there " +
-		"cannot be told from the two ends", "per_s", "due_per_s"},
+	rfc6349.FrameLimitUnknown: {"%.0f of %.0f frames/s due: the two ends do not show if a host's packet rate or the " +
+		"line's is the limit", "per_s", "due_per_s"},
 
 	rfc6349.UDPEndedEarly: {"%s: the search over UDP ended early: %s", "direction", "cause"},
-	rfc6349.NoRTT: {"no end could tell the round trip: 1 ms is assumed, and windows and delays follow " +
+	rfc6349.NoRTT: {"no end could measure the round trip: 1 ms is assumed, and windows and delays follow " +
 		"from that"},
 	rfc6349.HandshakeRewritten: {"the two ends disagree on %s: something on the way rewrites the handshake", "names"},
 	rfc6349.SegmentsVanish: {"TCP sends packets of %.0f bytes, and only %.0f get through: a router drops larger ones " +
@@ -159,7 +159,7 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.OfferingUDP:       {"bottleneck: UDP at %.4g Mbit/s", "mbps"},
 	rfc6349.OfferingUDPLonger: {"bottleneck: UDP at %.4g Mbit/s for longer", "mbps"},
 	rfc6349.FillingByTCP:      {"bottleneck: %.0f connections", "connections"},
-	rfc6349.RunningAutomatic:  {"what the systems choose by themselves"},
+	rfc6349.RunningAutomatic:  {"automatic sizing"},
 	rfc6349.RunningWindow:     {"a window of %.0f %% of the BDP", "% bdp"},
 	rfc6349.RunningSingle:     {"one connection, run %.0f of %.0f", "run", "runs"},
 	rfc6349.RunningSeveral:    {"%.0f connections, run %.0f of %.0f", "connections", "run", "runs"},

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestRFC6349Sentences holds that each code of package rfc6349 has a sentence whose arguments fit its format, and
+// TestRFC6349Sentences checks that each code of package rfc6349 has a sentence whose arguments fit its format, and
 // the wording of those with arguments.
 func TestRFC6349Sentences(t *testing.T) {
 	source, err := os.ReadFile("../../rfc6349/notes.go")
@@ -41,24 +41,24 @@ func TestRFC6349Sentences(t *testing.T) {
 		rfc6349.LimitedByEnd:   "congestion (loss) limited it, which is an end's and not the line's",
 		rfc6349.AloneTooSlow:   "one connection alone did not reach what was committed to, up",
 		rfc6349.AcksDelayed: "together the directions carry 1.50 times what one does alone: they share no medium, but " +
-			"their acknowledgements hold each other up, which is TCP's doing",
+			"each delays the other's acknowledgements, an effect of TCP",
 		rfc6349.SharedMedium: "together the directions carry 1.50 times what one does alone: they share one medium or " +
 			"one device",
 		rfc6349.SharingUndecided: "together the directions carry 1.50 times what one does alone: more or longer runs decide",
 		rfc6349.Limited:          "limited by congestion (loss)",
 		rfc6349.LineFull:         "limited by congestion (loss): TCP fills what the line carries, and that is too little",
-		rfc6349.LossWithoutQueue: "limited by congestion (loss): 1.23 % of the bytes were sent again while no queue stood: " +
-			"loss or policing",
+		rfc6349.LossWithoutQueue: "limited by congestion (loss): 1.23 % of the bytes were retransmitted without a standing " +
+			"queue: loss or policing",
 		rfc6349.QueueWithoutLoss: "limited by congestion (loss): the round trip grew and nothing was lost: a queue before " +
 			"a narrower link",
-		rfc6349.QueueOverflow:         "limited by congestion (loss): a queue stood and overflowed",
+		rfc6349.QueueOverflow:         "limited by congestion (loss): a queue overflowed",
 		rfc6349.FrameRateMet:          "80 of 100 frames/s due",
 		rfc6349.FrameSenderLimit:      "80 of 100 frames/s due: the sending host could send no more, the line may carry it",
 		rfc6349.FrameSearchUnfinished: "80 of 100 frames/s due: the search did not come to its end",
 		rfc6349.FrameLoss: "80 of 100 frames/s due: lost from 90 frames/s on, while these hosts carried 200 of another " +
 			"size",
-		rfc6349.FrameLimitUnknown: "80 of 100 frames/s due: whether a host's packet rate or the line's ends there cannot " +
-			"be told from the two ends",
+		rfc6349.FrameLimitUnknown: "80 of 100 frames/s due: the two ends do not show if a host's packet rate or the line's " +
+			"is the limit",
 		rfc6349.UDPEndedEarly:      "up: the search over UDP ended early: no route",
 		rfc6349.HandshakeRewritten: "the two ends disagree on [MSS SACK]: something on the way rewrites the handshake",
 		rfc6349.SegmentsVanish: "TCP sends packets of 9000 bytes, and only 1400 get through: a router drops larger ones " +

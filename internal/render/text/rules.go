@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// Rules writes the page of a judge's rules, as Markdown: the rules in their order, then what they read.
+// Rules writes the page of a judge's rules, as Markdown: the rules in their order, then their inputs.
 func Rules(w io.Writer, lists []rule.List) {
 	fmt.Fprint(w, `# Verdict rules
 

@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// sentences has one entry for each code; a test holds that none is missing.
+// sentences has one entry for each code; a test checks that none is missing.
 var sentences = together(measuredSentences, capturedSentences)
 
 func together(parts ...map[verdict.Code]func(figures) string) map[verdict.Code]func(figures) string {
@@ -19,10 +19,10 @@ func together(parts ...map[verdict.Code]func(figures) string) map[verdict.Code]f
 	return all
 }
 
-// measuredSentences are of what is seen at the ends of a transfer, and of a verdict's own figures.
+// measuredSentences describe measurements at the ends of a transfer, and a verdict's own figures.
 var measuredSentences = map[verdict.Code]func(figures) string{
-	verdict.NothingToSend:         sayNothingToSend,
-	verdict.SendBufferFull:        saySendBuffer,
+	verdict.NothingToSend:         formatNothingToSend,
+	verdict.SendBufferFull:        formatSendBufferFull,
 	verdict.SendBufferAlsoFull:    func(f figures) string { return f.alsoFull("send buffer") },
 	verdict.ReceiveWindowAlsoFull: func(f figures) string { return f.alsoFull("receive window") },
 	verdict.ReceiveWindowFull: func(f figures) string {
@@ -38,7 +38,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			units.Size(f["unread_bytes"]), f.took(), f.time("paused_s"))
 	},
 	verdict.WindowCloses: func(f figures) string {
-		return "the receiver's window kept closing and held data back " + f.took()
+		return "the receiver's window kept closing and delayed the data " + f.took()
 	},
 	verdict.WindowEachRoundTrip: func(f figures) string {
 		return fmt.Sprintf("receive window %s at %s allows %s, and that is what came %s", f.size("window_bytes"),
@@ -59,7 +59,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			", with room in every window (Nagle's rule against a delayed ACK)"
 	},
 	verdict.TimeoutsOnly: func(f figures) string {
-		return "nothing at all got through while segments were sent again and timed out " + f.took()
+		return "no data got through while segments were retransmitted and timed out " + f.took()
 	},
 	verdict.Paced: func(f figures) string {
 		text := "data waited with room in every window " + f.took() + ", at the rate that the socket is paced to"
@@ -68,7 +68,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		}
 		return text
 	},
-	verdict.QueuedLocally: sayLocalQueue,
+	verdict.QueuedLocally: formatQueuedLocally,
 	verdict.SenderCPU: func(f figures) string {
 		text := "the writer waited for nothing " + f.share("running_ratio") + " of the time"
 		if f.has("busiest_thread_ratio") {
@@ -91,13 +91,13 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the receiver's data thread was ready but had no core " + f.share("starved_ratio") +
 			" of the time, while data waited to be read"
 	},
-	verdict.SenderHadNothing:     saySenderHadNothing,
-	verdict.ArrivesThroughAQueue: sayArrivesThroughAQueue,
-	verdict.ArrivesWithHoles:     sayArrivesWithHoles,
-	verdict.ArrivesUnlimited:     sayArrivesUnhindered,
-	verdict.SenderScheduledLate:  saySenderRanLate,
+	verdict.SenderHadNothing:     formatSenderHadNothing,
+	verdict.ArrivesThroughAQueue: formatArrivesThroughAQueue,
+	verdict.ArrivesWithHoles:     formatArrivesWithHoles,
+	verdict.ArrivesUnlimited:     formatArrivesUnlimited,
+	verdict.SenderScheduledLate:  formatSenderScheduledLate,
 	verdict.LossWithoutQueue: func(f figures) string {
-		return fmt.Sprintf("%s of the bytes were sent again at %s, and no queue ever formed (%s)",
+		return fmt.Sprintf("%s of the bytes were retransmitted at %s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"),
 			f.rate("steady_bps"), f.loaded())
 	},
@@ -106,30 +106,30 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		if f.has("peak_bps") {
 			burst = " after a first burst at " + f.rate("peak_bps")
 		}
-		return fmt.Sprintf("%s of the bytes were sent again at a rate that stays near %s%s, and no queue ever formed (%s)",
+		return fmt.Sprintf("%s of the bytes were retransmitted at a rate that stays near %s%s, and no queue ever formed (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), burst, f.loaded())
 	},
 	verdict.LossBelowBest: func(f figures) string {
-		return fmt.Sprintf("%s of the bytes were sent again, and the rate of %s stays below the %s that the path gave "+
+		return fmt.Sprintf("%s of the bytes were retransmitted, and the rate of %s stays below the %s that the path gave "+
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossAllTheTime:          sayLossAllTheTime,
-	verdict.SpuriousRetransmissions: saySentAgainNeedlessly,
+	verdict.LossAllTheTime:          formatLossAllTheTime,
+	verdict.SpuriousRetransmissions: formatSpuriousRetransmissions,
 	verdict.WindowOrLink: func(f figures) string {
 		if f.has("ack_segments") {
-			return fmt.Sprintf("receive window %s was full %s, and each acknowledgement told of %.0f segments: the receiving "+
-				"program reads slowly, or a link takes packets in batches (%s); the receiving end tells",
+			return fmt.Sprintf("receive window %s was full %s, and each acknowledgement covered %.0f segments: the receiving "+
+				"program reads slowly, or a link aggregates packets (%s); measure at the receiver to decide",
 				f.size("window_bytes"), f.took(), f["ack_segments"], f.loaded())
 		}
 		return fmt.Sprintf("receive window %s was full %s; over the empty path it allows %s, and %s came: data queued on "+
-			"the way (%s), in bursts of a window or before a full link that takes it in batches; a larger window tells",
+			"the way (%s), in bursts of a window or before a full link that aggregates packets; a larger window decides",
 			f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
 	verdict.BetweenClosings: func(f figures) string {
 		return fmt.Sprintf("the peer's window was shut %s of the time: its program reads more slowly than data comes; in "+
-			"between, %s, the congestion window was full, with %s sent again: that may be all that the reader "+
-			"lets in; the receiving end tells", f.share("closed_ratio"), f.took(),
+			"between, %s, the congestion window was full, with %s retransmitted: the reader may accept no "+
+			"more; measure at the receiver to decide", f.share("closed_ratio"), f.took(),
 			f.share("retransmitted_ratio"))
 	},
 	verdict.SendBufferOrLink: func(f figures) string {
@@ -137,21 +137,21 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"super-segments that the kernel takes beyond it, with a queue on the way (%s): a larger buffer gives more unless "+
 			"the link is full", f.size("window_bytes"), f.rate("allows_bps"), f.rate("steady_bps"), f.loaded())
 	},
-	verdict.WindowEqualsBDP:     func(f figures) string { return f.holdsPath("receive window") },
-	verdict.SendBufferEqualsBDP: func(f figures) string { return f.holdsPath("send buffer") },
-	verdict.EqualWindows:        sayWindowsAlike,
-	verdict.SteadyAcks:          saySteadyAcks,
-	verdict.QueueEitherWay:      sayQueueEitherWay,
+	verdict.WindowEqualsBDP:     func(f figures) string { return f.equalsBDP("receive window") },
+	verdict.SendBufferEqualsBDP: func(f figures) string { return f.equalsBDP("send buffer") },
+	verdict.EqualWindows:        formatEqualWindows,
+	verdict.SteadyAcks:          formatSteadyAcks,
+	verdict.QueueEitherWay:      formatQueueEitherWay,
 	verdict.QueueOfAcks: func(f figures) string {
 		return "acknowledgements queue on their way back: bytes that the receiver has had are acknowledged ever later (" +
 			f.loaded() + ")"
 	},
 	verdict.FullLink: func(f figures) string {
-		return fmt.Sprintf("the path delivers a steady %s and a queue stands in it (%s)", f.rate("steady_bps"), f.loaded())
+		return fmt.Sprintf("the path delivers a steady %s with a standing queue (%s)", f.rate("steady_bps"), f.loaded())
 	},
 	verdict.FullLinkNoQueue: func(f figures) string {
 		return fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s "+
-			"sent again)",
+			"retransmitted)",
 			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
 	},
 	verdict.PacedLosesNothing: func(f figures) string {
@@ -186,14 +186,14 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
-	verdict.LossWithoutCPU: sayWhileStarved,
+	verdict.LossWithoutCPU: formatLossWithoutCPU,
 	verdict.NoRate:         fixedSentence("too few samples to see a rate"),
 	verdict.FullLinkOnceOpen: func(f figures) string {
-		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s and a queue stood in it %s",
+		return fmt.Sprintf("once the congestion window was open, the path gave a steady %s with a standing queue %s",
 			f.rate("best_bps"), f.took())
 	},
 	verdict.KernelSilent: func(f figures) string {
-		return "the sender's kernel does not tell what held it back " + f.took()
+		return "the sender's kernel does not report its limiter " + f.took()
 	},
 	verdict.ProgramOrBuffer: func(f figures) string {
 		return fmt.Sprintf("all that was written was on its way %s, %s at the most: the program writes too little, or its "+
@@ -201,10 +201,10 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"takes no more", f.took(), f.size("outstanding_bytes"))
 	},
 	verdict.NoDatagrams:      fixedSentence("nothing was sent"),
-	verdict.DatagramsAsAsked: sayDatagramsAsAsked,
+	verdict.DatagramsAsAsked: formatDatagramsAsAsked,
 	verdict.DatagramsLost: func(f figures) string {
-		return fmt.Sprintf("of %s sent %s arrived; whether a queue was full or datagrams were dropped without one, the far "+
-			"end does not tell", f.rate("sent_bps"), f.rate("arrived_bps"))
+		return fmt.Sprintf("of %s sent %s arrived; the far end does not report whether a queue was full or datagrams were "+
+			"dropped without one", f.rate("sent_bps"), f.rate("arrived_bps"))
 	},
 	verdict.DatagramsQueueFull: func(f figures) string {
 		return fmt.Sprintf("of %s sent %s got through, after a queue that was full (%s more delay): the path carries no "+
@@ -227,13 +227,13 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
 			"interface or a shaper there"
 	},
-	verdict.RunqueueWaited:  sayHostWasLate,
-	verdict.ConcurrentTests: sayTestsBeside,
-	verdict.ClockTrouble:    sayClockTrouble,
-	verdict.MemoryPressure:  sayMemoryShort,
+	verdict.RunqueueWaited:  formatRunqueueWaited,
+	verdict.ConcurrentTests: formatConcurrentTests,
+	verdict.ClockTrouble:    formatClockTrouble,
+	verdict.MemoryPressure:  formatMemoryPressure,
 	verdict.WatchedFromOutside: func(f figures) string {
-		return fmt.Sprintf("watched from outside for %s: what the program itself waited for is not known, nor what the "+
-			"other end saw",
+		return fmt.Sprintf("watched from outside for %s: the program's own waits and the view of the other end are not "+
+			"known",
 			f.time("window_s"))
 	},
 	verdict.SendQueueSeen: func(f figures) string {
@@ -247,34 +247,33 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.WatchedExchanges:     capturedExchanges,
 	verdict.WatchedProgramWindow: capturedProgramWindow,
 	verdict.SendQueueSampled: func(f figures) string {
-		return fmt.Sprintf("at %.0f readings in between, all that was written was on its way and the send buffer "+
-			"full at %s, with room at %s", f["readings"], f.share("full_ratio"), f.share("room_ratio"))
+		return fmt.Sprintf("in %.0f samples all written data was in flight: the send buffer was "+
+			"full in %s of them and had room in %s", f["readings"], f.share("full_ratio"), f.share("room_ratio"))
 	},
 	verdict.ClocksAlone: func(f figures) string {
-		return fmt.Sprintf("by the kernel's clocks over %s: idle %s, held by the receiver's window %s, by the send buffer "+
-			"%s; the rest is the "+
-			"network's, undivided", f.time("window_s"), f.share("idle_ratio"), f.share("receiver_ratio"),
-			f.share("send_buffer_ratio"))
+		return fmt.Sprintf("by the kernel's timers over %s: idle %s, rwnd-limited %s, sndbuf-limited "+
+			"%s; the rest is network time, not split further", f.time("window_s"), f.share("idle_ratio"),
+			f.share("receiver_ratio"), f.share("send_buffer_ratio"))
 	},
 	verdict.SnapshotsAlone: func(f figures) string {
-		return fmt.Sprintf("by %.0f looks in %s at what this system tells: idle %s, held by the receiver's window %s; the "+
-			"rest is the network's or the sender's, undivided", f["readings"], f.time("window_s"), f.share("idle_ratio"),
+		return fmt.Sprintf("by %.0f samples of this system's counters in %s: idle %s, rwnd-limited %s; the "+
+			"rest is network or sender time, not split further", f["readings"], f.time("window_s"), f.share("idle_ratio"),
 			f.share("receiver_ratio"))
 	},
 	verdict.TooLittleWatched: func(f figures) string {
 		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
 	},
-	verdict.KernelFieldsMissing: sayKernelTellsLess,
+	verdict.KernelFieldsMissing: formatKernelFieldsMissing,
 	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
 		"look the same from here"),
 	verdict.SharedLink: func(f figures) string {
-		return fmt.Sprintf("%.0f connections to this host share a path that delivers a steady %s to all of them, and a "+
-			"queue stands in it (%s)", f["connections"], f.rate("steady_bps"), f.loaded())
+		return fmt.Sprintf("%.0f connections to this host share a path that delivers a steady %s to all of them, with a "+
+			"standing queue (%s)", f["connections"], f.rate("steady_bps"), f.loaded())
 	},
 	verdict.SenderIsHere:  fixedSentence("its sender is on this host as well, and this is what was seen there"),
 	verdict.NotSampled:    fixedSentence("no end of the transfer was sampled"),
 	verdict.SampledRarely: fixedSentence("the sender cannot be seen and the receiver was sampled too rarely"),
-	verdict.NoRoundTrips:  fixedSentence("the sender's system tells no round trips"),
+	verdict.NoRoundTrips:  fixedSentence("the sender's system reports no round-trip times"),
 
 	verdict.FigureDoesNotFit: func(f figures) string {
 		return "the verdict would contradict its own figures: " + f.contradiction()

@@ -2,7 +2,7 @@ package text
 
 import "fmt"
 
-func saySenderHadNothing(f figures) string {
+func formatSenderHadNothing(f figures) string {
 	return "the sending program had nothing queued " + f.took()
 }
 
@@ -11,23 +11,23 @@ func (f figures) smallPackets(format string) string {
 	return f.roundTrip(format, ", %s at the least")
 }
 
-func sayArrivesThroughAQueue(f figures) string {
-	return f.rate("steady_bps") + " arrived, and a queue stood in the path" +
+func formatArrivesThroughAQueue(f figures) string {
+	return f.rate("steady_bps") + " arrived, through a standing queue" +
 		f.smallPackets(": small packets took %s")
 }
 
-func sayArrivesWithHoles(f figures) string {
-	return fmt.Sprintf("%s of the segments came after one that was missing, though no queue stood in the path%s: %s "+
+func formatArrivesWithHoles(f figures) string {
+	return fmt.Sprintf("%s of the segments came after one that was missing, though the path had no queue%s: %s "+
 		"arrived, %s at best", f.share("out_of_order_ratio"), f.smallPackets(" (small packets took %s)"),
 		f.rate("steady_bps"), f.rate("best_bps"))
 }
 
-func saySenderRanLate(f figures) string {
+func formatSenderScheduledLate(f figures) string {
 	return fmt.Sprintf("the sending program was to run and did not %s: its device has other work or too little power; %s "+
-		"arrived, and no queue stood in the path", f.took(), f.rate("steady_bps"))
+		"arrived, and the path had no queue", f.took(), f.rate("steady_bps"))
 }
 
-func sayArrivesUnhindered(f figures) string {
+func formatArrivesUnlimited(f figures) string {
 	return fmt.Sprintf("%s arrived without a loss, without a queue%s and with room in the window: nothing but its own "+
-		"host held the sender back", f.rate("steady_bps"), f.smallPackets(" (small packets took %s)"))
+		"host limited the sender", f.rate("steady_bps"), f.smallPackets(" (small packets took %s)"))
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// capturedSentences are of what captures show.
+// capturedSentences describe observations in captures.
 var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedTooShort: fixedSentence("less than a round trip of data was captured"),
 	verdict.CapturedTooFewBytes: func(f figures) string {
-		return fmt.Sprintf("%.0f bytes are too few to tell", f["bytes"])
+		return fmt.Sprintf("%.0f bytes are too few for a verdict", f["bytes"])
 	},
 	verdict.CapturedOneDirection: func(f figures) string {
 		if f["segments"] == 0 {
@@ -19,23 +19,23 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 				"capture both directions", f["acknowledgements"], f.size("bytes"), f.time("duration_s"))
 		}
 		return fmt.Sprintf("only one direction was captured, or acknowledgements were left out: %.0f segments with %s in "+
-			"%s, %.0f of them sent "+
-			"again, but %.0f acknowledgements; capture both directions, without a filter on lengths", f["segments"],
+			"%s, %.0f of them retransmitted, but %.0f acknowledgements; capture both directions, without a "+
+			"filter on lengths", f["segments"],
 			f.size("bytes"),
 			f.time("duration_s"), f["retransmitted_segments"], f["acknowledgements"])
 	},
 	verdict.CapturedIdleOrLoss: func(f figures) string {
 		return "nothing was on its way " + f.took() + ": the sending program had nothing to send, or segments were lost " +
 			"before the tap; " +
-			"a capture at the sender would tell"
+			"a capture at the sender would show which"
 	},
 	verdict.CapturedOutage: func(f figures) string {
-		return fmt.Sprintf("nothing was delivered from %s to %s, %s in all, though it was sent again and again",
+		return fmt.Sprintf("nothing was delivered from %s to %s, %s in all, despite repeated retransmissions",
 			f.time("from_s"), f.time("to_s"),
 			f.time("stalled_s"))
 	},
 	verdict.CapturedSilent: func(f figures) string {
-		return fmt.Sprintf("the other end stopped answering at %s: %s of repetitions got no answer", f.time("from_s"),
+		return fmt.Sprintf("the other end stopped answering at %s: retransmissions during %s got no answer", f.time("from_s"),
 			f.time("silent_s"))
 	},
 	verdict.CapturedWindowFull: func(f figures) string {
@@ -49,7 +49,7 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return text
 	},
 	verdict.CapturedWindowClosed: func(f figures) string {
-		return fmt.Sprintf("the receiver's window had shrunk from %s and held the sender back %s (%.0f acknowledgements "+
+		return fmt.Sprintf("the receiver's window had shrunk from %s and limited the sender %s (%.0f acknowledgements "+
 			"with a window of 0): "+
 			"the receiving program does not read as fast as data comes", f.size("window_bytes"), f.took(), f["zero_windows"])
 	},
@@ -61,8 +61,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.CapturedNoneLarge: func(f figures) string {
 		return fmt.Sprintf("no segment of more than %s arrived here, though the MSS allows %s, and %s are missing that the "+
-			"receiver asks for: large packets may be too large for a link before the tap, whose ICMP messages do not get "+
-			"through; a capture at the sender, or fullpipe measure --mss, would tell", f.size("largest_bytes"),
+			"receiver asks for: large packets may be too large for a link before the tap, and its ICMP messages do not get "+
+			"through; a capture at the sender, or fullpipe measure --mss, would show it", f.size("largest_bytes"),
 			f.size("mss_bytes"), f.size("missing_bytes"))
 	},
 	verdict.CapturedExchanges:     capturedExchanges,
@@ -93,16 +93,15 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			count(int(f["restarts"]), "restart"), f.time("idle_s")) + f.known("rtt_s", ", doubling each round trip of %s")
 	},
 	verdict.CapturedSlowStart: func(f figures) string {
-		return fmt.Sprintf("what was outstanding still grew from round trip to round trip %s; the transfer lasted %.0f of "+
-			"them",
+		return fmt.Sprintf("the bytes in flight still grew each round trip %s; the transfer lasted %.0f round trips",
 			f.took(), f["round_trips"])
 	},
 	verdict.CapturedLoss: func(f figures) string {
-		return fmt.Sprintf("%.0f of %.0f segments were sent again in %.0f recoveries, and the congestion window they left "+
-			"held the sender back %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
+		return fmt.Sprintf("%.0f of %.0f segments were retransmitted in %.0f recoveries, and the reduced congestion window "+
+			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
 			f.roundTrip(" (round trip %s)", ", %s at the least"))
 	},
-	verdict.CapturedFullLink: sayCapturedFullLink,
+	verdict.CapturedFullLink: formatCapturedFullLink,
 	verdict.CapturedQueueBetween: func(f figures) string {
 		return fmt.Sprintf("between the two taps data waited %s on the mean and acknowledgements %s, by %s segments that "+
 			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
@@ -114,10 +113,10 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedSenderWaits: func(f figures) string {
 		lost := "nothing lost and no queue"
 		if n := f["retransmitted_segments"]; n > 0 {
-			lost = fmt.Sprintf("%.0f segments sent again, too few to matter, and no queue", n)
+			lost = fmt.Sprintf("%.0f segments retransmitted, too few to matter, and no queue", n)
 		}
-		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host holds "+
-			"itself back; ss -tim there, or fullpipe why, tells which part of it", f.size("outstanding_bytes"),
+		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host limits "+
+			"itself; ss -tim there, or fullpipe why, shows which part of it", f.size("outstanding_bytes"),
 			f.size("window_bytes"), lost, f.took())
 	},
 	verdict.CapturedBlocks: func(f figures) string {
@@ -146,18 +145,18 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f["window_scale_least"], f.took())
 	},
 	verdict.CapturedQueueUnseen: func(f figures) string {
-		return fmt.Sprintf("data came evenly, at %s, %s: from a full link, or from a sender that holds itself back; "+
-			"without timestamps a queue before this tap is not seen, and a capture at the sender would tell",
+		return fmt.Sprintf("data came evenly, at %s, %s: from a full link, or from a sender that limits itself; "+
+			"without timestamps a queue before this tap is not seen, and a capture at the sender would show which",
 			f.pathRate(), f.took())
 	},
 	verdict.CapturedLossOrLink: func(f figures) string {
 		return fmt.Sprintf("segments were lost at a rate near the %s that the path delivers %s: from a full link, or from "+
-			"losses that hold the sender back; a capture that begins with the handshake shows the empty path's round trip, "+
-			"and would tell", f.pathRate(), f.took())
+			"losses that limit the sender; a capture that begins with the handshake shows the empty path's round trip "+
+			"and so decides", f.pathRate(), f.took())
 	},
 	verdict.CapturedWaitsSomewhere: func(f figures) string {
-		return fmt.Sprintf("what was on its way took several times the empty path's %s %s: a queue of data, or of "+
-			"acknowledgements on their way back; a capture at the sender would tell",
+		return fmt.Sprintf("packets in flight took several times the empty path's %s %s: a queue of data, or of "+
+			"acknowledgements on their way back; a capture at the sender would show which",
 			cmp.Or(f.known("rtt_base_s", "%s"), "round trip"), f.took())
 	},
 	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
@@ -169,8 +168,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f.size("handshake_window_bytes"), f.size("first_window_bytes"), f["applied_scale"], f["window_scale"])
 	},
 	verdict.CapturedLostSYNs: func(f figures) string {
-		return fmt.Sprintf("%.0f SYNs got no answer and were sent again, which took %s of %s: lost on the way, or dropped "+
-			"by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
+		return fmt.Sprintf("%.0f SYNs got no answer and were retransmitted, which took %s of %s: lost on the way, or "+
+			"dropped by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
 	},
 	verdict.CapturedSACKOutside: func(f figures) string {
 		return fmt.Sprintf("%.0f of %.0f SACK blocks are outside the window: a box on the path renumbers sequence numbers "+

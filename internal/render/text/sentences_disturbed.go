@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func sayMemoryShort(f figures) string {
+func formatMemoryPressure(f figures) string {
 	var ends []string
 	for _, end := range []string{"sender", "receiver"} {
 		if !f.has(end + "_times") {
@@ -21,7 +21,7 @@ func sayMemoryShort(f figures) string {
 		": it closes windows and drops segments then, as a slow reader or a lossy path would"
 }
 
-func sayHostWasLate(f figures) string {
+func formatRunqueueWaited(f figures) string {
 	var ends []string
 	for _, end := range []string{"sender", "receiver"} {
 		if !f.has(end + "_starved_ratio") {
@@ -37,7 +37,7 @@ func sayHostWasLate(f figures) string {
 		"; measure again when it is quiet"
 }
 
-func sayTestsBeside(f figures) string {
+func formatConcurrentTests(f figures) string {
 	tests := "another test"
 	if f["tests"] > 1 {
 		tests = fmt.Sprintf("%.0f other tests", f["tests"])
@@ -46,7 +46,7 @@ func sayTestsBeside(f figures) string {
 		"host; measure again when nobody else does", tests, f.time("beside_s"))
 }
 
-func sayClockTrouble(f figures) string {
+func formatClockTrouble(f figures) string {
 	var parts []string
 	for _, end := range []string{"sender", "receiver"} {
 		if step := f[end+"_step_s"]; step > 0 {
@@ -68,8 +68,8 @@ func sayClockTrouble(f figures) string {
 		"; a host that was suspended or moved shows so too"
 }
 
-func sayWhileStarved(f figures) string {
+func formatLossWithoutCPU(f figures) string {
 	return fmt.Sprintf("the rate did not last while a host was busy with other things, which says nothing of the path: "+
-		"%s of the bytes were sent again, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
+		"%s of the bytes were retransmitted, %s on average, %s at best (%s)", f.share("retransmitted_ratio"),
 		f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 }

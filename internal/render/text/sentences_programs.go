@@ -7,9 +7,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// programWindowText names a known program with its window and what raises that.
+// programWindowText names a known program, its window and the setting that raises it.
 func programWindowText(p *record.ProgramWindow) string {
-	return fmt.Sprintf("%s has %s under way at most, %s: %s", p.Name, units.Size(p.WindowBytes), p.Description, p.Raise)
+	return fmt.Sprintf("%s keeps at most %s in flight, %s: %s", p.Name, units.Size(p.WindowBytes), p.Description, p.Raise)
 }
 
 func capturedExchanges(f figures) string {
@@ -33,18 +33,18 @@ func capturedProgramWindow(f figures) string {
 			"room (%s): the sending program has a window of that size", f.rate("came_bps"), f.size("program_window_bytes"),
 			f.time("rtt_s"), f.took(), f.size("window_bytes"))
 	}
-	return fmt.Sprintf("what was outstanding stayed at %s though the receiver's window had room (%s), and the other end "+
+	return fmt.Sprintf("the bytes in flight stayed at %s though the receiver's window had room (%s), and the other end "+
 		"kept sending messages %s: the program has a window of its own, which allows %s at a round trip of %s",
 		f.size("program_window_bytes"), f.size("window_bytes"), f.took(), f.rate("allows_bps"), f.time("rtt_s")) +
 		multiples(f, "it, or connections side by side,")
 }
 
-// multiples says what more under way at once would give, where that is known.
-func multiples(f figures, what string) string {
+// multiples formats the rates that more data in flight would give; "" if they are not known.
+func multiples(f figures, size string) string {
 	if !f.has("twice_bps") {
 		return ""
 	}
-	text := fmt.Sprintf("; twice %s would give %s", what, f.rate("twice_bps"))
+	text := fmt.Sprintf("; twice %s would give %s", size, f.rate("twice_bps"))
 	if f.has("eightfold_bps") {
 		text += ", eight times " + f.rate("eightfold_bps")
 	}

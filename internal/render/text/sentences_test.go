@@ -50,26 +50,26 @@ func TestEveryCodeHasASentence(t *testing.T) {
 
 // A document of another version may hold codes that nobody here knows.
 func TestAForeignCodeKeepsItsText(t *testing.T) {
-	if said := Sentence(verdict.Evidence{Code: "from-the-future", Text: "as it was told"}); said != "as it was told" {
+	if said := Sentence(verdict.Evidence{Code: "from-the-future", Text: "as reported"}); said != "as reported" {
 		t.Error(said)
 	}
 }
 
-// Where no gap could be seen, no gap is not what is said.
-func TestHoldsPathSaysOnlyWhatWasSeen(t *testing.T) {
+// TestEqualsBDP_OnlyMeasuredValues checks that the sentence claims no gaps only if gaps could be measured.
+func TestEqualsBDP_OnlyMeasuredValues(t *testing.T) {
 	f := figures{"window_bytes": 16816, "time_ratio": 0.95, "allows_bps": 2.7e6, "steady_bps": 2.8e6, "rtt_s": 0.055,
 		"rtt_base_s": 0.05}
-	if s := f.holdsPath("receive window"); strings.Contains(s, "without a gap") || !strings.Contains(s, "may be just") {
+	if s := f.equalsBDP("receive window"); strings.Contains(s, "without a gap") || !strings.Contains(s, "may equal") {
 		t.Error(s)
 	}
 	f["even_ratio"] = 0.95
-	if s := f.holdsPath("receive window"); !strings.Contains(s, "without a gap") {
+	if s := f.equalsBDP("receive window"); !strings.Contains(s, "without a gap") {
 		t.Error(s)
 	}
 }
 
-// What the link gives beyond a window is said where it was seen, and only there.
-func TestWindowsSayWhatTheLinkGives(t *testing.T) {
+// TestSentence_LinkRateOnlyIfMeasured checks that the link's rate beyond a window appears only if it was measured.
+func TestSentence_LinkRateOnlyIfMeasured(t *testing.T) {
 	for _, code := range []verdict.Code{verdict.ReceiveWindowFull, verdict.SendBufferFull} {
 		if s := sentences[code](figures{"link_least_bps": 8e6}); !strings.Contains(s, "gives about 8 Mbit/s or more") {
 			t.Error(s)

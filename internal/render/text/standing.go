@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Standing says in words how a result stands to its path's own past.
+// Standing compares a result with its path's earlier results.
 func Standing(p *record.KeptPoint) string {
 	share := ""
 	factor := 1.0
@@ -20,7 +20,7 @@ func Standing(p *record.KeptPoint) string {
 	}
 	switch p.Against {
 	case record.AsUsual:
-		if math.Abs(factor-1) >= change.Least { // what came before scatters as widely
+		if math.Abs(factor-1) >= change.Least { // earlier results scatter as widely
 			return "within its spread (" + share + ")"
 		}
 		return "as usual (" + share + ")"
@@ -34,7 +34,7 @@ func Standing(p *record.KeptPoint) string {
 	return string(p.Outcome)
 }
 
-// PointText is all that a list tells of one result.
+// PointText returns a result's entry in a list.
 func PointText(p *record.KeptPoint) string {
 	text := p.StartedAt.UTC().Format("2006-01-02 15:04") + ": "
 	if p.GoodputBps == nil {
@@ -47,8 +47,7 @@ func PointText(p *record.KeptPoint) string {
 	return text
 }
 
-// limiterLetters stand for limiters where there is room for one character; a test holds that each
-// name has its own.
+// limiterLetters abbreviates limiters to one character; a test checks that each name has its own.
 var limiterLetters = map[verdict.Name]string{
 	verdict.Application: "A", verdict.SendBuffer: "S", verdict.ReceiverWindow: "W", verdict.ReceiverApplication: "R",
 	verdict.Congestion: "C", verdict.Bottleneck: "B", verdict.LocalQueue: "Q", verdict.AckPath: "K",
@@ -56,7 +55,7 @@ var limiterLetters = map[verdict.Name]string{
 	verdict.CPU: "U", verdict.Sender: "E", verdict.Mixed: "M", verdict.Unknown: "?",
 }
 
-// Letter is one character for a limiter; "·" for one that this version does not know.
+// Letter returns one character for a limiter; "·" if this version does not know it.
 func Letter(name string) string {
 	if letter := limiterLetters[verdict.Name(name)]; letter != "" {
 		return letter

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// SweepCounts are the cells that were measured, tight among them, predicted and left out.
+// SweepCounts returns the numbers of cells that were measured, measured with a tight interval, predicted and missing.
 func SweepCounts(s *record.Sweep) (measured, tight, predicted, missing int) {
 	for i := range s.Cells {
 		switch c := &s.Cells[i]; {
@@ -30,7 +30,7 @@ func SweepCounts(s *record.Sweep) (measured, tight, predicted, missing int) {
 	return measured, tight, predicted, missing
 }
 
-// SweepSummary says in a line what was measured.
+// SweepSummary returns one line about the cells and their times.
 func SweepSummary(s *record.Sweep) string {
 	measured, tight, predicted, missing := SweepCounts(s)
 	text := fmt.Sprintf("%d of %d cells measured", measured, len(s.Cells))
@@ -69,7 +69,7 @@ func SweepAxesText(a *record.SweepAxes) string {
 	return strings.Join(names, " × ")
 }
 
-// SweepCellMarks are what else is to be said of a cell.
+// SweepCellMarks returns the remarks on a cell.
 func SweepCellMarks(c *record.SweepCell) string {
 	var parts []string
 	for _, mark := range []struct {
@@ -150,7 +150,7 @@ func ThreeDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// SweepFindings are what the sweep says, a sentence each.
+// SweepFindings returns the findings of the sweep, one sentence each.
 func SweepFindings(s *record.Sweep) []string {
 	var lines []string
 	for i := range s.Cells {
@@ -183,7 +183,7 @@ func SweepFindings(s *record.Sweep) []string {
 	}
 	if unsettled > 0 {
 		lines = append(lines, fmt.Sprintf("%d cells never settled in %s: their slow start counts. A longer --time shows "+
-			"what they carry in the long run.", unsettled, SecondsText(s.RunS)))
+			"their steady rate.", unsettled, SecondsText(s.RunS)))
 	}
 	refused := map[string]bool{}
 	for i := range s.Cells {
@@ -195,7 +195,7 @@ func SweepFindings(s *record.Sweep) []string {
 	return lines
 }
 
-// SweepCellGoodputText is "93.1 Mbit/s (92.8 to 93.4)".
+// SweepCellGoodputText formats "93.1 Mbit/s (92.8 to 93.4)".
 func SweepCellGoodputText(c *record.SweepCell) string {
 	text := units.Rate(c.GoodputBps).String()
 	if spread := SweepCellSpread(c); spread != "" {
@@ -204,7 +204,7 @@ func SweepCellGoodputText(c *record.SweepCell) string {
 	return text
 }
 
-// SweepCellSpread is the interval in words, its first unit left out where both are the same.
+// SweepCellSpread formats the interval; a common unit appears once.
 func SweepCellSpread(c *record.SweepCell) string {
 	if c.CI95Bps == nil || !(c.CI95Bps[1] < 1e15) {
 		return ""
@@ -217,8 +217,8 @@ func SweepCellSpread(c *record.SweepCell) string {
 	return low + " to " + high
 }
 
-// SweepCSV prints one line for each cell; an empty field is not known, sizes that were
-// not asked for are "automatic".
+// SweepCSV prints one line for each cell. An empty field is not known; sizes that were
+// not requested are "automatic".
 func SweepCSV(w io.Writer, s *record.Sweep) error {
 	out := NewCSVWriter(w)
 	out.Write([]string{"direction", "congestion", "send_buffer_bytes", "receive_buffer_bytes", "write_bytes",

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Position is where a size lies along an axis, in steps from its first value, logarithmic
+// Position returns the position of a size on an axis, in steps from its first value, logarithmic
 // between values; ok is false outside the axis.
 func (a SweepAxis) Position(size float64) (at float64, ok bool) {
 	fixed := a.Values

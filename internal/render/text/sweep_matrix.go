@@ -65,13 +65,13 @@ func (p *SweepPlane) HeatText(unit string) string {
 	return text
 }
 
-// Bounded says that the path's BDP is known, and not only that it is at least so large.
+// Bounded reports whether the path's BDP is known and is not only a lower bound.
 func (p *SweepPlane) Bounded() bool {
 	return p.Path != nil && p.Path.BDPBytes > 0 && p.Path.CapacityBps > 0 && !p.Path.AtLeast
 }
 
-// Knee is where an axis's requests come to the BDP: the model's if it knows what the
-// systems make of them; 0 where that axis is no buffer or nothing is known.
+// Knee returns the requested buffer size whose effective size is the BDP, by the model if it
+// has the systems' rules; 0 if the axis is no buffer or nothing is known.
 func (p *SweepPlane) Knee(down bool) float64 {
 	switch {
 	case !p.Bounded() || down && !p.Receives:
@@ -84,7 +84,7 @@ func (p *SweepPlane) Knee(down bool) float64 {
 	return p.Path.BDPBytes
 }
 
-// Scale is the unit that a matrix is printed in.
+// Scale returns the unit of a matrix.
 func (p *SweepPlane) Scale() (per float64, unit string) {
 	most := 0.0
 	for _, row := range p.Cells {
@@ -105,7 +105,7 @@ func (p *SweepPlane) Scale() (per float64, unit string) {
 	return 1, "bit/s"
 }
 
-// letters stand for the limiters behind the numbers of a matrix.
+// letters abbreviates the limiters behind the numbers of a matrix.
 var letters = map[verdict.Name]string{verdict.Application: "a", verdict.SendBuffer: "s", verdict.ReceiverWindow: "w",
 	verdict.ReceiverApplication: "r",
 	verdict.Congestion:          "c", verdict.Bottleneck: "b", verdict.LocalQueue: "q", verdict.AckPath: "k",
@@ -113,7 +113,7 @@ var letters = map[verdict.Name]string{verdict.Application: "a", verdict.SendBuff
 	verdict.MTUBlackHole: "m", verdict.Pacing: "p", verdict.CPU: "u", verdict.Sender: "e", verdict.Unknown: ".",
 	verdict.Mixed: "x"}
 
-// sweepCellText is the cell as the matrix prints it, with its marks.
+// sweepCellText formats a cell of the matrix with its marks.
 func sweepCellText(c *record.SweepCell, per float64) string {
 	switch {
 	case c.Refused != "":
@@ -140,8 +140,8 @@ func sweepCellText(c *record.SweepCell, per float64) string {
 	return text + mark + letters[c.Limiter]
 }
 
-// Average of the cells that have a goodput, "" of none; ~ where predictions are in it, ( )
-// where cells are missing.
+// Average formats the mean of the cells with a goodput; "" without any. It has ~ if predictions are
+// included, and ( ) if cells are missing.
 func Average(cells []*record.SweepCell, per float64) string {
 	sum := 0.0
 	n := 0
@@ -178,7 +178,7 @@ func (p *SweepPlane) All() (cells []*record.SweepCell) {
 	return cells
 }
 
-// columnsAtOnce is how many columns of a matrix fit beside each other.
+// columnsAtOnce is the number of columns of a matrix that fit side by side.
 const columnsAtOnce = 7
 
 func (p *SweepPlane) writeText(w io.Writer) {
@@ -197,8 +197,8 @@ func (p *SweepPlane) writeText(w io.Writer) {
 	}
 }
 
-// writeColumns prints a part of the matrix; the averages of the rows stand behind the
-// last.
+// writeColumns prints a part of the matrix; the averages of the rows follow the last
+// column.
 func (p *SweepPlane) writeColumns(w io.Writer, from, to int, per float64) {
 	columns := len(p.Across.Values)
 	means := columns > 1 && to == columns

@@ -35,7 +35,7 @@ func distinct[T comparable](cells []record.SweepCell, of func(record.SweepSetup)
 	return all
 }
 
-// sweepGrid is what the planes of one sweep have in common.
+// sweepGrid has the common properties of the planes of one sweep.
 type sweepGrid struct {
 	at      map[record.SweepSetup]*record.SweepCell
 	sends   []int // across
@@ -60,8 +60,8 @@ func newSweepGrid(s *record.Sweep) *sweepGrid {
 }
 
 // SweepPlanes cuts the grid into matrices: send buffers across and receive buffers down, or
-// write sizes down where there is only one receive buffer; what is left is one matrix
-// each. A place without a cell is shown as not measured.
+// write sizes down where there is only one receive buffer. Each combination of the other
+// dimensions is a matrix. A place without a cell is shown as not measured.
 func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 	g := newSweepGrid(s)
 	for _, d := range distinct(s.Cells, func(s record.SweepSetup) transfer.Direction { return s.Direction }) {
@@ -80,8 +80,8 @@ func SweepPlanes(s *record.Sweep) (planes []SweepPlane) {
 	return planes
 }
 
-// plane is the matrix of one direction, one congestion control and one value of the axis
-// that is neither across nor down.
+// plane returns the matrix of one direction, one congestion control and one value of the third
+// axis.
 func (g *sweepGrid) plane(d transfer.Direction, congestion string, other int) SweepPlane {
 	name := "receive buffer"
 	fixed := "writes of"

@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// table aligns rows of cells in columns; the last column is never padded, and what
-// follows a label is wrapped.
+// table aligns rows of cells in columns; the last column is never padded, and
+// text after a label is wrapped.
 type table struct {
 	rows  [][]string
 	right map[int]bool // columns of numbers

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatFollowsALabelIsWrapped(t *testing.T) {
+func TestTable_WrapsTextAfterALabel(t *testing.T) {
 	table := newTable()
 	table.row("a", "short")
 	table.row("label", strings.Repeat("word ", 30))

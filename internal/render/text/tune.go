@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// Tune prints the report that a person reads first.
+// Tune prints the report.
 func Tune(w io.Writer, d *record.Tune) {
 	t := newTable()
 	t.row("peer", d.Peer)
@@ -45,7 +45,7 @@ func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 	}
 }
 
-// tuneFound is the path, what a program gets on it, and what limits that.
+// tuneFound returns the rows of the path, its baseline and its limiter.
 func tuneFound(d *record.TuneDirection) *table {
 	top := newTable()
 	tunePathRows(&d.Path, top)
@@ -58,7 +58,7 @@ func tuneFound(d *record.TuneDirection) *table {
 	return top
 }
 
-// tuneOutcome is what came of the trials.
+// tuneOutcome returns the rows of the result.
 func tuneOutcome(d *record.TuneDirection) *table {
 	end := newTable()
 	if d.After != nil && d.Chosen != nil {
@@ -68,7 +68,7 @@ func tuneOutcome(d *record.TuneDirection) *table {
 	if d.Gain != nil && d.Chosen != nil {
 		text := "× " + factor(d.Gain.Factor) + confidenceText(d.Gain.CI95)
 		if d.Others != nil {
-			text += ", beside another flow"
+			text += ", next to another flow"
 		}
 		end.row("gain", text)
 	}
@@ -97,7 +97,7 @@ func tuneOutcome(d *record.TuneDirection) *table {
 	return end
 }
 
-// confidenceText is a factor's interval; "" where it has none.
+// confidenceText formats a factor's interval; "" if it has none.
 func confidenceText(ci *[2]float64) string {
 	if ci == nil {
 		return ""
@@ -166,8 +166,8 @@ func tuneVerdict(d *record.TuneDirection) string {
 	return "inconclusive, no change: " + d.Reason
 }
 
-// tuneDirectionWorthDoing returns the remedies that were shown to help by a tenth, also beyond what the chosen setup
-// gives.
+// tuneDirectionWorthDoing returns the remedies with a proven gain of 10 % over the baseline and over the chosen
+// setup.
 func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 	var chosen float64
 	if d.After != nil {
@@ -182,8 +182,7 @@ func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 	return lines
 }
 
-// tuneDo is what to do: what was chosen, whose settings follow, else what the verdict calls
-// for.
+// tuneDo formats the action: to set the chosen settings, else the verdict's remedy.
 func tuneDo(d *record.TuneDirection) string {
 	if d.Chosen == nil || d.Chosen.Automatic {
 		return doAbout(d.Fix, d.Before.Verdict)

@@ -18,7 +18,7 @@ func writeTuneApplied(w io.Writer, a *record.TuneApplied) {
 	tuneAppliedRows(a).write(w, "  ")
 }
 
-// tuneAppliedRows are the proof of a change and what became of it.
+// tuneAppliedRows returns the rows of the verification of a change, and its outcome.
 func tuneAppliedRows(a *record.TuneApplied) *table {
 	t := newTable()
 	if a.Before != nil {
@@ -47,7 +47,7 @@ func tuneAppliedRows(a *record.TuneApplied) *table {
 
 func tuneInLab(d *record.Tune) bool { return strings.HasPrefix(d.Peer, "lab:") }
 
-// tuneChanged says what the report's last line says of the hosts.
+// tuneChanged returns the report's last line about the hosts.
 func tuneChanged(d *record.Tune) string {
 	var touched, kept, far bool
 	for _, direction := range d.Directions {

@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// TuneReceipt is one direction of a tune in parts, for a page. Rows are what the text's are: a
-// label, which may be empty, and what is said of it.
+// TuneReceipt is one direction of a tune in parts, for a page. As in the text, a row is a label, which may be
+// empty, and its value.
 type TuneReceipt struct {
 	Heading, Stamp string
 	Shown          bool // the stamp is a gain
@@ -23,20 +23,20 @@ type TuneReceipt struct {
 	Applied        [][]string
 }
 
-// TuneReceiptTrial is all transfers with one window; Percent is of the fastest.
+// TuneReceiptTrial has all transfers with one window; Percent is the share of the fastest one's goodput.
 type TuneReceiptTrial struct {
 	Window, Goodput, Limiter, Note string
 	Runs                           int
 	Percent                        float64
 }
 
-// TuneReceiptSettings are what to set on one host.
+// TuneReceiptSettings has the settings for one host.
 type TuneReceiptSettings struct {
 	Title string
 	Rows  [][]string
 }
 
-// TuneReceiptOf takes a direction apart.
+// TuneReceiptOf returns the parts of a direction.
 func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 	r := TuneReceipt{Heading: Heading(d.Direction), Found: tuneFound(d).said(), Outcome: tuneOutcome(d).said()}
 	switch {
@@ -88,7 +88,7 @@ func orNone(value *string) string {
 	return cmp.Or(*value, "none")
 }
 
-// said are a table's rows without empty ones.
+// said returns a table's rows without empty ones.
 func (t *table) said() (rows [][]string) {
 	for _, row := range t.rows {
 		if len(row) > 1 && row[len(row)-1] != "" {
@@ -98,5 +98,5 @@ func (t *table) said() (rows [][]string) {
 	return rows
 }
 
-// TuneChanged says what became of the hosts, and how to take it back.
+// TuneChanged formats the changes of the hosts and the command that undoes them.
 func TuneChanged(d *record.Tune) string { return tuneChanged(d) }

@@ -9,7 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// TuneReason formats why a direction's verdict is what it is.
+// TuneReason formats the reason of a direction's verdict.
 func TuneReason(d *tune.Direction) string {
 	v := d.Reason.Values
 	share := fmt.Sprintf("%.0f %%", 100*v["share"])
@@ -22,7 +22,7 @@ func TuneReason(d *tune.Direction) string {
 		}
 		return "the most that the systems' ceilings allow"
 	case tune.BetterBelowCeilings:
-		return "shown to be better than what there is; the systems' ceilings keep one connection's window below the " +
+		return "shown to be better than today's settings; the systems' ceilings keep one connection's window below the " +
 			needed + " that the path needs"
 	case tune.LinkFull:
 		return "automatic sizing reaches " + share + " of the most that the path carried in any run: nothing to change"
@@ -31,10 +31,10 @@ func TuneReason(d *tune.Direction) string {
 			"to change"
 	case tune.Indistinguishable:
 		return "automatic sizing gives " + share + " of what the best window gave, and " + noise + ", so that nobody could " +
-			"tell one from the other: nothing to change"
+			"notice the difference: nothing to change"
 	case tune.NearlyLikely:
-		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: what " +
-			"another one may give is too little to tell from chance, and to matter"
+		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: " +
+			"the gain of another one is too small to prove, and to matter"
 	case tune.AutomaticSuffices:
 		return "automatic sizing reaches " + share + " of the best that any window gave: nothing to change"
 	case tune.TooLittleMeasured:
@@ -68,16 +68,16 @@ var tuneSentences = map[tune.Code]string{
 	tune.QueueShortened:      "shown to shorten the queue and to keep the rate",
 	tune.QueueIsShort:        "a transfer adds so little to the round trip that nobody notices: nothing to change",
 	tune.GainsMoreThanTakes:  "shown to gain more than it takes from another flow on the link",
-	tune.Better:              "shown to be better than what there is",
+	tune.Better:              "shown to be better than today's settings",
 	tune.SmallestWindow:      "the smallest window that is shown to reach 98 % of the best",
-	tune.BetterWindow:        "shown to be better than what there is; a somewhat smaller window might do as well",
-	tune.NothingHelps:        "nothing that was tried gives 5 % more than what there is: nothing is changed",
-	tune.NothingShown:        "nothing that was tried was shown to be better than what there is: nothing is changed",
+	tune.BetterWindow:        "shown to be better than today's settings; a somewhat smaller window might do as well",
+	tune.NothingHelps:        "nothing that was tried gives 5 % more than today's settings: nothing is changed",
+	tune.NothingShown:        "nothing that was tried was shown to be better than today's settings: nothing is changed",
 	tune.FasterChanged:       "shown to be faster with the change",
 	tune.SlowerChanged:       "the path is slower with the change",
 }
 
-// TuneOpen names what was left open.
+// TuneOpen names the open question.
 func TuneOpen(d *tune.Direction) string {
 	switch d.Reason.Code {
 	case tune.TooLittleMeasured:
@@ -88,15 +88,15 @@ func TuneOpen(d *tune.Direction) string {
 	return d.Open.Setup.String()
 }
 
-// wouldDecide formats the budget that would decide what was left open; "" where nothing is.
+// wouldDecide formats the budget that would decide the open question; "" if there is none.
 func wouldDecide(o *tune.Open) string {
 	switch {
 	case o == nil:
 		return ""
 	case o.Budget == 0:
-		return "runs scatter so much that no budget of a reasonable length would tell"
+		return "runs scatter so much that no budget of a reasonable length would decide"
 	}
-	return fmt.Sprintf("--budget %s would tell, if these figures hold", tune.Shortest(o.Budget))
+	return fmt.Sprintf("--budget %s would decide, if these figures last", tune.Shortest(o.Budget))
 }
 
 // needsRuns formats a gain that scattered runs did not show, and the runs that would.
@@ -125,28 +125,28 @@ func inRuns(n int) string {
 	return fmt.Sprintf("in %d runs", n)
 }
 
-// mostlyBusy is the share of a host's processors from which on other programs hold them.
+// mostlyBusy is the busy share of a host's processors above which other programs are named as the cause.
 const mostlyBusy = 0.9
 
-// tuneDisturbed formats what disturbed a measurement, and what to do.
+// tuneDisturbed formats a measurement's disturbance and its remedy.
 func tuneDisturbed(d *tune.Direction) string {
 	u := d.Disturbed
 	if u.Starved == 0 {
-		return "the lab was too late to be believed, so this tells little of the path: measure again when this host does " +
+		return "the lab was too late to be believed, so this says little of the path: measure again when this host does " +
 			"less besides"
 	}
 	host := "this host"
 	if !u.Near {
 		host = "the far host"
 	}
-	by := "something holds it off the processors there are: a limit of its share, or its priority"
+	by := "a CPU quota or its priority keeps it off the idle processors"
 	switch {
 	case u.Busy >= mostlyBusy:
-		by = fmt.Sprintf("other programs hold its processors, which were %.0f %% busy", 100*u.Busy)
+		by = fmt.Sprintf("other programs use its processors, which were %.0f %% busy", 100*u.Busy)
 	case u.Busy == 0:
-		by = "other programs hold its processors, or its share of them is used up"
+		by = "other programs use its processors, or its share of them is used up"
 	}
-	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this tells little of the path: "+
+	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this says little of the path: "+
 		"measure again when %s is quiet", host, u.End(d.Direction), 100*u.Starved, by, host)
 }
 
@@ -167,7 +167,7 @@ func tuneWarning(s *tune.Statement) string {
 		return fmt.Sprintf("the two ends disagree on %s: something on the way rewrites the handshake",
 			strings.Join(s.Names, " and "))
 	case tune.NoRTT:
-		return "no end could tell the round trip"
+		return "no end could measure the round trip"
 	case tune.NotTried:
 		return fmt.Sprintf("%s could not be tried: %v", s.Setup, s.Err)
 	case tune.BudgetSpent:
@@ -180,7 +180,7 @@ func tuneWarning(s *tune.Statement) string {
 		return fmt.Sprintf("%s retransmits %s of what it sends%s: retransmissions take capacity from others on the path",
 			s.Setup, percent(v["retransmitted"]), today)
 	case tune.TakesMoreThanGains:
-		return fmt.Sprintf("%s was not shown to gain more than it takes: beside another flow it gives × %.2f and leaves "+
+		return fmt.Sprintf("%s was not shown to gain more than it takes: next to another flow it gives × %.2f and leaves "+
 			"that one × %.2f, so nothing is recommended", s.Setup, v["factor"], v["others"])
 	}
 	if v["low"] > 1 {
@@ -191,13 +191,13 @@ func tuneWarning(s *tune.Statement) string {
 		v["low"], v["high"])
 }
 
-// TuneAppliedReason formats why a change of the hosts was kept or taken back.
+// TuneAppliedReason formats the reason why a change of the hosts was kept or undone.
 func TuneAppliedReason(a *tune.Applied) string {
 	v := a.Reason.Values
 	reason := tuneSentences[a.Reason.Code]
 	switch a.Reason.Code {
 	case tune.HostNotSet:
-		return "the host could not be put into the state that the proof asks for (fullpipe status tells): " +
+		return "the host could not be put into the state that the proof asks for (see fullpipe status): " +
 			a.Reason.Err.Error()
 	case tune.ProofCutShort:
 		return "the proof was cut short: " + a.Reason.Err.Error()
@@ -215,9 +215,9 @@ func TuneAppliedReason(a *tune.Applied) string {
 	return fmt.Sprintf("%s; queues marked %d segments instead of dropping them", reason, *a.Marked)
 }
 
-// tunePurposes are the words for why a trial is made.
+// tunePurposes has the text of each purpose of a trial.
 var tunePurposes = map[search.Purpose]string{
-	search.AutomaticSizing: "what the systems do by themselves",
+	search.AutomaticSizing: "automatic sizing",
 	search.ModelWindow:     "the model's window",
 	search.WideWindow:      "a window out of the way",
 	search.SuspectedStall:  "was that a stall?",
@@ -227,18 +227,18 @@ var tunePurposes = map[search.Purpose]string{
 	search.AutomaticAsGood: "is automatic as good?",
 	search.WindowEnough:    "is this window enough?",
 	tune.IdlePath:          "asking for the round trip",
-	tune.Today:             "what a program gets today",
-	tune.TodayLonger:       "what a program gets today, for longer",
+	tune.Today:             "today's settings",
+	tune.TodayLonger:       "today's settings, for longer",
 	tune.AnythingPasses:    "does anything get through?",
 	tune.SegmentsPass:      "do smaller segments pass?",
-	tune.BetweenLosses:     "what the path carries between losses",
+	tune.BetweenLosses:     "the path's rate between losses",
 	tune.FillsAgain:        "does it fill the link again?",
 	tune.StaysFull:         "does the link stay full?",
 	tune.PathLimit:         "how far the path goes",
 	tune.SeveralStreams:    "do several connections carry more?",
 	tune.BelowCapacity:     "does it lose less below the path's capacity?",
 	tune.Candidate:         "does this help?",
-	tune.ComparedWith:      "what it is compared with",
+	tune.ComparedWith:      "the baseline",
 	tune.ProofBefore:       "proof: before",
 	tune.ProofAfter:        "proof: after",
 	tune.Alone:             "alone on the link",
@@ -246,21 +246,21 @@ var tunePurposes = map[search.Purpose]string{
 	tune.ProofChanged:      "proof: with the change",
 }
 
-// TunePurpose formats why a trial is made.
+// TunePurpose formats the purpose of a trial.
 func TunePurpose(p search.Purpose) string { return tunePurposes[p] }
 
-// TuneProgress formats what the loop is doing.
+// TuneProgress formats the current step of tune.
 func TuneProgress(p tune.Progress) string {
-	beside := p.Setup
-	beside.Window = 0
-	what := p.Setup.String()
+	other := p.Setup
+	other.Window = 0
+	setup := p.Setup.String()
 	switch {
 	case p.Purpose == tune.IdlePath:
 		return TunePurpose(p.Purpose)
 	case p.Setup == tune.Setup{}:
-		what = "automatic sizing"
-	case beside != tune.Setup{}:
-		what = beside.String()
+		setup = "automatic sizing"
+	case other != tune.Setup{}:
+		setup = other.String()
 	}
-	return "trying " + what + ": " + TunePurpose(p.Purpose)
+	return "trying " + setup + ": " + TunePurpose(p.Purpose)
 }

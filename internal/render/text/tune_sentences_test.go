@@ -48,44 +48,45 @@ func TestTuneSentences(t *testing.T) {
 		{tune.QueueShortened, reason, "shown to shorten the queue and to keep the rate"},
 		{tune.QueueIsShort, reason, "a transfer adds so little to the round trip that nobody notices: nothing to change"},
 		{tune.GainsMoreThanTakes, reason, "shown to gain more than it takes from another flow on the link"},
-		{tune.BetterBelowCeilings, reason, "shown to be better than what there is; the systems' ceilings keep one " +
+		{tune.BetterBelowCeilings, reason, "shown to be better than today's settings; the systems' ceilings keep one " +
 			"connection's window below the 500,000 bytes that the path needs"},
-		{tune.Better, reason, "shown to be better than what there is"},
+		{tune.Better, reason, "shown to be better than today's settings"},
 		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
-		{tune.BetterWindow, reason, "shown to be better than what there is; a somewhat smaller window might do as well"},
+		{tune.BetterWindow, reason, "shown to be better than today's settings; a somewhat smaller window might do as well"},
 		{tune.LinkFull, reason, "automatic sizing reaches 96 % of the most that the path carried in any run: nothing to " +
 			"change"},
 		{tune.NearlyShown, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 95 % or " +
 			"more: nothing to change"},
 		{tune.Indistinguishable, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
-			"by 1.2 %, so that nobody could tell one from the other: nothing to change"},
+			"by 1.2 %, so that nobody could notice the difference: nothing to change"},
 		{tune.NearlyLikely, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 91 % or " +
-			"more: what another one may give is too little to tell from chance, and to matter"},
-		{tune.NothingHelps, reason, "nothing that was tried gives 5 % more than what there is: nothing is changed"},
+			"more: the gain of another one is too small to prove, and to matter"},
+		{tune.NothingHelps, reason, "nothing that was tried gives 5 % more than today's settings: nothing is changed"},
 		{tune.AutomaticSuffices, reason, "automatic sizing reaches 96 % of the best that any window gave: nothing to change"},
-		{tune.TooLittleMeasured, reason, "too little was measured to say: --budget 2m would tell, if these figures hold"},
+		{tune.TooLittleMeasured, reason, "too little was measured to say: --budget 2m would decide, if these figures last"},
 		{tune.ScatteredGain, reason, "congestion control bbr gave × 1.50 by the middle of all runs in turn, which scatter " +
-			"too much to prove it: --budget 2m would tell, if these figures hold"},
+			"too much to prove it: --budget 2m would decide, if these figures last"},
 		{tune.PromisingRemedy, reason, "congestion control bbr gave × 1.50 in 3 runs, not proven yet: --budget 2m would " +
-			"tell, if these figures hold"},
+			"decide, if these figures last"},
 		{tune.NeedsRuns, reason, "congestion control bbr gave × 1.50 in 3 runs against 8 of automatic, and single runs " +
 			"scatter too much to prove it: it needs about 12 more runs: --budget 2m"},
 		{tune.PromisingWindow, reason, "congestion control bbr seems to give × 1.50, and single runs differ by 1.2 %, so " +
-			"that is not proven yet: --budget 2m would tell, if these figures hold"},
+			"that is not proven yet: --budget 2m would decide, if these figures last"},
 		{tune.WindowsUndecided, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
-			"by 1.2 %, so it is not decided yet whether another window is better: --budget 2m would tell, if these " +
-			"figures hold"},
-		{tune.NothingShown, reason, "nothing that was tried was shown to be better than what there is: nothing is changed"},
+			"by 1.2 %, so it is not decided yet whether another window is better: --budget 2m would decide, if these " +
+			"figures last"},
+		{tune.NothingShown, reason, "nothing that was tried was shown to be better than today's settings: nothing is " +
+			"changed"},
 		{tune.HostDisturbed, reason, "this host, the sender, had no core for the data 42 % of the time (other programs " +
-			"hold its processors, which were 95 % busy), so this tells little of the path: measure again when this " +
+			"use its processors, which were 95 % busy), so this says little of the path: measure again when this " +
 			"host is quiet"},
 		{tune.NarrowerMTU, warning, "the path carries packets of 1400 bytes, less than its first link's 1500"},
 		{tune.HandshakeRewritten, warning, "the two ends disagree on MSS and SACK: something on the way rewrites the " +
 			"handshake"},
-		{tune.NoRTT, warning, "no end could tell the round trip"},
+		{tune.NoRTT, warning, "no end could measure the round trip"},
 		{tune.NotTried, warning, "congestion control bbr could not be tried: no such module"},
 		{tune.BudgetSpent, warning, "the budget was spent before the search began"},
-		{tune.TakesMoreThanGains, warning, "congestion control bbr was not shown to gain more than it takes: beside " +
+		{tune.TakesMoreThanGains, warning, "congestion control bbr was not shown to gain more than it takes: next to " +
 			"another flow it gives × 1.25 and leaves that one × 0.50, so nothing is recommended"},
 		{tune.GainUnproven, warning, "the proof of congestion control bbr did not show a gain (× 0.90 to × 1.10), so " +
 			"nothing is recommended"},
@@ -96,8 +97,8 @@ func TestTuneSentences(t *testing.T) {
 		{tune.FasterChanged, applied, "shown to be faster with the change"},
 		{tune.SlowerChanged, applied, "the path is slower with the change"},
 		{tune.NoGainShown, applied, "no gain was shown (× 0.90 to × 1.10)"},
-		{tune.HostNotSet, applied, "the host could not be put into the state that the proof asks for (fullpipe status " +
-			"tells): no such module"},
+		{tune.HostNotSet, applied, "the host could not be put into the state that the proof asks for (see fullpipe " +
+			"status): no such module"},
 	} {
 		said[c.code] = true
 		if got := c.say(c.code); got != c.want {
@@ -146,7 +147,7 @@ func TestTuneProgress(t *testing.T) {
 		want string
 	}{
 		{tune.Progress{Purpose: tune.IdlePath}, "asking for the round trip"},
-		{tune.Progress{Purpose: tune.Today}, "trying automatic sizing: what a program gets today"},
+		{tune.Progress{Purpose: tune.Today}, "trying automatic sizing: today's settings"},
 		{tune.Progress{Purpose: search.LessEnough, Setup: tune.Setup{Window: 502_240}},
 			"trying a window of 502,240 bytes: is less enough?"},
 		{tune.Progress{Purpose: tune.Candidate, Setup: tune.Setup{Window: 502_240, Streams: 4}},
@@ -158,7 +159,7 @@ func TestTuneProgress(t *testing.T) {
 	}
 }
 
-// TestTuneAppliedMarks: what asking for ECN came to says whether any queue marks.
+// TestTuneAppliedMarks checks that the outcome of a change to ECN says whether any queue marks.
 func TestTuneAppliedMarks(t *testing.T) {
 	for marked, want := range map[int64]string{
 		0:  "the path is slower with the change; no queue on the way marked anything",

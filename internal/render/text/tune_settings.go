@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// tuneSettingPlaces say how and where each setting is made, VALUE being its value, and what documents it.
+// tuneSettingPlaces has for each setting its scope, its place, with VALUE for its value, and its source.
 var tuneSettingPlaces = map[string]struct {
 	by            record.SettingBy
 	where, source string
@@ -33,12 +33,12 @@ var tuneSettingPlaces = map[string]struct {
 	"net.core.rmem_max":  {record.ByProgram, "sysctl, at least; without it the system clips SO_RCVBUF", "socket(7)"},
 }
 
-// StreamsInstead is where several connections are made instead of giving one a larger window.
+// StreamsInstead is the place of the setting that uses several connections instead of a larger window.
 const StreamsInstead = "in the program, instead of larger windows at either end; they also take that many shares " +
 	"from others on the link"
 
-// TuneSetting returns a setting of a program, a route or a host for what tune chose beside the buffers, and how it
-// reaches a connection.
+// TuneSetting returns a setting of a program, a route or a host that tune chose in addition to the buffers, and its
+// scope.
 func TuneSetting(role plan.Role, name, value string) (plan.Setting, record.SettingBy) {
 	at := tuneSettingPlaces[name]
 	s := plan.Setting{Role: role, Name: name, Value: value, Where: strings.ReplaceAll(at.where, "VALUE", value),
@@ -49,13 +49,13 @@ func TuneSetting(role plan.Role, name, value string) (plan.Setting, record.Setti
 	return s, at.by
 }
 
-// MeasuredInTurn is the source of what tune found out by itself.
+// MeasuredInTurn is the source of tune's own findings.
 const MeasuredInTurn = "measured in turn with today's"
 
-// TuneBudget returns the budget that would decide what was left open.
+// TuneBudget returns the budget that would decide the open question.
 func TuneBudget(d *tune.Direction) plan.Setting {
 	return plan.Setting{Role: plan.Sender, Name: "--budget", Value: tune.Shortest(d.Open.Budget),
-		Where: "of fullpipe tune, which tells then whether " + TuneOpen(d) + " helps", Source: MeasuredInTurn}
+		Where: "of fullpipe tune, to decide if " + TuneOpen(d) + " helps", Source: MeasuredInTurn}
 }
 
 // titled is a table with its heading.
@@ -64,7 +64,7 @@ type titled struct {
 	table *table
 }
 
-// tuneSettings returns what to set for the chosen setup, host by host, alternatives as alternatives.
+// tuneSettings returns the settings for the chosen setup, host by host, with alternatives marked.
 func tuneSettings(d *record.TuneDirection) (all []titled) {
 	if d.Chosen == nil || d.Chosen.Automatic {
 		return nil
@@ -98,7 +98,7 @@ type settingLine struct {
 	name, value, where string
 }
 
-// prefix marks a line as an alternative to those above it, or as what an alternative needs besides.
+// prefix marks a line as an alternative to the lines above it, or as a further setting of an alternative.
 func (l *settingLine) prefix(above []settingLine) string {
 	isOf := func(o settingLine) bool { return l.of != "" && o.of == l.of }
 	first := slices.IndexFunc(above, isOf)
@@ -112,7 +112,7 @@ func (l *settingLine) prefix(above []settingLine) string {
 }
 
 // settingLines returns the settings of one end in the order of its document, and its system for the heading. The
-// program's own buffer stands behind the host's settings for the window, which are its alternative.
+// program's own buffer follows the host's settings for the window, which are its alternative.
 func settingLines(d *record.TuneDirection, host, role string) (lines []settingLine, system string) {
 	option := "SO_RCVBUF"
 	buffer := d.Chosen.ReceiveBufferBytes

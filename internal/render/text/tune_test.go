@@ -44,7 +44,8 @@ func tuned(t *testing.T, change func(*simpath.Path, *simpeer.Peer)) *record.Tune
 		&report.System{Target: far})
 }
 
-// A setup that was chosen is not worth trying besides, though its runs beside the baseline gave more than the proof.
+// TestTune_ChosenSetupIsNotWorthTrying checks that the chosen setup is not listed as worth trying, though its trials
+// gave more than its verification.
 func TestTune_ChosenSetupIsNotWorthTrying(t *testing.T) {
 	const pacing, streams = "pacing at 95 Mbit/s", "4 streams"
 	ci := &[2]float64{1.5, 9}
@@ -114,7 +115,7 @@ func TestTuneText(t *testing.T) {
 	}
 }
 
-// A remedy that is no window is told like one: what was tried, what it gives, what to set.
+// TestTuneOfALossyPath checks that the report has the trials, the gain and the settings of a remedy that is no window.
 func TestTuneOfALossyPath(t *testing.T) {
 	var out strings.Builder
 	text.Tune(&out, tuned(t, func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow, path.Loss = 4e6, 0.01 }))
@@ -126,7 +127,7 @@ func TestTuneOfALossyPath(t *testing.T) {
 	}
 }
 
-// What is cut short or undecided is still a whole document.
+// TestTuneOfLittle checks that an interrupted or undecided search gives a complete document.
 func TestTuneOfLittle(t *testing.T) {
 	for name, change := range map[string]func(*simpath.Path, *simpeer.Peer){
 		"one transfer": func(_ *simpath.Path, p *simpeer.Peer) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// tried is all trials of one window together.
+// tried combines all trials of one window.
 type tried struct {
 	label, note string
 	effective   int
@@ -100,17 +100,17 @@ func tuneDirectionWriteRemedies(w io.Writer, d *record.TuneDirection) {
 }
 
 func tuneRemediesHeading(d *record.TuneDirection) string {
-	heading := "tried besides, in turn with what it is compared with"
+	heading := "tried besides, in turn with the baseline"
 	switch d.Goal {
 	case string(tune.Latency):
 		heading += "; ×: how much shorter the round trip under load is"
 	case string(tune.Fair):
-		heading += ", each beside another flow; ×: of the mean of both"
+		heading += ", each next to another flow; ×: of the mean of both"
 	}
 	return heading
 }
 
-// tuneRemedies is nil where nothing besides windows was tried.
+// tuneRemedies returns the table of remedies; nil if only windows were tried.
 func tuneRemedies(d *record.TuneDirection) *table {
 	if len(d.Remedies) == 0 {
 		return nil
@@ -135,28 +135,28 @@ func tuneRemedies(d *record.TuneDirection) *table {
 	return table
 }
 
-// remedyVerdict says what was shown of a remedy; what is not shown is not denied.
+// remedyVerdict formats the outcome of a remedy's trials; without proof it is open, not refuted.
 func remedyVerdict(r *record.TuneRemedy) string {
 	runs := inRuns(r.Runs)
 	if r.BaselineRuns > 0 {
 		runs = runsAgainst(r.Runs, r.BaselineRuns)
 	}
-	beside := ""
+	base := ""
 	if r.Reference != "" {
-		beside = " beside " + r.Reference
+		base = " with " + r.Reference
 	}
 	switch {
 	case r.CI95 != nil && r.CI95[0] > 1:
-		return "helps" + beside + ", " + runs
+		return "helps" + base + ", " + runs
 	case r.CI95 != nil && r.CI95[1] < 1:
-		return "harms" + beside + ", " + runs
+		return "harms" + base + ", " + runs
 	case r.Factor >= 1.1:
-		return "not proven" + beside + ", " + runs
+		return "not proven" + base + ", " + runs
 	}
-	return "no gain to be seen" + beside + ", " + runs
+	return "no gain to be seen" + base + ", " + runs
 }
 
-// bar draws a share with eighths of a cell; NaN, where nothing was reached, is nothing.
+// bar draws a share with eighths of a cell; NaN gives no bar.
 func bar(share float64) string {
 	if !(share > 0) {
 		return ""
@@ -169,7 +169,7 @@ func bar(share float64) string {
 	return text
 }
 
-// often is the most frequent of some words.
+// often returns the most frequent word.
 func often(words []string) string {
 	count := map[string]int{}
 	most := ""

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Watch prints what limited a span of watched connections: for `why` the answer in the
+// Watch prints the limiters of watched connections over a span: for `why` the verdict in the
 // first sentence, else the sums and the heaviest connections.
 func Watch(w io.Writer, d *record.Watch) {
 	if d.Target != "" {
@@ -54,7 +54,7 @@ func why(w io.Writer, d *record.Watch) {
 	}
 }
 
-// whyAnswer is the verdict as a clause.
+// whyAnswer formats the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
 	if fromElsewhere(f) {
 		return "not this host: the sender or the path limits it; run fullpipe why on the sending host"
@@ -70,10 +70,10 @@ func whyAnswer(f *record.WatchedDirection) string {
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
-	clause := limiters[f.Limiter].what
+	clause := limiters[f.Limiter].cause
 	name := string(f.Limiter)
 	share := f.Shares[f.Limiter]
-	if said, ok := subtypesAnswer[f.Subtype]; ok {
+	if said, ok := subtypeCauses[f.Subtype]; ok {
 		clause = said
 	}
 	if f.Subtype != "" {
@@ -83,15 +83,15 @@ func whyAnswer(f *record.WatchedDirection) string {
 		clause = "not this host; probably a full line"
 	}
 	if len(f.Candidates) == 2 { // two that a sender cannot separate
-		clause = limiters[f.Candidates[0]].what + ", or " + limiters[f.Candidates[1]].what
+		clause = limiters[f.Candidates[0]].cause + ", or " + limiters[f.Candidates[1]].cause
 		name = candidatesText(f.Candidates[:1]) + " or " + candidatesText(f.Candidates[1:])
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
 	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
 }
 
-// subtypesAnswer are those that say more than their limiter.
-var subtypesAnswer = map[string]string{
+// subtypeCauses has the subtypes whose cause is more exact than their limiter's.
+var subtypeCauses = map[string]string{
 	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
 	verdict.ProgramWindow:   "its program has a window of its own, which is full",
 	verdict.ScaleZero:       "the receiver offered a window scale of 0: its window is at most 64 KiB",
@@ -147,7 +147,7 @@ func watched(w io.Writer, d *record.Watch) {
 	WatchRows(w, d, Rows)
 }
 
-// watchedBytes is what was moved in a direction by what was asked for.
+// watchedBytes returns the bytes that the selected connections moved in a direction.
 func watchedBytes(d *record.Watch, way transfer.Direction) (sum int64) {
 	for i := range d.Limited {
 		if d.Limited[i].Direction == way {
@@ -192,5 +192,5 @@ func doAboutMost(d *record.Watch, l *record.WatchLimited) string {
 	return doAbout(nil, verdict.Verdict{Limiter: l.Limiter})
 }
 
-// Advice is what to do about what limits a direction.
+// Advice returns the remedy for a direction's limiter.
 func Advice(d *record.WatchedDirection) string { return doAbout(d.Fix, d.Verdict) }

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// keptGroup sums a group's direction over the minutes that are kept.
+// keptGroup sums a group's direction over the stored minutes.
 type keptGroup struct {
 	name, network string
 	direction     transfer.Direction
@@ -23,7 +23,7 @@ type keptGroup struct {
 	limited       map[string]float64 // seconds
 }
 
-// WatchKept prints what was kept of a watch: each group's sums, the heaviest first.
+// WatchKept prints the stored minutes of a watch: each group's sums, the heaviest first.
 func WatchKept(w io.Writer, d *record.WatchKept) {
 	span := 0.0
 	for i := range d.Minutes {
@@ -99,7 +99,7 @@ func (g *keptGroup) add(f *record.WatchGroupDirection) {
 	}
 }
 
-// keptShares are the limiters of a tenth of the time or more.
+// keptShares returns the limiters with 10 % of the time or more.
 func keptShares(g *keptGroup) string {
 	names := slices.Sorted(maps.Keys(g.limited))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(g.limited[b], g.limited[a]) })

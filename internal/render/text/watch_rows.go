@@ -150,7 +150,7 @@ func processText(name string, pid int) string {
 	return name
 }
 
-// Limited is by what a direction is limited, in a few words.
+// Limited formats a direction's limiter in a few words.
 func Limited(d *record.WatchedDirection) string {
 	if fromElsewhere(d) {
 		return "not this host"
@@ -169,7 +169,7 @@ func Limited(d *record.WatchedDirection) string {
 	return text
 }
 
-// fromElsewhere reports that the sender or the path limits what this host receives, and which of them is not known.
+// fromElsewhere reports whether the sender or the path limits the rate to this host and it is not known which.
 func fromElsewhere(d *record.WatchedDirection) bool {
 	return d.Direction == transfer.Down && d.Limiter == verdict.Unknown && len(d.Candidates) > 2 &&
 		!slices.Contains(d.Candidates, verdict.ReceiverWindow) && !slices.Contains(d.Candidates, verdict.ReceiverApplication)

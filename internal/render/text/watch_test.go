@@ -42,8 +42,8 @@ func TestAnswerOfTwo(t *testing.T) {
 		f := &record.WatchedDirection{Verdict: verdict.Verdict{Limiter: two[0], Candidates: two, Confidence: verdict.Low,
 			Shares: verdict.Shares{two[0]: 0.6, two[1]: 0.3}}}
 		got := whyAnswer(f)
-		for _, want := range []string{limiters[two[0]].what, limiters[two[1]].what, string(two[0]) + " or " + string(two[1]),
-			"90 % of the time"} {
+		for _, want := range []string{limiters[two[0]].cause, limiters[two[1]].cause,
+			string(two[0]) + " or " + string(two[1]), "90 % of the time"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%v: %q does not say %q", two, got, want)
 			}

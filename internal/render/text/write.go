@@ -1,5 +1,5 @@
-// Package text turns records into what people read on a terminal: every sentence is made
-// here, and what other faces say in words they ask for here.
+// Package text formats records for people on a terminal. It has every sentence, also for the
+// other formats.
 package text
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// Rows is how many connections of a capture Write shows.
+// Rows is the number of connections of a capture that Write shows.
 const Rows = 20
 
-// Write prints any document for a person: harmless, in one piece, with the first error.
+// Write prints any document, escaped and in one piece. It returns the first error.
 func Write(w io.Writer, doc record.Document) error {
 	return render.Written(w, func(w io.Writer) error {
 		write(w, render.Document(doc))
@@ -21,8 +21,7 @@ func Write(w io.Writer, doc record.Document) error {
 	})
 }
 
-// Connections prints so many of a capture's connections, with all that is known of them
-// where details are wanted.
+// Connections prints at most rows of a capture's connections, with details if asked for.
 func Connections(w io.Writer, doc *record.Diagnose, rows int, details bool) error {
 	return render.Written(w, func(w io.Writer) error {
 		Diagnose(w, render.Document(doc), rows, details)
@@ -30,8 +29,8 @@ func Connections(w io.Writer, doc *record.Diagnose, rows int, details bool) erro
 	})
 }
 
-// CSV prints a document as a table of comma-separated values; an error where its kind is
-// no table.
+// CSV prints a document as a table of comma-separated values. It returns an error if its kind
+// has no table.
 func CSV(w io.Writer, doc record.Document) error {
 	return render.Written(w, func(w io.Writer) error {
 		switch d := render.Document(doc).(type) {

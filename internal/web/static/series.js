@@ -138,7 +138,7 @@ function draw(figure, runs) {
 		charts = [];
 		charts.push(chart("goodput", goodput, rate, 260, limiters));
 		if (rtt.some(v => v != null)) charts.push(chart("shortest round trip", rtt, trip, 120, null));
-		if (resent.some(v => v != null)) charts.push(chart("segments sent again", resent, v => `${+(100 * v).toPrecision(2)} %`, 130, null));
+		if (resent.some(v => v != null)) charts.push(chart("segments retransmitted", resent, v => `${+(100 * v).toPrecision(2)} %`, 130, null));
 	}
 	place.addEventListener("keydown", e => {
 		const { min, max } = charts[0].scales.x, span = max - min;
