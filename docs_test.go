@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocumentsNameTestsThatExist keeps the documents honest: what they say is shown by
-// a test is.
+// TestDocumentsNameTestsThatExist checks that every test named in the documents exists.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	var tests strings.Builder
 	dirs := []string{"bench", "bench/live"}
@@ -41,13 +40,13 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		}
 		for _, name := range named.FindAllString(string(text), -1) {
 			if name != "TestBank" && !strings.Contains(tests.String(), "func "+name+"(") {
-				t.Errorf("%s names %s, and there is no such test", document, name)
+				t.Errorf("%s names %s, and that test does not exist", document, name)
 			}
 		}
 	}
 }
 
-// TestPicturesExist keeps documents from showing what was never drawn.
+// TestPicturesExist checks that every picture of the documents exists.
 func TestPicturesExist(t *testing.T) {
 	documents, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -67,19 +66,19 @@ func TestPicturesExist(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesEveryPackage holds ARCHITECTURE.md's picture against the tree. TestEveryDependencyIsExplained
-// checks its table of modules.
+// TestArchitectureNamesEveryPackage compares ARCHITECTURE.md's list of packages with the tree.
+// TestEveryDependencyIsExplained checks its table of modules.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	picture, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range packages(t) {
-		parts := strings.Split(p.room(), "/")
-		room := strings.TrimPrefix(p.room(), "internal/")
-		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.room(), "e2e") && !strings.Contains(string(picture),
-			room+"/ ") {
-			t.Errorf("ARCHITECTURE.md does not show %s", p.room())
+		parts := strings.Split(p.path(), "/")
+		name := strings.TrimPrefix(p.path(), "internal/")
+		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.path(), "e2e") && !strings.Contains(string(picture),
+			name+"/ ") {
+			t.Errorf("ARCHITECTURE.md does not show %s", p.path())
 		}
 	}
 }

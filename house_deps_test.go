@@ -42,7 +42,7 @@ func TestBenchRequiresNothingMore(t *testing.T) {
 	}
 }
 
-// TestOnlyTheHubLinksTheNATSServer checks that fullpipe itself carries neither its size nor its memory.
+// TestOnlyTheHubLinksTheNATSServer checks that fullpipe itself does not link the NATS server.
 func TestOnlyTheHubLinksTheNATSServer(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "./cmd/fullpipe").Output()
 	if err != nil {
@@ -53,8 +53,8 @@ func TestOnlyTheHubLinksTheNATSServer(t *testing.T) {
 	}
 }
 
-// TestEveryDependencyIsExplained holds go.mod's direct requirements and the table of
-// ARCHITECTURE.md against each other.
+// TestEveryDependencyIsExplained compares go.mod's direct requirements with the table of
+// ARCHITECTURE.md.
 func TestEveryDependencyIsExplained(t *testing.T) {
 	out, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {
@@ -90,7 +90,7 @@ func TestEveryDependencyIsExplained(t *testing.T) {
 	}
 	for _, path := range required {
 		if !slices.Contains(explained, path) {
-			t.Errorf("go.mod requires %s, ARCHITECTURE.md does not say why", path)
+			t.Errorf("go.mod requires %s, ARCHITECTURE.md does not explain it", path)
 		}
 	}
 	for _, path := range explained {

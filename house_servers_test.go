@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOneHTTPServer holds the bounds of HTTP servers in one place: http.Server is made once, with
-// every bound set, and net/http's own ways to serve are not used.
+// TestOneHTTPServer checks that one constructor makes every http.Server with all limits set, and that net/http's own
+// serve functions are not used.
 func TestOneHTTPServer(t *testing.T) {
 	const constructor = "internal/httpserver/httpserver.go"
 	bounds := []string{"ErrorLog", "ReadHeaderTimeout", "ReadTimeout", "WriteTimeout", "IdleTimeout", "MaxHeaderBytes",
@@ -32,21 +32,21 @@ func TestOneHTTPServer(t *testing.T) {
 						}
 					}
 					if name != constructor {
-						t.Errorf("%s makes a http.Server; only %s does", name, constructor)
+						t.Errorf("%s makes an http.Server; only %s does", name, constructor)
 					}
 				}
 			case *ast.CallExpr:
 				for _, serve := range []string{"Serve", "ServeTLS", "ListenAndServe", "ListenAndServeTLS"} {
 					if isOf(n.Fun, "http", serve) {
-						t.Errorf("%s calls http.%s, which has no bounds", name, serve)
+						t.Errorf("%s calls http.%s, which has no limits", name, serve)
 					}
 				}
 				if isOf(n.Fun, "", "new") && len(n.Args) == 1 && isOf(n.Args[0], "http", "Server") {
-					t.Errorf("%s makes a http.Server without bounds", name)
+					t.Errorf("%s makes an http.Server without limits", name)
 				}
 			case *ast.ValueSpec:
 				if isOf(n.Type, "http", "Server") {
-					t.Errorf("%s declares a http.Server without bounds", name)
+					t.Errorf("%s declares an http.Server without limits", name)
 				}
 			}
 			return true
@@ -57,10 +57,10 @@ func TestOneHTTPServer(t *testing.T) {
 	}
 }
 
-// TestServersWriteToTheirLog holds that standard error is reached through the command alone, which
-// servers make a log of (logStderr): not by os.Stderr, and not by the standard logger.
+// TestServersWriteToTheirLog checks that only the command writes to standard error, which servers turn into a log
+// (logStderr): packages use neither os.Stderr nor the standard logger.
 func TestServersWriteToTheirLog(t *testing.T) {
-	// Processes of their own that no server is, and tests.
+	// Separate processes that are not servers, and tests.
 	mayWrite := []string{"cmd/fullpipe/main.go", "cmd/fullpipe/manual.go", "cmd/fullpipe-hub/main.go",
 		"internal/lab/", "internal/testenv/"}
 	eachProductFile(t, func(name string, file *ast.File) {
@@ -82,17 +82,17 @@ func TestServersWriteToTheirLog(t *testing.T) {
 	})
 }
 
-// eachProductFile parses what users run: neither tests nor what only builds and measures fullpipe.
+// eachProductFile parses the files of the programs, without tests and without build and benchmark tools.
 func eachProductFile(t *testing.T, visit func(name string, file *ast.File)) {
 	t.Helper()
 	for _, p := range packages(t) {
-		if !strings.HasPrefix(p.room(), "e2e") {
+		if !strings.HasPrefix(p.path(), "e2e") {
 			eachFile(t, p, visit)
 		}
 	}
 }
 
-// isOf says whether an expression is a name of a package; "" is no package.
+// isOf reports whether an expression is a name of a package; "" means no package.
 func isOf(e ast.Expr, pkg, name string) bool {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -14,14 +14,14 @@ import (
 	"github.com/uudashr/gocognit"
 )
 
-// The most that a reader has to take in at once.
+// Limits of the code's shape.
 const (
-	mostColumns    = 120 // of a line, in runes
-	mostLines      = 350 // of a file that is no test
-	mostComplexity = 30  // of a function, cognitive complexity as gocognit counts it
+	maxColumns    = 120 // of a line, in runes
+	maxLines      = 350 // of a file, tests excluded
+	maxComplexity = 30  // of a function, cognitive complexity as gocognit counts it
 )
 
-// mayBeComplex are functions whose branches are a format's own, with the reason.
+// mayBeComplex are functions with one branch per element of a format, with the reason.
 var mayBeComplex = map[string]string{
 	"internal/capture.nextBlock": "one case for each kind of a pcapng file's blocks",
 }
@@ -42,26 +42,26 @@ func TestCodeFitsAReader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shown, lines := filepath.Join(p.room(), filepath.Base(name)), strings.Split(string(text), "\n")
+			shown, lines := filepath.Join(p.path(), filepath.Base(name)), strings.Split(string(text), "\n")
 			raw := rawLines(files, file)
 			for i, line := range lines {
-				if n := utf8.RuneCountInString(line); n > mostColumns && !raw[i+1] {
-					t.Errorf("%s:%d: %d columns, %d are allowed", shown, i+1, n, mostColumns)
+				if n := utf8.RuneCountInString(line); n > maxColumns && !raw[i+1] {
+					t.Errorf("%s:%d: %d columns, %d are allowed", shown, i+1, n, maxColumns)
 				}
 			}
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			if len(lines)-1 > mostLines {
-				t.Errorf("%s: %d lines, %d are allowed", shown, len(lines)-1, mostLines)
+			if len(lines)-1 > maxLines {
+				t.Errorf("%s: %d lines, %d are allowed", shown, len(lines)-1, maxLines)
 			}
 			for _, d := range file.Decls {
 				f, isFunc := d.(*ast.FuncDecl)
 				if !isFunc {
 					continue
 				}
-				if n := gocognit.Complexity(f); n > mostComplexity && mayBeComplex[p.room()+"."+f.Name.Name] == "" {
-					t.Errorf("%s: %s has a cognitive complexity of %d, %d are allowed", shown, f.Name.Name, n, mostComplexity)
+				if n := gocognit.Complexity(f); n > maxComplexity && mayBeComplex[p.path()+"."+f.Name.Name] == "" {
+					t.Errorf("%s: %s has a cognitive complexity of %d, %d are allowed", shown, f.Name.Name, n, maxComplexity)
 				}
 			}
 		}
@@ -71,8 +71,8 @@ func TestCodeFitsAReader(t *testing.T) {
 // maySkip are the prefixes of files that may call Skip themselves.
 var maySkip = []string{"internal/testenv/", "bench/", "internal/lab/still/"}
 
-// TestTestsSkipByNeed holds that testenv.Need decides every skip, so that a declared feature that is missing
-// fails and skips can be counted.
+// TestTestsSkipByNeed checks that testenv.Need decides every skip, so that a missing declared feature fails
+// and skips can be counted.
 func TestTestsSkipByNeed(t *testing.T) {
 	var names []string
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go", "*/*/*/*.go", "*/*/*/*/*.go"} {
@@ -104,7 +104,7 @@ func TestTestsSkipByNeed(t *testing.T) {
 	}
 }
 
-// skips finds what may be a skip of a test: t.Skip, t.Skipf and t.SkipNow, called or not.
+// skips returns the possible skips of a test: t.Skip, t.Skipf and t.SkipNow, called or not.
 func skips(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
@@ -128,7 +128,7 @@ func TestSkips_Found(t *testing.T) {
 	}
 }
 
-// rawLines are the lines that a raw string touches: their breaks belong to the text.
+// rawLines returns the lines of raw strings, which cannot be broken.
 func rawLines(files *token.FileSet, file *ast.File) map[int]bool {
 	raw := map[int]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -29,14 +29,14 @@ func TestStatementsDoOneThing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for at, what := range hiddenAssignments(file) {
-				t.Errorf("%s:%d: %s", filepath.Join(p.room(), filepath.Base(name)), files.Position(at).Line, what)
+			for at, fault := range hiddenAssignments(file) {
+				t.Errorf("%s:%d: %s", filepath.Join(p.path(), filepath.Base(name)), files.Position(at).Line, fault)
 			}
 		}
 	}
 }
 
-// hiddenAssignments returns the positions of such statements and what each is.
+// hiddenAssignments returns the faults of such statements by position.
 func hiddenAssignments(file *ast.File) map[token.Pos]string {
 	found := map[token.Pos]string{}
 	loopParts := map[ast.Stmt]bool{} // for i, j := 0, n; ; i, j = i+1, j-1 is usual
@@ -79,13 +79,13 @@ func hiddenAssignments(file *ast.File) map[token.Pos]string {
 	return found
 }
 
-// assignsErrOrOK reports whether the last place that is assigned is err or ok.
+// assignsErrOrOK reports whether the last assigned variable is err or ok.
 func assignsErrOrOK(s *ast.AssignStmt) bool {
 	last, ok := s.Lhs[len(s.Lhs)-1].(*ast.Ident)
 	return ok && (last.Name == "err" || last.Name == "ok")
 }
 
-// isSwap reports whether the same places stand on both sides.
+// isSwap reports whether both sides have the same variables.
 func isSwap(s *ast.AssignStmt) bool {
 	var left, right []string
 	for i := range s.Lhs {

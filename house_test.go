@@ -1,5 +1,5 @@
-// Package fullpipe_test holds the architecture: which way imports point, which
-// packages are pure, where raw system calls live.
+// Package fullpipe_test checks the architecture: the direction of imports, the
+// packages without I/O, the packages with raw system calls.
 package fullpipe_test
 
 import (
@@ -19,13 +19,13 @@ import (
 
 const module = "github.com/fullpipe-net/fullpipe"
 
-// floors lists the house from the ground up: a package imports from its own floor or
-// from below.
-var floors = [][]string{
-	// nouns
+// layers lists the packages from the bottom up: a package imports from its own layer or
+// a lower one.
+var layers = [][]string{
+	// types and arithmetic
 	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
 		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/build"},
-	// judgement
+	// analysis
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/watched",
 		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
@@ -47,11 +47,11 @@ var floors = [][]string{
 	{"internal/watch", "internal/tune", "internal/tune/simpeer", "internal/sweep", "internal/rfc6349",
 		"internal/diagnose", "internal/store", "internal/store/pgtest", "internal/recheck/runner",
 		"internal/fleet/agent", "internal/fleet/hub"},
-	// faces
+	// output
 	{"internal/report", "internal/render", "internal/render/iperf3", "internal/render/text", "internal/render/svg",
 		"internal/render/html"},
 	{"internal/tui", "internal/web"},
-	// what commands share
+	// shared by commands
 	{"internal/cli/exit", "internal/cli/cmdflag", "internal/cli/console", "internal/cli/progress", "internal/cli/input",
 		"internal/cli/hook", "internal/cli/settings", "internal/cli/serverkey"},
 	{"internal/history"},
@@ -66,29 +66,29 @@ var floors = [][]string{
 	{"cmd/fullpipe", "cmd/fullpipe-hub"},
 }
 
-// pureFloors are how many floors from the ground do no I/O.
-const pureFloors = 2
+// pureLayers is the number of lowest layers without I/O.
+const pureLayers = 2
 
-// mayCallTheKernel are the packages in which raw system calls live.
+// mayCallTheKernel are the packages that may make raw system calls.
 var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
 	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
-// mayChangeFiles are the packages that make, change, rename or remove files, and which.
+// mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{
-	"internal/output":          "files that a user names, and small ones of our own",
+	"internal/output":          "files that a user names, and small files of fullpipe",
 	"internal/outbox":          "results that wait until they are stored",
 	"internal/store":           "the history",
 	"internal/store/pgtest":    "servers for tests",
 	"internal/host":            "the journal and the system's configuration",
 	"internal/testenv":         "probes for tests",
-	"internal/testenv/summary": "the list of tests that were left out",
+	"internal/testenv/summary": "the list of skipped tests",
 	"internal/lab":             "kernel settings under /proc",
 	"internal/steer":           "cgroups under /sys",
 }
 
-// changesFiles are the functions of package os that make, change, rename or remove files. A
-// file that is only read is opened by os.Open, or by os.OpenFile with flags of readFlags.
+// changesFiles are the functions of package os that create, change, rename or remove files. A
+// read-only file is opened by os.Open, or by os.OpenFile with flags of readFlags.
 var changesFiles = []string{"WriteFile", "Create", "CreateTemp", "MkdirTemp", "OpenFile", "Remove", "RemoveAll",
 	"Rename", "Truncate", "Link", "Symlink", "Chmod", "Chown", "Lchown", "CopyFS", "OpenRoot"}
 
@@ -103,7 +103,7 @@ type pkg struct {
 	Imports      []string
 }
 
-func (p pkg) room() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+func (p pkg) path() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
@@ -114,7 +114,7 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// listed returns the packages of this module. It asks go once.
+// listed returns the packages of this module. It runs `go list` once.
 var listed = sync.OnceValues(func() (all []pkg, err error) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
 	if err != nil {
@@ -130,37 +130,37 @@ var listed = sync.OnceValues(func() (all []pkg, err error) {
 	return all, nil
 })
 
-func floor(room string) int {
-	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, room) })
+func layerOf(path string) int {
+	return slices.IndexFunc(layers, func(paths []string) bool { return slices.Contains(paths, path) })
 }
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range packages(t) {
-		from := floor(p.room())
+		from := layerOf(p.path())
 		if from < 0 {
-			if len(p.GoFiles) > 0 && !strings.HasPrefix(p.room(), "e2e") {
-				t.Errorf("%s stands on no floor of ARCHITECTURE.md", p.room())
+			if len(p.GoFiles) > 0 && !strings.HasPrefix(p.path(), "e2e") {
+				t.Errorf("%s is in no layer; add it to layers in house_test.go", p.path())
 			}
 			continue
 		}
 		for _, imported := range p.Imports {
-			if to := floor(strings.TrimPrefix(imported, module+"/")); to > from {
-				t.Errorf("%s imports %s, which stands above it", p.room(), imported)
+			if to := layerOf(strings.TrimPrefix(imported, module+"/")); to > from {
+				t.Errorf("%s imports %s from a higher layer", p.path(), imported)
 			}
 		}
 	}
 }
 
-// TestCommandsImportNoCommand holds what commands share below them.
+// TestCommandsImportNoCommand checks that commands share code through lower packages only.
 func TestCommandsImportNoCommand(t *testing.T) {
-	commands := floors[floor("internal/cli")-1]
+	commands := layers[layerOf("internal/cli")-1]
 	for _, p := range packages(t) {
-		if !slices.Contains(commands, p.room()) {
+		if !slices.Contains(commands, p.path()) {
 			continue
 		}
 		for _, imported := range p.Imports {
 			if slices.Contains(commands, strings.TrimPrefix(imported, module+"/")) {
-				t.Errorf("%s imports %s, another command", p.room(), imported)
+				t.Errorf("%s imports %s, another command", p.path(), imported)
 			}
 		}
 	}
@@ -169,13 +169,13 @@ func TestCommandsImportNoCommand(t *testing.T) {
 func TestPurePackagesDoNoIO(t *testing.T) {
 	forbidden := []string{"net", "os", "syscall", "os/exec", "net/http", "io/fs", "golang.org/x/sys/unix"}
 	for _, p := range packages(t) {
-		f := floor(p.room())
-		if (f < 0 || f >= pureFloors) && p.room() != "internal/report" {
+		f := layerOf(p.path())
+		if (f < 0 || f >= pureLayers) && p.path() != "internal/report" {
 			continue
 		}
 		for _, imported := range p.Imports {
 			if slices.Contains(forbidden, imported) {
-				t.Errorf("%s is pure but imports %s", p.room(), imported)
+				t.Errorf("%s is pure but imports %s", p.path(), imported)
 			}
 		}
 		eachFile(t, p, func(name string, file *ast.File) {
@@ -194,16 +194,16 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 	}
 }
 
-func TestRawSystemCallsLiveInFewRooms(t *testing.T) {
+func TestRawSystemCalls_InFewPackages(t *testing.T) {
 	for _, p := range packages(t) {
-		if slices.Contains(mayCallTheKernel, p.room()) || strings.HasPrefix(p.room(), "e2e") {
+		if slices.Contains(mayCallTheKernel, p.path()) || strings.HasPrefix(p.path(), "e2e") {
 			continue
 		}
 		eachFile(t, p, func(name string, file *ast.File) {
 			for _, imported := range file.Imports {
 				if path, _ := strconv.Unquote(imported.Path.Value); path == "golang.org/x/sys/unix" ||
 					path == "golang.org/x/sys/windows" {
-					t.Errorf("%s imports %s; raw system calls live in %v", name, path, mayCallTheKernel)
+					t.Errorf("%s imports %s; raw system calls belong to %v", name, path, mayCallTheKernel)
 				}
 			}
 		})
@@ -212,13 +212,13 @@ func TestRawSystemCallsLiveInFewRooms(t *testing.T) {
 
 func TestFilesAreChangedInFewPackages(t *testing.T) {
 	for _, p := range packages(t) {
-		if mayChangeFiles[p.room()] != "" || strings.HasPrefix(p.room(), "e2e") {
+		if mayChangeFiles[p.path()] != "" || strings.HasPrefix(p.path(), "e2e") {
 			continue
 		}
 		eachFile(t, p, func(name string, file *ast.File) {
 			for _, imported := range file.Imports {
 				if path, _ := strconv.Unquote(imported.Path.Value); path == "os" && imported.Name != nil || path == "io/ioutil" {
-					t.Errorf("%s imports %s in a way that this test cannot follow", name, path)
+					t.Errorf("%s imports %s under another name, which this test cannot check", name, path)
 				}
 			}
 			reads := map[ast.Node]bool{}
@@ -229,7 +229,7 @@ func TestFilesAreChangedInFewPackages(t *testing.T) {
 				case *ast.SelectorExpr:
 					x, ok := s.X.(*ast.Ident)
 					if ok && x.Name == "os" && slices.Contains(changesFiles, s.Sel.Name) && !(s.Sel.Name == "OpenFile" && reads[s]) {
-						t.Errorf("%s uses os.%s; package output does that with links, devices and FIFOs in mind", name, s.Sel.Name)
+						t.Errorf("%s uses os.%s; use package output, which handles links, devices and FIFOs", name, s.Sel.Name)
 					}
 				}
 				return true
@@ -249,33 +249,33 @@ func hasOnlyReadFlags(flags ast.Expr) bool {
 	return false
 }
 
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+func TestEveryPackageHasAComment(t *testing.T) {
 	for _, p := range packages(t) {
 		if len(p.GoFiles) > 0 && p.Doc == "" {
-			t.Errorf("%s has no package comment", p.room())
+			t.Errorf("%s has no package comment", p.path())
 		}
 	}
 }
 
-func TestNoDustRooms(t *testing.T) {
+func TestPackageNames_AreSpecific(t *testing.T) {
 	for _, p := range packages(t) {
 		if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc", "types"},
-			filepath.Base(p.room())) {
-			t.Errorf("%s: a name that says nothing", p.room())
+			filepath.Base(p.path())) {
+			t.Errorf("%s: the name does not describe the package", p.path())
 		}
 	}
 }
 
-// CVE-2024-26306 is a server whose time to decrypt by RSA tells of the key: here one file
-// decrypts, and tells nobody what went wrong, nor when.
+// TestRSAIsDecryptedInOnePlace checks the defence against CVE-2024-26306, a timing side channel of RSA decryption: only
+// one file decrypts, and its errors reveal neither the cause nor the time.
 func TestRSAIsDecryptedInOnePlace(t *testing.T) {
-	const room, gate = "internal/iperf3", "internal/iperf3/auth.go"
+	const owner, gate = "internal/iperf3", "internal/iperf3/auth.go"
 	for _, p := range packages(t) {
 		if !slices.Contains(p.Imports, "crypto/rsa") {
 			continue
 		}
-		if p.room() != room {
-			t.Errorf("%s imports crypto/rsa; only iperf3's logins need it", p.room())
+		if p.path() != owner {
+			t.Errorf("%s imports crypto/rsa; only iperf3's logins need it", p.path())
 		}
 		eachFile(t, p, func(name string, file *ast.File) {
 			ast.Inspect(file, func(n ast.Node) bool {
@@ -291,7 +291,7 @@ func TestRSAIsDecryptedInOnePlace(t *testing.T) {
 	}
 }
 
-// eachFile parses a package's files for every system, tests left out.
+// eachFile parses a package's files for every system, tests excluded.
 func eachFile(t *testing.T, p pkg, visit func(name string, file *ast.File)) {
 	t.Helper()
 	for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredFiles...) {
@@ -302,6 +302,6 @@ func eachFile(t *testing.T, p pkg, visit func(name string, file *ast.File)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visit(filepath.Join(p.room(), name), file)
+		visit(filepath.Join(p.path(), name), file)
 	}
 }

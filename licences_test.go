@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// licences are those that may be linked into a program under Apache-2.0, by words that only
-// their text has.
+// licences are the licences that may be linked into a program under Apache-2.0, with a pattern
+// that matches only their text.
 var licences = map[string]*regexp.Regexp{
 	"Apache-2.0": regexp.MustCompile(`Apache License\s+Version 2\.0`),
 	"MIT":        regexp.MustCompile(`Permission is hereby granted, free of charge, to any person obtaining\s+a copy`),
@@ -19,8 +19,8 @@ var licences = map[string]*regexp.Regexp{
 	"ISC":        regexp.MustCompile(`Permission to use, copy, modify, and/?(?:or)? distribute this software`),
 }
 
-// TestLicences reads the licence of every module whose packages are in a program, on any
-// system it is built for.
+// TestLicences checks the licence of every module linked into a program, on every
+// supported system.
 func TestLicences(t *testing.T) {
 	modules := map[string]string{}
 	for _, system := range []string{"linux", "windows", "darwin", "freebsd"} {

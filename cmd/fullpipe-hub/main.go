@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(50) // thousands of connections, of which each keeps little
+	debug.SetGCPercent(50) // thousands of connections with little memory each
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := hub.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

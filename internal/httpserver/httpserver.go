@@ -28,7 +28,8 @@ type Config struct {
 	// Wrap wraps an accepted connection below TLS. The result must have a method NetConn that returns the accepted
 	// one. nil: no wrapper.
 	Wrap func(*Conn) net.Conn
-	// MaxConns limits the connections, three quarters of them per host; 0: 768, or what the file limit allows.
+	// MaxConns limits the connections, and those of a host to three quarters of them; 0: 768, less if the file limit
+	// requires it.
 	MaxConns int
 }
 

@@ -100,7 +100,8 @@ type Grant struct {
 
 // Grant orders due jobs, if this hub leads, and returns the IDs of those that it granted: not those that have ended or
 // were granted before. Each statement checks the lead, so two hubs never grant one job.
-func (f *Fleet) Grant(ctx context.Context, lead Lead, now time.Time, grants ...Grant) (granted map[string]bool, err error) {
+func (f *Fleet) Grant(ctx context.Context, lead Lead, now time.Time, grants ...Grant) (granted map[string]bool,
+	err error) {
 	granted = map[string]bool{}
 	if len(grants) == 0 {
 		return granted, nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// dueQueue has the times at which pairs are due, the earliest first. A pair may have several; the caller checks that one
-// is still current.
+// dueQueue has the times at which pairs are due, the earliest first. A pair may have several; the caller checks that
+// one is still current.
 type dueQueue struct{ entries dueEntries }
 
 type dueEntry struct {
