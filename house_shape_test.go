@@ -69,7 +69,7 @@ func TestCodeFitsAReader(t *testing.T) {
 }
 
 // maySkip are the prefixes of files that may call Skip themselves.
-var maySkip = []string{"internal/testenv/", "bench/", "internal/lab/still/"}
+var maySkip = []string{"internal/testenv/", "bench/", "internal/lab/stalltest/"}
 
 // TestTestsSkipByNeed checks that testenv.Need decides every skip, so that a missing declared feature fails
 // and skips can be counted.

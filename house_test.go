@@ -23,7 +23,7 @@ const module = "github.com/fullpipe-net/fullpipe"
 // a lower one.
 var layers = [][]string{
 	// types and arithmetic
-	{"internal/units", "internal/spell", "internal/model", "internal/stats", "internal/transfer",
+	{"internal/units", "internal/didyoumean", "internal/model", "internal/stats", "internal/transfer",
 		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/build"},
 	// analysis
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
@@ -31,15 +31,15 @@ var layers = [][]string{
 		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
 		"internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
-		"internal/link", "internal/flow", "internal/change", "internal/predict", "internal/remedy", "internal/record",
+		"internal/link", "internal/flow", "internal/changepoint", "internal/predict", "internal/remedy", "internal/record",
 		"internal/record/guard",
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary",
-		"internal/socket", "internal/output", "internal/outbox", "internal/path", "internal/engine", "internal/datagram",
+		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
-		"internal/lab", "internal/lab/still", "internal/host", "internal/steer",
+		"internal/lab", "internal/lab/stalltest", "internal/host", "internal/sockops",
 		"internal/sockdiag", "internal/socklist", "internal/fleet/bus", "internal/fleet/bus/embed",
 		"internal/fleet/bus/callout",
 		"autobuf"},
@@ -70,13 +70,13 @@ var layers = [][]string{
 const pureLayers = 2
 
 // mayCallTheKernel are the packages that may make raw system calls.
-var mayCallTheKernel = []string{"internal/socket", "internal/output", "internal/path", "internal/capture",
+var mayCallTheKernel = []string{"internal/socket", "internal/atomicfile", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/steer", "internal/sockdiag", "internal/socklist", "internal/testenv"}
+	"internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
 // mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{
-	"internal/output":          "files that a user names, and small files of fullpipe",
+	"internal/atomicfile":          "files that a user names, and small files of fullpipe",
 	"internal/outbox":          "results that wait until they are stored",
 	"internal/store":           "the history",
 	"internal/store/pgtest":    "servers for tests",
@@ -84,7 +84,7 @@ var mayChangeFiles = map[string]string{
 	"internal/testenv":         "probes for tests",
 	"internal/testenv/summary": "the list of skipped tests",
 	"internal/lab":             "kernel settings under /proc",
-	"internal/steer":           "cgroups under /sys",
+	"internal/sockops":           "cgroups under /sys",
 }
 
 // changesFiles are the functions of package os that create, change, rename or remove files. A

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -23,12 +23,12 @@ type exact struct {
 	crowded          bool // the machine is busy on purpose: only the lab's own lateness decides
 	counted, dropped int
 	worst            printed.LinkLate // of the runs that count
-	began            still.Time
+	began            stalltest.Time
 }
 
 // more reports whether another run is needed and allowed: until enough runs count, with few dropped ones among them.
 func (e *exact) more() bool {
-	e.began = still.Now()
+	e.began = stalltest.Now()
 	if e.open != nil && e.enough() && e.turns+1 < mostTurns && e.open() {
 		e.turns++
 	}
@@ -48,7 +48,7 @@ func (e *exact) enough() bool {
 
 // keep reports whether the last run counts, and counts it.
 func (e *exact) keep(l *printed.Late) bool {
-	if l == nil || !l.Believable || !e.crowded && still.Now().Since(e.began).Disturbs() {
+	if l == nil || !l.Believable || !e.crowded && stalltest.Now().Since(e.began).Disturbs() {
 		e.dropped++
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -67,9 +67,9 @@ func TestBankPages(t *testing.T) {
 		var took []time.Duration
 		tries := 0
 		for ; len(took) < times && tries < 5*times; tries++ {
-			began := still.Now()
+			began := stalltest.Now()
 			_, one := get(base + page.path)
-			if !still.Now().Since(began).Disturbs() { // else the machine was not the page's
+			if !stalltest.Now().Since(began).Disturbs() { // else the machine was not the page's
 				took = append(took, one)
 			}
 		}

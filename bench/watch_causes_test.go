@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // seenByWatch is the verdict on the heaviest connection at one end.
@@ -117,9 +117,9 @@ func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtE
 	t.Helper()
 	var v seenAtEnds
 	for range 2 {
-		before := still.Now()
+		before := stalltest.Now()
 		v = c.once(t, program, bps)
-		if v.Late = still.Now().Since(before).Disturbs(); !v.Late {
+		if v.Late = stalltest.Now().Since(before).Disturbs(); !v.Late {
 			break
 		}
 	}

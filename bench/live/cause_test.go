@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // TestCause creates each cause once on kernel TCP, captured at both ends and in the middle. A shared machine disturbs
@@ -15,7 +15,7 @@ func TestCause(t *testing.T) {
 	for _, c := range harness.Causes() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			still.Undisturbed(t, func() error { return c.Verify(t) })
+			stalltest.Undisturbed(t, func() error { return c.Verify(t) })
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // TestDownloads_Verdicts checks that a download's own receive window is named, and that a server's send buffer
@@ -34,7 +34,7 @@ func TestDownloads_Verdicts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url := strings.Replace(c.url, "HOST", lab.FarAddr.String(), 1)
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				var doc harness.MeasureDoc
 				harness.RunJSON(t, l.Near, &doc, env, append([]string{"measure", url, "--json", "-t", "1s"}, c.args...)...)
 				if len(doc.Directions) != 1 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestTuneAsksForECN(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
-	still.Undisturbed(t, func() error {
+	stalltest.Undisturbed(t, func() error {
 		dir := t.TempDir()
 		cmd := exec.Command(program, "lab", "rate=4mbit,rtt=80ms,ecn=2packets", "--far", "exec $F serve --quiet", "--", "sh",
 			"-euc", harness.SysctlFunction+`

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -30,7 +30,7 @@ func TestExplainedLimitersCanBeSeen(t *testing.T) {
 			if !ok || explained.Lab == "" {
 				t.Fatal("no line")
 			}
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				cmd := exec.Command("sh", "-c", explained.Lab)
 				cmd.Dir = t.TempDir()
 				cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))

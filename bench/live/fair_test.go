@@ -10,7 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -18,7 +18,7 @@ import (
 // the rate on the shared link is not reported as the rate of a transfer alone.
 func TestTuneForFair(t *testing.T) {
 	t.Parallel()
-	still.Undisturbed(t, func() error {
+	stalltest.Undisturbed(t, func() error {
 		site := harness.NewTuneSite(t, "rate=20mbit,rtt=40ms,loss=1%")
 		program := harness.Program(t)
 		var out, problems bytes.Buffer

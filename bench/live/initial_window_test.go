@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // TestTuneBeginsShortFilesWithMore checks that a file that slow start limits gets a larger initial window on the
@@ -19,7 +19,7 @@ import (
 func TestTuneBeginsShortFilesWithMore(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
-	still.Undisturbed(t, func() error {
+	stalltest.Undisturbed(t, func() error {
 		dir := t.TempDir()
 		cmd := exec.Command(program, "lab", "rate=20mbit,rtt=100ms", "--far", "exec $F serve --quiet", "--", "sh", "-euc", `
 ip -j route > before

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // TestLinesAreFull compares links with their configuration, by the links' own counters.
@@ -40,7 +40,7 @@ func TestLinesAreFull(t *testing.T) {
 		{"exchanges", harness.LineCase{RateBps: 20e6, RTT: 40 * time.Millisecond}, exchanges},
 	} {
 		t.Run(c.name+" "+c.cell.String(), func(t *testing.T) {
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				late, wrong := c.measure(t, c.cell)
 				// A machine may stall once for longer than a queue lasts; a faulty lab stalls each time.
 				for range 2 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -23,7 +23,7 @@ func TestSlowLines_TuneFindsTheirRate(t *testing.T) {
 		{"modem-28.8k", transfer.Down, 28.8e3}} {
 		t.Run(c.profile+" "+string(c.direction), func(t *testing.T) {
 			t.Parallel()
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				doc := harness.NewTuneSite(t, c.profile).Tune(t, c.direction, "--budget", "24s")
 				if len(doc.Directions) != 1 {
 					return fmt.Errorf("%+v", doc)

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 )
 
 // TestNdt7_CountsOnlyBytesOfTheTest guards against a fault that a slow line shows: bytes that arrived while our client
 // probed the idle path were counted as if they had arrived during the test.
 func TestNdt7_CountsOnlyBytesOfTheTest(t *testing.T) {
 	t.Parallel()
-	still.Undisturbed(t, func() error {
+	stalltest.Undisturbed(t, func() error {
 		s := harness.NewSpeedLab(t, "rate=1mbit,rtt=20ms")
 		defer s.Close()
 		ratios := map[string]float64{}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	printed "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -37,7 +37,7 @@ func TestTwoTapsWithClocksOfTheirOwn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			still.Undisturbed(t, func() error { return c.once(t) })
+			stalltest.Undisturbed(t, func() error { return c.once(t) })
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	documents "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -28,7 +28,7 @@ func TestProgramsOwnWindows(t *testing.T) {
 		// time is the connections' own, without starting the programs.
 		var said, came float64
 		for _, sessions := range []int{1, 2} {
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				came = 0
 				err := eachTap(t, "rate=400mbit,rtt=100ms", func(l *lab.Lab) (server, client lab.Command) {
 					site, sshd := harness.NewSSHFiles(t, lab.FarAddr.String(), 22)
@@ -68,7 +68,7 @@ func TestProgramsOwnWindows(t *testing.T) {
 		const window = 256 << 10
 		var said, came float64
 		for _, k := range []int{1, 2} {
-			still.Undisturbed(t, func() error {
+			stalltest.Undisturbed(t, func() error {
 				return eachTap(t, "rate=200mbit,rtt=80ms", func(l *lab.Lab) (server, client lab.Command) {
 					return lab.Command{Args: []string{os.Args[0]}, Stderr: os.Stderr,
 							Env: []string{harness.ProgramVariable + "=http2-server", fmt.Sprintf("%s=%d", harness.HTTP2WindowVariable,

@@ -11,12 +11,12 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 )
 
 func main() {
 	lab.Engine()
-	steer.Supervisor()
+	sockops.Supervisor()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := cli.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // A program that is built with the tag "manual" writes the manual pages and the shells'
@@ -83,7 +83,7 @@ func manualPages(cmd *cobra.Command, dir string, day time.Time, statuses string)
 	} else {
 		text += statuses
 	}
-	return output.Write(context.Background(), filepath.Join(dir, name+".1"), []byte(text))
+	return atomicfile.Write(context.Background(), filepath.Join(dir, name+".1"), []byte(text))
 }
 
 // exitStatusSection turns the first table of docs/exit-status.md, the only one there is of

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 )
 
 // safeValue returns the value that a harmful parameter should have: the version's default, or if that harms too, the
@@ -59,7 +59,7 @@ func netshCommand(command, value string) string {
 // shellWord returns a snapshot's text for use in a command, or the placeholder if a shell could read more than one word
 // in it. Windows expands %NAME%.
 func shellWord(text, placeholder string) string {
-	if spell.IsWord(text) && !strings.Contains(text, "%") {
+	if didyoumean.IsWord(text) && !strings.Contains(text, "%") {
 		return text
 	}
 	return placeholder

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 )
 
 // Families of systems that share their parameters.
@@ -159,12 +159,12 @@ func Nearest(name string) []string {
 	var near []candidate
 	for _, p := range load() {
 		full := strings.ToLower(p.Name)
-		d := min(spell.Distance(name, full), spell.Distance(name, lastPart(full)))
+		d := min(didyoumean.Distance(name, full), didyoumean.Distance(name, lastPart(full)))
 		if len(name) >= 3 && strings.Contains(full, name) {
 			d = min(d, 1)
 		}
 		known := slices.ContainsFunc(near, func(c candidate) bool { return c.name == p.Name })
-		if d <= spell.Far(name) && !known {
+		if d <= didyoumean.Far(name) && !known {
 			near = append(near, candidate{p.Name, d})
 		}
 	}

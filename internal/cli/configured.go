@@ -8,8 +8,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 // configured makes every command with a PEER, or with flags that may have defaults, read the configuration before it
@@ -55,7 +55,7 @@ func suggestFar(err error, args, fars []string) error {
 		return err
 	}
 	for _, arg := range args {
-		if near := spell.Nearest(arg, fars); near != "" {
+		if near := didyoumean.Nearest(arg, fars); near != "" {
 			return &unknownFarError{err, near}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 )
 
 // asProgram makes this test's own file behave as fullpipe.
@@ -27,7 +27,7 @@ const asProgram = "FULLPIPE_TEST_PROGRAM"
 // TestMain lets labs and supervisors, which start this program's own file, be themselves.
 func TestMain(m *testing.M) {
 	lab.Engine()
-	steer.Supervisor()
+	sockops.Supervisor()
 	if os.Getenv(asProgram) != "" {
 		if ctx := clocked(); ctx != nil {
 			os.Exit(run(ctx, os.Args[1:], console.NewStreams(os.Stdin, os.Stdout, os.Stderr)))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
-	"github.com/fullpipe-net/fullpipe/internal/lab/still"
+	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -22,7 +22,7 @@ import (
 func TestRecheck_ReportsHalvedLink(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Lab, testenv.Quiet)
-	still.Undisturbed(t, func() error { return aLinkHalves(t) })
+	stalltest.Undisturbed(t, func() error { return aLinkHalves(t) })
 }
 
 func aLinkHalves(t *testing.T) error {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -191,7 +191,7 @@ func checkDefault(where, flag string, value any, flags []string) error {
 
 func meant(name string, candidates []string) string {
 	slices.Sort(candidates)
-	if near := spell.Nearest(name, candidates); near != "" {
+	if near := didyoumean.Nearest(name, candidates); near != "" {
 		return fmt.Sprintf(" (%s?)", near)
 	}
 	return ""

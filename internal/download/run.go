@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -148,7 +148,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 		reported = total
 	}
 	for finished := false; !finished; {
-		timer := time.NewTimer(engine.Cadence(time.Since(r.started)))
+		timer := time.NewTimer(bulk.Cadence(time.Since(r.started)))
 		select {
 		case <-timer.C:
 		case <-done:
@@ -164,7 +164,7 @@ func (r *run) watch(done <-chan struct{}, each func(transfer.Interval)) {
 			}
 			if s, ok := c.sample(); ok {
 				r.series[i] = append(r.series[i], s)
-				if len(r.series[i]) > engine.MaxSamples/len(r.fetches) {
+				if len(r.series[i]) > bulk.MaxSamples/len(r.fetches) {
 					r.series[i] = transfer.Downsample(r.series[i], len(r.series[i])/2)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 )
 
 func (c Config) complete() Config {
@@ -269,12 +269,12 @@ func (c Config) lock(ctx context.Context) (*os.File, error) {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		err := output.Lock(file)
+		err := atomicfile.Lock(file)
 		if err == nil {
 			c.sweep()
 			return file, nil
 		}
-		if !errors.Is(err, output.ErrLocked) {
+		if !errors.Is(err, atomicfile.ErrLocked) {
 			file.Close()
 			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 )
 
 // writeFile replaces a file: temporary file in the same directory, fsync, rename, fsync of the directory. It removes
@@ -40,7 +40,7 @@ func writeFile(path string, text []byte, mode os.FileMode) (err error) {
 	if err = os.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	return output.SyncDir(filepath.Dir(path))
+	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
 // removeTemporary removes the temporary files of an earlier crash. The caller has the lock.
@@ -59,7 +59,7 @@ func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return output.SyncDir(filepath.Dir(path))
+	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
 // fileStore is the store of one file, as text. It follows a symbolic link and changes the link's target. It touches
@@ -75,7 +75,7 @@ func (s fileStore) target(name string) (string, error) {
 	if name != s.only {
 		return "", fmt.Errorf("%q is not a file that fullpipe changes", name)
 	}
-	return output.Target(name)
+	return atomicfile.Target(name)
 }
 
 func (s fileStore) read(name string) (*string, error) {

@@ -16,7 +16,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -116,7 +116,7 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 			s.Close()
 		}
 	}()
-	endpoint := engine.Endpoint{Send: true, Spec: r.Spec, Streams: streams, Preface: int64(len(noFlags)),
+	endpoint := bulk.Endpoint{Send: true, Spec: r.Spec, Streams: streams, Preface: int64(len(noFlags)),
 		Each: transfer.WithDirection(transfer.Up, each)}
 	load := func() (err error) {
 		r.Started = time.Now()
@@ -153,7 +153,7 @@ func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.
 	}()
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	o := engine.Options(true, spec.Near)
+	o := bulk.Options(true, spec.Near)
 	o.Route = p.Route
 	for len(streams) < max(spec.Streams, 1) {
 		conn, err := socket.Dial(ctx, p.Address, o)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -183,7 +183,7 @@ func (s *Server) transfer(ctx context.Context, conn *net.TCPConn, from netip.Add
 		r.Spec.Program.WriteBps = s.MaxBps
 		head = nil
 	}
-	stream, err := socket.NewStream(conn, engine.Options(h.reverse, transfer.Socket{}))
+	stream, err := socket.NewStream(conn, bulk.Options(h.reverse, transfer.Socket{}))
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Server) transfer(ctx context.Context, conn *net.TCPConn, from netip.Add
 		over = s.TrackConcurrent("iperf2 " + admission.Host(from.Addr()).String())
 	}
 	bytes := int64(len(head))
-	endpoint := engine.Endpoint{Send: h.reverse, Spec: r.Spec, Streams: []*socket.Stream{stream}, Stall: s.IdleTimeout,
+	endpoint := bulk.Endpoint{Send: h.reverse, Spec: r.Spec, Streams: []*socket.Stream{stream}, Stall: s.IdleTimeout,
 		Each: func(i transfer.Interval) {
 			bytes += i.Bytes
 			if err := s.limits().Excess(bytes, time.Since(r.Started)); err != nil {

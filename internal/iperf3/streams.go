@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -59,7 +59,7 @@ const reportInterval = 20 * time.Millisecond
 func (l *tcpStreams) sends() bool { return l.spec.Direction == transfer.Up }
 
 func (l *tcpStreams) run(ctx context.Context, onInterval func(transfer.Interval)) (err error) {
-	endpoint := engine.Endpoint{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportInterval, Each: onInterval,
+	endpoint := bulk.Endpoint{Send: l.sends(), Spec: l.spec, Streams: l.streams, Every: reportInterval, Each: onInterval,
 		Cut: l.cut, Burst: l.burst, KeepOpen: true}
 	if l.sends() {
 		endpoint.Preface = CookieSize

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 )
 
 // Profile is a named path.
@@ -51,7 +51,7 @@ func findProfile(name string) (Profile, error) {
 		names = append(names, p.Name)
 	}
 	hint := "fullpipe lab list shows the profiles; or write it out: rate=100mbit,rtt=40ms"
-	if c := spell.Nearest(strings.ToLower(name), names); c != "" {
+	if c := didyoumean.Nearest(strings.ToLower(name), names); c != "" {
 		hint = c + " (" + hint + ")"
 	}
 	return Profile{}, &Error{"profile", fmt.Sprintf("no profile is called %q", name), hint}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 )
 
 // Sysctl is one setting below net., with dots: "ipv4.tcp_rmem".
@@ -116,7 +116,7 @@ func fixedBuffers() (names []string) {
 }
 
 func near(name string, names []string) string {
-	if c := spell.Nearest(strings.ToLower(name), names); c != "" {
+	if c := didyoumean.Nearest(strings.ToLower(name), names); c != "" {
 		return ", did you mean " + c + "?"
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -192,8 +192,8 @@ func (c *client) readMeasurement(message io.Reader) error {
 		if n := len(c.reported); n == 0 || s.At > c.reported[n-1].At {
 			c.reported = append(c.reported, s)
 		}
-		if len(c.reported) >= engine.MaxSamples {
-			c.reported = transfer.Downsample(c.reported, engine.MaxSamples/2)
+		if len(c.reported) >= bulk.MaxSamples {
+			c.reported = transfer.Downsample(c.reported, bulk.MaxSamples/2)
 		}
 	}
 	if a := m.AppInfo; a != nil && c.spec.Direction == transfer.Up && c.isPlausible(a) {

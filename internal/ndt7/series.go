@@ -3,7 +3,7 @@ package ndt7
 import (
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -25,7 +25,7 @@ func follow(conn *Conn, sender bool, each func(*transfer.Sample)) *series {
 		defer close(s.ended)
 		stretch := time.Duration(1)
 		for {
-			timer := time.NewTimer(engine.Cadence(time.Since(conn.clock)) * stretch)
+			timer := time.NewTimer(bulk.Cadence(time.Since(conn.clock)) * stretch)
 			select {
 			case <-timer.C:
 			case <-s.stop:
@@ -33,8 +33,8 @@ func follow(conn *Conn, sender bool, each func(*transfer.Sample)) *series {
 				s.read(each)
 				return
 			}
-			if s.read(each); len(s.samples) >= engine.MaxSamples {
-				s.samples = transfer.Downsample(s.samples, engine.MaxSamples/2)
+			if s.read(each); len(s.samples) >= bulk.MaxSamples {
+				s.samples = transfer.Downsample(s.samples, bulk.MaxSamples/2)
 				stretch *= 2
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 )
 
 // Box is a directory of waiting results, one file each, sorted by name. Clients' results may fill a quarter of it and
@@ -151,7 +151,7 @@ func (o *Box) Put(id, client string, doc, samples []byte, now time.Time, clientA
 			os.Remove(filepath.Join(o.Dir, f.Name))
 		}
 	}
-	_ = output.SyncDir(o.Dir) // some file systems do not support it
+	_ = atomicfile.SyncDir(o.Dir) // some file systems do not support it
 	return nil
 }
 

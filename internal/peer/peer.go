@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/iperf2"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -93,7 +93,7 @@ func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
 			return openSSH(ctx, text, o)
 		default:
 			try := forms
-			if near := spell.Nearest(scheme, schemes); near != "" {
+			if near := didyoumean.Nearest(scheme, schemes); near != "" {
 				try = near + "://" + after
 			}
 			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), try}

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -121,7 +121,7 @@ func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, er
 	}
 	var options []string
 	if o.Tunnel {
-		dir, remove, err := output.TempDir("fullpipe-")
+		dir, remove, err := atomicfile.TempDir("fullpipe-")
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -36,8 +36,8 @@ type echoProbe struct {
 	ctl          *control
 	spec         transfer.Spec
 	startedAt    time.Time
-	payloadBytes atomic.Int64   // received
-	farSending   *engine.Latest // the far sender's state
+	payloadBytes atomic.Int64 // received
+	farSending   *bulk.Latest // the far sender's state
 
 	mu          sync.Mutex // guards the fields below
 	latency     transfer.Latency

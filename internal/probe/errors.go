@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
@@ -95,7 +95,7 @@ func Simplify(err error, within time.Duration) error {
 		return &silentError{within}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE):
-		return &engine.ClosedError{Err: err}
+		return &bulk.ClosedError{Err: err}
 	case errors.As(err, &call) && call.Syscall == "connect":
 		return call.Err
 	}
@@ -131,7 +131,7 @@ func hint(err error) string {
 	var other *OtherServerError
 	var version *versionError
 	var option *socket.OptionError
-	var closed *engine.ClosedError
+	var closed *bulk.ClosedError
 	var family *socket.FamilyError
 	switch {
 	case errors.As(err, &family):

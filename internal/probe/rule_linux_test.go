@@ -6,14 +6,14 @@ import (
 	"context"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // TestSender_UnacknowledgedBytes needs the unacknowledged bytes of a socket, which only Linux reports.
 func TestSender_UnacknowledgedBytes(t *testing.T) {
-	t.Setenv(engine.RuleVariable, "afd:8192")
+	t.Setenv(bulk.RuleVariable, "afd:8192")
 	c := connect(t, serve(t, server.Config{Key: key}), key)
 	for _, tt := range []struct {
 		send, write int

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -71,7 +71,7 @@ func (r *run) transfer(ctx context.Context) error {
 	defer cancel(nil)
 	far := make(chan farOutcome, 1)
 	up := r.spec.Direction == transfer.Up
-	var sending engine.Latest
+	var sending bulk.Latest
 	each := func(i transfer.Interval) {
 		i.Sender = sending.Get()
 		if r.onInterval != nil {
@@ -99,10 +99,10 @@ func (r *run) transfer(ctx context.Context) error {
 		far <- f
 	}()
 	if r.spec.Time > 0 {
-		late := time.AfterFunc(r.spec.Time+r.ctl.timeouts.Answer, func() { cancel(engine.ErrStalled) })
+		late := time.AfterFunc(r.spec.Time+r.ctl.timeouts.Answer, func() { cancel(bulk.ErrStalled) })
 		defer late.Stop()
 	}
-	p := engine.Endpoint{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.timeouts.Stall}
+	p := bulk.Endpoint{Send: up, Spec: r.spec, Streams: streams, Preface: PrefaceSize, Stall: r.ctl.timeouts.Stall}
 	if up {
 		p.Latest = &sending
 	}
@@ -257,7 +257,7 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 		errors.New("a data connection was not set up within "+
 			r.ctl.timeouts.Answer.String()))
 	defer cancel()
-	options := engine.Options(r.spec.Direction == transfer.Up, r.spec.Near)
+	options := bulk.Options(r.spec.Direction == transfer.Up, r.spec.Near)
 	options.Route = r.route
 	address := r.ctl.remote
 	if a.Port != 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -258,7 +258,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	defer expire()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := engine.Options(spec.Direction == transfer.Down, spec.Far)
+	options := bulk.Options(spec.Direction == transfer.Down, spec.Far)
 	tokens := make([]Preface, max(spec.Streams, 1))
 	answer := accept{}
 	for i := range tokens {
@@ -289,7 +289,7 @@ func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messag
 	watched := make(chan struct{})
 	finished := make(chan struct{})
 	var left error
-	sending := &engine.Latest{}
+	sending := &bulk.Latest{}
 	go func() {
 		defer close(watched)
 		for {

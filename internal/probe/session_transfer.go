@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/engine"
+	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -24,7 +24,7 @@ func refusal(err error) accept {
 
 // transfer runs the server's part of a transfer over the arriving streams.
 func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
-	sending *engine.Latest,
+	sending *bulk.Latest,
 	send func(kind, any) error) (*transfer.End, error) {
 	n := len(expected.Tokens)
 	ports := expected.Ports
@@ -54,7 +54,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var moved int64
-	p := engine.Endpoint{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams,
+	p := bulk.Endpoint{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams,
 		Every:  200 * time.Millisecond,
 		Latest: sending,
 		Stall:  s.timeouts().Stall}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -55,7 +55,7 @@ func (m *Metrics) Add(v Visit) {
 	for _, e := range v.Events {
 		k := eventKind{v.Peer, string(e.Event), e.Metric}
 		if e.Event == Rise {
-			k.event = string(change.Dipped) // one word for both in the metric
+			k.event = string(changepoint.Dipped) // one word for both in the metric
 		}
 		m.events[k]++
 	}
@@ -118,7 +118,7 @@ func (m *Metrics) standings(p *openmetrics.Page) {
 		func(s record.RecheckDirection) *float64 { return s.RTTMinS })
 	each("dip", "", "1 while the level differs and it is not known whether that stays.",
 		func(s record.RecheckDirection) *float64 {
-			if s.State == change.Dip {
+			if s.State == changepoint.Dip {
 				return new(1.0)
 			}
 			return new(0.0)

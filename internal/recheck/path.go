@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -39,7 +39,7 @@ const (
 )
 
 // Rise is the event of a rising level; change.Dipped is that of a falling one.
-const Rise change.Event = "rise"
+const Rise changepoint.Event = "rise"
 
 // leastRTT is the RTT below which all RTTs are equivalent: a shift of 15 % is then less than 0.5 ms, which is a
 // host's own delay.
@@ -52,16 +52,16 @@ type Path struct {
 	Public bool
 
 	directions []*follower
-	farKernel  change.Word
+	farKernel  changepoint.Word
 	costs      []Cost
 }
 
 // follower is the state of one direction.
 type follower struct {
 	name         string
-	goodput, rtt change.Track
-	limiter      change.Word
-	mtu, options change.Word
+	goodput, rtt changepoint.Track
+	limiter      changepoint.Word
+	mtu, options changepoint.Word
 	newest       Direction
 }
 
@@ -105,10 +105,10 @@ func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) 
 	}
 	for _, s := range []struct {
 		metric string
-		track  *change.Track
+		track  *changepoint.Track
 		value  float64
 	}{{Goodput, &f.goodput, d.GoodputBps}, {RTT, &f.rtt, rtt}} {
-		event := s.track.Add(change.Result{At: r.At, Value: s.value, Retest: r.Retest})
+		event := s.track.Add(changepoint.Result{At: r.At, Value: s.value, Retest: r.Retest})
 		if event == "" {
 			continue
 		}
@@ -122,10 +122,10 @@ func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) 
 			e.BeforeRTTMinS = &shift.Before
 			e.AfterRTTMinS = &shift.After
 		}
-		if event != change.Back {
+		if event != changepoint.Back {
 			e.P = &shift.P
 		}
-		if event == change.Dipped && shift.After > shift.Before {
+		if event == changepoint.Dipped && shift.After > shift.Before {
 			e.Event = Rise
 		}
 		if shift.LowConfidence {
@@ -145,7 +145,7 @@ func (f *follower) words(r Result, d Direction) (events []record.RecheckEvent) {
 	}
 	for _, s := range []struct {
 		metric string
-		word   *change.Word
+		word   *changepoint.Word
 		is     string
 	}{{Limiter, &f.limiter, limiter}, {MTU, &f.mtu, d.MTU}, {Handshake, &f.options, d.Handshake}} {
 		if e, ok := word(s.word, r, s.metric, d.Name, s.is); ok {
@@ -155,9 +155,9 @@ func (f *follower) words(r Result, d Direction) (events []record.RecheckEvent) {
 	return events
 }
 
-func word(w *change.Word, r Result, metric, direction, is string) (record.RecheckEvent, bool) {
+func word(w *changepoint.Word, r Result, metric, direction, is string) (record.RecheckEvent, bool) {
 	before, changed := w.Add(r.At, is)
-	return record.RecheckEvent{Event: change.Changed, Metric: metric, Direction: direction, At: r.At, Since: r.At,
+	return record.RecheckEvent{Event: changepoint.Changed, Metric: metric, Direction: direction, At: r.At, Since: r.At,
 		RunID: r.RunID, Before: before, After: is, Confidence: "high"}, changed
 }
 
@@ -191,7 +191,7 @@ func (p *Path) Wants() (at time.Time, directions []string) {
 // NotBefore returns the earliest time at which another scheduled result counts.
 func (p *Path) NotBefore() (at time.Time) {
 	for _, f := range p.directions {
-		for _, t := range []*change.Track{&f.goodput, &f.rtt} {
+		for _, t := range []*changepoint.Track{&f.goodput, &f.rtt} {
 			if when := t.NotBefore(); when.After(at) {
 				at = when
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -87,9 +87,9 @@ func TestAdd_ReportsEachChangedMetric(t *testing.T) {
 				t.Errorf("%s: %+v", c.metric, e)
 			}
 			switch e.Event {
-			case change.Dipped, Rise:
+			case changepoint.Dipped, Rise:
 				dips++
-			case change.Changed:
+			case changepoint.Changed:
 				changes++
 			}
 		}

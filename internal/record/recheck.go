@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 )
 
@@ -35,21 +35,21 @@ type RecheckTest struct {
 // RecheckDirection is a test's result in one direction, and the usual level there.
 type RecheckDirection struct {
 	Figure
-	UsualBps *float64     `json:"usual_bps,omitempty"` // absent: too few results
-	Results  int          `json:"results"`             // from which the usual level follows
-	State    change.State `json:"state"`
+	UsualBps *float64          `json:"usual_bps,omitempty"` // absent: too few results
+	Results  int               `json:"results"`             // from which the usual level follows
+	State    changepoint.State `json:"state"`
 }
 
 // RecheckEvent is a change of a path.
 type RecheckEvent struct {
 	// Event is dip or rise (the level differs now), changed (it stays different) or back.
-	Event     change.Event `json:"event"`
-	Far       string       `json:"peer"`
-	Direction string       `json:"direction,omitempty"` // absent: the path's
-	Metric    string       `json:"metric"`              // goodput, rtt, limiter, mtu, handshake or far_kernel
-	At        time.Time    `json:"at"`
-	Since     time.Time    `json:"since"` // time of the first result that differed
-	RunID     string       `json:"run_id,omitempty"`
+	Event     changepoint.Event `json:"event"`
+	Far       string            `json:"peer"`
+	Direction string            `json:"direction,omitempty"` // absent: the path's
+	Metric    string            `json:"metric"`              // goodput, rtt, limiter, mtu, handshake or far_kernel
+	At        time.Time         `json:"at"`
+	Since     time.Time         `json:"since"` // time of the first result that differed
+	RunID     string            `json:"run_id,omitempty"`
 	// Levels are medians; Before and After name limiters, options and kernels.
 	BeforeBps     *float64     `json:"before_bps,omitempty"`
 	AfterBps      *float64     `json:"after_bps,omitempty"`

@@ -3,14 +3,14 @@ package report
 import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // Exec returns the document of a program's run, with a verdict on each of its connections.
-func Exec(h record.Header, command []string, status int, cfg steer.Config, r *steer.Report) *record.Exec {
+func Exec(h record.Header, command []string, status int, cfg sockops.Config, r *sockops.Report) *record.Exec {
 	e := &record.Exec{Header: h, Command: command, Status: status, ElapsedS: r.Took.Seconds(), ProcessesLeft: r.Left,
 		Warnings: text.ExecWarnings(r), Connections: []record.ExecConnection{}}
 	for i := range r.Connections {
@@ -19,7 +19,7 @@ func Exec(h record.Header, command []string, status int, cfg steer.Config, r *st
 	return e
 }
 
-func newExecConnection(c *steer.Connection, rules []steer.Rule, ignored bool) record.ExecConnection {
+func newExecConnection(c *sockops.Connection, rules []sockops.Rule, ignored bool) record.ExecConnection {
 	s := &c.Stream
 	out := record.ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(),
 		Congestion: s.Congestion, Lasted: units.Duration(c.Lasted),

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -49,7 +49,7 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 				RunID:  all[at].run.ID,
 				Metric: metric, Confidence: "high"}
 		}
-		for _, c := range change.All(values) {
+		for _, c := range changepoint.All(values) {
 			p := found(c.At, "goodput")
 			p.BeforeBps = &c.Before
 			p.AfterBps = &c.After
@@ -63,7 +63,7 @@ func Changes(h record.Header, runs []record.HistoryRun) *record.Changes {
 		}
 		out.Changes = append(out.Changes, roundTrips(len(all), func(i int) *float64 { return all[i].figure.RTTMinS },
 			found)...)
-		for _, at := range change.Words(limiters) {
+		for _, at := range changepoint.Words(limiters) {
 			p := found(at, "limiter")
 			p.BeforeLimiter = limiters[at-1]
 			p.AfterLimiter = limiters[at]
@@ -111,7 +111,7 @@ func roundTrips(n int, rtt func(i int) *float64,
 			of = append(of, i)
 		}
 	}
-	for _, c := range change.All(values) {
+	for _, c := range changepoint.All(values) {
 		if math.Abs(c.After-c.Before) < leastRTT {
 			continue
 		}

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -46,7 +46,7 @@ func standing(r *record.HistoryRun, f *record.Figure, before []float64) record.K
 	p := record.KeptPoint{ID: r.ID, StartedAt: r.StartedAt, Outcome: r.Outcome, GoodputBps: f.GoodputBps,
 		RTTMinS: f.RTTMinS, Limiter: f.Limiter, RetransmittedRatio: f.RetransmittedRatio,
 		Against: record.TooFew}
-	usual, ok := change.PastOf(before)
+	usual, ok := changepoint.PastOf(before)
 	if ok {
 		p.UsualBps = &usual.Level
 	}

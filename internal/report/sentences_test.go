@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -46,7 +46,8 @@ func TestDocuments_HaveTheirSentences(t *testing.T) {
 		"tune": {Tune(record.Header{}, "", &tune.Result{Directions: []tune.Direction{{
 			Before: tune.Measured{Verdict: judged(), Typical: &transfer.Result{}}}}}, nil, nil), 13},
 		"compare": {ComparedDirection(transfer.Up, [2]string{}, [2]compare.Side{side, wider}), 2},
-		"recheck": {RecheckEvent(record.RecheckEvent{Event: change.Dipped, Metric: recheck.RTT, At: time.Unix(1, 0)}, "far",
+		"recheck": {RecheckEvent(record.RecheckEvent{Event: changepoint.Dipped, Metric: recheck.RTT, At: time.Unix(1, 0)},
+			"far",
 			nil), 1},
 	} {
 		encoded, err := json.Marshal(tt.doc)

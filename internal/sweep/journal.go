@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -78,7 +78,7 @@ type Journal struct {
 	Ends     *Ends // nil: nothing was measured yet
 	Runs     []Trial
 
-	output *output.File
+	output *atomicfile.File
 	file   *os.File // of output
 	size   int64
 }
@@ -100,7 +100,7 @@ const another = "another file, or the command line that began this one"
 
 // OpenJournal reads the journal of a sweep that continues, or begins one in an empty file. It returns a *JournalError
 // with the difference for a journal of another sweep. On an error it closes the file, and removes it if it was new.
-func OpenJournal(file *output.File, id Identity) (*Journal, error) {
+func OpenJournal(file *atomicfile.File, id Identity) (*Journal, error) {
 	id.Schema = journalSchema
 	j, err := openJournal(file.File(), id)
 	if err != nil {
@@ -132,7 +132,7 @@ func openJournal(file *os.File, id Identity) (*Journal, error) {
 		if err := j.append(line{Identity: &id}); err != nil {
 			return nil, err
 		}
-		return j, output.SyncDir(filepath.Dir(path))
+		return j, atomicfile.SyncDir(filepath.Dir(path))
 	}
 	if err := j.Identity.same(id); err != nil {
 		return nil, &JournalError{path, err, another}

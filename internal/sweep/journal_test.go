@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -20,7 +20,7 @@ func identity() Identity {
 
 func open(t testing.TB, path string, id Identity) (*Journal, error) {
 	t.Helper()
-	file, err := output.Edit(t.Context(), path)
+	file, err := atomicfile.Edit(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

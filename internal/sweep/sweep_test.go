@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
@@ -29,7 +29,7 @@ func grid(directions ...transfer.Direction) sweep.Identity {
 
 func open(t *testing.T, path string, id sweep.Identity) *sweep.Journal {
 	t.Helper()
-	file, err := output.Edit(t.Context(), path)
+	file, err := atomicfile.Edit(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/link"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -199,7 +199,7 @@ func nearestFlag(cmd *cobra.Command, option string) string {
 	cmd.LocalFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 	slices.Sort(names)
-	if near := spell.Nearest(name, names); near != "" {
+	if near := didyoumean.Nearest(name, names); near != "" {
 		return "--" + near
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -25,7 +26,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -205,7 +205,7 @@ func (f *flags) once(names []string) bool {
 
 // writePage writes the page with the graphs of the connections that are listed, for which
 // it reads the captures again if it can.
-func (f *flags) writePage(cmd *cobra.Command, names []string, d *diagnose.Diagnosis, page *output.File) error {
+func (f *flags) writePage(cmd *cobra.Command, names []string, d *diagnose.Diagnosis, page *atomicfile.File) error {
 	if !f.once(names) {
 		a, err := analyzeFiles(cmd, names, capture.Config{Flow: d.Graphs(max(f.top, 1))})
 		if err != nil {

@@ -16,16 +16,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -118,7 +118,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if planned != nil && !slices.ContainsFunc(rules, func(r steer.Rule) bool { return r.To == planned.To }) {
+		if planned != nil && !slices.ContainsFunc(rules, func(r sockops.Rule) bool { return r.To == planned.To }) {
 			rules = append(rules, *planned) // the user's rule wins
 		}
 	}
@@ -127,9 +127,9 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	program.Stdout = console.Raw(cmd.OutOrStdout())
 	program.Stderr = console.Raw(cmd.ErrOrStderr())
 	program.Env = peer.WithoutSecrets(os.Environ())
-	cfg := steer.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
+	cfg := sockops.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// steer forwards signals to CMD; exec waits for its end.
-	result, err := steer.Run(context.WithoutCancel(cmd.Context()), program, cfg)
+	result, err := sockops.Run(context.WithoutCancel(cmd.Context()), program, cfg)
 	if err != nil {
 		return ownFailure(err)
 	}
@@ -166,7 +166,7 @@ func programStatus(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-func (f *flags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) error {
+func (f *flags) write(cmd *cobra.Command, file *atomicfile.File, doc *record.Exec) error {
 	if file == nil && console.IsQuiet(cmd) {
 		return nil
 	}
@@ -185,14 +185,14 @@ func (f *flags) write(cmd *cobra.Command, file *output.File, doc *record.Exec) e
 }
 
 // parse returns the flags as rules: first the one for all destinations.
-func (f *flags) parse() ([]steer.Rule, error) {
+func (f *flags) parse() ([]sockops.Rule, error) {
 	forAll, err := f.all.socket(func(key string) string { return "--" + key })
 	if err != nil {
 		return nil, err
 	}
-	var rules []steer.Rule
+	var rules []sockops.Rule
 	if forAll != (transfer.Socket{}) {
-		rules = append(rules, steer.Rule{Socket: forAll})
+		rules = append(rules, sockops.Rule{Socket: forAll})
 	}
 	for _, text := range f.rules {
 		r, err := parseRule(text)
@@ -201,15 +201,15 @@ func (f *flags) parse() ([]steer.Rule, error) {
 		}
 		rules = append(rules, r)
 	}
-	var wrong *steer.RuleError
-	if errors.As(steer.Check(rules), &wrong) {
+	var wrong *sockops.RuleError
+	if errors.As(sockops.Check(rules), &wrong) {
 		return nil, ruleUsage(wrong)
 	}
 	return rules, nil
 }
 
 // ruleUsage returns the usage error of the argument with an invalid rule.
-func ruleUsage(e *steer.RuleError) error {
+func ruleUsage(e *sockops.RuleError) error {
 	argument := "--" + e.Setting
 	if e.To.IsValid() {
 		argument = "--rule " + strings.TrimSuffix(e.To.String()+","+e.Setting, ",")
@@ -217,7 +217,7 @@ func ruleUsage(e *steer.RuleError) error {
 	return exit.Usage(argument, e.Message, "fullpipe exec --help")
 }
 
-func parseRule(text string) (steer.Rule, error) {
+func parseRule(text string) (sockops.Rule, error) {
 	const example = "--rule 10.0.0.0/8,send-buffer=16MiB,congestion=bbr"
 	dest, rest, found := strings.Cut(text, ",")
 	to, err := netip.ParsePrefix(dest)
@@ -228,10 +228,10 @@ func parseRule(text string) (steer.Rule, error) {
 		}
 	}
 	if err != nil {
-		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), example)
+		return sockops.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is neither an address nor a prefix", dest), example)
 	}
 	if !found {
-		return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q sets nothing", text), example)
+		return sockops.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q sets nothing", text), example)
 	}
 	var s socketFlags
 	fields := map[string]*string{"send-buffer": &s.send, "receive-buffer": &s.receive, "window": &s.clamp,
@@ -240,13 +240,13 @@ func parseRule(text string) (steer.Rule, error) {
 		key, value, _ := strings.Cut(pair, "=")
 		field := fields[key]
 		if field == nil || value == "" {
-			return steer.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY of rules", pair),
+			return sockops.Rule{}, exit.Usage("--rule", fmt.Sprintf("%q is not KEY=VALUE with a KEY of rules", pair),
 				"send-buffer, receive-buffer, window, congestion, mss, pacing")
 		}
 		*field = value
 	}
 	socket, err := s.socket(func(key string) string { return "--rule " + dest + "," + key })
-	return steer.Rule{To: to, Socket: socket}, err
+	return sockops.Rule{To: to, Socket: socket}, err
 }
 
 // socket returns the settings; name returns the argument of a key, for errors.

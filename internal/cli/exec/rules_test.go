@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -16,7 +16,7 @@ func TestExecRules(t *testing.T) {
 	f := flags{all: socketFlags{send: "16MiB", receive: "auto", congestion: "bbr"},
 		rules: []string{"10.0.0.0/8,receive-buffer=4MiB,pacing=100mbit", "2001:db8::1,mss=1200,window=64KiB"}}
 	got, err := f.parse()
-	want := []steer.Rule{
+	want := []sockops.Rule{
 		{Socket: transfer.Socket{SendBuffer: 16 << 20, Congestion: "bbr"}},
 		{To: netip.MustParsePrefix("10.0.0.0/8"), Socket: transfer.Socket{ReceiveBuffer: 4 << 20, PacingBps: 100e6}},
 		{To: netip.MustParsePrefix("2001:db8::1/128"), Socket: transfer.Socket{MSS: 1200, Clamp: 64 << 10}},

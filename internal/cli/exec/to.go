@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -36,7 +36,7 @@ func (t *toFlags) add(cmd *cobra.Command) {
 
 // rule tunes the path to the peer and returns the rule with the settings that helped, or nil if automatic sizing is as
 // good.
-func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
+func (t *toFlags) rule(cmd *cobra.Command) (*sockops.Rule, error) {
 	t.DownOnly(cmd, t.peer)
 	cfg, err := t.Tuning()
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *toFlags) rule(cmd *cobra.Command) (*steer.Rule, error) {
 
 // ruleFor returns the rule with this end's settings that helped, and notes on them and on the far end's settings, which
 // exec cannot set.
-func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
+func ruleFor(r *tune.Result) (rule *sockops.Rule, notes []string) {
 	var to netip.Addr
 	if r.Near != nil && len(r.Near.Streams) > 0 {
 		to = r.Near.Streams[0].Remote.Addr().Unmap()
@@ -93,7 +93,7 @@ func ruleFor(r *tune.Result) (rule *steer.Rule, notes []string) {
 	if !to.IsValid() || socket == (transfer.Socket{}) {
 		return nil, notes
 	}
-	return &steer.Rule{To: netip.PrefixFrom(to, to.BitLen()), Socket: socket}, notes
+	return &sockops.Rule{To: netip.PrefixFrom(to, to.BitLen()), Socket: socket}, notes
 }
 
 // helped returns the faster transfer and its factor: with the chosen window, otherwise with the best other remedy for

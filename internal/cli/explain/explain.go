@@ -16,11 +16,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
@@ -68,7 +68,7 @@ func New() *cobra.Command {
 			found := catalog.Find(system, args[0])
 			if len(found) == 0 {
 				try := "fullpipe explain (lists all)"
-				if near := spell.Nearest(args[0], limiterWords()); near != "" && system == "" {
+				if near := didyoumean.Nearest(args[0], limiterWords()); near != "" && system == "" {
 					try = "fullpipe explain " + near
 				} else if near := catalog.Nearest(args[0]); len(near) > 0 {
 					try = "fullpipe explain " + strings.Join(near, " or ")

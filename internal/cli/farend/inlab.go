@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -73,7 +73,7 @@ func InLab(cmd *cobra.Command, text string) (bool, error) {
 	near, _ := cmd.Flags().GetBool("apply")
 	if far, _ := cmd.Flags().GetBool("apply-far"); near || far {
 		// Changes inside end with the lab, and so does their journal.
-		state, remove, err := output.TempDir("fullpipe-lab-")
+		state, remove, err := atomicfile.TempDir("fullpipe-lab-")
 		if err != nil {
 			return true, err
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -111,7 +111,7 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 			takesPath = len(args) == 0
 			takesID = !cmd.Flags().Changed("before")
 		}
-		if takesPath && !seen[r.Far] && spell.IsWord(r.Far) {
+		if takesPath && !seen[r.Far] && didyoumean.IsWord(r.Far) {
 			seen[r.Far] = true
 			offered = append(offered, r.Far)
 		}

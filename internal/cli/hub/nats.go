@@ -18,11 +18,11 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/callout"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 // natsFlags name a NATS server of the user's, in place of the embedded one.
@@ -105,7 +105,7 @@ func storedKey(dir, name string, create func() (nkeys.KeyPair, error)) (key nkey
 			seed, err = key.Seed()
 		}
 		if err == nil {
-			err = output.WriteNew(path, append(seed, '\n'))
+			err = atomicfile.WriteNew(path, append(seed, '\n'))
 		}
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -26,7 +27,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -105,7 +105,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if err != nil {
 		return err
 	}
-	if err := output.WritePrivate(ctx, filepath.Join(dir, hubFileName), append(file, '\n')); err != nil {
+	if err := atomicfile.WritePrivate(ctx, filepath.Join(dir, hubFileName), append(file, '\n')); err != nil {
 		return err
 	}
 	var h *hub.Hub

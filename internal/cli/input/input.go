@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -43,7 +43,7 @@ func (e *MissingError) Try() string {
 			names = append(names, entry.Name())
 		}
 	}
-	if near := spell.Nearest(base, names); near != "" {
+	if near := didyoumean.Nearest(base, names); near != "" {
 		return dir + near
 	}
 	return e.Other

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -21,7 +22,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	face "github.com/fullpipe-net/fullpipe/internal/render/iperf3"
@@ -69,7 +69,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.logFile != "" {
-		log, err := output.Append(cmd.Context(), f.logFile)
+		log, err := atomicfile.Append(cmd.Context(), f.logFile)
 		if err != nil {
 			return present.FileError(cmd, "--logfile", err)
 		}
@@ -174,11 +174,11 @@ func usageMessage(f record.Failure) string {
 }
 
 // writePID writes the process id to --pidfile. Remove deletes the file.
-func (f *flags) writePID(cmd *cobra.Command) (*output.File, error) {
+func (f *flags) writePID(cmd *cobra.Command) (*atomicfile.File, error) {
 	if f.pidFile == "" {
 		return nil, nil
 	}
-	file, err := output.Create(cmd.Context(), f.pidFile)
+	file, err := atomicfile.Create(cmd.Context(), f.pidFile)
 	if err == nil {
 		defer file.Discard()
 		_, err = fmt.Fprint(file, os.Getpid())

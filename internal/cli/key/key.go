@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/config"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -140,7 +140,7 @@ func changeKeys(cmd *cobra.Command, name string, change func(*config.Keys) error
 	if name == "" {
 		return serverkey.ErrNoFile
 	}
-	return output.Update(cmd.Context(), name, func() ([]byte, error) {
+	return atomicfile.Update(cmd.Context(), name, func() ([]byte, error) {
 		k, err := serverkey.ReadKeys(cmd.Context(), name)
 		if errors.Is(err, fs.ErrNotExist) {
 			k = &config.Keys{Key: map[string]*config.Holder{}}

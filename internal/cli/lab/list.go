@@ -17,11 +17,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 )
 
 func newLabList() *cobra.Command {
@@ -237,7 +237,7 @@ func newLabExperiments() *cobra.Command {
 					names[i] = all[i].name
 				}
 				try := "fullpipe lab experiments"
-				if near := spell.Nearest(args[0], names); near != "" {
+				if near := didyoumean.Nearest(args[0], names); near != "" {
 					try = near + " (" + try + " lists them all)"
 				}
 				return exit.Usage("NAME", fmt.Sprintf("no experiment is called %q", args[0]), try)

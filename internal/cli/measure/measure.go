@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -44,7 +44,7 @@ type flags struct {
 	udp                   udpFlags
 	pacing                units.Rate
 	picture               string
-	pictures              map[transfer.Direction]*output.File
+	pictures              map[transfer.Direction]*atomicfile.File
 	compare               compareFlags
 	habits                habitFlags
 	criteria              criteriaFlags

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/svg"
@@ -89,7 +89,7 @@ func (f *flags) begin(cmd *cobra.Command) (err error) {
 	if err != nil || f.picture == "" {
 		return err
 	}
-	f.pictures = map[transfer.Direction]*output.File{}
+	f.pictures = map[transfer.Direction]*atomicfile.File{}
 	for _, d := range directions {
 		name := f.picture
 		if len(directions) > 1 {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -64,7 +64,7 @@ func Incomplete(cmd *cobra.Command, doc record.Document, into **record.Failure, 
 
 // CreateFile creates the file that a flag names, before the measurement. Without a name it returns nil, which is valid
 // and writes nothing.
-func CreateFile(cmd *cobra.Command, flag, name string) (*output.File, error) {
+func CreateFile(cmd *cobra.Command, flag, name string) (*atomicfile.File, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -72,18 +72,18 @@ func CreateFile(cmd *cobra.Command, flag, name string) (*output.File, error) {
 		if console.WantsJSON(cmd) || console.IsSet(cmd, "csv") {
 			return nil, exit.Usage(flag, "standard output takes one form", "a file, or no --json, --json-stream and --csv")
 		}
-		return output.Over(console.Unescaped(cmd)), nil
+		return atomicfile.Over(console.Unescaped(cmd)), nil
 	}
-	file, err := output.Create(cmd.Context(), name)
+	file, err := atomicfile.Create(cmd.Context(), name)
 	return file, FileError(cmd, flag, err)
 }
 
 // StreamFile begins a file that can be read while it is written.
-func StreamFile(cmd *cobra.Command, flag, name string) (*output.File, error) {
+func StreamFile(cmd *cobra.Command, flag, name string) (*atomicfile.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	file, err := output.Stream(cmd.Context(), name)
+	file, err := atomicfile.Stream(cmd.Context(), name)
 	return file, FileError(cmd, flag, err)
 }
 
@@ -96,7 +96,7 @@ func FileError(cmd *cobra.Command, flag string, err error) error {
 }
 
 // WriteFile fills the file that a flag named and gives it its name.
-func WriteFile(flag string, file *output.File, write func(io.Writer) error) error {
+func WriteFile(flag string, file *atomicfile.File, write func(io.Writer) error) error {
 	if file == nil {
 		return nil
 	}

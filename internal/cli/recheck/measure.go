@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
@@ -231,7 +231,7 @@ func (k *rechecker) report(ctx context.Context, v recheck.Visit) {
 	var events []record.RecheckEvent
 	for i := range v.Events {
 		e := &v.Events[i]
-		k.reported = k.reported || e.Event != change.Back
+		k.reported = k.reported || e.Event != changepoint.Back
 		events = append(events, report.RecheckEvent(*e, v.Peer, k.planFor(&v, e)))
 	}
 	k.Update(func() { k.metrics.Add(v) })

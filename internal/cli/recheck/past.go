@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -142,7 +142,7 @@ func (k *rechecker) lock(peer string) (unlock func(), err error) {
 		of = "public servers" // not the name of a host
 	}
 	name := sha256.Sum256([]byte(of))
-	file, err := output.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
+	file, err := atomicfile.LockFile(filepath.Join(k.dir, "recheck-"+hex.EncodeToString(name[:8])+".lock"))
 	if file == nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -47,7 +47,7 @@ func value(v *string) string {
 // planFor reports whether the settings that fullpipe applied on this host still suffice for a changed path. It returns
 // nil if there are none, or if that is not known.
 func (k *rechecker) planFor(v *recheck.Visit, e *record.RecheckEvent) *record.RecheckPlan {
-	if e.Event == change.Back || e.Metric == recheck.FarKernel {
+	if e.Event == changepoint.Back || e.Metric == recheck.FarKernel {
 		return nil
 	}
 	ours := oursInForce()

@@ -20,12 +20,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -317,7 +317,7 @@ func completeRecheck(cmd *cobra.Command, args []string, begun string) ([]string,
 		runs, _ := s.List(ctx, store.Filter{Limit: 200})
 		for i := range runs {
 			far := runs[i].Far
-			if spell.IsWord(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
+			if didyoumean.IsWord(far) && !strings.HasPrefix(far, lab.Prefix) && !slices.Contains(offered, far) {
 				offered = append(offered, far)
 			}
 		}

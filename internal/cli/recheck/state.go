@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
@@ -23,7 +23,7 @@ import (
 // charge is the file that charges a running test to the day's budgets. A killed process leaves it behind, and the test
 // stays charged. It is removed when the test's result is in the history, or two days later.
 type charge struct {
-	file    *output.File
+	file    *atomicfile.File
 	id      string // of the test's run
 	at      time.Time
 	cost    recheck.Cost // expected; bytes grow with what the test moves
@@ -46,7 +46,7 @@ const (
 
 // charge charges a test whose transfers are of a length in all.
 func (k *rechecker) charge(o runner.Order, id string, length time.Duration) (*charge, error) {
-	f, err := output.Temporary(k.dir, chargeFiles)
+	f, err := atomicfile.Temporary(k.dir, chargeFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (k *rechecker) charged(since time.Time) (all recheck.Cost) {
 		_, known := k.accounts[c.id]
 		switch {
 		case known, c.at.Before(since.Add(-keepCharge)):
-			_ = output.RemoveLeft(name)
+			_ = atomicfile.RemoveLeft(name)
 		case !c.at.Before(since) && c.at.Before(since.Add(longestDay)):
 			all = all.Plus(c.cost)
 		}
@@ -187,7 +187,7 @@ func (k *rechecker) writeMark(series string, m mark) error {
 
 // replace writes a small file to the directory of the history, atomically.
 func (k *rechecker) replace(name string, text []byte) error {
-	return output.WritePrivate(context.Background(), name, text)
+	return atomicfile.WritePrivate(context.Background(), name, text)
 }
 
 // platforms are the domains of M-Lab's servers, to which --own does not apply.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -17,7 +18,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -221,7 +221,7 @@ func (f *rfc6349Flags) run(cmd *cobra.Command, peer string, cfg rfc6349.Config) 
 	return nil
 }
 
-func (f *rfc6349Flags) print(cmd *cobra.Command, doc *record.RFC6349, page *output.File) error {
+func (f *rfc6349Flags) print(cmd *cobra.Command, doc *record.RFC6349, page *atomicfile.File) error {
 	present.NoteLate(cmd, doc)
 	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err

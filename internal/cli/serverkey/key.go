@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
@@ -88,7 +88,7 @@ func (k *KeyFlags) Create(ctx context.Context) (made bool, err error) {
 	if _, err := os.Lstat(k.File); !errors.Is(err, os.ErrNotExist) {
 		return false, nil // reading it returns the error
 	}
-	err = output.Update(ctx, k.File, func() ([]byte, error) {
+	err = atomicfile.Update(ctx, k.File, func() ([]byte, error) {
 		if _, err := os.Lstat(k.File); !errors.Is(err, os.ErrNotExist) {
 			return nil, fs.ErrExist // created by another process meanwhile
 		}

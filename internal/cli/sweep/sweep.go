@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -20,7 +21,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -224,9 +224,9 @@ func brief(c record.SweepSetup) string {
 }
 
 // journal opens the file of the runs: the user's, or a temporary one that is deleted when the sweep is complete.
-func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
+func (f *flags) journal(cmd *cobra.Command) (*atomicfile.File, error) {
 	if f.resume != "" {
-		file, err := output.Edit(cmd.Context(), f.resume)
+		file, err := atomicfile.Edit(cmd.Context(), f.resume)
 		return file, present.FileError(cmd, "--resume", err)
 	}
 	dir, err := os.UserCacheDir()
@@ -237,7 +237,7 @@ func (f *flags) journal(cmd *cobra.Command) (*output.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
-	file, err := output.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
+	file, err := atomicfile.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
 	if err != nil {
 		return nil, fmt.Errorf("directory for the runs: %w", err)
 	}
@@ -253,7 +253,7 @@ func removeUnused(journal *sweep.Journal) error {
 }
 
 // print writes the sweep in the requested forms.
-func (f *flags) print(cmd *cobra.Command, doc *record.Sweep, page *output.File) error {
+func (f *flags) print(cmd *cobra.Command, doc *record.Sweep, page *atomicfile.File) error {
 	if err := present.WriteFile("--html", page, func(w io.Writer) error { return html.Write(w, doc) }); err != nil {
 		return err
 	}

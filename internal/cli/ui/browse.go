@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 )
 
@@ -20,14 +20,14 @@ func browse(address string) (done func(), err error) {
 	if err != nil {
 		return func() {}, err
 	}
-	dir, done, err := output.TempDir("fullpipe-ui-")
+	dir, done, err := atomicfile.TempDir("fullpipe-ui-")
 	if err != nil {
 		return done, err
 	}
 	file := filepath.Join(dir, "open.html")
 	page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">`+
 		`<meta http-equiv="refresh" content="0; url=%[1]s"><a href="%[1]s">to the page</a>`, html.EscapeString(address))
-	if err := output.WriteNew(file, []byte(page)); err != nil {
+	if err := atomicfile.WriteNew(file, []byte(page)); err != nil {
 		return done, err
 	}
 	cmd := exec.Command(program, append(args, file)...)

@@ -18,11 +18,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
@@ -74,7 +74,7 @@ func (r *retester) command(p store.Series) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	if spell.IsWord(p.Far) && !strings.HasPrefix(p.Far, lab.Prefix) {
+	if didyoumean.IsWord(p.Far) && !strings.HasPrefix(p.Far, lab.Prefix) {
 		names = append(names, p.Far)
 	}
 	for _, name := range names {

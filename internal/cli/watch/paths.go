@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -125,7 +125,7 @@ func (p *pathFollower) write() error {
 	if err := os.MkdirAll(filepath.Dir(p.file), 0o700); err != nil {
 		return err
 	}
-	return output.WritePrivate(context.Background(), p.file, encoded)
+	return atomicfile.WritePrivate(context.Background(), p.file, encoded)
 }
 
 // baselineFile is where a watch keeps what it knows of paths: only one that keeps something

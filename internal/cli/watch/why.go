@@ -16,7 +16,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
-	"github.com/fullpipe-net/fullpipe/internal/spell"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -71,7 +71,7 @@ func (t *targets) parse(target string) (watch.Match, error) {
 	}
 	try := targetForms
 	var unknown *watch.UnknownTargetError
-	if near := spell.Nearest(target, t.programs); near != "" && runs != nil {
+	if near := didyoumean.Nearest(target, t.programs); near != "" && runs != nil {
 		try = "fullpipe why " + near + "; TARGET is " + targetForms
 	}
 	if errors.As(err, &unknown) {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 )
 
 const (
@@ -100,7 +100,7 @@ func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (
 		if len(reply.URLs) > 0 {
 			s.URLs = reply.URLs
 		}
-		return s, key, output.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
+		return s, key, atomicfile.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
 	}
 	return State{}, nil, last
 }
@@ -114,7 +114,7 @@ func newKey(dir string) (nkeys.KeyPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, output.WriteNew(filepath.Join(dir, seedFile), append(seed, '\n'))
+	return key, atomicfile.WriteNew(filepath.Join(dir, seedFile), append(seed, '\n'))
 }
 
 // post asks one hub.

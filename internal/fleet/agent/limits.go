@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
-	"github.com/fullpipe-net/fullpipe/internal/output"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -152,7 +152,7 @@ func openLedger(ctx context.Context, dir string) (*ledger, error) {
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		// A directory that cannot be written to would let every restart begin with an empty ledger.
-		return l, output.WritePrivate(ctx, l.path, encodeLedger(ledgerFile{}))
+		return l, atomicfile.WritePrivate(ctx, l.path, encodeLedger(ledgerFile{}))
 	}
 	if err != nil {
 		return nil, err
@@ -193,5 +193,5 @@ func (l *ledger) add(now time.Time, limits Limits, moved int64, took time.Durati
 	defer l.mu.Unlock()
 	l.turn(limits.Quiet.Day(now))
 	l.cost = l.cost.Plus(recheck.Cost{Bytes: moved, Time: took})
-	_ = output.WritePrivate(context.Background(), l.path, encodeLedger(ledgerFile{l.day, l.cost.Bytes, l.cost.Time}))
+	_ = atomicfile.WritePrivate(context.Background(), l.path, encodeLedger(ledgerFile{l.day, l.cost.Bytes, l.cost.Time}))
 }

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/output"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 )
 
 // CA is the hub's own certificate authority. Agents pin its public key.
@@ -44,7 +44,7 @@ func OpenCA(ctx context.Context, dir string, names []string) (*CA, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = newCA(time.Now()); err == nil {
-			err = output.WriteNew(path, text)
+			err = atomicfile.WriteNew(path, text)
 		}
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
@@ -307,7 +307,7 @@ func newEvent(job store.Job, e record.RecheckEvent) (store.Event, bool) {
 	case e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil:
 		out.Old = units.Time(units.Seconds(*e.BeforeRTTMinS))
 		out.New = units.Time(units.Seconds(*e.AfterRTTMinS))
-	case e.Event == change.Changed && e.Before == "":
+	case e.Event == changepoint.Changed && e.Before == "":
 		return out, false
 	}
 	return out, true

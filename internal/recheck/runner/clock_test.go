@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
@@ -43,7 +43,7 @@ func TestRun_ClockSetBackDelaysNoVisit(t *testing.T) {
 				during(t, cfg, after+5*24*time.Hour)
 				later := 0
 				for i, at := range visits[1:] {
-					if gap := at.Sub(visits[i]); gap > max(10*time.Hour, change.Apart)+time.Hour {
+					if gap := at.Sub(visits[i]); gap > max(10*time.Hour, changepoint.Apart)+time.Hour {
 						t.Errorf("%s, set after %v: %v without a visit", name, after, gap)
 					}
 					if at.After(set) {

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
@@ -73,7 +73,7 @@ func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 		if _, mean, _, _ := w.gaps("own"); mean > 210*time.Minute {
 			t.Errorf("the user's own is tested every %v", mean)
 		}
-		var reported []change.Event
+		var reported []changepoint.Event
 		for _, v := range w.visits {
 			if v.Retest && v.Peer != "own" {
 				t.Fatalf("tested again at once: %+v", v)
@@ -85,7 +85,7 @@ func TestRun_PublicServersKeepTheirInterval(t *testing.T) {
 				}
 			}
 		}
-		if len(reported) != 2 || reported[0] != change.Dipped || reported[1] != change.Changed {
+		if len(reported) != 2 || reported[0] != changepoint.Dipped || reported[1] != changepoint.Changed {
 			t.Errorf("%v was reported", reported)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
@@ -201,7 +201,7 @@ func (r *run) earliest() (first *far, due time.Time, again []string) {
 	now := r.Now()
 	for _, f := range r.fars {
 		at, directions := f.path.Wants()
-		if len(directions) > 0 && (now.Sub(at) > change.Stale-change.Soon || at.Sub(now) > change.Soon) {
+		if len(directions) > 0 && (now.Sub(at) > changepoint.Stale-changepoint.Soon || at.Sub(now) > changepoint.Soon) {
 			directions = nil // no retest was possible, or the clock was set back: drop the suspicion
 		}
 		if at.Before(f.retestAfter) {
@@ -239,7 +239,7 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 			unlock()
 		}
 	}()
-	f.retestAfter = v.At.Add(change.Soon)
+	f.retestAfter = v.At.Add(changepoint.Soon)
 	switch {
 	case err != nil:
 		v.Err = err
@@ -330,7 +330,8 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 		return
 	}
 	f.next = r.Schedule.Next(v.At, r.Draw())
-	if at := f.path.NotBefore(); f.next.Before(at) && at.Sub(v.At) <= change.Apart { // otherwise the clock was set back
+	if at := f.path.NotBefore(); f.next.Before(at) &&
+		at.Sub(v.At) <= changepoint.Apart { // otherwise the clock was set back
 		f.next = r.Schedule.Quiet.Advance(at, 0)
 	}
 }
@@ -345,5 +346,5 @@ func (r *run) delay(f *far, v *recheck.Visit) {
 		f.next = time.Time{}
 		return
 	}
-	f.next = r.Schedule.Quiet.Advance(v.At.Add(change.Soon), 0)
+	f.next = r.Schedule.Quiet.Advance(v.At.Add(changepoint.Soon), 0)
 }

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -112,7 +112,7 @@ func (w *world) steady(noise float64, falls time.Time, to float64) func(time.Tim
 	}
 }
 
-func (w *world) events(kind change.Event) (all []record.RecheckEvent) {
+func (w *world) events(kind changepoint.Event) (all []record.RecheckEvent) {
 	for _, v := range w.visits {
 		for _, e := range v.Events {
 			if e.Event == kind {
@@ -141,7 +141,7 @@ func TestRun_DropIsReportedAsDipThenChange(t *testing.T) {
 		falls := time.Now().AddDate(0, 0, 20)
 		w.rates["a"], w.rates["b"] = w.steady(0.02, falls, 0.5), w.steady(0.02, time.Time{}, 0)
 		during(t, w.config("a", "b"), 30*24*time.Hour)
-		dips, changes := w.events(change.Dipped), w.events(change.Changed)
+		dips, changes := w.events(changepoint.Dipped), w.events(changepoint.Changed)
 		if len(dips) != 1 || len(changes) != 1 {
 			t.Fatalf("dips %v, changes %v", dips, changes)
 		}
@@ -244,7 +244,7 @@ func TestRun_OnceVisitsAndRetestsEachFarEnd(t *testing.T) {
 		if err := Run(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		dips := w.events(change.Dipped)
+		dips := w.events(changepoint.Dipped)
 		if len(dips) != 1 || dips[0].At.Sub(begin) > 30*time.Minute || len(w.visits) < 5 {
 			t.Errorf("dips %v after %d visits", dips, len(w.visits))
 		}
@@ -321,7 +321,7 @@ func TestRun_ReportsPendingEventsOnce(t *testing.T) {
 			if err := Run(ctx, killed); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			time.Sleep(change.Soon)
+			time.Sleep(changepoint.Soon)
 		}
 		for _, v := range w.visits[:max(len(w.visits)-1, 0)] {
 			if len(v.Events) > 0 {
@@ -330,7 +330,7 @@ func TestRun_ReportsPendingEventsOnce(t *testing.T) {
 		}
 		during(t, w.config("a"), time.Minute)
 		during(t, w.config("a"), time.Minute)
-		dips := w.events(change.Dipped)
+		dips := w.events(changepoint.Dipped)
 		if len(dips) != 1 || dips[0].At.Sub(begin) > 30*time.Minute || !w.visits[0].Late {
 			t.Errorf("%d dips, %+v", len(dips), w.visits)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/steer"
+	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -25,7 +25,7 @@ func execConnectionBytes(c *record.ExecConnection) (sum int64) {
 }
 
 // ExecWarnings formats the gaps in a program's report.
-func ExecWarnings(r *steer.Report) (lines []string) {
+func ExecWarnings(r *sockops.Report) (lines []string) {
 	if r.Refused != nil {
 		lines = append(lines, "buffers above net.core.wmem_max or rmem_max were refused: "+r.Refused.Error())
 	}

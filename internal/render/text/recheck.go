@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -69,8 +69,8 @@ func recheckRows(t *table, one *record.RecheckTest) {
 // fewestKnown is the number of results that a suspicion needs (change.Track).
 const fewestKnown = 12
 
-func stateText(state change.State) string {
-	if state == change.Usual {
+func stateText(state changepoint.State) string {
+	if state == changepoint.Usual {
 		return ""
 	}
 	return string(state)

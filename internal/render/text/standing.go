@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -20,7 +20,7 @@ func Standing(p *record.KeptPoint) string {
 	}
 	switch p.Against {
 	case record.AsUsual:
-		if math.Abs(factor-1) >= change.Least { // earlier results scatter as widely
+		if math.Abs(factor-1) >= changepoint.Least { // earlier results scatter as widely
 			return "within its spread (" + share + ")"
 		}
 		return "as usual (" + share + ")"

@@ -4,13 +4,13 @@ import (
 	"math"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // maxRates results are kept.
-const maxRates = change.Before + threshold.RateWindows
+const maxRates = changepoint.Before + threshold.RateWindows
 
 // rate follows the delivery rate where the program is not the limiter.
 type rate struct {

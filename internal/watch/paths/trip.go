@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/change"
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // maxTrips is the number of results that are kept to rebuild a Track.
-const maxTrips = change.Before + 2*change.After
+const maxTrips = changepoint.Before + 2*changepoint.After
 
 // result is a time in seconds since 1970 and a value. It is stored, so it is short.
 type result [2]float64
@@ -28,10 +28,10 @@ func rounded(v float64) float64 {
 // untied is the result for a Track. Round trips are counted in microseconds and some hardly
 // vary: results that are the same would make its rank test an approximation, which needs more
 // of them. So they differ by a millionth, by their time and in no order.
-func (r result) untied() change.Result {
+func (r result) untied() changepoint.Result {
 	const golden = 0.6180339887
 	_, part := math.Modf(r[0] / 60 * golden)
-	return change.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
+	return changepoint.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
 }
 
 // possible reports whether the values are possible. The file may be damaged, and an impossible value would spoil all
@@ -58,22 +58,22 @@ type trip struct {
 	Days     []day    `json:"days,omitempty"`
 	Reported bool     `json:"told,omitempty"` // the present dip
 
-	track change.Track
+	track changepoint.Track
 }
 
 func (l *trip) restore() {
 	l.Results = possibleOnes(l.Results)
-	l.track = change.Track{}
+	l.track = changepoint.Track{}
 	for _, r := range l.Results {
 		l.track.Add(r.untied())
 	}
 }
 
-func (l *trip) known() bool { return l.track.Known() >= change.Before }
+func (l *trip) known() bool { return l.track.Known() >= changepoint.Before }
 
 // leans reports whether the same shift is suspected or reported.
 func (l *trip) leans(s *Shift) bool {
-	if s.Back || l.track.State == change.Usual || len(l.Results) == 0 {
+	if s.Back || l.track.State == changepoint.Usual || len(l.Results) == 0 {
 		return false
 	}
 	least, most := span(l.Days)
@@ -89,25 +89,25 @@ func (l *trip) add(at time.Time, v float64) *Shift {
 	event := l.track.Add(r.untied())
 	l.Results = newest(append(l.Results, r), maxTrips)
 	shift := l.judge(event)
-	if l.track.State != change.Suspected { // a suspected change is not usual yet
+	if l.track.State != changepoint.Suspected { // a suspected change is not usual yet
 		l.Days = learn(l.Days, l.Results, threshold.TripWindows)
 	}
 	return shift
 }
 
-func (l *trip) judge(event change.Event) *Shift {
+func (l *trip) judge(event changepoint.Event) *Shift {
 	s := l.track.Shift
 	switch event {
-	case change.Back:
+	case changepoint.Back:
 		if l.Reported {
 			l.Reported = false
 			last := l.Results[len(l.Results)-1]
 			return &Shift{Before: rounded(s.After), After: last.value(), Since: last.at(), Back: true}
 		}
-	case change.Changed: // it is the usual one now
+	case changepoint.Changed: // it is the usual one now
 		l.Reported = false
 	}
-	if l.track.State != change.Dip || l.Reported || !l.known() || !l.grave() {
+	if l.track.State != changepoint.Dip || l.Reported || !l.known() || !l.grave() {
 		return nil
 	}
 	l.Reported = true
@@ -123,7 +123,7 @@ func (l *trip) grave() bool {
 	least, most := span(l.Days)
 	was := l.track.Shift.Before
 	is := l.track.Shift.After
-	if math.Abs(is-was) < threshold.TripScatter*change.Scatter(values(l.Results[:len(l.Results)-threshold.TripWindows])) {
+	if math.Abs(is-was) < threshold.TripScatter*changepoint.Scatter(values(l.Results[:len(l.Results)-threshold.TripWindows])) {
 		return false
 	}
 	if is > was {

@@ -1,0 +1,109 @@
+package changepoint
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/stats"
+)
+
+// series returns a level with noise of a kind, at times of scheduled tests.
+func series(rng *rand.Rand, kind string, n int) []float64 {
+	values := make([]float64, n)
+	slow := 0.0
+	for i := range values {
+		slow = 0.3*slow + rng.NormFloat64()*0.95
+		dev := 0.02
+		switch kind {
+		case "noisy":
+			dev = 0.12
+		case "outliers":
+			if rng.IntN(25) == 0 {
+				dev = -1
+			}
+		}
+		v := 100 * math.Exp(dev*slow)
+		switch {
+		case dev < 0:
+			v = 100 * (0.3 + 0.3*rng.Float64())
+		case kind == "two modes" && rng.IntN(3) == 0:
+			v *= 0.75
+		case kind == "daily swing":
+			v *= 1 + 0.06*math.Sin(2*math.Pi*float64(i)/24)
+		}
+		values[i] = v
+	}
+	return values
+}
+
+func TestLast_FalseAlarmsAndDelay(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, kind := range []string{"quiet", "noisy", "two modes", "daily swing", "outliers"} {
+		alarms, results := 0, 0
+		var delays []float64
+		for range 12 {
+			quiet := series(rng, kind, 400)
+			for end := Before + After; end <= len(quiet); end++ {
+				results++
+				if _, ok := Last(quiet[:end]); ok {
+					alarms++
+				}
+			}
+			fallen := series(rng, kind, 100)
+			const at = 60
+			for i := at; i < len(fallen); i++ {
+				fallen[i] *= 0.7
+			}
+			for end := at + 1; end <= len(fallen); end++ {
+				if _, ok := Last(fallen[:end]); ok {
+					delays = append(delays, float64(end-at))
+					break
+				}
+			}
+		}
+		bound := 0.001
+		if kind == "noisy" { // correlated results look like a level
+			bound = 0.004
+		}
+		if share := float64(alarms) / float64(results); share > bound {
+			t.Errorf("%s: %.2g false alarms for each result", kind, share)
+		}
+		if kind != "two modes" && (len(delays) < 10 || stats.Median(delays) > 9) {
+			t.Errorf("%s: a fall to 70 %% is seen in %d of 12 series, after %v results", kind, len(delays), stats.Median(delays))
+		}
+	}
+}
+
+func TestAll_FindsChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	values := series(rng, "quiet", 240)
+	for i := 80; i < 160; i++ {
+		values[i] *= 0.5
+	}
+	changes := All(values)
+	if len(changes) != 2 || changes[0].At != 80 || changes[1].At != 160 {
+		t.Fatalf("%+v", changes)
+	}
+	if f := changes[0].Factor(); f < 0.45 || f > 0.55 {
+		t.Errorf("factor %v", f)
+	}
+}
+
+func TestLast_FewResults(t *testing.T) {
+	values := []float64{10, 10.1, 9.9, 10, 10.2, 10.1, 9.8, 10, 10.1, 9.9, 10.05, 9.95, 5, 5.1, 4.9, 5.05, 4.95}
+	c, ok := Last(values)
+	if !ok || !c.LowConfidence {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	if _, ok := Last(values[:16]); ok {
+		t.Error("16 results are too few to decide")
+	}
+	same := make([]float64, 100)
+	for i := range same {
+		same[i] = 7
+	}
+	if _, ok := Last(same); ok {
+		t.Error("all the same is no change")
+	}
+}
