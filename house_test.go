@@ -76,7 +76,7 @@ var mayCallTheKernel = []string{"internal/socket", "internal/atomicfile", "inter
 
 // mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{
-	"internal/atomicfile":          "files that a user names, and small files of fullpipe",
+	"internal/atomicfile":      "files that a user names, and small files of fullpipe",
 	"internal/outbox":          "results that wait until they are stored",
 	"internal/store":           "the history",
 	"internal/store/pgtest":    "servers for tests",
@@ -84,7 +84,7 @@ var mayChangeFiles = map[string]string{
 	"internal/testenv":         "probes for tests",
 	"internal/testenv/summary": "the list of skipped tests",
 	"internal/lab":             "kernel settings under /proc",
-	"internal/sockops":           "cgroups under /sys",
+	"internal/sockops":         "cgroups under /sys",
 }
 
 // changesFiles are the functions of package os that create, change, rename or remove files. A
