@@ -123,7 +123,8 @@ func (l *trip) grave() bool {
 	least, most := span(l.Days)
 	was := l.track.Shift.Before
 	is := l.track.Shift.After
-	if math.Abs(is-was) < threshold.TripScatter*changepoint.Scatter(values(l.Results[:len(l.Results)-threshold.TripWindows])) {
+	before := values(l.Results[:len(l.Results)-threshold.TripWindows])
+	if math.Abs(is-was) < threshold.TripScatter*changepoint.Scatter(before) {
 		return false
 	}
 	if is > was {
