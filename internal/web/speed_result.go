@@ -171,7 +171,7 @@ func useBrowserCounts(d *record.Direction, r *transfer.Result, p *browserPhase) 
 	d.GoodputBps = &bps
 }
 
-// shifted returns the stream with its times increased by by.
+// shifted returns the stream with by added to its times.
 func shifted(s transfer.Stream, by time.Duration) transfer.Stream {
 	s.First = s.First + by
 	s.Last = s.Last + by
