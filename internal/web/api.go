@@ -18,29 +18,28 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// openapi describes the routes below /api/v1; a test holds it to them and to the documents'
-// types.
+// openapi describes the routes below /api/v1. A test compares it with them and with the types of the documents.
 //
 //go:embed openapi.json
 var openapi []byte
 
-// How much one answer holds.
+// Limits of one response.
 const (
-	pathsAtOnce = 50
-	runsAtOnce  = 500
-	mostRuns    = 5000
-	strip       = 28 // results of each direction that the grid shows
+	maxPathsPerPage = 50
+	defaultRuns     = 500
+	maxRunsPerPage  = 5000
+	strip           = 28 // results of each direction that the grid shows
 )
 
-// asked is a request that cannot be answered, as users read it.
-type asked struct {
-	status       int
-	what, remedy string
+// requestError is an error of the request: its HTTP status, and for the user a message and a remedy.
+type requestError struct {
+	status          int
+	message, remedy string
 }
 
-func (e *asked) Error() string { return e.what }
+func (e *requestError) Error() string { return e.message }
 
-// answer turns a handler that answers a document into one of JSON.
+// answer returns a handler that sends the document of make as JSON.
 func (s *Server) answer(make func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		doc, err := make(r)
@@ -50,7 +49,7 @@ func (s *Server) answer(make func(r *http.Request) (any, error)) http.HandlerFun
 		}
 		var text []byte
 		switch doc := doc.(type) {
-		case []byte: // as it was stored
+		case []byte: // a stored document is sent unchanged
 			text = doc
 		default:
 			if text, err = record.EncodeAny(doc); err != nil {
@@ -59,7 +58,7 @@ func (s *Server) answer(make func(r *http.Request) (any, error)) http.HandlerFun
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = render.NewWriter(w).Write(text) // who went away is not told
+		_, _ = render.NewWriter(w).Write(text) // an error means that the client has disconnected
 	}
 }
 
@@ -74,13 +73,13 @@ func (s *Server) paths(r *http.Request) (*record.Paths, error) {
 	return doc, err
 }
 
-// pathsAndKinds answers with each path what its newest result was measured by.
+// pathsAndKinds returns a page of paths and, for each, the kind of its newest result.
 func (s *Server) pathsAndKinds(r *http.Request) (doc *record.Paths, kinds []string, err error) {
 	offset, err := number(r.URL.Query(), "offset", 0, 1<<30)
 	if err != nil {
 		return nil, nil, err
 	}
-	limit, err := number(r.URL.Query(), "limit", pathsAtOnce, pathsAtOnce)
+	limit, err := number(r.URL.Query(), "limit", maxPathsPerPage, maxPathsPerPage)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +104,7 @@ func (s *Server) pathsAndKinds(r *http.Request) (doc *record.Paths, kinds []stri
 	return doc, kinds, nil
 }
 
-// runs of a path, the oldest first.
+// runs returns the results of a path, the oldest first.
 func (s *Server) runs(r *http.Request) (*record.History, error) {
 	page, err := pageOf(r.URL.Query())
 	if err != nil {
@@ -129,11 +128,11 @@ func (s *Server) changes(r *http.Request) (*record.Changes, error) {
 	return report.Changes(s.header("changes"), history.Runs), nil
 }
 
-// identifier is a whole one: parts of one, which the command line takes, may be several's.
+// identifier matches a complete ID. The command line also takes a part of one, which may be ambiguous.
 var identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// kept answers a document and its samples as they were stored.
-func (s *Server) kept(r *http.Request, id string) (doc, samples []byte, err error) {
+// storedResult returns a document and its samples as they were stored.
+func (s *Server) storedResult(r *http.Request, id string) (doc, samples []byte, err error) {
 	if !identifier.MatchString(id) {
 		return nil, nil, store.ErrNotFound
 	}
@@ -141,14 +140,14 @@ func (s *Server) kept(r *http.Request, id string) (doc, samples []byte, err erro
 }
 
 func (s *Server) run(r *http.Request) (any, error) {
-	doc, _, err := s.kept(r, r.PathValue("id"))
+	doc, _, err := s.storedResult(r, r.PathValue("id"))
 	return doc, err
 }
 
 func (s *Server) samples(r *http.Request) (any, error) {
-	_, samples, err := s.kept(r, r.PathValue("id"))
+	_, samples, err := s.storedResult(r, r.PathValue("id"))
 	if err == nil && samples == nil {
-		err = &asked{http.StatusNotFound, "no samples are kept of this result", ""}
+		err = &requestError{http.StatusNotFound, "this result was stored without samples", ""}
 	}
 	return samples, err
 }
@@ -158,7 +157,7 @@ func (s *Server) compare(r *http.Request) (*record.Difference, error) {
 	for i, name := range []string{"first", "second"} {
 		id := r.URL.Query().Get(name)
 		if id == "" {
-			return nil, &asked{http.StatusBadRequest, name + " is missing: the id of a result",
+			return nil, &requestError{http.StatusBadRequest, name + " is missing: the id of a result",
 				"/api/v1/compare?first=ID&second=ID"}
 		}
 		var err error
@@ -170,7 +169,7 @@ func (s *Server) compare(r *http.Request) (*record.Difference, error) {
 	return report.Difference(s.header("difference"), both[0], both[1]), nil
 }
 
-// document is a kept one with its samples and labels.
+// document returns a stored document with its samples and labels.
 func (s *Server) document(r *http.Request, id string) (record.Document, error) {
 	if !identifier.MatchString(id) {
 		return nil, store.ErrNotFound
@@ -178,7 +177,7 @@ func (s *Server) document(r *http.Request, id string) (record.Document, error) {
 	return s.cfg.History.Document(r.Context(), id)
 }
 
-// label names a property of a result, or takes it away.
+// label sets or removes a label of a result.
 func (s *Server) label(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	value := r.FormValue("value")
@@ -186,22 +185,22 @@ func (s *Server) label(r *http.Request) (any, error) {
 		return nil, store.ErrNotFound
 	}
 	if name == "" || len(name) > 64 || len(value) > 256 {
-		return nil, &asked{http.StatusBadRequest, "a label's name has 1 to 64 bytes, its value at most 256", ""}
+		return nil, &requestError{http.StatusBadRequest, "a label's name has 1 to 64 bytes, its value at most 256", ""}
 	}
 	if r.Method == http.MethodPut && value == "" {
-		return nil, &asked{http.StatusBadRequest, "value is missing", "value=… as a form; DELETE takes a label away"}
+		return nil, &requestError{http.StatusBadRequest, "value is missing", "value=… as a form; DELETE removes a label"}
 	}
 	if r.Method == http.MethodDelete {
 		value = ""
 	}
 	err := s.cfg.History.Label(r.Context(), r.PathValue("id"), name, value)
-	if err != nil && !errors.Is(err, store.ErrNoLabel) { // DELETE may come twice
+	if err != nil && !errors.Is(err, store.ErrNoLabel) { // DELETE is idempotent
 		return nil, err
 	}
 	return &record.History{Header: s.header("history"), Runs: []record.HistoryRun{}}, nil
 }
 
-// short is how documents tell of runs.
+// short returns the runs as documents list them.
 func short(runs []store.Run) []record.HistoryRun {
 	out := []record.HistoryRun{}
 	for i := range runs {
@@ -210,42 +209,43 @@ func short(runs []store.Run) []record.HistoryRun {
 	return out
 }
 
-// pageOf reads since, before and limit.
+// pageOf returns the page that the parameters since, before and limit select.
 func pageOf(q url.Values) (page store.Page, err error) {
 	for name, into := range map[string]*time.Time{"since": &page.Since, "before": &page.Before} {
 		if text := q.Get(name); text != "" {
 			if *into, err = time.Parse(time.RFC3339, text); err != nil {
-				return page, &asked{http.StatusBadRequest, fmt.Sprintf("%s: %q is no time", name, text),
+				return page, &requestError{http.StatusBadRequest, fmt.Sprintf("%s: %q is not a time", name, text),
 					"as 2026-11-22T14:00:00Z"}
 			}
 		}
 	}
-	page.Limit, err = number(q, "limit", runsAtOnce, mostRuns)
+	page.Limit, err = number(q, "limit", defaultRuns, maxRunsPerPage)
 	return page, err
 }
 
-func number(q url.Values, name string, usual, most int) (int, error) {
+func number(q url.Values, name string, unset, maximum int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
-		return usual, nil
+		return unset, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > most || n == 0 && name == "limit" {
-		return 0, &asked{http.StatusBadRequest, fmt.Sprintf("%s: %q is not a number up to %d", name, text, most), ""}
+	if err != nil || n < 0 || n > maximum || n == 0 && name == "limit" {
+		return 0, &requestError{http.StatusBadRequest,
+			fmt.Sprintf("%s: %q is not a number up to %d", name, text, maximum), ""}
 	}
 	return n, nil
 }
 
-// fail answers an error: what it was, and what to try.
+// fail sends an error and its remedy.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var own *asked
+	var own *requestError
 	var away *store.Unavailable
 	switch {
 	case errors.As(err, &own):
 		s.refuse(w, r, own.status, err.Error(), own.remedy)
 	case errors.Is(err, store.ErrNotFound):
-		s.refuse(w, r, http.StatusNotFound, "no such path or result is kept", "")
-	case r.Context().Err() != nil: // who asked has gone
+		s.refuse(w, r, http.StatusNotFound, "the history has no such path or result", "")
+	case r.Context().Err() != nil: // the client has disconnected
 	case errors.As(err, &away):
 		s.refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again once that server runs")
 	case store.Lost(err):
@@ -255,33 +255,33 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// codes are the errors' names for programs, as in docs/exit-status.md where there is one.
+// codes maps HTTP statuses to error codes, as docs/exit-status.md has them where one fits.
 var codes = map[int]string{http.StatusBadRequest: "usage", http.StatusUnauthorized: "not-permitted",
 	http.StatusForbidden: "not-permitted", http.StatusNotFound: "not-found", http.StatusTooManyRequests: "busy",
 	http.StatusConflict: "busy", http.StatusServiceUnavailable: "busy", http.StatusNotImplemented: "not-supported"}
 
-// refuse says what is not done and what to try: to programs as JSON, to others as a page.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, remedy string) {
+// refuse sends an error and its remedy: a page to browsers, JSON to programs.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, message, remedy string) {
 	if !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		s.render(w, r, status, "refused", map[string]string{"What": what, "Try": remedy})
+		s.render(w, r, status, "refused", map[string]string{"Message": message, "Try": remedy})
 		return
 	}
-	writeRefusal(w, s.cfg.Version, status, what, remedy)
+	writeRefusal(w, s.cfg.Version, status, message, remedy)
 }
 
-func writeRefusal(w http.ResponseWriter, version string, status int, what, remedy string) {
+func writeRefusal(w http.ResponseWriter, version string, status int, message, remedy string) {
 	code := codes[status]
 	if code == "" {
 		code = "failed"
 	}
 	doc := record.CommandFailed{Header: header(version, "ui"),
-		Error: &record.Failure{Code: code, Message: what, Try: remedy}}
+		Error: &record.Failure{Code: code, Message: message, Try: remedy}}
 	text, err := json.Marshal(doc)
 	if err != nil {
-		http.Error(w, what, status)
+		http.Error(w, message, status)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = render.NewWriter(w).Write(append(text, '\n')) // who went away is not told
+	_, _ = render.NewWriter(w).Write(append(text, '\n')) // an error means that the client has disconnected
 }

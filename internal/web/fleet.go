@@ -16,12 +16,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// Fleet is a hub's fleet as pages.
+// Fleet has the data and actions of the pages of a hub's fleet.
 type Fleet struct {
 	Store *store.Fleet
-	// Request asks for a test of a pair of agents now.
+	// Request requests a test of two agents now.
 	Request func(ctx context.Context, a, b string) (store.Job, error)
-	// Token makes a token for one host.
+	// Token returns a new token for one host.
 	Token func(ctx context.Context, by string) (string, error)
 }
 
@@ -225,7 +225,7 @@ func (f *Fleet) names(ctx context.Context) (map[string]string, error) {
 
 func nameIn(names map[string]string, id string) string { return cmp.Or(names[id], id) }
 
-// fleetTest asks for a test of two hosts.
+// fleetTest requests a test of two hosts.
 func (s *Server) fleetTest(r *http.Request) (any, error) {
 	names, err := s.cfg.Fleet.names(r.Context())
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Server) fleetTest(r *http.Request) (any, error) {
 		}
 	}
 	if len(ids) != 2 || ids[0] == ids[1] {
-		return nil, &asked{http.StatusBadRequest, "a and b are not two hosts of the fleet", "?a=HOST&b=HOST"}
+		return nil, &requestError{http.StatusBadRequest, "a and b are not two hosts of the fleet", "?a=HOST&b=HOST"}
 	}
 	job, err := s.cfg.Fleet.Request(r.Context(), ids[0], ids[1])
 	if err != nil {
@@ -251,14 +251,14 @@ func (s *Server) fleetTest(r *http.Request) (any, error) {
 		Hosts: [2]string{names[job.A], names[job.B]}, Origin: string(job.Origin), DueAt: job.Due, State: mesh.Due}}}, nil
 }
 
-// setFleetMesh uses the mesh file in the request's body.
+// setFleetMesh replaces the mesh file with the request's body.
 func (s *Server) setFleetMesh(r *http.Request) (any, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, &asked{http.StatusRequestEntityTooLarge, "the mesh file is too large", ""}
+		return nil, &requestError{http.StatusRequestEntityTooLarge, "the mesh file is too large", ""}
 	}
 	if _, err := mesh.Parse(text); err != nil {
-		return nil, &asked{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
+		return nil, &requestError{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
 	}
 	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), "api", time.Now())
 	return &FleetMesh{s.header("fleet-mesh"), version, string(text)}, err
@@ -288,5 +288,5 @@ func (s *Server) removeFleetHost(r *http.Request) (any, error) {
 			return s.fleetHosts(r)
 		}
 	}
-	return nil, &asked{http.StatusNotFound, "no host of the fleet has this name", ""}
+	return nil, &requestError{http.StatusNotFound, "no host of the fleet has this name", ""}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
-// Role says what somebody may do.
+// Role is a set of permissions. Each role includes those before it.
 type Role int
 
-// A viewer reads; an operator may label results and test as well. routes says what each may ask for.
+// A viewer reads. An operator also labels results and starts tests. routes has the least role of each route.
 const (
 	Nobody Role = iota
 	Viewer
@@ -33,7 +33,7 @@ func (r Role) article() string {
 	return "a viewer"
 }
 
-// visitor is who asks, and below which path the page stands for them.
+// visitor has the role of a request and the path prefix of its session's pages.
 type visitor struct {
 	role Role
 	base string
@@ -46,8 +46,7 @@ func visitorOf(ctx context.Context) visitor {
 	return v
 }
 
-// policy lets a page load what this server sends, and nothing else: no script and no style
-// inside a page, no other host, no frame around it.
+// policy lets a page load from this server only: no inline script or style, no other host, no frame around it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -61,77 +60,78 @@ func headers(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// mostForm is how much a request may carry.
-const mostForm = 8 << 10
+// maxFormBytes is the maximum size of a request body other than a test's result.
+const maxFormBytes = 8 << 10
 
-// ServeHTTP lets in who may, and answers what they asked for.
+// ServeHTTP authenticates a request and serves it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	if s.cfg.Encrypted {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	limit := int64(mostForm)
+	limit := int64(maxFormBytes)
 	if isResult(r.URL.Path) {
-		limit = mostTold
+		limit = maxReportBytes
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if !s.cfg.Ours(r.Host) {
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
-			"ask by the address that fullpipe ui printed")
+			"use the address that fullpipe ui printed")
 		return
 	}
 	if err := s.cross.Check(r); err != nil {
-		s.refuse(w, r, http.StatusForbidden, "a page of another site asks", "open the page itself")
+		s.refuse(w, r, http.StatusForbidden, "the request comes from a page of another site", "open this page directly")
 		return
 	}
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/s/"):
 		s.withSession(w, r)
-	case !s.mayAsk(w, r):
+	case !s.admitUnauthenticated(w, r):
 	case r.URL.Path == "/open":
 		s.open(w, r)
-	case strings.HasPrefix(r.URL.Path, "/static/") && looks(r.Method): // what the way in needs too
+	case strings.HasPrefix(r.URL.Path, "/static/") && isReadOnly(r.Method): // the login page needs these files
 		s.inside.ServeHTTP(w, r)
 	default:
 		s.withToken(w, r)
 	}
 }
 
-// mayAsk says whether who has no session may have one more answer; it has refused where not.
-func (s *Server) mayAsk(w http.ResponseWriter, r *http.Request) bool {
-	may := s.strangers.take(addressOf(r), time.Now())
+// admitUnauthenticated reports whether a client without a session is below its request limit. If not, it has sent the
+// refusal.
+func (s *Server) admitUnauthenticated(w http.ResponseWriter, r *http.Request) bool {
+	may := s.unauthenticated.take(addressOf(r), time.Now())
 	if !may {
 		tooMany(w, r, s.refuse)
 	}
 	return may
 }
 
-// withSession serves the page of somebody who opened it. The cookie is of that path alone,
-// since cookies know no ports: another user's server on this host could collect it else.
+// withSession serves the pages of a session. The cookie is valid for the session's path only: cookies ignore ports, so
+// a browser would also send it to another user's server on this host.
 func (s *Server) withSession(w http.ResponseWriter, r *http.Request) {
 	id, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
 	one := s.session(id)
 	cookie, err := r.Cookie(cookieName)
 	if one == nil || err != nil || !same(cookie.Value, one.secret) {
-		if s.mayAsk(w, r) {
-			s.door(w, r, http.StatusUnauthorized, "")
+		if s.admitUnauthenticated(w, r) {
+			s.loginPage(w, r, http.StatusUnauthorized, "")
 		}
 		return
 	}
-	switch r.Header.Get("Sec-Fetch-Site") { // a browser's own word on who asks
+	switch r.Header.Get("Sec-Fetch-Site") { // set by the browser, not by the page
 	case "", "none", "same-origin":
 	default:
-		s.refuse(w, r, http.StatusForbidden, "a page of another site asks", "open the page itself")
+		s.refuse(w, r, http.StatusForbidden, "the request comes from a page of another site", "open this page directly")
 		return
 	}
 	s.serve(w, r, visitor{one.role, "/s/" + id}, "/"+rest, id)
 }
 
-// withToken serves programs that bring a bearer token, and shows others the door.
+// withToken serves programs that send a bearer token. Others get the login page.
 func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 	brought := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if brought == "" {
-		s.door(w, r, http.StatusUnauthorized, "")
+		s.loginPage(w, r, http.StatusUnauthorized, "")
 		return
 	}
 	address := addressOf(r)
@@ -142,7 +142,7 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 	role := s.roleOf(r.Context(), brought)
 	if role == Nobody {
 		s.failures.take(address, time.Now())
-		s.door(w, r, http.StatusUnauthorized, "that token is not known here")
+		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
 		return
 	}
 	s.serve(w, r, visitor{role, ""}, r.URL.Path, address)
@@ -159,14 +159,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, 
 	s.inside.ServeHTTP(w, inside)
 }
 
-// tooMany refuses a request, and ends the connection: the next one waits for its turn to connect.
+// tooMany refuses a request and closes the connection, so that the client's next request needs a new connection.
 func tooMany(w http.ResponseWriter, r *http.Request, refuse refusing) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Retry-After", "10")
 	refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
 }
 
-// roleOf compares a token with all there are, in constant time.
+// roleOf returns the role of a token, or Nobody. The comparisons take constant time.
 func (s *Server) roleOf(ctx context.Context, token string) Role {
 	role := s.accountRole(ctx, token)
 	opening := Operator
@@ -186,7 +186,7 @@ func (s *Server) roleOf(ctx context.Context, token string) Role {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// hostOf returns whose requests are counted together: an IPv4 address or an IPv6 /64.
+// hostOf returns the prefix whose requests share one limit: an IPv4 address or an IPv6 /64.
 func hostOf(r *http.Request) netip.Prefix {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return admission.Host(at.Addr())

@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// served is a server with a history of one path, whose newest result's id and key are told.
-func served(t testing.TB, cfg Config) (s *Server, id, key string) {
+// newTestServer returns a server with a history of one path, and the ID and path key of its newest result.
+func newTestServer(t testing.TB, cfg Config) (s *Server, id, key string) {
 	t.Helper()
 	history, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -27,7 +27,7 @@ func served(t testing.TB, cfg Config) (s *Server, id, key string) {
 		if n >= 65 {
 			bps /= 2
 		}
-		doc := measured(at.Add(time.Duration(n)*4*time.Hour), n, "far.example.net", bps)
+		doc := measureDocument(at.Add(time.Duration(n)*4*time.Hour), n, "far.example.net", bps)
 		encoded, err := record.Encode(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -39,15 +39,15 @@ func served(t testing.TB, cfg Config) (s *Server, id, key string) {
 	}
 	cfg.History, cfg.Version = history, "test"
 	if cfg.Ours == nil {
-		cfg.Ours = func(host string) bool { return host == "example.com" } // httptest's
+		cfg.Ours = func(host string) bool { return host == "example.com" } // the Host of httptest.NewRequest
 	}
 	s = New(cfg)
 	t.Cleanup(s.Close)
 	return s, id, key
 }
 
-// measured is a record of a path.
-func measured(at time.Time, n int, far string, bps float64) *record.Measure {
+// measureDocument returns the document of a measurement.
+func measureDocument(at time.Time, n int, far string, bps float64) *record.Measure {
 	d := record.Direction{Direction: "up", GoodputBps: &bps, RTTMin: units.Duration(40 * time.Millisecond),
 		Streams: []record.Stream{}}
 	d.Limiter = "bottleneck"
@@ -78,9 +78,9 @@ func openedBy(t testing.TB, s *Server, token string) (base string, cookie *http.
 	return strings.TrimSuffix(cookies[0].Path, "/"), cookies[0]
 }
 
-func TestWhoMay(t *testing.T) {
+func TestServer_Access(t *testing.T) {
 	const opening, viewer, operator = "opening-token-0123", "viewer-token-45678", "operator-token-9012"
-	s, id, _ := served(t, Config{Opening: opening, Viewer: viewer, Operator: operator})
+	s, id, _ := newTestServer(t, Config{Opening: opening, Viewer: viewer, Operator: operator})
 	base, cookie := openedBy(t, s, opening)
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != base+"/" || len(base) < 20 ||
 		cookie.MaxAge != 0 || strings.Contains(cookie.Value, opening) {
@@ -113,35 +113,35 @@ func TestWhoMay(t *testing.T) {
 		"another cookie":                 {"GET", base + "/", with(&http.Cookie{Name: cookieName, Value: "x"}), 401},
 		"another path":                   {"GET", "/s/AAAA/", with(cookie), 401},
 		"nothing":                        {"GET", "/", nil, 401},
-		"nothing, API":                   {"GET", "/api/v1/paths", nil, 401},
-		"nothing, live":                  {"GET", "/api/v1/live", nil, 401},
+		"no token, API":                  {"GET", "/api/v1/paths", nil, 401},
+		"no token, live":                 {"GET", "/api/v1/live", nil, 401},
 		"a wrong token in the address":   {"GET", "/open?token=x", nil, 401},
 		"no token in the address":        {"GET", "/open", nil, 401},
 		"a viewer's token in an address": {"GET", "/open?token=" + viewer, nil, 401},
-		"a name that leads here":         {"GET", base + "/", host("attacker.example", with(cookie)), 421},
-		"that name with a token":         {"GET", "/api/v1/paths", host("attacker.example", bearer(viewer)), 421},
-		"that name, to open": {"GET", "/open?token=" + opening,
+		"foreign host name":              {"GET", base + "/", host("attacker.example", with(cookie)), 421},
+		"foreign host name with a token": {"GET", "/api/v1/paths", host("attacker.example", bearer(viewer)), 421},
+		"foreign host name, /open": {"GET", "/open?token=" + opening,
 			host("attacker.example", func(*http.Request) {}), 421},
-		"a page of another site": {"GET", base + "/api/v1/paths", with(cookie, "Sec-Fetch-Site", "cross-site"),
+		"page of another site": {"GET", base + "/api/v1/paths", with(cookie, "Sec-Fetch-Site", "cross-site"),
 			403},
 		"a page of another port": {"GET", base + "/", with(cookie, "Sec-Fetch-Site", "same-site"), 403},
-		"its form": {"PUT", base + label, with(cookie, "Sec-Fetch-Site", "cross-site", "Origin",
+		"form of another site": {"PUT", base + label, with(cookie, "Sec-Fetch-Site", "cross-site", "Origin",
 			"https://attacker.example"), 403},
-		"an old browser's form": {"PUT", base + label, with(cookie, "Origin", "https://attacker.example"), 403},
-		"a viewer looks":        {"GET", "/api/v1/paths", bearer(viewer), 200},
-		"a viewer labels":       {"PUT", label, bearer(viewer), 403},
-		"an operator labels":    {"PUT", label, bearer(operator), 200},
-		"the cookie labels":     {"PUT", base + label, with(cookie, "Sec-Fetch-Site", "same-origin"), 200},
-		"half a token":          {"GET", "/api/v1/paths", bearer(viewer[1:]), 401},
-		"style":                 {"GET", "/static/ui.css", nil, 200},
-		"style of elsewhere":    {"GET", "/static/../web.go", nil, 401},
-		"no such page":          {"GET", base + "/nothing", with(cookie), 404},
-		"no such path":          {"GET", base + "/api/v1/paths/0123/runs", with(cookie), 404},
-		"no such run":           {"GET", base + "/api/v1/runs/0000", with(cookie), 404},
-		"a number that is none": {"GET", base + "/api/v1/paths?limit=-1", with(cookie), 400},
+		"form of an old browser": {"PUT", base + label, with(cookie, "Origin", "https://attacker.example"), 403},
+		"a viewer reads":         {"GET", "/api/v1/paths", bearer(viewer), 200},
+		"a viewer labels":        {"PUT", label, bearer(viewer), 403},
+		"an operator labels":     {"PUT", label, bearer(operator), 200},
+		"the cookie labels":      {"PUT", base + label, with(cookie, "Sec-Fetch-Site", "same-origin"), 200},
+		"half a token":           {"GET", "/api/v1/paths", bearer(viewer[1:]), 401},
+		"style":                  {"GET", "/static/ui.css", nil, 200},
+		"path traversal":         {"GET", "/static/../web.go", nil, 401},
+		"no such page":           {"GET", base + "/nothing", with(cookie), 404},
+		"no such path":           {"GET", base + "/api/v1/paths/0123/runs", with(cookie), 404},
+		"no such run":            {"GET", base + "/api/v1/runs/0000", with(cookie), 404},
+		"invalid number":         {"GET", base + "/api/v1/paths?limit=-1", with(cookie), 400},
 	} {
 		w := ask(s, c.method, c.address, c.change)
-		if w.Code != c.want && !(name == "style of elsewhere" && w.Code/100 == 3) {
+		if w.Code != c.want && !(name == "path traversal" && w.Code/100 == 3) {
 			t.Errorf("%s: %d, want %d: %.200s", name, w.Code, c.want, w.Body)
 		}
 		if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
@@ -152,10 +152,10 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
-// A token that is typed in opens as well, and never by a form of another site.
-func TestTypedToken(t *testing.T) {
+// TestOpen_TypedToken checks that a typed token opens a session, except from a form of another site.
+func TestOpen_TypedToken(t *testing.T) {
 	const viewer = "viewer-token-45678"
-	s, id, _ := served(t, Config{Viewer: viewer, Encrypted: true})
+	s, id, _ := newTestServer(t, Config{Viewer: viewer, Encrypted: true})
 	post := func(token string, change func(*http.Request)) *httptest.ResponseRecorder {
 		body := url.Values{"token": {token}}.Encode()
 		r := httptest.NewRequest("POST", "/open", strings.NewReader(body))
@@ -193,8 +193,8 @@ func TestTypedToken(t *testing.T) {
 	}
 }
 
-func TestRequestsAreLimited(t *testing.T) {
-	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+func TestServer_LimitsRequestsPerSession(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
 	base, cookie := openedBy(t, s, "opening-token-0123")
 	other, second := openedBy(t, s, "opening-token-0123")
 	refused := 0
@@ -204,20 +204,20 @@ func TestRequestsAreLimited(t *testing.T) {
 		}
 	}
 	if refused == 0 {
-		t.Error("5000 requests at once were all answered")
+		t.Error("none of 5000 requests at once was refused")
 	}
 	if w := ask(s, "GET", other+"/", func(r *http.Request) { r.AddCookie(second) }); w.Code != 200 {
 		t.Errorf("another session: %d", w.Code)
 	}
 }
 
-func TestSessionsAreBounded(t *testing.T) {
-	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+func TestServer_LimitsSessions(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
 	base, cookie := openedBy(t, s, "opening-token-0123")
-	for range mostSessions {
+	for range maxSessions {
 		openedBy(t, s, "opening-token-0123")
 	}
-	if len(s.sessions) > mostSessions {
+	if len(s.sessions) > maxSessions {
 		t.Errorf("%d sessions", len(s.sessions))
 	}
 	if w := ask(s, "GET", base+"/", func(r *http.Request) { r.AddCookie(cookie) }); w.Code != 401 {
@@ -225,16 +225,17 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// Who has no session is answered so often, whatever is asked for, and the connection ends then.
-func TestStrangersAreLimited(t *testing.T) {
-	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+// TestServer_LimitsUnauthenticatedRequests checks that requests without a session are limited on every path, and that
+// the refusal closes the connection.
+func TestServer_LimitsUnauthenticatedRequests(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
 	base, cookie := openedBy(t, s, "opening-token-0123")
 	for i, path := range []string{"/", "/open?token=x", "/static/ui.css", "/s/AAAA/", "/api/v1/paths"} {
 		refused := 0
 		for range 1000 {
 			if w := ask(s, "GET", path, func(r *http.Request) { r.RemoteAddr = "198.51.100.7:1" }); w.Code == 429 {
 				if refused++; w.Header().Get("Connection") != "close" {
-					t.Fatalf("%s: the connection goes on", path)
+					t.Fatalf("%s: the connection stays open", path)
 				}
 			}
 		}

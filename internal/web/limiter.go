@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// limiter grants each key a burst, and one more every so long (a token bucket).
+// limiter is a token bucket for each key: burst tokens, and one more after each interval every.
 type limiter struct {
 	every time.Duration
 	burst int
 
 	mu    sync.Mutex           // guards spent
-	spent map[string]time.Time // when the key's burst is whole again
+	spent map[string]time.Time // by key: when its bucket will be full
 }
 
-// mostKeys bounds what is kept of strangers.
-const mostKeys = 4096
+// maxKeys limits the memory that unauthenticated clients take.
+const maxKeys = 4096
 
-// take spends one of the key's; false: it has none.
+// take removes a token from the key's bucket. It returns false if the bucket is empty.
 func (l *limiter) take(key string, now time.Time) bool { return l.spend(key, now, l.every) }
 
-// has says whether the key has one to spend.
+// has reports whether the key's bucket has a token.
 func (l *limiter) has(key string, now time.Time) bool { return l.spend(key, now, 0) }
 
 func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
@@ -39,7 +39,7 @@ func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
 		if l.spent == nil {
 			l.spent = map[string]time.Time{}
 		}
-		if _, known := l.spent[key]; !known && len(l.spent) >= mostKeys {
+		if _, known := l.spent[key]; !known && len(l.spent) >= maxKeys {
 			l.forget(now)
 		}
 		l.spent[key] = whole.Add(cost)
@@ -47,15 +47,15 @@ func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
 	return true
 }
 
-// forget drops whose burst is whole, and where that makes no room an eighth of all keys: those that are whole again
-// first.
+// forget removes the keys with full buckets. If none is full, it removes the eighth of all keys whose buckets will be
+// full first.
 func (l *limiter) forget(now time.Time) {
 	maps.DeleteFunc(l.spent, func(_ string, whole time.Time) bool { return !whole.After(now) })
-	if len(l.spent) < mostKeys {
+	if len(l.spent) < maxKeys {
 		return
 	}
 	byTime := slices.SortedFunc(maps.Keys(l.spent), func(a, b string) int { return l.spent[a].Compare(l.spent[b]) })
-	for _, key := range byTime[:mostKeys/8] {
+	for _, key := range byTime[:maxKeys/8] {
 		delete(l.spent, key)
 	}
 }

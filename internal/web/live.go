@@ -13,15 +13,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// mostFollowers is how many follow the live view at once.
-const mostFollowers = 32
+// maxFollowers is the maximum number of clients of the live view.
+const maxFollowers = 32
 
-// live is the one watch that all who look at the live view share: it begins with the first
-// of them and ends with the last, so nobody's looking costs another dump of all sockets.
+// live is one watch shared by all clients of the live view. It starts with the first client and stops after the last,
+// so that additional clients cause no additional socket dumps.
 type live struct {
 	watch func(context.Context, func(*record.Watch)) error
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	followers map[chan []byte]bool
 	last      []byte // the newest document, as JSON on one line
 	failed    error  // why the watch ended
@@ -36,18 +36,18 @@ func newLive(watch func(context.Context, func(*record.Watch)) error) *live {
 	return &live{watch: watch, followers: map[chan []byte]bool{}}
 }
 
-var errCrowded = errors.New("too many follow the live view")
+var errTooManyFollowers = errors.New("too many clients follow the live view")
 
-// follow answers documents, the newest at once where there is one. The channel is closed
-// when the watch ends.
+// follow returns a channel of documents, which has the newest document if there is one. The channel is closed when the
+// watch ends.
 func (l *live) follow() (documents chan []byte, leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.watch == nil || l.closed:
 		return nil, nil, errors.New("connections cannot be watched here")
-	case len(l.followers) >= mostFollowers:
-		return nil, nil, errCrowded
+	case len(l.followers) >= maxFollowers:
+		return nil, nil, errTooManyFollowers
 	}
 	documents = make(chan []byte, 1)
 	l.followers[documents] = true
@@ -59,7 +59,7 @@ func (l *live) follow() (documents chan []byte, leave func(), err error) {
 	return documents, func() { l.leave(documents) }, nil
 }
 
-// begin starts the watch. The lock is held.
+// begin starts the watch. The caller has locked l.mu.
 func (l *live) begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.number++
@@ -71,7 +71,7 @@ func (l *live) begin() {
 		err := l.watch(ctx, func(d *record.Watch) { l.show(ctx, d) })
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.number != this || l.stop == nil { // it was stopped
+		if l.number != this || l.stop == nil { // stopped by leave or close
 			return
 		}
 		if ctx.Err() == nil {
@@ -86,8 +86,7 @@ func (l *live) begin() {
 	})
 }
 
-// show hands a document to all who follow; who has not taken the one before gets this one
-// in its place.
+// show sends a document to all followers. It replaces the previous document of a follower that has not received it.
 func (l *live) show(ctx context.Context, d *record.Watch) {
 	line, err := json.Marshal(d)
 	if err != nil {
@@ -104,7 +103,7 @@ func (l *live) show(ctx context.Context, d *record.Watch) {
 		case <-f:
 		default:
 		}
-		f <- line // it has room for one, and only this sends
+		f <- line // never blocks: the buffer has one place and this is the only sender
 	}
 }
 
@@ -129,28 +128,28 @@ func (l *live) close() {
 	l.running.Wait()
 }
 
-// why the watch ended; nil where it was stopped.
-func (l *live) why() error {
+// watchError returns the error that ended the watch, or nil if it was stopped.
+func (l *live) watchError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed
 }
 
-// events begins an answer of server-sent events, which may last.
+// events starts a response of server-sent events and removes its read deadline.
 func events(w http.ResponseWriter) *http.ResponseController {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	_ = out.SetReadDeadline(time.Time{}) // the request has been read: its time would end the answer's
+	_ = out.SetReadDeadline(time.Time{}) // the request has been read; its deadline would end the response
 	return out
 }
 
-// answerTime is how long a follower may take for one document.
-const answerTime = 20 * time.Second
+// sendTimeout is the timeout for sending one document to a follower.
+const sendTimeout = 20 * time.Second
 
-// stream sends what the watch sees as server-sent events, one document each.
+// stream sends the watch's documents as server-sent events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	documents, leave, err := s.live.follow()
-	if errors.Is(err, errCrowded) {
+	if errors.Is(err, errTooManyFollowers) {
 		s.refuse(w, r, http.StatusServiceUnavailable, err.Error(), "close another window")
 		return
 	}
@@ -161,7 +160,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	out := events(w)
 	send := func(event string, line []byte) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(answerTime)) // where there are none, nobody is cut off
+		_ = out.SetWriteDeadline(time.Now().Add(sendTimeout)) // without support for deadlines there is no timeout
 		if event != "" {
 			fmt.Fprintf(w, "event: %s\n", event)
 		}
@@ -177,8 +176,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		case line, ok := <-documents:
 			if !ok {
-				if err := s.live.why(); err != nil {
-					words, _ := json.Marshal(map[string]string{"message": err.Error()}) // a text always is JSON
+				if err := s.live.watchError(); err != nil {
+					words, _ := json.Marshal(map[string]string{"message": err.Error()}) // strings always marshal
 					send("failed", words)
 				}
 				return

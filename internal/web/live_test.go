@@ -16,12 +16,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// TestLive follows the live view with several clients at once: one watch serves all of
-// them, and ends with the last.
+// TestLive follows the live view with several clients: one watch serves them and stops after the last.
 func TestLive(t *testing.T) {
 	var watches, ended atomic.Int32
 	period := make(chan float64)
-	s, _, _ := served(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
 		Watch: func(ctx context.Context, each func(*record.Watch)) error {
 			watches.Add(1)
 			defer ended.Add(1)
@@ -40,7 +39,7 @@ func TestLive(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	site := httptest.NewServer(s)
 	defer site.Close()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // none idle after the check
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no idle connections at the check
 	follow := func() (next func() string, leave func()) {
 		ctx, stop := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, "GET", site.URL+"/api/v1/live", nil)
@@ -72,7 +71,7 @@ func TestLive(t *testing.T) {
 	}
 	two, leaveTwo := follow()
 	if line := two(); !strings.Contains(line, `"at_s":1,`) {
-		t.Errorf("who comes later begins with %s", line)
+		t.Errorf("the second client begins with %s", line)
 	}
 	period <- 2
 	if a, b := one(), two(); a != b || !strings.Contains(a, `"at_s":2,`) || watches.Load() != 1 {
@@ -97,10 +96,10 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveOutlastsItsRequest: the time that a request may take is not the answer's.
-func TestLiveOutlastsItsRequest(t *testing.T) {
+// TestLive_OutlastsReadTimeout checks that the read timeout of a request does not end the stream.
+func TestLive_OutlastsReadTimeout(t *testing.T) {
 	period, ended := make(chan float64), make(chan struct{})
-	s, _, _ := served(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
 		Watch: func(ctx context.Context, each func(*record.Watch)) error {
 			defer close(ended)
 			for {
@@ -128,7 +127,7 @@ func TestLiveOutlastsItsRequest(t *testing.T) {
 	defer answer.Body.Close()
 	select {
 	case <-ended:
-		t.Error("it ended with its request's time")
+		t.Error("the stream ended with the read timeout")
 	case <-time.After(10 * site.Config.ReadTimeout):
 		period <- 1
 	}

@@ -21,64 +21,65 @@ import (
 
 var update = flag.Bool("update", false, "write openapi.json")
 
-// described is what openapi.json says of a route.
+// described is the description of a route in openapi.json.
 type described struct {
-	summary string
-	answers record.Document // nil: what text says
-	text    string
-	takes   []string // of the query or a form: name, type, words
-	call    string   // what the test asks for, ID and KEY put in
+	summary    string
+	document   record.Document // the response; nil: text has its media type
+	text       string
+	parameters []string // of the query or a form: name|type|description
+	call       string   // request of the test, with placeholders ID and KEY
 }
 
 var routes = map[string]described{
-	"GET /api/v1/paths": {summary: "the paths, the one of the newest result first, with the newest results of each",
-		answers: &record.Paths{}, takes: []string{"offset|integer|paths to leave out", "limit|integer|at most 50"},
+	"GET /api/v1/paths": {summary: "the paths with their newest results, the most recently measured path first",
+		document: &record.Paths{}, parameters: []string{"offset|integer|number of paths to skip", "limit|integer|at most 50"},
 		call: "/api/v1/paths?limit=10"},
 	"GET /api/v1/paths/{key}/runs": {summary: "the newest results of a path, the oldest of them first",
-		answers: &record.History{}, takes: span, call: "/api/v1/paths/KEY/runs?limit=40"},
-	"GET /api/v1/paths/{key}/changes": {summary: "where the level of those results shifted, and their limiter",
-		answers: &record.Changes{}, takes: span, call: "/api/v1/paths/KEY/changes"},
-	"GET /api/v1/runs/{id}": {summary: "a result's document as it was stored; docs/schema has each kind's keys",
+		document: &record.History{}, parameters: span, call: "/api/v1/paths/KEY/runs?limit=40"},
+	"GET /api/v1/paths/{key}/changes": {summary: "the changes of level and limiter in those results",
+		document: &record.Changes{}, parameters: span, call: "/api/v1/paths/KEY/changes"},
+	"GET /api/v1/runs/{id}": {summary: "a result's document as stored; docs/schema lists the keys of each kind",
 		text: "application/json", call: "/api/v1/runs/ID"},
 	"GET /api/v1/runs/{id}/samples": {summary: "a result's samples as they were stored", text: "application/json",
 		call: "/api/v1/runs/ID/samples"},
-	"PUT /api/v1/runs/{id}/labels/{name}": {summary: "name a property of a result; operators may",
-		answers: &record.History{}, takes: []string{"value|string|of at most 256 bytes"},
+	"PUT /api/v1/runs/{id}/labels/{name}": {summary: "set a label of a result; operators only",
+		document: &record.History{}, parameters: []string{"value|string|at most 256 bytes"},
 		call: "/api/v1/runs/ID/labels/site?value=Bern"},
-	"DELETE /api/v1/runs/{id}/labels/{name}": {summary: "take a label away; operators may", answers: &record.History{},
+	"DELETE /api/v1/runs/{id}/labels/{name}": {summary: "remove a label; operators only", document: &record.History{},
 		call: "/api/v1/runs/ID/labels/site"},
-	"POST /api/v1/paths/{key}/retest": {summary: "test a path as its results were measured, one at a time; operators may",
-		answers: &record.PageTest{}, call: "/api/v1/paths/KEY/retest"},
-	"GET /api/v1/retest": {summary: "how far that test is, a retest document at each news and its end, as " +
+	"POST /api/v1/paths/{key}/retest": {summary: "test a path as its results were measured, one at a time; operators only",
+		document: &record.PageTest{}, call: "/api/v1/paths/KEY/retest"},
+	"GET /api/v1/retest": {summary: "the progress of that test: a retest document for each change, as " +
 		"server-sent events", text: "text/event-stream", call: "/api/v1/retest"},
-	"DELETE /api/v1/retest": {summary: "stop the test that runs; operators may", answers: &record.PageTest{},
+	"DELETE /api/v1/retest": {summary: "stop the running test; operators only", document: &record.PageTest{},
 		call: "/api/v1/retest"},
-	"GET /api/v1/compare": {summary: "two results beside each other", answers: &record.Difference{},
-		takes: []string{"first|string|the id of a result", "second|string|the id of another"},
-		call:  "/api/v1/compare?first=ID&second=ID"},
-	"GET /api/v1/live": {summary: "what watch sees, a watch document each period, as server-sent events",
+	"GET /api/v1/compare": {summary: "compare two results", document: &record.Difference{},
+		parameters: []string{"first|string|the id of a result", "second|string|the id of another"},
+		call:       "/api/v1/compare?first=ID&second=ID"},
+	"GET /api/v1/live": {summary: "the connections of this host: a watch document each period, as server-sent events",
 		text: "text/event-stream", call: "/api/v1/live"},
 	"GET /api/v1/openapi.json": {summary: "this description", text: "application/json", call: "/api/v1/openapi.json"},
 
-	// A hub serves these too.
+	// Routes of a hub.
 	"GET /api/v1/fleet/grid": {summary: "hub: the last run of each path; a row sends, a column receives",
-		answers: &FleetGrid{}, takes: []string{"task|string|a task of the mesh file; default: the first"},
+		document: &FleetGrid{}, parameters: []string{"task|string|a task of the mesh file; default: the first"},
 		call: "/api/v1/fleet/grid"},
-	"GET /api/v1/fleet/hosts": {summary: "hub: the hosts of the fleet", answers: &FleetHosts{},
+	"GET /api/v1/fleet/hosts": {summary: "hub: the hosts of the fleet", document: &FleetHosts{},
 		call: "/api/v1/fleet/hosts"},
-	"GET /api/v1/fleet/runs": {summary: "hub: due runs and how each ended, the newest first", answers: &FleetRuns{},
-		takes: []string{"state|string|only runs in this state"}, call: "/api/v1/fleet/runs?state=done"},
-	"GET /api/v1/fleet/events": {summary: "hub: changes of paths, the newest first", answers: &FleetEvents{},
+	"GET /api/v1/fleet/runs": {summary: "hub: due runs with their outcome, the newest first", document: &FleetRuns{},
+		parameters: []string{"state|string|only runs in this state"}, call: "/api/v1/fleet/runs?state=done"},
+	"GET /api/v1/fleet/events": {summary: "hub: changes of paths, the newest first", document: &FleetEvents{},
 		call: "/api/v1/fleet/events"},
-	"GET /api/v1/fleet/mesh": {summary: "hub: the mesh file in use", answers: &FleetMesh{}, call: "/api/v1/fleet/mesh"},
-	"POST /api/v1/fleet/mesh": {summary: "hub: use the mesh file in the request's body; admins may", answers: &FleetMesh{},
-		call: "/api/v1/fleet/mesh"},
-	"POST /api/v1/fleet/test": {summary: "hub: test a path soon; operators may", answers: &FleetRuns{},
-		takes: []string{"a|string|a host", "b|string|another host"},
-		call:  "/api/v1/fleet/test?a=host%3C0%3E&b=host%3C1%3E"},
-	"POST /api/v1/fleet/tokens": {summary: "hub: make a token that lets one host join; admins may",
-		answers: &FleetToken{}, call: "/api/v1/fleet/tokens"},
-	"DELETE /api/v1/fleet/hosts/{name}": {summary: "hub: end a host's membership; admins may", answers: &FleetHosts{},
+	"GET /api/v1/fleet/mesh": {summary: "hub: the mesh file in use", document: &FleetMesh{}, call: "/api/v1/fleet/mesh"},
+	"POST /api/v1/fleet/mesh": {summary: "hub: use the mesh file in the request's body; admins only",
+		document: &FleetMesh{},
+		call:     "/api/v1/fleet/mesh"},
+	"POST /api/v1/fleet/test": {summary: "hub: test a path soon; operators only", document: &FleetRuns{},
+		parameters: []string{"a|string|a host", "b|string|another host"},
+		call:       "/api/v1/fleet/test?a=host%3C0%3E&b=host%3C1%3E"},
+	"POST /api/v1/fleet/tokens": {summary: "hub: make a token that lets one host join; admins only",
+		document: &FleetToken{}, call: "/api/v1/fleet/tokens"},
+	"DELETE /api/v1/fleet/hosts/{name}": {summary: "hub: end a host's membership; admins only", document: &FleetHosts{},
 		call: "/api/v1/fleet/hosts/host%3C2%3E"},
 }
 
@@ -88,9 +89,9 @@ func documentName(doc record.Document) string {
 	return name
 }
 
-var span = []string{"since|string|RFC 3339", "before|string|RFC 3339", "limit|integer|the newest so many, at most 5000"}
+var span = []string{"since|string|RFC 3339", "before|string|RFC 3339", "limit|integer|the newest results, at most 5000"}
 
-// description makes the OpenAPI document of the routes.
+// description returns the OpenAPI document of the routes.
 func description(t *testing.T) map[string]any {
 	schemas := map[string]any{}
 	reference := func(doc record.Document) map[string]any {
@@ -122,49 +123,48 @@ func description(t *testing.T) map[string]any {
 		}
 		return map[string]any{"$ref": "#/components/schemas/" + name}
 	}
-	failure := map[string]any{"description": "why not, and what to try",
+	failure := map[string]any{"description": "the error and its remedy",
 		"content": map[string]any{"application/json": map[string]any{"schema": reference(&record.CommandFailed{})}}}
 	all := map[string]map[string]any{}
 	for pattern, d := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
 		kind, schema := d.text, map[string]any{}
-		if d.answers != nil {
-			kind, schema = "application/json", reference(d.answers)
+		if d.document != nil {
+			kind, schema = "application/json", reference(d.document)
 		}
-		var takes []any
+		var parameters []any
 		for _, m := range regexp.MustCompile(`{(\w+)}`).FindAllStringSubmatch(path, -1) {
-			takes = append(takes, map[string]any{"name": m[1], "in": "path", "required": true,
+			parameters = append(parameters, map[string]any{"name": m[1], "in": "path", "required": true,
 				"schema": map[string]any{"type": "string"}})
 		}
-		for _, one := range d.takes {
+		for _, one := range d.parameters {
 			parts := strings.Split(one, "|")
-			takes = append(takes, map[string]any{"name": parts[0], "in": "query", "description": parts[2],
+			parameters = append(parameters, map[string]any{"name": parts[0], "in": "query", "description": parts[2],
 				"schema": map[string]any{"type": parts[1]}})
 		}
-		does := map[string]any{"summary": d.summary, "responses": map[string]any{
+		operation := map[string]any{"summary": d.summary, "responses": map[string]any{
 			"200":     map[string]any{"description": "done", "content": map[string]any{kind: map[string]any{"schema": schema}}},
 			"default": failure}}
-		if takes != nil {
-			does["parameters"] = takes
+		if parameters != nil {
+			operation["parameters"] = parameters
 		}
 		if all[path] == nil {
 			all[path] = map[string]any{}
 		}
-		all[path][strings.ToLower(method)] = does
+		all[path][strings.ToLower(method)] = operation
 	}
 	return map[string]any{"openapi": "3.1.0", "paths": all,
 		"info": map[string]any{"title": "fullpipe ui", "version": "1",
-			"description": "What history keeps and watch sees. Keys carry SI units; an absent key means \"not known\". " +
-				"Keys may be added, and are never removed or changed within v1."},
+			"description": "The results in the history and the connections that watch shows. Keys carry SI units; " +
+				"an absent key means \"not known\". Keys may be added, and are never removed or changed within v1."},
 		"security": []any{map[string]any{"bearer": []any{}}},
 		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{
 			"bearer": map[string]any{"type": "http", "scheme": "bearer"}}}}
 }
 
-// TestOpenAPIIsWhatIsServed holds the description to the routes, to the documents' types and
-// to what is answered.
-func TestOpenAPIIsWhatIsServed(t *testing.T) {
-	s, id, key := served(t, Config{Operator: "operator's token", Tests: &Tests{
+// TestOpenAPI_MatchesServer compares openapi.json with the routes, the types of the documents and the responses.
+func TestOpenAPI_MatchesServer(t *testing.T) {
+	s, id, key := newTestServer(t, Config{Operator: "operator's token", Tests: &Tests{
 		May: func(context.Context, store.Series) error { return nil },
 		Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
 	hub := fleetSite(t, 3)
@@ -177,7 +177,7 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 	slices.Sort(want)
 	got := slices.Sorted(maps.Keys(routes))
 	if !slices.Equal(got, want) {
-		t.Errorf("described are %v, served %v", got, want)
+		t.Errorf("described: %v, served: %v", got, want)
 	}
 	text, err := json.MarshalIndent(description(t), "", " ")
 	if err != nil {
@@ -191,7 +191,7 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 		openapi = text
 	}
 	if !bytes.Equal(text, openapi) {
-		t.Error("openapi.json is not what is served: go test ./internal/web -run OpenAPI -update writes it")
+		t.Error("openapi.json differs from the routes: go test ./internal/web -run OpenAPI -update writes it")
 	}
 	var doc struct {
 		Components struct{ Schemas map[string]any }
@@ -226,15 +226,15 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
 			t.Errorf("%s: %v", pattern, err)
 		}
-		if d.answers != nil {
-			name := documentName(d.answers)
-			holds(t, pattern, doc.Components.Schemas, doc.Components.Schemas[name], answer)
+		if d.document != nil {
+			name := documentName(d.document)
+			checkKeys(t, pattern, doc.Components.Schemas, doc.Components.Schemas[name], answer)
 		}
 	}
 }
 
-// holds checks that each key of an answer is described, and that what is required is there.
-func holds(t *testing.T, at string, schemas map[string]any, schema, is any) {
+// checkKeys checks that each key of a response is described and that no required key is missing.
+func checkKeys(t *testing.T, at string, schemas map[string]any, schema, is any) {
 	described, _ := schema.(map[string]any)
 	if ref, ok := described["$ref"].(string); ok {
 		described, _ = schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(map[string]any)
@@ -254,7 +254,7 @@ func holds(t *testing.T, at string, schemas map[string]any, schema, is any) {
 				t.Errorf("%s: the key %s is not described", at, key)
 				continue
 			}
-			holds(t, at+"."+key, schemas, inner, value)
+			checkKeys(t, at+"."+key, schemas, inner, value)
 		}
 		required, _ := described["required"].([]any)
 		for _, key := range required {
@@ -264,7 +264,7 @@ func holds(t *testing.T, at string, schemas map[string]any, schema, is any) {
 		}
 	case []any:
 		for _, one := range is {
-			holds(t, at+"[]", schemas, described["items"], one)
+			checkKeys(t, at+"[]", schemas, described["items"], one)
 		}
 	}
 }

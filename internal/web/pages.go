@@ -55,33 +55,34 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 }).ParseFS(pages, "pages/*.html"))
 
-// view is what a page's template takes.
+// view is the data of a page's template.
 type view struct {
-	Base     string // before every address of this visitor's pages
+	Base     string // path prefix of this visitor's pages
 	Here     string // the page's name
 	Operator bool
 	Version  string
 	Note     string
 	Data     any
-	Tests    bool // there is a test from a browser, and this visitor may start it
-	Public   bool // and nothing else
+	Tests    bool // the browser speed test is available to this visitor
+	Public   bool // the server has no other pages
 	Fleet    bool // a hub's pages
 }
 
-// door is the way in, for who is not.
-func (s *Server) door(w http.ResponseWriter, r *http.Request, status int, what string) {
+// loginPage asks a client without a session for its token.
+func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, message string) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		if what == "" {
-			what = "a token is needed"
+		if message == "" {
+			message = "a token is needed"
 		}
-		s.refuse(w, r, status, what, "Authorization: Bearer TOKEN, or the address that fullpipe ui printed")
+		s.refuse(w, r, status, message, "Authorization: Bearer TOKEN, or the address that fullpipe ui printed")
 		return
 	}
-	s.render(w, r, status, "door", map[string]any{"What": what, "Token": s.cfg.Viewer != "" || s.cfg.Operator != ""})
+	s.render(w, r, status, "login", map[string]any{"Message": message,
+		"Token": s.cfg.Viewer != "" || s.cfg.Operator != ""})
 }
 
-// render writes a page, harmless and in one piece.
+// render writes a page. If its template fails, it writes an error instead of a part of the page.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	v := visitorOf(r.Context())
 	writePage(w, r, status, name, view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
@@ -97,12 +98,12 @@ func writePage(w http.ResponseWriter, r *http.Request, status int, name string, 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = render.NewWriter(w).Write(page.Bytes()) // who went away is not told
+		_, _ = render.NewWriter(w).Write(page.Bytes()) // an error means that the client has disconnected
 	}
 }
 
-// page turns a handler that answers a template's data into one of pages. Foreign text in
-// documents is a line each before a template sees it.
+// page returns a handler that renders a template with the data of make. Control characters in the data's texts are
+// escaped first.
 func page[T any](s *Server, name string, make func(r *http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		data, err := make(r)
@@ -122,8 +123,8 @@ func staticFiles() http.Handler {
 	return http.StripPrefix("/static/", http.FileServerFS(existing{files}))
 }
 
-// existing has no file by a name that none can have, where package fs calls such a name invalid and package http
-// makes a failure of the server's of it.
+// existing reports an invalid file name as not found. Package fs reports it as invalid, and package http would send
+// status 500.
 type existing struct{ fs.FS }
 
 func (e existing) Open(name string) (fs.File, error) {

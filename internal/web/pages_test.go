@@ -18,15 +18,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// inline is what the policy would not let through, and what would ask another host.
+// inline matches inline scripts and styles, which the policy blocks, and addresses of other hosts.
 var inline = regexp.MustCompile(`(?i)<script(?: type="module")?>|<style| style=|javascript:|` +
 	`(?:src|href)="(?:https?:)?//`)
 
-// TestPagesAreInert asks for every page, of results of every kind whose texts are markup
-// and turn lines round: nothing inline, nothing from elsewhere, no character that a browser
-// obeys.
-func TestPagesAreInert(t *testing.T) {
-	s, id, key := served(t, Config{Opening: "opening-token-0123", Note: "of <b>one</b> host",
+// TestPages_HaveNoActiveContent requests every page, with results of every kind whose texts contain markup and
+// bidirectional controls. Pages contain nothing inline, nothing from other hosts and no control characters.
+func TestPages_HaveNoActiveContent(t *testing.T) {
+	s, id, key := newTestServer(t, Config{Opening: "opening-token-0123", Note: "of <b>one</b> host",
 		Watch: nil})
 	base, cookie := openedBy(t, s, "opening-token-0123")
 	pages := []string{"/", "/paths/" + key, "/paths/" + key + "?span=week", "/runs/" + id,
@@ -98,14 +97,14 @@ func TestPagesAreInert(t *testing.T) {
 	}
 }
 
-// TestAMonthIsShownWhole: a span that is chosen is shown from its beginning, however often was measured.
-func TestAMonthIsShownWhole(t *testing.T) {
-	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+// TestSeries_ShowsWholeSpan checks that a selected span is shown from its beginning, for any number of results.
+func TestSeries_ShowsWholeSpan(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
 	base, cookie := openedBy(t, s, "opening-token-0123")
-	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC) // never with one of the other path's
+	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC) // never at the time of the other path's results
 	var key string
-	for n := range runsAtOnce + 100 {
-		doc := measured(at.Add(time.Duration(n)*time.Hour), n, "often.example.net", 90e6)
+	for n := range defaultRuns + 100 {
+		doc := measureDocument(at.Add(time.Duration(n)*time.Hour), n, "often.example.net", 90e6)
 		encoded, err := record.Encode(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +114,7 @@ func TestAMonthIsShownWhole(t *testing.T) {
 		}
 		key = doc.PathKey
 	}
-	for span, want := range map[string]int{"month": runsAtOnce + 100, "day": 25, "": runsAtOnce} {
+	for span, want := range map[string]int{"month": defaultRuns + 100, "day": 25, "": defaultRuns} {
 		w := ask(s, "GET", base+"/paths/"+key+"?span="+span, func(r *http.Request) { r.AddCookie(cookie) })
 		if query := fmt.Sprintf("runs?limit=%d&amp;since=", want); !strings.Contains(w.Body.String(), query) {
 			_, rest, _ := strings.Cut(w.Body.String(), "/runs?")
@@ -124,14 +123,14 @@ func TestAMonthIsShownWhole(t *testing.T) {
 	}
 }
 
-// TestRowsOfOneFarEndDiffer: series of one far end are told apart by what measured them, and where
-// that is the same by their keys.
-func TestRowsOfOneFarEndDiffer(t *testing.T) {
-	s, _, _ := served(t, Config{Opening: "opening-token-0123"})
+// TestGrid_DistinguishesSeries checks that the grid shows the kind of each series, and the path key for series with the
+// same far end and kind.
+func TestGrid_DistinguishesSeries(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
 	base, cookie := openedBy(t, s, "opening-token-0123")
 	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC)
 	keep := func(n, streams int) string {
-		doc := measured(at.Add(time.Duration(n)*time.Hour), n, "one.example.net", 90e6)
+		doc := measureDocument(at.Add(time.Duration(n)*time.Hour), n, "one.example.net", 90e6)
 		doc.PathKey = record.Path{Far: doc.Peer, Streams: streams}.Key()
 		encoded, err := record.Encode(doc)
 		if err != nil {
@@ -147,18 +146,18 @@ func TestRowsOfOneFarEndDiffer(t *testing.T) {
 	}
 	first := keep(901, 1)
 	if body := grid(); !strings.Contains(body, `one.example.net</a> <span class="facts">measure</span>`) {
-		t.Errorf("what measured it is missing: %s", body)
+		t.Errorf("the kind is missing: %s", body)
 	}
 	second, body := keep(902, 8), grid()
 	for _, key := range []string{first, second} {
 		if !strings.Contains(body, `one.example.net</a> <span class="facts">measure `+key[:6]+`</span>`) {
-			t.Errorf("%s is not told from the other one", key)
+			t.Errorf("the row of %s has no key", key)
 		}
 	}
 }
 
-// The scripts have the same letters as everything else.
-func TestScriptsKnowTheLetters(t *testing.T) {
+// TestScripts_LimiterLetters checks that series.js has the letters of all limiters.
+func TestScripts_LimiterLetters(t *testing.T) {
 	script, err := os.ReadFile("static/series.js")
 	if err != nil {
 		t.Fatal(err)

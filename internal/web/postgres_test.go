@@ -13,12 +13,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
 
-// askedAt is the one thing that differs from answer to answer.
+// askedAt matches the time of the request, the only difference between responses.
 var askedAt = regexp.MustCompile(`(?m)^  "started_at": .*$`)
 
-// TestPagesOnPostgreSQL: every page and document is the same, whichever database has the
-// history. While the server is away pages say so, and afterwards they are there again.
-func TestPagesOnPostgreSQL(t *testing.T) {
+// TestPages_SameOnPostgreSQL checks that every page and document is the same with SQLite and PostgreSQL, that pages
+// report a stopped database server, and that they recover.
+func TestPages_SameOnPostgreSQL(t *testing.T) {
 	database := pgtest.Start(t)
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	var id, key string
@@ -36,7 +36,7 @@ func TestPagesOnPostgreSQL(t *testing.T) {
 			if n%5 == 0 {
 				far = "other.example.net"
 			}
-			doc := measured(at.Add(time.Duration(n)*4*time.Hour), n, far, bps)
+			doc := measureDocument(at.Add(time.Duration(n)*4*time.Hour), n, far, bps)
 			encoded, err := record.Encode(doc)
 			if err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Public serves the test from a browser, and nothing else, to everybody who may.
+// Public serves the browser speed test and nothing else.
 type Public struct {
 	speed    *Speed
 	token    string
@@ -16,11 +16,11 @@ type Public struct {
 	version  string
 }
 
-// NewPublic makes a server of a test. token, where not "", has to be brought by who tests.
+// NewPublic returns a server of the speed test. If token is not "", tests need it.
 func NewPublic(speed *Speed, token string) *Public {
 	p := &Public{speed: speed, token: token, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		requests: limiter{every: 50 * time.Millisecond, burst: 200}, version: speed.cfg.Version}
-	for _, one := range speed.routes(p.show, p.refuse) { // all are clients' here
+	for _, one := range speed.routes(p.show, p.refuse) { // roles do not apply here
 		p.mux.HandleFunc(one.pattern, one.handler)
 	}
 	p.mux.Handle("GET /static/", staticFiles())
@@ -28,21 +28,21 @@ func NewPublic(speed *Speed, token string) *Public {
 		http.Redirect(w, r, "/test", http.StatusSeeOther)
 	})
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.refuse(w, r, http.StatusNotFound, "there is nothing of that name", "/test")
+		p.refuse(w, r, http.StatusNotFound, "no such page", "/test")
 	})
 	return p
 }
 
-// ServeHTTP answers who may.
+// ServeHTTP checks limits, origin and token, and serves the request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
-	r.Body = http.MaxBytesReader(w, r.Body, mostTold)
+	r.Body = http.MaxBytesReader(w, r.Body, maxReportBytes)
 	if !p.requests.take(addressOf(r), time.Now()) {
 		tooMany(w, r, p.refuse)
 		return
 	}
 	if err := p.cross.Check(r); err != nil {
-		p.refuse(w, r, http.StatusForbidden, "a page of another site asks", "open the page itself")
+		p.refuse(w, r, http.StatusForbidden, "the request comes from a page of another site", "open this page directly")
 		return
 	}
 	if p.token != "" && needsToken(r) && !same(tokenOf(r), p.token) {
@@ -52,12 +52,12 @@ func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// needsToken says whether a request takes of this host's line.
+// needsToken reports whether a request starts a test or uses the host's bandwidth.
 func needsToken(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/ndt/") || r.Method == http.MethodPost
 }
 
-// tokenOf is what a request brings: as a header, or as M-Lab's clients do in the address.
+// tokenOf returns the token of a request, from its header or, as M-Lab's clients send it, from its address.
 func tokenOf(r *http.Request) string {
 	if t, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		return t
@@ -69,11 +69,11 @@ func (p *Public) show(w http.ResponseWriter, r *http.Request, name string, data 
 	writePage(w, r, http.StatusOK, name, view{Here: name, Version: p.version, Data: data, Public: true})
 }
 
-func (p *Public) refuse(w http.ResponseWriter, r *http.Request, status int, what, remedy string) {
+func (p *Public) refuse(w http.ResponseWriter, r *http.Request, status int, message, remedy string) {
 	if strings.Contains(r.Header.Get("Accept"), "text/html") && r.Method == http.MethodGet {
 		writePage(w, r, status, "refused", view{Version: p.version, Public: true,
-			Data: map[string]string{"What": what, "Try": remedy}})
+			Data: map[string]string{"Message": message, "Try": remedy}})
 		return
 	}
-	writeRefusal(w, p.version, status, what, remedy)
+	writeRefusal(w, p.version, status, message, remedy)
 }

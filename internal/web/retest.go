@@ -15,30 +15,30 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// Tests says how paths are tested again from the page: one at a time.
+// Tests runs the tests that users start from a path's page, one at a time.
 type Tests struct {
-	// May says why a path cannot be tested from here; nil: it can.
+	// May returns the reason why a path cannot be tested from here, or nil.
 	May func(context.Context, store.Series) error
-	// Run tests a path as the results of its series were measured and keeps the result there.
-	// It calls each with what is new of the test, in one goroutine.
+	// Run tests a path as the results of its series were measured and adds the result to the series.
+	// It calls each with the progress of the test, in one goroutine.
 	Run func(ctx context.Context, p store.Series, each func(TestNews)) error
 }
 
-// TestNews is an interval of a transfer, or a result that is kept.
+// TestNews is an interval of a transfer, or a stored result.
 type TestNews struct {
 	Direction       string
-	AtS, GoodputBps float64 // of an interval; 0: there is a result
-	Said            string  // what a result led to
+	AtS, GoodputBps float64 // of an interval; AtS 0: a result was stored
+	Said            string  // the sentence of a result
 }
 
-// testTime bounds a test with all that may follow it at once.
-const testTime = 45 * time.Minute
+// retestTimeout is the timeout of a test with the tests that may follow it at once.
+const retestTimeout = 45 * time.Minute
 
-// retests is the one test that runs, or ran last.
+// retests has the running test or the last one.
 type retests struct {
 	tests *Tests
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	last      record.PageTest
 	stop      context.CancelFunc // nil: none runs
 	closed    bool
@@ -58,11 +58,11 @@ func (t *retests) begin(p store.Series, h record.Header) error {
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return &asked{http.StatusServiceUnavailable, "the server ends", ""}
+		return &requestError{http.StatusServiceUnavailable, "the server is shutting down", ""}
 	case t.stop != nil:
-		return &asked{http.StatusConflict, "a test of " + t.last.Far + " runs", "wait for its end, or stop it"}
+		return &requestError{http.StatusConflict, "a test of " + t.last.Far + " runs", "wait for its end, or stop it"}
 	}
-	ctx, stop := context.WithTimeout(context.Background(), testTime)
+	ctx, stop := context.WithTimeout(context.Background(), retestTimeout)
 	now := time.Now().UTC()
 	t.stop = stop
 	t.last = record.PageTest{Header: h, State: record.TestRuns, PathKey: p.Path, Far: p.Far, BeganAt: &now}
@@ -75,25 +75,25 @@ func (t *retests) begin(p store.Series, h record.Header) error {
 		t.last.AtS = nil
 		t.last.GoodputBps = nil
 		switch {
-		case err == nil: // also where a stop came too late
+		case err == nil: // also if it finished before the stop
 		case errors.Is(ctx.Err(), context.Canceled):
 			t.last.State = record.TestStopped
 		case ctx.Err() != nil:
 			t.last.State = record.TestFailed
-			t.last.Error = &record.Failure{Code: "failed", Try: "the same command in a terminal, which has no such bound",
-				Message: fmt.Sprintf("the test took longer than %.0f minutes and was ended", testTime.Minutes())}
+			t.last.Error = &record.Failure{Code: "failed", Try: "the same command in a terminal, which has no time limit",
+				Message: fmt.Sprintf("the test took longer than %.0f minutes and was ended", retestTimeout.Minutes())}
 		default:
 			t.last.State = record.TestFailed
 			t.last.Error = &record.Failure{Code: "failed", Message: err.Error()}
 		}
 		stop()
 		t.stop = nil
-		t.tell()
+		t.publish()
 	})
 	return nil
 }
 
-// news takes what is new of the test that runs.
+// news updates the state of the running test.
 func (t *retests) news(n TestNews) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,28 +107,28 @@ func (t *retests) news(n TestNews) {
 		t.last.Results = t.last.Results + 1
 		t.last.Said = n.Said
 	}
-	t.tell()
+	t.publish()
 }
 
-// tell hands the newest state to all who follow. The lock is held.
-func (t *retests) tell() {
+// publish sends the newest state to all followers. The caller has locked t.mu.
+func (t *retests) publish() {
 	for f := range t.followers {
 		select {
 		case <-f:
 		default:
 		}
-		f <- t.last // it has room for one, and only this sends
+		f <- t.last // never blocks: the buffer has one place and this is the only sender
 	}
 }
 
-// now is how far the test is.
+// now returns the state of the running test or the last one.
 func (t *retests) now() record.PageTest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// end stops the test that runs.
+// end stops the running test.
 func (t *retests) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,12 +145,13 @@ func (t *retests) close() {
 	t.running.Wait()
 }
 
-// follow answers states, the present one first.
+// follow returns a channel of states, the present one first.
 func (t *retests) follow() (states chan record.PageTest, leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.followers) >= mostFollowers {
-		return nil, nil, &asked{http.StatusServiceUnavailable, "too many follow the test", "close another window"}
+	if len(t.followers) >= maxFollowers {
+		return nil, nil, &requestError{http.StatusServiceUnavailable, "too many clients follow the test",
+			"close another window"}
 	}
 	states = make(chan record.PageTest, 1)
 	states <- t.last
@@ -162,7 +163,7 @@ func (t *retests) follow() (states chan record.PageTest, leave func(), err error
 	}, nil
 }
 
-// mayTest says why this visitor's page offers no test of a path; "" where it does.
+// mayTest returns the reason why a path cannot be tested from its page, or "".
 func (s *Server) mayTest(r *http.Request, p store.Series) string {
 	if s.cfg.Tests == nil {
 		return "this server only shows results"
@@ -171,7 +172,7 @@ func (s *Server) mayTest(r *http.Request, p store.Series) string {
 		return err.Error()
 	}
 	if here, err := s.cfg.History.MeasuredHere(r.Context(), p.Path); err != nil || !here {
-		return "no result of it is known to be measured on this host: measure it once on the command line"
+		return "no result of this path was measured on this host: measure it once on the command line"
 	}
 	return ""
 }
@@ -183,7 +184,7 @@ func (s *Server) beginTest(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if why := s.mayTest(r, p); why != "" {
-		return nil, &asked{http.StatusNotImplemented, why, ""}
+		return nil, &requestError{http.StatusNotImplemented, why, ""}
 	}
 	if err := s.retests.begin(p, s.header("retest")); err != nil {
 		return nil, err
@@ -192,14 +193,14 @@ func (s *Server) beginTest(r *http.Request) (any, error) {
 	return &now, nil
 }
 
-// stopTest ends the test that runs.
+// stopTest stops the running test.
 func (s *Server) stopTest(*http.Request) (any, error) {
 	s.retests.end()
 	now := s.retests.now()
 	return &now, nil
 }
 
-// testForm is the path's page's way to start a test, and to stop it.
+// testForm handles the forms of a path's page that start and stop a test.
 func (s *Server) testForm(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := do(r); err != nil {
@@ -210,7 +211,7 @@ func (s *Server) testForm(do func(*http.Request) (any, error)) http.HandlerFunc 
 	}
 }
 
-// streamTest sends how far the test is as server-sent events, until it has ended.
+// streamTest sends the states of the test as server-sent events until it ends.
 func (s *Server) streamTest(w http.ResponseWriter, r *http.Request) {
 	states, leave, err := s.retests.follow()
 	if err != nil {
@@ -224,11 +225,11 @@ func (s *Server) streamTest(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case one := <-states:
-			line, err := json.Marshal(render.Document(one)) // the page's script shows it as it comes
+			line, err := json.Marshal(render.Document(one)) // the page's script shows its texts unchanged
 			if err != nil {
 				return
 			}
-			_ = out.SetWriteDeadline(time.Now().Add(answerTime)) // where there are none, nobody is cut off
+			_ = out.SetWriteDeadline(time.Now().Add(sendTimeout)) // without support for deadlines there is no timeout
 			if _, err := fmt.Fprintf(w, "data: %s\n\n", line); err != nil || out.Flush() != nil {
 				return
 			}

@@ -16,11 +16,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// TestRetests: one at a time, shown to all who follow, stopped by an operator and by the
-// server's end.
+// TestRetests checks that one test runs at a time, that all followers see it, and that an operator or the server's
+// shutdown stops it.
 func TestRetests(t *testing.T) {
 	news, ends := make(chan TestNews), make(chan error)
-	s, _, key := served(t, Config{Viewer: "viewer's token", Operator: "operator's token",
+	s, _, key := newTestServer(t, Config{Viewer: "viewer's token", Operator: "operator's token",
 		Ours: func(string) bool { return true },
 		Tests: &Tests{May: func(_ context.Context, p store.Series) error {
 			if p.Far != "far.example.net" {
@@ -40,10 +40,10 @@ func TestRetests(t *testing.T) {
 			}
 		}}})
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // the last of the cleanups: streams are closed before
+	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // the last cleanup, after the streams are closed
 	site := httptest.NewServer(s)
 	t.Cleanup(site.Close)
-	// A connection that is kept may become idle only after the idle ones were closed.
+	// Keep-alive connections could become idle after Close has closed the idle ones.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path, token string) *http.Response {
 		t.Helper()
@@ -143,9 +143,10 @@ func TestRetests(t *testing.T) {
 	site.Close()
 }
 
-// TestRetest_ImportedPath: a path whose results an import brought, as this host's own export has them, is not tested.
+// TestRetest_ImportedPath checks that a path is not tested if all its results were imported, also from
+// this host's export.
 func TestRetest_ImportedPath(t *testing.T) {
-	s, id, key := served(t, Config{Operator: "operator's token",
+	s, id, key := newTestServer(t, Config{Operator: "operator's token",
 		Tests: &Tests{May: func(context.Context, store.Series) error { return nil },
 			Run: func(context.Context, store.Series, func(TestNews)) error { return nil }}})
 	asOperator := func(r *http.Request) { r.Header.Set("Authorization", "Bearer operator's token") }

@@ -2,17 +2,17 @@ package web
 
 import "net/http"
 
-// route is a pattern of http.ServeMux, the least role that may ask for it, and what answers.
+// route is a pattern of http.ServeMux, the least role for it, and its handler.
 type route struct {
 	pattern string
 	role    Role
 	handler http.HandlerFunc
 }
 
-// routes returns all routes. Only patterns with a method stand here: where a viewer may look, nothing else is done.
+// routes returns all routes. Each pattern has a method, so that a viewer's route allows GET and HEAD only.
 func (s *Server) routes() []route {
 	all := []route{
-		{"GET /static/", Nobody, staticFiles().ServeHTTP}, // the way in needs it; nothing in it is secret
+		{"GET /static/", Nobody, staticFiles().ServeHTTP}, // the login page needs it; nothing in it is secret
 		{"GET /static/diagnose.js", Nobody, runScript},
 		{"GET /{$}", Viewer, page(s, "grid", s.grid)},
 		{"GET /paths/{key}", Viewer, page(s, "series", s.series)},
@@ -49,7 +49,7 @@ func (s *Server) routes() []route {
 	return all
 }
 
-// inside answers who was let in, as their role allows.
+// inside serves authenticated requests by role.
 type inside struct {
 	server *Server
 	mux    *http.ServeMux
@@ -63,28 +63,28 @@ func newInside(s *Server) *inside {
 		in.mux.HandleFunc(one.pattern, one.handler)
 	}
 	in.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, http.StatusNotFound, "there is nothing of that name", "")
+		s.refuse(w, r, http.StatusNotFound, "no such page", "")
 	})
 	return in
 }
 
-// needs returns the least role for a request: that of its route, and where there is none an operator's for all
-// methods but GET and HEAD.
+// needs returns the least role for a request: the role of its route. Without a route it is Viewer for GET and HEAD, and
+// Operator for other methods.
 func (in *inside) needs(r *http.Request) Role {
 	_, pattern := in.mux.Handler(r)
 	role, known := in.roles[pattern]
 	switch {
 	case known:
 		return role
-	case looks(r.Method):
+	case isReadOnly(r.Method):
 		return Viewer
 	default:
 		return Operator
 	}
 }
 
-// looks reports whether a method changes nothing.
-func looks(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+// isReadOnly reports whether a method is read-only.
+func isReadOnly(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	role := visitorOf(r.Context()).role
@@ -93,7 +93,7 @@ func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case role >= needed:
 		in.mux.ServeHTTP(w, r)
 	case role == Nobody:
-		in.server.door(w, r, http.StatusUnauthorized, "")
+		in.server.loginPage(w, r, http.StatusUnauthorized, "")
 	default:
 		in.server.refuse(w, r, http.StatusForbidden, "this needs "+needed.article(), "the token of "+needed.article())
 	}

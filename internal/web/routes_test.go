@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What each role may look at, beside and not from the table that is tested.
+// Paths that each role may read, written independently of the tested table.
 var (
 	looksWithoutToken = []string{"/static/", "/static/diagnose.js"}
 	looksAsViewer     = []string{"/{$}", "/paths/{key}", "/runs/{id}", "/runs/{id}/style.css", "/compare", "/live",
@@ -18,10 +18,11 @@ var (
 	looksAsOperator = []string{"/ndt/v7/download", "/ndt/v7/upload", "/test", "/test/may", "/test/echo"}
 )
 
-// TestRoutes_Roles asks for every route as everybody and by every method: a viewer only looks, and does not test.
+// TestRoutes_Roles requests every route with every role and method: a viewer only reads and starts no test.
 func TestRoutes_Roles(t *testing.T) {
 	const viewer, operator = "viewer-token-45678", "operator-token-9012"
-	s, id, key := served(t, Config{Viewer: viewer, Operator: operator, Speed: NewSpeed(SpeedConfig{Version: "test"})})
+	s, id, key := newTestServer(t, Config{Viewer: viewer, Operator: operator,
+		Speed: NewSpeed(SpeedConfig{Version: "test"})})
 	s.inside.mux.HandleFunc("/later", func(http.ResponseWriter, *http.Request) {}) // not in the table
 	paths := map[string]bool{"/later": true, "/nothing": true}
 	for _, one := range s.routes() {
@@ -31,7 +32,7 @@ func TestRoutes_Roles(t *testing.T) {
 		}
 		if known := slices.Concat(looksWithoutToken, looksAsViewer, looksAsOperator); method == "GET" &&
 			!slices.Contains(known, path) {
-			t.Errorf("%s: this test does not say who may", one.pattern)
+			t.Errorf("%s: no role is listed in this test", one.pattern)
 		}
 		paths[path] = true
 	}
@@ -42,7 +43,7 @@ func TestRoutes_Roles(t *testing.T) {
 			path += "ui.css"
 		}
 		return ask(s, method, path, func(r *http.Request) {
-			asked++ // each from an address of its own, so that none is limited
+			asked++ // each from a different address, so that none is limited
 			r.RemoteAddr = fmt.Sprintf("198.18.%d.%d:1", asked/256, asked%256)
 			if token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
@@ -51,12 +52,12 @@ func TestRoutes_Roles(t *testing.T) {
 	}
 	for path := range paths {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
-			looks := method == "GET" || method == "HEAD"
-			public := looks && slices.Contains(looksWithoutToken, path)
+			readOnly := method == "GET" || method == "HEAD"
+			public := readOnly && slices.Contains(looksWithoutToken, path)
 			if got := status(method, path, ""); (got == 401) == public {
 				t.Errorf("%s %s without a token: %d", method, path, got)
 			}
-			may := looks && !slices.Contains(looksAsOperator, path)
+			may := readOnly && !slices.Contains(looksAsOperator, path)
 			if got := status(method, path, viewer); got == 401 && !public || (got == 403) == may {
 				t.Errorf("%s %s as a viewer: %d", method, path, got)
 			}

@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	cookieName   = "fullpipe"
-	mostSessions = 256
-	lasts        = 12 * time.Hour // a session that nobody uses
+	cookieName     = "fullpipe"
+	maxSessions    = 256
+	sessionTimeout = 12 * time.Hour // idle timeout of a session
 )
 
-// session is a browser that was let in.
+// session is an authenticated browser.
 type session struct {
 	secret string
 	role   Role
 	used   time.Time
 }
 
-// begin makes a session, in the place of the one unused for longest where there are too many.
+// begin creates a session. Above maxSessions it replaces the least recently used one.
 func (s *Server) begin(role Role) (id string, one *session) {
 	id = rand.Text()
 	one = &session{rand.Text() + rand.Text(), role, time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.sessions) >= mostSessions {
+	for len(s.sessions) >= maxSessions {
 		oldest := ""
 		for key, other := range s.sessions {
 			if oldest == "" || other.used.Before(s.sessions[oldest].used) {
@@ -38,7 +38,7 @@ func (s *Server) begin(role Role) (id string, one *session) {
 	return id, one
 }
 
-// session finds one that has not run out.
+// session returns a session that has not expired, or nil.
 func (s *Server) session(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Server) session(id string) *session {
 		return nil
 	}
 	now := time.Now()
-	if now.Sub(one.used) > lasts {
+	if now.Sub(one.used) > sessionTimeout {
 		delete(s.sessions, id)
 		return nil
 	}
@@ -55,12 +55,11 @@ func (s *Server) session(id string) *session {
 	return one
 }
 
-// open exchanges a token for a session: the one in the address that fullpipe ui printed, or
-// one that was typed in.
+// open exchanges a token for a session: the token in the address that fullpipe ui printed, or a typed one.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	token := ""
 	switch r.Method {
-	case http.MethodGet: // the only token that stands in an address
+	case http.MethodGet: // only the opening token may be in an address
 		token = r.URL.Query().Get("token")
 		if s.cfg.Opening == "" || !same(token, s.cfg.Opening) {
 			token = ""
@@ -68,7 +67,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		token = r.PostFormValue("token")
 	default:
-		s.refuse(w, r, http.StatusMethodNotAllowed, "nothing is done so here", "open it in a browser")
+		s.refuse(w, r, http.StatusMethodNotAllowed, "this address accepts GET and POST only", "open it in a browser")
 		return
 	}
 	address := addressOf(r)
@@ -79,15 +78,15 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	role := s.roleOf(r.Context(), token)
 	if role == Nobody {
 		s.failures.take(address, time.Now())
-		s.door(w, r, http.StatusUnauthorized, "that token is not known here")
+		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
 		return
 	}
 	id, one := s.begin(role)
 	base := "/s/" + id
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: one.secret, Path: base + "/", HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Secure: s.cfg.Encrypted})
-	// A redirect would still count as asked for by whoever led here, and the browser would
-	// keep the cookie back. A page that goes on by itself is ours.
+	// After a redirect the browser would still treat the request as cross-site and withhold the strict cookie. A page
+	// that navigates by itself is same-site.
 	first := base + "/"
 	if s.cfg.Fleet != nil {
 		first += "fleet"

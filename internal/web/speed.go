@@ -19,52 +19,51 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// SpeedConfig says how tests from browsers are served.
+// SpeedConfig configures the browser speed test.
 type SpeedConfig struct {
 	Bounds  ndt7.Limits
-	Origins []string // whose pages may test here, beside this server's own
+	Origins []string // origins whose pages may test here, in addition to this server's
 	Version string   // of the program
-	// Seal fills in what documents carry beside their figures, and Keep stores one; nil: it is
-	// linked for a while and not kept.
+	// Seal fills in the envelope of a document. Keep stores a document; nil: results are available for a while only.
 	Seal func(doc *record.Measure, took time.Duration)
 	Keep func(ctx context.Context, doc *record.Measure) error
-	// Kept finds a stored one; nil: nothing is stored.
+	// Kept returns a stored document; nil: nothing is stored.
 	Kept func(ctx context.Context, id string) (record.Document, error)
-	// Done, when not nil, is told of each result.
+	// Done is called with each result; nil: no call.
 	Done func(doc *record.Measure)
-	// Note is told of what went wrong; nil: nobody is.
+	// Note is called with each error; nil: errors are dropped.
 	Note func(string)
 }
 
-// Speed is the test from a browser: its page, ndt7, small packets beside it, and results.
+// Speed serves the browser speed test: its page, ndt7, the echo for RTT probes, and results.
 type Speed struct {
-	cfg    SpeedConfig
-	ndt7   *ndt7.Server
-	runs   runs
-	sought limiter // results in the history, by address: strangers may ask, and each opens it
+	cfg      SpeedConfig
+	ndt7     *ndt7.Server
+	runs     runs
+	searches limiter // searches in the history, by address: they need no authentication, and each opens the history
 }
 
-// NewSpeed makes one of a configuration. It is served as ndt7.Server says.
+// NewSpeed returns a Speed. Its HTTP server has to be set up as ndt7.Server requires.
 func NewSpeed(cfg SpeedConfig) *Speed {
-	s := &Speed{cfg: cfg, sought: limiter{every: time.Second, burst: 20}}
+	s := &Speed{cfg: cfg, searches: limiter{every: time.Second, burst: 20}}
 	s.ndt7 = ndt7.NewServer(ndt7.Config{Bounds: cfg.Bounds, Origins: cfg.Origins, Done: s.runs.done})
 	return s
 }
 
-// routes returns the test's routes: operators test, viewers read results. show writes a page, refuse says why not.
+// routes returns the test's routes: operators test, viewers read results. show writes a page, refuse an error.
 func (s *Speed) routes(show showing, refuse refusing) []route {
 	return []route{
 		{"GET /ndt/v7/download", Operator, s.ndt7.ServeHTTP},
 		{"GET /ndt/v7/upload", Operator, s.ndt7.ServeHTTP},
 		{"GET /test", Operator, func(w http.ResponseWriter, r *http.Request) {
-			many := min(usualMany, s.ndt7.MaxTestsPerAddress())
+			many := min(defaultConnections, s.ndt7.MaxTestsPerAddress())
 			seconds := 22
 			if many < 2 {
 				seconds = 12 // one connection each way
 			}
 			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many})
 		}},
-		// A page is not told why a server refuses a WebSocket: it asks here.
+		// Browsers hide the reason of a refused WebSocket from the page, so the page requests it here.
 		{"GET /test/may", Operator, func(w http.ResponseWriter, r *http.Request) {
 			if s.may(w, r, refuse) {
 				w.WriteHeader(http.StatusNoContent)
@@ -74,9 +73,9 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 		{"POST /test/begin", Operator, func(w http.ResponseWriter, r *http.Request) { s.begin(w, r, refuse) }},
 		{"POST /test/{run}/result", Operator, func(w http.ResponseWriter, r *http.Request) {
 			doc, err := s.result(r)
-			var own *asked
+			var own *requestError
 			if errors.As(err, &own) {
-				refuse(w, r, own.status, own.what, own.remedy)
+				refuse(w, r, own.status, own.message, own.remedy)
 				return
 			}
 			answerID(w, doc.ID)
@@ -85,7 +84,7 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 	}
 }
 
-// begin gives a test its place.
+// begin admits a test and sends its ID.
 func (s *Speed) begin(w http.ResponseWriter, r *http.Request, refuse refusing) {
 	if !s.may(w, r, refuse) {
 		return
@@ -93,7 +92,7 @@ func (s *Speed) begin(w http.ResponseWriter, r *http.Request, refuse refusing) {
 	id, err := s.runs.begin(hostOf(r), time.Now())
 	if err != nil {
 		w.Header().Set("Retry-After", "30")
-		refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in half a minute")
+		refuse(w, r, http.StatusServiceUnavailable, err.Error(), "again in 30 s")
 		return
 	}
 	answerID(w, id)
@@ -104,27 +103,27 @@ func (s *Speed) show(w http.ResponseWriter, r *http.Request, show showing, refus
 	view, err := s.view(r)
 	var away *store.Unavailable
 	switch {
-	case errors.Is(err, errSought):
+	case errors.Is(err, errTooManySearches):
 		tooMany(w, r, refuse)
 	case errors.As(err, &away):
 		refuse(w, r, http.StatusServiceUnavailable, "results cannot be looked up at the moment", "again later")
 	case err != nil:
-		refuse(w, r, http.StatusNotFound, "no test of that name is kept", "")
+		refuse(w, r, http.StatusNotFound, "no result with this ID is stored", "")
 	default:
 		show(w, r, "tested", render.Document(view))
 	}
 }
 
-// usualMany is how many connections the page tests with at once, where it may.
-const usualMany = 4
+// defaultConnections is the number of connections of the page's test with several connections, within ndt7's limit.
+const defaultConnections = 4
 
-// showing writes a page of a template and its data.
+// showing is a function that writes a page from a template and its data.
 type showing func(w http.ResponseWriter, r *http.Request, name string, data any)
 
-// refusing says why not.
-type refusing func(w http.ResponseWriter, r *http.Request, status int, what, remedy string)
+// refusing is a function that sends an error and its remedy.
+type refusing func(w http.ResponseWriter, r *http.Request, status int, message, remedy string)
 
-// may says whether a client may test now; it has answered where not.
+// may reports whether a client may test now. If not, it has sent the refusal.
 func (s *Speed) may(w http.ResponseWriter, r *http.Request, refuse refusing) bool {
 	err := s.ndt7.Check(r.Context())
 	var no *ndt7.Refusal
@@ -137,38 +136,38 @@ func (s *Speed) may(w http.ResponseWriter, r *http.Request, refuse refusing) boo
 }
 
 func answerID(w http.ResponseWriter, id string) {
-	line, _ := json.Marshal(map[string]string{"id": id}) // a text always is JSON
+	line, _ := json.Marshal(map[string]string{"id": id}) // strings always marshal
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(line) // who went away is not told
+	_, _ = w.Write(line) // an error means that the client has disconnected
 }
 
-// Bounds of one run's small packets.
+// Limits of the echo of one test.
 const (
-	mostEchoes  = 4000
+	maxEchoes   = 4000
 	echoSize    = 64  // bytes
-	echoFrame   = 128 // bytes, with what WebSocket and TLS add
-	longestEcho = 2 * time.Minute
+	echoFrame   = 128 // bytes, with the overhead of WebSocket and TLS
+	maxEchoTime = 2 * time.Minute
 )
 
-// echo answers small messages at once, for as long as a run may last.
+// echo sends each small message back at once, until the test's time limit.
 func (s *Speed) echo(w http.ResponseWriter, r *http.Request) {
 	run := r.URL.Query().Get("run")
-	if !s.runs.echoes(run) {
-		http.Error(w, "no test of that name runs, or it has its echo", http.StatusNotFound)
+	if !s.runs.beginEcho(run) {
+		http.Error(w, "no test with this ID runs, or its echo connection exists already", http.StatusNotFound)
 		return
 	}
-	ndt7.LimitRead(r.Context(), mostEchoes*echoFrame)
+	ndt7.LimitRead(r.Context(), maxEchoes*echoFrame)
 	unanswered := func(context.Context, []byte) bool { return false }
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: unanswered})
 	if err != nil {
-		return // it has answered
+		return // Accept has sent the error
 	}
 	defer ws.CloseNow()
-	defer func() { s.runs.leaves(run, time.Now()) }()
+	defer func() { s.runs.endEcho(run, time.Now()) }()
 	ws.SetReadLimit(echoSize)
-	ctx, cancel := context.WithTimeout(r.Context(), longestEcho)
+	ctx, cancel := context.WithTimeout(r.Context(), maxEchoTime)
 	defer cancel()
-	for range mostEchoes {
+	for range maxEchoes {
 		kind, message, err := ws.Read(ctx)
 		if err != nil || ws.Write(ctx, kind, message) != nil {
 			return
@@ -176,7 +175,7 @@ func (s *Speed) echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// view is a result's page.
+// testedView is the data of a result's page.
 type testedView struct {
 	ID, Headline, Far string
 	At                time.Time
@@ -190,7 +189,7 @@ type testedWay struct {
 	One                     *record.Direction
 }
 
-// RPM is how many round trips of so many seconds go into a minute.
+// RPM returns the number of round trips a minute for an RTT in seconds.
 func (testedView) RPM(s *float64) int {
 	if s == nil || *s <= 0 {
 		return 0
@@ -198,9 +197,9 @@ func (testedView) RPM(s *float64) int {
 	return int(60/(*s) + 0.5)
 }
 
-var errSought = errors.New("too many results were asked for")
+var errTooManySearches = errors.New("too many searches for results")
 
-// view finds a result that a browser's test made; other documents are not shown here.
+// view returns the page's data of a browser test's result. Other documents are reported as not found.
 func (s *Speed) view(r *http.Request) (*testedView, error) {
 	id := r.PathValue("id")
 	if !identifier.MatchString(id) {
@@ -208,8 +207,8 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 	}
 	doc := s.runs.result(id)
 	if doc == nil && s.cfg.Kept != nil {
-		if !s.sought.take(addressOf(r), time.Now()) {
-			return nil, errSought
+		if !s.searches.take(addressOf(r), time.Now()) {
+			return nil, errTooManySearches
 		}
 		kept, err := s.cfg.Kept(r.Context(), id)
 		if err != nil {

@@ -18,60 +18,62 @@ import (
 	judge "github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// told is what a browser says of its test. Nothing in it is believed that this end's own
-// account does not bear out; of its own program and of small packets only it can tell.
-type told struct {
-	Phases    []toldPhase `json:"phases"`
-	IdleRTTMs []float64   `json:"idle_rtt_ms"`
+// browserReport is a browser's report of its test. Byte counts are accepted only if they agree with the server's own.
+// Only the browser measures its own idle and late times and the RTT of small packets.
+type browserReport struct {
+	Phases    []browserPhase `json:"phases"`
+	IdleRTTMs []float64      `json:"idle_rtt_ms"`
 }
 
-type toldPhase struct {
-	Name        string    `json:"name"` // down or up, and how many connections
+type browserPhase struct {
+	Name        string    `json:"name"` // down or up, followed by the number of connections
 	Connections int       `json:"connections"`
-	Bytes       int64     `json:"bytes"` // of a download: that arrived
+	Bytes       int64     `json:"bytes"` // received bytes of a download
 	FirstMs     float64   `json:"first_ms"`
 	LastMs      float64   `json:"last_ms"`
-	IdleRatio   float64   `json:"idle_ratio"` // of an upload: of the time, in which it had nothing queued
-	LateRatio   float64   `json:"late_ratio"` // of an upload: of the time, in which it was to run and did not
+	IdleRatio   float64   `json:"idle_ratio"` // of an upload: share of the time with nothing queued
+	LateRatio   float64   `json:"late_ratio"` // of an upload: share of the time in which its timer was late
 	RTTMs       []float64 `json:"rtt_ms"`
 }
 
-// Bounds of what a browser may say.
+// Limits of a browser's report.
 const (
-	mostTold   = 64 << 10 // bytes
-	mostPhases = 4
-	mostRTTs   = 500
-	longestRTT = 60e3 // milliseconds
+	maxReportBytes = 64 << 10 // bytes
+	maxPhases      = 4
+	maxRTTs        = 500
+	maxRTT         = 60e3 // milliseconds
 )
 
 var phaseName = regexp.MustCompile(`^(down|up)[1-9]$`)
 
-// resultPatience is how long the last connections may take to end after the page has.
-const resultPatience = 6 * time.Second
+// resultTimeout is the maximum wait for connections that are still open when the report arrives.
+const resultTimeout = 6 * time.Second
 
-// result makes the document of a run that has ended, keeps it, and answers it.
+// result returns the document of a run that has ended, and stores it.
 func (s *Speed) result(r *http.Request) (*record.Measure, error) {
-	bad := func(what string) error { return &asked{http.StatusBadRequest, what, "the page /test"} }
-	var said told
-	body := json.NewDecoder(http.MaxBytesReader(nil, r.Body, mostTold))
-	if err := body.Decode(&said); err != nil || len(said.Phases) > mostPhases || !sane(said.IdleRTTMs) {
-		return nil, bad("what the test came to is malformed")
+	bad := func(message string) error { return &requestError{http.StatusBadRequest, message, "the page /test"} }
+	var received browserReport
+	body := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxReportBytes))
+	if err := body.Decode(&received); err != nil || len(received.Phases) > maxPhases ||
+		!plausibleRTTs(received.IdleRTTMs) {
+		return nil, bad("the report of the test is malformed")
 	}
 	want := map[string]int{}
-	for i := range said.Phases {
-		p := &said.Phases[i]
-		if !phaseName.MatchString(p.Name) || want[p.Name] != 0 || p.Connections < 1 || p.Connections > 9 || !sane(p.RTTMs) {
-			return nil, bad("what the test came to is malformed")
+	for i := range received.Phases {
+		p := &received.Phases[i]
+		if !phaseName.MatchString(p.Name) || want[p.Name] != 0 || p.Connections < 1 || p.Connections > 9 ||
+			!plausibleRTTs(p.RTTMs) {
+			return nil, bad("the report of the test is malformed")
 		}
 		want[p.Name] = p.Connections
 	}
-	one, err := s.runs.finish(r.PathValue("run"), want, resultPatience)
+	one, err := s.runs.finish(r.PathValue("run"), want, resultTimeout)
 	if err != nil {
-		return nil, &asked{http.StatusNotFound, err.Error(), "start the test again"}
+		return nil, &requestError{http.StatusNotFound, err.Error(), "start the test again"}
 	}
-	doc := s.document(one, &said)
+	doc := s.document(one, &received)
 	if len(doc.Directions) == 0 {
-		return nil, &asked{http.StatusConflict, "nothing was measured", "start the test again"}
+		return nil, &requestError{http.StatusConflict, "nothing was measured", "start the test again"}
 	}
 	doc.StartedAt = one.began.UTC()
 	if s.cfg.Seal != nil {
@@ -86,23 +88,23 @@ func (s *Speed) result(r *http.Request) (*record.Measure, error) {
 		s.cfg.Done(doc)
 	}
 	for i := range doc.Directions {
-		doc.Directions[i].Curves = record.DirectionCurves{} // a page shows none, and they are most of its memory
+		doc.Directions[i].Curves = record.DirectionCurves{} // pages show no curves, which take most of a document's memory
 	}
-	s.runs.hold(doc)
+	s.runs.addResult(doc)
 	return doc, nil
 }
 
-// sane says whether round trips can be some.
-func sane(ms []float64) bool {
-	return len(ms) <= mostRTTs && !slices.ContainsFunc(ms, func(v float64) bool { return !(v >= 0 && v <= longestRTT) })
+// plausibleRTTs reports whether the RTTs are plausible, in number and size.
+func plausibleRTTs(ms []float64) bool {
+	return len(ms) <= maxRTTs && !slices.ContainsFunc(ms, func(v float64) bool { return !(v >= 0 && v <= maxRTT) })
 }
 
-// document makes one of a run, as this host saw it: up is what the browser downloaded.
-func (s *Speed) document(one *speedRun, said *told) *record.Measure {
+// document returns the document of a run from this host's side: up is the browser's download.
+func (s *Speed) document(one *speedRun, received *browserReport) *record.Measure {
 	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: s.cfg.Version,
 		StartedAt: one.began.UTC()}, Directions: []record.Direction{}}
-	for i := range said.Phases {
-		p := &said.Phases[i]
+	for i := range received.Phases {
+		p := &received.Phases[i]
 		tests := slices.DeleteFunc(slices.Clone(one.tests[p.Name]), func(t *ndt7.Test) bool {
 			return t.Download != strings.HasPrefix(p.Name, "down") || len(t.Stream.Samples) == 0 || t.Stream.Bytes == 0
 		})
@@ -113,15 +115,15 @@ func (s *Speed) document(one *speedRun, said *told) *record.Measure {
 			doc.Peer = record.BrowserScheme + tests[0].Client.Addr().String()
 			doc.Far = &record.Host{Address: tests[0].Client.Addr().String()}
 		}
-		d, near := direction(tests, p, said.IdleRTTMs)
+		d, near := direction(tests, p, received.IdleRTTMs)
 		doc.Near = near
 		doc.Directions = append(doc.Directions, d)
 	}
 	return doc
 }
 
-// direction judges one phase by this end's account, with what only the browser can tell.
-func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Direction, *record.Host) {
+// direction returns the verdict of one phase from this host's samples and the browser's idle time, late time and RTTs.
+func direction(tests []*ndt7.Test, p *browserPhase, idle []float64) (record.Direction, *record.Host) {
 	slices.SortFunc(tests, func(a, b *ndt7.Test) int { return a.Started.Compare(b.Started) })
 	r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Down, Streams: len(tests)}, Started: tests[0].Started,
 		Near: &transfer.End{Kernel: socket.Kernel()}, Complete: true}
@@ -135,7 +137,7 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 	if tests[0].Download {
 		r.Spec.Direction = transfer.Up
 		d := report.Direction(r, judge.Judge(r), nil)
-		arrived(&d, r, p)
+		useBrowserCounts(&d, r, p)
 		return d, report.Host(r.Near)
 	}
 	span, _ := r.Received()
@@ -147,19 +149,19 @@ func direction(tests []*ndt7.Test, p *toldPhase, idle []float64) (record.Directi
 				Paused: time.Duration(idleShare * float64(length))}}}}}
 	}
 	v := judge.Judge(r)
-	r.Far = nil // it says nothing else
+	r.Far = nil // it has no other data of the far end
 	return report.Direction(r, v, nil), report.Host(r.Near)
 }
 
-// arrived puts what the browser counted in the place of what was acknowledged: counts are the
-// receiver's, where they agree with ours.
-func arrived(d *record.Direction, r *transfer.Result, p *toldPhase) {
+// useBrowserCounts replaces the acknowledged bytes and duration by the browser's if the two agree, since the receiver's
+// counts are preferred.
+func useBrowserCounts(d *record.Direction, r *transfer.Result, p *browserPhase) {
 	acked, ok := r.Received()
 	length := time.Duration(cmp.Or(p.LastMs-p.FirstMs, 0) * float64(time.Millisecond))
 	if !ok || p.Bytes <= 0 || p.Bytes > acked.Bytes+acked.Bytes/50 || p.Bytes < acked.Bytes*4/5 ||
 		length < acked.Duration()*4/5 || length > acked.Duration()*6/5 {
-		d.Warnings = append(d.Warnings, "what the browser counted does not agree with what it acknowledged, which is "+
-			"what stands here")
+		d.Warnings = append(d.Warnings, "the browser's byte count disagrees with the acknowledged bytes; "+
+			"these figures are from the acknowledgements")
 		return
 	}
 	bps := float64(p.Bytes) * 8 / length.Seconds()
@@ -169,7 +171,7 @@ func arrived(d *record.Direction, r *transfer.Result, p *toldPhase) {
 	d.GoodputBps = &bps
 }
 
-// shifted is a stream on a clock that began so much earlier.
+// shifted returns the stream with by added to its times.
 func shifted(s transfer.Stream, by time.Duration) transfer.Stream {
 	s.First = s.First + by
 	s.Last = s.Last + by
@@ -187,7 +189,7 @@ func durations(ms []float64) (all []time.Duration) {
 	return all
 }
 
-// isResult says whether a request brings what a test came to, which is more than a form.
+// isResult reports whether a path is that of a test's report, whose body may be larger than a form.
 func isResult(path string) bool {
 	return strings.Contains(path, "/test/") && strings.HasSuffix(path, "/result")
 }

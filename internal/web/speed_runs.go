@@ -13,27 +13,26 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// Bounds of what is held of tests that run, and of results that are linked.
+// Limits of running tests and of results in memory.
 const (
-	mostRunsAtOnce = 64
-	mostRunsOfOne  = 8
-	mostOfOneRun   = 32 // connections
-	longestRun     = 3 * time.Minute
-	idleRun        = 15 * time.Second // without small packets, when it makes room for others
-	leftRun        = 15 * time.Second // after its small packets ended: its result comes at once, or never
-	mostResults    = 256
+	maxActiveRuns        = 64
+	maxRunsPerHost       = 8
+	maxConnectionsPerRun = 32 // connections
+	maxRunTime           = 3 * time.Minute
+	idleRunTimeout       = 15 * time.Second // without an echo connection, before other tests may take its place
+	leftRunTimeout       = 15 * time.Second // from the end of the echo connection until the run is dropped
+	maxResults           = 256
 )
 
 var (
-	errNoRun     = errors.New("no test of that name runs here")
-	errManyTests = errors.New("as many tests run here as may at a time")
+	errNoRun        = errors.New("no test with this ID runs here")
+	errTooManyTests = errors.New("the maximum number of tests is running")
 )
 
-// runs are the tests that browsers carry out now, each of several connections, and the newest
-// results.
+// runs has the tests that browsers run now, each of several connections, and the newest results.
 type runs struct {
 	places  admission.Table
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	now     map[string]*speedRun
 	results []*record.Measure // the oldest first
 }
@@ -42,43 +41,43 @@ type runs struct {
 type speedRun struct {
 	place  *admission.Entry
 	began  time.Time
-	left   time.Time               // when its small packets ended; zero: they have not
-	tests  map[string][]*ndt7.Test // by the page's name of the phase
+	left   time.Time               // end of the echo connection; zero: it is open or has not begun
+	tests  map[string][]*ndt7.Test // by name of the phase
 	all    int
 	echo   bool
-	change chan struct{} // has something where a test was added
+	change chan struct{} // signals that a connection was added to tests
 }
 
-// begin gives a place and a name for it.
+// begin admits a test and returns its ID.
 func (r *runs) begin(host netip.Prefix, now time.Time) (id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now == nil {
 		r.now = map[string]*speedRun{}
-		r.places.Limits = admission.Limits{Total: admission.Load{mostRunsAtOnce}, PerHost: admission.Load{mostRunsOfOne}}
+		r.places.Limits = admission.Limits{Total: admission.Load{maxActiveRuns}, PerHost: admission.Load{maxRunsPerHost}}
 	}
 	for key, one := range r.now {
-		if now.Sub(one.began) > longestRun || !one.left.IsZero() && now.Sub(one.left) > leftRun {
+		if now.Sub(one.began) > maxRunTime || !one.left.IsZero() && now.Sub(one.left) > leftRunTimeout {
 			r.drop(key)
 		}
 	}
 	id = rand.Text()
-	place := &admission.Entry{Host: host, ActiveUntil: now.Add(idleRun), Evict: func() { delete(r.now, id) }}
+	place := &admission.Entry{Host: host, ActiveUntil: now.Add(idleRunTimeout), Evict: func() { delete(r.now, id) }}
 	if r.places.Admit(place, now) != nil {
-		return "", errManyTests
+		return "", errTooManyTests
 	}
 	r.now[id] = &speedRun{place: place, began: now, tests: map[string][]*ndt7.Test{}, change: make(chan struct{}, 1)}
 	return id, nil
 }
 
-// drop ends a run. The lock is held.
+// drop ends a run. The caller has locked r.mu.
 func (r *runs) drop(id string) {
 	r.places.Release(r.now[id].place)
 	delete(r.now, id)
 }
 
-// echoes lets one connection of small packets begin.
-func (r *runs) echoes(id string) bool {
+// beginEcho reports whether an echo connection of a run may begin: one for each run.
+func (r *runs) beginEcho(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.now[id]
@@ -90,8 +89,8 @@ func (r *runs) echoes(id string) bool {
 	return true
 }
 
-// leaves notes that a run's page has gone, or has all it measures.
-func (r *runs) leaves(id string, now time.Time) {
+// endEcho records the end of a run's echo connection: the page has closed or has finished measuring.
+func (r *runs) endEcho(id string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one := r.now[id]; one != nil {
@@ -99,18 +98,18 @@ func (r *runs) leaves(id string, now time.Time) {
 	}
 }
 
-// Names by which the page's connections say what they belong to.
+// Query parameters that assign a connection to a run and a phase.
 const (
 	runKey   = "fullpipe_run"
 	phaseKey = "fullpipe_phase"
 )
 
-// done adds a connection that has ended to its run; others' are nobody's.
+// done adds an ended connection to its run. It ignores connections of other clients.
 func (r *runs) done(t *ndt7.Test) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.now[t.Query.Get(runKey)]
-	if one == nil || one.all >= mostOfOneRun {
+	if one == nil || one.all >= maxConnectionsPerRun {
 		return
 	}
 	one.all++
@@ -122,7 +121,7 @@ func (r *runs) done(t *ndt7.Test) {
 	}
 }
 
-// finish takes a run out, once it has so many connections of each phase or the time is up.
+// finish removes and returns a run. It waits until each phase has the wanted number of connections, or for patience.
 func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*speedRun, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -148,31 +147,33 @@ func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*
 		select {
 		case <-one.change:
 		case <-late.C:
-			want = nil // with what there is
+			want = nil // continue with the connections that have ended
 		}
 	}
 }
 
-// hold keeps a result for its link. Where there are too many, the client that has most of them loses its oldest one.
-func (r *runs) hold(doc *record.Measure) {
+// addResult stores a result in memory. Above maxResults the client with the most results loses its oldest one.
+func (r *runs) addResult(doc *record.Measure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results = append(r.results, doc)
-	if len(r.results) <= mostResults {
+	if len(r.results) <= maxResults {
 		return
 	}
-	held := map[string]int{}
-	most := 0
+	count := map[string]int{}
+	largest := 0
 	for _, one := range r.results {
 		client := record.Client(one.Peer)
-		held[client]++
-		most = max(most, held[client])
+		count[client]++
+		largest = max(largest, count[client])
 	}
-	oldest := slices.IndexFunc(r.results, func(one *record.Measure) bool { return held[record.Client(one.Peer)] == most })
+	oldest := slices.IndexFunc(r.results, func(one *record.Measure) bool {
+		return count[record.Client(one.Peer)] == largest
+	})
 	r.results = slices.Delete(r.results, oldest, oldest+1)
 }
 
-// result finds one that is held; nil: it is not.
+// result returns a result in memory, or nil.
 func (r *runs) result(id string) *record.Measure {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// speedSite is a speed test on loopback.
+// speedSite returns a server of the speed test on loopback, and the documents that it stores.
 func speedSite(t *testing.T, cfg SpeedConfig, token string) (site *httptest.Server, kept chan *record.Measure) {
 	t.Helper()
 	kept = make(chan *record.Measure, 8)
@@ -68,7 +68,7 @@ func post(t *testing.T, address string, body any) (status int, answer struct {
 	return r.StatusCode, answer
 }
 
-// download is one as the page's worker makes it.
+// download downloads as the page's worker does.
 func download(t *testing.T, site, run string) (bytes int64, first, last time.Time) {
 	t.Helper()
 	q := url.Values{runKey: {run}, phaseKey: {"down1"}, ndt7.LengthKey: {"700"}}
@@ -92,14 +92,14 @@ func download(t *testing.T, site, run string) (bytes int64, first, last time.Tim
 	}
 }
 
-// TestABrowsersTest goes the page's way without one: the result is a record with a link.
-func TestABrowsersTest(t *testing.T) {
+// TestSpeed_StoresResult makes the page's requests without a browser and checks the stored document and its page.
+func TestSpeed_StoresResult(t *testing.T) {
 	site, kept := speedSite(t, SpeedConfig{}, "")
 	_, begun := post(t, site.URL+"/test/begin", struct{}{})
 	n, first, last := download(t, site.URL, begun.ID)
-	said := told{IdleRTTMs: []float64{1, 1.1, 1}, Phases: []toldPhase{{Name: "down1", Connections: 1, Bytes: n,
-		LastMs: float64(last.Sub(first)) / 1e6, RTTMs: []float64{2, 2, 3}}}}
-	status, result := post(t, site.URL+"/test/"+begun.ID+"/result", said)
+	report := browserReport{IdleRTTMs: []float64{1, 1.1, 1}, Phases: []browserPhase{{Name: "down1", Connections: 1,
+		Bytes: n, LastMs: float64(last.Sub(first)) / 1e6, RTTMs: []float64{2, 2, 3}}}}
+	status, result := post(t, site.URL+"/test/"+begun.ID+"/result", report)
 	if status != http.StatusOK {
 		t.Fatalf("%d: %+v", status, result.Error)
 	}
@@ -108,7 +108,7 @@ func TestABrowsersTest(t *testing.T) {
 		*doc.Directions[0].Bytes == 0 || doc.Directions[0].Latency == nil || doc.Directions[0].Limiter == "" {
 		t.Errorf("%+v", doc)
 	}
-	if status, _ := post(t, site.URL+"/test/"+begun.ID+"/result", said); status != http.StatusNotFound {
+	if status, _ := post(t, site.URL+"/test/"+begun.ID+"/result", report); status != http.StatusNotFound {
 		t.Errorf("the same result again: %d", status)
 	}
 	for path, want := range map[string]string{"/test/" + result.ID: "Your download of",
@@ -127,9 +127,9 @@ func TestABrowsersTest(t *testing.T) {
 	}
 }
 
-// TestArrived_BelievesWhatAgrees checks which counts of a browser replace those of the acknowledgements:
+// TestUseBrowserCounts_OnlyConsistent checks which counts of a browser replace those of the acknowledgements:
 // 1 MB in one second.
-func TestArrived_BelievesWhatAgrees(t *testing.T) {
+func TestUseBrowserCounts_OnlyConsistent(t *testing.T) {
 	r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Complete: true, Near: &transfer.End{
 		Streams: []transfer.Stream{{Bytes: 1e6, Last: time.Second}}}}
 	for _, c := range []struct {
@@ -142,25 +142,26 @@ func TestArrived_BelievesWhatAgrees(t *testing.T) {
 		{1e6, 1000, 1000, false}, {0, 0, 1000, false}, {-1e6, 0, 1000, false}, {1e6, 0, math.NaN(), false},
 	} {
 		var d record.Direction
-		arrived(&d, r, &toldPhase{Bytes: c.bytes, FirstMs: c.first, LastMs: c.last})
+		useBrowserCounts(&d, r, &browserPhase{Bytes: c.bytes, FirstMs: c.first, LastMs: c.last})
 		if believed := d.Bytes != nil && *d.Bytes == c.bytes; believed != c.believed || believed == (len(d.Warnings) > 0) {
 			t.Errorf("%+v: %+v", c, d)
 		}
 	}
 }
 
-func TestBrowsersThatLie(t *testing.T) {
+func TestSpeed_RejectsFalseReports(t *testing.T) {
 	t.Parallel()
 	site, _ := speedSite(t, SpeedConfig{}, "")
+	one := browserPhase{Name: "up1", Connections: 1}
 	for name, body := range map[string]any{
-		"no list":         map[string]any{"phases": 5},
-		"many phases":     told{Phases: make([]toldPhase, 5)},
-		"a name":          told{Phases: []toldPhase{{Name: "../x", Connections: 1}}},
-		"no connections":  told{Phases: []toldPhase{{Name: "up1"}}},
-		"the same twice":  told{Phases: []toldPhase{{Name: "up1", Connections: 1}, {Name: "up1", Connections: 1}}},
-		"negative trips":  told{IdleRTTMs: []float64{-1}},
-		"many trips":      told{IdleRTTMs: make([]float64, mostRTTs+1)},
-		"more than a MiB": strings.Repeat("x", 1<<20),
+		"phases is no list":  map[string]any{"phases": 5},
+		"too many phases":    browserReport{Phases: make([]browserPhase, 5)},
+		"invalid phase name": browserReport{Phases: []browserPhase{{Name: "../x", Connections: 1}}},
+		"no connections":     browserReport{Phases: []browserPhase{{Name: "up1"}}},
+		"duplicate phase":    browserReport{Phases: []browserPhase{one, one}},
+		"negative RTT":       browserReport{IdleRTTMs: []float64{-1}},
+		"too many RTTs":      browserReport{IdleRTTMs: make([]float64, maxRTTs+1)},
+		"more than a MiB":    strings.Repeat("x", 1<<20),
 	} {
 		_, begun := post(t, site.URL+"/test/begin", struct{}{})
 		if status, _ := post(t, site.URL+"/test/"+begun.ID+"/result", body); status != http.StatusBadRequest {
@@ -174,8 +175,8 @@ func TestBrowsersThatLie(t *testing.T) {
 	for _, bytes := range []int64{1 << 50, 1, -5} {
 		_, begun := post(t, site.URL+"/test/begin", struct{}{})
 		n, _, _ := download(t, site.URL, begun.ID)
-		post(t, site.URL+"/test/"+begun.ID+"/result", told{Phases: []toldPhase{{Name: "down1", Connections: 1, Bytes: bytes,
-			LastMs: 600}}})
+		post(t, site.URL+"/test/"+begun.ID+"/result", browserReport{
+			Phases: []browserPhase{{Name: "down1", Connections: 1, Bytes: bytes, LastMs: 600}}})
 		if doc := <-kept; *doc.Directions[0].Bytes > n+n/50 || *doc.Directions[0].Bytes < n*4/5 ||
 			len(doc.Directions[0].Warnings) == 0 {
 			t.Errorf("%d bytes of %d are believed: %+v", bytes, n, doc.Directions[0])
@@ -183,89 +184,88 @@ func TestBrowsersThatLie(t *testing.T) {
 	}
 }
 
-// TestAFewHostsKeepNobodyOut fills all places for runs from a few addresses.
-func TestAFewHostsKeepNobodyOut(t *testing.T) {
+// TestRuns_FewHostsLeaveSlots fills all slots from a few addresses.
+func TestRuns_FewHostsLeaveSlots(t *testing.T) {
 	var r runs
 	now := time.Unix(1e9, 0)
 	host := func(n int) netip.Prefix { return admission.Host(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) }
 	var first string
-	for i := range mostRunsAtOnce {
-		id, err := r.begin(host(i/mostRunsOfOne), now.Add(time.Duration(i)*time.Second))
-		if err != nil || !r.echoes(id) {
+	for i := range maxActiveRuns {
+		id, err := r.begin(host(i/maxRunsPerHost), now.Add(time.Duration(i)*time.Second))
+		if err != nil || !r.beginEcho(id) {
 			t.Fatal(i, err)
 		}
 		if i == 0 {
 			first = id
 		}
 	}
-	now = now.Add(mostRunsAtOnce * time.Second)
+	now = now.Add(maxActiveRuns * time.Second)
 	if _, err := r.begin(host(0), now); err == nil {
-		t.Error("one host has more than it may")
+		t.Error("one host exceeds its limit")
 	}
-	for i := range mostRunsOfOne - 1 {
-		if id, err := r.begin(host(99), now); err != nil || !r.echoes(id) {
+	for i := range maxRunsPerHost - 1 {
+		if id, err := r.begin(host(99), now); err != nil || !r.beginEcho(id) {
 			t.Error(i, err)
 		}
 	}
 	if r.now[first] != nil {
-		t.Error("the oldest run of the busiest hosts has its place")
+		t.Error("the oldest run of the busiest hosts was not evicted")
 	}
-	if len(r.now) != mostRunsAtOnce {
+	if len(r.now) != maxActiveRuns {
 		t.Errorf("%d runs", len(r.now))
 	}
 	for id := range r.now {
-		r.leaves(id, now)
+		r.endEcho(id, now)
 	}
-	if _, err := r.begin(host(99), now.Add(leftRun+time.Second)); err != nil || len(r.now) != 1 {
-		t.Errorf("%d runs are kept of pages that have gone: %v", len(r.now), err)
+	if _, err := r.begin(host(99), now.Add(leftRunTimeout+time.Second)); err != nil || len(r.now) != 1 {
+		t.Errorf("%d runs of closed pages: %v", len(r.now), err)
 	}
 }
 
-// TestRuns_WithoutPagesMakeRoom fills all places from as many hosts with runs whose pages never
-// measure.
-func TestRuns_WithoutPagesMakeRoom(t *testing.T) {
+// TestRuns_EvictsRunsWithoutEcho fills all slots from different hosts with runs that never open their echo connection.
+func TestRuns_EvictsRunsWithoutEcho(t *testing.T) {
 	var r runs
 	now := time.Unix(1e9, 0)
 	host := func(n int) netip.Prefix { return admission.Host(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) }
-	for i := range mostRunsAtOnce {
+	for i := range maxActiveRuns {
 		if _, err := r.begin(host(i), now); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if _, err := r.begin(host(99), now.Add(idleRun-1)); err != errManyTests {
+	if _, err := r.begin(host(99), now.Add(idleRunTimeout-1)); err != errTooManyTests {
 		t.Errorf("before: %v", err)
 	}
-	if _, err := r.begin(host(99), now.Add(idleRun)); err != nil || len(r.now) != mostRunsAtOnce {
+	if _, err := r.begin(host(99), now.Add(idleRunTimeout)); err != nil || len(r.now) != maxActiveRuns {
 		t.Errorf("after: %v, %d runs", err, len(r.now))
 	}
 }
 
-// TestRuns_OneClientDropsItsOwnResults: links of other clients' results stay while one client has its tests counted.
+// TestRuns_OneClientDropsItsOwnResults checks that many results of one client evict no result of another.
 func TestRuns_OneClientDropsItsOwnResults(t *testing.T) {
 	var r runs
-	hold := func(id, address string) {
+	add := func(id, address string) {
 		doc := &record.Measure{Peer: record.BrowserScheme + address}
 		doc.Envelope = &record.Envelope{ID: id}
-		r.hold(doc)
+		r.addResult(doc)
 	}
-	hold("another's", "192.0.2.1")
-	for i := range 3 * mostResults {
-		hold(fmt.Sprint("flood ", i), fmt.Sprintf("2001:db8::%x", i+1)) // of one /64
+	add("another's", "192.0.2.1")
+	for i := range 3 * maxResults {
+		add(fmt.Sprint("flood ", i), fmt.Sprintf("2001:db8::%x", i+1)) // of one /64
 	}
-	hold("a third's", "192.0.2.3")
+	add("a third's", "192.0.2.3")
 	for id, want := range map[string]bool{"another's": true, "a third's": true, "flood 0": false,
-		fmt.Sprint("flood ", 3*mostResults-1): true} {
+		fmt.Sprint("flood ", 3*maxResults-1): true} {
 		if got := r.result(id) != nil; got != want {
-			t.Errorf("the result %s is held: %v, want %v", id, got, want)
+			t.Errorf("result %s found: %v, want %v", id, got, want)
 		}
 	}
-	if len(r.results) != mostResults {
-		t.Errorf("%d results are held", len(r.results))
+	if len(r.results) != maxResults {
+		t.Errorf("%d results", len(r.results))
 	}
 }
 
-// TestAPageIsToldWhyItMayNotTest asks as the page does where a day's bytes are used up.
-func TestAPageIsToldWhyItMayNotTest(t *testing.T) {
+// TestSpeed_ReportsRefusal checks the refusals of a client that has used its bytes for the day.
+func TestSpeed_ReportsRefusal(t *testing.T) {
 	site, _ := speedSite(t, SpeedConfig{Bounds: ndt7.Limits{BytesPerDay: 1 << 20}}, "")
 	_, begun := post(t, site.URL+"/test/begin", struct{}{})
 	download(t, site.URL, begun.ID) // until the server ends it
@@ -286,7 +286,7 @@ func TestAPageIsToldWhyItMayNotTest(t *testing.T) {
 	}
 }
 
-func TestOnlyBrowsersResultsAreShown(t *testing.T) {
+func TestSpeed_ShowsOnlyBrowserResults(t *testing.T) {
 	const id = "11111111-1111-7111-8111-111111111111"
 	doc := &record.Measure{Peer: "server.example"}
 	doc.Envelope = &record.Envelope{ID: id}
@@ -304,8 +304,8 @@ func TestOnlyBrowsersResultsAreShown(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotBusyTheHistory: each search for a result opens it.
-func TestStrangersDoNotBusyTheHistory(t *testing.T) {
+// TestSpeed_LimitsHistorySearches checks the rate limit of result pages, since each search opens the history.
+func TestSpeed_LimitsHistorySearches(t *testing.T) {
 	searches := 0
 	var fault error = errNoRun
 	find := func(context.Context, string) (record.Document, error) { searches++; return nil, fault }
@@ -322,7 +322,7 @@ func TestStrangersDoNotBusyTheHistory(t *testing.T) {
 	}
 	fault = &store.Unavailable{Err: errNoRun}
 	if seek() != http.StatusServiceUnavailable {
-		t.Errorf("a history that is away: %v", codes)
+		t.Errorf("history unavailable: %v", codes)
 	}
 	for fault = errNoRun; codes[http.StatusTooManyRequests] < 20; {
 		seek()
@@ -332,7 +332,7 @@ func TestStrangersDoNotBusyTheHistory(t *testing.T) {
 	}
 }
 
-func TestSpeedTestNeedsItsToken(t *testing.T) {
+func TestSpeed_RequiresToken(t *testing.T) {
 	site, _ := speedSite(t, SpeedConfig{}, "a token of many characters")
 	if status, _ := post(t, site.URL+"/test/begin", struct{}{}); status != http.StatusUnauthorized {
 		t.Errorf("without: %d", status)

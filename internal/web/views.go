@@ -16,19 +16,19 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// gridView is the page of all paths.
+// gridView is the data of the page of all paths.
 type gridView struct {
 	Rows     []gridRow
-	More     int // the offset of the next page; 0 is none
+	More     int // offset of the next page; 0: none
 	Limiters []string
 }
 
 type gridRow struct {
 	Path      record.KeptPath
-	Kind      string // what measured it; where the far end and that are another row's too, with its key
+	Kind      string // kind of the newest result; with the path's key if another row has the same far end and kind
 	Direction string
 	Newest    *record.KeptPoint
-	First     bool // of its path
+	First     bool // the path's first row
 }
 
 func (s *Server) grid(r *http.Request) (*gridView, error) {
@@ -66,30 +66,30 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		}
 	}
 	slices.Sort(v.Limiters)
-	if len(doc.Paths) == pathsAtOnce {
-		offset, _ := number(r.URL.Query(), "offset", 0, 1<<30) // paths has read it
-		v.More = offset + pathsAtOnce
+	if len(doc.Paths) == maxPathsPerPage {
+		offset, _ := number(r.URL.Query(), "offset", 0, 1<<30) // pathsAndKinds has checked it
+		v.More = offset + maxPathsPerPage
 	}
 	return v, nil
 }
 
-// seriesView is the page of one path.
+// seriesView is the data of one path's page.
 type seriesView struct {
 	Path       store.Series
 	Kind       string
 	Directions []seriesDirection
-	Span       string // of the spans that can be chosen
-	Older      string // the query of what is older; "" is none
+	Span       string // the selected key of spans, or "all"
+	Older      string // query of the older results; "": none
 	Data       string // the query of the API for the same runs
 	Retest     *retestView
 }
 
-// retestView is what an operator's page of a path says of testing it.
+// retestView is the data of the test form on a path's page.
 type retestView struct {
-	Why string // it cannot be tested
-	// Other and Now are the test that runs, of another path or of this one.
+	Why string // reason why the path cannot be tested; "": it can
+	// Other is the running test of another path, Now that of this path.
 	Other, Now *record.PageTest
-	Last       *record.PageTest // of this path, which did not end with a result
+	Last       *record.PageTest // the last test of this path, if it ended without a result
 }
 
 func (s *Server) retestView(r *http.Request, p store.Series) *retestView {
@@ -115,18 +115,17 @@ func (s *Server) retestView(r *http.Request, p store.Series) *retestView {
 type seriesDirection struct {
 	Direction string
 	Points    []record.KeptPoint // the oldest first
-	Newest    []record.KeptPoint // the newest first, as the table has them
+	Newest    []record.KeptPoint // the newest first, for the table
 	Changes   []record.PathChange
 }
 
-// spans are how far back a path's page looks; what came before counts for what is usual.
+// spans are the periods of a path's page. Earlier results still count for the comparison with the past.
 var spans = map[string]time.Duration{"day": 24 * time.Hour, "week": 7 * 24 * time.Hour, "month": 30 * 24 * time.Hour}
 
-// runsOfSpan are the most results of a span: those of a month in which recheck measured each half
-// hour, the most that it does.
+// runsOfSpan is the maximum number of results of a span: a month of recheck at its shortest interval of 30 minutes.
 const runsOfSpan = 1500
 
-// rowsShown is how many results the table of a path's page has.
+// rowsShown is the number of results in the table of a path's page.
 const rowsShown = 100
 
 func (s *Server) series(r *http.Request) (*seriesView, error) {
@@ -139,7 +138,7 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 	if v.Path, err = s.cfg.History.Path(r.Context(), r.PathValue("key")); err != nil {
 		return nil, err
 	}
-	if back, known := spans[q.Get("span")]; known { // before the newest: a path that rests is shown all the same
+	if back, known := spans[q.Get("span")]; known { // relative to the newest result, so that old paths are shown too
 		v.Span = q.Get("span")
 		page.Since = v.Path.Newest.Add(-back)
 		page.Limit = runsOfSpan
@@ -188,10 +187,10 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 	return v, nil
 }
 
-// Picture draws the direction. It is made of what has been made harmless.
+// Picture returns the chart of the direction. Its texts are escaped.
 func (d seriesDirection) Picture() template.HTML { return svg.Series(d.Direction, d.Points, d.Changes) }
 
-// Strip draws the row's newest results.
+// Strip returns the picture of the row's newest results.
 func (g gridRow) Strip() template.HTML {
 	if len(g.Path.Directions) == 0 {
 		return ""
@@ -199,7 +198,7 @@ func (g gridRow) Strip() template.HTML {
 	return svg.Strip(g.Path.Directions[0].Results)
 }
 
-// runView is the page of one result.
+// runView is the data of one result's page.
 type runView struct {
 	ID, PathKey, Far string
 	Labels           map[string]string
@@ -227,7 +226,7 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "run", v)
 }
 
-// labelForm is the run's page's way to label it.
+// labelForm handles the form of a result's page that sets a label.
 func (s *Server) labelForm(w http.ResponseWriter, r *http.Request) {
 	r.SetPathValue("name", r.PostFormValue("name"))
 	if _, err := s.label(r); err != nil {
@@ -237,7 +236,7 @@ func (s *Server) labelForm(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, visitorOf(r.Context()).base+"/runs/"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
 }
 
-// compareView is the page of two results beside each other.
+// compareView is the data of the page that compares two results.
 type compareView struct {
 	First, Second string
 	Difference    *record.Difference
@@ -251,7 +250,7 @@ func (s *Server) comparePage(r *http.Request) (*compareView, error) {
 	return &compareView{d.First.ID, d.Second.ID, d}, nil
 }
 
-// runStyle serves the style of a result's page, which has its pictures' colours.
+// runStyle serves the style sheet of a result's page, which has the colours of its charts.
 func (s *Server) runStyle(w http.ResponseWriter, r *http.Request) {
 	doc, err := s.document(r, r.PathValue("id"))
 	if err != nil {
@@ -264,10 +263,10 @@ func (s *Server) runStyle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = w.Write([]byte(style)) // who went away is not told
+	_, _ = w.Write([]byte(style)) // an error means that the client has disconnected
 }
 
 func runScript(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-	_, _ = w.Write([]byte(html.Script())) // who went away is not told
+	_, _ = w.Write([]byte(html.Script())) // an error means that the client has disconnected
 }

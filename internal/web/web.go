@@ -12,59 +12,59 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// Config says what is served and to whom. Without any token nobody gets in.
+// Config configures a Server. Without any token no client gets access.
 type Config struct {
 	History *store.Store
 	Version string // of the program
-	// Ours says whether a request's Host names this server: another name may be that of a
-	// web page that was made to lead here (DNS rebinding).
+	// Ours reports whether a request's Host names this server. Another name may be DNS rebinding: the name of a hostile
+	// page that resolves to this host.
 	Ours func(host string) bool
-	// Opening is the token in the address that its own user is sent to: an operator's.
+	// Opening is the operator token in the address that fullpipe ui prints and opens.
 	Opening string
 	// Viewer and Operator are bearer tokens; "" is none.
 	Viewer, Operator string
-	// Encrypted says that it is served over TLS.
+	// Encrypted reports that the server uses TLS.
 	Encrypted bool
-	// Watch follows this host's connections and calls each once a period; nil: it cannot.
+	// Watch watches this host's connections and calls each once a period; nil: not supported.
 	Watch func(ctx context.Context, each func(*record.Watch)) error
-	// Tests tests paths again; nil: that is not offered.
+	// Tests runs tests of known paths; nil: the pages offer none.
 	Tests *Tests
-	// Speed is the test from a browser; nil: there is none.
+	// Speed is the browser speed test; nil: there is none.
 	Speed *Speed
-	// Fleet is a hub's fleet; nil: this is no hub.
+	// Fleet is the fleet of a hub; nil: this is not a hub.
 	Fleet *Fleet
-	// Note stands on every page; "" is none.
+	// Note is shown on every page; "": none.
 	Note string
 }
 
-// Server answers requests.
+// Server serves the pages and the JSON API.
 type Server struct {
-	cfg       Config
-	inside    *inside
-	cross     *http.CrossOriginProtection
-	failures  limiter // wrong tokens, by address
-	strangers limiter // requests without a session, by address
-	requests  limiter // of who is in, by session or address
-	live      *live
-	retests   *retests
+	cfg             Config
+	inside          *inside
+	cross           *http.CrossOriginProtection
+	failures        limiter // wrong tokens, by address
+	unauthenticated limiter // unauthenticated requests, by address
+	requests        limiter // authenticated requests, by session or address
+	live            *live
+	retests         *retests
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*session
 }
 
-// New makes a server of a configuration. Close it.
+// New returns a Server. The caller has to close it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, cross: http.NewCrossOriginProtection(), sessions: map[string]*session{},
-		failures:  limiter{every: 6 * time.Second, burst: 10},
-		strangers: limiter{every: 10 * time.Millisecond, burst: 400},
-		requests:  limiter{every: 20 * time.Millisecond, burst: 200}}
+		failures:        limiter{every: 6 * time.Second, burst: 10},
+		unauthenticated: limiter{every: 10 * time.Millisecond, burst: 400},
+		requests:        limiter{every: 20 * time.Millisecond, burst: 200}}
 	s.live = newLive(cfg.Watch)
 	s.retests = newRetests(cfg.Tests, s.header("retest"))
 	s.inside = newInside(s)
 	return s
 }
 
-// Close ends the live view, whoever follows it, and a test that runs.
+// Close ends the live view with its followers and the running test.
 func (s *Server) Close() {
 	s.live.close()
 	s.retests.close()

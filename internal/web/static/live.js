@@ -1,12 +1,12 @@
-// What watch sees, period by period. Texts are set as texts: what programs call themselves
-// is never markup.
+// The connections that watch shows, updated each period. Texts are set as textContent, so that names of programs are
+// never markup.
 import {rate, trip} from "./units.js";
 
 const state = document.getElementById("state"), table = document.querySelector(".live");
 const rows = document.getElementById("rows"), unread = document.getElementById("unread");
 
-// Characters that a browser acts on instead of showing them, as in everything that fullpipe
-// prints: controls, formats, line and paragraph separators.
+// Characters that control a browser's output: control and format characters, line and paragraph separators. They are
+// escaped as in all output of fullpipe.
 const obeyed = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const line = text => String(text ?? "").replace(obeyed, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 

@@ -1,5 +1,4 @@
-// How far the test is that was started from here; at its end the page is asked for again,
-// which then has the result.
+// The progress of the running test. When it ends, the page is reloaded to show the result.
 import {rate} from "./units.js";
 
 const place = document.getElementById("retest"), said = document.getElementById("retest-state");

@@ -1,5 +1,4 @@
-// A path's series as a chart that can be zoomed. The picture that the page came with stays
-// where this cannot run.
+// A path's series as a chart with zoom. It replaces the page's static picture.
 import uPlot from "./uplot/uPlot.esm.js";
 import {rate, trip} from "./units.js";
 
@@ -7,7 +6,7 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-// date is a tick's label, after how far ticks are apart.
+// date returns a tick's label, by the distance between ticks.
 function date(t, apart) {
 	const d = new Date(t * 1e3), two = n => String(n).padStart(2, "0");
 	if (apart < 86400 && (d.getUTCHours() || d.getUTCMinutes())) return `${two(d.getUTCHours())}:${two(d.getUTCMinutes())}`;
@@ -15,7 +14,7 @@ function date(t, apart) {
 	return apart >= 86400 * 27 ? `${months[d.getUTCMonth()]} ${d.getUTCFullYear()}` : `${d.getUTCDate()} ${months[d.getUTCMonth()]}`;
 }
 
-// bandColours are those of the style sheet's limiters.
+// bandColours are the limiters' colours in the style sheet.
 const bandColours = new Map();
 
 function bandColour(limiter) {
@@ -54,7 +53,7 @@ function under(limiters, changes) {
 			}
 			i = j;
 		}
-		let row = 0, end = -Infinity; // a number that would stand on the one before goes below it
+		let row = 0, end = -Infinity; // a number that would overlap the previous one goes one row down
 		changes.forEach((at, i) => {
 			if (i > 0 && at === changes[i - 1]) return;
 			const last = changes.lastIndexOf(at), x = u.valToPos(at, "x", true);

@@ -1,24 +1,24 @@
-// One connection of the test, in a worker: a download, an upload, or small packets.
+// One connection of the test, in a worker: a download, an upload, or RTT probes.
 const ndt7 = "net.measurementlab.ndt.v7";
 const now = () => performance.timeOrigin + performance.now();
 
 function connect(order, protocol) {
 	const ws = protocol ? new WebSocket(order.url, protocol) : new WebSocket(order.url);
 	ws.binaryType = "arraybuffer";
-	ws.onerror = () => { if (!ws.failed) ws.failed = ws.opened ? "the connection broke" : "the server begins no test"; };
+	ws.onerror = () => { if (!ws.failed) ws.failed = ws.opened ? "the connection broke" : "the server refused the test"; };
 	return ws;
 }
 
 function download(order) {
 	const ws = connect(order, ndt7);
-	let bytes = 0, first = 0, last = 0, told = 0;
+	let bytes = 0, first = 0, last = 0, reported = 0;
 	ws.onopen = () => { ws.opened = true; };
 	ws.onmessage = e => {
 		if (typeof e.data === "string") return;
 		last = now();
-		if (!first) { first = told = last; bytes = -e.data.byteLength; } // what came before the clock ran
+		if (!first) { first = reported = last; bytes = -e.data.byteLength; } // the clock starts after this message
 		bytes += e.data.byteLength;
-		if (last - told > 200) { told = last; postMessage({bps: bytes * 8000 / (last - first)}); }
+		if (last - reported > 200) { reported = last; postMessage({bps: bytes * 8000 / (last - first)}); }
 	};
 	ws.onclose = () => postMessage({done: bytes > 0 ? {bytes, first, last} : {failed: ws.failed ?? "nothing arrived"}});
 }
@@ -26,7 +26,7 @@ function download(order) {
 function upload(order) {
 	const ws = connect(order, ndt7);
 	const largest = 1 << 20;
-	const usual = 8; // ms that setTimeout may take, whatever it is asked for, on a device that has time
+	const usual = 8; // ms: usual delay of setTimeout on an idle device, even for a timeout of 0
 	let data = new Uint8Array(1 << 13), sent = 0, idle = 0, late = 0, begun = 0, before = 0, slept = 0, counted = 0, ended = 0;
 	fill(data);
 	const feed = () => {

@@ -1,5 +1,5 @@
-// The test from a browser: one connection and several, each way, with small packets beside it.
-// Connections live in workers, so that what this page does never stands in their way.
+// The browser speed test: one connection, then several, in each direction, with RTT probes during the transfers.
+// Connections run in workers, so that this page's own work never delays them.
 import {rate} from "./units.js";
 
 const place = document.getElementById("test"), start = document.getElementById("start");
@@ -9,7 +9,7 @@ const ms = Math.min(Math.max(+asked.get("ms") || 5000, 500), 10000);
 const many = Math.min(Math.max(asked.has("many") ? +asked.get("many") || 0 : +place.dataset.many, 0), 6);
 const only = asked.get("only");
 const socket = path => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${base}${path}`;
-// The token stays out of the result's address, which is made to be passed on.
+// The token stays out of the result's address, since users share that address.
 if (asked.has("access_token")) sessionStorage.setItem("access_token", asked.get("access_token"));
 const token = sessionStorage.getItem("access_token");
 const withToken = query => { if (token) query.set("access_token", token); return query; };
@@ -25,7 +25,7 @@ function show(what, text) {
 	row.cells[1].textContent = text;
 }
 
-// run carries out one connection in a worker of its own and answers what that counted.
+// run runs one connection in a worker and resolves with the worker's counts.
 function run(order, progress) {
 	return new Promise(done => {
 		const worker = new Worker("/static/test-worker.js", {type: "module"});
@@ -37,7 +37,7 @@ function run(order, progress) {
 	});
 }
 
-// echoes asks for small answers until told to stop, each under the name of what loads the line.
+// echoes measures RTTs until stop() is called, grouped by the phase that load() has named.
 function echoes(id) {
 	const worker = new Worker("/static/test-worker.js", {type: "module"});
 	const times = {};
@@ -65,10 +65,10 @@ async function post(path, body) {
 	return doc;
 }
 
-// refusal is what the server says, in words.
+// refusal returns the server's error and remedy as an Error.
 const refusal = (doc, answer) => new Error([doc?.error?.message ?? answer.statusText, doc?.error?.try].filter(Boolean).join(": "));
 
-// reason is why a connection failed. No browser tells a page what a server answers to a WebSocket.
+// reason returns the server's reason for a failed connection. Browsers hide the status of a refused WebSocket.
 async function reason(failed) {
 	const answer = await fetch(base + "/test/may", {headers: {Accept: "application/json"}}).catch(() => null);
 	return answer && !answer.ok ? refusal(await answer.json().catch(() => null), answer) : new Error(failed);
@@ -99,7 +99,7 @@ async function test() {
 }
 
 async function measure(id, echo) {
-	state.textContent = "Small packets on the idle line…";
+	state.textContent = "Measuring the idle RTT…";
 	await echo.ready;
 	await wait(1000);
 	const phases = [];
@@ -116,7 +116,7 @@ async function measure(id, echo) {
 	echo.stop();
 	const idle = echo.times.idle ?? [];
 	for (const one of phases) one.rtt_ms = (echo.times[one.name] ?? []).slice(0, 400);
-	state.textContent = "What limited it…";
+	state.textContent = "Looking for the limiter…";
 	const result = await post(`/test/${id}/result`, {phases, idle_rtt_ms: idle.slice(0, 100)});
 	location.replace(`${base}/test/${result.id}`);
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// FuzzTold: whatever a page says of its test, it is refused, or there is a document of it that can be stored and read
-// again, and no direction is faster than this end saw by more than a fifth.
+// FuzzTold sends any report of a browser. The server refuses it or makes a document that can be stored and decoded.
+// The goodput is at most 30 % above that of the acknowledged bytes.
 func FuzzTold(f *testing.F) {
 	f.Add(`{"phases":[{"name":"down1","connections":1,"bytes":1000000,"first_ms":0,"last_ms":1000,"rtt_ms":[20]},` +
 		`{"name":"up1","connections":1,"idle_ratio":0.1,"late_ratio":1e300,"rtt_ms":[20]}],"idle_rtt_ms":[10,11]}`)
@@ -33,7 +33,7 @@ func FuzzTold(f *testing.F) {
 				Samples: []transfer.Sample{{At: second / 2}, sample}}}
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		var asked told // what it would wait for is there
+		var asked browserReport // so that all connections it waits for have ended
 		if json.Unmarshal([]byte(body), &asked) != nil {
 			asked.Phases = nil
 		}
@@ -43,7 +43,7 @@ func FuzzTold(f *testing.F) {
 		}
 		defer s.runs.finish(id, nil, 0)
 		for i, p := range asked.Phases {
-			if i == mostPhases {
+			if i == maxPhases {
 				break
 			}
 			for range min(max(p.Connections, 0), 9) {
@@ -58,10 +58,10 @@ func FuzzTold(f *testing.F) {
 		}
 		text, err := record.Encode(doc)
 		if err != nil {
-			t.Fatalf("it cannot be stored: %v", err)
+			t.Fatalf("encode: %v", err)
 		}
 		if _, err := record.Decode(text, nil); err != nil {
-			t.Errorf("it cannot be read again: %v", err)
+			t.Errorf("decode: %v", err)
 		}
 		for _, d := range doc.Directions {
 			if d.GoodputBps != nil && *d.GoodputBps > 8e6*float64(len(d.Streams))*1.3 {
