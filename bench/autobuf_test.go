@@ -177,7 +177,7 @@ func TestBankAutobuf(t *testing.T) {
 					slices.Reverse(turn)
 				}
 				once := map[string]float64{}
-				var late []lab.Account
+				var late []lab.Lateness
 				alone(t, func() {
 					for _, order.With = range turn { // in a lab each: hosts remember paths
 						rate, account := sendFileFresh(t, tt.lab+",stack=linux-6.1", tt.before, order)
@@ -208,7 +208,7 @@ func TestBankAutobuf(t *testing.T) {
 }
 
 // sendFileFresh sends a file through a lab of its own.
-func sendFileFresh(t *testing.T, path, before string, o sendOrder) (mbps float64, late lab.Account) {
+func sendFileFresh(t *testing.T, path, before string, o sendOrder) (mbps float64, late lab.Lateness) {
 	t.Helper()
 	l, _ := harness.StartLab(t, path)
 	defer l.Close()
@@ -223,7 +223,7 @@ func sendFileFresh(t *testing.T, path, before string, o sendOrder) (mbps float64
 	}
 	harness.AwaitPort(t, l, o.port())
 	mbps = sendFile(t, l, o)
-	late, err := l.Account()
+	late, err := l.Lateness()
 	if err != nil {
 		t.Fatal(err)
 	}

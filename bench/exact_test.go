@@ -68,13 +68,13 @@ var onTime = &printed.Late{Believable: true}
 
 // keepLab is keep for a lab in this process.
 func (e *exact) keepLab(l *lab.Lab) (bool, error) {
-	a, err := l.Account()
+	a, err := l.Lateness()
 	return err == nil && e.keep(lateness(a)), err
 }
 
 // lateness is what accounts say, the worst of them, as documents have it and as far as exact
 // reads it.
-func lateness(accounts ...lab.Account) *printed.Late {
+func lateness(accounts ...lab.Lateness) *printed.Late {
 	var w lab.Late
 	believable := true
 	for _, a := range accounts {

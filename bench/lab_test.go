@@ -99,7 +99,7 @@ func bankRTT(t *testing.T, text string, runs *exact) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	stopDump(t, dump)
-	a, err := l.Account()
+	a, err := l.Lateness()
 	if err != nil {
 		t.Fatal(err)
 	}

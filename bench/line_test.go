@@ -109,7 +109,7 @@ func (o machineLoad) steadyClaim() string {
 
 // steady judges datagrams. A machine with too much to do delays a packet now and then; that is not the link's fault
 // while the datagrams arrive.
-func (o machineLoad) steady(up link.Counters, late lab.Account) (measured string, ok bool) {
+func (o machineLoad) steady(up link.Counters, late lab.Lateness) (measured string, ok bool) {
 	if o.crowded {
 		came := float64(up.Delivered) / float64(up.Delivered+up.DroppedQueue)
 		return fmt.Sprintf("%.2f %%, at most %.2f ms late", 100*came, 1e3*late.Up.Max.Seconds()), came >= o.few

@@ -292,7 +292,7 @@ func (b *randomBank) measure(p randomPath, paired bool) *keptCase {
 func undisturbedTransfer(t *testing.T, s harness.LabTransfer, tries int) (*transfer.Result, error) {
 	var why error
 	for range tries {
-		s.Account = new(lab.Account)
+		s.Account = new(lab.Lateness)
 		r, err := harness.RunTransfer(t, s)
 		if err != nil {
 			return nil, err

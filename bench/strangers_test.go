@@ -39,7 +39,7 @@ func TestBankStrangers(t *testing.T) {
 		runs := exact{want: 8, crowded: true, open: func() bool { return verdict() == "inconclusive" }}
 		for runs.more() {
 			var bps [2]float64 // without strangers, with them
-			var late [2]lab.Account
+			var late [2]lab.Lateness
 			alone(t, func() {
 				for turn := range 2 {
 					i := (turn + runs.counted) % 2
@@ -69,7 +69,7 @@ func TestBankStrangers(t *testing.T) {
 }
 
 // goodputAmong measures for four seconds, with strangers at the far host or without.
-func goodputAmong(t *testing.T, path string, hostile bool, args []string) (bps float64, made int, late lab.Account) {
+func goodputAmong(t *testing.T, path string, hostile bool, args []string) (bps float64, made int, late lab.Lateness) {
 	t.Helper()
 	l, _ := harness.StartLab(t, path)
 	defer l.Close()
@@ -108,7 +108,7 @@ func goodputAmong(t *testing.T, path string, hostile bool, args []string) (bps f
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Directions) != 1 {
 		t.Fatalf("%v: %s", err, out.String())
 	}
-	if late, err = l.Account(); err != nil {
+	if late, err = l.Lateness(); err != nil {
 		t.Fatal(err)
 	}
 	return doc.Directions[0].GoodputBps, made, late

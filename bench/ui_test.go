@@ -56,7 +56,7 @@ func TestBankPages(t *testing.T) {
 	_, base, _ := strings.Cut(opened, `url=`)
 	base, _, _ = strings.Cut(base, `"`)
 	base = site.URL + base
-	key := printed.Path{Far: "busy.example.org"}.Key()
+	key := printed.SeriesID{Far: "busy.example.org"}.Key()
 	for _, page := range []struct{ name, path string }{
 		{"all paths", ""}, {"a path with 50,000 results", "paths/" + key},
 		{"the same, the last month", "paths/" + key + "?span=month"}, {"a result", "runs/" + newest},

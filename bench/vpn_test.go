@@ -54,7 +54,7 @@ func bankWireGuard(t *testing.T) {
 	runs := exact{want: 4}
 	runs.open = func() bool { return near1(stats.Estimate(ratios, 0.95), 0.015) == "inconclusive" }
 	for runs.more() {
-		var late lab.Account
+		var late lab.Lateness
 		var r *transfer.Result
 		alone(t, func() {
 			before := ticks(t)
@@ -91,7 +91,7 @@ func bankGateways(t *testing.T) {
 		runs.open = func() bool { return near1(stats.Estimate(ratios, 0.95), 0.01) == "inconclusive" }
 		for runs.more() {
 			var through float64
-			var late lab.Account
+			var late lab.Lateness
 			alone(t, func() { through, late = throughBoth(t, path, span, flags...) })
 			if runs.keep(lateness(late)) {
 				ratios = append(ratios, through/budget)
@@ -111,7 +111,7 @@ func bankGateways(t *testing.T) {
 
 // throughBoth returns the throughput at both ends together in some seconds of a transfer, in bits a second of the
 // hosts' packets.
-func throughBoth(t *testing.T, path string, span time.Duration, flags ...string) (bps float64, late lab.Account) {
+func throughBoth(t *testing.T, path string, span time.Duration, flags ...string) (bps float64, late lab.Lateness) {
 	t.Helper()
 	l, _ := harness.StartLab(t, path)
 	defer l.Close()
@@ -139,7 +139,7 @@ func throughBoth(t *testing.T, path string, span time.Duration, flags ...string)
 	if status, err := client.Wait(); err != nil || status != 0 {
 		t.Fatalf("iperf3: %d, %v", status, err)
 	}
-	if late, err = l.Account(); err != nil {
+	if late, err = l.Lateness(); err != nil {
 		t.Fatal(err)
 	}
 	return float64(after-before) * 8 / to.Sub(from).Seconds(), late

@@ -178,7 +178,7 @@ func (d *demo) measure(ctx context.Context, far string, args []string, i int) er
 	at := d.end.Add(-time.Duration(days*aDay-i) * 24 * time.Hour / aDay)
 	var random [10]byte
 	copy(random[:], fmt.Sprintf("%-6.6s%04d", far[len("lab: the "):], i)) // ids differ in what pages show of them
-	doc["id"], doc["path_key"], doc["peer"] = record.NewID(at, random), record.Path{Far: far}.Key(), far
+	doc["id"], doc["path_key"], doc["peer"] = record.NewID(at, random), record.SeriesID{Far: far}.Key(), far
 	doc["started_at"], doc["ended_at_ns"], doc["origin"] = at.Format(time.RFC3339), at.Add(time.Second).UnixNano(),
 		record.Scheduled
 	line, err := json.Marshal(doc)

@@ -143,7 +143,7 @@ func files() (all []farEnd) {
 	object("record", "times", strings.Replace(measured(`"took_s":1e300`), "2026-03-01T12:00:00Z", "9999-12-31T23:59:59Z",
 		1))
 	object("record", "same-ids", strings.Repeat(measured(`"id":"019aa000-0000-7000-8000-000000000001",`+
-		`"outcome":"done","origin":"manual","path_key":"`+record.Path{Far: "b"}.Key()+`"`)+"\n", 1000))
+		`"outcome":"done","origin":"manual","path_key":"`+record.SeriesID{Far: "b"}.Key()+`"`)+"\n", 1000))
 	object("record", "samples-deep", measured(`"samples":`+strings.Repeat("[", 200_000)))
 	object("record", "iperf3", `{"start":{"timestamp":{"timesecs":1e300},"connecting_to":{"host":`+quoted+
 		`},"test_start":{"protocol":`+quoted+`}},"end":{"sum_sent":{"bytes":-1,"bits_per_second":1e308}}}`)

@@ -15,22 +15,22 @@ import (
 // TestLinesAreFull compares links with their configuration, by the links' own counters.
 func TestLinesAreFull(t *testing.T) {
 	const span = 2 * time.Second
-	full := func(t *testing.T, c harness.LineCase) (late lab.Account, wrong error) {
+	full := func(t *testing.T, c harness.LineCase) (late lab.Lateness, wrong error) {
 		share, late := harness.MeasureFullLine(t, c, span)
 		return late, harness.ErrorUnless(share >= 0.995, "carried %.2f %% of its rate", 100*share)
 	}
-	steady := func(t *testing.T, c harness.LineCase) (late lab.Account, wrong error) {
+	steady := func(t *testing.T, c harness.LineCase) (late lab.Lateness, wrong error) {
 		up, late := harness.MeasurePacedLine(t, c, span)
 		return late, harness.ErrorUnless(up.DroppedQueue == 0, "dropped %d", up.DroppedQueue)
 	}
-	exchanges := func(t *testing.T, c harness.LineCase) (late lab.Account, wrong error) {
+	exchanges := func(t *testing.T, c harness.LineCase) (late lab.Lateness, wrong error) {
 		share, late := harness.MeasureExchanges(t, c)
 		return late, harness.ErrorUnless(share >= 0.98, "%.2f %% of the exchanges that are possible", 100*share)
 	}
 	for _, c := range []struct {
 		name    string
 		cell    harness.LineCase
-		measure func(*testing.T, harness.LineCase) (lab.Account, error)
+		measure func(*testing.T, harness.LineCase) (lab.Lateness, error)
 	}{
 		// Their queues last longer than a busy machine keeps a program waiting.
 		{"full", harness.LineCase{RateBps: 20e6, RTT: 40 * time.Millisecond}, full},

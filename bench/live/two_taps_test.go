@@ -55,7 +55,7 @@ func (c twoTaps) once(t *testing.T) error {
 	dir := t.TempDir()
 	s := harness.LabTransfer{Path: c.path, Spec: transfer.Spec{Direction: transfer.Up, Time: 6 * time.Second},
 		Captures: &harness.Captures{Near: filepath.Join(dir, "near"), Far: filepath.Join(dir, "far")},
-		Account:  new(lab.Account)}
+		Account:  new(lab.Lateness)}
 	if _, err := harness.RunTransfer(t, s); err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func FillHistory(t testing.TB, s *store.Store, far string, n int) (newest string
 		doc := &printed.Measure{Peer: far, Directions: []printed.Direction{}, Header: printed.Header{
 			Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at, Envelope: &printed.Envelope{
 				ID:     printed.NewID(at, [10]byte{byte(i), byte(i >> 8), byte(len(far)), far[0], far[len(far)-1]}),
-				Origin: printed.Manual, Outcome: printed.Done, PathKey: printed.Path{Far: far}.Key()}}}
+				Origin: printed.Manual, Outcome: printed.Done, PathKey: printed.SeriesID{Far: far}.Key()}}}
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			bps := level * wave
 			d := printed.Direction{Direction: direction, GoodputBps: &bps, RTTMin: units.Duration(rtt),

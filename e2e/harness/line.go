@@ -99,7 +99,7 @@ const lineMTU = 1500
 
 // MeasureFullLine returns the share of its rate that a link carries for one cubic connection once its queue of two
 // BDPs has been full.
-func MeasureFullLine(t *testing.T, c LineCase, span time.Duration) (share float64, late lab.Account) {
+func MeasureFullLine(t *testing.T, c LineCase, span time.Duration) (share float64, late lab.Lateness) {
 	t.Helper()
 	queue := max(int64(2*c.RateBps/8*c.RTT.Seconds()), 10*lineMTU)
 	s := StartLine(t, c, queue)
@@ -129,7 +129,7 @@ func MeasureFullLine(t *testing.T, c LineCase, span time.Duration) (share float6
 			t.Logf("%v: %.1f %% between %v and %v", c, 100*got, since-from, to-from)
 		}
 	}
-	late, err := s.Lab.Account()
+	late, err := s.Lab.Lateness()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +142,14 @@ const PacedQueue = 5 * time.Millisecond
 // MeasurePacedLine returns the packets that a link with a queue of PacedQueue carries and drops of datagrams at 95 %
 // of its rate. If the sender was delayed, the account marks the run as not believable; if the case has priority, that
 // also fails the test.
-func MeasurePacedLine(t *testing.T, c LineCase, span time.Duration) (up link.Counters, late lab.Account) {
+func MeasurePacedLine(t *testing.T, c LineCase, span time.Duration) (up link.Counters, late lab.Lateness) {
 	t.Helper()
 	s := StartLine(t, c, max(int64(c.RateBps/8*PacedQueue.Seconds()), 10*lineMTU))
 	defer s.Lab.Close()
 	s.Start(t, s.Lab.Near, "steady")
 	<-time.After(span)
 	up, _ = s.up(t)
-	late, err := s.Lab.Account()
+	late, err := s.Lab.Lateness()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func MeasurePacedLine(t *testing.T, c LineCase, span time.Duration) (up link.Cou
 
 // MeasureExchanges returns the rate of request-response exchanges as a share of what the RTT, the serialization
 // time and the machine's own floor allow.
-func MeasureExchanges(t *testing.T, c LineCase) (share float64, late lab.Account) {
+func MeasureExchanges(t *testing.T, c LineCase) (share float64, late lab.Lateness) {
 	t.Helper()
 	s := StartLine(t, c, max(int64(2*c.RateBps/8*c.RTT.Seconds()), 10*lineMTU))
 	defer s.Lab.Close()
@@ -178,7 +178,7 @@ func MeasureExchanges(t *testing.T, c LineCase) (share float64, late lab.Account
 	if err != nil {
 		t.Fatal(err)
 	}
-	if late, err = s.Lab.Account(); err != nil {
+	if late, err = s.Lab.Lateness(); err != nil {
 		t.Fatal(err)
 	}
 	headers := 20 + 32

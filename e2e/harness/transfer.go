@@ -36,8 +36,8 @@ type LabTransfer struct {
 	Near, Far string
 	Spec      transfer.Spec
 	IPv6      bool
-	Captures  *Captures    // nil: none
-	Account   *lab.Account // set after the transfer unless nil
+	Captures  *Captures     // nil: none
+	Account   *lab.Lateness // set after the transfer unless nil
 }
 
 // farOverrideVariable names the variable with the far end's address where that is not its IPv4 address.
@@ -143,7 +143,7 @@ func RunTransfer(t *testing.T, s LabTransfer) (*transfer.Result, error) {
 		return nil, fmt.Errorf("transfer over %s: %w", s.Path, err)
 	}
 	if s.Account != nil {
-		if *s.Account, err = l.Account(); err != nil {
+		if *s.Account, err = l.Lateness(); err != nil {
 			return nil, err
 		}
 	}

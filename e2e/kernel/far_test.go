@@ -64,7 +64,7 @@ func TestTuneAppliesAtBothEnds(t *testing.T) {
 			// Each of the two windows of 64 KiB reduces 150 kB in flight to less than a half.
 			if a := doc.Directions[0].Applied; !a.Kept || status != 0 || len(a.Far) != 1 || a.Far[0].Outcome != "changed" ||
 				a.Gain.Factor < 1.3 {
-				account, _ := l.Account()
+				account, _ := l.Lateness()
 				if account.Believable() {
 					t.Errorf("status %d: %+v", status, a)
 				}

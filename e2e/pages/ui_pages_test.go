@@ -47,7 +47,7 @@ func storedOf(t testing.TB, s *store.Store) map[string]string {
 			}
 		}
 		kinds[kind] = fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
-		object["id"], object["path_key"] = kinds[kind], printed.Path{Far: kind}.Key()
+		object["id"], object["path_key"] = kinds[kind], printed.SeriesID{Far: kind}.Key()
 		object["outcome"], object["origin"] = printed.Done, printed.Manual
 		if kind == "measure" {
 			object["peer"] = "browser://192.0.2.9"
@@ -119,7 +119,7 @@ func TestUIPages(t *testing.T) {
 	until := func(condition string) { t.Helper(); pollPage(t, ctx, condition) }
 	do(chromedp.Navigate(open), chromedp.WaitVisible(chromedp.CSS("nav"))) // the page that it leads to
 	base := site.URL + ask(`location.pathname`)
-	key := printed.Path{Far: "backup.example.org"}.Key()
+	key := printed.SeriesID{Far: "backup.example.org"}.Key()
 	pages := map[string]string{"grid": "", "series": "paths/" + key, "run": "runs/" + first,
 		"compare": "compare?first=" + first + "&second=" + second, "live": "live", "refused": "nothing"}
 	for kind, id := range kinds {

@@ -34,8 +34,8 @@ type File struct {
 // Over returns an output to an open stream.
 func Over(w io.Writer) *File { return &File{over: w} }
 
-// grace is the longest time that a blocked write continues after ctx has ended.
-const grace = 500 * time.Millisecond
+// shutdownTimeout is the longest time that a blocked write continues after ctx has ended.
+const shutdownTimeout = 500 * time.Millisecond
 
 // Permissions of new files, before the umask.
 const (
@@ -113,7 +113,7 @@ func open(ctx context.Context, name string, flags int) (*File, error) {
 		return nil, fmt.Errorf("%s: nobody opened it to read: %w", name, context.Cause(ctx))
 	case o := <-done:
 		if o.err == nil {
-			o.file.stop = context.AfterFunc(ctx, func() { o.file.file.SetWriteDeadline(time.Now().Add(grace)) })
+			o.file.stop = context.AfterFunc(ctx, func() { o.file.file.SetWriteDeadline(time.Now().Add(shutdownTimeout)) })
 		}
 		return o.file, o.err
 	}

@@ -47,12 +47,12 @@ type Endpoint struct {
 	// KeepOpen does not close the streams when all is sent, and applies the Spec's Bytes to a receiver too, for
 	// protocols that signal the end elsewhere.
 	KeepOpen bool
-	// Stall is the longest time without progress of a transfer without a time; 0: StallTime.
+	// Stall is the longest time without progress of a transfer without a time; 0: StallTimeout.
 	Stall time.Duration
 }
 
-// StallTime is the default time without progress after which a transfer fails.
-const StallTime = 20 * time.Second
+// StallTimeout is the default time without progress after which a transfer fails.
+const StallTimeout = 20 * time.Second
 
 // drainTime is how long a sender waits for acknowledgements after its time: the receiver started half an RTT later.
 const drainTime = 500 * time.Millisecond
@@ -80,7 +80,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	budget.Store(p.Spec.Bytes)
 	for i, s := range p.Streams {
 		l := &loop{account: account{clock: c, writes: p.Send}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
-			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTime)}
+			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTimeout)}
 		if p.Send {
 			l.end = p.Spec.Time
 			l.rule = rule

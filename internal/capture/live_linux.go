@@ -60,9 +60,9 @@ func listenThrough(ctx context.Context, name string, size ringSize) (*File, erro
 	return f, nil
 }
 
-// patience is how long a read waits before it looks whether it should end, and how long
+// timeout is how long a read waits before it looks whether it should end, and how long
 // the kernel keeps a block that is not full.
-const patience = 50 * time.Millisecond
+const timeout = 50 * time.Millisecond
 
 func (l *live) open(index int) (err error) {
 	// Protocol 0 until the filter is there, so that nothing comes past it.
@@ -76,7 +76,7 @@ func (l *live) open(index int) (err error) {
 	program := unix.SockFprog{Len: uint16(len(keep)), Filter: &keep[0]}
 	const frame = 2048 // only the kernel's arithmetic asks for it: packets lie as close as they can
 	request := unix.TpacketReq3{Block_size: uint32(l.size.bytes), Block_nr: uint32(l.size.blocks), Frame_size: frame,
-		Frame_nr: uint32(l.size.bytes / frame * l.size.blocks), Retire_blk_tov: uint32(patience.Milliseconds() / 2)}
+		Frame_nr: uint32(l.size.bytes / frame * l.size.blocks), Retire_blk_tov: uint32(timeout.Milliseconds() / 2)}
 	if err := errors.Join(
 		unix.SetsockoptSockFprog(l.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program),
 		unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3),
@@ -152,7 +152,7 @@ func (l *live) nextBlock() error {
 	}
 	for atomic.LoadUint32(l.status())&unix.TP_STATUS_USER == 0 {
 		wait := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR}}
-		n, err := unix.Poll(wait, int(patience.Milliseconds()))
+		n, err := unix.Poll(wait, int(timeout.Milliseconds()))
 		switch {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return fmt.Errorf("waiting for packets: %w", err)

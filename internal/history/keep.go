@@ -26,7 +26,7 @@ import (
 
 // Series returns the path of a command's documents from the values of its options. It must be called after the command
 // line and the configuration were read.
-type Series func(hostID, far string) record.Path
+type Series func(hostID, far string) record.SeriesID
 
 // AddFlags adds the flags that select whether a measuring command stores its record. always is the default. The records
 // belong to the series of.
@@ -233,7 +233,7 @@ func SealBrowsers(cmd *cobra.Command, doc *record.Measure, took time.Duration) {
 	if dir, err := store.Dir(); err == nil {
 		doc.HostID, _ = store.ReadHostID(dir) // no ID: nothing was stored yet
 	}
-	doc.PathKey = record.Path{HostID: doc.HostID, Far: doc.Peer, Kind: "measure browser", Protocol: "tcp"}.Key()
+	doc.PathKey = record.SeriesID{HostID: doc.HostID, Far: doc.Peer, Kind: "measure browser", Protocol: "tcp"}.Key()
 }
 
 // Unkept returns an UnkeptError with the given cause.

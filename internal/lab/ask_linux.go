@@ -29,7 +29,7 @@ func (e *inside) serveAccount(h *host) error {
 			}
 			c.SetDeadline(time.Now().Add(time.Second))
 			if r, err := e.link.ask(request{Op: opCounters}); err == nil {
-				json.NewEncoder(c).Encode(r.Account)
+				json.NewEncoder(c).Encode(r.Lateness)
 			}
 			c.Close()
 		}

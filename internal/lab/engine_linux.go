@@ -116,7 +116,7 @@ func (e *inside) handle(r request, files []int) {
 		var n reply
 		n, err = e.link.ask(request{Op: opCounters})
 		back.Counters = n.Counters
-		back.Account = n.Account
+		back.Lateness = n.Lateness
 	default:
 		err = fmt.Errorf("unknown request %q", r.Op)
 	}

@@ -94,19 +94,19 @@ func (l *Lab) Counters() (up, down link.Counters, err error) {
 	return up, down, err
 }
 
-// Account returns how late the link has been.
-func (l *Lab) Account() (Account, error) {
+// Lateness returns how late the link has been.
+func (l *Lab) Lateness() (Lateness, error) {
 	_, _, a, err := l.Counted()
 	return a, err
 }
 
 // Counted returns both, read at one time.
-func (l *Lab) Counted() (up, down link.Counters, a Account, err error) {
+func (l *Lab) Counted() (up, down link.Counters, a Lateness, err error) {
 	r, err := l.engine.ask(request{Op: opCounters})
 	if err != nil {
 		return up, down, a, err
 	}
-	return r.Counters[0], r.Counters[1], *r.Account, nil
+	return r.Counters[0], r.Counters[1], *r.Lateness, nil
 }
 
 // The control protocol: one JSON object a packet over a SOCK_SEQPACKET socket pair, with files attached. A reply
@@ -138,7 +138,7 @@ type reply struct {
 	Error     string          `json:",omitempty"`
 	Hint      string          `json:",omitempty"`
 	Counters  []link.Counters `json:",omitempty"`
-	Account   *Account        `json:",omitempty"`
+	Lateness  *Lateness       `json:",omitempty"`
 }
 
 const (

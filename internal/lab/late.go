@@ -44,9 +44,9 @@ func (l Late) Worse(other Late) Late {
 		max(l.Stalled, other.Stalled), max(l.Watched, other.Watched), max(l.Packets, other.Packets)}
 }
 
-// Account describes a lab's exactness: how late each direction was, and the least RTT of two hosts on this machine,
+// Lateness describes a lab's exactness: how late each direction was, and the least RTT of two hosts on this machine,
 // measured when the lab started.
-type Account struct {
+type Lateness struct {
 	Up, Down Late
 	RTT      time.Duration // configured
 	Floor    time.Duration // 0: the hosts do not answer echoes
@@ -54,10 +54,10 @@ type Account struct {
 }
 
 // Worse returns the larger value of the two directions.
-func (a Account) Worse() Late { return a.Up.Worse(a.Down) }
+func (a Lateness) Worse() Late { return a.Up.Worse(a.Down) }
 
 // Believable reports whether both directions are.
-func (a Account) Believable() bool { return a.Up.Believable(a.RTT) && a.Down.Believable(a.RTT) }
+func (a Lateness) Believable() bool { return a.Up.Believable(a.RTT) && a.Down.Believable(a.RTT) }
 
 // stalls counts a thread's delays, in ns.
 type stalls struct{ count, total, longest, watched int64 }

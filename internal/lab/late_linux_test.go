@@ -71,12 +71,12 @@ func TestAccount_CountsStalls(t *testing.T) {
 	}
 	pid := linkOf(t, l)
 	for _, span := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
-		before, err := l.Account()
+		before, err := l.Lateness()
 		if err != nil {
 			t.Fatal(err)
 		}
 		least := halt(t, pid, span) - time.Duration(tick)
-		after, err := l.Account()
+		after, err := l.Lateness()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestAccount_Floor(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"rtt=0ms", "rate=10mbit,rtt=30ms,loss=100%",
 		"rate=10mbit,rtt=3ms,duplex=half,stack=windows-95"} {
-		a, err := startLab(t, path).Account()
+		a, err := startLab(t, path).Lateness()
 		if err != nil || a.Floor <= 0 || a.Up.Packets+a.Down.Packets != 0 {
 			t.Errorf("%s: %+v, %v", path, a, err)
 		}

@@ -149,7 +149,7 @@ func (l *carrying) handle(r request, files []int) (back reply, err error) {
 		at := clock()
 		up, down, upLate, downLate := l.carrier.account()
 		back.Counters = []link.Counters{up, down}
-		back.Account = &Account{Up: upLate, Down: downLate, RTT: l.path.RTT, Floor: l.floor, At: time.Duration(at)}
+		back.Lateness = &Lateness{Up: upLate, Down: downLate, RTT: l.path.RTT, Floor: l.floor, At: time.Duration(at)}
 	case r.Op == opProbe && l.carrier != nil:
 		l.carrier.probe(r.Delay)
 	case r.Op == opCarry && l.carrier != nil:

@@ -62,7 +62,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 			break
 		}
 		e.from = e.seq + 1
-		took, err := e.probe(ctx, 56, c.Patience)
+		took, err := e.probe(ctx, 56, c.Timeout)
 		if err != nil {
 			return r, err
 		}
@@ -86,7 +86,7 @@ func (e *echo) ask(ctx context.Context, c Config) (RoundTrips, error) {
 
 // probe sends one request with this payload size after the ICMP header and returns the RTT, or 0 without a reply. An
 // error means that the packet cannot leave this host.
-func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (time.Duration, error) {
+func (e *echo) probe(ctx context.Context, payload int, timeout time.Duration) (time.Duration, error) {
 	e.seq++
 	body := make([]byte, max(payload, len(e.nonce)))
 	copy(body, e.nonce[:])
@@ -100,7 +100,7 @@ func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (
 	}
 	defer context.AfterFunc(ctx, func() { e.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	start := time.Now()
-	e.conn.SetReadDeadline(start.Add(patience))
+	e.conn.SetReadDeadline(start.Add(timeout))
 	if _, err := e.conn.WriteTo(request, e.to); err != nil {
 		// The error may belong to an earlier probe; it is reported once.
 		if _, err := e.conn.WriteTo(request, e.to); err != nil {
@@ -114,7 +114,7 @@ func (e *echo) probe(ctx context.Context, payload int, patience time.Duration) (
 		case os.IsTimeout(err):
 			return 0, ctx.Err()
 		case err != nil: // an ICMP error about an earlier probe
-			if took > patience {
+			if took > timeout {
 				return 0, nil
 			}
 			continue

@@ -14,8 +14,8 @@ const (
 	loadedEvery = 100 * time.Millisecond
 	// gentle is the interval of connections to a port of an unknown server during a transfer.
 	gentle = 500 * time.Millisecond
-	// idlePatience is the timeout of a probe on the idle path.
-	idlePatience = time.Second
+	// idleTimeout is the timeout of a probe on the idle path.
+	idleTimeout = time.Second
 )
 
 // UnderLoad measures the RTT before and during a load and returns the load's error. If no probe gets a reply, the
@@ -24,7 +24,7 @@ func UnderLoad(ctx context.Context, to netip.AddrPort, c Config, load func() err
 	err error) {
 	c.Count = idleProbes
 	c.Every = idleEvery
-	c.Patience = idlePatience
+	c.Timeout = idleTimeout
 	idle, asking := Ask(ctx, to, c)
 	if asking != nil {
 		return nil, "no reply to small packets before the transfer: " + asking.Error(), load()
@@ -34,7 +34,7 @@ func UnderLoad(ctx context.Context, to netip.AddrPort, c Config, load func() err
 	asked := make(chan RoundTrips, 1)
 	c.Count = 1 << 30
 	c.Every = loadedEvery
-	c.Patience = 0
+	c.Timeout = 0
 	if idle.Method == Connecting {
 		c.Every = gentle
 	}

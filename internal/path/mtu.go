@@ -43,18 +43,18 @@ func FindMTU(ctx context.Context, to netip.Addr, c Config) (MTU, error) {
 		headers = 40 + 8
 		least = minMTU6
 	}
-	patience := c.Patience
+	timeout := c.Timeout
 	passes := func(bytes int) bool {
 		start := time.Now()
 		e.from = e.seq + 1 // a late answer to an earlier try is also valid
 		for range maxProbes {
-			took, err := e.probe(ctx, bytes-headers, patience)
+			took, err := e.probe(ctx, bytes-headers, timeout)
 			if err != nil {
 				return false
 			}
 			if took > 0 {
 				// The RTT depends little on the size.
-				patience = min(c.Patience, max(4*time.Since(start), 50*time.Millisecond))
+				timeout = min(c.Timeout, max(4*time.Since(start), 50*time.Millisecond))
 				return true
 			}
 		}

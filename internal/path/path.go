@@ -52,8 +52,8 @@ func (r RoundTrips) Jitter() time.Duration {
 type Config struct {
 	Count int
 	Every time.Duration
-	// Patience is the timeout of a probe; 0 is 2 s.
-	Patience time.Duration
+	// Timeout is the timeout of a probe; 0 is 2 s.
+	Timeout time.Duration
 	// Route is the source route of the probes.
 	Route socket.Route
 	// OnlyICMP opens no TCP connections: some servers take one for a client.
@@ -63,7 +63,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Count = cmp.Or(c.Count, 20)
 	c.Every = cmp.Or(c.Every, 20*time.Millisecond)
-	c.Patience = cmp.Or(c.Patience, 2*time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
 	return c
 }
 
@@ -95,7 +95,7 @@ func connects(ctx context.Context, to netip.AddrPort, c Config) (RoundTrips, err
 		if i > 0 && !pause(ctx, c.Every) {
 			break
 		}
-		dialing, cancel := context.WithTimeout(ctx, c.Patience)
+		dialing, cancel := context.WithTimeout(ctx, c.Timeout)
 		start := time.Now()
 		conn, err := socket.Dial(dialing, to.String(), socket.Options{Route: c.Route})
 		took := time.Since(start)

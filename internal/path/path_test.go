@@ -26,7 +26,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-var quick = Config{Count: 5, Every: time.Millisecond, Patience: time.Second}
+var quick = Config{Count: 5, Every: time.Millisecond, Timeout: time.Second}
 
 func TestRoundTripsOfLoopback(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {

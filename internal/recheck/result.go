@@ -102,7 +102,7 @@ type Visit struct {
 	Skip   Skip  // why it was skipped; "": it was not
 	Err    error // of the test
 	Result *Result
-	Path   *Path                 // as it is now
+	Path   *Detector             // as it is now
 	Events []record.RecheckEvent // without Far, Plan and Text
 	Next   time.Time             // zero: not by this process
 }

@@ -12,7 +12,7 @@ type Envelope struct {
 	TestID string `json:"test_id,omitempty"` // the same in both ends' documents of one test
 	// HostID is random, made once and kept in the state directory; it is not the host's name.
 	HostID string `json:"host_id,omitempty"`
-	// PathKey names the series that a measurement belongs to: see Path.Key.
+	// PathKey names the series that a measurement belongs to: see SeriesID.Key.
 	PathKey string  `json:"path_key,omitempty"`
 	Origin  Origin  `json:"origin,omitempty"`
 	Outcome Outcome `json:"outcome,omitempty"`

@@ -55,7 +55,7 @@ func Imported(text []byte) ([]byte, error) {
 		return nil, errors.New("it does not say when it was measured")
 	}
 	digest := sha256.Sum256(text)
-	path := Path{Far: Summarize(doc).Far, Kind: kind, Protocol: protocolOf(doc), Streams: streamsOf(doc)}
+	path := SeriesID{Far: Summarize(doc).Far, Kind: kind, Protocol: protocolOf(doc), Streams: streamsOf(doc)}
 	h.Envelope = &Envelope{ID: NewID(h.StartedAt, [10]byte(digest[:10])), PathKey: path.Key(), Origin: Manual,
 		Outcome: Summarize(doc).Outcome, Labels: map[string]string{"imported": kind[len("imported "):]}}
 	return Encode(doc)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Path identifies the series that a measurement belongs to, by what was asked for. The direction is not part of it.
-type Path struct {
+// SeriesID identifies the series that a measurement belongs to, by what was asked for. The direction is not part of it.
+type SeriesID struct {
 	HostID     string // of this end
 	Far        string // as it was named
 	Kind       string // the command, and the scheme of Far if it has one: "measure", "measure iperf3", "tune ssh" …
@@ -24,14 +24,14 @@ type Path struct {
 
 // Key returns the path's name in records: 16 characters that reveal nothing about it. Histories hold keys, so the key
 // of a path never changes.
-func (p Path) Key() string {
+func (p SeriesID) Key() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "fullpipe path v1\x00%q %q %q %q %d %d %q %d %q", p.HostID, p.Far, p.Kind,
 		p.Protocol, p.IPVersion,
 		max(p.Streams, 1), p.Congestion, p.MSS, p.Others))
 	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
 }
 
-// MeasureOptions are the options of measure, as asked for, that Path has no field for and that make another series.
+// MeasureOptions are the options of measure, as asked for, that SeriesID has no field for and that make another series.
 type MeasureOptions struct {
 	SendBuffer, ReceiveBuffer, WriteSize int64   // bytes; 0 is automatic
 	PacingBps                            float64 // 0 is none

@@ -26,7 +26,7 @@ func TestPath_KeyNeverChanges(t *testing.T) {
 		if text := tt.options.String(); text != tt.text {
 			t.Errorf("%+v: %q, not %q", tt.options, text, tt.text)
 		}
-		p := Path{HostID: "h", Far: "ssh://b", Kind: "measure ssh", Protocol: "tcp", IPVersion: 6, Streams: 2,
+		p := SeriesID{HostID: "h", Far: "ssh://b", Kind: "measure ssh", Protocol: "tcp", IPVersion: 6, Streams: 2,
 			Congestion: "bbr", MSS: 1200, Others: tt.options.String()}
 		if key := p.Key(); key != tt.key {
 			t.Errorf("%+v: key %s, not %s", p, key, tt.key)

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// identifier and pathKey match what record.NewID and record.Path.Key make. `history` commands cannot name other
+// identifier and pathKey match what record.NewID and record.SeriesID.Key make. `history` commands cannot name other
 // ids.
 var (
 	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)

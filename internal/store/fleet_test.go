@@ -89,7 +89,7 @@ func fleetDocument(t *testing.T, id string, at time.Time, upBps, downBps float64
 	down.Limiter = "bottleneck"
 	doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
 		StartedAt: at, Envelope: &record.Envelope{ID: id, TestID: id, Origin: record.Scheduled, Outcome: record.Done,
-			PathKey: record.Path{Far: "b"}.Key()}}, Peer: "b", Directions: []record.Direction{up, down}})
+			PathKey: record.SeriesID{Far: "b"}.Key()}}, Peer: "b", Directions: []record.Direction{up, down}})
 	must(t, err)
 	return doc
 }

@@ -16,7 +16,7 @@ func testWatchRecordGrows(t *testing.T, at func() *Store) {
 	state := func(minutes int, outcome record.Outcome) []byte {
 		doc := &record.WatchKept{Header: record.Header{Schema: "fullpipe/watch/v1", StartedAt: begin,
 			Envelope: &record.Envelope{ID: record.NewID(begin, [10]byte{1}), Origin: record.Manual, Outcome: outcome,
-				PathKey: record.Path{Far: "here"}.Key()}}}
+				PathKey: record.SeriesID{Far: "here"}.Key()}}}
 		for range minutes {
 			doc.Minutes = append(doc.Minutes, record.WatchMinute{LengthS: 60, Groups: []record.WatchGroup{
 				{Network: "192.0.2.0/24", Directions: []record.WatchGroupDirection{{Direction: transfer.Up, Bytes: 1000,

@@ -39,7 +39,7 @@ func testSeries(t *testing.T, at func() *Store) {
 	if want := []string{"c 4 11h0m0s", "b 4 10h0m0s", "a 4 9h0m0s"}; !slices.Equal(fars, want) {
 		t.Errorf("%v, not %v", fars, want)
 	}
-	key := record.Path{Far: "b"}.Key() // at 1, 4, 7 and 10 hours
+	key := record.SeriesID{Far: "b"}.Key() // at 1, 4, 7 and 10 hours
 	hour := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Hour) }
 	for _, c := range []struct {
 		page Page

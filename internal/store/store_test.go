@@ -42,7 +42,7 @@ func document(n int, far string, bps float64) ([]byte, error) {
 	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
 		Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n), byte(n >> 8), 9: byte(len(far))}),
 			Origin: record.Manual, Outcome: record.Done,
-			PathKey: record.Path{Far: far}.Key(), Labels: map[string]string{"site": far}}},
+			PathKey: record.SeriesID{Far: far}.Key(), Labels: map[string]string{"site": far}}},
 		Peer: far, Directions: []record.Direction{direction}}
 	return record.Encode(doc)
 }
@@ -164,7 +164,7 @@ func testPast(t *testing.T, at func() *Store) {
 			t.Fatal(err)
 		}
 	}
-	past, err := s.Past(t.Context(), record.Path{Far: "c"}.Key(), "up", begin, begin.Add(5*time.Hour))
+	past, err := s.Past(t.Context(), record.SeriesID{Far: "c"}.Key(), "up", begin, begin.Add(5*time.Hour))
 	if err != nil || len(past) != 2 || *past[0].GoodputBps != 1 || *past[1].GoodputBps != 3 {
 		t.Errorf("%+v, %v", past, err)
 	}

@@ -39,7 +39,7 @@ func TestPayloadLeavesOutSynAndFin(t *testing.T) {
 // then what was cut off in its middle is counted to the byte too.
 func TestTheSYNIsLearnt(t *testing.T) {
 	for _, began := range []int64{0, 1} {
-		a := NewAccount()
+		a := NewTracker()
 		a.EndDump(0)
 		lookup := func(at time.Duration, acked, sent, unacked int64, established bool) Snapshot {
 			return Snapshot{Cookie: 1, Inode: 7, Unacked: unacked, Established: established, Sample: transfer.Sample{At: at,
@@ -65,7 +65,7 @@ func TestTheSYNIsLearnt(t *testing.T) {
 }
 
 func TestAccount(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.Read(snapshot(1, 0, 5000, 100)) // older than the watch
 	a.EndDump(0)
 	a.Read(snapshot(1, 2, 9000, 100))
@@ -102,7 +102,7 @@ func TestAccount(t *testing.T) {
 
 // TestAnEndDuringTheFirstDump checks that a connection which ends in the first dump is not counted.
 func TestAnEndDuringTheFirstDump(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	if a.End(snapshot(1, 0, 1e9, 0)) != nil {
 		t.Error("it was counted")
 	}
@@ -113,7 +113,7 @@ func TestAnEndDuringTheFirstDump(t *testing.T) {
 }
 
 func TestAccount_OlderSnapshotsAndWraps(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	first := snapshot(1, 1, 100, 0)
 	first.Sample.Retransmitted = 1<<32 - 10
@@ -135,7 +135,7 @@ func TestAccount_OlderSnapshotsAndWraps(t *testing.T) {
 func TestTotalsNeverFall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		a := NewAccount()
+		a := NewTracker()
 		type live struct{ sent int64 }
 		host := map[uint64]*live{}
 		var cookie uint64
@@ -185,7 +185,7 @@ func TestTotalsNeverFall(t *testing.T) {
 // TestEndsThatComeLate: a connection missing from dumps may end later and is not
 // counted again. One whose socket was emptied keeps its last snapshot.
 func TestEndsThatComeLate(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	a.Read(snapshot(1, 1, 500, 70))
 	a.Read(snapshot(2, 1, 900, 0))
@@ -218,7 +218,7 @@ func TestEndsThatComeLate(t *testing.T) {
 
 // TestAccount_Unchanged repeats a record: only the snapshot's time moves, until a lookup comes between.
 func TestAccount_Unchanged(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	c := a.Read(snapshot(1, 1, 500, 70))
 	c.fingerprint = 77
@@ -244,7 +244,7 @@ func TestAccount_Unchanged(t *testing.T) {
 // TestThePeersFIN is no payload: once it is known to have come it stays known, though the
 // kernel's last account has no state.
 func TestThePeersFIN(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	a.Read(snapshot(1, 1, 0, 1000))
 	closing := snapshot(1, 2, 0, 2001)

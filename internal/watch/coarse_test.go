@@ -16,7 +16,7 @@ func TestStuck(t *testing.T) {
 			Sample: transfer.Sample{At: at, Have: clocks | transfer.HaveReceiveWnd | transfer.HaveAcked, Busy: at}}
 	}
 	look := func(change func(*Snapshot)) []Observed {
-		a := NewAccount()
+		a := NewTracker()
 		for i := range 6 {
 			one := snapAt(time.Duration(i) * second / 2)
 			change(&one)
@@ -45,7 +45,7 @@ func TestStuck(t *testing.T) {
 
 // The clocks of a connection that began in the period began at 0.
 func TestOneThatBeganIsJudged(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	snapAt := func(at, busy time.Duration, acked int64) Snapshot {
 		return Snapshot{Cookie: 1, Established: true, Sample: transfer.Sample{At: at, Have: clocks | transfer.HaveAcked,

@@ -31,7 +31,7 @@ type lister struct {
 	cfg     Config
 	list    listing
 	program func(pid int) string
-	account *Account
+	account *Tracker
 	start   time.Time
 	took    time.Duration // the last list
 	untold  int           // connections without counters
@@ -41,7 +41,7 @@ type lister struct {
 
 // follow watches by repeated lists, and closes the source.
 func follow(ctx context.Context, cfg Config, list listing, program func(pid int) string, each func(*View) error) error {
-	l := &lister{cfg: cfg, list: list, program: program, account: NewAccount(), start: time.Now()}
+	l := &lister{cfg: cfg, list: list, program: program, account: NewTracker(), start: time.Now()}
 	defer list.Close() // where it was not yet
 	if err := l.read(); err != nil {
 		return err

@@ -127,7 +127,7 @@ func TestListsAreEnoughForSome(t *testing.T) {
 
 // A connection that is listed no more has ended, and is shown once more.
 func TestLister_Ends(t *testing.T) {
-	l := &lister{list: fixed{}, program: func(int) string { return "" }, account: NewAccount(), start: time.Now()}
+	l := &lister{list: fixed{}, program: func(int) string { return "" }, account: NewTracker(), start: time.Now()}
 	one := socklist.Socket{Key: 1, Established: true, Local: netip.MustParseAddrPort("192.0.2.1:5000"),
 		Remote: netip.MustParseAddrPort("198.51.100.1:443")}
 	for i := range 3 {
@@ -211,7 +211,7 @@ func TestListsThatFail(t *testing.T) {
 
 // A connection that is idle in most lists is not application-limited in the others.
 func TestLister_MostlyIdle(t *testing.T) {
-	account := NewAccount()
+	account := NewTracker()
 	snap := Snapshot{Cookie: 1, Established: true, Polled: true, SendBuffer: 400_000,
 		Sample: transfer.Sample{Have: transfer.HaveNotSent | transfer.HaveSendWnd | transfer.HaveLimits}}
 	c := account.Read(snap)
@@ -242,7 +242,7 @@ func TestLister_FullWindow(t *testing.T) {
 		Sample: full}
 	snap.Polled = true
 	snap.Sample.Have |= transfer.HaveLimits
-	account := NewAccount()
+	account := NewTracker()
 	c := account.Read(snap)
 	account.EndDump(0)
 	account.Period(func(*Connection) {})

@@ -113,7 +113,7 @@ func TestPseudonyms(t *testing.T) {
 
 // An anonymized view has no real address; the followed connection keeps it.
 func TestAnonymizedViews(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	a.EndDump(0)
 	snap := Snapshot{Cookie: 1, Local: netip.MustParseAddrPort("10.1.2.3:40000"),
 		Remote: netip.MustParseAddrPort("192.0.2.7:22")}

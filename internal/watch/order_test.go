@@ -11,7 +11,7 @@ import (
 // TestDumpsInAnyOrder dumps connections in any order: each snapshot goes to its own connection.
 func TestDumpsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	a := NewAccount()
+	a := NewTracker()
 	acked := map[uint64]int64{}
 	var cookies []uint64
 	for cookie := range uint64(100) {
@@ -56,7 +56,7 @@ func TestDumpsInAnyOrder(t *testing.T) {
 
 // TestIdleConnectionsAreSmall: an unchanged connection keeps nothing of a period.
 func TestIdleConnectionsAreSmall(t *testing.T) {
-	a := NewAccount()
+	a := NewTracker()
 	c := a.Read(snapshot(1, 1, 100, 0))
 	a.EndDump(0)
 	a.Period(func(*Connection) {})

@@ -24,7 +24,7 @@ type placed struct {
 const ahead = 8
 
 // find returns the connection with a cookie; nil where it is not followed.
-func (a *Account) find(cookie uint64) *Connection {
+func (a *Tracker) find(cookie uint64) *Connection {
 	for i := a.order.at; i < min(a.order.at+ahead, len(a.order.last)); i++ {
 		if one := &a.order.last[i]; one.cookie == cookie && !one.Ended {
 			a.order.at = i + 1
@@ -35,7 +35,7 @@ func (a *Account) find(cookie uint64) *Connection {
 }
 
 // noteOrder notes that a dump contains a connection.
-func (a *Account) noteOrder(c *Connection) {
+func (a *Tracker) noteOrder(c *Connection) {
 	if a.order.dumping {
 		a.order.now = append(a.order.now, placed{c.Cookie, c})
 	}
@@ -43,7 +43,7 @@ func (a *Account) noteOrder(c *Connection) {
 
 // Unchanged reports whether a dump contains the same record of a connection as the one before, by its fingerprint,
 // which is not 0. Otherwise the record has to be read.
-func (a *Account) Unchanged(cookie, fingerprint uint64, at time.Duration) bool {
+func (a *Tracker) Unchanged(cookie, fingerprint uint64, at time.Duration) bool {
 	c := a.find(cookie)
 	if c == nil || c.fingerprint != fingerprint {
 		return false
@@ -61,7 +61,7 @@ func (a *Account) Unchanged(cookie, fingerprint uint64, at time.Duration) bool {
 }
 
 // touch begins the connection's period, unless it has begun: the next snapshot counts from the last one.
-func (a *Account) touch(c *Connection) {
+func (a *Tracker) touch(c *Connection) {
 	if c.moves != nil && c.moving == a.period {
 		return
 	}
@@ -79,7 +79,7 @@ func (a *Account) touch(c *Connection) {
 }
 
 // reach notes, before the period's first snapshot, until when the connection is known to have been idle.
-func (a *Account) reach(c *Connection) {
+func (a *Tracker) reach(c *Connection) {
 	if c.period != a.period {
 		c.since = max(c.Sample.At, a.checkedAt)
 		c.period = a.period
@@ -87,7 +87,7 @@ func (a *Account) reach(c *Connection) {
 }
 
 // reread counts an open connection that was read again.
-func (a *Account) reread(c *Connection, before, now time.Duration) {
+func (a *Tracker) reread(c *Connection, before, now time.Duration) {
 	if before < a.dumpBegan && now >= a.dumpBegan {
 		a.fresh++
 	}
@@ -95,10 +95,10 @@ func (a *Account) reread(c *Connection, before, now time.Duration) {
 
 // MarkChecked notes that at a time nothing had changed in the open connections that were not read since the last dump
 // or the last call.
-func (a *Account) MarkChecked(at time.Duration) { a.checkedAt = at }
+func (a *Tracker) MarkChecked(at time.Duration) { a.checkedAt = at }
 
 // BeginDump notes that a dump begins. It may be left out.
-func (a *Account) BeginDump(at time.Duration) {
+func (a *Tracker) BeginDump(at time.Duration) {
 	a.dumpBegan = at
 	a.fresh = 0
 	clear(a.order.last)
@@ -108,7 +108,7 @@ func (a *Account) BeginDump(at time.Duration) {
 // EndDump notes that the dump which began at a time has ended. A dump is not atomic and may miss a socket, so a
 // connection is closed only when two dumps missed it; the report of its end was lost then. missing reports whether this
 // dump missed any.
-func (a *Account) EndDump(began time.Duration) (missing bool) {
+func (a *Tracker) EndDump(began time.Duration) (missing bool) {
 	a.first = true
 	a.order.dumping = false
 	if len(a.active) > 2*len(a.open)+maxEnded {
@@ -136,7 +136,7 @@ func (a *Account) EndDump(began time.Duration) (missing bool) {
 }
 
 // Period calls each with every connection that changed or ended in the period, and begins the next period.
-func (a *Account) Period(each func(*Connection)) {
+func (a *Tracker) Period(each func(*Connection)) {
 	a.moved(each)
 	clear(a.before)
 	a.before, a.active = a.active, a.before
@@ -147,7 +147,7 @@ func (a *Account) Period(each func(*Connection)) {
 }
 
 // moved calls each with the connections that changed or ended in the period so far.
-func (a *Account) moved(each func(*Connection)) {
+func (a *Tracker) moved(each func(*Connection)) {
 	for _, c := range a.active {
 		if !c.Ended {
 			each(c)
@@ -159,7 +159,7 @@ func (a *Account) moved(each func(*Connection)) {
 }
 
 // all calls each with every connection that is open or ended in the period.
-func (a *Account) all(each func(*Connection)) {
+func (a *Tracker) all(each func(*Connection)) {
 	for _, c := range a.open {
 		each(c)
 	}
@@ -169,7 +169,7 @@ func (a *Account) all(each func(*Connection)) {
 }
 
 // recent calls each with the open connections that changed in this period or the one before, some of them twice.
-func (a *Account) recent(each func(*Connection)) {
+func (a *Tracker) recent(each func(*Connection)) {
 	for _, of := range [...][]*Connection{a.before, a.active} {
 		for _, c := range of {
 			if !c.Ended {

@@ -6,7 +6,7 @@ package watch
 //  2. begin: two dumps of all sockets, since one may miss some. Their counters are the base.
 //  3. sample, each Config.Sample: drainDestroyEvents, then look up the sockets of the fast tier.
 //  4. dump, each Config.Every: read all sockets; of many only those that an eBPF iterator found active (readMoved).
-//  5. show: Account.look judges the connections that moved, with owners from /proc (owner_linux.go), and makes a View;
+//  5. show: Tracker.look judges the connections that moved, with owners from /proc (owner_linux.go), and makes a View;
 //     View.finish compares connections that share a link or a host.
 //  6. choose: the busiest connections become the fast tier of the next period.
 
@@ -40,7 +40,7 @@ const (
 type watcher struct {
 	cfg           Config
 	sockets       *sockdiag.Follower
-	account       *Account
+	account       *Tracker
 	choices       uint32 // how often the fast tier was chosen
 	owners        *owners
 	start         time.Time
@@ -59,7 +59,7 @@ type watcher struct {
 }
 
 func newWatcher(cfg Config) *watcher {
-	account := NewAccount()
+	account := NewTracker()
 	account.shortage = &shortage{}
 	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
 		fast: fast{spare: &[]watched.Samples{}}, names: map[string]string{},

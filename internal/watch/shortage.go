@@ -59,7 +59,7 @@ func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 
 // flow returns one direction of a connection since the period began, with lower confidence where TCP was short of
 // memory.
-func (a *Account) flow(c *Connection, d transfer.Direction) Flow {
+func (a *Tracker) flow(c *Connection, d transfer.Direction) Flow {
 	f := c.flow(d)
 	from := c.mark.At
 	if f.Sampled {

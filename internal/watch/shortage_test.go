@@ -12,7 +12,7 @@ import (
 // less sure and says why, of samples and of clocks alone; one on the time after that is not.
 func TestShortageOfMemoryMakesLessSure(t *testing.T) {
 	const second = time.Second
-	a := NewAccount()
+	a := NewTracker()
 	a.shortage = &shortage{}
 	for at := time.Duration(0); at <= 6*second; at += shortageEvery {
 		a.shortage.note(at >= second && at < 2*second || at == 3*second, at)

@@ -140,7 +140,7 @@ func Run(ctx context.Context, cfg Config, each func(*View) error) error {
 }
 
 // look adds the account's connections of the time span that ends now to a view.
-func (a *Account) look(v *View, length time.Duration, cfg *Config, owner func(*Connection) Owner) {
+func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*Connection) Owner) {
 	m := &cfg.Match
 	walk := a.Period
 	v.Lighter += a.lighter

@@ -53,7 +53,7 @@ func measureDocument(at time.Time, n int, far string, bps float64) *record.Measu
 	d.Limiter = "bottleneck"
 	return &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
 		Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n), byte(n >> 8), byte(n >> 16)}),
-			Origin: record.Manual, Outcome: record.Done, PathKey: record.Path{Far: far}.Key()}},
+			Origin: record.Manual, Outcome: record.Done, PathKey: record.SeriesID{Far: far}.Key()}},
 		Peer: far, Directions: []record.Direction{d}}
 }
 

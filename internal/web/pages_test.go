@@ -55,7 +55,7 @@ func TestPages_HaveNoActiveContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
-		object["id"], object["path_key"] = own, record.Path{Far: file}.Key()
+		object["id"], object["path_key"] = own, record.SeriesID{Far: file}.Key()
 		object["outcome"], object["origin"] = "done", "manual"
 		object["labels"] = map[string]string{attack: attack}
 		for _, name := range []string{"peer", "version"} {
@@ -67,7 +67,7 @@ func TestPages_HaveNoActiveContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if added, err := s.cfg.History.Add(t.Context(), doc, samples); err == nil && added {
-			pages = append(pages, "/runs/"+own, "/paths/"+record.Path{Far: file}.Key())
+			pages = append(pages, "/runs/"+own, "/paths/"+record.SeriesID{Far: file}.Key())
 			kept++
 		}
 	}
@@ -131,7 +131,7 @@ func TestGrid_DistinguishesSeries(t *testing.T) {
 	at := time.Date(2026, 11, 2, 0, 30, 0, 0, time.UTC)
 	keep := func(n, streams int) string {
 		doc := measureDocument(at.Add(time.Duration(n)*time.Hour), n, "one.example.net", 90e6)
-		doc.PathKey = record.Path{Far: doc.Peer, Streams: streams}.Key()
+		doc.PathKey = record.SeriesID{Far: doc.Peer, Streams: streams}.Key()
 		encoded, err := record.Encode(doc)
 		if err != nil {
 			t.Fatal(err)

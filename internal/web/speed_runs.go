@@ -121,9 +121,9 @@ func (r *runs) done(t *ndt7.Test) {
 	}
 }
 
-// finish removes and returns a run. It waits until each phase has the wanted number of connections, or for patience.
-func (r *runs) finish(id string, want map[string]int, patience time.Duration) (*speedRun, error) {
-	late := time.NewTimer(patience)
+// finish removes and returns a run. It waits until each phase has the wanted number of connections, or for timeout.
+func (r *runs) finish(id string, want map[string]int, timeout time.Duration) (*speedRun, error) {
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for {
 		r.mu.Lock()

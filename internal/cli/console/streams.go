@@ -33,8 +33,8 @@ type sink struct {
 	failed atomic.Pointer[error]
 }
 
-// grace is how long a blocked write lasts after an interrupt.
-const grace = 500 * time.Millisecond
+// shutdownTimeout is how long a blocked write lasts after an interrupt.
+const shutdownTimeout = 500 * time.Millisecond
 
 func (s *sink) Unwrap() io.Writer { return s.to }
 
@@ -70,7 +70,7 @@ func (s *sink) write(p []byte) (int, error) {
 	select {
 	case r := <-done:
 		return r.n, r.err
-	case <-time.After(grace):
+	case <-time.After(shutdownTimeout):
 		return 0, errors.New("nobody reads it")
 	}
 }

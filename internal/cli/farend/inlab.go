@@ -160,7 +160,7 @@ func Echo(by socket.Route) func(ctx context.Context, to netip.AddrPort, rtt, spe
 		if err != nil {
 			trips = path.RoundTrips{}
 		}
-		mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Patience: 4*rtt + time.Second, Route: by})
+		mtu, err := path.FindMTU(ctx, to.Addr(), path.Config{Timeout: 4*rtt + time.Second, Route: by})
 		if err != nil {
 			mtu = path.MTU{}
 		}

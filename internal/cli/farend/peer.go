@@ -67,8 +67,8 @@ func (p *PeerFlags) AddReach(fl *pflag.FlagSet, when string) {
 }
 
 // Path returns the series of a command's tests of a far end, with the options that every such command has.
-func (p *PeerFlags) Path(command, hostID, far string) record.Path {
-	path := record.Path{HostID: hostID, Far: far, Kind: command, Protocol: "tcp", Others: record.BindOption(p.Bind)}
+func (p *PeerFlags) Path(command, hostID, far string) record.SeriesID {
+	path := record.SeriesID{HostID: hostID, Far: far, Kind: command, Protocol: "tcp", Others: record.BindOption(p.Bind)}
 	if scheme, _, ok := strings.Cut(far, "://"); ok {
 		path.Kind += " " + scheme
 	}
@@ -83,7 +83,7 @@ func (p *PeerFlags) Path(command, hostID, far string) record.Path {
 
 // Series returns the series of a command without further options.
 func (p *PeerFlags) Series(command string) history.Series {
-	return func(hostID, far string) record.Path { return p.Path(command, hostID, far) }
+	return func(hostID, far string) record.SeriesID { return p.Path(command, hostID, far) }
 }
 
 // DownOnly sets the direction down for a PEER that only sends, unless the user gave a direction.

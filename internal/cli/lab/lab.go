@@ -94,7 +94,7 @@ func runLab(cmd *cobra.Command, path link.Path, o options, args []string) error 
 			Stdout: console.Raw(cmd.ErrOrStderr()), Stderr: console.Raw(cmd.ErrOrStderr())}
 	}
 	var up, down link.Counters
-	var late lab.Account
+	var late lab.Lateness
 	run.AtEnd = func(l *lab.Lab) (err error) {
 		up, down, late, err = l.Counted()
 		return err

@@ -61,7 +61,7 @@ func labFloor(ctx context.Context) time.Duration {
 		return 0
 	}
 	defer l.Close()
-	a, err := l.Account()
+	a, err := l.Lateness()
 	if err != nil {
 		return 0
 	}

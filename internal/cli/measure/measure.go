@@ -170,7 +170,7 @@ its removal would raise the slower goodput by 10 % or more.`,
 	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
 		"path for some 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
-	history.AddFlags(cmd, true, func(hostID, far string) record.Path {
+	history.AddFlags(cmd, true, func(hostID, far string) record.SeriesID {
 		return f.path(hostID, far, fl.Changed("rate"))
 	})
 	return cmd, f
@@ -195,7 +195,7 @@ const (
 )
 
 // path returns the series that the options belong to; rateGiven says whether --rate was.
-func (f *flags) path(hostID, far string, rateGiven bool) record.Path {
+func (f *flags) path(hostID, far string, rateGiven bool) record.SeriesID {
 	p := f.PeerFlags.Path("measure", hostID, far)
 	if f.udp.on {
 		p.Protocol = "udp"

@@ -76,7 +76,7 @@ func TooLate() bool {
 	return err == nil && in && !account.Believable()
 }
 
-func newLate(a lab.Account) *record.Late {
+func newLate(a lab.Lateness) *record.Late {
 	return &record.Late{LinkLate: NewLinkLate(a.Worse()), Up: NewLinkLate(a.Up), Down: NewLinkLate(a.Down),
 		RTTS: a.RTT.Seconds(), FloorS: a.Floor.Round(time.Microsecond).Seconds(), Believable: a.Believable()}
 }

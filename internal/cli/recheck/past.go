@@ -43,7 +43,7 @@ func (k *rechecker) withStore(ctx context.Context, do func(*store.Store) error) 
 func (k *rechecker) load(ctx context.Context, peer string) (past runner.Past, err error) {
 	series := k.fars[peer].series
 	reported, marked := k.readMark(series)
-	past.Path = &recheck.Path{Public: k.fars[peer].public}
+	past.Path = &recheck.Detector{Public: k.fars[peer].public}
 	err = k.withStore(ctx, func(s *store.Store) error {
 		runs, err := s.List(ctx, store.Filter{Path: series, Limit: pastRuns, MeasuredHere: true})
 		if err != nil {

@@ -27,7 +27,7 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 		d.Limiter = "bottleneck"
 		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
 			Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n)}), HostID: hostID, Origin: record.Scheduled,
-				Outcome: record.Done, PathKey: record.Path{Far: far}.Key(), TookS: &took}},
+				Outcome: record.Done, PathKey: record.SeriesID{Far: far}.Key(), TookS: &took}},
 			Peer: far, Directions: []record.Direction{d}}
 		encoded, err := record.Encode(doc)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			cmd := New()
 			cmd.SetContext(t.Context())
 			k := &rechecker{cmd: cmd, dir: dir, hostID: hostID, accounts: map[string]account{},
-				fars: map[string]*recheckFar{far: {address: far, series: record.Path{Far: far}.Key()}}}
+				fars: map[string]*recheckFar{far: {address: far, series: record.SeriesID{Far: far}.Key()}}}
 			past, err := k.load(t.Context(), far)
 			if err != nil {
 				t.Fatal(err)

@@ -95,7 +95,7 @@ are marked as predicted.`,
 }
 
 // path returns the series that the options belong to.
-func (f *flags) path(hostID, far string) record.Path {
+func (f *flags) path(hostID, far string) record.SeriesID {
 	p := f.PeerFlags.Path("sweep", hostID, far)
 	p.Congestion = f.congestion
 	return p

@@ -127,7 +127,7 @@ func (k *keeper) open(m *watch.Minute) {
 	history.Seal(k.cmd, k.doc)
 	k.doc.ID = history.NewID(k.opened)
 	k.doc.StartedAt = k.opened.UTC()
-	k.doc.PathKey = record.Path{HostID: k.doc.HostID, Far: record.Summarize(k.doc).Far, Kind: "watch"}.Key()
+	k.doc.PathKey = record.SeriesID{HostID: k.doc.HostID, Far: record.Summarize(k.doc).Far, Kind: "watch"}.Key()
 }
 
 // write keeps the record's state. Until its time is over its outcome is that of a watch that

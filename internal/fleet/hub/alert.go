@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// settle is how long changes are collected, so that those with a common cause become one alert.
-const settle = time.Minute
+// collectTime is how long changes are collected, so that those with a common cause become one alert.
+const collectTime = time.Minute
 
 // Alert is one change, or several with a common cause.
 type Alert struct {
@@ -43,7 +43,7 @@ func (a Alert) matches(m mesh.Alert) bool {
 func (h *Hub) noteChanges(events []store.Event, now time.Time) {
 	h.changes = append(h.changes, events...)
 	if h.alertAt.IsZero() {
-		h.alertAt = now.Add(settle)
+		h.alertAt = now.Add(collectTime)
 	}
 }
 

@@ -180,7 +180,7 @@ func (h *Hub) nameOf(agent string) string {
 
 // follower detects changes of one pair. Its directions are named by their sender's ID.
 type follower struct {
-	path  recheck.Path
+	path  recheck.Detector
 	last  time.Time          // of the newest result that it knows
 	usual map[string]float64 // goodput by sender, as the grid has it
 }

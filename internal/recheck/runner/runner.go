@@ -54,7 +54,7 @@ type Config struct {
 
 // Past is the stored state of a far end.
 type Past struct {
-	Path *recheck.Path
+	Path *recheck.Detector
 	Last time.Time // newest scheduled visit; zero: none
 	// Unreported lists visits whose events were stored but not reported, because their process ended in between. It is
 	// valid only while the far end is locked.
@@ -71,7 +71,7 @@ const slice = time.Minute
 // far is the state of one far end.
 type far struct {
 	peer string
-	path *recheck.Path
+	path *recheck.Detector
 	next time.Time // next scheduled visit; zero: none left
 	// retestAfter is the earliest time of a retest. It delays the repetition of a failed one.
 	retestAfter time.Time

@@ -57,7 +57,7 @@ func (w *world) test(_ context.Context, o Order) (*recheck.Result, error) {
 }
 
 func (w *world) load(_ context.Context, peer string) (past Past, err error) {
-	past.Path = &recheck.Path{Public: slices.Contains(w.shy, peer)}
+	past.Path = &recheck.Detector{Public: slices.Contains(w.shy, peer)}
 	for i, r := range w.kept[peer] {
 		events := past.Path.Add(r)
 		if i >= w.reported[peer] && len(events) > 0 {

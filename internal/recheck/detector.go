@@ -45,9 +45,9 @@ const Rise changepoint.Event = "rise"
 // host's own delay.
 const leastRTT = 3300 * time.Microsecond
 
-// Path is the state of one far end. Its zero value has no results. The state depends only on the results, so it can be
+// Detector is the state of one far end. Its zero value has no results. The state depends only on the results, so it can be
 // rebuilt from the history.
-type Path struct {
+type Detector struct {
 	// Public disables re-tests: only later visits can confirm a change.
 	Public bool
 
@@ -65,7 +65,7 @@ type follower struct {
 	newest       Direction
 }
 
-func (p *Path) follower(name string) *follower {
+func (p *Detector) follower(name string) *follower {
 	i := slices.IndexFunc(p.directions, func(f *follower) bool { return f.name == name })
 	if i < 0 {
 		f := &follower{name: name}
@@ -79,10 +79,10 @@ func (p *Path) follower(name string) *follower {
 }
 
 // Cost returns the expected cost of a test, from the newest ones.
-func (p *Path) Cost() Cost { return Dearest(p.costs) }
+func (p *Detector) Cost() Cost { return Dearest(p.costs) }
 
 // Add adds the next result and returns its events.
-func (p *Path) Add(r Result) (events []record.RecheckEvent) {
+func (p *Detector) Add(r Result) (events []record.RecheckEvent) {
 	p.costs = append(p.costs, r.Cost)
 	p.costs = p.costs[max(len(p.costs)-reserve, 0):]
 	for _, d := range r.Directions {
@@ -162,7 +162,7 @@ func word(w *changepoint.Word, r Result, metric, direction, is string) (record.R
 }
 
 // Wants returns the directions to re-test and the time of the re-test.
-func (p *Path) Wants() (at time.Time, directions []string) {
+func (p *Detector) Wants() (at time.Time, directions []string) {
 	if p.Public {
 		return at, nil
 	}
@@ -189,7 +189,7 @@ func (p *Path) Wants() (at time.Time, directions []string) {
 }
 
 // NotBefore returns the earliest time at which another scheduled result counts.
-func (p *Path) NotBefore() (at time.Time) {
+func (p *Detector) NotBefore() (at time.Time) {
 	for _, f := range p.directions {
 		for _, t := range []*changepoint.Track{&f.goodput, &f.rtt} {
 			if when := t.NotBefore(); when.After(at) {
@@ -202,7 +202,7 @@ func (p *Path) NotBefore() (at time.Time) {
 
 // Standings returns the newest result of each direction against the level before it, in the order in which the
 // directions were first measured.
-func (p *Path) Standings() (all []record.RecheckDirection) {
+func (p *Detector) Standings() (all []record.RecheckDirection) {
 	for _, f := range p.directions {
 		s := record.RecheckDirection{Figure: record.Figure{Direction: f.newest.Name, Limiter: f.newest.Limiter},
 			Results: f.goodput.Known(), State: f.goodput.Standing()}

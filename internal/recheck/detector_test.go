@@ -43,7 +43,7 @@ func TestAdd_ReportsEachChangedMetric(t *testing.T) {
 		{Limiter, "down", func(r *Result) { down(r).Limiter = "receiver-window" }, 36 * time.Hour},
 		{"", "", func(r *Result) { down(r).RTTMin += 400 * time.Microsecond }, 0},
 	} {
-		p, rng := &Path{}, rand.New(rand.NewPCG(1, 1))
+		p, rng := &Detector{}, rand.New(rand.NewPCG(1, 1))
 		at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 		var events []record.RecheckEvent
 		changed := time.Time{}
@@ -124,7 +124,7 @@ func TestResultOfARecord(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	p, m := &Path{}, NewMetrics()
+	p, m := &Detector{}, NewMetrics()
 	at := time.Unix(1_800_000_000, 0)
 	for range 13 {
 		r := usual(rng, at)

@@ -112,9 +112,9 @@ func (t *Totals) add(more Totals) {
 	t.Unfinished += more.Unfinished
 }
 
-// Account keeps every connection by its cookie. It is pure: the caller provides snapshots and times. It is not safe for
+// Tracker keeps every connection by its cookie. It is pure: the caller provides snapshots and times. It is not safe for
 // concurrent use.
-type Account struct {
+type Tracker struct {
 	open     map[uint64]*Connection
 	period   uint32        // counted from 1
 	active   []*Connection // open connections that changed in this period
@@ -143,16 +143,16 @@ const maxLost = 4096
 // maxEnded is how many connections that are over are kept for one Period, the heaviest.
 const maxEnded = 4096
 
-// NewAccount returns an empty Account.
-func NewAccount() *Account {
-	return &Account{open: map[uint64]*Connection{}, lost: map[uint64]*Connection{}, period: 1}
+// NewTracker returns an empty Tracker.
+func NewTracker() *Tracker {
+	return &Tracker{open: map[uint64]*Connection{}, lost: map[uint64]*Connection{}, period: 1}
 }
 
 // Knows reports whether a connection is followed, or was until it vanished.
-func (a *Account) Knows(cookie uint64) bool { return a.open[cookie] != nil || a.lost[cookie] != nil }
+func (a *Tracker) Knows(cookie uint64) bool { return a.open[cookie] != nil || a.lost[cookie] != nil }
 
 // Read adds a snapshot of an open connection.
-func (a *Account) Read(t Snapshot) *Connection {
+func (a *Tracker) Read(t Snapshot) *Connection {
 	c := a.open[t.Cookie]
 	if c == nil {
 		c = a.lost[t.Cookie]
@@ -171,14 +171,14 @@ func (a *Account) Read(t Snapshot) *Connection {
 }
 
 // reads adds a snapshot of an open connection that is followed.
-func (a *Account) reads(c *Connection, t Snapshot) {
+func (a *Tracker) reads(c *Connection, t Snapshot) {
 	a.update(c, t)
 	c.missing = 0
 	c.fingerprint = 0
 }
 
 // update adds newer counters to the connection and to the sums.
-func (a *Account) update(c *Connection, t Snapshot) {
+func (a *Tracker) update(c *Connection, t Snapshot) {
 	a.touch(c)
 	before := c.Sample.At
 	a.sum(c, -1)
@@ -188,13 +188,13 @@ func (a *Account) update(c *Connection, t Snapshot) {
 }
 
 // sum adds what a connection moved to the totals, times sign.
-func (a *Account) sum(c *Connection, sign int64) {
+func (a *Tracker) sum(c *Connection, sign int64) {
 	a.totals.Sent += sign * c.Sent()
 	a.totals.Received += sign * c.Received()
 	a.totals.Retransmitted += sign * max(c.Sample.RetransmittedBytes-c.base.RetransmittedBytes, 0)
 }
 
-func (a *Account) begin(t Snapshot) *Connection {
+func (a *Tracker) begin(t Snapshot) *Connection {
 	c := &Connection{Snapshot: t, FirstSeen: t.Sample.At, Born: a.first}
 	if !c.Born {
 		c.base = t.counters()
@@ -259,7 +259,7 @@ func (t *Snapshot) closedByPeer() {
 
 // End adds the kernel's last record of a socket. A connection that no dump contained began and ended between two of
 // them: it is counted, and its owner is unknown.
-func (a *Account) End(t Snapshot) *Connection {
+func (a *Tracker) End(t Snapshot) *Connection {
 	if c := a.lost[t.Cookie]; c != nil {
 		a.found(c, t)
 		return nil
@@ -290,7 +290,7 @@ func (t *Snapshot) cleared(c *Connection) bool {
 }
 
 // reopen takes back a connection that two dumps missed. It remains counted as unfinished, since no sum falls.
-func (a *Account) reopen(c *Connection) {
+func (a *Tracker) reopen(c *Connection) {
 	delete(a.lost, c.Cookie)
 	c.Ended = false
 	a.open[c.Cookie] = c
@@ -299,7 +299,7 @@ func (a *Account) reopen(c *Connection) {
 }
 
 // found adds what a connection did between the last dump that had it and its end.
-func (a *Account) found(c *Connection, t Snapshot) {
+func (a *Tracker) found(c *Connection, t Snapshot) {
 	delete(a.lost, c.Cookie)
 	if t.cleared(c) {
 		return
@@ -312,7 +312,7 @@ func (a *Account) found(c *Connection, t Snapshot) {
 	c.Final = true
 }
 
-func (a *Account) close(c *Connection) {
+func (a *Tracker) close(c *Connection) {
 	a.touch(c)
 	c.Ended = true
 	delete(a.open, c.Cookie)
@@ -330,4 +330,4 @@ func (a *Account) close(c *Connection) {
 }
 
 // Len returns the number of open connections.
-func (a *Account) Len() int { return len(a.open) }
+func (a *Tracker) Len() int { return len(a.open) }
