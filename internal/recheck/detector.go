@@ -45,8 +45,8 @@ const Rise changepoint.Event = "rise"
 // host's own delay.
 const leastRTT = 3300 * time.Microsecond
 
-// Detector is the state of one far end. Its zero value has no results. The state depends only on the results, so it can be
-// rebuilt from the history.
+// Detector is the state of one far end. Its zero value has no results. The state depends only on the results, so it can
+// be rebuilt from the history.
 type Detector struct {
 	// Public disables re-tests: only later visits can confirm a change.
 	Public bool

@@ -293,5 +293,6 @@ func (h *Hub) names(j store.Job) (names [2]string) {
 
 // pathKey returns the series of a pair's runs, with the near agent as its host.
 func pathKey(j store.Job, near string) string {
-	return record.SeriesID{HostID: near, Far: j.Other(near), Kind: "fleet", Protocol: "tcp", Others: "task=" + j.Task}.Key()
+	return record.SeriesID{HostID: near, Far: j.Other(near), Kind: "fleet", Protocol: "tcp", Others: "task=" +
+		j.Task}.Key()
 }
