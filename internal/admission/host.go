@@ -22,7 +22,7 @@ type Rank int
 
 // The ranks, lowest first.
 const (
-	Unauthenticated Rank = iota // nothing proven
-	User                        // proved a user's password
-	KeyHolder                   // proved a key of the server
+	Unauthenticated Rank = iota // a client that proved nothing
+	User                        // a client that proved a user's password
+	KeyHolder                   // a client that proved a key of the server
 )

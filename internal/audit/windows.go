@@ -132,7 +132,7 @@ func (j *judge) windows2000() {
 		maximum = 0 // NT 4 does not read it
 	}
 	for _, name := range names {
-		j.window2000(name, canScale && options&1 != 0, maximum, len(names) > 1)
+		j.checkWindows2000(name, canScale && options&1 != 0, maximum, len(names) > 1)
 	}
 	if j.keys != nil && !j.keys[`afd\parameters`] {
 		return
@@ -147,9 +147,9 @@ func (j *judge) windows2000() {
 		Command: j.planCommand()})
 }
 
-// window2000 judges a host's window, or that of one interface, which wins over it. maximum is GlobalMaxTcpWindowSize or
-// 0; others says that an interface has a window of its own.
-func (j *judge) window2000(name string, scales bool, maximum int64, others bool) {
+// checkWindows2000 judges TcpWindowSize on Windows 2000 and XP: the host's, or an interface's, which has priority.
+// maximum is GlobalMaxTcpWindowSize, 0 if not set. others reports whether an interface has its own value.
+func (j *judge) checkWindows2000(name string, scales bool, maximum int64, others bool) {
 	const parameter = "TcpWindowSize"
 	window, set := j.number(name)
 	f := Finding{Code: FixedReceiveWindow, Parameter: parameter, Value: j.Values[name], Command: j.planCommand()}

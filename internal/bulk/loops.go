@@ -148,9 +148,9 @@ func (l *loop) write(n int) error {
 	return nil
 }
 
-// rulePoll is the interval at which a sender under its own rule reads the acknowledged bytes; the kernel has no event
-// for that.
-const rulePoll = 100 * time.Microsecond
+// rulePollInterval is the interval at which a sender with its own buffering rule reads the acknowledged bytes. The
+// kernel has no event for them.
+const rulePollInterval = 100 * time.Microsecond
 
 // admit waits until the sender's own buffering rule has room, and returns how many of n bytes it accepts.
 func (l *loop) admit(n int) (int, error) {
@@ -165,7 +165,7 @@ func (l *loop) admit(n int) (int, error) {
 		if room := l.rule.Outstanding(l.writeSize()) - outstanding; room > 0 || l.over() {
 			return max(min(n, room), 0), nil
 		}
-		if err := l.wait(blocked, l.stream.Sleep, rulePoll); err != nil {
+		if err := l.wait(blocked, l.stream.Sleep, rulePollInterval); err != nil {
 			return 0, err
 		}
 	}

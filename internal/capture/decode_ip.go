@@ -240,8 +240,9 @@ func (l *headers) udp() Kind {
 	return Other
 }
 
-// tooBig reads an ICMP message that a packet needed fragmentation, with the head of that packet and at least 8 bytes
-// of its TCP header. The segment's ends are those of the lost one. Its MSS is the MTU that the router named, or 0.
+// tooBig reads an ICMP "fragmentation needed" or "packet too big" message. The message must contain the head of the
+// dropped packet with at least 8 bytes of its TCP header. The resulting segment has the addresses and ports of the
+// dropped packet, and as its MSS the MTU that the router reported, or 0.
 func (l *headers) tooBig(kind, code byte, header int) Kind {
 	d := l.rest
 	if len(d) < header+1 || d[0] != kind || d[1] != code {

@@ -161,9 +161,10 @@ func (d *Direction) informed(s *Segment, at int64) {
 	d.advance(at)
 }
 
-// proven lets acknowledgements reach the sender of data up to a position without which it could not have sent that.
-// They made room in the window, or in a congestion window, which grows by no more than the acknowledged bytes (RFC
-// 5681, 3.1). The loop through the sender is then no longer than the time since the tap saw them.
+// proven delivers the acknowledgements that the sender must have received before it sent data up to position to.
+// Without them the receive window or the congestion window had no room for this data. The congestion window grows by at
+// most the acknowledged bytes (RFC 5681, 3.1). The round trip between tap and sender is then at most the time since the
+// tap saw them.
 func (d *Direction) proven(to, at int64) {
 	for i := range d.waiting.n {
 		e := &d.waiting.ring[(d.waiting.head+i)&(len(d.waiting.ring)-1)]
@@ -180,13 +181,13 @@ func (d *Direction) proven(to, at int64) {
 	}
 }
 
-// allows reports whether with so much acknowledged and that right edge a sender may have sent up
-// to a position. One that went beyond every window does not keep to them.
+// allows reports whether a sender with una acknowledged bytes and a window that ends at edge may have sent up to
+// position to. A sender that once exceeded every window is not bound by edge.
 func (d *Direction) allows(una, edge, to int64) bool {
 	return (!d.ScaleKnown || d.Beyond > 0 || to <= edge) && (d.initial == 0 || una > 1<<20 || to <= d.initial+2*una)
 }
 
-// arrive is an acknowledgement reaching the sender.
+// arrive applies an acknowledgement that reaches the sender.
 func (d *Direction) arrive(e *ackEvent) {
 	if e.ack < d.una {
 		return // overtaken

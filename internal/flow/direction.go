@@ -39,38 +39,38 @@ type Direction struct {
 	ZeroWindows   int64 // acknowledgements that closed the window
 	SmallSegments int64 // that end in less than a full one
 	Timeouts      int64 // retransmissions after a silence of 200 ms and two round trips
-	LossEvents    int64 // recoveries begun
+	LossEvents    int64 // loss recoveries begun
 	TooBig        int   // ICMP messages naming this direction's segments
 	RouterMTU     int   // from them; 0 unknown
-	Wanted        int64 // bytes passed over that the receiver still asked for: lost before the tap, and for good
-	ScaleRaise    int64 // when an inferred scale was last raised
+	Wanted        int64 // bytes that the tap never saw and the receiver still asked for: lost before the tap
+	ScaleRaise    int64 // time at which the inferred window scale was last raised
 	LoopMin       int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
 	LoopKnown     bool
 	LoopFollowed  bool  // by timestamps echoed, so that a queue on that part is seen
-	Pauses        int64 // times that nothing was outstanding for longer than it takes to answer
-	Tails         int64 // of them those after less than a full segment: all that there was
-	Answered      int64 // rounds that began after the other end had sent payload of its own
+	Pauses        int64 // periods without outstanding data that are longer than the time to answer
+	Tails         int64 // pauses that follow less than a full segment: the sender had no more data
+	Answered      int64 // rounds that began after the other end had sent payload
 	Restarts      int64 // rounds that began with nothing outstanding
 	TimerWaits    int64 // waits that the AckTimer clock counted
-	Exchanges     int64 // of them those that were answered too
-	Spoken        int64 // rounds while which the other end sent payload of its own
+	Exchanges     int64 // rounds that count in both Answered and Restarts
+	Spoken        int64 // rounds during which the other end sent payload of its own
 
 	// Silences is the time, slow start aside, in which nothing was sent for a quarter of a round trip and more while
-	// data was outstanding, until new data came. Drained is what of it followed a part segment, the end of
-	// all that there was, and a message of the other end since the silence before.
+	// data was outstanding, until new data came. Drained is the part of it that followed a segment below
+	// the MSS (the sender had no more data) and a message of the other end since the previous silence.
 	Silences, Drained int64
 
 	PushedIdle int64 // the part of the time in pauses that followed the end of a write
-	BackOffs   int64 // pauses that were twice the one before, with a single segment between
-	// Stalled is the time in which data was outstanding and nothing got through in spite of
-	// repetitions, in pieces of a second and more; StallFrom and StallTo the longest of them.
+	BackOffs   int64 // pauses twice as long as the one before, with a single segment between them
+	// Stalled is the time in which data was outstanding and no retransmission got through, counted in
+	// stalls of a second or more. StallFrom and StallTo are the bounds of the longest stall.
 	Stalled            int64
 	StallFrom, StallTo int64
-	Silent             int64 // when the other end was heard last, where data was still repeated for it; 0: never so
+	Silent             int64 // time of the other end's last packet, if data was still retransmitted to it; 0: no such case
 	Beyond             int64 // bytes that were sent beyond any right edge of the window that the tap saw
-	DataRTTMin         int64 // as RTTMin, of data only
+	DataRTTMin         int64 // like RTTMin, of data segments only
 
-	Slices []Slice
+	Slices []Slice // the direction's time, oldest slice first
 	Bursts *Bursts // nil when there were none
 	Starts *Starts // nil when there were none
 	// Oversized is nil until a segment was longer than the MSS or was repeated.

@@ -31,8 +31,8 @@ type Marks struct {
 // Mark is a range of payload positions at a time.
 type Mark struct{ At, From, To int64 }
 
-// begin makes an empty graph of one that may have been used before.
-func (g *Graph) begin(points int) *Graph {
+// reset empties a graph for its next use and returns it. points limits the points of each line.
+func (g *Graph) reset(points int) *Graph {
 	for _, l := range []*Line{&g.Data, &g.Acks, &g.Edge, &g.Outstanding, &g.Window, &g.RTT} {
 		*l = Line{Points: l.Points[:0], limit: max(points, 16)}
 	}

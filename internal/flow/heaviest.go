@@ -45,7 +45,7 @@ func (t *Table) beginGraph(d *Direction) {
 		}
 		t.drawn = slices.DeleteFunc(t.drawn, func(d *Direction) bool { return d.Graph == nil })
 	}
-	d.Graph = reused(&t.spareGraphs).begin(t.cfg.Points)
+	d.Graph = reused(&t.spareGraphs).reset(t.cfg.Points)
 	t.drawn = append(t.drawn, d)
 }
 

@@ -91,8 +91,8 @@ func (o *oneWay) begin(tsval uint32, at int64) bool {
 	return true
 }
 
-// check finds the unit once enough time has passed for a queue not to mislead: units lie
-// far apart.
+// check determines the tick of the sender's timestamp clock from the units that passed since o.began. Before o.settled
+// it can only confirm the tick.
 func (o *oneWay) check(units, at int64) {
 	tick := int64(0)
 	for _, t := range ticks {
@@ -101,7 +101,7 @@ func (o *oneWay) check(units, at int64) {
 		}
 	}
 	if tick != o.tick && !o.settled {
-		return // so early, a queue that fills looks like a slow clock
+		return // this early, a queue that fills looks like a slow clock
 	}
 	o.checked = true
 	if o.tick != tick {
@@ -112,9 +112,9 @@ func (o *oneWay) check(units, at int64) {
 	}
 }
 
-// level takes off what the delay stayed longer than the whole loop through the end did, of
-// which it is a part: the capture's clock was set by that, or the two clocks drift apart.
-// risen is by how much the loop's least of its last spell exceeds its least of all.
+// level raises the minimum delay if the delay rose more than the round trip that contains it. The difference is a step
+// of the capture's clock, or drift between the two clocks. risen is the difference between the round
+// trip's minimum in the last spell and its overall minimum.
 func (o *oneWay) level(risen int64) {
 	if o.steady && o.low < never {
 		if stayed := o.low - o.min; stayed > risen+2*o.step()+1e6 {

@@ -24,15 +24,16 @@ type rttState struct {
 	marks     [16]mark
 }
 
+// mark is the time at which the byte at a position passed the tap.
 type mark struct{ pos, at, len int64 }
 
 const never = math.MaxInt64
 
-// coarse is what no round trip is below, nanoseconds: a clock that shows less did not tick.
+// coarse is the minimum round trip in nanoseconds. If a clock shows less, it did not tick.
 const coarse = 1000
 
-// mark notes when a fresh byte passed, now and then. One that finds no room takes the newest
-// one's place: an acknowledgement of many segments times the last of them.
+// mark stores the time at which a new byte passed, once per spacing. If marks is full, it replaces the newest mark:
+// an acknowledgement of many segments measures the last one.
 func (r *rttState) mark(pos, at, length int64) {
 	if r.n > 0 && at-r.last < r.spacing {
 		return

@@ -24,7 +24,7 @@ var cmdletProperties = map[string]string{
 	"Timestamps": "Timestamps", "EcnCapability": "EcnCapability",
 }
 
-// scriptWord matches the only texts that may be part of a script.
+// scriptWord matches a text that can be part of a PowerShell script without quotes.
 var scriptWord = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
 func cmdletName(name string) (template, property string, err error) {

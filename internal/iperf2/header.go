@@ -33,7 +33,7 @@ type header struct {
 	bytes      int64
 }
 
-// headerSize returns how many bytes the header has that begins with flags, as far as it is read here.
+// headerSize returns the number of header bytes to parse if the header begins with flags.
 func headerSize(flags [flagsSize]byte) int {
 	switch f := binary.BigEndian.Uint32(flags[:]); {
 	case f&flagExtended != 0:

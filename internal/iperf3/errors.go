@@ -70,7 +70,7 @@ func (e *RemoteError) Try() string {
 	case CodeCongestion:
 		return "a congestion control that the far end has"
 	case CodeAuth:
-		return "a server without --rsa-private-key-path"
+		return "start the far end's iperf3 server without --rsa-private-key-path"
 	}
 	return ""
 }

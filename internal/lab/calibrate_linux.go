@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 )
 
-// Each way a device is read, a timer fires and a program wakes up; no clock here measures that. When a lab starts,
-// a few echoes measure this extra round trip time, and packets then leave half of it before they are due.
+// Reading a device, firing a timer and waking a program take time that no clock here measures. When a lab starts, it
+// measures this extra round trip time with a few echo requests. Packets then leave half of it before they are due.
 
 // calibration is the measured result.
 type calibration struct {

@@ -174,7 +174,8 @@ func (t *session) receive(ctx context.Context) (came transfer.Span, err error) {
 	}
 }
 
-// parts reads a message and calls each with the length of each part, until each returns false.
+// parts reads a message in parts and calls each with the length of every part. It stops and returns true when each
+// returns true.
 func parts(message io.Reader, buffer []byte, each func(n int) (over bool)) (over bool, err error) {
 	for {
 		n, err := message.Read(buffer)

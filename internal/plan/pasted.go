@@ -71,7 +71,7 @@ func ParsePing(text string) (*Pasted, error) {
 			if sent > 0 {
 				p.Lost = math.Max(1-received/sent, 0)
 			}
-		} else if m := lostOf.FindStringSubmatch(line); m != nil { // Windows': "Lost = 1 (25% loss)"
+		} else if m := lostOf.FindStringSubmatch(line); m != nil { // Windows prints "Lost = 1 (25% loss)"
 			p.Lost = math.Min(number(m[1])/100, 1)
 		}
 		if m := summary.FindStringSubmatch(line); m != nil {

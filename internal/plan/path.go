@@ -10,22 +10,22 @@ import (
 
 // Path is the path of a plan.
 type Path struct {
-	RateBps     float64       // bottleneck at the IP layer, of what the host sends
-	BackBps     float64       // the same of what it receives; 0 is RateBps
-	RTT         time.Duration // least round trip
-	Jitter      time.Duration // p95 of the round trip less its minimum
+	RateBps     float64       // bottleneck rate at the IP layer from this host
+	BackBps     float64       // bottleneck rate at the IP layer to this host; 0 is RateBps
+	RTT         time.Duration // minimum RTT
+	Jitter      time.Duration // p95 of the RTT minus its minimum
 	MSS         int           // payload bytes of a full segment; 0 is 1460
-	Overhead    int           // bytes that each packet takes on the line besides
-	HalfDuplex  bool          // both ways share one line
-	FlowCapBps  float64       // most that one connection gets, as clouds bound it; 0: all
-	Connections int           // that carry bulk at one time; 0 is 1
-	// MemoryBytes is the host's main memory; 0 is not known and bounds nothing.
+	Overhead    int           // bytes below IP that each packet takes on the link
+	HalfDuplex  bool          // both directions share one link
+	FlowCapBps  float64       // maximum of one connection, a limit in clouds; 0: none
+	Connections int           // concurrent bulk connections; 0 is 1
+	// MemoryBytes is the host's main memory; 0 is unknown and limits nothing.
 	MemoryBytes int64
 	// ReceiveWindow and SendBuffer are bytes of payload that a measurement chose. They replace the arithmetic if not 0.
 	ReceiveWindow, SendBuffer int
 
 	headers   int // IP, TCP and options, bytes
-	maxWindow int // bytes; a window or buffer that is larger now is lowered; 0: none is
+	maxWindow int // bytes; larger windows and buffers are lowered to it; 0: none is
 }
 
 // DefaultMSS is Ethernet's, without timestamps.

@@ -8,9 +8,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestAnotherWayIsAChange checks that a round trip that grew from 20 to 31 ms at an unchanged goodput is a change
-// of the path, and that one that grew from 0.1 to 0.2 ms is not: that is a host's own work.
-func TestAnotherWayIsAChange(t *testing.T) {
+// TestChanges_LongerRTTAtSameGoodput checks that a growth of the round trip from 20 to 31 ms at the same goodput is a
+// change of the path. A growth from 0.1 to 0.2 ms is not: the hosts themselves cause that.
+func TestChanges_LongerRTTAtSameGoodput(t *testing.T) {
 	for _, c := range []struct {
 		before, after float64
 		changes       int

@@ -91,9 +91,9 @@ func (t *tester) searchBottleneck(ctx context.Context, d *Direction) error {
 	return t.withoutBurst(ctx, d, spec)
 }
 
-// withoutBurst subtracts the bytes that a full link carried beyond its rate: a policer's bucket,
-// or a queue that emptied after the last datagram. They are the same in a trial twice as
-// long, so its second half has the link's rate alone.
+// withoutBurst subtracts the bytes that a full link carried above its rate: a policer's bucket, or a queue that drained
+// after the last datagram. A trial of twice the time has the same extra bytes.
+// Its second half thus shows the link's rate alone.
 func (t *tester) withoutBurst(ctx context.Context, d *Direction, spec transfer.DatagramSpec) error {
 	b := &d.Bottleneck
 	offered := b.Trials[len(b.Trials)-1].OfferedBps

@@ -17,12 +17,12 @@ type tester struct {
 	cfg       Config
 	out       *Result
 	began     time.Time
-	simulated time.Duration // time of transfers beyond the clock, on simulated paths
+	simulated time.Duration // transfer time on simulated paths, which the clock does not show
 	remote    remote
 	plan      plan
 	best      float64
 	rough     map[transfer.Direction]float64 // first transfer's rate at the IP layer
-	mostFPS   float64                        // frames/s that these hosts were seen to carry
+	mostFPS   float64                        // highest frames/s that these hosts carried
 }
 
 func newTester(cfg Config) *tester {

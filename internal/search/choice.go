@@ -96,8 +96,8 @@ func (c *Comparison) Leader() (int, bool) {
 	return c.choose(running, c.leader()+1), true
 }
 
-// Preferred returns the candidate that is chosen by what each run gave, however few there are; false where none gave
-// 5 % more than the baseline.
+// Preferred returns the best candidate by the runs so far, however few. It returns false if no candidate is estimated
+// to gain 5 % over the baseline.
 func (c *Comparison) Preferred() (int, bool) {
 	var of []int
 	for i := range c.candidates {

@@ -13,9 +13,9 @@ import (
 
 const minKept = 0.98 // share of the paths that keep all promises
 
-// TestPromisesHold runs the search on random noisy paths whose truth is known.
+// TestSearch_KeepsPromises runs the search on random noisy paths whose truth is known.
 // FULLPIPE_SHOW=1 prints the paths on which a promise broke, trial by trial.
-func TestPromisesHold(t *testing.T) {
+func TestSearch_KeepsPromises(t *testing.T) {
 	const paths = 1000
 	for _, seed := range []uint64{1, 2, 3, 4} {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -28,8 +28,8 @@ func TestPromisesHold(t *testing.T) {
 	}
 }
 
-// TestOtherSeedsHold keeps the search from being fitted to four seeds.
-func TestOtherSeedsHold(t *testing.T) {
+// TestSearch_KeepsPromisesWithOtherSeeds keeps the search from being fitted to four seeds.
+func TestSearch_KeepsPromisesWithOtherSeeds(t *testing.T) {
 	const paths = 500
 	seeds := 12
 	if testing.Short() {

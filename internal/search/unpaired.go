@@ -100,10 +100,10 @@ func allocate(baseline, candidate float64, n [2]int) int {
 	return 0
 }
 
-// dev returns the standard deviation of one run of a side, from as many runs as it has.
+// dev returns the standard deviation of a single run of a side (0 baseline, 1 candidate), estimated from its runs.
 func (u *Unpaired) dev(number int) float64 { return u.devOf(number, len(u.runs[number])) }
 
-// devOf returns the standard deviation of one run of a side where it has n runs that scatter as those so far.
+// devOf returns the standard deviation of a single run as if the side had n runs with the scatter so far.
 func (u *Unpaired) devOf(number, n int) float64 {
 	_, dev := stats.MeanDev(u.runs[number])
 	if number == 1 && n > 0 {

@@ -24,15 +24,15 @@ func OpenSchedule() (*Schedule, error) {
 	return s, nil
 }
 
-// Turns is what a thread had of the cores since it began.
+// Turns is the time for which a thread ran and waited for a core since it began.
 type Turns struct {
 	Ran    time.Duration
 	Waited time.Duration // ready, without a core
-	Count  int64         // how often it was given one
+	Count  int64         // how often it got a core
 }
 
-// Turns reads them (/proc/PID/task/TID/schedstat: a wait counts when it is over). It allocates
-// nothing.
+// Turns reads the thread's times from /proc/PID/task/TID/schedstat. A wait counts when it is over. Turns does not
+// allocate.
 func (s *Schedule) Turns() (Turns, error) { return s.turns() }
 
 // Close releases the file that is read.

@@ -17,6 +17,7 @@ import (
 // connection is established, so the window scale is the system's largest. Then they are forced.
 type ceilings struct{ send, receive int }
 
+// readCeilings reads both sysctls.
 func readCeilings() ceilings {
 	return ceilings{sysctl("/proc/sys/net/core/wmem_max"), sysctl("/proc/sys/net/core/rmem_max")}
 }

@@ -144,6 +144,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Report, error) {
 	return run(ctx, cmd, cfg)
 }
 
+// check returns an error if the interval or a rule is invalid.
 func (cfg Config) check() error {
 	if cfg.Every < time.Millisecond {
 		return fmt.Errorf("a sample interval of %v: less than 1 ms", cfg.Every)

@@ -68,9 +68,9 @@ func (s *Schedule) Paths() []record.SweepPath {
 
 // knees returns the buffer sizes at which the model, scaled to the measured cells, reaches the BDP.
 func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
-	all := map[verdict.Name]*alike{verdict.SendBuffer: {limiter: verdict.SendBuffer},
+	all := map[verdict.Name]*cellGroup{verdict.SendBuffer: {limiter: verdict.SendBuffer},
 		verdict.ReceiverWindow: {limiter: verdict.ReceiverWindow}}
-	for k, a := range s.alike(p, plain) {
+	for k, a := range s.groupCells(p, plain) {
 		if to := all[k.limiter]; to != nil {
 			for i, c := range a.cells {
 				to.add(c, a.ratios[i])
@@ -164,9 +164,9 @@ func (s *Schedule) Sure() map[int]Prediction {
 	}
 	for _, path := range s.Paths() {
 		factors := map[kind]float64{}
-		for k, alike := range s.alike(&path, plain) {
+		for k, g := range s.groupCells(&path, plain) {
 			if k.limiter != verdict.Bottleneck {
-				factors[k] = alike.factor()
+				factors[k] = g.factor()
 			}
 		}
 		scaled := func(k kind) func(verdict.Name) float64 {
@@ -178,8 +178,8 @@ func (s *Schedule) Sure() map[int]Prediction {
 				return 1
 			}
 		}
-		groups := s.alike(&path, scaled)
-		maps.DeleteFunc(groups, func(_ kind, a *alike) bool { return !a.settle() })
+		groups := s.groupCells(&path, scaled)
+		maps.DeleteFunc(groups, func(_ kind, a *cellGroup) bool { return !a.settle() })
 		for i, c := range s.cells {
 			if c.Direction != path.Direction || len(s.logs[i]) > 0 || s.refused[i] != "" || s.failures[i] > 0 {
 				continue
@@ -198,19 +198,21 @@ func (s *Schedule) Sure() map[int]Prediction {
 	return sure
 }
 
-// alike is the set of measured cells of one kind.
-type alike struct {
+// cellGroup is the set of measured cells of one kind.
+type cellGroup struct {
 	limiter verdict.Name
 	cells   []record.SweepSetup
-	ratios  []float64         // goodput over the model's, logarithms
-	rows    map[int][]float64 // the same by the buffer that limits; one row on a full path
+	ratios  []float64         // logarithms of the goodput over the model's
+	rows    map[int][]float64 // ratios by the buffer that limits; one row on a full path
 	middles map[int]float64   // of the rows
 	noise   stats.Noise       // how much the cells of a row differ
 	student float64
 }
 
-func (s *Schedule) alike(path *record.SweepPath, scaled func(kind) func(verdict.Name) float64) map[kind]*alike {
-	groups := map[kind]*alike{}
+// groupCells returns the measured cells of a path by kind.
+func (s *Schedule) groupCells(path *record.SweepPath,
+	scaled func(kind) func(verdict.Name) float64) map[kind]*cellGroup {
+	groups := map[kind]*cellGroup{}
 	for i, c := range s.cells {
 		if c.Direction != path.Direction || len(s.logs[i]) == 0 {
 			continue
@@ -222,7 +224,7 @@ func (s *Schedule) alike(path *record.SweepPath, scaled func(kind) func(verdict.
 		}
 		k.limiter = l
 		if groups[k] == nil {
-			groups[k] = &alike{limiter: l}
+			groups[k] = &cellGroup{limiter: l}
 		}
 		groups[k].add(c, stats.Middle(s.logs[i])-math.Log(bps))
 	}
@@ -231,11 +233,11 @@ func (s *Schedule) alike(path *record.SweepPath, scaled func(kind) func(verdict.
 
 // factor returns the effective size of a requested buffer as a factor, from the largest buffer that still limits. That
 // one is nearest to the knee; the effective size of small buffers can be much larger than requested.
-func (a *alike) factor() float64 {
+func (a *cellGroup) factor() float64 {
 	return math.Exp(stats.Middle(a.rows[slices.Max(slices.Collect(maps.Keys(a.rows)))]))
 }
 
-func (a *alike) add(c record.SweepSetup, ratio float64) {
+func (a *cellGroup) add(c record.SweepSetup, ratio float64) {
 	if a.rows == nil {
 		a.rows = map[int][]float64{}
 		a.middles = map[int]float64{}
@@ -246,7 +248,7 @@ func (a *alike) add(c record.SweepSetup, ratio float64) {
 }
 
 // row returns the size of the buffer that limits a cell; 0 on a full path.
-func (a *alike) row(c record.SweepSetup) int {
+func (a *cellGroup) row(c record.SweepSetup) int {
 	switch a.limiter {
 	case verdict.SendBuffer:
 		return c.Send
@@ -258,7 +260,7 @@ func (a *alike) row(c record.SweepSetup) int {
 
 // near returns the ratios of the measured cells with the same limiter as c: the same send buffer, the same receive
 // buffer, or on a full path all cells if there are some on both sides. The model does not extrapolate.
-func (a *alike) near(c record.SweepSetup) []float64 {
+func (a *cellGroup) near(c record.SweepSetup) []float64 {
 	row := a.rows[a.row(c)]
 	if a.limiter != verdict.Bottleneck {
 		return row
@@ -276,7 +278,7 @@ func (a *alike) near(c record.SweepSetup) []float64 {
 
 // settle estimates how much cells with the same limiting buffer differ, without outliers. It returns false for too few
 // cells.
-func (a *alike) settle() bool {
+func (a *cellGroup) settle() bool {
 	const least = 0.004 // the minimum standard deviation for few values
 	var rows [][]float64
 	for _, row := range slices.Sorted(maps.Keys(a.rows)) { // in order, so that the sums are reproducible
@@ -293,7 +295,7 @@ func (a *alike) settle() bool {
 }
 
 // predict returns the prediction interval (Student's t) for one more cell near the measured ones.
-func (a *alike) predict(c record.SweepSetup, bps float64) (stats.Interval, bool) {
+func (a *cellGroup) predict(c record.SweepSetup, bps float64) (stats.Interval, bool) {
 	near := a.near(c)
 	if len(near) == 0 {
 		return stats.Interval{}, false

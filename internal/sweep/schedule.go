@@ -11,18 +11,18 @@ import (
 
 // Rules set how often cells are measured and when a sweep ends.
 type Rules struct {
-	// Precision is the maximum half-width of a cell's 95 % interval as a share of its middle; 0: each cell gets Fewest
+	// Precision is the maximum half-width of a cell's 95 % interval as a share of its middle; 0: each cell gets MinRuns
 	// runs.
 	Precision float64
-	Fewest    int // runs of each cell before its interval counts; 0 is 3
-	Most      int // runs of a cell that does not reach the precision; 0 is 10
+	MinRuns   int // runs of each cell before its interval counts; 0 is 3
+	MaxRuns   int // runs of a cell that does not reach the precision; 0 is 10
 	// Budget is the maximum time of all runs together; 0: unlimited.
 	Budget time.Duration
 	Seed   uint64 // of the random order
 }
 
-// mostFailures is the number of failures after which a cell is dropped.
-const mostFailures = 3
+// maxFailures is the number of failures after which a cell is dropped.
+const maxFailures = 3
 
 // Schedule selects the next cell to measure. It has no clock, and its order depends only on the seed and the runs. An
 // interrupted sweep thus continues in the same order.
@@ -46,13 +46,13 @@ type Schedule struct {
 // NewSchedule returns a Schedule without runs.
 func NewSchedule(axes Axes, rules Rules) *Schedule {
 	cells := axes.Cells()
-	if rules.Fewest <= 0 {
-		rules.Fewest = 3
+	if rules.MinRuns <= 0 {
+		rules.MinRuns = 3
 	}
-	if rules.Most <= 0 {
-		rules.Most = 10
+	if rules.MaxRuns <= 0 {
+		rules.MaxRuns = 10
 	}
-	rules.Fewest = min(rules.Fewest, rules.Most)
+	rules.MinRuns = min(rules.MinRuns, rules.MaxRuns)
 	s := &Schedule{cells: cells, rules: rules, logs: make([][]float64, len(cells)), intervals: make([]*stats.Interval,
 		len(cells)), failures: make([]int, len(cells)),
 		refused: make([]string, len(cells)), first: make([]bool, len(cells)), rank: map[int][]int{}}
@@ -137,14 +137,14 @@ func (s *Schedule) typical() time.Duration { return s.elapsed / time.Duration(le
 // Done reports whether a cell needs no further run.
 func (s *Schedule) Done(cell int) bool {
 	n := len(s.logs[cell])
-	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= mostFailures || n >= s.rules.Most ||
-		n+s.failures[cell] >= s.rules.Most+mostFailures ||
+	return s.refused[cell] != "" || n == 0 && s.failures[cell] >= maxFailures || n >= s.rules.MaxRuns ||
+		n+s.failures[cell] >= s.rules.MaxRuns+maxFailures ||
 		s.precise(cell)
 }
 
 // precise reports whether a cell's interval is within the requested precision.
 func (s *Schedule) precise(cell int) bool {
-	return len(s.logs[cell]) >= s.rules.Fewest &&
+	return len(s.logs[cell]) >= s.rules.MinRuns &&
 		(s.rules.Precision == 0 || s.Interval(cell).Within(s.rules.Precision))
 }
 
@@ -181,7 +181,7 @@ func (s *Schedule) Progress() (done int, share float64) {
 			continue
 		}
 		made = made + n
-		needed = needed + max(s.rules.Fewest, n+1)
+		needed = needed + max(s.rules.MinRuns, n+1)
 	}
 	share = 1
 	if needed > 0 {

@@ -163,8 +163,8 @@ func TestSure_PredictionsMatchMeasurements(t *testing.T) {
 	}
 }
 
-func TestNext_ImpreciseCellsEnd(t *testing.T) {
-	s := NewSchedule(plane([]int{8192}, []int{8192}), Rules{Precision: 0.001, Most: 7})
+func TestNext_StopsImpreciseCellsAtMaxRuns(t *testing.T) {
+	s := NewSchedule(plane([]int{8192}, []int{8192}), Rules{Precision: 0.001, MaxRuns: 7})
 	w := clean(1)
 	w.path.Noise.Dev = 0.3
 	if order := play(s, w); len(order) != 7 {
@@ -172,7 +172,7 @@ func TestNext_ImpreciseCellsEnd(t *testing.T) {
 	}
 }
 
-func TestNext_FailingAndRefusedCellsEnd(t *testing.T) {
+func TestNext_DropsFailingAndRefusedCells(t *testing.T) {
 	s := NewSchedule(plane([]int{8192, 16384, 32768}, []int{8192}), Rules{Precision: 0.05})
 	s.Refuse(0, "no such thing")
 	runs := map[int]int{}

@@ -95,8 +95,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestProbes logs what this machine has. Each probe ends and says why.
-func TestProbes(t *testing.T) {
+// TestProperties_EveryProbeReturns logs what this machine has. Each probe ends and says why.
+func TestProperties_EveryProbeReturns(t *testing.T) {
 	for _, f := range slices.Sorted(maps.Keys(properties())) {
 		t.Log(f, fmt.Sprint(properties()[f].probe()))
 	}

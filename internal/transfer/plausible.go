@@ -17,7 +17,7 @@ const (
 	maxScale       = 14              // RFC 7323 section 2.3
 	maxSegment     = 1 << 16         // bytes
 	maxCores       = 1 << 14         // of one machine
-	maxSamples     = 8192            // of all streams together; an end keeps no more
+	maxSamples     = 8192            // of all streams of an end together; an end keeps at most this many
 	maxText        = 256             // bytes of a name
 	maxNotes       = 32              // warnings
 	maxNote        = 1000            // bytes of one warning

@@ -64,7 +64,7 @@ type grouping int
 const (
 	byConnection grouping = iota
 	byProgram
-	byUnit
+	byUnit // systemd unit or container
 	byNetwork
 	byPort
 	groupings

@@ -45,28 +45,29 @@ func (b *budget) double() bool {
 	return true
 }
 
-// longestAsked is the longest budget that is proposed.
-const longestAsked = 20 * time.Minute
+// maxProposed is the longest budget that is proposed.
+const maxProposed = 20 * time.Minute
 
-// propose returns a budget for a need that is a guess: the time spent and the need, at least twice the present budget.
-// It returns 0 for more than longestAsked.
+// propose returns the budget to propose when needs, the further time, is only estimated. It is the time spent plus
+// needs, at least twice the present budget, and 0 above maxProposed.
 func (b *budget) propose(needs time.Duration) time.Duration {
 	return proposed(max(b.spent.Time+needs, 2*b.Time))
 }
 
-// proposePlanned returns a budget for runs that were planned from their scatter, larger than a stated one.
+// proposePlanned returns the budget to propose when needs was computed from the scatter of the runs. It is larger than
+// a stated budget.
 func (b *budget) proposePlanned(needs time.Duration) time.Duration {
 	return proposed(max(b.spent.Time+needs, b.stated.Time+time.Second))
 }
 
-// proposed rounds a budget up; it returns 0 for more than longestAsked.
+// proposed rounds a budget up; it returns 0 for more than maxProposed.
 func proposed(budget time.Duration) time.Duration {
 	step := 10 * time.Second
 	if budget > 2*time.Minute {
 		step = time.Minute
 	}
 	budget = (budget + step - 1) / step * step
-	if budget > longestAsked {
+	if budget > maxProposed {
 		return 0
 	}
 	return budget

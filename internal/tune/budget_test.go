@@ -41,11 +41,11 @@ func TestBudget_Left(t *testing.T) {
 	}
 }
 
-// TestBudget_Propose checks that a proposal is at least twice the budget, in whole steps, and at most longestAsked.
+// TestBudget_Propose checks that a proposal is at least twice the budget, in whole steps, and at most maxProposed.
 func TestBudget_Propose(t *testing.T) {
 	b := budget{Budget: search.Budget{Time: 30 * time.Second}, spent: search.Budget{Time: 20 * time.Second}}
 	for needs, want := range map[time.Duration]time.Duration{0: time.Minute, 41 * time.Second: 70 * time.Second,
-		101 * time.Second: 3 * time.Minute, longestAsked - 20*time.Second: longestAsked, longestAsked: 0} {
+		101 * time.Second: 3 * time.Minute, maxProposed - 20*time.Second: maxProposed, maxProposed: 0} {
 		if got := b.propose(needs); got != want {
 			t.Errorf("%v: %v, want %v", needs, got, want)
 		}

@@ -56,7 +56,7 @@ func TestOpen_BudgetDecides(t *testing.T) {
 			}
 			said++
 			asked := d.Open.Budget
-			if asked <= budget || asked > longestAsked {
+			if asked <= budget || asked > maxProposed {
 				t.Fatalf("seed %d: after %s: %+v", seed, budget, d.Open)
 			}
 			budget = asked
@@ -68,7 +68,7 @@ func TestOpen_BudgetDecides(t *testing.T) {
 }
 
 // TestConclude_WithinATwentieth checks that automatic sizing within a twentieth of the best is a verdict, and that
-// no budget above longestAsked is proposed, however much runs scatter.
+// no budget above maxProposed is proposed, however much runs scatter.
 func TestConclude_WithinATwentieth(t *testing.T) {
 	const seeds = 40
 	answered := 0
@@ -76,7 +76,7 @@ func TestConclude_WithinATwentieth(t *testing.T) {
 		path := overflowing()
 		path.Harm, path.Noise.Dev = 0.975, 0.02
 		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Seed = seed })
-		if d.Open != nil && d.Open.Budget > longestAsked {
+		if d.Open != nil && d.Open.Budget > maxProposed {
 			t.Errorf("seed %d: %s", seed, d.Reason.Code)
 		}
 		if d.Verdict != search.Inconclusive {

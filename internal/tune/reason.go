@@ -86,7 +86,7 @@ type Open struct {
 	// Baseline is the number of baseline runs that they were compared with; 0: as many.
 	Baseline int
 	More     int           // runs that would decide it, of both together; 0: not counted
-	Budget   time.Duration // that would decide it; 0: more than longestAsked
+	Budget   time.Duration // that would decide it; 0: more than maxProposed
 }
 
 // open returns the decision that was left open with the budget that it needs; nil where there is none.

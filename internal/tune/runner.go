@@ -92,7 +92,7 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	}
 	t.Limiter = t.verdict.Limiter
 	sender, receiver := r.ends(&t.Spec)
-	t.settle(*sender, *receiver)
+	t.setEffective(*sender, *receiver)
 	if !t.shared {
 		r.seen.trials = append(r.seen.trials, t)
 		r.seen.best = max(r.seen.best, t.Goodput)

@@ -46,9 +46,10 @@ func (t *Trial) name() string {
 	return units.Size(t.Asked).Exact()
 }
 
-// settle finds the window that was in force: the receiver's offer, or the bytes in flight where the send buffer was
-// narrower. Automatic sizing opens the window no further than it is used: an offer that was never filled is as asked.
-func (t *Trial) settle(sender, receiver transfer.Socket) {
+// setEffective sets Effective, the window that was in force: the receiver's offer, or the bytes in flight if the send
+// buffer was smaller. Autotuning opens the window only as far as it is used, so an offer that was never filled counts
+// as the requested window.
+func (t *Trial) setEffective(sender, receiver transfer.Socket) {
 	offered := t.result.OfferedWindow()
 	flight := t.result.MaxInFlight()
 	narrow := t.Limiter == verdict.SendBuffer && flight > 0

@@ -18,7 +18,8 @@ const (
 	minUnpaired = 4
 )
 
-// unpaired is a comparison of one candidate with the baseline by unequal numbers of runs, which proves its gain.
+// unpaired is a comparison that is to prove the gain of one candidate over the baseline. The two may have different
+// numbers of runs.
 type unpaired struct {
 	setup Setup
 	runs  *search.Unpaired // nil: not made

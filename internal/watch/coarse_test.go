@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// A connection on which nothing gets through is shown as long as something is to.
-func TestStuck(t *testing.T) {
+// TestLook_ReportsStuckConnections checks that a connection without progress is reported while it has data to transfer.
+func TestLook_ReportsStuckConnections(t *testing.T) {
 	second := time.Second
 	snapAt := func(at time.Duration) Snapshot {
 		return Snapshot{Cookie: 1, Established: true, SendBuffer: 100_000, ReceiveBuffer: 100_000,

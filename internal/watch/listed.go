@@ -31,7 +31,7 @@ type lister struct {
 	cfg     Config
 	list    listing
 	program func(pid int) string
-	account *Tracker
+	account *Tracker // every connection that was seen
 	start   time.Time
 	took    time.Duration // the last list
 	untold  int           // connections without counters
@@ -134,7 +134,7 @@ func (l *lister) snapshot(s *socklist.Socket) Snapshot {
 	t.Sample.At = l.now()
 	t.Sample.Have |= transfer.HaveLimits
 	before := l.account.open[s.Key]
-	born := l.account.first
+	born := l.account.dumped
 	if before != nil {
 		born = before.Born
 		t.since(&before.Snapshot, before.Handshake.SegmentSize(), s.WindowClock)

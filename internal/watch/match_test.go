@@ -53,8 +53,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// Programs of Windows are found with and without the ending of their files, and in any case.
-func TestProgramsOfWindows(t *testing.T) {
+// TestMatch_WindowsProgramNames checks that Windows programs match with and without .exe, in upper and lower case.
+func TestMatch_WindowsProgramNames(t *testing.T) {
 	for target, want := range map[string]bool{"chrome": true, "Chrome.exe": true, "CHROME": true, "chrome.com": false,
 		"firefox.exe": false} {
 		m, err := ParseTarget(target, nil, func(string) ([]netip.Addr, error) { return nil, errors.New("looked up") })
@@ -67,8 +67,8 @@ func TestProgramsOfWindows(t *testing.T) {
 	}
 }
 
-// A container may be named by the beginning of its id, but not by less than four digits.
-func TestContainersByTheirIDs(t *testing.T) {
+// TestMatch_ContainerIDPrefix checks that the first four or more digits of a container ID match.
+func TestMatch_ContainerIDPrefix(t *testing.T) {
 	owner := Owner{Program: "nc", Container: "0123456789ab"}
 	for id, want := range map[string]bool{"0123": true, "012": false, "0124": false, "0123456789ab": true,
 		"0123456789ab" + strings.Repeat("c", 52): true, "0123456789ac" + strings.Repeat("c", 52): false} {

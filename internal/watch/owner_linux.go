@@ -28,18 +28,18 @@ const (
 // owners finds the owner of a socket: the process that has it open, else the cgroup in which it was created. An
 // accepted socket has its listener's cgroup, so the process has precedence.
 type owners struct {
-	match     *Match            // the only owners that are asked for, where it names any
+	match     *Match            // selects owners by name; the others need not be found
 	namespace os.FileInfo       // the network namespace that is watched; nil: not known
 	processes map[uint32]*Owner // by the socket's inode
 	sockets   sockdiag.Holders
-	many      bool             // there are manySockets
-	tasks     *sockdiag.Tasks  // nil: /proc is walked
-	opened    bool             // whether tasks were opened, or could not be
+	many      bool             // there are more sockets than manySockets
+	tasks     *sockdiag.Tasks  // nil: owners are found by a walk of /proc
+	opened    bool             // an attempt to open tasks was made
 	asked     map[int]*process // all processes at the last walk; nil: Match asks for no owner
 	groups    map[uint64]string
 	walked    time.Duration // when the last walk began; before the watch: none was made
-	partly    bool          // processes of other network namespaces were left out of it
-	next      time.Duration // when another may be made
+	partly    bool          // the last walk skipped processes of other network namespaces
+	next      time.Duration // earliest time of the next walk
 }
 
 func newOwners(match *Match, namespace string) *owners {
@@ -175,8 +175,8 @@ type holder struct {
 	owner *Owner
 }
 
-// read maps the sockets of processes, some of each in turn: one process may have as many as all others. It ends early,
-// and partly is true, when no inode is left to find.
+// read finds the owners of sockets. It reads a part of each process in turn, because one process may have as many
+// sockets as all others together. It stops and returns true when every inode in left is found.
 func (o *owners) read(of []*holder, left map[uint32]bool) (partly bool) {
 	for counted := len(left) > 0; len(of) > 0; {
 		if counted && len(left) == 0 {

@@ -109,7 +109,7 @@ func (a *Tracker) BeginDump(at time.Duration) {
 // connection is closed only when two dumps missed it; the report of its end was lost then. missing reports whether this
 // dump missed any.
 func (a *Tracker) EndDump(began time.Duration) (missing bool) {
-	a.first = true
+	a.dumped = true
 	a.order.dumping = false
 	if len(a.active) > 2*len(a.open)+maxEnded {
 		a.active = slices.DeleteFunc(a.active, func(c *Connection) bool { return c.Ended })

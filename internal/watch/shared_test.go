@@ -40,8 +40,8 @@ func rival(nth int, steady bool, rtt time.Duration) Observed {
 		Verdict: c.sampled().Judge(true)}}}
 }
 
-// TestConnectionsThatShareALink: each loses and is unsteady, and together they fill the link.
-func TestConnectionsThatShareALink(t *testing.T) {
+// TestShared_ConnectionsFillOneLink: each loses and is unsteady, and together they fill the link.
+func TestShared_ConnectionsFillOneLink(t *testing.T) {
 	const queue, none = 30 * time.Millisecond, 20 * time.Millisecond
 	for _, c := range []struct {
 		name   string

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// shortageEvery is the time between two looks at whether the kernel's TCP is short of memory.
+	// shortageEvery is the interval of the checks whether the kernel's TCP is short of memory.
 	shortageEvery = 250 * time.Millisecond
-	// maxSpells of a shortage are kept, the last.
+	// maxSpells is the maximum number of spells of shortage that are kept, the newest ones.
 	maxSpells = 256
 )
 
 // shortage lists the times at which this host's TCP was short of memory, in all network namespaces.
 type shortage struct {
 	spells []spell
-	on     bool // at the last check
-	next   time.Duration
+	on     bool          // at the last check
+	next   time.Duration // time of the next check
 }
 
 type spell struct{ from, to time.Duration }

@@ -118,11 +118,11 @@ type Tracker struct {
 	open     map[uint64]*Connection
 	period   uint32        // counted from 1
 	active   []*Connection // open connections that changed in this period
-	before   []*Connection // the same in the period before
+	before   []*Connection // active of the previous period
 	ended    []*Connection // in this period
 	lighter  int           // ended connections that were dropped since the last Period
 	totals   Totals
-	first    bool        // the first dump is over: new connections began after it
+	dumped   bool        // the first dump is over: a new connection began after it
 	names    *pseudonyms // nil: addresses are shown
 	ceilings ceilings
 	// shortage is of memory; nil: not checked.
@@ -195,7 +195,7 @@ func (a *Tracker) sum(c *Connection, sign int64) {
 }
 
 func (a *Tracker) begin(t Snapshot) *Connection {
-	c := &Connection{Snapshot: t, FirstSeen: t.Sample.At, Born: a.first}
+	c := &Connection{Snapshot: t, FirstSeen: t.Sample.At, Born: a.dumped}
 	if !c.Born {
 		c.base = t.counters()
 	} else {
@@ -266,7 +266,7 @@ func (a *Tracker) End(t Snapshot) *Connection {
 	}
 	c := a.open[t.Cookie]
 	if c == nil {
-		if !a.first {
+		if !a.dumped {
 			return nil // it ended during the first dump: its bytes came before the watch
 		}
 		c = a.begin(t)

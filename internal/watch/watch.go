@@ -113,8 +113,8 @@ type View struct {
 	Length      time.Duration // of the period
 	Connections []Observed    // that moved payload and match, the heaviest first
 	Matched     int           // connections that match, idle ones included
-	Lighter     int           // connections that ended and were too many to be kept; Totals has their bytes
-	Totals      Totals        // of every connection that is followed, matching or not
+	Lighter     int           // ended connections above the limit, dropped; Totals includes their bytes
+	Totals      Totals        // of all followed connections, including those that do not match
 	Lost        uint64        // reports of ends that the kernel dropped since the beginning
 	Standing    int           // open connections
 	Took        time.Duration // for the dump

@@ -53,12 +53,13 @@ type Windows struct {
 	open  map[netip.Prefix]*window
 }
 
+// window collects the statistics of one path in the current window.
 type window struct {
 	sums  paths.Window
-	trips int // connections that began in it
-	known int // those of them whose use of ECN is known
-	ecn   int // those of them with ECN
-	rates []float64
+	trips int       // connections that began in the window
+	known int       // new connections whose use of ECN is known
+	ecn   int       // new connections with ECN
+	rates []float64 // delivery rates
 }
 
 // Add adds a view and returns the windows that end with it, or nil.

@@ -128,7 +128,7 @@ func (p *PeerFlags) Route() (socket.Route, error) {
 func (p *PeerFlags) Open(ctx context.Context, text string) (transfer.Peer, error) {
 	if peer.OnceOnly(text) && !p.Once {
 		return nil, exit.Usage("PEER", "an ndt7 server is for single tests: its specification asks programs to leave "+
-			"hours between them", "fullpipe measure with it, or fullpipe serve at the far end")
+			"hours between them", "use fullpipe measure with this server, or run fullpipe serve at the far end")
 	}
 	key, err := p.Find(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func Interval(cmd *cobra.Command, d transfer.Direction, soFar []transfer.Interva
 	}
 }
 
-// Object prints a command's object: indented, or in a stream as its last line.
+// Object prints a command's JSON document: indented, or as the last line of a stream.
 func Object(cmd *cobra.Command, w io.Writer, doc any) error {
 	if !console.WantsStream(cmd) {
 		return JSON(w, doc)

@@ -70,7 +70,8 @@ func CreateFile(cmd *cobra.Command, flag, name string) (*atomicfile.File, error)
 	}
 	if name == "-" {
 		if console.WantsJSON(cmd) || console.IsSet(cmd, "csv") {
-			return nil, exit.Usage(flag, "standard output takes one form", "a file, or no --json, --json-stream and --csv")
+			return nil, exit.Usage(flag, "standard output can have only one format",
+				"a file name instead of -, or leave out --json, --json-stream and --csv")
 		}
 		return atomicfile.Over(console.Unescaped(cmd)), nil
 	}

@@ -35,8 +35,8 @@ func (l *limits) add(fl *pflag.FlagSet) {
 	fl.Var((*cmdflag.Period)(&l.time), "max-time", "maximum duration of one test")
 	fl.Var(&l.bytes, "max-bytes", "maximum payload of one test in each direction")
 	fl.Var(&l.rate, "max-rate", "maximum rate of one test in each direction; requests need a rate; 0: unlimited")
-	fl.Var(&l.buffers, "max-buffers", "maximum requested socket buffers of all tests together, counted for each of the "+
-		"two protocols; the system limits automatic ones")
+	fl.Var(&l.buffers, "max-buffers", "maximum sum of the socket buffers that all tests request, counted for each of the "+
+		"two protocols; automatic buffers are limited by the system")
 }
 
 func (l *limits) check() error {

@@ -135,7 +135,7 @@ func webResult(doc *record.Measure, at time.Time, asJSON bool) string {
 	if !asJSON {
 		return render.Line(strings.Join(append(words, e.Page), " "))
 	}
-	line, _ := json.Marshal(e) // cannot fail: texts and numbers
+	line, _ := json.Marshal(e) // cannot fail: e has only strings and numbers
 	return string(line)
 }
 

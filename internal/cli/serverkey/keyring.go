@@ -79,13 +79,13 @@ func Holders(k *config.Keys) ([]probe.Holder, error) {
 type keyring struct {
 	ctx  context.Context
 	name string
-	note func(string)
+	log  func(string)
 
 	mu      sync.Mutex  // guards the fields below
 	tried   fs.FileInfo // the file at the last read; nil: none
-	triedAt time.Time
-	err     error // of the last read
-	noted   string
+	triedAt time.Time   // time of the last read
+	err     error       // of the last read
+	logged  string      // last logged error; "" after a successful read
 	holders []probe.Holder
 }
 
@@ -96,9 +96,9 @@ const (
 	rereadInterval = time.Second
 )
 
-// NewKeyring reads a file of keys. Later read errors go to note.
-func NewKeyring(ctx context.Context, name string, note func(string)) (*keyring, error) {
-	r := &keyring{ctx: ctx, name: name, note: note}
+// NewKeyring reads a file of keys. log receives later read errors.
+func NewKeyring(ctx context.Context, name string, log func(string)) (*keyring, error) {
+	r := &keyring{ctx: ctx, name: name, log: log}
 	return r, r.load(ctx)
 }
 
@@ -141,9 +141,9 @@ func (r *keyring) Now() []probe.Holder {
 	if err := r.load(ctx); err != nil {
 		why = exit.Plain(err)
 	}
-	if why != "" && why != r.noted {
-		r.note(fmt.Sprintf("note: %s; the keys stay as they were", why))
+	if why != "" && why != r.logged {
+		r.log(fmt.Sprintf("note: %s; the keys stay as they were", why))
 	}
-	r.noted = why
+	r.logged = why
 	return r.holders
 }

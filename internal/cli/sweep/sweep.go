@@ -138,7 +138,7 @@ func (f *flags) config(text string) (id sweep.Identity, rules sweep.Rules, err e
 		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
 			"--precision 3%")
 	}
-	rules = sweep.Rules{Precision: percent / 100, Most: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
+	rules = sweep.Rules{Precision: percent / 100, MaxRuns: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
 	return id, rules, nil
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
-// TestHooksShell: words are split and nothing else, unless a shell is asked for.
-func TestHooksShell(t *testing.T) {
+// TestHook_RunsShellOnlyOnRequest checks that a command is only split into words unless a shell is requested.
+func TestHook_RunsShellOnlyOnRequest(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		shell   bool
@@ -42,8 +42,9 @@ func TestHooksShell(t *testing.T) {
 	}
 }
 
-// TestHooksEnd ends a slow program with all its processes, names a failing one, and starts none after an interrupt.
-func TestHooksEnd(t *testing.T) {
+// TestHook_EndsSlowPrograms ends a slow program with all its processes, names a failing one, and starts none after an
+// interrupt.
+func TestHook_EndsSlowPrograms(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()

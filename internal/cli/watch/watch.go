@@ -60,24 +60,24 @@ func New() *cobra.Command {
 		Short: "follow this host's connections and their limiters",
 		Long: `watch reads every TCP connection of this network namespace once a period, takes the kernel's
 last record of those that end, and samples the 64 busiest. For each connection that moves
-payload it shows the program, the far end, the goodput, the round trip with its least, and the
-limiter: on a terminal as a table that keys sort, group, filter and open (press ? for help),
-else as lines. With --for it ends with a summary of the limiters by bytes. It changes nothing
-and needs no privilege; parts that this user may not see are listed. As root in the host's own
-network namespace it also follows containers: they are found within 5 s, and left when their
-last process has ended. --record stores in the history, an hour a result, the payload of each
-group of connections (program or unit, far network, service port) in each minute and its
-limiters.
+payload it shows the program, the far end, the goodput, the RTT with its minimum, and the
+limiter. On a terminal this is a table that you sort, group and filter by keys (press ? for
+help); otherwise it prints lines. With --for it ends with a summary of the limiters by bytes.
+It changes nothing and needs no privilege; it lists what this user may not see. As root in the
+host's own network namespace it also follows containers: it finds them within 5 s and leaves
+them when their last process has ended. --record stores results in the history, one for each
+hour: for each minute the payload and the limiters of each group of connections (program or
+unit, far network, service port).
 
-The path to each network (least round trip of new connections, delivery rate, loss, reordering,
+The path to each network (minimum RTT of new connections, delivery rate, loss, reordering,
 MTU, ECN) is compared with its past in windows of five minutes. A lasting change is reported
 once, also to the program of --on-change; a change of all networks is reported as one. With
 --record or --on-change the baseline is stored, and the next watch continues with it.
 
-macOS and Windows have fewer statistics: bytes, round trips and windows, and the sender's limiter
-only as far as lists four times a second show it, or by Windows' own clock of the peer's window.
-Windows counts for a connection only where an Administrator allows it: --count. FreeBSD has too
-few statistics.`,
+macOS and Windows have fewer statistics: bytes, RTTs and windows. The sender's limiter comes
+from four lists of the connections a second, on Windows also from its count of rwnd-limited time.
+Windows counts bytes of a connection only after an Administrator allows it: --count. FreeBSD has
+too few statistics.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit

@@ -68,13 +68,13 @@ const (
 	refreshEvery = 2 * time.Second
 	keepJobs     = 90 * 24 * time.Hour
 	trimEvery    = time.Hour
-	// lostAfter is how long after the end of its order a run without a result is lost.
+	// lostAfter is the time after the end of its order at which a run without a result counts as lost.
 	lostAfter = 3 * time.Second
-	// admission is how long the far end admits the near one.
-	admission = 10 * time.Second
+	// admissionTime is the time in which the far agent admits a connection of the near agent.
+	admissionTime = 10 * time.Second
 	// orderTime limits the wait for an agent's reply.
 	orderTime = 5 * time.Second
-	// runMargin is what a run may take beyond its transfers: connects, handshakes, the far end's report.
+	// runMargin is the maximum time of a run besides its transfers: connects, handshakes, the far end's report.
 	runMargin = 10 * time.Second
 )
 
@@ -95,9 +95,9 @@ type Hub struct {
 	version int64 // of the mesh
 	members map[string]*member
 	pairs   map[string]*pair
-	book    *mesh.Book
+	book    *mesh.Book           // the waiting and running runs; nil unless this hub leads
 	dues    dueQueue             // when pairs are due
-	jobs    map[string]store.Job // that wait in the book
+	jobs    map[string]store.Job // the jobs that wait in book
 	runs    map[string]*run
 	paths   map[string]*follower // by pair
 	changes []store.Event        // not reported yet

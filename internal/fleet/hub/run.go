@@ -15,7 +15,7 @@ import (
 
 // start starts the runs whose hosts and links are free, and ends those whose latest start has passed.
 func (h *Hub) start(ctx context.Context, now time.Time) {
-	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderLasts(r) + lostAfter })
+	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderDuration(r) + lostAfter })
 	for _, s := range skipped {
 		detail := s.By
 		if id, isHost := s.Resource.Host(); isHost && h.members[id] != nil {
@@ -40,7 +40,7 @@ func (h *Hub) grant(ctx context.Context, started []mesh.Run, now time.Time) {
 		if p := h.pairs[job.Pair]; p != nil && p.near != "" {
 			near = p.near
 		}
-		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderLasts(r)})
+		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderDuration(r)})
 	}
 	granted, err := h.Fleet.Grant(ctx, h.lead, now, grants...)
 	if err != nil {
@@ -63,10 +63,10 @@ func (h *Hub) grant(ctx context.Context, started []mesh.Run, now time.Time) {
 	}
 }
 
-// orderLasts returns how long the order of a run lasts: both directions, twice where the first agent cannot connect.
-func (h *Hub) orderLasts(r mesh.Run) time.Duration {
+// orderDuration returns the maximum duration of a run's order: both directions, runMargin and admissionTime.
+func (h *Hub) orderDuration(r mesh.Run) time.Duration {
 	task := h.taskOf(h.taskName(r.Pair))
-	return 2*time.Duration(task.Time) + runMargin + admission
+	return 2*time.Duration(task.Time) + runMargin + admissionTime
 }
 
 func (h *Hub) taskName(key string) string {
@@ -149,8 +149,9 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	if nearAgent == nil || farAgent == nil {
 		return false, store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
 	}
-	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(), Within: admission,
-		Until: time.Until(end), Task: g.job.Task, Origin: string(g.job.Origin), PathKey: pathKey(g.job, near),
+	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(),
+		Within: admissionTime, Until: time.Until(end), Task: g.job.Task,
+		Origin: string(g.job.Origin), PathKey: pathKey(g.job, near),
 		Spec: h.spec(task, nearAgent, farAgent)}
 	serve := order
 	serve.Role = bus.RoleServe

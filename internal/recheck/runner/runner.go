@@ -61,11 +61,11 @@ type Past struct {
 	Unreported []recheck.Visit
 }
 
-// busyTries is how often a visit is delayed by change.Soon while another process tests the far end. A run with
-// Once then drops the visit.
-const busyTries = 3
+// maxDelays is the number of delays by change.Soon after which a run with Once drops a visit. A visit is delayed while
+// another process tests the far end.
+const maxDelays = 3
 
-// slice is the longest sleep between two looks at the clock, which may be set or jump after a suspend.
+// slice is the longest sleep between two reads of the clock, which may be set or jump after a suspend.
 const slice = time.Minute
 
 // far is the state of one far end.
@@ -75,7 +75,7 @@ type far struct {
 	next time.Time // next scheduled visit; zero: none left
 	// retestAfter is the earliest time of a retest. It delays the repetition of a failed one.
 	retestAfter time.Time
-	tries       int // consecutive delayed visits
+	delays      int // of the same visit, because another process tested the far end
 	public      bool
 	last        time.Time // newest scheduled visit, made or skipped
 }
@@ -274,7 +274,7 @@ func (r *run) visit(ctx context.Context, f *far, again []string) {
 	order := Order{Peer: f.peer, Directions: again, Retest: v.Retest, At: v.At, MaxBytes: r.Budget.Left(spent),
 		Cost: f.path.Cost()}
 	v.Result, v.Err = r.Test(ctx, order)
-	f.tries = 0
+	f.delays = 0
 	if v.Result != nil {
 		v.Events = f.path.Add(*v.Result)
 	}
@@ -338,11 +338,11 @@ func (r *run) schedule(f *far, v *recheck.Visit) {
 
 // delay retries soon after another process blocked a test.
 func (r *run) delay(f *far, v *recheck.Visit) {
-	f.tries++
+	f.delays++
 	if v.Retest {
 		return
 	}
-	if r.Once && f.tries >= busyTries {
+	if r.Once && f.delays >= maxDelays {
 		f.next = time.Time{}
 		return
 	}

@@ -272,7 +272,7 @@ func TestRun_BusyOrUnreachableFarEnd(t *testing.T) {
 		w.locked = func(string) bool { return true }
 		cfg := w.config("a")
 		cfg.Once = true
-		if err := Run(t.Context(), cfg); err != nil || len(w.visits) != busyTries || w.visits[0].Skip != recheck.Busy {
+		if err := Run(t.Context(), cfg); err != nil || len(w.visits) != maxDelays || w.visits[0].Skip != recheck.Busy {
 			t.Errorf("%v, %+v", err, w.visits)
 		}
 		w.locked, w.visits = nil, nil

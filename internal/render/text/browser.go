@@ -80,7 +80,7 @@ func BrowserSentence(d *record.Direction) string {
 		return fmt.Sprintf("%s %s limited by loss: packets go missing on the way, and each time the sender slows down.",
 			test, is)
 	case YourWindow:
-		return fmt.Sprintf("%s %s limited by your device's receive window: it takes no more over a round trip.", test, is)
+		return fmt.Sprintf("%s %s limited by your device's receive window: it allows no more data per round trip.", test, is)
 	case YourDevice:
 		return fmt.Sprintf("%s %s limited by your browser or device: the line would carry more.", test, is)
 	case OurServer:

@@ -108,8 +108,8 @@ var limiters = map[verdict.Name]struct{ cause, looks, sure, lab string }{
 	verdict.Bottleneck: {"a link on the way is full", "the rate is flat while in flight and the round trip grow " +
 		"together",
 		"a second, faster path, or UDP at a higher rate, brings no more", "fullpipe measure lab:rate=20mbit,rtt=40ms"},
-	verdict.LocalQueue: {"this host's shaper, qdisc or driver takes no more", "data waits unsent though both windows " +
-		"have room; no queue on the path",
+	verdict.LocalQueue: {"this host's shaper, qdisc or driver accepts no more data",
+		"data waits unsent though both windows have room; no queue on the path",
 		"tc -s qdisc show at the sender: backlog and overlimits grow",
 		inLab("'fullpipe serve'", "tc qdisc add dev lab0 root tbf rate 10mbit burst 10kb limit 4mb; "+
 			"fullpipe measure $FULLPIPE_FAR")},

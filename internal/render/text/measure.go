@@ -25,6 +25,7 @@ func Measure(w io.Writer, m *record.Measure) {
 	writeCriteria(w, m.Criteria)
 }
 
+// HostText formats a host as its address, kernel and congestion control.
 func HostText(h *record.Host) string {
 	if h == nil {
 		return "cannot be seen"

@@ -170,7 +170,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.size("larger_window_bytes"), f["larger_ratio"], f.rate("larger_bps"))
 	},
 	verdict.RunsDisagree: func(f figures) string {
-		return fmt.Sprintf("%.0f of %.0f runs say so; the others name something else", f["agree"], f["runs"])
+		return fmt.Sprintf("%.0f of %.0f runs name this limiter; the others name another one", f["agree"], f["runs"])
 	},
 	verdict.CwndOpensToTheEnd: func(f figures) string {
 		return fmt.Sprintf("the congestion window kept opening to the end: %s in the last rounds, more than ever lasted "+

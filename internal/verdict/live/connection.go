@@ -14,7 +14,7 @@ type connection struct {
 	sender           *transfer.Stream
 	receiver         *transfer.Stream // nil: cannot be seen
 	spec             *transfer.Socket // the sender's
-	have             transfer.Fields  // the fields that every sample of the sender has
+	commonFields     transfer.Fields  // the fields that every sample of the sender has
 	mss              int64
 	isWatched        bool // its program is another one
 	lossBefore       bool // it had retransmitted before it was watched
@@ -50,7 +50,7 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	}
 	before, samples := during(s)
 	c.samples = samples
-	c.have = common(c.samples)
+	c.commonFields = common(c.samples)
 	c.delivered = arrivals(samples, before, c.mss)
 	if len(samples) == 0 {
 		return c
@@ -209,7 +209,7 @@ func firstFrom(samples []transfer.Sample, t time.Duration) int {
 	return sort.Search(len(samples), func(i int) bool { return samples[i].At >= t })
 }
 
-func (c *connection) has(f transfer.Fields) bool { return c.have&f == f }
+func (c *connection) has(f transfer.Fields) bool { return c.commonFields&f == f }
 
 // advance returns how far one of the sender's clocks ran in the round.
 func (r *round) advance(clock func(*transfer.Sample) time.Duration) time.Duration {

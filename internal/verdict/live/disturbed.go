@@ -44,7 +44,7 @@ func ShortOfMemory(v verdict.Verdict, d transfer.Direction, m *transfer.MemoryPr
 	return lowerConfidence(v, &transfer.Result{Near: &transfer.End{MemoryPressure: m}, Spec: transfer.Spec{Direction: d}})
 }
 
-// eachEnd calls f for the ends that can be seen, by their parts.
+// eachEnd calls f with the name and the data of each end that can be seen.
 func eachEnd(r *transfer.Result, f func(name string, e *transfer.End)) {
 	if e := r.Sender(); e != nil {
 		f("sender", e)

@@ -99,11 +99,11 @@ const (
 	// PacedClean the largest share that a run paced below its rate retransmits.
 	PolicedLoss = 0.02 // ratio | four recordings of policers: 0.034 to 0.22
 	PacedClean  = 0.01 // ratio | half of PolicedLoss: pacing takes most of the losses away
-	// PolicedTime is how much must be seen after slow start for a rate to be steady: cubic takes
-	// ∛(0.3 W ∕ 0.4) s to grow back from a loss at W segments.
+	// PolicedTime is the minimum time after slow start in which a rate can prove steady: cubic takes
+	// ∛(0.3 W ∕ 0.4) s to grow back after a loss at W segments.
 	PolicedTime = 3 * time.Second // time | RFC 9438, 4.1: 2.5 s at 20 segments, 4.2 s at 100
-	// LossInBursts is the variance of the losses in a round over their mean from which they
-	// come in bursts, over DispersionRounds and more.
+	// LossInBursts is the minimum ratio of variance to mean of the losses in a round, over at least
+	// DispersionRounds, at which losses come in bursts.
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
 	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
 	// SpanOfArrivals is the time over which a receiver measures a rate, and StartSpans the number of first spans that

@@ -79,8 +79,8 @@ const (
 	DrainedShare = 0.2 // ratio | attribution bank, short transfer
 	// NagleWindow is the used share of a window up to which only Nagle's rule can delay less than a segment.
 	NagleWindow = 0.5 // ratio | attribution bank, Nagle with delayed ACK
-	// NagleSegments may be in flight while Nagle's rule delays a request's end, if samples are too far apart to see that
-	// nothing else was sent meanwhile.
+	// NagleSegments is the maximum of segments in flight while Nagle's rule delays the end of a request. It applies if
+	// samples are too far apart to show that nothing else was sent meanwhile.
 	NagleSegments = 10 // segments | RFC 6928: a request sends as much without waiting
 	// NagleResponses is the longest time between two responses that a program waits for, as a multiple of a delayed
 	// exchange: two round trips and a delayed acknowledgement.

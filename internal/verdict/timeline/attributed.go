@@ -44,7 +44,7 @@ func joined(bands []Band) []Band {
 	return slices.CompactFunc(extended(bands), func(a, b Band) bool { return a.Limiter == b.Limiter })
 }
 
-// extended lengthens each band to the end of its run of equals, so that the first one covers the run.
+// extended moves the end of each band to the end of the last adjacent band with the same limiter.
 func extended(bands []Band) []Band {
 	for i := len(bands) - 2; i >= 0; i-- {
 		if bands[i].Limiter == bands[i+1].Limiter {

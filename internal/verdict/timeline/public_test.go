@@ -251,7 +251,7 @@ func TestAQueueOfAcknowledgementsSeenFromTheReceiver(t *testing.T) {
 
 // Two small segments a message, where the second waits until the first is acknowledged: with the acknowledgements
 // that is Nagle's rule, without them in the capture the cause is unknown.
-func TestNagleWithoutTheAcknowledgements(t *testing.T) {
+func TestNagle_NeedsCapturedAcknowledgements(t *testing.T) {
 	for _, captured := range []bool{true, false} {
 		x := newTape(30*ms, 0)
 		pos, at := 0, 50*ms

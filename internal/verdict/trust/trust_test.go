@@ -7,7 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-func TestOf(t *testing.T) {
+func TestOf_Reasons(t *testing.T) {
 	whole := Direction{Bytes: 1_000_000, Segments: 1000, PaceBps: 1_250_000, RTT: 0.02}
 	tests := []struct {
 		name         string

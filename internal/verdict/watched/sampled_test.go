@@ -19,7 +19,7 @@ func after(busy, receiver, buffer int) transfer.Sample {
 		RwndLimited: time.Duration(receiver) * ms, SndbufLimited: time.Duration(buffer) * ms}
 }
 
-func TestByCounters(t *testing.T) {
+func TestJudge_KernelCounters(t *testing.T) {
 	shut := after(2000, 1900, 0)
 	shut.SendWnd = 0
 	silent := after(0, 0, 0)
