@@ -30,7 +30,7 @@ ip -j route | cmp - before
 tuned "$program" > program.json
 $F apply --yes program.json 2>&1 || echo status $?
 `)
-	if !strings.HasPrefix(out, "1\n") || !strings.Contains(out, "belongs in the program") ||
+	if !strings.HasPrefix(out, "1\n") || !strings.Contains(out, "belong in the program") ||
 		!strings.HasSuffix(out, "status 2\n") {
 		t.Error(out)
 	}

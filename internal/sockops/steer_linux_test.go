@@ -302,7 +302,7 @@ func TestRun_WithoutPrivilege(t *testing.T) {
 	cmd.Path, cmd.Dir = copied, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "*steer.NotPermitted") {
+	if err != nil || !strings.Contains(string(out), "*sockops.NotPermitted") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
