@@ -19,6 +19,7 @@ func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	analyze := testenv.Program(t, testenv.SystemdAnalyze)
 	for name, exposure := range map[string]string{"fullpipe.service": "20", "fullpipe-watch.service": "30",
+		"fullpipe-agent.service": "20", "fullpipe-hub.service": "20",
 		"fullpipe-recheck.service": "20", "fullpipe-recheck-once.service": "20", "fullpipe-recheck-once.timer": ""} {
 		t.Run(name, func(t *testing.T) { checkUnit(t, analyze, name, exposure) })
 	}

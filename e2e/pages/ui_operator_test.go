@@ -289,7 +289,7 @@ func TestUIForOthers(t *testing.T) {
 	}{
 		{"no token", as(name, "", trusts), "GET", "/api/v1/paths", 401, "a token is needed"},
 		{"no token, the page", as(name, "", trusts), "GET", "/", 401, ""},
-		{"a wrong token", as(name, "a-viewers-token-0124", trusts), "GET", "/api/v1/paths", 401, "not known"},
+		{"a wrong token", as(name, "a-viewers-token-0124", trusts), "GET", "/api/v1/paths", 401, "unknown token"},
 		{"a viewer looks", as(name, viewer, trusts), "GET", "/", 200, "hurt()"},
 		{"a viewer follows", as(name, viewer, trusts), "GET", "/api/v1/retest", 200, `"state":"none"`},
 		{"a viewer labels", as(name, viewer, trusts), "PUT", label, 403, "operator"},
