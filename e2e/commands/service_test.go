@@ -35,7 +35,11 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		installed := strings.Replace(string(text), "/usr/local/bin/fullpipe", program, 1)
+		installed := string(text)
+		if name == "fullpipe-hub.service" {
+			installed = strings.Replace(installed, "/usr/local/bin/fullpipe-hub", harness.HubProgram(t), 1)
+		}
+		installed = strings.Replace(installed, "/usr/local/bin/fullpipe", program, 1)
 		if err := os.WriteFile(filepath.Join(dir, one), []byte(installed), 0o644); err != nil {
 			t.Fatal(err)
 		}
