@@ -18,8 +18,8 @@ import (
 var goNames = regexp.MustCompile(`strconv|[^.\w]json: |Go struct|Go value|parsing "|invalid syntax|` +
 	`looking for beginning|unexpected EOF|\[\]`)
 
-// TestErrorsSpeakTheUsersWords gives commands unreadable input.
-func TestErrorsSpeakTheUsersWords(t *testing.T) {
+// TestErrors_ContainNoGoNames gives commands unreadable input.
+func TestErrors_ContainNoGoNames(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

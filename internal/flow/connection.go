@@ -46,7 +46,8 @@ type Connection struct {
 	// before is the view of the same connection from the other side of a box that renumbers
 	// sequence numbers; nil where no other was seen, or it is not known yet.
 	before *Connection
-	// Renumbered reports whether the capture contains both views. Only one of them is kept.
+	// Renumbered reports whether the capture contains the connection twice: before and after a box that changes
+	// sequence numbers. Only one view is kept.
 	Renumbered bool
 
 	tooBig    [2]int32
@@ -259,7 +260,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 	me.dir.sent(s, at)
 	if peer.dir != nil {
 		peer.dir.answered = true
-		peer.dir.spoken = true
+		peer.dir.answeredInRound = true
 		peer.dir.messaged = true
 	}
 	return true

@@ -107,11 +107,11 @@ type Direction struct {
 	conn *Connection
 	me   int // the side that sends
 
-	state    Clock
-	answered bool   // the other end sent payload since the last segment
-	spoken   bool   // the same since the round began
-	messaged bool   // the same since the last silence
-	base     uint32 // sequence number of position 0
+	state           Clock
+	answered        bool   // the other end sent payload since the last segment
+	answeredInRound bool   // the other end sent payload since the round began
+	messaged        bool   // the other end sent payload since the last idle period
+	base            uint32 // sequence number of position 0
 
 	// All positions are payload bytes from the first one, unwrapped.
 	high      int64 // one past the highest byte seen
@@ -309,8 +309,8 @@ func (d *Direction) finish() {
 	d.dropDelayed()
 	// Time after the last acknowledgement belongs to no limiter: the program may have been done, and retransmissions
 	// after the acknowledgement was lost beyond the tap delivered nothing.
-	d.Last = d.at - d.empty - d.needlessTail
-	d.cur.Clock[Recovery] -= d.needlessTail
+	d.Last = d.at - d.empty - d.needlessTailTime
+	d.cur.Clock[Recovery] -= d.needlessTailTime
 	d.closeRound()
 	d.closeSlice(d.Last)
 	d.Bytes = d.high

@@ -104,8 +104,8 @@ type lostSegments struct {
 	headLen    int64
 	MaxPassed  int64 // payload of the longest segment that is known to have got through
 
-	needless     int   // repetitions of what was acknowledged, for which the receiver may still say so
-	needlessTail int64 // the time that those took after all there is had been acknowledged
+	needless         int   // retransmissions of acknowledged data, for which a duplicate SACK may still arrive
+	needlessTailTime int64 // nanoseconds that they took after all data had been acknowledged
 
 	skippedBytes int64 // bytes of all gaps that neither came since nor were acknowledged
 	repeatedAt   int64 // time of the last retransmission
@@ -220,7 +220,7 @@ func (d *Direction) sack(s *Segment, ack int64) (gap bool) {
 		}
 		if i == 0 && (to <= ack || from < ack) { // RFC 2883: received twice
 			if d.needless > 0 {
-				d.needless-- // as was seen when it passed
+				d.needless-- // counted as spurious when the tap saw it
 			} else {
 				d.Spurious++
 			}

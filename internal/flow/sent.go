@@ -40,7 +40,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	if to <= d.acked { // its sender does not know that nothing is outstanding
 		d.cur.Clock[Recovery] += d.empty
 		if d.acked >= d.high {
-			d.needlessTail += d.empty
+			d.needlessTailTime += d.empty
 		}
 		d.empty = 0
 	}
@@ -99,7 +99,7 @@ func (d *Direction) fresh(from, to, at int64) {
 		d.owedSent = d.Retransmitted
 	}
 	d.answered = false
-	d.needlessTail = 0
+	d.needlessTailTime = 0
 	d.cur.Sent += to - from
 	d.round.sent += to - from
 	d.high = to
@@ -131,9 +131,9 @@ func (d *Direction) silence(took int64) {
 // countRound counts what the round that begins follows on.
 func (d *Direction) countRound() {
 	empty := d.una >= d.high
-	if d.spoken {
+	if d.answeredInRound {
 		d.Spoken++
-		d.spoken = false
+		d.answeredInRound = false
 	}
 	if d.answered {
 		d.Answered++

@@ -161,7 +161,8 @@ func (d *Direction) closeRound() {
 		d.cur.PeakSent = max(d.cur.PeakSent, float64(r.sent)/seconds)
 		d.cur.PeakAcked = max(d.cur.PeakAcked, float64(d.total-r.ackedAt)/seconds)
 	}
-	// Data that was answered before more was sent was all that there was: no congestion window limited it.
+	// All data was acknowledged and the other end replied before more was sent: the program had no more data, and
+	// no congestion window limited it.
 	exchanged := d.answered && d.una >= d.high
 	if float64(r.maxOut) >= 1.4*float64(r.best) && !exchanged {
 		moved := min(r.busy, d.cur.Clock[Busy])

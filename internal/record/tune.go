@@ -45,13 +45,14 @@ type TuneDirection struct {
 	Interrupted bool               `json:"interrupted,omitempty"`
 }
 
-// TuneDisturbed is the disturbance that made the measurement useless for the path: the share of the time in which a
-// host's data thread was ready without a core (median of all runs), or a lab that ran late.
+// TuneDisturbed is the disturbance that made the measurement useless for the path.
 type TuneDisturbed struct {
+	// NearStarved and FarStarved are the shares of the time in which the data thread of this host or of the far end
+	// waited for a core (run-queue delay): the median of all runs.
 	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
 	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
-	HostBusy    *float64 `json:"host_busy_ratio,omitempty"` // of that host's processors
-	LateLab     bool     `json:"late_lab,omitempty"`
+	HostBusy    *float64 `json:"host_busy_ratio,omitempty"` // share of that host's processors in use
+	LateLab     bool     `json:"late_lab,omitempty"`        // the lab forwarded packets late
 }
 
 // TunePath is the path as measured.

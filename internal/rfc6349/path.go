@@ -91,7 +91,7 @@ func (t *tester) idle(ctx context.Context) error {
 		p.RTTMethod.Code = Assumed
 		t.warn(Statement{Code: NoRTT})
 	}
-	if disagree := path.Disagreements(shake(t.out.Near), shake(t.out.Far)); len(disagree) > 0 {
+	if disagree := path.Disagreements(firstHandshake(t.out.Near), firstHandshake(t.out.Far)); len(disagree) > 0 {
 		t.warn(Statement{Code: HandshakeRewritten, Names: disagree})
 	}
 	return context.Cause(ctx)
@@ -127,7 +127,8 @@ func (t *tester) learn(trips path.RoundTrips, mtu path.MTU) {
 	}
 }
 
-func shake(e *transfer.End) *transfer.Handshake {
+// firstHandshake returns the handshake of an end's first stream, or nil.
+func firstHandshake(e *transfer.End) *transfer.Handshake {
 	if e == nil || len(e.Streams) == 0 {
 		return nil
 	}

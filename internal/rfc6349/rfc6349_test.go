@@ -35,7 +35,7 @@ func test(t *testing.T, path *simpath.Path, change func(*Config, *far)) *Result 
 
 func near(got, want, share float64) bool { return math.Abs(got-want) <= share*math.Abs(want) }
 
-func TestTheProcedure(t *testing.T) {
+func TestRun_CompleteProcedure(t *testing.T) {
 	path := line()
 	r := test(t, path, func(c *Config, _ *far) { c.Committed = committed(100e6) })
 	if time.Duration(r.Path.RTT) != path.RTT || r.Path.MTU != 1500 || r.Path.MSS != 1448 || r.Path.Headers != 52 ||

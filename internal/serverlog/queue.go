@@ -9,13 +9,13 @@ import (
 
 // lineQueue writes lines in order and never blocks its callers. Lines that do not fit are dropped and counted.
 type lineQueue struct {
-	lines   chan []byte
-	bytes   atomic.Int64 // in lines
-	lost    atomic.Int64
-	telling func(lost int64) []byte
-	over    chan struct{} // closed by close
-	written chan struct{} // closed when all lines are written
-	once    sync.Once
+	lines      chan []byte
+	bytes      atomic.Int64 // in lines
+	lost       atomic.Int64
+	formatLost func(lost int64) []byte // returns the line that reports lost lines
+	over       chan struct{}           // closed by close
+	written    chan struct{}           // closed when all lines are written
+	once       sync.Once
 }
 
 // Limits of the queue.
@@ -25,7 +25,7 @@ const (
 )
 
 func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
-	q := &lineQueue{telling: lost, lines: make(chan []byte, maxLines), over: make(chan struct{}),
+	q := &lineQueue{formatLost: lost, lines: make(chan []byte, maxLines), over: make(chan struct{}),
 		written: make(chan struct{})}
 	go func() {
 		defer close(q.written)
@@ -51,7 +51,7 @@ func newLineQueue(out io.Writer, lost func(int64) []byte) *lineQueue {
 // write writes a line. A failed line is dropped.
 func (q *lineQueue) write(out io.Writer, line []byte) {
 	if n := q.lost.Swap(0); n > 0 {
-		out.Write(q.telling(n))
+		out.Write(q.formatLost(n))
 	}
 	out.Write(line)
 	q.bytes.Add(-int64(len(line)))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestFacts derives each value from the reports of either end, or of none.
-func TestFacts(t *testing.T) {
+// TestResult_FactsOfEitherEnd derives each value from the reports of either end, or of none.
+func TestResult_FactsOfEitherEnd(t *testing.T) {
 	ms := time.Millisecond
 	sender := &End{Streams: []Stream{{First: 0, Last: 100 * ms, SendBuffer: Buffer{Effective: 5000}, Samples: []Sample{
 		{At: 10 * ms, Have: HaveRTT | HaveMinRTT | HaveSendWnd | HaveRetrans, RTT: 30 * ms, MinRTT: 20 * ms, SendWnd: 90_000},

@@ -86,7 +86,7 @@ const enoughSegments = 25
 // needsMoreSegments returns how many times longer a run has to be for enoughSegments, at least 1.
 func needsMoreSegments(t *Trial) float64 {
 	mss := 1448
-	if h := shake(t.result.Sender()); h != nil && h.MSS > 0 {
+	if h := firstHandshake(t.result.Sender()); h != nil && h.MSS > 0 {
 		mss = h.MSS
 	}
 	return max(1, float64(enoughSegments*mss)/float64(max(t.bytes, 1)))

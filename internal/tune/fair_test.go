@@ -69,7 +69,7 @@ func TestTune_Fair(t *testing.T) {
 }
 
 // Longer transfers keep the factor of the budget of the goal Fair.
-func TestLengthen_KeepsTheBudgetOfFair(t *testing.T) {
+func TestLengthen_KeepsFairBudgetFactor(t *testing.T) {
 	for _, goal := range []Goal{Throughput, Fair} {
 		l := looped(Path{CapacityBps: 9e6, BottleneckBps: 9.3e6, RTT: 300 * time.Millisecond, MSS: 1448})
 		l.cfg.Goal = goal

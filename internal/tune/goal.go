@@ -16,7 +16,7 @@ import (
 type Goal string
 
 const (
-	// Throughput is the most goodput; the zero Goal is the same.
+	// Throughput asks for the highest goodput; the zero Goal means the same.
 	Throughput Goal = "throughput"
 	// Latency is the shortest round trip under load that keeps nearly all of the goodput.
 	Latency Goal = "latency"

@@ -104,8 +104,8 @@ func (r *runner) echo(ctx context.Context) {
 // handshake compares what the two ends understood of the connection.
 func (p *pathModel) handshake(r *transfer.Result) {
 	p.Scale = -1
-	s := shake(r.Sender())
-	d := shake(r.Receiver())
+	s := firstHandshake(r.Sender())
+	d := firstHandshake(r.Receiver())
 	if s != nil {
 		p.MSS = s.MSS
 		p.Scale = s.SendScale
@@ -125,7 +125,8 @@ func (p *pathModel) handshake(r *transfer.Result) {
 	}
 }
 
-func shake(e *transfer.End) *transfer.Handshake {
+// firstHandshake returns the handshake of an end's first stream, or nil.
+func firstHandshake(e *transfer.End) *transfer.Handshake {
 	if e == nil || len(e.Streams) == 0 {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (p *pathModel) learn(t *Trial) {
 // size computes what follows from the capacity.
 func (p *pathModel) size(r *transfer.Result) {
 	headers := model.IPHeaders
-	if h := shake(r.Sender()); h != nil && h.Timestamps {
+	if h := firstHandshake(r.Sender()); h != nil && h.Timestamps {
 		headers += model.TimestampBytes
 	}
 	p.BottleneckBps = model.LinkRate(p.CapacityBps, p.MSS, headers)

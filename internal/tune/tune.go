@@ -20,9 +20,9 @@ import (
 type Config struct {
 	Peer       transfer.Peer
 	Directions []transfer.Direction
-	// Budget bounds each direction's time; 0: the largest of 30 s, 900 segments' time (375 on modems), 150 round trips
-	// and, where the path loses, 20 transfers of 20 round trips or more; at most a tenth of an exhaustive sweep.
-	// It is doubled once where it stays open whether something helps.
+	// Budget bounds each direction's time; 0: the largest of 30 s, the time of sending 900 segments (375 on modems),
+	// 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; at most a tenth of an exhaustive
+	// sweep. It is doubled once where it stays open whether something helps.
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput

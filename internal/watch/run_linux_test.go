@@ -175,9 +175,9 @@ func TestProgramsOfEndedConnections(t *testing.T) {
 	}
 }
 
-// TestANamespaceIsLetGo: a watch of another network namespace ends with the process that it was
-// entered by, says so, and leaves nothing open that would keep the namespace alive.
-func TestANamespaceIsLetGo(t *testing.T) {
+// TestWatcher_ReleasesNamespace: a watch of another network namespace ends with the process whose namespace it
+// entered, reports the end, and closes every socket that would keep the namespace alive.
+func TestWatcher_ReleasesNamespace(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	child := exec.Command("sleep", "60")
 	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}

@@ -92,8 +92,8 @@ nothing was shown to help.`,
 	fl := cmd.Flags()
 	f.PeerFlags.Add(fl)
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"time for each direction (default: the larger of 30 s, 900 segments' time, "+
-			"375 on modems, 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
+		"time for each direction (default: the larger of 30 s, the time of sending 900 segments "+
+			"(375 on modems), 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
 			"or less is doubled once where it stays open whether something helps)")
 	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
 	fl.Var(&f.fileSize, "file-size", "file size for the before/after transfer time")

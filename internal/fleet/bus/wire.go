@@ -95,7 +95,7 @@ type Welcome struct {
 	Error   string `json:"error,omitempty"` // the hub does not take this agent
 }
 
-// Here is an agent's sign of life.
+// Here is an agent's heartbeat.
 type Here struct {
 	V       int   `json:"v"`
 	ClockNs int64 `json:"clock_ns"`

@@ -139,7 +139,7 @@ var limiters = map[verdict.Name]struct{ cause, looks, sure, lab string }{
 			"; fullpipe diagnose link.pcap"},
 	verdict.Unknown: {"the measurements do not decide, or contradict each other", "the evidence names what is missing, " +
 		"or which figure does not fit",
-		"look from the other end, or from the handshake on",
+		"measure from the other end, or capture from the handshake on",
 		inLab("'fullpipe serve --iperf3'", "fullpipe measure iperf3://$FULLPIPE_FAR --direction down")},
 	verdict.Mixed: {"several limiters in turn, none with half of the time and twice the next one's",
 		"the shares of time say how much each had",

@@ -18,7 +18,7 @@ func Watch(w io.Writer, d *record.Watch) {
 	if d.Target != "" {
 		why(w, d)
 	} else {
-		watched(w, d)
+		writeWatched(w, d)
 	}
 	watchNotes(w, d)
 }
@@ -103,7 +103,8 @@ var subtypeCauses = map[string]string{
 	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
 }
 
-func watched(w io.Writer, d *record.Watch) {
+// writeWatched prints the totals of a watched period and the limiters of its connections.
+func writeWatched(w io.Writer, d *record.Watch) {
 	all := fmt.Sprintf("sent %s, received %s", units.Size(d.Totals.SentBytes), units.Size(d.Totals.ReceivedBytes))
 	came := fmt.Sprintf("%d opened, %d closed", d.Totals.Opened, d.Totals.Closed)
 	sent := watchedBytes(d, transfer.Up)

@@ -20,7 +20,7 @@ func TestWatchedSums(t *testing.T) {
 		Connections: []record.WatchedConnection{{Remote: "192.0.2.1:443"}}}
 	printed := func() string {
 		var out strings.Builder
-		watched(&out, doc)
+		writeWatched(&out, doc)
 		return out.String()
 	}
 	all := "watched 6 s: sent 1 MiB, received 0 B; 2 connections, 4 opened, 6 closed\n"

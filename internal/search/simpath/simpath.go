@@ -64,12 +64,12 @@ func (p *Path) BaseRTT() time.Duration {
 // BDP in bytes of payload, over the mean round trip.
 func (p *Path) BDP() float64 { return p.CapacityBps() / 8 * (p.BaseRTT() + p.Jitter/2).Seconds() }
 
-// Goodput is the truth about a window.
-func (p *Path) Goodput(window float64) float64 { return p.lucky(window, 1) }
+// Goodput returns the true goodput of a window in the long run, bit/s.
+func (p *Path) Goodput(window float64) float64 { return p.goodputWithLuck(window, 1) }
 
-// lucky is a window's goodput where losses leave a factor more than they do in the long run. However
-// few they are, no more comes through than the path carries.
-func (p *Path) lucky(window, luck float64) float64 {
+// goodputWithLuck returns a window's goodput in a trial whose loss-limited rate is luck times the long-term one. It is
+// at most the path's capacity.
+func (p *Path) goodputWithLuck(window, luck float64) float64 {
 	if p.Ceiling > 0 {
 		window = math.Min(window, p.Ceiling)
 	}
@@ -158,7 +158,7 @@ func (p *Path) Measure(rng *rand.Rand, window float64, at, length time.Duration)
 	if p.Loss > 0 {
 		luck = math.Exp(p.luck(length) * rng.NormFloat64())
 	}
-	g := p.lucky(effective, luck)
+	g := p.goodputWithLuck(effective, luck)
 	filled := math.Min(effective, p.BDP())
 	rounds := math.Max(0, math.Log2(filled/float64(10*p.MSS)))
 	start := rounds * p.BaseRTT().Seconds()

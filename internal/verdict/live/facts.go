@@ -163,7 +163,8 @@ var (
 					queueRatio.AtLeast("LongQueue", threshold.LongQueue), utilization.AtLeast("Unsteady", threshold.Unsteady),
 					retransmitRatio.AtMost("Losing", threshold.Losing))))),
 		func(f facts) *rule.Result { return &f.cache.isFull })
-	// Wi-Fi and DOCSIS release packets in batches. Windows that go out in bursts look alike.
+	// isFullInBatches is true if a link looks full except that its rate is uneven. Wi-Fi and DOCSIS release packets in
+	// batches. Windows that are sent in bursts look the same.
 	isFullInBatches = rule.Once(rule.Define("isFullInBatches", "only unevenness speaks against a full link",
 		rule.All(rule.Not(isFull), isUneven, utilization.AtLeast("FlatRate", threshold.FlatRate),
 			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),

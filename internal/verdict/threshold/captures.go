@@ -50,7 +50,7 @@ const (
 	// faster than the path is seen in one slice of ProbeEvery.
 	ProbeSegments = 8  // segments | tcp_bbr.c: a cycle of eight phases
 	ProbeEvery    = 30 // slices | capture bank, BBR
-	// ShortTail is the last round trips that a short transfer spends waiting.
+	// ShortTail is the time at the end of a short transfer that passes until the last acknowledgement arrives.
 	ShortTail = 1.2 // round trips | the last acknowledgement
 	// UnreliableSlice is the share of a slice's data that were not captured from which it
 	// says nothing; UnreliableCapture of all data, from which nothing does.

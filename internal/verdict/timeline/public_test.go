@@ -137,7 +137,7 @@ func TestNoneLarge(t *testing.T) {
 
 // A round trip that a step of a clock left too short, in a transfer with few others: its
 // verdict does not fit its figures, and the one by a supported round trip does.
-func TestJudgedAgain(t *testing.T) {
+func TestJudge_RetriesWithSupportedRTT(t *testing.T) {
 	c := windowed(40e6, 500, 7, 6).Finish()[0]
 	d := c.Directions()[0]
 	d.RTTMin, d.DataRTTMin = d.RTTMin/3, d.DataRTTMin/3

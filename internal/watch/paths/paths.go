@@ -77,7 +77,7 @@ const (
 )
 
 // Host follows the networks of a host. Its zero value knows none. It can be stored as JSON;
-// Restore has to be called after that was read.
+// call Restore after reading it back.
 type Host struct {
 	Networks map[netip.Prefix]*Network `json:"networks"`
 	// HostWide is the time of the last reported shift of the whole host, by metric and sense.
