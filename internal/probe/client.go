@@ -1,4 +1,5 @@
-// Package probe implements the native protocol of two fullpipes (docs/protocol.md). Package engine moves the data.
+// Package probe implements the native protocol of two fullpipes (docs/protocol.md). Package bulk moves the data; the
+// timeouts are in times.go.
 //
 // Flow of a transfer (client: run.go, server: session.go):
 //
