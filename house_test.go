@@ -31,7 +31,7 @@ var layers = [][]string{
 		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
 		"internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
-		"internal/link", "internal/flow", "internal/changepoint", "internal/predict", "internal/remedy", "internal/record",
+		"internal/link", "internal/flow", "internal/changepoint", "internal/predict", "internal/advice", "internal/record",
 		"internal/record/guard",
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments

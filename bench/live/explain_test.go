@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -26,7 +26,7 @@ func TestExplainedLimitersCanBeSeen(t *testing.T) {
 	for _, name := range verdict.Names() {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()
-			explained, ok := text.ExplainLimiter(string(name), remedy.Linux)
+			explained, ok := text.ExplainLimiter(string(name), advice.Linux)
 			if !ok || explained.Lab == "" {
 				t.Fatal("no line")
 			}

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
@@ -26,7 +26,7 @@ func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
 	open := r.Limiter == verdict.Unknown || r.Limiter == verdict.Mixed
 	switch {
 	case acks >= threshold.AckQueue && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
-		long && remedy.Open(r.Limiter)):
+		long && advice.Open(r.Limiter)):
 		says = verdict.AckPath
 	case acks > threshold.AckQueueHardly:
 		return
@@ -82,11 +82,11 @@ func given(shares verdict.Shares, to verdict.Name) verdict.Shares {
 
 // remaining leaves out the captures that are done of the steps that separate the candidates of an open verdict. The
 // counters of both ends are left then.
-func remaining(all []remedy.Fix) []remedy.Fix {
-	done := slices.DeleteFunc(slices.Clone(all), func(f remedy.Fix) bool { return f.Action == remedy.CaptureFar })
+func remaining(all []advice.Fix) []advice.Fix {
+	done := slices.DeleteFunc(slices.Clone(all), func(f advice.Fix) bool { return f.Action == advice.CaptureFar })
 	if len(done) > 0 || len(all) == 0 {
 		return done
 	}
 	asked := verdict.Verdict{Limiter: all[0].Limiter, Candidates: []verdict.Name{verdict.Sender, verdict.ReceiverWindow}}
-	return remedy.Fixes(asked, remedy.Facts{})
+	return advice.Fixes(asked, advice.Facts{})
 }

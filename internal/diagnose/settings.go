@@ -3,11 +3,11 @@ package diagnose
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
@@ -70,15 +70,15 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
 }
 
 // fixes lists the remedies of the verdict. The first one has the predicted gain.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction) []remedy.Fix {
-	facts := remedy.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction) []advice.Fix {
+	facts := advice.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
 		RTTS: g.RTT.Seconds(), MSSBytes: f.MSS, PassingMSS: passingMSS(f)}
 	if len(d.Settings) > 0 {
 		facts.Windows = d.Settings[0].Settings
 	}
-	all := remedy.Fixes(g.Verdict, facts)
+	all := advice.Fixes(g.Verdict, facts)
 	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.OnlyObserves() {
-		all[0].Expected = &remedy.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
+		all[0].Expected = &advice.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all
 }

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -151,12 +151,12 @@ func TestPortsUsedTwice(t *testing.T) {
 // An open verdict with both captures at hand asks for no capture at the other end.
 func TestCompare_AsksForNoSecondCapture(t *testing.T) {
 	open := verdict.Verdict{Limiter: verdict.Unknown, Candidates: []verdict.Name{verdict.Congestion}}
-	all := remedy.Fixes(open, remedy.Facts{})
-	if len(all) != 1 || all[0].Action != remedy.CaptureFar {
+	all := advice.Fixes(open, advice.Facts{})
+	if len(all) != 1 || all[0].Action != advice.CaptureFar {
 		t.Fatalf("%+v", all)
 	}
-	if left := remaining(all); len(left) == 0 || slices.ContainsFunc(left, func(f remedy.Fix) bool {
-		return f.Action == remedy.CaptureFar
+	if left := remaining(all); len(left) == 0 || slices.ContainsFunc(left, func(f advice.Fix) bool {
+		return f.Action == advice.CaptureFar
 	}) {
 		t.Errorf("%+v", left)
 	}

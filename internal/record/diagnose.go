@@ -3,8 +3,8 @@ package record
 import (
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
@@ -78,7 +78,7 @@ type CapturedDirection struct {
 	// Trust says whether losses and times of this direction can be relied on.
 	Trust *trust.Trust `json:"trust,omitempty"`
 	verdict.Verdict
-	Fix        []remedy.Fix        `json:"fix,omitempty"` // remedies in order, or the next test
+	Fix        []advice.Fix        `json:"fix,omitempty"` // remedies in order, or the next test
 	Prediction *CapturedPrediction `json:"prediction,omitempty"`
 	Settings   []CapturedSettings  `json:"settings,omitempty"`
 	// Program is the known program with the window of the verdict; absent: no known program.

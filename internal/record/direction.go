@@ -1,7 +1,7 @@
 package record
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -30,7 +30,7 @@ type Direction struct {
 	// ProbedMTUBytes is the largest packet that passed where larger ones vanish.
 	ProbedMTUBytes int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
-	Fix         []remedy.Fix `json:"fix,omitempty"` // remedies in order, or the next test
+	Fix         []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
 	Windows     Windows      `json:"windows"`
 	Streams     []Stream     `json:"streams"`
 	Intervals   []Interval   `json:"intervals,omitempty"`

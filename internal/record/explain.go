@@ -1,7 +1,7 @@
 package record
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -12,6 +12,6 @@ type ExplainedLimiter struct {
 	Description string       `json:"what"`
 	Looks       string       `json:"looks"`
 	Sure        string       `json:"sure"`
-	Fix         []remedy.Fix `json:"fix"`
+	Fix         []advice.Fix `json:"fix"`
 	Lab         string       `json:"lab,omitempty"` // the command that shows one
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -72,7 +72,7 @@ type RFC6349Direction struct {
 	MaxBidirectionalBps float64        `json:"max_tcp_beside_acks_bps,omitempty"`
 	BDPBytes            float64        `json:"bdp_bytes,omitempty"`
 	Tests               []RFC6349Test  `json:"tests"`
-	Fix                 []remedy.Fix   `json:"fix,omitempty"` // about what limits one connection
+	Fix                 []advice.Fix   `json:"fix,omitempty"` // about what limits one connection
 	Frames              []RFC6349Frame `json:"frames,omitempty"`
 	CommittedBps        float64        `json:"committed_bps,omitempty"` // with the framing that the committed rate counts
 	RTT                 units.Duration `json:"rtt_min_s,omitzero"`      // of the idle path

@@ -1,7 +1,7 @@
 package record
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -54,7 +54,7 @@ type SweepPath struct {
 	// not known.
 	KneeSendBytes    float64      `json:"knee_send_buffer_bytes,omitempty"`
 	KneeReceiveBytes float64      `json:"knee_receive_buffer_bytes,omitempty"`
-	Fix              []remedy.Fix `json:"fix,omitempty"` // about what limits the best cell
+	Fix              []advice.Fix `json:"fix,omitempty"` // about what limits the best cell
 }
 
 // SweepSetup is one combination of a grid's values. Send and Write are the sender's, Receive is the receiver's; in

@@ -1,8 +1,8 @@
 package record
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -26,7 +26,7 @@ type TuneDirection struct {
 	Direction   transfer.Direction `json:"direction"`
 	Path        TunePath           `json:"path"`
 	Before      TuneMeasured       `json:"before"`
-	Fix         []remedy.Fix       `json:"fix,omitempty"` // remedies, those that were shown to help first
+	Fix         []advice.Fix       `json:"fix,omitempty"` // remedies, those that were shown to help first
 	Trials      []TuneTrial        `json:"trials"`
 	Verdict     search.Verdict     `json:"verdict"`
 	Reason      string             `json:"reason"`
@@ -176,7 +176,7 @@ type TuneSetting struct {
 	Target string `json:"target"` // the system, as plan names it
 	// Of is what the setting changes, By how. Settings of one host with the same Of and different By are alternatives:
 	// one By of them suffices.
-	Of remedy.Action `json:"of,omitempty"`
+	Of advice.Action `json:"of,omitempty"`
 	By SettingBy     `json:"by,omitempty"`
 	plan.Setting
 }

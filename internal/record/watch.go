@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -116,7 +116,7 @@ type WatchedDirection struct {
 	// clocks alone.
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
-	Fix []remedy.Fix `json:"fix,omitempty"` // remedies in order, or the next test
+	Fix []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
 	// Program is a known program whose window agrees with the bytes in flight.
 	Program *ProgramWindow `json:"program,omitempty"`
 }

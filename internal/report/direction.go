@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -63,7 +63,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		}
 	}
 	streams(&d, r)
-	d.Fix = remedy.AskAgain(v, remedy.Fixes(v, factsOf(&d, r)))
+	d.Fix = advice.AskAgain(v, advice.Fixes(v, factsOf(&d, r)))
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
@@ -193,8 +193,8 @@ func Bps(bytes int64, span time.Duration) float64 {
 }
 
 // factsOf returns the facts about the path and the ends that remedies need.
-func factsOf(d *record.Direction, r *transfer.Result) remedy.Facts {
-	f := remedy.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
+func factsOf(d *record.Direction, r *transfer.Result) advice.Facts {
+	f := advice.Facts{GoodputBps: record.OrZero(d.GoodputBps), DurationS: record.OrZero(d.DurationS),
 		RTTS: d.RTTMin.Seconds(), MSSBytes: d.MSSBytes}
 	if d.Bytes != nil {
 		f.Bytes = *d.Bytes
@@ -224,9 +224,9 @@ func fullMax(b *record.Buffer) int {
 }
 
 // systemOf returns the system of an end that can be seen.
-func systemOf(e *transfer.End) remedy.System {
+func systemOf(e *transfer.End) advice.System {
 	if e == nil {
-		return remedy.Linux
+		return advice.Linux
 	}
-	return remedy.SystemOf(e.Kernel)
+	return advice.SystemOf(e.Kernel)
 }

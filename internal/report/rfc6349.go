@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -53,7 +53,7 @@ func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Di
 	}
 	if typical := oneConnection(d); typical != nil {
 		p := &doc.Path
-		facts := remedy.Facts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
+		facts := advice.Facts{GoodputBps: typical.GoodputBps, PathBps: d.MaxTCPBps, Bytes: typical.Bytes,
 			DurationS: typical.Duration.Seconds(), RTTS: p.RTT.Seconds(), MSSBytes: p.MSS}
 		ends := transfer.Result{Spec: transfer.Spec{Direction: d.Direction}, Near: r.Near, Far: r.Far}
 		facts.Sender = systemOf(ends.Sender())
@@ -65,7 +65,7 @@ func completeRFC6349(doc *record.RFC6349, r *rfc6349.Result, d *record.RFC6349Di
 				facts.PassingMSS += model.TimestampBytes
 			}
 		}
-		d.Fix = text.FixSentences(remedy.Fixes(typical.Verdict, facts))
+		d.Fix = text.FixSentences(advice.Fixes(typical.Verdict, facts))
 	}
 	guard.RFC6349(d)
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -31,7 +31,7 @@ func TestDocuments_HaveTheirSentences(t *testing.T) {
 	wider.MSS = 1448
 	captured := func() *diagnose.Diagnosis {
 		return &diagnose.Diagnosis{Record: &record.Diagnose{Connections: []record.CapturedConnection{{
-			Directions: []record.CapturedDirection{{Verdict: judged(), Fix: remedy.Fixes(judged(), remedy.Facts{}),
+			Directions: []record.CapturedDirection{{Verdict: judged(), Fix: advice.Fixes(judged(), advice.Facts{}),
 				Prediction: &record.CapturedPrediction{}}}}}}}
 	}
 	for name, tt := range map[string]struct {

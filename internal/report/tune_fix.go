@@ -3,9 +3,9 @@ package report
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -14,7 +14,7 @@ import (
 // tuneFixes returns the remedies of a direction: the chosen setup with its gain and its settings;
 // else the budget that would decide between open setups, then the verdict's remedies, last the
 // remedies without a proven gain.
-func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
+func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []advice.Fix {
 	facts := factsOf(&doc.Before.Direction, d.Before.Typical)
 	facts.GoodputBps = doc.Before.MedianBps
 	if !d.Path.AtLeast {
@@ -22,7 +22,7 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 	}
 	facts.PassingMSS = d.Path.PassingMSS
 	facts.PassingMTU = d.Path.MTU
-	fixes := remedy.Fixes(d.Before.Verdict, facts)
+	fixes := advice.Fixes(d.Before.Verdict, facts)
 	if d.Chosen == nil {
 		tried := triedActions(d)
 		for i := range fixes {
@@ -31,23 +31,23 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 			}
 		}
 		if d.Goal == tune.Latency && d.Verdict != search.NoChange {
-			tried[remedy.FasterLine] = true // a full link says nothing of the queue before it
+			tried[advice.FasterLine] = true // a full link says nothing of the queue before it
 		}
-		slices.SortStableFunc(fixes, func(a, b remedy.Fix) int {
+		slices.SortStableFunc(fixes, func(a, b advice.Fix) int {
 			return later(tried[a.Action]) - later(tried[b.Action])
 		})
 		if u := d.Disturbed; u != nil {
-			return append([]remedy.Fix{remedy.Repeat(d.Before.Verdict.Limiter, u.End(d.Direction))}, fixes...)
+			return append([]advice.Fix{advice.Repeat(d.Before.Verdict.Limiter, u.End(d.Direction))}, fixes...)
 		}
 		more := moreTime(d)
-		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != remedy.FasterLine {
+		if d.Open != nil && d.Open.Gain > 0 && d.Open.Gain < worthwhile && fixes[0].Action != advice.FasterLine {
 			return append(fixes, more...)
 		}
 		return append(more, fixes...)
 	}
 	chosen := chosenFixes(d, doc)
-	return append(chosen, slices.DeleteFunc(fixes, func(f remedy.Fix) bool {
-		return slices.ContainsFunc(chosen, func(c remedy.Fix) bool { return c.Action == f.Action })
+	return append(chosen, slices.DeleteFunc(fixes, func(f advice.Fix) bool {
+		return slices.ContainsFunc(chosen, func(c advice.Fix) bool { return c.Action == f.Action })
 	})...)
 }
 
@@ -55,11 +55,11 @@ func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []remedy.Fix {
 const worthwhile = 1.05
 
 // moreTime returns the budget that would decide the open question; nil if none would.
-func moreTime(d *tune.Direction) []remedy.Fix {
+func moreTime(d *tune.Direction) []advice.Fix {
 	if d.Open == nil || d.Open.Budget == 0 {
 		return nil
 	}
-	return []remedy.Fix{{Limiter: d.Before.Verdict.Limiter, Action: remedy.LargerBudget, End: remedy.Both,
+	return []advice.Fix{{Limiter: d.Before.Verdict.Limiter, Action: advice.LargerBudget, End: advice.Both,
 		Source: text.MeasuredInTurn, Settings: []plan.Setting{text.TuneBudget(d)}}}
 }
 
@@ -71,16 +71,16 @@ func later(last bool) int {
 }
 
 // actions returns the actions of a setup.
-func actions(s tune.Setup, smaller bool) (all []remedy.Action) {
-	window := remedy.LargerWindows
+func actions(s tune.Setup, smaller bool) (all []advice.Action) {
+	window := advice.LargerWindows
 	if smaller {
-		window = remedy.WindowOfBDP
+		window = advice.WindowOfBDP
 	}
 	for _, part := range []struct {
 		is     bool
-		action remedy.Action
-	}{{s.Window > 0, window}, {s.Congestion != "", remedy.OtherControl}, {s.PacingBps > 0, remedy.PaceBelow},
-		{s.MSS > 0, remedy.SmallerSegment}, {s.Streams > 1, remedy.ParallelFlows}} {
+		action advice.Action
+	}{{s.Window > 0, window}, {s.Congestion != "", advice.OtherControl}, {s.PacingBps > 0, advice.PaceBelow},
+		{s.MSS > 0, advice.SmallerSegment}, {s.Streams > 1, advice.ParallelFlows}} {
 		if part.is {
 			all = append(all, part.action)
 		}
@@ -89,8 +89,8 @@ func actions(s tune.Setup, smaller bool) (all []remedy.Action) {
 }
 
 // triedActions are the actions that were tried and not shown to help.
-func triedActions(d *tune.Direction) map[remedy.Action]bool {
-	tried := map[remedy.Action]bool{}
+func triedActions(d *tune.Direction) map[advice.Action]bool {
+	tried := map[advice.Action]bool{}
 	for _, r := range d.Remedies {
 		for _, a := range actions(r.Setup, true) {
 			tried[a] = true
@@ -104,7 +104,7 @@ func triedActions(d *tune.Direction) map[remedy.Action]bool {
 		}
 	}
 	if d.Verdict == search.NoChange && len(d.Remedies) == 0 { // no window was better
-		for _, a := range []remedy.Action{remedy.LargerWindows, remedy.RaiseCeilings, remedy.WindowOfBDP} {
+		for _, a := range []advice.Action{advice.LargerWindows, advice.RaiseCeilings, advice.WindowOfBDP} {
 			tried[a] = true
 		}
 	}
@@ -112,12 +112,12 @@ func triedActions(d *tune.Direction) map[remedy.Action]bool {
 }
 
 // chosenFixes returns the parts of the chosen setup; the first one has their common gain.
-func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []remedy.Fix) {
+func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []advice.Fix) {
 	smaller := d.Chosen.SendBuffer == 0 && d.Chosen.ReceiveBuffer == 0
 	parts := actions(d.Chosen.Setup, smaller)
 	for i, action := range parts {
 		step := stepOf(d, action)
-		fix := remedy.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
+		fix := advice.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
 			Source:   step.Source,
 			Settings: []plan.Setting{}}
 		if i == 0 {
@@ -125,7 +125,7 @@ func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []remedy.F
 				fix.Settings = append(fix.Settings, s.Setting)
 			}
 			if doc.After != nil && doc.After.CI95Bps != nil {
-				fix.Expected = &remedy.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
+				fix.Expected = &advice.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}
 			}
 		}
 		fixes = append(fixes, fix)
@@ -134,11 +134,11 @@ func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []remedy.F
 }
 
 // stepOf is the step of the verdict's list with that action, else a program's own.
-func stepOf(d *tune.Direction, action remedy.Action) remedy.Step {
-	for _, s := range remedy.For(d.Before.Verdict.Limiter, d.Before.Verdict.Subtype) {
+func stepOf(d *tune.Direction, action advice.Action) advice.Step {
+	for _, s := range advice.For(d.Before.Verdict.Limiter, d.Before.Verdict.Subtype) {
 		if s.Action == action {
 			return s
 		}
 	}
-	return remedy.Step{Action: action, Scope: remedy.Program, End: remedy.Both, Source: text.MeasuredInTurn}
+	return advice.Step{Action: action, Scope: advice.Program, End: advice.Both, Source: text.MeasuredInTurn}
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -53,15 +53,15 @@ func (e *settingsEnd) windows() (all []record.TuneSetting) {
 	if c.Window == 0 {
 		return nil
 	}
-	of := remedy.LargerWindows
+	of := advice.LargerWindows
 	if c.SendBuffer == 0 && c.ReceiveBuffer == 0 {
-		of = remedy.WindowOfBDP
+		of = advice.WindowOfBDP
 	}
 	if e.target != nil {
 		for _, s := range e.target.plan(windowPath(e.Direction), e.role) {
 			setting := record.TuneSetting{Host: e.host, Target: e.target.Name, Of: of, By: record.ByHost, Setting: s}
 			if slices.Contains(scalingSettings, s.Name) { // a program's buffer needs it too
-				setting.Of = remedy.WindowScaling
+				setting.Of = advice.WindowScaling
 			}
 			all = append(all, setting)
 		}
@@ -156,29 +156,29 @@ func windowPath(d *tune.Direction) plan.Path {
 // senderSettings returns the sender's settings other than a window, the narrowest scope first.
 func (e *settingsEnd) senderSettings() (all []record.TuneSetting) {
 	c := e.Chosen
-	add := func(of remedy.Action, name, value string) {
+	add := func(of advice.Action, name, value string) {
 		s := e.setting(name, value)
 		s.Of = of
 		all = append(all, s)
 	}
 	if c.Congestion != "" {
-		add(remedy.OtherControl, "TCP_CONGESTION", c.Congestion)
+		add(advice.OtherControl, "TCP_CONGESTION", c.Congestion)
 		if e.linux() {
-			add(remedy.OtherControl, "congctl", c.Congestion)
-			add(remedy.OtherControl, "net.ipv4.tcp_congestion_control", c.Congestion)
+			add(advice.OtherControl, "congctl", c.Congestion)
+			add(advice.OtherControl, "net.ipv4.tcp_congestion_control", c.Congestion)
 		}
 	}
 	if c.Streams > 1 {
-		add(remedy.ParallelFlows, "connections at once", strconv.Itoa(c.Streams))
+		add(advice.ParallelFlows, "connections at once", strconv.Itoa(c.Streams))
 	}
 	if c.PacingBps > 0 {
-		add(remedy.PaceBelow, "SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10))
+		add(advice.PaceBelow, "SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10))
 	}
 	if c.MSS > 0 {
-		add(remedy.SmallerSegment, "TCP_MAXSEG", strconv.Itoa(c.MSS))
+		add(advice.SmallerSegment, "TCP_MAXSEG", strconv.Itoa(c.MSS))
 		headers := []int{model.IPHeaders, model.IPHeaders + 20}
 		if e.linux() && slices.Contains(headers, e.Path.MTU-c.MSS) { // the packets that were seen to pass
-			add(remedy.SmallerSegment, "mtu", strconv.Itoa(e.Path.MTU))
+			add(advice.SmallerSegment, "mtu", strconv.Itoa(e.Path.MTU))
 		}
 	}
 	return all

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -22,7 +22,7 @@ const mostWatched = 100
 // Watch returns the document of a span of watching.
 func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	t := v.Totals
-	system := remedy.SystemOf(runtime.GOOS)
+	system := advice.SystemOf(runtime.GOOS)
 	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
 		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
 		Matching: max(v.Matched, len(v.Connections)+v.Lighter),
@@ -53,7 +53,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				GoodputBps: float64(f.Bytes) * 8 / max(length, 1e-9), RetransmittedBytes: max(f.RetransmittedBytes, 0),
 				RTT: units.Duration(f.RTT), RTTMin: units.Duration(f.MinRTT), InFlightBytes: f.InFlight,
 				OfferedBytes: f.Offered}
-			facts := remedy.Facts{GoodputBps: d.GoodputBps, RTTS: d.RTTMin.Seconds(), Congestion: s.Congestion}
+			facts := advice.Facts{GoodputBps: d.GoodputBps, RTTS: d.RTTMin.Seconds(), Congestion: s.Congestion}
 			if f.Direction == transfer.Up {
 				facts.Sender = system
 				facts.SendBufferMax = int(s.SendBufferMax)
@@ -61,7 +61,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				facts.Receiver = system
 				facts.ReceiveBufferMax = int(s.ReceiveBufferMax)
 			}
-			d.Fix = remedy.Fixes(f.Verdict, facts)
+			d.Fix = advice.Fixes(f.Verdict, facts)
 			guard.Watched(&d)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)

@@ -3,8 +3,8 @@ package sweep
 import (
 	"math"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -103,8 +103,8 @@ func judge(doc *record.Sweep, d transfer.Direction) {
 	enough.Enough = true
 	for i := range doc.Paths {
 		if p := &doc.Paths[i]; p.Direction == d && best.Limiter != "" {
-			p.Fix = remedy.Fixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype},
-				remedy.Facts{GoodputBps: best.GoodputBps, RTTS: p.RTTMin.Seconds(), Congestion: p.Congestion,
+			p.Fix = advice.Fixes(verdict.Verdict{Limiter: best.Limiter, Subtype: best.Subtype},
+				advice.Facts{GoodputBps: best.GoodputBps, RTTS: p.RTTMin.Seconds(), Congestion: p.Congestion,
 					MSSBytes: p.MSSBytes})
 		}
 	}

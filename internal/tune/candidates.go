@@ -3,7 +3,7 @@ package tune
 import (
 	"slices"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
@@ -33,29 +33,29 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 	if base == (Setup{}) && c.below.best != (Setup{}) {
 		ideas = append(ideas, c.below.best)
 	}
-	for _, step := range remedy.For(c.limits.Limiter, c.limits.Subtype) {
+	for _, step := range advice.For(c.limits.Limiter, c.limits.Subtype) {
 		switch step.Action {
-		case remedy.WindowOfBDP, remedy.PaceBelow:
+		case advice.WindowOfBDP, advice.PaceBelow:
 			if probed {
 				continue
 			}
 		}
 		switch step.Action {
-		case remedy.OtherControl:
+		case advice.OtherControl:
 			ideas = append(ideas, c.otherControls(base)...)
-		case remedy.WindowOfBDP:
+		case advice.WindowOfBDP:
 			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && c.seen.reaches(w) {
 				ideas = append(ideas, Setup{Window: w})
 			}
-		case remedy.PaceBelow:
+		case advice.PaceBelow:
 			if base.PacingBps == 0 && base.Streams < 2 {
 				ideas = append(ideas, Setup{PacingBps: belowTheLine * c.path.paceable(&c.limits)})
 			}
-		case remedy.SmallerSegment:
+		case advice.SmallerSegment:
 			if sizes := c.segmentSizes(); base.MSS == 0 && len(sizes) > 0 {
 				ideas = append(ideas, Setup{MSS: sizes[0]})
 			}
-		case remedy.ParallelFlows:
+		case advice.ParallelFlows:
 			if base.PacingBps == 0 && base.Streams < mostStreams && base.besides() == "" {
 				ideas = append(ideas, Setup{Streams: 4})
 			}

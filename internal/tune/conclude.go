@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/model"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -236,12 +236,12 @@ func (l *loop) disturbanceExplains() bool {
 }
 
 // End is the end that was disturbed; both of a lab's.
-func (d *Disturbed) End(direction transfer.Direction) remedy.End {
+func (d *Disturbed) End(direction transfer.Direction) advice.End {
 	switch {
 	case d.Starved == 0:
-		return remedy.Both
+		return advice.Both
 	case d.Near == (direction == transfer.Up):
-		return remedy.Sender
+		return advice.Sender
 	}
-	return remedy.Receiver
+	return advice.Receiver
 }

@@ -3,7 +3,7 @@ package tune
 import (
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -18,12 +18,12 @@ func TestDisturbed_StarvedHost(t *testing.T) {
 		near, far float64
 		late      bool
 		policed   bool       // nothing helps
-		end       remedy.End // "": not disturbed
+		end       advice.End // "": not disturbed
 	}{
 		{"a quiet one", 0.05, 0.05, false, true, ""},
-		{"this host", 0.42, 0.12, false, true, remedy.Sender},
-		{"the far host", 0, 0.6, false, true, remedy.Receiver},
-		{"a late lab", 0, 0, true, true, remedy.Both},
+		{"this host", 0.42, 0.12, false, true, advice.Sender},
+		{"the far host", 0, 0.6, false, true, advice.Receiver},
+		{"a late lab", 0, 0, true, true, advice.Both},
 		{"a remedy helps", 0.42, 0, false, false, ""},
 	} {
 		path := narrow()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -18,7 +19,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -54,7 +54,7 @@ func New() *cobra.Command {
 			if len(args) == 0 {
 				return listParameters(cmd, system)
 			}
-			words := remedy.SystemOf(cmp.Or(system, runtime.GOOS))
+			words := advice.SystemOf(cmp.Or(system, runtime.GOOS))
 			if limiter, ok := text.ExplainLimiter(args[0], words); ok {
 				if system != "" && !slices.Contains(limiterSystems, system) {
 					return exit.Usage("--system", fmt.Sprintf("no remedy names commands of %s", system),

@@ -1,8 +1,8 @@
 package guard
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -82,7 +82,7 @@ func carries(s scope, bytes float64) {
 }
 
 // finish checks a direction's figures, the expected gains of its fixes and its evidence.
-func finish(v *verdict.Verdict, fixes []remedy.Fix, s scope, remove drop) {
+func finish(v *verdict.Verdict, fixes []advice.Fix, s scope, remove drop) {
 	broken := check(directionRelations, s, remove)
 	for i := range fixes {
 		if e := fixes[i].Expected; e != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -158,7 +158,7 @@ func TestDirectionRelations_EachRemovesItsFigures(t *testing.T) {
 	defer func() { directionRelations = table }()
 	captured := func() *record.CapturedDirection {
 		d := soundCaptured(verdict.Evidence{Code: verdict.CapturedIdle})
-		d.Fix = []remedy.Fix{{Expected: &remedy.Expected{LowBps: 9e6, HighBps: 12e6}}}
+		d.Fix = []advice.Fix{{Expected: &advice.Expected{LowBps: 9e6, HighBps: 12e6}}}
 		return d
 	}
 	measured := func() *record.Direction {

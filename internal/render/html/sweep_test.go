@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
@@ -31,7 +31,7 @@ func swept() *record.Sweep {
 	doc := &record.Sweep{Peer: "host", Axes: axes.Record(), RunS: 1, Seed: 1, PrecisionRatio: 0.03, BudgetS: 60,
 		ElapsedS: 24, BytesSent: 123456789, Paths: []record.SweepPath{{Direction: transfer.Up,
 			RTTMin: units.Duration(12 * time.Millisecond), MSSBytes: 1448, CapacityBps: 96e6, BDPBytes: 144e3,
-			Fix: remedy.Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, remedy.Facts{GoodputBps: 96e6, RTTS: 0.012,
+			Fix: advice.Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow}, advice.Facts{GoodputBps: 96e6, RTTS: 0.012,
 				MSSBytes: 1448})}}}
 	for i, setup := range axes.Cells() {
 		c := record.SweepCell{SweepSetup: setup}

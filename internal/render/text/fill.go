@@ -1,7 +1,7 @@
 package text
 
 import (
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -24,7 +24,7 @@ func EvidenceSentences(all []verdict.Evidence) []verdict.Evidence {
 }
 
 // FixSentences fills in the sentence of each fix and returns all.
-func FixSentences(all []remedy.Fix) []remedy.Fix {
+func FixSentences(all []advice.Fix) []advice.Fix {
 	for i := range all {
 		all[i].Text = FixSentence(all[i])
 	}

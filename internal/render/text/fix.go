@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // FixSentence formats a remedy in the imperative.
-func FixSentence(f remedy.Fix) string {
+func FixSentence(f advice.Fix) string {
 	if c := f.Ceiling; c != nil {
 		return ceilingSentence(c, f.End)
 	}
@@ -26,7 +26,7 @@ func FixSentence(f remedy.Fix) string {
 	return f.Text
 }
 
-func ceilingSentence(c *remedy.Ceiling, end remedy.End) string {
+func ceilingSentence(c *advice.Ceiling, end advice.End) string {
 	said := fmt.Sprintf("raise %s (max) on the %s: %s now", c.Name, end, units.Size(c.Bytes))
 	if c.NeededBytes > 0 {
 		return said + fmt.Sprintf(", %s needed", units.Size(c.NeededBytes))
@@ -35,7 +35,7 @@ func ceilingSentence(c *remedy.Ceiling, end remedy.End) string {
 }
 
 // do formats the first remedy of a verdict; "" if there is none.
-func do(fixes []remedy.Fix) string {
+func do(fixes []advice.Fix) string {
 	if len(fixes) == 0 {
 		return ""
 	}
@@ -62,7 +62,7 @@ func do(fixes []remedy.Fix) string {
 
 // doIf is do with a condition: a verdict of low confidence does not justify an unconditional
 // change.
-func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
+func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 	said := do(fixes)
 	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves() {
 		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
@@ -71,83 +71,83 @@ func doIf(fixes []remedy.Fix, v verdict.Verdict) string {
 }
 
 // doAbout is doIf for a document that may have no fixes because it is older than they are.
-func doAbout(fixes []remedy.Fix, v verdict.Verdict) string {
+func doAbout(fixes []advice.Fix, v verdict.Verdict) string {
 	if len(fixes) == 0 {
-		fixes = remedy.Fixes(v, remedy.Facts{})
+		fixes = advice.Fixes(v, advice.Facts{})
 	}
 	return doIf(fixes, v)
 }
 
 // imperatives has one entry for each action; a test checks that none is missing.
-var imperatives = map[remedy.Action]string{
-	remedy.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
+var imperatives = map[advice.Action]string{
+	advice.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
 		"size them (fullpipe tune finds how large)",
-	remedy.WindowOfBDP:    "limit the receive window to the BDP (fullpipe tune finds it)",
-	remedy.OtherControl:   "try another congestion control, by TCP_CONGESTION in the program or congctl on the route",
-	remedy.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
-	remedy.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
-	remedy.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",
-	remedy.NoDelay:        "set TCP_NODELAY, or write each request in one piece",
-	remedy.SendBufferOfTwo: "raise SO_SNDBUF in the sending program to more than two blocks, or leave it alone, so " +
+	advice.WindowOfBDP:    "limit the receive window to the BDP (fullpipe tune finds it)",
+	advice.OtherControl:   "try another congestion control, by TCP_CONGESTION in the program or congctl on the route",
+	advice.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
+	advice.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
+	advice.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",
+	advice.NoDelay:        "set TCP_NODELAY, or write each request in one piece",
+	advice.SendBufferOfTwo: "raise SO_SNDBUF in the sending program to more than two blocks, or leave it alone, so " +
 		"that it sends the next block before the last acknowledgement; or write blocks of an even number of segments",
-	remedy.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
-	remedy.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
-	remedy.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
-	remedy.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
-	remedy.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
-	remedy.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app lists known ones)",
-	remedy.LargerRequests: "ask for more at a time, or for several things at once",
-	remedy.KeepConnection: "keep the connection open and use it again: its windows are open",
-	remedy.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",
-	remedy.NoIdleRestart:  "keep the window over pauses: net.ipv4.tcp_slow_start_after_idle = 0 at the sender",
-	remedy.ForgetMetrics: "forget what an earlier connection learnt: ip tcp_metrics flush, " +
+	advice.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
+	advice.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
+	advice.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
+	advice.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
+	advice.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
+	advice.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app lists known ones)",
+	advice.LargerRequests: "ask for more at a time, or for several things at once",
+	advice.KeepConnection: "keep the connection open and use it again: its windows are open",
+	advice.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",
+	advice.NoIdleRestart:  "keep the window over pauses: net.ipv4.tcp_slow_start_after_idle = 0 at the sender",
+	advice.ForgetMetrics: "forget what an earlier connection learnt: ip tcp_metrics flush, " +
 		"net.ipv4.tcp_no_metrics_save = 1",
-	remedy.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
+	advice.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +
 		"(fullpipe plan computes them)",
-	remedy.NoSegmentationOffload: "switch segmentation offload off on the sending host: ethtool -K DEVICE tso off gso " +
+	advice.NoSegmentationOffload: "switch segmentation offload off on the sending host: ethtool -K DEVICE tso off gso " +
 		"off (Windows: Disable-NetAdapterLso -Name *); if that does not help, look for a tunnel below the MSS",
-	remedy.KeepSACK: "find the firewall that renumbers sequence numbers but not SACK blocks and switch that off " +
+	advice.KeepSACK: "find the firewall that renumbers sequence numbers but not SACK blocks and switch that off " +
 		"(Cisco ASA: set connection random-sequence-number disable); until then switch SACK off at one end",
-	remedy.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +
+	advice.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +
 		"raise the program's backlog and net.core.somaxconn), a firewall or its connection limit, or loss on the path",
-	remedy.ScaleAsOffered: "have the receiver keep the window scale that its handshake agreed on: raise " +
+	advice.ScaleAsOffered: "have the receiver keep the window scale that its handshake agreed on: raise " +
 		"net.ipv4.tcp_max_syn_backlog and net.core.somaxconn so that it needs no SYN cookies, and look for a firewall or a " +
 		"load balancer that changes the option; larger buffers do not help",
-	remedy.UnfixBuffer: "find what fixes the receiver's buffer (a program's SO_RCVBUF, a default, a policy) and " +
+	advice.UnfixBuffer: "find what fixes the receiver's buffer (a program's SO_RCVBUF, a default, a policy) and " +
 		"remove it",
-	remedy.WindowScaling: "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox " +
+	advice.WindowScaling: "switch window scaling on at both ends (net.ipv4.tcp_window_scaling), or find the middlebox " +
 		"that strips the option",
-	remedy.ReorderLimit: "let more reordering pass for no loss: a larger net.ipv4.tcp_reordering at the sender",
-	remedy.KeepFlowsInLine: "have what spreads packets over several links keep each connection on one (by flow, not by " +
+	advice.ReorderLimit: "let more reordering pass for no loss: a larger net.ipv4.tcp_reordering at the sender",
+	advice.KeepFlowsInLine: "have what spreads packets over several links keep each connection on one (by flow, not by " +
 		"packet)",
-	remedy.ProbeMTU:       "switch on net.ipv4.tcp_mtu_probing at the sender",
-	remedy.LetTooBigPass:  "let ICMP \"too big\" through",
-	remedy.LargerPathMTU:  "use a larger MTU along the path: goodput under loss grows with the segment",
-	remedy.MarkCongestion: "mark instead of dropping: ECN at both ends, where the narrow point's queue marks",
-	remedy.FairQueue:      "put a fair queue at the narrow point (fq_codel, cake)",
-	remedy.ReplacePolicer: "have the policer replaced by a shaper",
-	remedy.RaiseShaper: "raise or remove the shaper on the sending host (tc qdisc show), or look at its interface's " +
+	advice.ProbeMTU:       "switch on net.ipv4.tcp_mtu_probing at the sender",
+	advice.LetTooBigPass:  "let ICMP \"too big\" through",
+	advice.LargerPathMTU:  "use a larger MTU along the path: goodput under loss grows with the segment",
+	advice.MarkCongestion: "mark instead of dropping: ECN at both ends, where the narrow point's queue marks",
+	advice.FairQueue:      "put a fair queue at the narrow point (fq_codel, cake)",
+	advice.ReplacePolicer: "have the policer replaced by a shaper",
+	advice.RaiseShaper: "raise or remove the shaper on the sending host (tc qdisc show), or look at its interface's " +
 		"speed",
-	remedy.RoomForAcks: "make room on the way back: a faster line there, or less of other traffic",
-	remedy.FindLoss: "find what loses packets: capture at both ends and compare (fullpipe diagnose --near A.pcap " +
+	advice.RoomForAcks: "make room on the way back: a faster line there, or less of other traffic",
+	advice.FindLoss: "find what loses packets: capture at both ends and compare (fullpipe diagnose --near A.pcap " +
 		"--far B.pcap)",
-	remedy.MoreCPU:         "give it a core of its own, or offloads that spare one",
-	remedy.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
-	remedy.MeasureOtherEnd: "measure from the other end too: this end's counters do not show the cause",
-	remedy.AskSender: "to find out: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with " +
+	advice.MoreCPU:         "give it a core of its own, or offloads that spare one",
+	advice.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
+	advice.MeasureOtherEnd: "measure from the other end too: this end's counters do not show the cause",
+	advice.AskSender: "to find out: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with " +
 		"cwnd to spare is the program or its buffer (sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
-	remedy.AskReceiver: "to find out: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does " +
+	advice.AskReceiver: "to find out: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does " +
 		"not read, an empty one a window that is too small",
-	remedy.CaptureSender: "to find out: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) " +
+	advice.CaptureSender: "to find out: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) " +
 		"from the handshake on",
-	remedy.CaptureFar: "to find out: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
+	advice.CaptureFar: "to find out: capture at the other end as well (fullpipe diagnose --near A.pcap --far B.pcap); " +
 		"segments missing there were lost on the way, and times between the two taps show the queue's direction",
-	remedy.MeasureLonger: "to find out: measure, or look, for longer; a transfer that is still starting, or grows back " +
+	advice.MeasureLonger: "to find out: measure, or look, for longer; a transfer that is still starting, or grows back " +
 		"from a loss, shows no steady rate",
-	remedy.MeasureWider: "to find out: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
+	advice.MeasureWider: "to find out: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
 		"ceilings); where that gives no tenth more, the link is full",
-	remedy.MeasureAgain: "to find out: measure again without the disturbance of this measurement: it says more of that " +
+	advice.MeasureAgain: "to find out: measure again without the disturbance of this measurement: it says more of that " +
 		"than of the path",
-	remedy.LargerBudget: openPrefix + "run fullpipe tune again with more time",
-	remedy.SeeHandshake: openPrefix + "capture from the handshake on; the window scale is in the SYNs only",
+	advice.LargerBudget: openPrefix + "run fullpipe tune again with more time",
+	advice.SeeHandshake: openPrefix + "capture from the handshake on; the window scale is in the SYNs only",
 }

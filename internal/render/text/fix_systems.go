@@ -1,119 +1,119 @@
 package text
 
-import "github.com/fullpipe-net/fullpipe/internal/remedy"
+import "github.com/fullpipe-net/fullpipe/internal/advice"
 
 // elsewhere has the texts of actions on systems other than Linux, by action and system.
-var elsewhere = map[remedy.Action]map[remedy.System]string{
-	remedy.OtherControl: {
-		remedy.Windows: "try BBR2 at the sender, on Windows 11 22H2 or later (not documented: read it back with " +
+var elsewhere = map[advice.Action]map[advice.System]string{
+	advice.OtherControl: {
+		advice.Windows: "try BBR2 at the sender, on Windows 11 22H2 or later (not documented: read it back with " +
 			"Get-NetTCPSetting): netsh int tcp set supplemental template=internet congestionprovider=bbr2",
-		remedy.FreeBSD: "try another congestion control at the sender: kldload tcp_bbr, then sysctl " +
+		advice.FreeBSD: "try another congestion control at the sender: kldload tcp_bbr, then sysctl " +
 			"net.inet.tcp.functions_default=bbr",
 	},
-	remedy.WindowOfBDP: {
-		remedy.Windows: windowOfBDP,
-		remedy.MacOS:   windowOfBDP,
-		remedy.FreeBSD: windowOfBDP,
+	advice.WindowOfBDP: {
+		advice.Windows: windowOfBDP,
+		advice.MacOS:   windowOfBDP,
+		advice.FreeBSD: windowOfBDP,
 	},
-	remedy.PaceBelow: {
-		remedy.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
+	advice.PaceBelow: {
+		advice.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
 			"sender, or a program that paces itself",
-		remedy.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that paces " +
+		advice.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that paces " +
 			"itself",
-		remedy.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that paces " +
+		advice.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that paces " +
 			"itself",
 	},
-	remedy.RemovePacing: {
-		remedy.Windows: "raise or remove the throttle on the sender (Get-NetQosPolicy)",
-		remedy.MacOS:   "raise or remove the pipe on the sender (dnctl list), or the program's own pacing",
-		remedy.FreeBSD: "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
+	advice.RemovePacing: {
+		advice.Windows: "raise or remove the throttle on the sender (Get-NetQosPolicy)",
+		advice.MacOS:   "raise or remove the pipe on the sender (dnctl list), or the program's own pacing",
+		advice.FreeBSD: "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
 	},
-	remedy.RaiseShaper: {
-		remedy.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its interface's " +
+	advice.RaiseShaper: {
+		advice.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its interface's " +
 			"speed (Get-NetAdapter)",
-		remedy.MacOS: "raise or remove the pipe on the sending host (dnctl list), or look at its interface's speed " +
+		advice.MacOS: "raise or remove the pipe on the sending host (dnctl list), or look at its interface's speed " +
 			"(ifconfig)",
-		remedy.FreeBSD: "raise or remove the pipe on the sending host (ipfw pipe show), or look at its interface's speed " +
+		advice.FreeBSD: "raise or remove the pipe on the sending host (ipfw pipe show), or look at its interface's speed " +
 			"(ifconfig)",
 	},
-	remedy.LowWater: {remedy.MacOS: "set TCP_NOTSENT_LOWAT, so that less waits in the sending host"},
-	remedy.SmallerSegment: {
-		remedy.Windows: "lower the MTU until full segments get through: netsh interface ipv4 (or ipv6) set subinterface " +
+	advice.LowWater: {advice.MacOS: "set TCP_NOTSENT_LOWAT, so that less waits in the sending host"},
+	advice.SmallerSegment: {
+		advice.Windows: "lower the MTU until full segments get through: netsh interface ipv4 (or ipv6) set subinterface " +
 			"NAME mtu=BYTES store=persistent",
-		remedy.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or ifconfig " +
+		advice.MacOS: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or ifconfig " +
 			"mtu",
-		remedy.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or route " +
+		advice.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or route " +
 			"-mtu",
 	},
-	remedy.ProbeMTU: {
-		remedy.MacOS:   "keep net.inet.tcp.pmtud_blackhole_detection at 1, the default, at the sender",
-		remedy.FreeBSD: "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
+	advice.ProbeMTU: {
+		advice.MacOS:   "keep net.inet.tcp.pmtud_blackhole_detection at 1, the default, at the sender",
+		advice.FreeBSD: "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
 	},
-	remedy.InitialWindow: {
-		remedy.Windows: "start with more at the sender, where the system lets the template be set (Server 2012 R2 and " +
+	advice.InitialWindow: {
+		advice.Windows: "start with more at the sender, where the system lets the template be set (Server 2012 R2 and " +
 			"later): Set-NetTCPSetting -SettingName InternetCustom -InitialCongestionWindowMss, and New-NetTransportFilter, " +
 			"without which the template does not act",
-		remedy.FreeBSD: "start with more: sysctl net.inet.tcp.initcwnd_segments at the sender",
+		advice.FreeBSD: "start with more: sysctl net.inet.tcp.initcwnd_segments at the sender",
 	},
-	remedy.ForgetMetrics: {
-		remedy.FreeBSD: "forget the metrics of earlier connections: sysctl net.inet.tcp.hostcache.purgenow=1",
+	advice.ForgetMetrics: {
+		advice.FreeBSD: "forget the metrics of earlier connections: sysctl net.inet.tcp.hostcache.purgenow=1",
 	},
-	remedy.RaiseCeilings: {
-		remedy.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the receiver, " +
+	advice.RaiseCeilings: {
+		advice.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the receiver, " +
 			"netsh winsock set autotuning on at the sender",
-		remedy.MacOS: "raise the ceilings of automatic buffers: net.inet.tcp.autorcvbufmax and autosndbufmax, and " +
+		advice.MacOS: "raise the ceilings of automatic buffers: net.inet.tcp.autorcvbufmax and autosndbufmax, and " +
 			"kern.ipc.maxsockbuf above both (fullpipe plan --target macos computes them)",
-		remedy.FreeBSD: "raise the ceilings of automatic buffers: net.inet.tcp.recvbuf_max and sendbuf_max, and " +
+		advice.FreeBSD: "raise the ceilings of automatic buffers: net.inet.tcp.recvbuf_max and sendbuf_max, and " +
 			"kern.ipc.maxsockbuf above both (fullpipe plan --target freebsd computes them)",
 	},
-	remedy.WindowScaling: {
-		remedy.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
+	advice.WindowScaling: {
+		advice.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
 			"middlebox that strips the option",
-		remedy.MacOS: "find the middlebox that strips the window scale option, or switch scaling on at the other end: " +
+		advice.MacOS: "find the middlebox that strips the window scale option, or switch scaling on at the other end: " +
 			"macOS always offers it",
-		remedy.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that strips " +
+		advice.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that strips " +
 			"the option",
 	},
-	remedy.ScaleAsOffered: {
-		remedy.Windows: scaleAsOffered,
-		remedy.MacOS:   scaleAsOffered,
-		remedy.FreeBSD: scaleAsOffered,
+	advice.ScaleAsOffered: {
+		advice.Windows: scaleAsOffered,
+		advice.MacOS:   scaleAsOffered,
+		advice.FreeBSD: scaleAsOffered,
 	},
-	remedy.AnswerSYNs: {
-		remedy.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one and " +
+	advice.AnswerSYNs: {
+		advice.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one and " +
 			"its connection limit, or loss on the path",
-		remedy.MacOS: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's backlog " +
+		advice.MacOS: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's backlog " +
 			"and kern.ipc.somaxconn), a firewall or its connection limit, or loss on the path",
-		remedy.FreeBSD: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
+		advice.FreeBSD: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
 			"backlog and kern.ipc.soacceptqueue), a firewall or its connection limit, or loss on the path",
 	},
-	remedy.MarkCongestion: {
-		remedy.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
+	advice.MarkCongestion: {
+		advice.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
 			"point's queue marks",
-		remedy.MacOS: "mark instead of dropping, where the narrow point's queue marks: net.inet.tcp.ecn=1, or in " +
+		advice.MacOS: "mark instead of dropping, where the narrow point's queue marks: net.inet.tcp.ecn=1, or in " +
 			"releases without it net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1",
-		remedy.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
+		advice.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
 	},
-	remedy.AskSender: {
-		remedy.Windows: openPrefix + "run fullpipe why on the sending host while it sends, as Administrator",
-		remedy.MacOS:   openPrefix + "run fullpipe why on the sending host while it sends",
-		remedy.FreeBSD: openPrefix + "run netstat -xn -p tcp on the sending host while it sends: an empty send queue is " +
+	advice.AskSender: {
+		advice.Windows: openPrefix + "run fullpipe why on the sending host while it sends, as Administrator",
+		advice.MacOS:   openPrefix + "run fullpipe why on the sending host while it sends",
+		advice.FreeBSD: openPrefix + "run netstat -xn -p tcp on the sending host while it sends: an empty send queue is " +
 			"the program",
 	},
-	remedy.AskReceiver: {
-		remedy.Windows: openPrefix + "run fullpipe why on the receiving host, or capture there: a window that shrinks to " +
+	advice.AskReceiver: {
+		advice.Windows: openPrefix + "run fullpipe why on the receiving host, or capture there: a window that shrinks to " +
 			"0 is a program that does not read, one that stays the same a window that is too small",
-		remedy.MacOS: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
+		advice.MacOS: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a program " +
 			"that does not read, an empty one a window that is too small",
-		remedy.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a " +
+		advice.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a " +
 			"program that does not read, an empty one a window that is too small",
 	},
-	remedy.CaptureSender: {
-		remedy.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, then " +
+	advice.CaptureSender: {
+		advice.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, then " +
 			"pktmon etl2pcap and fullpipe diagnose)",
-		remedy.MacOS: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
+		advice.MacOS: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
 			"diagnose it",
-		remedy.FreeBSD: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
+		advice.FreeBSD: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
 			"diagnose it",
 	},
 }

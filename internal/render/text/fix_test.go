@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -15,8 +15,8 @@ import (
 func TestEveryFixHasASentence(t *testing.T) {
 	for _, name := range verdict.Names() {
 		for _, subtype := range append(verdict.Subtypes(name), "") {
-			fixes := remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
-				remedy.Facts{GoodputBps: 1e6})
+			fixes := advice.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: verdict.Names()},
+				advice.Facts{GoodputBps: 1e6})
 			if len(fixes) == 0 {
 				t.Errorf("%s (%s): nothing to do", name, subtype)
 			}
@@ -25,7 +25,7 @@ func TestEveryFixHasASentence(t *testing.T) {
 					t.Errorf("%s (%s): %+v", name, subtype, f)
 				}
 			}
-			if remedy.Open(name) && fixes[0].Scope != remedy.Nowhere {
+			if advice.Open(name) && fixes[0].Scope != advice.Nowhere {
 				t.Errorf("%s: one guess's fix, %+v", name, fixes[0])
 			}
 		}
@@ -41,27 +41,27 @@ func TestCommands_PrintARemedy(t *testing.T) {
 		write(&out)
 		return out.String()
 	}
-	commands := map[string]func(verdict.Verdict, []remedy.Fix) string{
-		"measure": func(v verdict.Verdict, fix []remedy.Fix) string {
+	commands := map[string]func(verdict.Verdict, []advice.Fix) string{
+		"measure": func(v verdict.Verdict, fix []advice.Fix) string {
 			return written(func(w io.Writer) { writeDirection(w, &record.Direction{Verdict: v, Fix: fix}) })
 		},
-		"exec": func(v verdict.Verdict, fix []remedy.Fix) string {
+		"exec": func(v verdict.Verdict, fix []advice.Fix) string {
 			return execAction(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
 		},
-		"diagnose": func(v verdict.Verdict, fix []remedy.Fix) string {
+		"diagnose": func(v verdict.Verdict, fix []advice.Fix) string {
 			return CapturedDirectionRemedy(&record.CapturedDirection{Verdict: v, Fix: fix})
 		},
-		"rfc6349": func(_ verdict.Verdict, fix []remedy.Fix) string {
+		"rfc6349": func(_ verdict.Verdict, fix []advice.Fix) string {
 			return written(func(w io.Writer) { writeRFC6349Direction(w, &record.RFC6349Direction{Fix: fix}) })
 		},
-		"sweep": func(v verdict.Verdict, fix []remedy.Fix) string {
+		"sweep": func(v verdict.Verdict, fix []advice.Fix) string {
 			return strings.Join(SweepFindings(&record.Sweep{Paths: []record.SweepPath{{Fix: fix}},
 				Cells: []record.SweepCell{{Best: true, GoodputBps: rate, Limiter: v.Limiter, Subtype: v.Subtype}}}), "\n")
 		},
-		"watch": func(v verdict.Verdict, fix []remedy.Fix) string {
+		"watch": func(v verdict.Verdict, fix []advice.Fix) string {
 			return Advice(&record.WatchedDirection{Verdict: v, Fix: fix})
 		},
-		"tune": func(v verdict.Verdict, fix []remedy.Fix) string {
+		"tune": func(v verdict.Verdict, fix []advice.Fix) string {
 			return tuneDo(&record.TuneDirection{Fix: fix, Before: record.TuneMeasured{Direction: record.Direction{Verdict: v}}})
 		},
 	}
@@ -73,7 +73,7 @@ func TestCommands_PrintARemedy(t *testing.T) {
 				if confidence == verdict.Low {
 					v.Candidates = verdict.Names()[:4]
 				}
-				fixes := remedy.Fixes(v, remedy.Facts{})
+				fixes := advice.Fixes(v, advice.Facts{})
 				if confidence == verdict.Low && !strings.HasPrefix(FixSentence(fixes[0]), "to find out: ") {
 					t.Errorf("%s (%s), %s of %v: %q is one guess's", name, subtype, confidence, v.Candidates, FixSentence(fixes[0]))
 				}
@@ -89,12 +89,12 @@ func TestCommands_PrintARemedy(t *testing.T) {
 
 func TestEveryLimiterIsExplained(t *testing.T) {
 	for _, name := range verdict.Names() {
-		d, ok := ExplainLimiter(string(name), remedy.Linux)
+		d, ok := ExplainLimiter(string(name), advice.Linux)
 		if !ok || d.Description == "" || d.Looks == "" || d.Sure == "" || d.Lab == "" || len(d.Fix) == 0 {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if _, ok := ExplainLimiter("tcp_rmem", remedy.Linux); ok {
+	if _, ok := ExplainLimiter("tcp_rmem", advice.Linux); ok {
 		t.Error("a parameter is no limiter")
 	}
 }
@@ -117,21 +117,21 @@ func TestLowConfidenceMakesACondition(t *testing.T) {
 
 // An option of ours is said as it is given.
 func TestAnOptionIsSaidAsItIsGiven(t *testing.T) {
-	fix := remedy.Fix{Action: remedy.LargerBudget, Settings: []plan.Setting{{Name: "--budget", Value: "3m"}}}
-	if got := do([]remedy.Fix{fix}); !strings.HasSuffix(got, "(--budget 3m)") {
+	fix := advice.Fix{Action: advice.LargerBudget, Settings: []plan.Setting{{Name: "--budget", Value: "3m"}}}
+	if got := do([]advice.Fix{fix}); !strings.HasSuffix(got, "(--budget 3m)") {
 		t.Error(got)
 	}
 }
 
 func TestFixSentence_NamesTheCeilingOfAFullAutomaticBuffer(t *testing.T) {
 	v := verdict.Verdict{Limiter: verdict.SendBuffer}
-	for want, facts := range map[string]remedy.Facts{
+	for want, facts := range map[string]advice.Facts{
 		"raise net.ipv4.tcp_wmem (max) on the sender: 4 MiB now, 23.8 MiB needed": {SendBufferMax: 4 << 20, PathBps: 500e6,
 			RTTS: 0.2, MSSBytes: 1448},
 		"raise net.ipv4.tcp_wmem (max) on the sender: 4 MiB now; fullpipe tune finds how much it needs": {
 			SendBufferMax: 4 << 20},
 	} {
-		if got := FixSentence(remedy.Fixes(v, facts)[0]); got != want {
+		if got := FixSentence(advice.Fixes(v, facts)[0]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

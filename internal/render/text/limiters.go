@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -31,7 +31,7 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 
 // ExplainLimiter explains a limiter, LIMITER/SUBTYPE or subtype with the tools of a system. It returns false if there
 // is none of that name.
-func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimiter, ok bool) {
+func ExplainLimiter(word string, system advice.System) (d record.ExplainedLimiter, ok bool) {
 	name, subtype, ok := verdict.ParseLimiter(word)
 	if !ok {
 		return d, false
@@ -47,12 +47,12 @@ func ExplainLimiter(word string, system remedy.System) (d record.ExplainedLimite
 	if name == verdict.Sender {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
 	}
-	if sure := sureElsewhere[name]; system != remedy.Linux && sure != "" {
+	if sure := sureElsewhere[name]; system != advice.Linux && sure != "" {
 		e.sure = sure
 	}
-	facts := remedy.Facts{Sender: system, Receiver: system}
+	facts := advice.Facts{Sender: system, Receiver: system}
 	return record.ExplainedLimiter{Limiter: name, Subtype: subtype, Description: e.cause, Looks: e.looks, Sure: e.sure,
-		Lab: e.lab, Fix: FixSentences(remedy.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
+		Lab: e.lab, Fix: FixSentences(advice.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
@@ -93,7 +93,7 @@ func tuneSettings(d *record.TuneDirection) (all []titled) {
 
 // settingLine is one setting of a host.
 type settingLine struct {
-	of                 remedy.Action
+	of                 advice.Action
 	by                 record.SettingBy
 	name, value, where string
 }
@@ -122,7 +122,7 @@ func settingLines(d *record.TuneDirection, host, role string) (lines []settingLi
 	}
 	addBuffer := func() {
 		if buffer > 0 {
-			lines = append(lines, settingLine{remedy.LargerWindows, record.ByProgram, option, strconv.Itoa(buffer),
+			lines = append(lines, settingLine{advice.LargerWindows, record.ByProgram, option, strconv.Itoa(buffer),
 				"in a program that sets its own, before connect() or listen()"})
 		}
 		buffer = 0
@@ -132,7 +132,7 @@ func settingLines(d *record.TuneDirection, host, role string) (lines []settingLi
 			continue
 		}
 		system = ", " + s.Target
-		ofWindow := s.Of == remedy.LargerWindows || s.Of == remedy.WindowScaling
+		ofWindow := s.Of == advice.LargerWindows || s.Of == advice.WindowScaling
 		if s.Of != "" && !(ofWindow && s.By == record.ByHost) {
 			addBuffer()
 		}

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 func TestTuneSettings_MarkAlternatives(t *testing.T) {
 	buffer := 20971520
-	one := func(of remedy.Action, by record.SettingBy, name, value string) record.TuneSetting {
+	one := func(of advice.Action, by record.SettingBy, name, value string) record.TuneSetting {
 		return record.TuneSetting{Host: "near", Target: "linux-6.18", Of: of, By: by,
 			Setting: plan.Setting{Name: name, Value: value}}
 	}
@@ -23,21 +23,21 @@ func TestTuneSettings_MarkAlternatives(t *testing.T) {
 		want     []string
 	}{
 		{"window by the host, a program or streams", buffer, []record.TuneSetting{
-			one(remedy.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
-			one(remedy.LargerWindows, record.ByProgram, "net.core.wmem_max", "20971520"),
-			one(remedy.LargerWindows, record.ByStreams, "connections at once", "4")},
+			one(advice.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
+			one(advice.LargerWindows, record.ByProgram, "net.core.wmem_max", "20971520"),
+			one(advice.LargerWindows, record.ByStreams, "connections at once", "4")},
 			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520",
 				"  with net.core.wmem_max = 20971520", "or connections at once = 4"}},
 		{"old Windows: scaling is needed in any case", buffer, []record.TuneSetting{
-			one(remedy.WindowScaling, record.ByHost, "Tcp1323Opts", "1"),
-			one(remedy.LargerWindows, record.ByHost, "TcpWindowSize", "20971520"),
-			one(remedy.LargerWindows, record.ByHost, "GlobalMaxTcpWindowSize", "20971520")},
+			one(advice.WindowScaling, record.ByHost, "Tcp1323Opts", "1"),
+			one(advice.LargerWindows, record.ByHost, "TcpWindowSize", "20971520"),
+			one(advice.LargerWindows, record.ByHost, "GlobalMaxTcpWindowSize", "20971520")},
 			[]string{"Tcp1323Opts = 1", "TcpWindowSize = 20971520", "GlobalMaxTcpWindowSize = 20971520",
 				"or SO_SNDBUF = 20971520"}},
 		{"window and congestion control", buffer, []record.TuneSetting{
-			one(remedy.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
-			one(remedy.OtherControl, record.ByProgram, "TCP_CONGESTION", "bbr"),
-			one(remedy.OtherControl, record.ByRoute, "congctl", "bbr")},
+			one(advice.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
+			one(advice.OtherControl, record.ByProgram, "TCP_CONGESTION", "bbr"),
+			one(advice.OtherControl, record.ByRoute, "congctl", "bbr")},
 			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520", "TCP_CONGESTION = bbr",
 				"or congctl = bbr"}},
 		{"a document without alternatives", buffer, []record.TuneSetting{

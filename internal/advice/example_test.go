@@ -1,15 +1,15 @@
-package remedy_test
+package advice_test
 
 import (
 	"fmt"
 
-	"github.com/fullpipe-net/fullpipe/internal/remedy"
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // The steps against a policer, in order.
 func ExampleFor() {
-	for _, step := range remedy.For(verdict.Congestion, verdict.Policer) {
+	for _, step := range advice.For(verdict.Congestion, verdict.Policer) {
 		fmt.Println(step.Action, step.Scope, step.End, step.Tried)
 	}
 	// Output:

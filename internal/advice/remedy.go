@@ -1,6 +1,6 @@
-// Package remedy has the steps against each limiter, in the order in which they are worth trying, as data with sources.
+// Package advice has the steps against each limiter, in the order in which they are worth trying, as data with sources.
 // The sentences are in package render/text.
-package remedy
+package advice
 
 import "github.com/fullpipe-net/fullpipe/internal/verdict"
 
