@@ -294,6 +294,8 @@ func (s *swarm) deliver(conn *bus.Conn, id string) {
 // drain delivers what waits until nothing does.
 func (s *swarm) drain() {
 	s.t.Helper()
+	const enough = 5 // seconds: runs that were ordered before have ended
+	empty := 0
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		waiting := 0
 		s.mu.Lock()
@@ -301,7 +303,11 @@ func (s *swarm) drain() {
 			waiting += len(runs)
 		}
 		s.mu.Unlock()
-		if waiting == 0 {
+		empty++
+		if waiting > 0 {
+			empty = 0
+		}
+		if empty == enough {
 			return
 		}
 	}
