@@ -105,7 +105,7 @@ func (c *control) runData(ctx context.Context, directions []direction, n int,
 	for _, dir := range directions {
 		o := dir.outcome(started)
 		if o.Datagrams != nil {
-			o.Datagrams.CPU = usage.cpu(done.near)
+			o.Datagrams.CPU = usage.cpu(done.near, n*len(directions))
 		}
 		done.outcomes = append(done.outcomes, o)
 	}
@@ -142,7 +142,12 @@ func (done *clientData) addFarResults(n int, wall time.Duration) error {
 			return err
 		}
 		r.Complete = true
-		r.FarCPU = cpuOf(theirs, r.CPU.Wall)
+		if theirs.CPUTotal > 0 {
+			r.FarCPU = cpuOf(theirs, r.CPU.Wall, n*len(done.outcomes))
+			if len(theirs.Streams) > 0 && theirs.Streams[0].Extended != nil {
+				r.FarCPU.Host = theirs.Streams[0].Extended.Host
+			}
+		}
 		if r.Spec.Direction == transfer.Up {
 			addReceiverCounts(r, theirs)
 		}

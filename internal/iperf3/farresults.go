@@ -8,20 +8,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// farCPU returns the far end's CPU time, nil if its Results have none.
+// farCPU returns the far end's CPU time, nil if its Results have none. The rules on TCP want a thread's measured share.
 func farCPU(r *transfer.Result, far Results) *transfer.CPU {
-	if r.Near == nil || r.Near.CPU == nil {
+	if r.Near == nil || r.Near.CPU == nil || far.CPUTotal <= 0 {
 		return nil
 	}
-	return cpuOf(far, r.Near.CPU.Wall)
+	cpu := cpuOf(far, r.Near.CPU.Wall, 1)
+	cpu.BusiestThread = 0
+	return cpu
 }
 
-// cpuOf returns the CPU time in the far end's Results over the local wall time, nil if they have none.
-func cpuOf(far Results, wall time.Duration) *transfer.CPU {
-	if far.CPUTotal <= 0 {
-		return nil
-	}
-	return &transfer.CPU{Wall: wall, Process: time.Duration(min(far.CPUTotal, maxCPUPercent) / 100 * float64(wall))}
+// cpuOf returns the CPU time of an end with n data threads in a test of that wall time. The busiest of them ran at
+// least as much as the mean.
+func cpuOf(r Results, wall time.Duration, n int) *transfer.CPU {
+	cores := min(max(r.CPUTotal, 0), maxCPUPercent) / 100
+	return &transfer.CPU{Wall: wall, Process: time.Duration(cores * float64(wall)),
+		BusiestThread: min(cores/float64(n), 1)}
 }
 
 // maxCPUPercent is the largest accepted CPU usage: 1024 cores.

@@ -46,6 +46,7 @@ type ExtendedCounts struct {
 	Reordered  int64               `json:"reordered"`
 	Duplicates int64               `json:"duplicates"`
 	Variation  *transfer.Variation `json:"variation_ns,omitempty"`
+	Host       *float64            `json:"host_busy_ratio,omitempty"` // of the whole machine, during the test
 }
 
 // ParseResults parses the far end's results. It requires the keys that every version sends.

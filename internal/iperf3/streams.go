@@ -138,21 +138,23 @@ func (l *tcpStreams) outcome(started time.Time) transfer.Outcome {
 	return transfer.Outcome{TCP: &transfer.Result{Spec: l.spec, Started: started, Near: l.measured}}
 }
 
-// cpuUsage is the CPU time of this process during the data transfer.
+// cpuUsage is the CPU time of this process and host during the data transfer.
 type cpuUsage struct {
 	at      time.Time
 	process time.Duration
+	host    socket.HostCPU
 }
 
 func startUsage() cpuUsage {
 	process, _ := socket.ProcessCPU()
-	return cpuUsage{time.Now(), process}
+	return cpuUsage{time.Now(), process, socket.ReadHostCPU()}
 }
 
-// cpu returns the CPU time of a test's results as transfer.CPU.
-func (u cpuUsage) cpu(r Results) *transfer.CPU {
-	wall := time.Since(u.at)
-	return &transfer.CPU{Wall: wall, Process: time.Duration(r.CPUTotal / 100 * float64(wall))}
+// cpu returns the CPU time of results with n data threads as transfer.CPU.
+func (u cpuUsage) cpu(r Results, n int) *transfer.CPU {
+	cpu := cpuOf(r, time.Since(u.at), n)
+	cpu.Host = u.host.Busy()
+	return cpu
 }
 
 // resultsOf returns iperf3's results of all directions in the order of stream ids. User and system time are both
@@ -164,9 +166,13 @@ func resultsOf(since cpuUsage, directions ...direction) Results {
 		r.CPUTotal = 100 * (process - since.process).Seconds() / wall.Seconds()
 	}
 	r.CPUSystem = r.CPUTotal
+	host := since.host.Busy()
 	for _, dir := range directions {
 		streams := dir.results(len(r.Streams))
 		for _, s := range streams {
+			if s.Extended != nil {
+				s.Extended.Host = host
+			}
 			if dir.sends() {
 				r.SenderHasRetransmits = max(r.SenderHasRetransmits, 0)
 				if s.Retransmits >= 0 {

@@ -48,15 +48,29 @@ func (r *Results) validate(streams int, wall time.Duration) error {
 		case s.Retransmits > 0 && s.Retransmits > s.Bytes+maxSYNRetries:
 			return no(at("retransmits"), s.Retransmits, "for %d bytes", s.Bytes)
 		}
-		if m := s.Extended; m != nil {
-			if min(m.Received, m.Reordered, m.Duplicates) < 0 || max(m.Received, m.Reordered, m.Duplicates) > maxCount {
-				return no(at("fullpipe"), *m, "are not valid datagram counts")
-			}
-			if v := m.Variation; v != nil && (min(v.Median, v.P95, v.P99, v.Largest) < 0 || max(v.Median, v.P95, v.P99,
-				v.Largest) > maxTime) {
-				return no(at("fullpipe.variation_ns"), *v, "is longer than the test")
-			}
+		if err := s.Extended.validate(at, maxCount, maxTime); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// validate checks a stream's additional counts, of which none may exceed maxCount and no time maxTime. at names a field.
+func (m *ExtendedCounts) validate(at func(string) string, maxCount int64, maxTime time.Duration) error {
+	if m == nil {
+		return nil
+	}
+	if min(m.Received, m.Reordered, m.Duplicates) < 0 || max(m.Received, m.Reordered, m.Duplicates) > maxCount {
+		return &transfer.ImplausibleError{Field: at("fullpipe"), Value: *m, Reason: "are not valid datagram counts"}
+	}
+	if m.Host != nil && !(*m.Host >= 0 && *m.Host <= 1) {
+		return &transfer.ImplausibleError{Field: at("fullpipe.host_busy_ratio"), Value: *m.Host,
+			Reason: "is not between 0 and 1"}
+	}
+	if v := m.Variation; v != nil && (min(v.Median, v.P95, v.P99, v.Largest) < 0 ||
+		max(v.Median, v.P95, v.P99, v.Largest) > maxTime) {
+		return &transfer.ImplausibleError{Field: at("fullpipe.variation_ns"), Value: *v,
+			Reason: "is longer than the test"}
 	}
 	return nil
 }

@@ -24,16 +24,17 @@ func TestResults_RejectsImpossibleCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*StreamResult){
-		"streams[0].bytes":                 func(s *StreamResult) { s.Bytes = 1 << 62 },
-		"streams[].bytes":                  func(s *StreamResult) { s.Bytes = 2e6 },
-		"streams[0].retransmits":           func(s *StreamResult) { s.Retransmits = 1e7 },
-		"streams[].packets":                func(s *StreamResult) { s.Packets = 1001 },
-		"streams[0].packets":               func(s *StreamResult) { s.Packets = 1 << 61 },
-		"streams[0].errors":                func(s *StreamResult) { s.Errors = 1 << 61 },
-		"streams[0].jitter":                func(s *StreamResult) { s.Jitter = 1e5 },
-		"streams[0].end_time":              func(s *StreamResult) { s.End = 2e5 },
-		"streams[0].fullpipe":              func(s *StreamResult) { s.Extended.Duplicates = -1 },
-		"streams[0].fullpipe.variation_ns": func(s *StreamResult) { s.Extended.Variation.P99 = time.Hour },
+		"streams[0].bytes":                    func(s *StreamResult) { s.Bytes = 1 << 62 },
+		"streams[].bytes":                     func(s *StreamResult) { s.Bytes = 2e6 },
+		"streams[0].retransmits":              func(s *StreamResult) { s.Retransmits = 1e7 },
+		"streams[].packets":                   func(s *StreamResult) { s.Packets = 1001 },
+		"streams[0].packets":                  func(s *StreamResult) { s.Packets = 1 << 61 },
+		"streams[0].errors":                   func(s *StreamResult) { s.Errors = 1 << 61 },
+		"streams[0].jitter":                   func(s *StreamResult) { s.Jitter = 1e5 },
+		"streams[0].end_time":                 func(s *StreamResult) { s.End = 2e5 },
+		"streams[0].fullpipe":                 func(s *StreamResult) { s.Extended.Duplicates = -1 },
+		"streams[0].fullpipe.host_busy_ratio": func(s *StreamResult) { s.Extended.Host = new(1.5) },
+		"streams[0].fullpipe.variation_ns":    func(s *StreamResult) { s.Extended.Variation.P99 = time.Hour },
 	} {
 		r := honest()
 		change(&r.Streams[0])

@@ -184,13 +184,19 @@ const (
 // Observations on UDP transfers. Each has lost_ratio and arrived_bps; all but NoDatagrams
 // have sent_bps and delay_s, the median delay above the least.
 const (
-	NoDatagrams            Code = "no-datagrams"
-	DatagramsAsAsked       Code = "datagrams-as-asked" // also asked_bps
-	DatagramsLost          Code = "datagrams-lost"     // their delay is not known
-	DatagramsQueueFull     Code = "datagrams-queue-full"
-	DatagramsNoQueue       Code = "datagrams-lost-without-queue"
-	DatagramsReceiverBusy  Code = "datagrams-receiver-busy"
-	DatagramsSenderSlow    Code = "datagrams-sender-busy"
+	NoDatagrams           Code = "no-datagrams"
+	DatagramsAsAsked      Code = "datagrams-as-asked" // also asked_bps
+	DatagramsLost         Code = "datagrams-lost"     // their delay is not known
+	DatagramsQueueFull    Code = "datagrams-queue-full"
+	DatagramsNoQueue      Code = "datagrams-lost-without-queue"
+	DatagramsReceiverBusy Code = "datagrams-receiver-busy"
+	// DatagramsReceiverOutOfTime: datagrams were lost without a queue, and the receiving host had no processor time left.
+	// host_ratio if it reported that.
+	DatagramsReceiverOutOfTime Code = "datagrams-receiver-out-of-time"
+	DatagramsSenderSlow        Code = "datagrams-sender-busy"
+	// DatagramsSenderUnknown: fewer were sent than asked, and the sending host had no processor time left or did not
+	// report it. host_ratio if it did.
+	DatagramsSenderUnknown Code = "datagrams-sender-not-known"
 	DatagramsQueuedLocally Code = "datagrams-held-locally"
 )
 

@@ -22,6 +22,14 @@ func (f figures) time(key string) string {
 // took formats "97 % of the time".
 func (f figures) took() string { return f.share("time_ratio") + " of the time" }
 
+// hostLoad returns how busy the host was.
+func (f figures) hostLoad() string {
+	if f.has("host_ratio") {
+		return "was " + f.share("host_ratio") + " busy"
+	}
+	return "did not report how busy it was"
+}
+
 // loaded formats the round trip under load and, if known, the empty path's.
 func (f figures) loaded() string {
 	return "round trip " + f.time("rtt_s") + f.known("rtt_base_s", ", %s when empty")

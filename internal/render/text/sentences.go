@@ -223,6 +223,14 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.DatagramsSenderSlow: func(f figures) string {
 		return "the sender's thread filled its core at " + f.rate("sent_bps")
 	},
+	verdict.DatagramsReceiverOutOfTime: func(f figures) string {
+		return fmt.Sprintf("of %s sent %s were received, by a host that %s: dropped there or in the path",
+			f.rate("sent_bps"), f.rate("arrived_bps"), f.hostLoad())
+	},
+	verdict.DatagramsSenderUnknown: func(f figures) string {
+		return fmt.Sprintf("the sending host took no more than %s and %s: its processor, its interface or a shaper there",
+			f.rate("sent_bps"), f.hostLoad())
+	},
 	verdict.DatagramsQueuedLocally: func(f figures) string {
 		return "the sending host took no more than " + f.rate("sent_bps") + ", and its processor was not why: its " +
 			"interface or a shaper there"

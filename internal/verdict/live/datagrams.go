@@ -39,6 +39,12 @@ var (
 		Of:    func(f *datagramFacts) float64 { return busiest(f.receiver) }}
 	delayKnown = rule.Fact("datagramDelayKnown", "the receiver reported the datagrams' delay",
 		func(f *datagramFacts) bool { return f.delayKnown })
+	senderHadTime = rule.Fact("datagramSenderHadTime", "the sending host reported that it had processor time left",
+		func(f *datagramFacts) bool { return f.sender != nil && !outOfTime(f.sender) },
+		limit("DatagramBusy", threshold.DatagramBusy))
+	receiverOutOfTime = rule.Fact("datagramReceiverOutOfTime", "the receiving host reported that it had none left",
+		func(f *datagramFacts) bool { return f.receiver != nil && outOfTime(f.receiver) },
+		limit("DatagramBusy", threshold.DatagramBusy))
 	losesDatagrams = lossRatio.AtLeast("DatagramLoss", threshold.DatagramLoss)
 )
 
@@ -50,11 +56,15 @@ var datagramRules = []decision[*datagramFacts]{
 		verdict.Unknown, verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.Congestion}, verdict.DatagramsLost},
 	{"queue-full", rule.All(losesDatagrams, datagramDelay.AtLeast("DatagramQueue", ofTime(threshold.DatagramQueue))),
 		verdict.Bottleneck, verdict.High, nil, verdict.DatagramsQueueFull},
+	{"receiver-out-of-time", rule.All(losesDatagrams, receiverOutOfTime), verdict.Unknown, verdict.Low,
+		[]verdict.Name{verdict.CPU, verdict.Congestion}, verdict.DatagramsReceiverOutOfTime},
 	{"lost-without-queue", losesDatagrams, verdict.Congestion, verdict.Medium, nil, verdict.DatagramsNoQueue},
 	{"as-asked", rule.All(askedRate.Positive(), rule.Not(askedRate.Exceeds(reachedRate))),
 		verdict.Application, verdict.High, nil, verdict.DatagramsAsAsked},
 	{"sender-busy", datagramSender.AtLeast("DatagramBusy", threshold.DatagramBusy),
 		verdict.CPU, verdict.Medium, nil, verdict.DatagramsSenderSlow},
+	{"sender-not-known", rule.Not(senderHadTime), verdict.Unknown, verdict.Low,
+		[]verdict.Name{verdict.CPU, verdict.LocalQueue}, verdict.DatagramsSenderUnknown},
 	{"queued-locally", rule.Condition[*datagramFacts]{}, verdict.LocalQueue, verdict.Low, nil,
 		verdict.DatagramsQueuedLocally},
 }
@@ -80,7 +90,19 @@ func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
 	if d.code == verdict.DatagramsAsAsked {
 		more["asked_bps"] = r.Spec.Bps
 	}
+	reported := map[verdict.Code]*transfer.CPU{verdict.DatagramsSenderUnknown: f.sender,
+		verdict.DatagramsReceiverOutOfTime: f.receiver}[d.code]
+	if reported != nil && reported.Host != nil {
+		more["host_ratio"] = *reported.Host
+	}
 	return datagramVerdict(r, d, more)
+}
+
+// outOfTime reports whether a host's processors, or the core of one of its data threads, had no time left for the
+// transfer.
+func outOfTime(c *transfer.CPU) bool {
+	return c.BusiestThread+c.RunqueueWait >= threshold.DatagramBusy ||
+		c.Host != nil && *c.Host >= threshold.DatagramBusy
 }
 
 func datagramVerdict(r *transfer.DatagramResult, d *decision[*datagramFacts], more verdict.Values) verdict.Verdict {

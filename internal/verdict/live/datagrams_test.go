@@ -12,6 +12,7 @@ func TestDatagramsAreJudged(t *testing.T) {
 	const size, second = 1250, time.Second // 10,000 bits
 	queue := func(d time.Duration) *transfer.Variation { return &transfer.Variation{Median: d} }
 	full := &transfer.CPU{BusiestThread: 0.97}
+	host := func(busy float64) *transfer.CPU { return &transfer.CPU{BusiestThread: 0.3, Host: &busy} }
 	for _, c := range []struct {
 		name       string
 		asked      float64
@@ -30,9 +31,18 @@ func TestDatagramsAreJudged(t *testing.T) {
 		{"the delay is not known", 20e6, 2000, 1000, nil, nil, nil, verdict.Unknown, verdict.DatagramsLost},
 		{"a receiver that cannot follow", 20e6, 2000, 1000, queue(0), nil, full, verdict.CPU,
 			verdict.DatagramsReceiverBusy},
+		{"others had the receiver's cores", 20e6, 2000, 1000, queue(time.Millisecond), nil, host(0.99), verdict.Unknown,
+			verdict.DatagramsReceiverOutOfTime},
+		{"a receiver with time to spare", 20e6, 2000, 1000, queue(time.Millisecond), nil, host(0.6), verdict.Congestion,
+			verdict.DatagramsNoQueue},
 		{"a sender that cannot follow", 0, 1000, 0, queue(0), full, nil, verdict.CPU, verdict.DatagramsSenderSlow},
-		{"a device that takes no more", 20e6, 1000, 0, queue(0), nil, nil, verdict.LocalQueue,
+		{"a device that takes no more", 20e6, 1000, 0, queue(0), host(0.4), nil, verdict.LocalQueue,
 			verdict.DatagramsQueuedLocally},
+		{"others had the host's cores", 20e6, 1000, 0, queue(0), host(0.99), nil, verdict.Unknown,
+			verdict.DatagramsSenderUnknown},
+		{"the sender waited for a core", 20e6, 1000, 0, queue(0), &transfer.CPU{BusiestThread: 0.5, RunqueueWait: 0.45},
+			nil, verdict.Unknown, verdict.DatagramsSenderUnknown},
+		{"the load is not known", 20e6, 1000, 0, queue(0), nil, nil, verdict.Unknown, verdict.DatagramsSenderUnknown},
 		{"nothing sent", 10e6, 0, 0, nil, nil, nil, verdict.Unknown, verdict.NoDatagrams},
 	} {
 		v := JudgeDatagrams(&transfer.DatagramResult{Spec: transfer.DatagramSpec{Direction: transfer.Up, Bps: c.asked,
