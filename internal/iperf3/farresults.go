@@ -8,7 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// farCPU returns the far end's CPU time, nil if its Results have none. The rules on TCP want a thread's measured share.
+// farCPU returns the far end's CPU time, nil if its Results have none. The rules on TCP read a thread's measured share.
 func farCPU(r *transfer.Result, far Results) *transfer.CPU {
 	if r.Near == nil || r.Near.CPU == nil || far.CPUTotal <= 0 {
 		return nil

@@ -55,7 +55,7 @@ func (r *Results) validate(streams int, wall time.Duration) error {
 	return nil
 }
 
-// validate checks a stream's additional counts, of which none may exceed maxCount and no time maxTime. at names a field.
+// validate checks a stream's additional counts: none may exceed maxCount, and no time maxTime. at formats a field.
 func (m *ExtendedCounts) validate(at func(string) string, maxCount int64, maxTime time.Duration) error {
 	if m == nil {
 		return nil
