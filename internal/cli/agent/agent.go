@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -116,8 +117,8 @@ func (f *flags) run(cmd *cobra.Command) error {
 	}
 	err = agent.Run(ctx, c)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		host, _, _ := strings.Cut(f.listen, ":")
-		c.Listen = host + ":0"
+		host, _, _ := net.SplitHostPort(f.listen) // it was listened at
+		c.Listen = net.JoinHostPort(host, "0")
 		err = agent.Run(ctx, c)
 	}
 	return err

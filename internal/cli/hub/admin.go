@@ -181,9 +181,6 @@ func showPlan(ctx context.Context, cmd *cobra.Command, f *store.Fleet, m *mesh.M
 	fmt.Fprintln(table, "TASK\tPAIRS\tASKED\tLONGEST\tBOUND BY")
 	for _, name := range slices.Sorted(maps.Keys(m.Tasks)) {
 		task := m.Tasks[name]
-		if task.Kind != mesh.Throughput {
-			continue
-		}
 		count := 0
 		longest := mesh.Planned{Every: time.Duration(task.Every)}
 		for _, p := range plan.Pairs {

@@ -1,14 +1,11 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
@@ -17,16 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// alertFlags say where changes are reported.
-type alertFlags struct{ webhook, program string }
-
-func (f *alertFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.webhook, "webhook", "", "post each alert as JSON to this `URL`")
-	flags.StringVar(&f.program, "on-change", "", "run this `PROGRAM` at each alert, with its JSON on standard input")
-}
-
-// alertTime limits a webhook or program.
-const alertTime = 30 * time.Second
+// alertTime limits all reports of an alert.
+const alertTime = 2 * time.Minute
 
 // alertDocument is an alert as JSON.
 type alertDocument struct {
@@ -52,8 +41,8 @@ type alertEvent struct {
 	After    string    `json:"after"`
 }
 
-// report sends an alert to the webhook and the program of the command line, and to those of the mesh file.
-func (f *alertFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert, to []mesh.Alert) {
+// report sends an alert to the program and the webhook of the command line, and to the webhooks of the mesh file.
+func (f *serveFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert, to []mesh.Alert) {
 	doc := alertDocument{Schema: "fullpipe/alert/v1", At: time.Now().UTC(), Text: a.String(), Cause: string(a.Cause.Kind),
 		Name: a.Cause.Name, Task: a.Task, Change: a.Change, Usual: a.AsUsual}
 	for _, e := range a.Events {
@@ -68,38 +57,17 @@ func (f *alertFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert
 	}
 	ctx, cancel := context.WithTimeout(ctx, alertTime)
 	defer cancel()
-	for _, target := range append([]mesh.Alert{{Webhook: f.webhook, Program: f.program}}, to...) {
-		if target.Webhook != "" {
-			if err := post(ctx, target.Webhook, text); err != nil {
-				console.Note(cmd, "webhook %s: %v", target.Webhook, err)
-			}
+	targets := []hook.Target{f.alerts}
+	for _, one := range to {
+		targets = append(targets, hook.Target{Webhook: one.Webhook})
+	}
+	for _, target := range targets {
+		err := target.Check()
+		if err == nil {
+			err = target.Send(ctx, nil, text)
 		}
-		if target.Program != "" {
-			output, err := hook.Run(ctx, []string{target.Program}, nil, text)
-			if err != nil {
-				console.Note(cmd, "program %s: %v %s", target.Program, err, render.Line(string(output)))
-			}
+		if err != nil {
+			console.Note(cmd, "alert: %v", err)
 		}
 	}
 }
-
-func post(ctx context.Context, url string, text []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
-		return &statusError{response.Status}
-	}
-	return nil
-}
-
-type statusError struct{ status string }
-
-func (e *statusError) Error() string { return "the server replied " + e.status }

@@ -1,16 +1,12 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,8 +14,8 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 
-	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/callout"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
@@ -47,11 +43,11 @@ func (f *natsFlags) start(dir string, wire *hub.Wire,
 	if err != nil || u.Host == "" {
 		return nil, nil, nil, exit.Usage("--nats", "not a URL", "--nats nats://nats.example.net:4222")
 	}
-	user, userPublic, err := storedKey(dir, "nats-hub.seed", nkeys.CreateUser)
+	user, userPublic, err := bus.StoredKey(filepath.Join(dir, "nats-hub.seed"), nkeys.CreateUser)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	issuer, issuerPublic, err := storedKey(dir, "nats-issuer.seed", nkeys.CreateAccount)
+	issuer, issuerPublic, err := bus.StoredKey(filepath.Join(dir, "nats-issuer.seed"), nkeys.CreateAccount)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -93,28 +89,4 @@ func startEmbedded(wire *hub.Wire, admit embed.Admit) (door http.Handler, urls [
 		wire.Conn.Close()
 		server.Shutdown()
 	}, nil
-}
-
-// storedKey returns a key of the state directory. It makes one at first use.
-func storedKey(dir, name string, create func() (nkeys.KeyPair, error)) (key nkeys.KeyPair, public string, err error) {
-	path := filepath.Join(dir, name)
-	seed, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = create()
-		if err == nil {
-			seed, err = key.Seed()
-		}
-		if err == nil {
-			err = atomicfile.WriteNew(path, append(seed, '\n'))
-		}
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	key, err = nkeys.FromSeed(bytes.TrimSpace(seed))
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, err)
-	}
-	public, err = key.PublicKey()
-	return key, public, err
 }

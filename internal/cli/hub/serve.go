@@ -23,6 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
@@ -39,7 +40,7 @@ type serveFlags struct {
 	page           string
 	cert, key      string
 	nats           natsFlags
-	alerts         alertFlags
+	alerts         hook.Target
 	note           string
 }
 
@@ -72,7 +73,7 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	flags.StringVar(&f.key, "key", "", "its private key, as a PEM `FILE`")
 	flags.StringVar(&f.note, "note", "", "a line on every page")
 	f.nats.add(flags)
-	f.alerts.add(flags)
+	f.alerts.Register(flags)
 	return cmd
 }
 
@@ -87,6 +88,9 @@ const hubFileName = "hub.json"
 func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fleet *store.Fleet) error {
 	if (f.cert == "") != (f.key == "") {
 		return exit.Usage("--cert", "a certificate and its key belong together", "--cert FILE --key FILE")
+	}
+	if err := f.alerts.Check(); err != nil {
+		return err
 	}
 	l, err := socket.Listen(ctx, f.listen, socket.Options{})
 	if err != nil {
@@ -111,7 +115,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	var h *hub.Hub
 	wire := &hub.Wire{}
 	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, e) },
-		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.alerts.report(ctx, cmd, a, to) }})
+		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
 	admit := func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
 		a, err := fleet.AgentByKey(ctx, nkey)
 		if err == nil {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // maxAddresses is the number of printed addresses.
@@ -22,7 +24,11 @@ func Reachable(listen string) (all []string) {
 	}
 	addresses := []netip.Addr{at.Addr().Unmap()}
 	if at.Addr().IsUnspecified() {
-		addresses = hostAddresses(at.Addr().Is4())
+		addresses = slices.DeleteFunc(socket.HostAddresses(),
+			func(a netip.Addr) bool { return a.Is6() && at.Addr().Is4() })
+	}
+	if len(addresses) == 0 {
+		addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	}
 	for _, a := range addresses[:min(len(addresses), maxAddresses)] {
 		all = append(all, a.String())
@@ -50,38 +56,4 @@ func (f *ListenFlags) URLs(at net.Addr, page string) (all []string) {
 		all = append(all, fmt.Sprintf("%s://%s%s", scheme, net.JoinHostPort(host, port), page))
 	}
 	return all
-}
-
-// hostAddresses returns the addresses of the interfaces that are up, without link-local ones, which need a zone.
-func hostAddresses(only4 bool) (all []netip.Addr) {
-	for _, far := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // looks up a route, sends nothing
-		if conn, err := net.Dial("udp", far); err == nil {
-			all = append(all, conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().WithZone(""))
-			conn.Close()
-		}
-	}
-	interfaces, _ := net.Interfaces()
-	for _, i := range interfaces {
-		if i.Flags&net.FlagUp == 0 {
-			continue
-		}
-		addresses, _ := i.Addrs()
-		for _, a := range addresses {
-			if network, ok := a.(*net.IPNet); ok {
-				if one, ok := netip.AddrFromSlice(network.IP); ok {
-					all = append(all, one.Unmap())
-				}
-			}
-		}
-	}
-	var good []netip.Addr
-	for _, a := range all {
-		if !a.IsLoopback() && a.IsGlobalUnicast() && (a.Is4() || !only4) && !slices.Contains(good, a) {
-			good = append(good, a)
-		}
-	}
-	if len(good) == 0 {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	}
-	return good
 }

@@ -249,7 +249,7 @@ func (k *rechecker) report(ctx context.Context, v recheck.Visit) {
 	defer stop()
 	defer context.AfterFunc(k.cmd.Context(), func() { time.AfterFunc(notifyAfterInterrupt, stop) })()
 	for i := range events {
-		k.f.notify.event(ctx, k.cmd, k.doc.Header, &events[i])
+		notify(ctx, k.cmd, &k.f.notify, k.doc.Header, &events[i])
 	}
 	if v.Result != nil && ctx.Err() == nil {
 		k.mark(k.fars[v.Peer].series, mark{v.Result.At, v.Result.RunID})

@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
@@ -40,7 +41,7 @@ type flags struct {
 	quietHours string
 	own        bool
 	zone       string
-	notify     notifyFlags
+	notify     hook.Target
 	scrapes    listener.ListenFlags
 }
 
@@ -105,7 +106,7 @@ The exit status is 3 if an event other than "back" was reported, else 1 if a tes
 	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: test them as any far end; "+
 		"M-Lab's never are")
 	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
-	f.notify.register(fl)
+	f.notify.Register(fl)
 	listener.AddScrapeFlags(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	history.AddStoreFlag(fl)
@@ -150,7 +151,7 @@ func (f *flags) check(cmd *cobra.Command, peers []string) error {
 	if _, err := f.Directions(); err != nil {
 		return err
 	}
-	return f.notify.check()
+	return f.notify.Check()
 }
 
 // hours returns the quiet hours in their zone.

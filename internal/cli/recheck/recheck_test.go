@@ -3,19 +3,16 @@ package recheck
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
@@ -45,65 +42,21 @@ func TestWebhook(t *testing.T) {
 	var errs bytes.Buffer
 	cmd := New()
 	cmd.SetErr(&errs)
-	f := &notifyFlags{webhook: s.URL, pause: time.Millisecond}
-	if err := f.check(); err != nil {
+	f := &hook.Target{Webhook: s.URL, Pause: time.Millisecond}
+	if err := f.Check(); err != nil {
 		t.Fatal(err)
 	}
-	f.event(t.Context(), cmd, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b",
+	notify(t.Context(), cmd, f, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b",
 		Text: "dip"})
 	if asked != 2 || len(body.Events) != 1 || body.Events[0].Text != "dip" || errs.Len() > 0 {
 		t.Errorf("asked %d times, %+v, %s", asked, body, errs.String())
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
-	f = &notifyFlags{webhook: gone.URL + "/secret", pause: time.Millisecond}
-	f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip"})
+	f = &hook.Target{Webhook: gone.URL + "/secret", Pause: time.Millisecond}
+	notify(t.Context(), cmd, f, record.Header{}, &record.RecheckEvent{Event: "dip"})
 	if !strings.Contains(errs.String(), "404") || strings.Contains(errs.String(), "secret") {
 		t.Error(errs.String())
-	}
-}
-
-// TestWebhook_Tries checks that temporary failures are retried and permanent ones are not.
-func TestWebhook_Tries(t *testing.T) {
-	t.Parallel()
-	respond := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
-	}
-	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	for name, c := range map[string]struct {
-		serve  http.HandlerFunc
-		tls    bool   // the server's certificate is unknown
-		scheme string // of the URL
-		tries  int
-	}{
-		"unknown certificate": {respond(204), true, "https", 1},
-		"no TLS":              {respond(204), false, "https", 1},
-		"404":                 {respond(404), false, "http", 1},
-		"503":                 {respond(503), false, "http", 3},
-		"no answer":           {hangUp, false, "http", 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var connections atomic.Int64
-			s := httptest.NewUnstartedServer(c.serve)
-			s.Config.ErrorLog = log.New(io.Discard, "", 0)
-			s.Config.SetKeepAlivesEnabled(false)
-			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
-					connections.Add(1)
-				}
-			}
-			if c.tls {
-				s.StartTLS()
-			} else {
-				s.Start()
-			}
-			defer s.Close()
-			f := &notifyFlags{webhook: c.scheme + "://" + s.Listener.Addr().String(), pause: time.Millisecond}
-			if err := f.post(t.Context(), []byte("{}")); err == nil || connections.Load() != int64(c.tries) {
-				t.Errorf("%d tries, want %d: %v", connections.Load(), c.tries, err)
-			}
-		})
 	}
 }
 
@@ -122,25 +75,10 @@ func TestOnChange_Timeout(t *testing.T) {
 		var errs bytes.Buffer
 		cmd := New()
 		cmd.SetErr(&errs)
-		f := &notifyFlags{program: program, limit: time.Second}
-		f.event(t.Context(), cmd, record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
+		f := &hook.Target{Program: program, Limit: time.Second}
+		notify(t.Context(), cmd, f, record.Header{}, &record.RecheckEvent{Event: "dip", Far: "b"})
 		if _, err := os.Stat(started); err != nil || !strings.Contains(errs.String(), "did not end within 1s") {
 			t.Errorf("%s: %v, %s", name, err, errs.String())
-		}
-	}
-}
-
-func TestNotifyFlags_Check(t *testing.T) {
-	for _, c := range []struct {
-		f    notifyFlags
-		good bool
-	}{{notifyFlags{}, true}, {notifyFlags{webhook: "https://alerts.example.net/x"}, true},
-		{notifyFlags{webhook: "http://127.0.0.1:9/x"}, true}, {notifyFlags{webhook: "http://[::1]:9"}, true},
-		{notifyFlags{webhook: "http://localhost/x"}, true}, {notifyFlags{webhook: "http://alerts.example.net/x"}, false},
-		{notifyFlags{webhook: "ftp://127.0.0.1"}, false}, {notifyFlags{webhook: "https:///x"}, false},
-		{notifyFlags{program: "/nowhere/alert"}, false}} {
-		if err := c.f.check(); (err == nil) != c.good {
-			t.Errorf("%+v: %v", c.f, err)
 		}
 	}
 }

@@ -91,7 +91,8 @@ type agent struct {
 // servedRun is a run with this host as the far end.
 type servedRun struct {
 	holder    probe.Holder
-	transfers int // that have ended
+	admitted  bool // the near end has connected
+	transfers int  // that have ended
 }
 
 // Run runs an agent until ctx ends.
@@ -161,7 +162,7 @@ func (a *agent) connected() {
 		defer cancel()
 		waiting, _ := a.box.List()
 		hello := bus.Hello{V: bus.Version, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
-			Addresses: a.addresses(), Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
+			Addresses: a.Addresses, Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
 			ClockNs: time.Now().UnixNano(), Waiting: len(waiting)}
 		var welcome bus.Welcome
 		err := a.conn.Ask(ctx, bus.HelloKind, hello, &welcome)
@@ -177,12 +178,6 @@ func (a *agent) connected() {
 		a.event(Event{Kind: "connected", Hub: &welcome})
 		a.poke()
 	})
-}
-
-// addresses returns the configured addresses, and the one that this host uses towards the hub.
-func (a *agent) addresses() []netip.Addr {
-	all := append([]netip.Addr(nil), a.Addresses...)
-	return all
 }
 
 // newEpoch records an epoch and reports whether it is not older than the newest.

@@ -48,8 +48,8 @@ func newAgent(t *testing.T, limits Limits) *agent {
 
 // order returns an order that a host without limits accepts.
 func order(role string) bus.Order {
-	return bus.Order{V: bus.Version, Run: "run", Role: role, Epoch: 1, Key: probe.NewKey().String(), Within: time.Second,
-		Until: 20 * time.Second, Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
+	return bus.Order{V: bus.Version, Run: "run", Role: role, Epoch: 1, Key: probe.NewKey().String(),
+		Within: 20 * time.Second, Until: 20 * time.Second, Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
 		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 
@@ -119,6 +119,7 @@ func TestOrder_Stale(t *testing.T) {
 		"no key":           {func(o *bus.Order) { o.Epoch = 7; o.Key = "" }, mesh.Stale},
 		"longer than 30 m": {func(o *bus.Order) { o.Epoch = 7; o.Until = time.Hour }, mesh.Rate},
 		"negative time":    {func(o *bus.Order) { o.Epoch = 7; o.Spec.Time = -1 }, mesh.Rate},
+		"no admission":     {func(o *bus.Order) { o.Epoch = 7; o.Within = 0 }, mesh.Rate},
 		"many streams":     {func(o *bus.Order) { o.Epoch = 7; o.Spec.Streams = 1000 }, mesh.Rate},
 	} {
 		if got := reply(c.change); got != c.want {
@@ -186,6 +187,35 @@ func TestServe_KeyIsForOneRun(t *testing.T) {
 	if other, err := dial(t, a, elsewhere.Key); err == nil {
 		other.Close()
 		t.Error("the key was accepted from another address")
+	}
+}
+
+// TestServe_AdmissionEnds checks that a run's key ends with the admission, but not a run whose near end has connected.
+func TestServe_AdmissionEnds(t *testing.T) {
+	a := newAgent(t, Limits{})
+	late := order(bus.RoleServe)
+	late.Within = time.Millisecond
+	if reason, detail := a.serve(late); reason != "" {
+		t.Fatal(reason, detail)
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(a.holders()) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the key is valid after the admission")
+		}
+	}
+	o := order(bus.RoleServe)
+	if reason, detail := a.serve(o); reason != "" {
+		t.Fatal(reason, detail)
+	}
+	far, err := dial(t, a, o.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	a.endAdmission(o.Run)
+	if _, err := transfer.Run(t.Context(), far, transfer.Spec{Direction: transfer.Up, Time: 100 * time.Millisecond,
+		Bytes: 1e5}, nil); err != nil {
+		t.Errorf("a run that began in time: %v", err)
 	}
 }
 

@@ -55,20 +55,8 @@ func Load(dir string) (State, nkeys.KeyPair, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, nil, fmt.Errorf("%s: %w", stateFile, err)
 	}
-	key, err := readKey(dir)
+	key, _, err := bus.StoredKey(filepath.Join(dir, seedFile), nil)
 	return s, key, err
-}
-
-func readKey(dir string) (nkeys.KeyPair, error) {
-	seed, err := os.ReadFile(filepath.Join(dir, seedFile))
-	if err != nil {
-		return nil, err
-	}
-	key, err := nkeys.FromSeed(bytes.TrimSpace(seed))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", seedFile, err)
-	}
-	return key, nil
 }
 
 // Join makes a key, which never leaves this host, and joins the fleet of a token. A request that the hub answered and
@@ -77,17 +65,11 @@ func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return State{}, nil, err
 	}
-	key, err := readKey(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = newKey(dir)
-	}
+	key, public, err := bus.StoredKey(filepath.Join(dir, seedFile), nkeys.CreateUser)
 	if err != nil {
 		return State{}, nil, err
 	}
-	r.NKey, err = key.PublicKey()
-	if err != nil {
-		return State{}, nil, err
-	}
+	r.NKey = public
 	r.Secret = token.Secret
 	var last error
 	for _, url := range token.URLs {
@@ -103,18 +85,6 @@ func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (
 		return s, key, atomicfile.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
 	}
 	return State{}, nil, last
-}
-
-func newKey(dir string) (nkeys.KeyPair, error) {
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
-	}
-	seed, err := key.Seed()
-	if err != nil {
-		return nil, err
-	}
-	return key, atomicfile.WriteNew(filepath.Join(dir, seedFile), append(seed, '\n'))
 }
 
 // post asks one hub.

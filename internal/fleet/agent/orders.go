@@ -47,7 +47,7 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 		return mesh.Stale, "from a hub that no longer leads"
 	case a.LimitsErr != nil:
 		return mesh.LimitsBroken, a.LimitsErr.Error()
-	case o.Until <= 0 || o.Until > maxOrder || o.Spec.Time <= 0 || o.Spec.Streams < 0 || o.Spec.Streams > maxStreams:
+	case o.Until <= 0 || o.Until > maxOrder || o.Within <= 0 || o.Spec.Time <= 0 || o.Spec.Streams < 0 || o.Spec.Streams > maxStreams:
 		return mesh.Rate, "the order is out of range"
 	}
 	if reason, detail := a.Limits.refusal(o, a.spent.today(time.Now(), a.Limits), time.Now()); reason != "" {
@@ -81,6 +81,7 @@ func (a *agent) serve(o bus.Order) (mesh.Reason, string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.serving[o.Run] = run
+	time.AfterFunc(o.Within, func() { a.endAdmission(o.Run) })
 	time.AfterFunc(o.Until, func() { a.forget(o.Run) })
 	a.event(Event{Kind: "order", Run: o.Run, Role: o.Role, Far: o.Far})
 	return "", ""
@@ -90,6 +91,15 @@ func (a *agent) forget(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.serving, run)
+}
+
+// endAdmission makes a run's key invalid if the near end has not connected.
+func (a *agent) endAdmission(run string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.serving[run]; s != nil && !s.admitted {
+		delete(a.serving, run)
+	}
 }
 
 // holders returns the keys of the runs that this host serves now.
@@ -102,8 +112,16 @@ func (a *agent) holders() (all []probe.Holder) {
 	return all
 }
 
-// served counts the transfers that others make with this host. A run has two transfers; its key ends with the second.
+// served notes that others connect, and counts their transfers. A run has two transfers; its key ends with the second.
 func (a *agent) served(e server.Event) {
+	if e.Kind == "client" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if run := a.serving[e.Holder]; run != nil {
+			run.admitted = true
+		}
+		return
+	}
 	if e.Kind != "transfer" || e.Result == nil {
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -188,13 +187,3 @@ func (c *Conn) Serve(kind string, serve func(data []byte) any) error {
 
 // Close closes the connection.
 func (c *Conn) Close() { c.nats.Close() }
-
-// Local returns this end's address of the current connection, the zero value without one.
-func (c *Conn) Local() netip.Addr {
-	text, err := c.nats.GetClientIP()
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr, _ := netip.AddrFromSlice(text)
-	return addr.Unmap()
-}

@@ -15,7 +15,7 @@ func alertHub(t *testing.T) (*Hub, []store.Cell) {
 	m, err := mesh.Parse([]byte("[site.fra]\nagents = [\"fra-*\"]\n[site.ber]\nagents = [\"ber-*\"]\n" +
 		"[task.t]\nbetween = [\"*\"]\nevery = \"1h\"\n" +
 		"[alert.all]\nwebhook = \"https://a.example\"\n" +
-		"[alert.limiters]\nprogram = \"/bin/true\"\non = [\"limiter\"]\n" +
+		"[alert.limiters]\nwebhook = \"https://b.example.net\"\non = [\"limiter\"]\n" +
 		"[alert.berlin]\nwebhook = \"https://b.example\"\nsites = [\"ber\"]\n"))
 	if err != nil {
 		t.Fatal(err)

@@ -293,13 +293,8 @@ func Request(ctx context.Context, f *store.Fleet, a, b string, now time.Time, wa
 		return store.Job{}, err
 	}
 	task := "throughput"
-	if m, err := mesh.Parse([]byte(text)); err == nil && text != "" {
-		for _, name := range slices.Sorted(maps.Keys(m.Tasks)) {
-			if m.Tasks[name].Kind == mesh.Throughput {
-				task = name
-				break
-			}
-		}
+	if m, err := mesh.Parse([]byte(text)); err == nil && len(m.Tasks) > 0 {
+		task = slices.Min(slices.Collect(maps.Keys(m.Tasks)))
 	}
 	if b < a {
 		a, b = b, a

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -48,9 +49,8 @@ type Link struct {
 	Between  []string `toml:"between"`   // sites: paths between two different ones of them use the link
 }
 
-// Task is one kind of test that pairs of agents repeat.
+// Task is a throughput test that pairs of agents repeat.
 type Task struct {
-	Kind       string   `toml:"kind"`       // Throughput or Latency; "" is Throughput
 	Between    []string `toml:"between"`    // members that test each other
 	From       []string `toml:"from"`       // members that test each member of To
 	To         []string `toml:"to"`         // see From
@@ -65,22 +65,16 @@ type Task struct {
 	Zone       string   `toml:"zone"`        // of QuietHours; "" is the hub's
 }
 
-// The kinds of tasks.
-const (
-	Throughput = "throughput"
-	Latency    = "latency"
-)
-
 // Limits bound each agent. The agent's own file may set lower limits.
 type Limits struct {
 	DayBytes Bytes   `toml:"day-bytes"` // of all runs of an agent in any 24 hours, both ways; 0 is no limit
 	MostFull float64 `toml:"most-full"` // greatest share of the time that runs occupy a host or link; 0 is 0.6
 }
 
-// Alert says where changes are reported.
+// Alert is a webhook that gets changes. It has no program: an admin can change the mesh from the page, and only the
+// command line starts programs on the hub's host.
 type Alert struct {
 	Webhook string   `toml:"webhook"`
-	Program string   `toml:"program"`
 	On      []string `toml:"on"`    // kinds of changes; none is all
 	Sites   []string `toml:"sites"` // changes that concern one of these sites; none is all
 }
@@ -120,8 +114,8 @@ const (
 
 // keys are the names of all settings, for suggestions.
 var keys = []string{"site", "link", "task", "limits", "alert", "agents", "labels", "uplink", "day-bytes", "between",
-	"kind", "from", "to", "neighbours", "per-site", "every", "time", "most", "streams", "congestion", "quiet-hours",
-	"zone", "most-full", "webhook", "program", "on", "sites"}
+	"from", "to", "neighbours", "per-site", "every", "time", "most", "streams", "congestion", "quiet-hours",
+	"zone", "most-full", "webhook", "on", "sites"}
 
 // Parse parses a mesh file and fills in the defaults. The error lists every fault that it finds, one on each line.
 func Parse(text []byte) (*Mesh, error) {
@@ -221,8 +215,8 @@ func (m *Mesh) checkMembers(n string, task Task, fault func(where, format string
 
 func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any)) {
 	alert := m.Alerts[n]
-	if alert.Webhook == "" && alert.Program == "" {
-		fault("alert."+n, "needs a webhook or a program")
+	if u, err := url.Parse(alert.Webhook); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		fault("alert."+n+".webhook", "is not a URL such as https://alerts.example.net/hook")
 	}
 	for _, site := range alert.Sites {
 		if _, known := m.Sites[site]; !known {
@@ -232,9 +226,6 @@ func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any
 }
 
 func (t Task) withDefaults() Task {
-	if t.Kind == "" {
-		t.Kind = Throughput
-	}
 	if t.Time == 0 {
 		t.Time = Interval(defaultTime)
 	}
@@ -244,9 +235,6 @@ func (t Task) withDefaults() Task {
 
 func (t Task) check(n string, fault func(where, format string, args ...any)) {
 	where := "task." + n
-	if t.Kind != Throughput && t.Kind != Latency {
-		fault(where+".kind", "%q is neither %s nor %s", t.Kind, Throughput, Latency)
-	}
 	switch {
 	case len(t.Between) == 0 && len(t.From) == 0 && len(t.To) == 0:
 		fault(where, "needs between = [...], or from = [...] and to = [...]")

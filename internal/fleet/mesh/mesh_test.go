@@ -22,10 +22,6 @@ time = "5s"
 most = "200MB"
 quiet-hours = "08:00-18:00"
 zone = "Europe/Berlin"
-[task.latency]
-kind = "latency"
-between = ["*"]
-every = "1m"
 [limits]
 day-bytes = "50GB"
 [alert.noc]
@@ -40,7 +36,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := m.Tasks["throughput"]
-	if task.Kind != Throughput || task.Streams != 1 || task.RunTime() != 12*time.Second || task.RunBytes() != 400e6 {
+	if task.Streams != 1 || task.RunTime() != 12*time.Second || task.RunBytes() != 400e6 {
 		t.Errorf("throughput: %+v, a run takes %v and %d bytes", task, task.RunTime(), task.RunBytes())
 	}
 	if m.Limits.MostFull != 0.6 || m.Links["berlin-wan"].DayBytes != 200e9 {
@@ -66,7 +62,7 @@ func TestParse_Faults(t *testing.T) {
 		{task + "most = \"much\"", `size "much"`},
 		{task + "time = \"1h\"", "task.a.time: 1h is not between 100 ms and 10m"},
 		{task + "streams = 1000", "task.a.streams: 1000 is not between 1 and 128"},
-		{task + "kind = \"udp\"", `task.a.kind: "udp" is neither throughput nor latency`},
+		{task + "kind = \"latency\"", "kind"},
 		{task + "quiet-hours = \"00:00-23:30\"", "task.a.quiet-hours: they leave less than an hour"},
 		{task + "quiet-hours = \"8-9\"", `task.a.quiet-hours: "8-9" is no span`},
 		{task + "zone = \"Mars/Base\"", `task.a.quiet-hours: zone "Mars/Base"`},
@@ -78,7 +74,9 @@ func TestParse_Faults(t *testing.T) {
 		{"[link.l]\nbetween = [\"x\"]", `link.l.between: there is no site "x"`},
 		{"[limits]\nmost-full = 1.5", "limits.most-full: 1.5 is not more than 0 and at most 0.9"},
 		{"[limits]\nmost-full = nan", "limits.most-full: NaN is not"},
-		{"[alert.a]\nsites = [\"x\"]", "alert.a: needs a webhook or a program\nalert.a.sites: there is no site"},
+		{"[alert.a]\nsites = [\"x\"]", "alert.a.webhook: is not a URL"},
+		{"[alert.a]\nwebhook = \"https://b.example.net\"\nsites = [\"x\"]", "alert.a.sites: there is no site"},
+		{"[alert.a]\nwebhook = \"https://b.example.net\"\nprogram = \"/bin/sh\"", "program"},
 		{strings.Repeat("#", MaxFile+1), "at most 1048576 are read"},
 	} {
 		_, err := Parse([]byte(c.text))

@@ -78,9 +78,9 @@ type placed struct {
 	site string
 }
 
-// Pairs returns the pairs of all tasks of a kind, sorted by key. The error names a task whose members make too many
+// Pairs returns the pairs of all tasks, sorted by key. The error names a task whose members make too many
 // pairs.
-func (m *Mesh) Pairs(kind string, agents []Agent) ([]Pair, error) {
+func (m *Mesh) Pairs(agents []Agent) ([]Pair, error) {
 	all := make([]placed, len(agents))
 	for i, a := range agents {
 		all[i] = placed{a, m.SiteOf(a)}
@@ -89,9 +89,6 @@ func (m *Mesh) Pairs(kind string, agents []Agent) ([]Pair, error) {
 	var pairs []Pair
 	for _, n := range sorted(m.Tasks) {
 		task := m.Tasks[n]
-		if task.Kind != kind {
-			continue
-		}
 		chosen := task.pairs(n, all)
 		if len(pairs)+len(chosen) > MaxPairs {
 			return nil, fmt.Errorf("task.%s: more than %d pairs: set neighbours or per-site", n, MaxPairs)

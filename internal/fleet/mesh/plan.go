@@ -86,7 +86,7 @@ func (m *Mesh) Budgets(agents []Agent) map[Resource]Budget {
 // Plan plans the throughput tasks of a mesh. A task's interval is stretched for a pair until runs occupy each of its
 // hosts and links for at most MostFull of the time, and use at most byteHeadroom of each byte budget.
 func (m *Mesh) Plan(agents []Agent) (*Plan, error) {
-	pairs, err := m.Pairs(Throughput, agents)
+	pairs, err := m.Pairs(agents)
 	if err != nil {
 		return nil, err
 	}
@@ -180,20 +180,16 @@ func Describe(r Resource, agents []Agent) string {
 }
 
 // Default returns the mesh of a fleet without a mesh file. Up to 30 agents test all others once a day, more test five
-// others; all measure the latency to each other once a minute.
+// others.
 func Default(agents int) *Mesh {
 	const fullMesh, neighbours = 30, 5
-	m := &Mesh{Tasks: map[string]Task{
-		"throughput": {Between: []string{"*"}, Every: Interval(day), Most: 200e6},
-		"latency":    {Kind: Latency, Between: []string{"*"}, Every: Interval(time.Minute)},
-	}}
+	all := Task{Between: []string{"*"}, Every: Interval(day), Most: 200e6}
+	m := &Mesh{Tasks: map[string]Task{}}
 	if agents > fullMesh {
-		for n, task := range m.Tasks {
-			task.Neighbours = neighbours
-			m.Tasks[n] = task
-		}
+		all.Neighbours = neighbours
 		m.Tasks["sites"] = Task{Between: []string{"site:*"}, PerSite: 1, Every: Interval(day), Most: 200e6}
 	}
+	m.Tasks["throughput"] = all
 	if err := m.check(); err != nil {
 		panic(err) // impossible: the tasks are valid
 	}

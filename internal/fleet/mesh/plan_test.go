@@ -56,13 +56,13 @@ per-site = 1`, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := sited(t, 3, true, "[task.a]\nevery = \"6h\"\n"+c.task)
-			pairs, err := m.Pairs(Throughput, agents)
+			pairs, err := m.Pairs(agents)
 			if err != nil || len(pairs) != c.want {
 				t.Fatalf("%d pairs, %v; want %d", len(pairs), err, c.want)
 			}
 			reversed := slices.Clone(agents)
 			slices.Reverse(reversed)
-			again, _ := m.Pairs(Throughput, reversed)
+			again, _ := m.Pairs(reversed)
 			if !slices.EqualFunc(pairs, again, func(a, b Pair) bool { return a.Key() == b.Key() }) {
 				t.Error("the order of the agents changes the pairs")
 			}
@@ -73,7 +73,7 @@ per-site = 1`, 3},
 func TestPairs_NeighboursAreStable(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\nneighbours = 5")
 	keys := func(agents []Agent) map[string]bool {
-		pairs, err := m.Pairs(Throughput, agents)
+		pairs, err := m.Pairs(agents)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestPairs_NeighboursAreStable(t *testing.T) {
 
 func TestPairs_NeedLinksBetweenSites(t *testing.T) {
 	m := sited(t, 3, true, "[link.sea]\nbetween = [\"s000\", \"s002\"]\n[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
-	pairs, err := m.Pairs(Throughput, fleet(6, 3))
+	pairs, err := m.Pairs(fleet(6, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestPairs_NeedLinksBetweenSites(t *testing.T) {
 
 func TestPairs_TooMany(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
-	if _, err := m.Pairs(Throughput, fleet(2000, 1)); err == nil || !strings.Contains(err.Error(), "set neighbours") {
+	if _, err := m.Pairs(fleet(2000, 1)); err == nil || !strings.Contains(err.Error(), "set neighbours") {
 		t.Errorf("two million pairs: %v", err)
 	}
 }
@@ -200,14 +200,12 @@ func TestPlan_OwnLimitOfAgent(t *testing.T) {
 }
 
 func TestDefault(t *testing.T) {
-	for _, c := range []struct{ agents, throughput, latency int }{{2, 1, 1}, {30, 435, 435}, {100, 500, 500}} {
+	for _, c := range []struct{ agents, pairs int }{{2, 1}, {30, 435}, {100, 500}} {
 		m := Default(c.agents)
 		agents := fleet(c.agents, 1)
-		throughput, _ := m.Pairs(Throughput, agents)
-		latency, _ := m.Pairs(Latency, agents)
-		if near(len(throughput), c.throughput) || near(len(latency), c.latency) {
-			t.Errorf("%d agents: %d and %d pairs, want about %d and %d", c.agents, len(throughput), len(latency),
-				c.throughput, c.latency)
+		pairs, _ := m.Pairs(agents)
+		if near(len(pairs), c.pairs) {
+			t.Errorf("%d agents: %d pairs, want about %d", c.agents, len(pairs), c.pairs)
 		}
 		if every := time.Duration(m.Tasks["throughput"].Every); every != 24*time.Hour {
 			t.Errorf("every %v", every)
