@@ -108,7 +108,8 @@ func goodputAmong(t *testing.T, path string, hostile bool, args []string) (bps f
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Directions) != 1 {
 		t.Fatalf("%v: %s", err, out.String())
 	}
-	if late, err = l.Lateness(); err != nil {
+	late, err = l.Lateness()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return doc.Directions[0].GoodputBps, made, late

@@ -139,7 +139,8 @@ func throughBoth(t *testing.T, path string, span time.Duration, flags ...string)
 	if status, err := client.Wait(); err != nil || status != 0 {
 		t.Fatalf("iperf3: %d, %v", status, err)
 	}
-	if late, err = l.Lateness(); err != nil {
+	late, err = l.Lateness()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return float64(after-before) * 8 / to.Sub(from).Seconds(), late

@@ -119,7 +119,8 @@ func (c *watchedCause) still(t *testing.T, program string, bps float64) *seenAtE
 	for range 2 {
 		before := stalltest.Now()
 		v = c.once(t, program, bps)
-		if v.Late = stalltest.Now().Since(before).Disturbs(); !v.Late {
+		v.Late = stalltest.Now().Since(before).Disturbs()
+		if !v.Late {
 			break
 		}
 	}

@@ -178,7 +178,8 @@ func MeasureExchanges(t *testing.T, c LineCase) (share float64, late lab.Latenes
 	if err != nil {
 		t.Fatal(err)
 	}
-	if late, err = s.Lab.Lateness(); err != nil {
+	late, err = s.Lab.Lateness()
+	if err != nil {
 		t.Fatal(err)
 	}
 	headers := 20 + 32

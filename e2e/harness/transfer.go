@@ -143,7 +143,8 @@ func RunTransfer(t *testing.T, s LabTransfer) (*transfer.Result, error) {
 		return nil, fmt.Errorf("transfer over %s: %w", s.Path, err)
 	}
 	if s.Account != nil {
-		if *s.Account, err = l.Lateness(); err != nil {
+		*s.Account, err = l.Lateness()
+		if err != nil {
 			return nil, err
 		}
 	}

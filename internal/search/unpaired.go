@@ -167,9 +167,9 @@ func welchError(baseline, candidate float64, n [2]int) (standard, dof float64) {
 	return math.Sqrt(b + c), math.Floor((b + c) * (b + c) / (b*b/float64(n[0]-1) + c*c/float64(n[1]-1)))
 }
 
-// Needs returns how many more runs show the gain with the probability power, if gain and scatter are what they seem to
-// be. Below the gain that matters it returns what would show that one, and for fewer than two runs what is left of the
-// first ones.
+// Needs returns how many more runs show the gain with the probability power, given the gain and scatter so far. For a
+// gain smaller than the one that matters it returns the runs that would show that one. Before each side has two runs it
+// returns the rest of the pilot runs.
 func (u *Unpaired) Needs() int {
 	if min(len(u.runs[0]), len(u.runs[1])) < 2 {
 		return pilotBaseline + pilotCandidate - u.total()

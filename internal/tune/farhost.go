@@ -24,7 +24,7 @@ type FarHost struct {
 }
 
 // PlanFar looks at the far host and plans what a direction needs there: maxima that fill the
-// path. It returns false where it needs nothing, or where a smaller queue is what is wanted.
+// path. It returns false where the direction needs nothing, or needs a smaller queue.
 func (d *Direction) PlanFar(ctx context.Context, f *FarHost, target plan.Target) (bool, error) {
 	if d.Delay != nil {
 		return false, nil

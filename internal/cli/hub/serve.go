@@ -173,7 +173,8 @@ func maxConns() int {
 	return max((files-reserve)/filesOfAgent, 1)
 }
 
-// pages returns the configuration of the pages.
+// pages returns the configuration of the pages. Any host name is ours: over TLS the browser has compared it with the
+// certificate.
 func (f *serveFlags) pages(fleet *store.Fleet, urls []string, pin, admin string) web.Config {
 	return web.Config{History: fleet.Store(), Version: build.Version(), Opening: admin, Note: f.note,
 		Ours: func(string) bool { return true }, Fleet: &web.Fleet{Store: fleet,

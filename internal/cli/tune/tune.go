@@ -151,7 +151,8 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	}
 	defer far.Close()
 	if cfg.Goal == tune.Fair {
-		if cfg.Second, err = f.OpenAgain(ctx, text, far); err != nil {
+		cfg.Second, err = f.OpenAgain(ctx, text, far)
+		if err != nil {
 			return err
 		}
 		defer cfg.Second.Close()

@@ -49,7 +49,8 @@ func newAgent(t *testing.T, limits Limits) *agent {
 // order returns an order that a host without limits accepts.
 func order(role string) bus.Order {
 	return bus.Order{V: bus.Version, Run: "run", Role: role, Epoch: 1, Key: probe.NewKey().String(),
-		Within: 20 * time.Second, Until: 20 * time.Second, Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
+		Within: 20 * time.Second, Until: 20 * time.Second,
+		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
 		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 

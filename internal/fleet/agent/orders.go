@@ -47,7 +47,8 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 		return mesh.Stale, "from a hub that no longer leads"
 	case a.LimitsErr != nil:
 		return mesh.LimitsBroken, a.LimitsErr.Error()
-	case o.Until <= 0 || o.Until > maxOrder || o.Within <= 0 || o.Spec.Time <= 0 || o.Spec.Streams < 0 || o.Spec.Streams > maxStreams:
+	case o.Until <= 0 || o.Until > maxOrder || o.Within <= 0 || o.Spec.Time <= 0 || o.Spec.Streams < 0 ||
+		o.Spec.Streams > maxStreams:
 		return mesh.Rate, "the order is out of range"
 	}
 	if reason, detail := a.Limits.refusal(o, a.spent.today(time.Now(), a.Limits), time.Now()); reason != "" {

@@ -43,7 +43,8 @@ func OpenCA(ctx context.Context, dir string, names []string) (*CA, error) {
 	path := filepath.Join(dir, "ca.pem")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if text, err = newCA(time.Now()); err == nil {
+		text, err = newCA(time.Now())
+		if err == nil {
 			err = atomicfile.WriteNew(path, text)
 		}
 	}

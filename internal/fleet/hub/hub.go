@@ -178,7 +178,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	return h.Fleet.YieldLead(ending, lead)
 }
 
-// loop does what is due until ctx ends.
+// loop repeats step until ctx ends.
 func (h *Hub) loop(ctx context.Context) {
 	defer h.work.Wait()
 	for {
@@ -200,7 +200,8 @@ func (h *Hub) loop(ctx context.Context) {
 	}
 }
 
-// step does what is due and returns when the next step is.
+// step renews the lead and, while this hub leads, queues due runs, starts those whose hosts and links are free, and
+// sends alerts. It returns the time of the next step.
 func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

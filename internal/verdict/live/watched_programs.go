@@ -306,9 +306,9 @@ func (e *exchange) level() float64 { return e.inFlight[len(e.inFlight)*3/4] }
 // sampleInterval is the time between two samples, s.
 func (e *exchange) sampleInterval() float64 { return e.span / float64(len(e.inFlight)-1) }
 
-// ownWindow says that what is in flight stays at one level below every window of TCP's while
-// the other end keeps sending messages: they, and not acknowledgements, let data out. Samples
-// further apart than round trips would show blocks so.
+// ownWindow reports whether the bytes in flight stay constant, below all windows of TCP, while the other end keeps
+// sending messages: then the program has a window of its own, which the messages open. Samples further apart than a
+// round trip would show blocks in the same way.
 func (e *exchange) ownWindow() bool {
 	level := e.level()
 	flat := 0.0

@@ -95,8 +95,8 @@ const (
 	ClockedVariation = 0.02 // ratio | timers of 20 to 1,000 ms keep to a millisecond
 	OwnTime          = 0.1  // ratio | definition
 	Prompted         = 0.5  // ratio | a majority
-	// TurnsTrough is the part of what is in flight at the most that is left, in a tenth of the
-	// samples, where two blocks are in turn: half, and a writer of the kernel's is woken at two thirds.
+	// TurnsTrough is the largest tenth percentile of the bytes in flight, as a share of their maximum, of a program that
+	// sends two blocks in turn. With two blocks half is left; the kernel wakes a writer at two thirds.
 	TurnsTrough = 0.6 // ratio | sk_stream_write_space; between the two
 	// ProgramWindowRoom is how many times what is outstanding the receive window must be for
 	// a flat level to be the program's, and ProgramWindowResponses the share of the sent bytes that

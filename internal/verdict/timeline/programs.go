@@ -36,8 +36,8 @@ func (t *timeline) exchanging() bool {
 	return t.baseRTT*float64(d.Exchanges) > threshold.ExchangesWait*t.length
 }
 
-// programWindow reports whether what is outstanding stays at one level below the receive window
-// while the other end keeps sending messages: they, and not acknowledgements, let data out.
+// programWindow reports whether the bytes in flight stay constant, below the receive window, while the other end keeps
+// sending messages: then the program has a window of its own, which the messages open.
 func (t *timeline) programWindow() bool {
 	d := t.d
 	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||

@@ -21,7 +21,7 @@ func (t *timeline) unknownCandidates() []verdict.Name {
 	return []verdict.Name{verdict.Sender, verdict.ReceiverWindow, verdict.Congestion}
 }
 
-// mostUnknown reports whether a time, in seconds, is most of what is not known.
+// mostUnknown reports whether a time, in seconds, is most of the time that has no other cause.
 func (t *timeline) mostUnknown(took float64) bool {
 	return took > threshold.HeadlineShare*t.time[verdict.Unknown]
 }

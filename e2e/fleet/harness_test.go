@@ -1,0 +1,250 @@
+//go:build linux
+
+package fleet
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
+)
+
+// fleet is a hub and agents on hosts of their own, which are network namespaces on one bridge.
+type fleet struct {
+	t            *testing.T
+	dir          string
+	program, hub string
+	join         string
+
+	mu     sync.Mutex
+	lines  []agentLine // of all agents
+	agents []*process
+	center *process
+}
+
+// process is a program that may be killed and started again.
+type process struct {
+	name  string
+	start func() *exec.Cmd
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// agentLine is a line of agent --json.
+type agentLine struct {
+	agent      string
+	Event      string    `json:"event"`
+	Run        string    `json:"run"`
+	Role       string    `json:"role"`
+	Far        string    `json:"far"`
+	Begin, End time.Time `json:"-"`
+	BeginText  string    `json:"begin"`
+	EndText    string    `json:"end"`
+}
+
+func (f *fleet) command(name string, args ...string) string {
+	f.t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// newFleet makes the namespaces, starts a hub and lets the agents join.
+func newFleet(t *testing.T, agents int, mesh string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir(), program: harness.Program(t), hub: harness.HubProgram(t)}
+	f.command("mount", "-t", "tmpfs", "none", "/run")
+	if err := os.Mkdir("/run/netns", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.command("ip", "link", "add", "br0", "type", "bridge")
+	f.command("ip", "addr", "add", "10.77.0.1/16", "dev", "br0")
+	f.command("ip", "link", "set", "br0", "up")
+	limits := filepath.Join(f.dir, "agent.toml")
+	if err := os.WriteFile(limits, []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.center = &process{name: "hub", start: func() *exec.Cmd {
+		cmd := exec.Command(f.hub, "serve", "--json", "--listen", "10.77.0.1:8443", "--page", "")
+		cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+f.dir+"/hub")
+		return cmd
+	}}
+	f.begin(f.center)
+	for i := range agents {
+		name := fmt.Sprintf("h%d", i)
+		f.command("ip", "netns", "add", name)
+		f.command("ip", "link", "add", "v"+name, "type", "veth", "peer", "name", "eth0", "netns", name)
+		f.command("ip", "link", "set", "v"+name, "master", "br0", "up")
+		f.command("ip", "-n", name, "addr", "add", fmt.Sprintf("10.77.1.%d/16", i+1), "dev", "eth0")
+		f.command("ip", "-n", name, "link", "set", "eth0", "up")
+		f.command("ip", "-n", name, "link", "set", "lo", "up")
+		a := &process{name: name, start: func() *exec.Cmd {
+			cmd := exec.Command("ip", "netns", "exec", name, f.program, "agent", "--json", "--name", name, "--join", f.join,
+				"--limits", limits)
+			cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+filepath.Join(f.dir, name))
+			return cmd
+		}}
+		f.agents = append(f.agents, a)
+	}
+	if err := os.WriteFile(f.dir+"/mesh.toml", []byte(mesh), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.ask("mesh", "apply", f.dir+"/mesh.toml")
+	for _, a := range f.agents {
+		f.begin(a)
+	}
+	return f
+}
+
+// ask runs a command of the hub on its database.
+func (f *fleet) ask(args ...string) string {
+	f.t.Helper()
+	cmd := exec.Command(f.hub, args...)
+	cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+f.dir+"/hub")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("fullpipe-hub %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// begin starts a process and collects its lines. A hub is awaited.
+func (f *fleet) begin(p *process) {
+	f.t.Helper()
+	cmd := p.start()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	log, err := os.OpenFile(filepath.Join(f.dir, p.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	ready := make(chan struct{})
+	f.mu.Lock()
+	p.cmd = cmd
+	p.ended = ended
+	f.mu.Unlock()
+	go func() {
+		defer close(ended)
+		f.read(p, out, ready)
+		_ = cmd.Wait() // killed
+	}()
+	if p != f.center {
+		return
+	}
+	select {
+	case <-ready:
+	case <-time.After(60 * time.Second):
+		f.t.Fatal("the hub is not ready")
+	}
+}
+
+// read collects the lines of a process. ready is closed at the hub's first.
+func (f *fleet) read(p *process, from io.Reader, ready chan struct{}) {
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		if p == f.center {
+			var first struct{ Event, Join string }
+			if json.Unmarshal(lines.Bytes(), &first) == nil && first.Event == "ready" {
+				f.mu.Lock()
+				f.join = first.Join
+				f.mu.Unlock()
+				close(ready)
+			}
+			continue
+		}
+		line := agentLine{agent: p.name}
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // cut by a kill
+		}
+		line.Begin, _ = time.Parse(time.RFC3339Nano, line.BeginText)
+		line.End, _ = time.Parse(time.RFC3339Nano, line.EndText)
+		f.mu.Lock()
+		f.lines = append(f.lines, line)
+		f.mu.Unlock()
+	}
+}
+
+// kill ends a process with SIGKILL.
+func (f *fleet) kill(p *process) {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// fault makes one fault and mends it.
+func (f *fleet) fault(rng *rand.Rand) (kind string) {
+	a := f.agents[rng.IntN(len(f.agents))]
+	pause := func(most time.Duration) { time.Sleep(time.Duration(rng.Int64N(int64(most)))) }
+	switch rng.IntN(4) {
+	case 0:
+		f.kill(a)
+		pause(2 * time.Second)
+		f.begin(a)
+		return "agent killed"
+	case 1:
+		f.kill(f.center)
+		pause(2 * time.Second)
+		f.begin(f.center)
+		return "hub killed"
+	case 2:
+		f.command("ip", "link", "set", "v"+a.name, "down")
+		pause(4 * time.Second)
+		f.command("ip", "link", "set", "v"+a.name, "up")
+		return "uplink cut"
+	default:
+		_ = f.center.cmd.Process.Signal(unix.SIGSTOP)
+		pause(8 * time.Second)
+		_ = f.center.cmd.Process.Signal(unix.SIGCONT)
+		return "hub stopped"
+	}
+}
+
+// job is a run as fullpipe-hub runs --json prints it.
+type job struct{ ID, State, Reason string }
+
+func (f *fleet) runs() (jobs []job) {
+	f.t.Helper()
+	var doc struct{ Runs []job }
+	if err := json.Unmarshal([]byte(f.ask("runs", "--json", "--limit", "100000")), &doc); err != nil {
+		f.t.Fatal(err)
+	}
+	return doc.Runs
+}
+
+const faultMesh = `
+[site.west]
+agents = ["h0", "h1"]
+uplink = "west-wan"
+[site.east]
+agents = ["h2", "h3"]
+uplink = "east-wan"
+[link.west-wan]
+[link.east-wan]
+[task.throughput]
+between = ["*"]
+every = "1m"
+time = "500ms"
+most = "5MB"
+`
