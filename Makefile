@@ -13,6 +13,10 @@ PROFILE = cmd/fullpipe/busy.pgo
 build: ## one static binary in bin/
 	$(GO) build -pgo=$(PROFILE) -o $(BIN) ./cmd/fullpipe
 
+.PHONY: hub
+hub: ## the hub of a fleet, bin/fullpipe-hub
+	$(GO) build -o bin/fullpipe-hub ./cmd/fullpipe-hub
+
 .PHONY: profile
 profile: ## writes that anew, from diagnosing recordings (a minute)
 	$(GO) test ./internal/diagnose -run '^$$' -bench BenchmarkDiagnose -benchtime 30s -cpuprofile $(PROFILE) -o /dev/null
@@ -26,8 +30,7 @@ demo-ui: build ## the pages of `fullpipe ui` on a history measured in the lab no
 	@$(GO) run -C bench ./demoui -program $(CURDIR)/$(BIN) $(if $(NO_OPEN),-no-open)
 
 .PHONY: demo-fleet
-demo-fleet: build ## a hub and eight hosts in namespaces of this machine: the grid with what limits each path (two minutes)
-	$(GO) build -o bin/fullpipe-hub ./cmd/fullpipe-hub
+demo-fleet: build hub ## a hub and eight hosts in namespaces of this machine: the grid with what limits each path (two minutes)
 	@$(GO) run -C bench ./fleetdemo -program $(CURDIR)/$(BIN) -hub $(CURDIR)/bin/fullpipe-hub $(if $(NO_OPEN),-no-open)
 
 .PHONY: check

@@ -92,6 +92,9 @@ func noCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		try = cmd.CommandPath() + " " + near[0]
 	}
+	if name == "hub" && !cmd.HasParent() {
+		try = "fullpipe-hub serve: the hub of a fleet is a program of its own"
+	}
 	return exit.Usage("", fmt.Sprintf("unknown command %q", name), try)
 }
 

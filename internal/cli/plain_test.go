@@ -61,6 +61,7 @@ func TestErrors_ContainNoGoNames(t *testing.T) {
 		{"history compare 1", "1 argument given, 2 needed"},
 		{"rfc6349 x --cir fast", "not a number"},
 		{"measur x", "unknown command \"measur\"\n  try: fullpipe measure"},
+		{"hub serve", "unknown command \"hub\"\n  try: fullpipe-hub serve"},
 		{"lab nothing", "needs a profile"},
 		{"key neww", "unknown command \"neww\"\n  try: fullpipe key new"},
 		{"help measur", "unknown command \"measur\""},

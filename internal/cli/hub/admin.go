@@ -217,7 +217,7 @@ func showPlan(ctx context.Context, cmd *cobra.Command, f *store.Fleet, m *mesh.M
 func newBackup(o *options) *cobra.Command {
 	return &cobra.Command{Use: "backup FILE", Short: "copy the database to a new file while the hub runs",
 		Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			if o.store != "" {
+			if o.database() != "" {
 				return errors.New("the database is a PostgreSQL server: use pg_dump")
 			}
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error { return f.Backup(ctx, args[0]) })

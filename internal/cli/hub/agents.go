@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -18,7 +20,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/web"
-	"github.com/spf13/cobra"
 )
 
 func newAgents(o *options) *cobra.Command {
@@ -87,8 +88,10 @@ func listAgents(ctx context.Context, cmd *cobra.Command, f *store.Fleet) error {
 			labels = append(labels, name+"="+value)
 		}
 		slices.Sort(labels)
-		fmt.Fprintln(table, render.Line(strings.Join([]string{h.Name, seen, h.Version, h.Kernel, strings.Join(labels, ","),
-			strings.Join(h.Addresses, ",")}, "\t")))
+		for _, cell := range []string{h.Name, seen, h.Version, h.Kernel, strings.Join(labels, ",")} {
+			fmt.Fprint(table, render.Line(cell), "\t")
+		}
+		fmt.Fprintln(table, render.Line(strings.Join(h.Addresses, ",")))
 		if h.Limits.Broken != "" {
 			fmt.Fprintf(table, "\tits limits file has a fault: %s\n", render.Line(h.Limits.Broken))
 		}

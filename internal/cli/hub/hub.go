@@ -2,6 +2,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,16 @@ shows the limiter of each path.
 	flags.BoolP("quiet", "q", false, "print no notes")
 	flags.StringVar(&o.dir, "dir", "", "the state `DIR`; default: the directory hub in $FULLPIPE_STATE or "+
 		"~/.local/state/fullpipe")
-	flags.StringVar(&o.store, "store", os.Getenv("FULLPIPE_HUB_STORE"), "`URL` of a PostgreSQL database; default: a file "+
-		"in the state directory")
+	flags.StringVar(&o.store, "store", "", "`URL` of a PostgreSQL database; default: $FULLPIPE_HUB_STORE, or a "+
+		"file in the state directory")
 	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newGrid(o), newRuns(o), newTest(o),
 		newUsers(o), newBackup(o))
 	return root
 }
+
+// database returns the URL of the PostgreSQL database, "" for a file. The variable is not the flag's default, because
+// --help prints defaults.
+func (o *options) database() string { return cmp.Or(o.store, os.Getenv("FULLPIPE_HUB_STORE")) }
 
 // open returns the state directory and the fleet's database.
 func (o *options) open(ctx context.Context) (dir string, f *store.Fleet, err error) {
@@ -89,7 +94,14 @@ func (o *options) open(ctx context.Context) (dir string, f *store.Fleet, err err
 		}
 		o.dir = filepath.Join(base, "hub")
 	}
-	f, err = store.OpenFleet(ctx, o.dir, o.store)
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	o.dir, err = filepath.Abs(o.dir)
+	if err != nil {
+		return "", nil, err
+	}
+	f, err = store.OpenFleet(ctx, o.dir, o.database())
 	return o.dir, f, err
 }
 

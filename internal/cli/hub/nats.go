@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/callout"
@@ -31,9 +32,12 @@ func (f *natsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.account, "nats-account", "$G", "its `ACCOUNT` for the agents")
 }
 
+// natsConfiguration is a file of the state directory: the lines that the configuration of a NATS server needs.
+const natsConfiguration = "nats-server.conf"
+
 // start connects the hub to its bus. door forwards the agents' WebSocket to an embedded server and is nil without one;
 // urls are where agents connect to, none for the hub itself.
-func (f *natsFlags) start(dir string, wire *hub.Wire,
+func (f *natsFlags) start(ctx context.Context, dir string, wire *hub.Wire,
 	admit func(context.Context, string, netip.Addr) (string, error)) (door http.Handler, urls []string, end func(),
 	err error) {
 	if f.url == "" {
@@ -51,11 +55,15 @@ func (f *natsFlags) start(dir string, wire *hub.Wire,
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	needs := filepath.Join(dir, natsConfiguration)
+	if err := atomicfile.WritePrivate(ctx, needs, []byte(callout.Configuration(userPublic, issuerPublic))); err != nil {
+		return nil, nil, nil, err
+	}
 	wire.Conn, err = nats.Connect(f.url, nats.Name("fullpipe-hub"), nats.Nkey(userPublic, user.Sign),
 		nats.MaxReconnects(-1))
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("the NATS server at %s: %w; its configuration needs:\n%s", u.Host, err,
-			callout.Configuration(userPublic, issuerPublic))
+		return nil, nil, nil, fmt.Errorf("the NATS server at %s: %w; its configuration file needs: include %q", u.Host, err,
+			needs)
 	}
 	if err := callout.Serve(wire.Conn, issuer, f.account, admit); err != nil {
 		wire.Conn.Close()

@@ -123,7 +123,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 		}
 		return a.ID, err
 	}
-	door, agentURLs, end, err := f.nats.start(dir, wire, admit)
+	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, admit)
 	if err != nil {
 		return err
 	}
