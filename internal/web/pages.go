@@ -5,12 +5,14 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -120,7 +122,19 @@ func staticFiles() http.Handler {
 	if err != nil {
 		panic(err) // the directory is part of the program
 	}
-	return http.StripPrefix("/static/", http.FileServerFS(existing{files}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(existing{files})))
+	mux.HandleFunc("GET /static/base.css", fixed("text/css", html.BaseStyle())) // reports have these two, too
+	mux.HandleFunc("GET /static/diagnose.js", fixed("text/javascript", html.Script()))
+	return mux
+}
+
+// fixed returns a handler that sends a text of the program.
+func fixed(kind, content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind+"; charset=utf-8")
+		_, _ = io.WriteString(w, content) // an error means that the client has disconnected
+	}
 }
 
 // existing reports an invalid file name as not found. Package fs reports it as invalid, and package http would send

@@ -13,7 +13,6 @@ type route struct {
 func (s *Server) routes() []route {
 	all := []route{
 		{"GET /static/", Nobody, staticFiles().ServeHTTP}, // the login page needs it; nothing in it is secret
-		{"GET /static/diagnose.js", Nobody, runScript},
 		{"GET /{$}", Viewer, page(s, "grid", s.grid)},
 		{"GET /paths/{key}", Viewer, page(s, "series", s.series)},
 		{"POST /paths/{key}/retest", Operator, s.testForm(s.beginTest)},

@@ -10,7 +10,7 @@ import (
 
 // Paths that each role may read, written independently of the tested table.
 var (
-	looksWithoutToken = []string{"/static/", "/static/diagnose.js"}
+	looksWithoutToken = []string{"/static/"}
 	looksAsViewer     = []string{"/{$}", "/paths/{key}", "/runs/{id}", "/runs/{id}/style.css", "/compare", "/live",
 		"/api/v1/paths", "/api/v1/paths/{key}/runs", "/api/v1/paths/{key}/changes", "/api/v1/runs/{id}",
 		"/api/v1/runs/{id}/samples", "/api/v1/compare", "/api/v1/retest", "/api/v1/live", "/api/v1/openapi.json",

@@ -265,8 +265,3 @@ func (s *Server) runStyle(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = w.Write([]byte(style)) // an error means that the client has disconnected
 }
-
-func runScript(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-	_, _ = w.Write([]byte(html.Script())) // an error means that the client has disconnected
-}

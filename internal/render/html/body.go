@@ -14,9 +14,8 @@ import (
 // from elsewhere quotes are escaped.
 var styled = regexp.MustCompile(` style="([-a-z0-9:;#.% ]*)"`)
 
-// Body returns the body of a document's page without scripts, and its style sheet, for an
-// enclosing page that allows nothing inline. Script lets the pictures of
-// captures be zoomed.
+// Body returns the body of a document's page without scripts, and its style sheet in addition to BaseStyle, for an
+// enclosing page that allows nothing inline. Script lets the pictures of captures be zoomed.
 func Body(doc record.Document) (body template.HTML, style string, err error) {
 	var page bytes.Buffer
 	if err := Write(&page, doc); err != nil {
@@ -28,16 +27,17 @@ func Body(doc record.Document) (body template.HTML, style string, err error) {
 		return "", "", fmt.Errorf("a page of %s without a body", doc.Head().Schema)
 	}
 	inside, _, _ = strings.Cut(inside, "<script>")
-	style = baseStyle
 	switch doc.(type) {
+	case *record.Diagnose:
+		style = diagnoseStyle
 	case *record.RFC6349:
-		style += rfc6349Style
+		style = rfc6349Style
 	case *record.Sweep:
-		style += sweepStyle
+		style = sweepStyle
 	case *record.Tune:
-		style += diagnoseStyle + tuneStyle
+		style = tuneStyle
 	default:
-		style += diagnoseStyle + plainStyle
+		style = plainStyle
 	}
 	tones := map[string]int{}
 	inside = styled.ReplaceAllStringFunc(inside, func(attribute string) string {

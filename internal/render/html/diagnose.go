@@ -15,11 +15,6 @@ import (
 //go:embed page/diagnose.html
 var diagnosePage string
 
-// baseStyle is the common style of all pages: colours of both schemes, text, tables and limiters.
-//
-//go:embed page/base.css
-var baseStyle string
-
 //go:embed page/diagnose.css
 var diagnoseStyle string
 
@@ -42,7 +37,7 @@ func Diagnose(w io.Writer, r *record.Diagnose) error {
 		return err
 	}
 	return page.Execute(w, map[string]any{
-		"Doc": r, "Style": template.CSS(baseStyle + diagnoseStyle), "Script": template.JS(diagnoseScript),
+		"Doc": r, "Style": style(diagnoseStyle), "Script": template.JS(diagnoseScript),
 		"Limiters": verdict.Names(),
 	})
 }

@@ -15,10 +15,8 @@ import (
 //go:embed page/plain.html
 var plainPage string
 
-// plainStyle is the style of texts: it shows the wide or the narrow form, depending on the screen.
-const plainStyle = ` pre { white-space: pre-wrap; overflow-x: auto; font-size: .87rem; } .narrow { display: none; }
-@media screen and (max-width: 760px) { .wide { display: none; } .narrow { display: block; white-space: pre; font-size: .75rem; } }
-`
+//go:embed page/plain.css
+var plainStyle string
 
 // narrow is a text as wide as a telephone.
 type narrow struct{ bytes.Buffer }
@@ -52,6 +50,6 @@ func plain(w io.Writer, doc record.Document) error {
 		}
 	}
 	kind, _, _ := strings.Cut(strings.TrimPrefix(doc.Head().Schema, "fullpipe/"), "/")
-	return page.Execute(w, map[string]any{"Doc": doc.Head(), "Kind": kind, "Style": template.CSS(baseStyle +
-		diagnoseStyle + plainStyle), "Wide": wide.String(), "Narrow": small.String(), "Directions": directions})
+	return page.Execute(w, map[string]any{"Doc": doc.Head(), "Kind": kind, "Style": style(plainStyle),
+		"Wide": wide.String(), "Narrow": small.String(), "Directions": directions})
 }

@@ -46,6 +46,6 @@ func RFC6349(w io.Writer, r *record.RFC6349) error {
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, map[string]any{"Doc": r, "Style": template.CSS(baseStyle + rfc6349Style),
+	return page.Execute(w, map[string]any{"Doc": r, "Style": style(rfc6349Style),
 		"Columns": text.TestColumns()})
 }

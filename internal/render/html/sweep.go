@@ -55,7 +55,7 @@ func Sweep(w io.Writer, s *record.Sweep) error {
 		}
 	}
 	return page.Execute(w, map[string]any{
-		"Doc": s, "Style": template.CSS(baseStyle + sweepStyle), "Planes": planes, "Rows": rows, "Cells": cells,
+		"Doc": s, "Style": style(sweepStyle), "Planes": planes, "Rows": rows, "Cells": cells,
 		"Axes": text.SweepAxesText(&s.Axes),
 		"Near": text.HostText(s.Near), "Far": text.HostText(s.Far), "Both": len(s.Axes.Directions) > 1,
 		"Controls": len(s.Axes.Congestion) > 0,

@@ -28,5 +28,5 @@ func Tune(w io.Writer, d *record.Tune) error {
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, map[string]any{"Doc": d, "Style": template.CSS(baseStyle + diagnoseStyle + tuneStyle)})
+	return page.Execute(w, map[string]any{"Doc": d, "Style": style(tuneStyle)})
 }

@@ -3,11 +3,23 @@
 package html
 
 import (
+	_ "embed"
+	"html/template"
 	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 )
+
+//go:embed page/base.css
+var baseStyle string
+
+// BaseStyle returns the style sheet that all pages share: colours, text, tables and charts.
+func BaseStyle() string { return svg.Tokens + baseStyle }
+
+// style returns the style sheet of a page that needs nothing else.
+func style(own string) template.CSS { return template.CSS(BaseStyle() + own) }
 
 // Write writes a document as one page, harmless and in one piece.
 func Write(w io.Writer, doc record.Document) error {

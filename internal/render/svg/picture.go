@@ -13,6 +13,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
+// Tokens has the colours, the type and the distances of every page and picture, as a style sheet.
+//
+//go:embed tokens.css
+var Tokens string
+
 //go:embed picture.css
 var pictureStyle string
 
@@ -32,7 +37,7 @@ func Picture(w io.Writer, d *record.Direction) error {
 		height += charts[i].height
 	}
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img"><style>%s</style>`,
-		chartWidth, height, pictureStyle)
+		chartWidth, height, Tokens+pictureStyle)
 	fmt.Fprintf(w, `<rect class="paper" width="100%%" height="100%%"/><text class="headline" x="%g" y="20">%s</text>`,
 		plotLeft, template.HTMLEscapeString(pictureTitle(d)))
 	y := pictureTop
