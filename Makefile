@@ -81,9 +81,13 @@ fuzz: ## fuzzes every target for TIME each (2m); `make bank RUN=TestBankHostile/
 experiments: build ## the founding documents' experiments in the lab, beside their figures, into docs/experiments.md (20 minutes)
 	$(GO) run -C bench ./experiments -program $(CURDIR)/$(BIN) -o $(CURDIR)/docs/experiments.md
 
+.PHONY: docs
+docs: ## checks links, names and flags in README and docs, and runs their examples
+	$(GO) test -count=1 ./docs
+
 .PHONY: pictures
-pictures: build ## docs/limiters/*.svg: what each limiter looks like, from the lab
-	@.ci/pictures $(BIN)
+pictures: build ## docs/session.svg, a session in the lab; docs/limiters/*.svg, each limiter; ONLY=session
+	@GO="$(GO)" .ci/pictures $(BIN) $(ONLY)
 
 .PHONY: uplot
 uplot: ## compares the chart of `fullpipe ui`'s pages with what npm has

@@ -99,3 +99,20 @@ func TestEveryDependencyIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestArchitectureNamesEveryPackage compares ARCHITECTURE.md's list of packages with the tree.
+// TestEveryDependencyIsExplained checks its table of modules.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	picture, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages(t) {
+		parts := strings.Split(p.path(), "/")
+		name := strings.TrimPrefix(p.path(), "internal/")
+		if len(p.GoFiles) > 0 && len(parts) <= 2 && !strings.HasPrefix(p.path(), "e2e") && !strings.Contains(string(picture),
+			name+"/ ") {
+			t.Errorf("ARCHITECTURE.md does not show %s", p.path())
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
-const guide = "../../docs/guide.md"
+const guide = "../../docs/slow-backup.md"
 
 // guideSession is the guide's host in a lab: a lowered tcp_rmem, and a program called
 // rsync that fetches something while the first two commands run.
@@ -30,7 +30,7 @@ type guideBlock struct {
 }
 
 func guideBlocks(text string) (all []guideBlock) {
-	for _, m := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("(?s)```console session\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		b := guideBlock{shown: []string{""}}
 		for line := range strings.Lines(m[1]) {
 			line = strings.TrimRight(line, "\n")
