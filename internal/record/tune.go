@@ -4,6 +4,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -48,11 +49,22 @@ type TuneDirection struct {
 // TuneDisturbed is the disturbance that made the measurement useless for the path.
 type TuneDisturbed struct {
 	// NearStarved and FarStarved are the shares of the time in which the data thread of this host or of the far end
-	// waited for a core (run-queue delay): the median of all runs.
+	// waited for a core (run-queue delay): the median of all runs. At most one of them is present.
 	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
 	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
 	HostBusy    *float64 `json:"host_busy_ratio,omitempty"` // share of that host's processors in use
 	LateLab     bool     `json:"late_lab,omitempty"`        // the lab forwarded packets late
+}
+
+// End returns the end of a direction whose host was disturbed; both ends if only the lab was late.
+func (d *TuneDisturbed) End(direction transfer.Direction) advice.End {
+	switch {
+	case d.NearStarved == nil && d.FarStarved == nil:
+		return advice.Both
+	case (d.NearStarved != nil) == (direction == transfer.Up):
+		return advice.Sender
+	}
+	return advice.Receiver
 }
 
 // TunePath is the path as measured.
@@ -116,10 +128,9 @@ type TuneRemedy struct {
 	Reference string `json:"beside,omitempty"` // an earlier candidate; absent: the baseline
 	Runs      int    `json:"runs"`
 	// BaselineRuns is the number of baseline runs if it differs from Runs; 0: the same.
-	BaselineRuns int         `json:"baseline_runs,omitempty"`
-	GoodputBps   float64     `json:"goodput_bps"`
-	Factor       float64     `json:"factor"`
-	CI95         *[2]float64 `json:"ci95,omitempty"`
+	BaselineRuns int     `json:"baseline_runs,omitempty"`
+	GoodputBps   float64 `json:"goodput_bps"`
+	TuneGain
 	// OthersFactor is the goodput of a competing flow over its goodput against the reference, for the goal fair; Factor is
 	// that of both flows' mean then.
 	OthersFactor *float64 `json:"others_factor,omitempty"`
@@ -127,34 +138,37 @@ type TuneRemedy struct {
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
-// TuneGain is the goodput after the changes over the goodput before.
+// TuneGain is a value after a change over the value before.
 type TuneGain struct {
 	Factor float64     `json:"factor"`
 	CI95   *[2]float64 `json:"ci95,omitempty"`
 }
 
+// NewGain returns an estimated factor as documents have it.
+func NewGain(factor stats.Interval) TuneGain {
+	return TuneGain{Factor: factor.Mid, CI95: factor.Bounds()}
+}
+
 // TuneDelay is the mean RTT under load before and after, for the goal latency.
 type TuneDelay struct {
-	BeforeS float64     `json:"before_s"`
-	AfterS  float64     `json:"after_s"`
-	Factor  float64     `json:"factor"`
-	CI95    *[2]float64 `json:"ci95,omitempty"`
+	Before units.Duration `json:"before_s"`
+	After  units.Duration `json:"after_s"`
+	TuneGain
 }
 
 // TuneOthers is the goodput of a competing flow on the link with the baseline and with the last candidate, for the goal
 // fair.
 type TuneOthers struct {
-	BeforeBps float64     `json:"before_bps"`
-	AfterBps  float64     `json:"after_bps"`
-	Factor    float64     `json:"factor"`
-	CI95      *[2]float64 `json:"ci95,omitempty"`
+	BeforeBps float64 `json:"before_bps"`
+	AfterBps  float64 `json:"after_bps"`
+	TuneGain
 }
 
 // TuneFile is the time of a transfer of a given size.
 type TuneFile struct {
-	Bytes   int64   `json:"bytes"`
-	BeforeS float64 `json:"before_s"`
-	AfterS  float64 `json:"after_s"`
+	Bytes  int64          `json:"bytes"`
+	Before units.Duration `json:"before_s"`
+	After  units.Duration `json:"after_s"`
 	// InitialWindow is the best initial window in segments, if slow start takes at least a tenth of the time.
 	InitialWindow int `json:"initial_window_segments,omitempty"`
 }

@@ -16,7 +16,7 @@ func ComparedDirection(direction transfer.Direction, peers [2]string, sides [2]c
 	out := record.ComparedDirection{Direction: direction, First: newWay(peers[0], &sides[0]), Second: newWay(peers[1],
 		&sides[1]), Difference: compare.Sides(sides[0], sides[1])}
 	if factor := out.Difference.Factor; !math.IsNaN(factor.Mid) {
-		out.Factor = &record.TuneGain{Factor: factor.Mid, CI95: bounds(factor)}
+		out.Factor = new(record.NewGain(factor))
 	}
 	for i := range out.Explanations {
 		e := &out.Explanations[i]

@@ -8,7 +8,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
-	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -31,11 +30,13 @@ func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *reco
 	return doc
 }
 
+// newTuneDirection copies trials, remedies and the chosen setup, because the loop computes with socket options and
+// intervals that the document does not have.
 func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection {
 	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict,
 		Reason: text.TuneReason(d), Warnings: text.TuneWarnings(d.Warnings),
 		Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
-		Before: newTuneMeasured(&d.Before)}
+		Before: newTuneMeasured(&d.Before), Delay: d.Delay, Others: d.Others, File: d.File, Disturbed: d.Disturbed}
 	for _, t := range d.Trials {
 		out.Trials = append(out.Trials, record.TuneTrial{Reason: text.TunePurpose(t.Purpose),
 			Automatic: t.Automatic, Remedy: t.Remedy,
@@ -48,7 +49,7 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 			continue // its reference failed each time
 		}
 		remedy := record.TuneRemedy{Name: r.Name, Runs: r.Runs, BaselineRuns: r.BaselineRuns,
-			GoodputBps: r.Goodput, Factor: r.Gain.Mid, CI95: bounds(r.Gain), RetransmittedRatio: r.Retransmits}
+			GoodputBps: r.Goodput, TuneGain: record.NewGain(r.Gain), RetransmittedRatio: r.Retransmits}
 		if r.Base != (tune.Setup{}) {
 			remedy.Reference = r.Base.String()
 		}
@@ -62,22 +63,10 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 		out.After = &after
 	}
 	if d.Gain != nil && !math.IsNaN(d.Gain.Mid) {
-		out.Gain = &record.TuneGain{Factor: d.Gain.Mid, CI95: bounds(*d.Gain)}
+		out.Gain = new(record.NewGain(*d.Gain))
 	}
 	if d.Goal != tune.Throughput {
 		out.Goal = string(d.Goal)
-	}
-	if d.Delay != nil {
-		out.Delay = &record.TuneDelay{BeforeS: d.Delay.Before.Seconds(), AfterS: d.Delay.After.Seconds(),
-			Factor: d.Delay.Factor.Mid, CI95: bounds(d.Delay.Factor)}
-	}
-	if o := d.Others; o != nil {
-		out.Others = &record.TuneOthers{BeforeBps: o.Before, AfterBps: o.After, Factor: o.Factor.Mid,
-			CI95: bounds(o.Factor)}
-	}
-	if d.File != nil {
-		out.File = &record.TuneFile{Bytes: d.File.Bytes, BeforeS: d.File.Before.Seconds(),
-			AfterS: d.File.After.Seconds(), InitialWindow: d.File.InitialWindow}
 	}
 	switch {
 	case d.Chosen != nil:
@@ -89,30 +78,13 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 	case d.Verdict == search.NoChange:
 		out.Chosen = &record.TuneChosen{Automatic: true}
 	}
-	if u := d.Disturbed; u != nil {
-		out.Disturbed = newTuneDisturbed(u)
-	}
 	guard.Tune(&out)
 	out.Before.Evidence = text.EvidenceSentences(out.Before.Evidence)
 	out.Fix = text.FixSentences(tuneFixes(d, &out))
 	return out
 }
 
-func newTuneDisturbed(u *tune.Disturbed) *record.TuneDisturbed {
-	out := &record.TuneDisturbed{LateLab: u.LateLab}
-	if u.Starved > 0 {
-		of := &out.FarStarved
-		if u.Near {
-			of = &out.NearStarved
-		}
-		*of = &u.Starved
-	}
-	if u.Busy > 0 {
-		out.HostBusy = &u.Busy
-	}
-	return out
-}
-
+// newTunePath copies the path, because 0 is a value in the document and an absent key means "not known".
 func newTunePath(p *tune.Path) record.TunePath {
 	out := record.TunePath{RTTMin: units.Duration(p.RTT), RTTLoaded: units.Duration(p.LoadedRTT), MSSBytes: p.MSS,
 		PathMTUBytes: p.MTU, AtLeast: p.AtLeast, WindowBytes: p.Window, Middlebox: p.Middlebox}
@@ -133,7 +105,7 @@ func newTunePath(p *tune.Path) record.TunePath {
 func newTuneMeasured(m *tune.Measured) record.TuneMeasured {
 	out := record.TuneMeasured{MedianBps: carried(m.Interval.Mid), Runs: len(m.Goodputs)}
 	if out.MedianBps > 0 {
-		out.CI95Bps = bounds(m.Interval)
+		out.CI95Bps = m.Interval.Bounds()
 	}
 	if m.Typical != nil {
 		out.Direction = Direction(m.Typical, m.Verdict, nil)
@@ -147,12 +119,4 @@ func carried(bps float64) float64 {
 		return 0
 	}
 	return bps
-}
-
-// bounds returns an interval's bounds; nil if it has none.
-func bounds(i stats.Interval) *[2]float64 {
-	if math.IsInf(i.High, 0) || math.IsNaN(i.Mid) {
-		return nil
-	}
-	return &[2]float64{i.Low, i.High}
 }

@@ -27,7 +27,7 @@ func TuneApplied(a *tune.Applied, wholeHost bool) *record.TuneApplied {
 		out.After = &after
 	}
 	if !math.IsNaN(a.Gain.Mid) && a.Gain.Mid > 0 && carried(a.Before.Interval.Mid) > 0 {
-		out.Gain = &record.TuneGain{Factor: a.Gain.Mid, CI95: bounds(a.Gain)}
+		out.Gain = new(record.NewGain(a.Gain))
 	}
 	return out
 }

@@ -11,6 +11,14 @@ import (
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
 
+// Bounds returns both bounds, or nil if the interval is unbounded or has no estimate.
+func (i Interval) Bounds() *[2]float64 {
+	if math.IsInf(i.High, 0) || math.IsNaN(i.Mid) {
+		return nil
+	}
+	return &[2]float64{i.Low, i.High}
+}
+
 // Within reports whether both bounds differ from the estimate by at most a share.
 func (i Interval) Within(share float64) bool {
 	return i.High <= i.Mid*(1+share) && i.Low >= i.Mid*(1-share)

@@ -206,7 +206,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 			Spec:        c.with(setups[i], c.length(setups[i]), Candidate).Spec,
 			needs:       time.Duration(rounds.Needs(i)+fewestProof) * (c.span(setups[0]) + c.span(setups[i]))}
 		if c.cfg.Goal == Fair && len(runs[0]) > 0 {
-			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor.Mid
+			r.Others = othersOf(runs[0], runs[i], stats.Noise{}).Factor
 		}
 		c.remedies = append(c.remedies, r)
 	}

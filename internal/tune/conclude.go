@@ -3,13 +3,12 @@ package tune
 import (
 	"math"
 	"slices"
-	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -137,7 +136,7 @@ func (l *loop) change(target Setup) {
 	out.After = nil
 	if o := out.Others; o != nil {
 		l.notes.add(Statement{Code: TakesMoreThanGains, Setup: target,
-			Values: verdict.Values{"factor": out.Gain.Mid, "others": o.Factor.Mid}})
+			Values: verdict.Values{"factor": out.Gain.Mid, "others": o.Factor}})
 		return
 	}
 	l.notes.add(Statement{Code: GainUnproven, Setup: target,
@@ -152,15 +151,15 @@ func (l *loop) noneHelps() bool {
 }
 
 // file is how long a transfer of the stated size takes.
-func (l *loop) file() *File {
+func (l *loop) file() *record.TuneFile {
 	p := l.path
-	takes := func(goodput float64) time.Duration {
-		return model.TransferTime(float64(l.cfg.FileSize), goodput, p.RTT, p.MSS)
+	takes := func(goodput float64) units.Duration {
+		return units.Duration(model.TransferTime(float64(l.cfg.FileSize), goodput, p.RTT, p.MSS))
 	}
 	if l.out.Before.Interval.Mid <= nothing {
 		return nil
 	}
-	f := &File{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
+	f := &record.TuneFile{Bytes: l.cfg.FileSize, Before: takes(l.out.Before.Interval.Mid)}
 	goodput := l.out.Before.Interval.Mid
 	f.After = f.Before
 	if l.out.Chosen != nil {
@@ -174,21 +173,10 @@ func (l *loop) file() *File {
 	return f
 }
 
-// Disturbed says what kept the measurement from telling about the path.
-type Disturbed struct {
-	// Near says whose data thread waited for a core: this host's or the far one's.
-	Near bool
-	// Starved is for which share of the time it did, in the middle of all runs; 0: it did not.
-	Starved float64
-	// Busy is the share of that host's processors that was busy; 0: not known.
-	Busy    float64
-	LateLab bool // the lab that carried the path was too late to be believed
-}
-
 // disturbed is what disturbed the measurement; nil where that was of no weight. A processor that the
 // transfers themselves fill is what limits, no disturbance: they run then more than they wait.
-func (l *loop) disturbed() *Disturbed {
-	d := &Disturbed{LateLab: l.cfg.Late != nil && l.cfg.Late()}
+func (l *loop) disturbed() *record.TuneDisturbed {
+	d := &record.TuneDisturbed{LateLab: l.cfg.Late != nil && l.cfg.Late()}
 	for _, near := range []bool{true, false} {
 		var starved, ran, busy []float64
 		for _, t := range l.seen.of(func(t *Trial) bool { return t.result != nil }) {
@@ -206,17 +194,22 @@ func (l *loop) disturbed() *Disturbed {
 			}
 		}
 		share := stats.Median(starved)
-		if len(starved) == 0 || share < threshold.RunDelay || share < stats.Median(ran) || share < d.Starved {
+		if len(starved) == 0 || share < threshold.RunDelay || share < stats.Median(ran) ||
+			share < record.OrZero(d.NearStarved) {
 			continue
 		}
-		d.Near = near
-		d.Starved = share
-		d.Busy = 0
-		if len(busy) > 0 {
-			d.Busy = stats.Median(busy)
+		if near {
+			d.NearStarved = &share
+		} else {
+			d.NearStarved = nil
+			d.FarStarved = &share
+		}
+		d.HostBusy = nil
+		if usage := stats.Median(busy); usage > 0 {
+			d.HostBusy = &usage
 		}
 	}
-	if !d.LateLab && d.Starved == 0 {
+	if !d.LateLab && d.NearStarved == nil && d.FarStarved == nil {
 		return nil
 	}
 	return d
@@ -233,15 +226,4 @@ func (l *loop) disturbanceExplains() bool {
 		return out.Before.Verdict.Limiter != verdict.Bottleneck
 	}
 	return true
-}
-
-// End is the end that was disturbed; both of a lab's.
-func (d *Disturbed) End(direction transfer.Direction) advice.End {
-	switch {
-	case d.Starved == 0:
-		return advice.Both
-	case d.Near == (direction == transfer.Up):
-		return advice.Sender
-	}
-	return advice.Receiver
 }

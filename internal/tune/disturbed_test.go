@@ -1,9 +1,11 @@
 package tune
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -38,7 +40,8 @@ func TestDisturbed_StarvedHost(t *testing.T) {
 			continue
 		}
 		if d.Verdict != search.Inconclusive || d.Disturbed == nil || d.Reason.Code != HostDisturbed ||
-			d.Disturbed.Starved != max(c.near, c.far) || d.Disturbed.LateLab != c.late {
+			record.OrZero(cmp.Or(d.Disturbed.NearStarved, d.Disturbed.FarStarved)) != max(c.near, c.far) ||
+			d.Disturbed.LateLab != c.late {
 			t.Errorf("%s: %s, %s", c.name, d.Verdict, d.Reason.Code)
 			continue
 		}

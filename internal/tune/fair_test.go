@@ -51,7 +51,7 @@ func TestTune_Fair(t *testing.T) {
 		if (d.Chosen != nil) != c.chosen {
 			t.Errorf("%s: %s: %+v", c.name, d.Reason.Code, d.Chosen)
 		}
-		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor.Mid < 0.9) {
+		if c.chosen && (d.Others == nil || d.After == nil || d.Others.Factor < 0.9) {
 			t.Errorf("%s: others %+v, after %+v", c.name, d.Others, d.After)
 		}
 		for _, r := range d.Remedies {

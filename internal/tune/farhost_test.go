@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
 // farWith returns a far host with fixed output for each command, and the commands that it got.
@@ -32,7 +33,7 @@ func TestFarHost_PlannedFromItsValues(t *testing.T) {
 		}
 	}
 	far, asked := farWith(nil)
-	d.Delay = &Delay{}
+	d.Delay = &record.TuneDelay{}
 	if got, err := d.PlanFar(t.Context(), far, target); got || err != nil || len(*asked) > 0 {
 		t.Errorf("for a shorter queue: %v, %v, asked %q", got, err, *asked)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -27,12 +28,6 @@ const (
 	// way for all that a call takes), or a tenth of the idle round trip.
 	shortQueue = 5 * time.Millisecond
 )
-
-// Delay is the mean round trip under load, before and with the chosen setup.
-type Delay struct {
-	Before, After time.Duration
-	Factor        stats.Interval // after over before, 95 %
-}
 
 // score returns what the goal wants to be large: goodput in bit/s, round trips a second under load, or the mean of two
 // flows' goodputs. It is 0 for a transfer that gave up more goodput than the baseline may lose.
@@ -57,12 +52,13 @@ func (r *runner) scores(trials []*Trial) []float64 {
 }
 
 // delayOf compares the round trips under load of what was measured in pairs.
-func (v *verification) delayOf(before, after []*Trial) *Delay {
+func (v *verification) delayOf(before, after []*Trial) *record.TuneDelay {
 	rtt := func(t *Trial) float64 { return t.result.MeanRTT().Seconds() }
 	b := each(before, rtt)
 	a := each(after, rtt)
-	return &Delay{Before: units.Seconds(stats.Median(b)), After: units.Seconds(stats.Median(a)),
-		Factor: stats.PooledGain(b, a, confidence, v.compared.pairNoise)}
+	return &record.TuneDelay{Before: units.Duration(units.Seconds(stats.Median(b))),
+		After:    units.Duration(units.Seconds(stats.Median(a))),
+		TuneGain: record.NewGain(stats.PooledGain(b, a, confidence, v.compared.pairNoise))}
 }
 
 // Fair chooses a setup by the geometric mean of its goodput and a second flow's, so that it wins only where it gains,
@@ -79,12 +75,6 @@ const (
 	// fairBudgets is how many times the budget is that nobody stated.
 	fairBudgets = 3
 )
-
-// Others is the second flow's goodput, with the baseline and with the chosen setup.
-type Others struct {
-	Before, After float64        // bit/s, medians
-	Factor        stats.Interval // after over before, 95 %
-}
 
 // shared makes a transfer while a second flow runs, of a program that changes nothing but
 // the congestion control. Its goodput is that of a shared link, so the trials leave it out.
@@ -145,9 +135,10 @@ func steady(r *transfer.Result) float64 {
 func (t *Trial) fairly() float64 { return math.Sqrt(t.Goodput * t.others) }
 
 // othersOf compares the second flow's goodputs in pairs.
-func othersOf(before, after []*Trial, known stats.Noise) *Others {
+func othersOf(before, after []*Trial, known stats.Noise) *record.TuneOthers {
 	kept := func(t *Trial) float64 { return t.others }
 	b := each(before, kept)
 	a := each(after, kept)
-	return &Others{Before: stats.Median(b), After: stats.Median(a), Factor: stats.PooledGain(b, a, confidence, known)}
+	return &record.TuneOthers{BeforeBps: stats.Median(b), AfterBps: stats.Median(a),
+		TuneGain: record.NewGain(stats.PooledGain(b, a, confidence, known))}
 }

@@ -40,7 +40,7 @@ func TestTune_Goals(t *testing.T) {
 			}
 		case d.Chosen == nil || !c.chosen(d.Chosen.Setup):
 			t.Errorf("%s: %+v: %s, %v", c.name, d.Chosen, d.Reason.Code, d.Remedies)
-		case d.Delay == nil || d.Delay.Factor.High >= 0.6 || d.Gain.Mid < keeps ||
+		case d.Delay == nil || d.Delay.CI95[1] >= 0.6 || d.Gain.Mid < keeps ||
 			d.After.Interval.Mid < keeps*path.Automatic():
 			t.Errorf("%s: delay %+v, gain %+v", c.name, d.Delay, d.Gain)
 		}

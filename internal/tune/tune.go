@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -72,13 +73,13 @@ type Direction struct {
 	Clipped  bool // larger windows were asked for and not given
 	Chosen   *Chosen
 	Remedies []Remedy
-	Gain     *stats.Interval // after over before, 95 %
-	Delay    *Delay          // with the goal Latency
-	Others   *Others         // with the goal Fair
-	File     *File
+	Gain     *stats.Interval    // after over before, 95 %
+	Delay    *record.TuneDelay  // with the goal Latency
+	Others   *record.TuneOthers // with the goal Fair
+	File     *record.TuneFile
 	Open     *Open // decision that more time would make; nil: none
 	// Disturbed is what kept the measurement from telling about the path; nil: nothing did.
-	Disturbed *Disturbed
+	Disturbed *record.TuneDisturbed
 	Reason    Statement // of the verdict
 	Warnings  []Statement
 	// Interrupted says that the budget was not used to its end.
@@ -99,14 +100,6 @@ type Chosen struct {
 	SendBuffer    int
 	ReceiveBuffer int
 	Clamp         int
-}
-
-// File is what a transfer of a stated size takes.
-type File struct {
-	Bytes         int64
-	Before, After time.Duration
-	// InitialWindow is the best initial window in segments where slow start takes a tenth of the time; 0: the usual one.
-	InitialWindow int
 }
 
 // Helps says whether the loop has an answer: something was shown to help, or there is

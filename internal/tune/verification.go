@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
@@ -23,8 +24,8 @@ type verification struct {
 	windows  *windowSearch
 	compared *comparison
 	gain     *stats.Interval // of after over before; nil: there was no proof
-	delay    *Delay
-	others   *Others
+	delay    *record.TuneDelay
+	others   *record.TuneOthers
 	shown    bool // a gain was shown, with search.ComparisonError
 }
 

@@ -23,8 +23,8 @@ func Tune(d *record.TuneDirection) {
 	for i := range d.Trials {
 		s["goodput_bps"] = max(s["goodput_bps"], d.Trials[i].GoodputBps)
 	}
-	if f := d.File; f != nil && f.AfterS > 0 && f.BeforeS > 0 {
-		s["file_bps"] = float64(f.Bytes) * 8 / min(f.AfterS, f.BeforeS)
+	if f := d.File; f != nil && f.After > 0 && f.Before > 0 {
+		s["file_bps"] = float64(f.Bytes) * 8 / min(f.After, f.Before).Seconds()
 	}
 	remove := drop{"rtt_loaded_s": func() { p.RTTLoaded = 0 },
 		"file_bps":     func() { d.File = nil },

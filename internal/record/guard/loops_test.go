@@ -14,7 +14,7 @@ func TestLoopRelations_EachRemovesItsFigures(t *testing.T) {
 	sound := func() *record.TuneDirection {
 		d := &record.TuneDirection{
 			Path:   record.TunePath{CapacityBps: 20e6, BottleneckBps: 20e6, RTTMin: ms(40), RTTLoaded: ms(50)},
-			File:   &record.TuneFile{Bytes: 10e6, BeforeS: 8, AfterS: 5},
+			File:   &record.TuneFile{Bytes: 10e6, Before: ms(8000), After: ms(5000)},
 			Before: record.TuneMeasured{MedianBps: 10e6, CI95Bps: &[2]float64{9e6, 11e6}}}
 		d.Before.Verdict = verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.High}
 		return d

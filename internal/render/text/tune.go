@@ -77,8 +77,8 @@ func tuneOutcome(d *record.TuneDirection) *table {
 			factor(o.Factor))+confidenceText(o.CI95))
 	}
 	if d.Delay != nil && d.Chosen != nil {
-		end.row("under load", fmt.Sprintf("%s before, %s after: × %s", SecondsText(d.Delay.BeforeS),
-			SecondsText(d.Delay.AfterS), factor(d.Delay.Factor))+confidenceText(d.Delay.CI95))
+		end.row("under load", fmt.Sprintf("%s before, %s after: × %s", d.Delay.Before,
+			d.Delay.After, factor(d.Delay.Factor))+confidenceText(d.Delay.CI95))
 	}
 	if d.File != nil {
 		end.row("file", tuneFileText(d.File))
@@ -191,9 +191,9 @@ func tuneDo(d *record.TuneDirection) string {
 }
 
 func tuneFileText(f *record.TuneFile) string {
-	text := units.Size(f.Bytes).String() + " take " + long(f.BeforeS)
-	if f.AfterS < f.BeforeS {
-		text += " before, " + long(f.AfterS) + " after"
+	text := units.Size(f.Bytes).String() + " take " + long(f.Before.Seconds())
+	if f.After < f.Before {
+		text += " before, " + long(f.After.Seconds()) + " after"
 	}
 	if f.InitialWindow > 0 {
 		text += fmt.Sprintf("; slow start is much of that: ip route change … initcwnd %d at the sender, initrwnd %d at the "+

@@ -1,9 +1,11 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -131,23 +133,24 @@ const mostlyBusy = 0.9
 // tuneDisturbed formats a measurement's disturbance and its remedy.
 func tuneDisturbed(d *tune.Direction) string {
 	u := d.Disturbed
-	if u.Starved == 0 {
+	starved := cmp.Or(u.NearStarved, u.FarStarved)
+	if starved == nil {
 		return "the lab was too late to be believed, so this says little of the path: measure again when this host does " +
 			"less besides"
 	}
 	host := "this host"
-	if !u.Near {
+	if u.NearStarved == nil {
 		host = "the far host"
 	}
 	by := "a CPU quota or its priority keeps it off the idle processors"
 	switch {
-	case u.Busy >= mostlyBusy:
-		by = fmt.Sprintf("other programs use its processors, which were %.0f %% busy", 100*u.Busy)
-	case u.Busy == 0:
+	case record.OrZero(u.HostBusy) >= mostlyBusy:
+		by = fmt.Sprintf("other programs use its processors, which were %.0f %% busy", 100**u.HostBusy)
+	case u.HostBusy == nil:
 		by = "other programs use its processors, or its share of them is used up"
 	}
 	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this says little of the path: "+
-		"measure again when %s is quiet", host, u.End(d.Direction), 100*u.Starved, by, host)
+		"measure again when %s is quiet", host, u.End(d.Direction), 100**starved, by, host)
 }
 
 // TuneWarnings formats a direction's warnings.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -22,7 +23,7 @@ func TestTuneSentences(t *testing.T) {
 		"mtu": 1400, "first": 1500, "retransmitted_before": 0.006, "retransmitted": 0.43}
 	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{Window: 500_000}, Open: open,
 		Chosen:    &tune.Chosen{Setup: tune.Setup{Window: 131_072}},
-		Disturbed: &tune.Disturbed{Near: true, Starved: 0.42, Busy: 0.95}}
+		Disturbed: &record.TuneDisturbed{NearStarved: new(0.42), HostBusy: new(0.95)}}
 	reason := func(c tune.Code) string {
 		d.Reason = tune.Statement{Code: c, Values: values}
 		return TuneReason(d)

@@ -50,8 +50,8 @@ func TestTune_ChosenSetupIsNotWorthTrying(t *testing.T) {
 	const pacing, streams = "pacing at 95 Mbit/s", "4 streams"
 	ci := &[2]float64{1.5, 9}
 	d := record.TuneDirection{Chosen: &record.TuneChosen{Name: pacing}, After: &record.TuneMeasured{MedianBps: 70e6},
-		Remedies: []record.TuneRemedy{{Name: pacing, GoodputBps: 91e6, Factor: 5, CI95: ci},
-			{Name: streams, GoodputBps: 90e6, Factor: 4.9, CI95: ci}}}
+		Remedies: []record.TuneRemedy{{Name: pacing, GoodputBps: 91e6, TuneGain: record.TuneGain{Factor: 5, CI95: ci}},
+			{Name: streams, GoodputBps: 90e6, TuneGain: record.TuneGain{Factor: 4.9, CI95: ci}}}}
 	var out strings.Builder
 	if err := text.Write(&out, &record.Tune{Directions: []record.TuneDirection{d}}); err != nil {
 		t.Fatal(err)
@@ -171,8 +171,8 @@ func TestTune_ChosenRow(t *testing.T) {
 	} {
 		d := record.TuneDirection{Direction: transfer.Up, Chosen: &c.chosen, Trials: []record.TuneTrial{{WindowBytes: window,
 			EffectiveBytes: window, GoodputBps: 436e6, Limiter: "receiver-window", RetransmittedRatio: &resent}},
-			Remedies: []record.TuneRemedy{{Name: "a window of 65,536 bytes, 4 streams", Runs: 3, GoodputBps: 965e6, Factor: 2.2,
-				CI95: &[2]float64{2, 2.4}, RetransmittedRatio: &resent}}}
+			Remedies: []record.TuneRemedy{{Name: "a window of 65,536 bytes, 4 streams", Runs: 3, GoodputBps: 965e6,
+				TuneGain: record.TuneGain{Factor: 2.2, CI95: &[2]float64{2, 2.4}}, RetransmittedRatio: &resent}}}
 		var out strings.Builder
 		text.Tune(&out, &record.Tune{Directions: []record.TuneDirection{d}})
 		if said := out.String(); !strings.Contains(said, c.want) || strings.Contains(said, c.none) {
