@@ -102,7 +102,7 @@ release: ## packages, archives, image, manifests and their bill of materials in 
 PREFIX = /usr/local
 
 .PHONY: install
-install: build ## the program, its manual pages, completions and units below $(DESTDIR)$(PREFIX)
+install: build ## the program, its manual pages, completions, units, dashboards and alerts below $(DESTDIR)$(PREFIX)
 	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/fullpipe
 	$(GO) run -tags manual ./cmd/fullpipe bin/manual $$(git log -1 --format=%cs) docs/exit-status.md
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -112,6 +112,8 @@ install: build ## the program, its manual pages, completions and units below $(D
 	install -Dm644 bin/manual/fish/fullpipe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fullpipe.fish
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system contrib/fullpipe.service contrib/fullpipe-watch.service \
 		contrib/fullpipe-recheck.service contrib/fullpipe-recheck-once.service contrib/fullpipe-recheck-once.timer
+	for file in $$(cd contrib && ls */grafana.json */alerts.yml); do \
+		install -Dm644 contrib/$$file $(DESTDIR)$(PREFIX)/share/fullpipe/$$file || exit 1; done
 
 .PHONY: clean
 clean:

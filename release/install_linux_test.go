@@ -27,6 +27,7 @@ within "$1" 'dpkg -i /package.deb >/dev/null
 	fullpipe version | grep -q v1.2.3
 	test -s /usr/share/man/man1/fullpipe-measure.1.gz
 	test -s /usr/share/bash-completion/completions/fullpipe
+	test -s /usr/share/fullpipe/watch/alerts.yml
 	fullpipe measure lab:wan-12ms --time 500ms
 	mkdir -p /etc/fullpipe
 	fullpipe serve --until-eof --listen 127.0.0.1:0 --key-file /etc/fullpipe/key </dev/null >/dev/null

@@ -83,6 +83,15 @@ func (r *release) installed(format string, t target) (files.Contents, error) {
 		add(filepath.Join(r.source, doc), "/usr/share/doc/fullpipe/"+doc, 0o644)
 	}
 	add(filepath.Join(r.source, "contrib", "package", "sysusers.conf"), "/usr/lib/sysusers.d/fullpipe.conf", 0o644)
+	for _, pattern := range []string{"grafana.json", "alerts.yml"} { // for Grafana and Prometheus
+		found, err := filepath.Glob(filepath.Join(r.source, "contrib", "*", pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			add(file, "/usr/share/fullpipe/"+filepath.Base(filepath.Dir(file))+"/"+pattern, 0o644)
+		}
+	}
 	pages, err := r.under(filepath.Join(manual, "man1"), "")
 	if err != nil {
 		return nil, err

@@ -249,7 +249,8 @@ func checkRPM(t *testing.T, name string) {
 	out, err := exec.Command(testenv.Program(t, testenv.RPM), "-qp", "--queryformat",
 		"%{NAME} %{VERSION} %{LICENSE}\n", "--list", "--scripts", name).CombinedOutput()
 	for _, want := range []string{"fullpipe 1.2.3 Apache-2.0", "/usr/bin/fullpipe\n", "/usr/share/man/man1/fullpipe.1.gz\n",
-		"/usr/lib/systemd/system/fullpipe-watch.service\n", "systemd-sysusers fullpipe.conf"} {
+		"/usr/lib/systemd/system/fullpipe-watch.service\n", "/usr/share/fullpipe/watch/grafana.json\n",
+		"systemd-sysusers fullpipe.conf"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}

@@ -64,6 +64,14 @@ scrape_configs:
 	if out, err := exec.Command(promtool, "check", "config", config).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	rules, err := filepath.Glob("../../contrib/*/alerts.yml")
+	if err != nil || len(rules) < 2 {
+		t.Fatalf("%v, %v", rules, err)
+	}
+	if out, err := exec.Command(promtool, append([]string{"check", "rules"}, rules...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	checkDocumentedScrapes(t, promtool)
 	page := scrape(t, at, secret)
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(page)
@@ -95,6 +103,27 @@ scrape_configs:
 		}
 	}
 	t.Error("Prometheus never had a value")
+}
+
+// checkDocumentedScrapes checks the scrape configuration of docs/metrics.md.
+func checkDocumentedScrapes(t *testing.T, promtool string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```yaml\n")
+	if !found {
+		t.Fatal("docs/metrics.md has no scrape configuration")
+	}
+	example, _, _ := strings.Cut(after, "```")
+	file := filepath.Join(t.TempDir(), "documented.yml")
+	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(promtool, "check", "config", "--syntax-only", file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 func scrape(t *testing.T, at, token string) string {

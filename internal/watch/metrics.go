@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -14,21 +15,48 @@ import (
 // maxGroupsReported bounds the label values that a host's connections can make. Later groups are counted as "other".
 const maxGroupsReported = 200
 
-// Metrics sums the views of a watch into counters that never fall, by Group. It is pure and not safe for concurrent
+// Metrics sums the views of a watch into counters that never fall, by labels. It is pure and not safe for concurrent
 // use.
 type Metrics struct {
-	groups map[string]*group
-	folded int64 // connections' periods that went to "other"
-	trips  [len(tripBounds) + 1]int64
-	sum    float64 // of round trips
+	groups map[labels]*group
+	folded int64 // connections' periods that went to otherGroup
 	last   View
 	shifts map[string]int64 // of paths, by what shifted
+}
+
+// labels are the label values of a group of connections; "" is not known, or no unit.
+type labels struct{ program, unit, network, port string }
+
+// otherGroup sums the groups above maxGroupsReported.
+var otherGroup = labels{"other", "other", "other", "other"}
+
+// labelsOf returns the labels of a connection.
+func labelsOf(c *Connection) labels {
+	g := groupOf(c)
+	l := labels{program: c.Owner.Program, unit: c.Owner.Unit, network: g.Network.String()}
+	if g.Port > 0 {
+		l.port = strconv.Itoa(int(g.Port))
+	}
+	return l
+}
+
+// list returns names and values, followed by more of them.
+func (l labels) list(more ...string) []string {
+	return append([]string{"program", l.program, "unit", l.unit, "network", l.network, "port", l.port}, more...)
+}
+
+// compare orders by program, unit, network and port.
+func (l labels) compare(other labels) int {
+	return slices.Compare([]string{l.program, l.unit, l.network, l.port},
+		[]string{other.program, other.unit, other.network, other.port})
 }
 
 // group is what one group's connections did.
 type group struct {
 	sent, received, retransmitted int64
-	limited                       map[limitedBy]float64 // seconds
+	limited                       map[limitedBy]float64      // seconds
+	roundTrips                    [len(tripBounds) + 1]int64 // by bucket
+	roundTripSum                  float64                    // seconds
 }
 
 type limitedBy struct {
@@ -41,7 +69,7 @@ var tripBounds = [...]float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3,
 	2.5, 10}
 
 // NewMetrics returns empty Metrics.
-func NewMetrics() *Metrics { return &Metrics{groups: map[string]*group{}, shifts: map[string]int64{}} }
+func NewMetrics() *Metrics { return &Metrics{groups: map[labels]*group{}, shifts: map[string]int64{}} }
 
 // Add adds a period's view. Views of a cumulative watch must not be added.
 func (m *Metrics) Add(v *View) {
@@ -62,8 +90,8 @@ func (m *Metrics) Add(v *View) {
 			if f.RTT > 0 {
 				trip := f.RTT.Seconds()
 				at, _ := slices.BinarySearch(tripBounds[:], trip)
-				m.trips[at]++
-				m.sum += trip
+				g.roundTrips[at]++
+				g.roundTripSum += trip
 			}
 		}
 	}
@@ -93,16 +121,16 @@ func limiterLabel(f *Flow, name verdict.Name) string {
 // group returns the connection's group, and creates it while there is room. A group is never removed, so that no
 // counter falls.
 func (m *Metrics) group(s *Observed) *group {
-	name := groupOf(s.Connection).String()
-	g := m.groups[name]
+	key := labelsOf(s.Connection)
+	g := m.groups[key]
 	if g == nil && len(m.groups) >= maxGroupsReported {
 		m.folded++
-		name = "other"
-		g = m.groups[name]
+		key = otherGroup
+		g = m.groups[key]
 	}
 	if g == nil {
 		g = &group{limited: map[limitedBy]float64{}}
-		m.groups[name] = g
+		m.groups[key] = g
 	}
 	return g
 }
@@ -110,43 +138,9 @@ func (m *Metrics) group(s *Observed) *group {
 // Write prints the counters, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.
 func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 	p := &openmetrics.Page{Prefix: "fullpipe_watch_", Open: openMetrics}
-	names := slices.Sorted(maps.Keys(m.groups))
 	p.Family("build_info", "gauge", "", "The version that serves this.")
 	p.Sample("build_info", 1, "version", version)
-	p.Family("limited_seconds", "counter", "seconds", "Time of connections that moved payload, by what limited them.")
-	for _, name := range names {
-		g := m.groups[name]
-		keys := slices.SortedFunc(maps.Keys(g.limited), func(a, b limitedBy) int {
-			return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.limiter, b.limiter))
-		})
-		for _, k := range keys {
-			p.Sample("limited_seconds_total", g.limited[k], "group", name, "direction", string(k.direction), "limiter",
-				k.limiter)
-		}
-	}
-	for _, f := range []struct {
-		name, help string
-		of         func(*group) int64
-	}{
-		{"sent_bytes", "Payload that the peer acknowledged.", func(g *group) int64 { return g.sent }},
-		{"received_bytes", "Payload that arrived in order.", func(g *group) int64 { return g.received }},
-		{"retransmitted_bytes", "Retransmitted payload.", func(g *group) int64 { return g.retransmitted }},
-	} {
-		p.Family(f.name, "counter", "bytes", f.help)
-		for _, name := range names {
-			p.Sample(f.name+"_total", float64(f.of(m.groups[name])), "group", name)
-		}
-	}
-	p.Family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
-	below := int64(0)
-	for i, bound := range tripBounds {
-		below += m.trips[i]
-		p.Sample("rtt_seconds_bucket", float64(below), "le", openmetrics.Number(bound))
-	}
-	below += m.trips[len(tripBounds)]
-	p.Sample("rtt_seconds_bucket", float64(below), "le", "+Inf")
-	p.Sample("rtt_seconds_sum", m.sum)
-	p.Sample("rtt_seconds_count", float64(below))
+	m.writeGroups(p)
 	p.Family("connections", "gauge", "", "Open connections that are followed.")
 	p.Sample("connections", float64(m.last.Standing))
 	for _, f := range []struct {
@@ -162,11 +156,62 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 		p.Family(f.name, "counter", "", f.help)
 		p.Sample(f.name+"_total", f.value)
 	}
-	p.Family("path_changes", "counter", "", "Paths that were found to have changed, or to be as before, by what did.")
+	p.Family("path_changes", "counter", "", "Changes of paths that were found, and their ends, by property.")
 	for _, what := range slices.Sorted(maps.Keys(m.shifts)) {
 		p.Sample("path_changes_total", float64(m.shifts[what]), "metric", what)
 	}
 	p.Family("read_seconds", "gauge", "seconds", "Duration of the last dump.")
 	p.Sample("read_seconds", m.last.Took.Seconds())
 	return p.End(w)
+}
+
+// writeGroups prints the metrics of each group.
+func (m *Metrics) writeGroups(p *openmetrics.Page) {
+	groups := slices.SortedFunc(maps.Keys(m.groups), labels.compare)
+	p.Family("limited_seconds", "counter", "seconds", "Time of connections that moved payload, by what limited them.")
+	for _, key := range groups {
+		g := m.groups[key]
+		for _, k := range slices.SortedFunc(maps.Keys(g.limited), func(a, b limitedBy) int {
+			return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.limiter, b.limiter))
+		}) {
+			p.Sample("limited_seconds_total", g.limited[k],
+				key.list("direction", string(k.direction), "limiter", k.limiter)...)
+		}
+	}
+	for _, f := range []struct {
+		name, help string
+		of         func(*group) int64
+	}{
+		{"sent_bytes", "Payload that the peer acknowledged.", func(g *group) int64 { return g.sent }},
+		{"received_bytes", "Payload that arrived in order.", func(g *group) int64 { return g.received }},
+		{"retransmitted_bytes", "Retransmitted payload.", func(g *group) int64 { return g.retransmitted }},
+	} {
+		p.Family(f.name, "counter", "bytes", f.help)
+		for _, key := range groups {
+			p.Sample(f.name+"_total", float64(f.of(m.groups[key])), key.list()...)
+		}
+	}
+	p.Family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
+	for _, key := range groups {
+		m.groups[key].writeRoundTrips(p, key)
+	}
+}
+
+// writeRoundTrips prints a group's histogram, if it has any round trip.
+func (g *group) writeRoundTrips(p *openmetrics.Page, key labels) {
+	count := int64(0)
+	for _, n := range g.roundTrips {
+		count += n
+	}
+	if count == 0 {
+		return
+	}
+	below := int64(0)
+	for i, bound := range tripBounds {
+		below += g.roundTrips[i]
+		p.Sample("rtt_seconds_bucket", float64(below), key.list("le", openmetrics.Number(bound))...)
+	}
+	p.Sample("rtt_seconds_bucket", float64(count), key.list("le", "+Inf")...)
+	p.Sample("rtt_seconds_sum", g.roundTripSum, key.list()...)
+	p.Sample("rtt_seconds_count", float64(count), key.list()...)
 }

@@ -3,9 +3,7 @@ package watch
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,17 +79,18 @@ func TestMetrics(t *testing.T) {
 			Connections: []Observed{seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck), seen("rsync", "192.0.2.99:22", 500,
 				verdict.Bottleneck)}})
 	}
+	const rsync = `program="rsync",unit="",network="192.0.2.0/24",port="22"`
 	for _, open := range []bool{false, true} {
 		got := page(t, m, open)
 		for series, want := range map[string]string{
-			`fullpipe_watch_limited_seconds_total{group="rsync 192.0.2.0/24 22",direction="up",limiter="bottleneck"}`: "6",
-			`fullpipe_watch_sent_bytes_total{group="rsync 192.0.2.0/24 22"}`:                                          "3000",
-			`fullpipe_watch_rtt_seconds_bucket{le="0.01"}`:                                                            "0",
-			`fullpipe_watch_rtt_seconds_bucket{le="0.025"}`:                                                           "4",
-			`fullpipe_watch_rtt_seconds_count`:                                                                        "4",
-			`fullpipe_watch_connections`:                                                                              "7",
-			`fullpipe_watch_ends_dropped_total`:                                                                       "3",
-			`fullpipe_watch_build_info{version="dev \"1\""}`:                                                          "1",
+			`fullpipe_watch_limited_seconds_total{` + rsync + `,direction="up",limiter="bottleneck"}`: "6",
+			`fullpipe_watch_sent_bytes_total{` + rsync + `}`:                                          "3000",
+			`fullpipe_watch_rtt_seconds_bucket{` + rsync + `,le="0.01"}`:                              "0",
+			`fullpipe_watch_rtt_seconds_bucket{` + rsync + `,le="0.025"}`:                             "4",
+			`fullpipe_watch_rtt_seconds_count{` + rsync + `}`:                                         "4",
+			`fullpipe_watch_connections`:                                                              "7",
+			`fullpipe_watch_ends_dropped_total`:                                                       "3",
+			`fullpipe_watch_build_info{version="dev \"1\""}`:                                          "1",
 		} {
 			if got[series] != want {
 				t.Errorf("%s is %q, want %q", series, got[series], want)
@@ -117,9 +116,9 @@ func TestGroupsAreBounded(t *testing.T) {
 			groups++
 		}
 	}
-	if groups != maxGroupsReported+1 || got[`fullpipe_watch_sent_bytes_total{group="other"}`] != "8000" ||
+	if groups != maxGroupsReported+1 || got[`fullpipe_watch_sent_bytes_total{program="other",unit="other",network="other",port="other"}`] != "8000" ||
 		got[`fullpipe_watch_groups_folded_total`] != "800" ||
-		got[`fullpipe_watch_sent_bytes_total{group="x\n\"\\� 10.0.0.0/24 443"}`] != "20" {
+		got[`fullpipe_watch_sent_bytes_total{program="x\n\"\\�",unit="",network="10.0.0.0/24",port="443"}`] != "20" {
 		t.Errorf("%d groups: %v", groups, got)
 	}
 }
@@ -133,43 +132,5 @@ func TestTheNetworkStaysUndivided(t *testing.T) {
 	f.Direction = transfer.Down
 	if got := limiterLabel(&f, verdict.Unknown); got != "unknown" {
 		t.Error(got)
-	}
-}
-
-// TestContributedNamesExist checks that the metrics of the dashboard and the alerts exist.
-func TestContributedNamesExist(t *testing.T) {
-	m := NewMetrics()
-	m.Add(&View{Length: time.Second, Connections: []Observed{seen("rsync", "192.0.2.7:22", 1e6, verdict.Bottleneck)}})
-	served := map[string]bool{}
-	for line := range page(t, m, true) {
-		served[nameOf.FindString(line)] = true
-	}
-	name := regexp.MustCompile(`fullpipe_watch_[a-z_]+`)
-	for _, file := range []string{"alerts.yml", "grafana.json"} {
-		text, err := os.ReadFile("../../contrib/watch/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		used := name.FindAllString(string(text), -1)
-		if len(used) == 0 {
-			t.Errorf("%s uses nothing", file)
-		}
-		for _, n := range used {
-			if !served[n] {
-				t.Errorf("%s: nobody serves %s", file, n)
-			}
-		}
-	}
-	limiter := regexp.MustCompile(`limiter=~?"([^"]+)"`)
-	text, err := os.ReadFile("../../contrib/watch/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range limiter.FindAllStringSubmatch(string(text), -1) {
-		for n := range strings.SplitSeq(found[1], "|") {
-			if !slices.Contains(verdict.Names(), verdict.Name(n)) {
-				t.Errorf("there is no limiter %q", n)
-			}
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 const fleetAdmin = "admin-token-of-the-hub"
@@ -70,6 +71,7 @@ func fleetSite(t testing.TB, agents int) *Server {
 			Directions: []record.Direction{{Direction: "up", GoodputBps: &up, Streams: []record.Stream{}},
 				{Direction: "down", GoodputBps: &down, Streams: []record.Stream{}}}}
 		doc.Directions[0].Limiter = "receiver-window"
+		doc.Directions[0].RTTMin = units.Duration(40 * time.Millisecond)
 		doc.Directions[1].Limiter = "bottleneck"
 		encoded, err := record.Encode(doc)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestMetrics_Scrape(t *testing.T) {
 	e := &Exporter{Metrics: m}
 	log := serverlog.New(serverlog.Config{Out: t.Output()})
 	defer log.Close()
-	defer e.serve(l, "", nil, log).Close()
+	defer e.serve(l, "", nil, log, front("watch", "limiters")).Close()
 	c := &watch.Connection{Owner: watch.Owner{Program: "rsync"}}
 	c.Local, c.Remote = netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("192.0.2.7:22")
 	m.Add(&watch.View{Length: time.Second,
@@ -51,9 +52,62 @@ func TestMetrics_Scrape(t *testing.T) {
 		open := strings.HasSuffix(string(text), "# EOF\n")
 		if err != nil || answer.StatusCode != http.StatusOK || open != (accept != "") ||
 			strings.HasPrefix(answer.Header.Get("Content-Type"), "application/openmetrics-text") != open ||
-			!strings.Contains(string(text), `sent_bytes_total{group="rsync 192.0.2.0/24 22"} 1234`) {
+			!strings.Contains(string(text), `sent_bytes_total{program="rsync",unit="",network="192.0.2.0/24",port="22"} 1234`) {
 			t.Errorf("%q: %v, %s, %v\n%s", accept, answer.Status, answer.Header, err, text)
 		}
+	}
+}
+
+// TestFrontPage_LinksExist checks that each link of the page at / that leads to this server has an answer.
+func TestFrontPage_LinksExist(t *testing.T) {
+	l, _, err := (&ListenFlags{Address: "127.0.0.1:0"}).Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := serverlog.New(serverlog.Config{Out: t.Output()})
+	defer log.Close()
+	e := &Exporter{Metrics: watch.NewMetrics()}
+	defer e.serve(l, "", nil, log, front("watch", "limiters")).Close()
+	get := func(path string) (string, int) {
+		answer, err := http.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text), answer.StatusCode
+	}
+	page, _ := get("/")
+	links := regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) == 0 || !strings.Contains(page, "fullpipe watch") {
+		t.Errorf("%d links in\n%s", len(links), page)
+	}
+	for _, link := range links {
+		if _, code := get(link[1]); code != http.StatusOK {
+			t.Errorf("%s: %d", link[1], code)
+		}
+	}
+	if _, code := get("/other"); code != http.StatusNotFound {
+		t.Errorf("/other: %d", code)
+	}
+}
+
+// TestExporter_SharesThePage checks that scrapes share a page until the metrics change.
+func TestExporter_SharesThePage(t *testing.T) {
+	m := watch.NewMetrics()
+	e := &Exporter{Metrics: m}
+	first, err := e.page(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, _ := e.page(true)
+	e.Update(func() { m.Add(&watch.View{Standing: 3}) })
+	next, _ := e.page(true)
+	if &first[0] != &same[0] || !strings.Contains(string(next), "fullpipe_watch_connections 3\n") {
+		t.Errorf("%s", next)
 	}
 }
 
@@ -103,7 +157,7 @@ func TestMetrics_RequireToken(t *testing.T) {
 	e := &Exporter{Metrics: watch.NewMetrics()}
 	log := serverlog.New(serverlog.Config{Out: t.Output()})
 	defer log.Close()
-	defer e.serve(l, token, f.TLS, log).Close()
+	defer e.serve(l, token, f.TLS, log, front("watch", "")).Close()
 	for brought, want := range map[string]int{"": 401, secret: 401, "Bearer " + secret[1:]: 401,
 		"Bearer " + secret + "0": 401,
 		"Bearer " + secret:       200} {

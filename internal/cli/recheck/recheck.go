@@ -205,7 +205,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 		Public: func(peer string) bool { return k.fars[peer].public }, Turn: k.turn}
 	cfg.Now, cfg.Sleep = clockOf(cmd.Context())
 	if f.scrapes.Address != "" {
-		stop, err := f.scrapes.ServeMetrics(cmd, k.Exporter)
+		stop, err := f.scrapes.ServeMetrics(cmd, k.Exporter, "results and events of the tested paths,")
 		if err != nil {
 			return err
 		}

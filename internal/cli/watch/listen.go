@@ -17,7 +17,7 @@ import (
 func (f *flags) export(cmd *cobra.Command, cfg watch.Config, follow following) error {
 	m := watch.NewMetrics()
 	e := &listener.Exporter{Metrics: m}
-	stop, err := f.scrapes.ServeMetrics(cmd, e)
+	stop, err := f.scrapes.ServeMetrics(cmd, e, "limiters of this host's TCP connections,")
 	if err != nil {
 		return err
 	}
