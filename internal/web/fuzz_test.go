@@ -13,7 +13,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	const operator = "operator-token-9012"
 	s, id, key := newTestServer(f, Config{Operator: operator})
-	s.requests.burst, s.failures.burst, s.unauthenticated.burst = 1e9, 1e9, 1e9 // other tests check the limits
+	s.requests.Burst, s.failures.Burst, s.unauthenticated.Burst = 1e9, 1e9, 1e9 // other tests check the limits
 	for _, target := range []string{"/", "/paths/" + key, "/runs/" + id, "/compare?first=" + id + "&second=" + id,
 		"/api/v1/paths?offset=1&limit=2", "/api/v1/paths/" + key + "/runs?since=2026-11-01T00:00:00Z&limit=3",
 		"/api/v1/runs/" + id + "/labels/site?value=a", "/static/units.js", "/open?token=x", "/..%2f..//x?a=%zz;b"} {

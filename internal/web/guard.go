@@ -99,7 +99,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admitUnauthenticated reports whether a client without a session is below its request limit. If not, it has sent the
 // refusal.
 func (s *Server) admitUnauthenticated(w http.ResponseWriter, r *http.Request) bool {
-	may := s.unauthenticated.take(addressOf(r), time.Now())
+	may := s.unauthenticated.Take(addressOf(r), time.Now())
 	if !may {
 		tooMany(w, r, s.refuse)
 	}
@@ -135,13 +135,13 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := addressOf(r)
-	if !s.failures.has(address, time.Now()) {
+	if !s.failures.Has(address, time.Now()) {
 		tooMany(w, r, s.refuse)
 		return
 	}
 	role := s.roleOf(r.Context(), brought)
 	if role == Nobody {
-		s.failures.take(address, time.Now())
+		s.failures.Take(address, time.Now())
 		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
 		return
 	}
@@ -149,7 +149,7 @@ func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, key string) {
-	if !s.requests.take(key, time.Now()) {
+	if !s.requests.Take(key, time.Now()) {
 		tooMany(w, r, s.refuse)
 		return
 	}

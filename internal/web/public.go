@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 )
 
 // Public serves the browser speed test and nothing else.
@@ -12,14 +14,14 @@ type Public struct {
 	token    string
 	mux      *http.ServeMux
 	cross    *http.CrossOriginProtection
-	requests limiter // by address
+	requests admission.Limiter // by address
 	version  string
 }
 
 // NewPublic returns a server of the speed test. If token is not "", tests need it.
 func NewPublic(speed *Speed, token string) *Public {
 	p := &Public{speed: speed, token: token, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		requests: limiter{every: 50 * time.Millisecond, burst: 200}, version: speed.cfg.Version}
+		requests: admission.Limiter{Every: 50 * time.Millisecond, Burst: 200}, version: speed.cfg.Version}
 	for _, one := range speed.routes(p.show, p.refuse) { // roles do not apply here
 		p.mux.HandleFunc(one.pattern, one.handler)
 	}
@@ -37,7 +39,7 @@ func NewPublic(speed *Speed, token string) *Public {
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	r.Body = http.MaxBytesReader(w, r.Body, maxReportBytes)
-	if !p.requests.take(addressOf(r), time.Now()) {
+	if !p.requests.Take(addressOf(r), time.Now()) {
 		tooMany(w, r, p.refuse)
 		return
 	}

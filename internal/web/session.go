@@ -71,13 +71,13 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := addressOf(r)
-	if !s.failures.has(address, time.Now()) && r.Method == http.MethodPost {
+	if !s.failures.Has(address, time.Now()) && r.Method == http.MethodPost {
 		tooMany(w, r, s.refuse)
 		return
 	}
 	role := s.roleOf(r.Context(), token)
 	if role == Nobody {
-		s.failures.take(address, time.Now())
+		s.failures.Take(address, time.Now())
 		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
 		return
 	}

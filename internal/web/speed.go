@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -40,12 +41,12 @@ type Speed struct {
 	cfg      SpeedConfig
 	ndt7     *ndt7.Server
 	runs     runs
-	searches limiter // searches in the history, by address: they need no authentication, and each opens the history
+	searches admission.Limiter // in the history, by address: they need no authentication, and each opens it
 }
 
 // NewSpeed returns a Speed. Its HTTP server has to be set up as ndt7.Server requires.
 func NewSpeed(cfg SpeedConfig) *Speed {
-	s := &Speed{cfg: cfg, searches: limiter{every: time.Second, burst: 20}}
+	s := &Speed{cfg: cfg, searches: admission.Limiter{Every: time.Second, Burst: 20}}
 	s.ndt7 = ndt7.NewServer(ndt7.Config{Bounds: cfg.Bounds, Origins: cfg.Origins, Done: s.runs.done})
 	return s
 }
@@ -207,7 +208,7 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 	}
 	doc := s.runs.result(id)
 	if doc == nil && s.cfg.Kept != nil {
-		if !s.searches.take(addressOf(r), time.Now()) {
+		if !s.searches.Take(addressOf(r), time.Now()) {
 			return nil, errTooManySearches
 		}
 		kept, err := s.cfg.Kept(r.Context(), id)

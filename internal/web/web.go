@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -42,9 +43,9 @@ type Server struct {
 	cfg             Config
 	inside          *inside
 	cross           *http.CrossOriginProtection
-	failures        limiter // wrong tokens, by address
-	unauthenticated limiter // unauthenticated requests, by address
-	requests        limiter // authenticated requests, by session or address
+	failures        admission.Limiter // wrong tokens, by address
+	unauthenticated admission.Limiter // unauthenticated requests, by address
+	requests        admission.Limiter // authenticated requests, by session or address
 	live            *live
 	retests         *retests
 
@@ -55,9 +56,9 @@ type Server struct {
 // New returns a Server. The caller has to close it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, cross: http.NewCrossOriginProtection(), sessions: map[string]*session{},
-		failures:        limiter{every: 6 * time.Second, burst: 10},
-		unauthenticated: limiter{every: 10 * time.Millisecond, burst: 400},
-		requests:        limiter{every: 20 * time.Millisecond, burst: 200}}
+		failures:        admission.Limiter{Every: 6 * time.Second, Burst: 10},
+		unauthenticated: admission.Limiter{Every: 10 * time.Millisecond, Burst: 400},
+		requests:        admission.Limiter{Every: 20 * time.Millisecond, Burst: 200}}
 	s.live = newLive(cfg.Watch)
 	s.retests = newRetests(cfg.Tests, s.header("retest"))
 	s.inside = newInside(s)

@@ -1,4 +1,4 @@
-package web
+package admission
 
 import (
 	"fmt"
@@ -8,26 +8,26 @@ import (
 
 // TestLimiter_ManyKeys checks that an empty bucket stays empty when many other keys are added.
 func TestLimiter_ManyKeys(t *testing.T) {
-	l := limiter{every: time.Minute, burst: 10}
+	l := Limiter{Every: time.Minute, Burst: 10}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	for l.take("guesser", now) {
+	for l.Take("guesser", now) {
 	}
 	for n := range 3 * maxKeys {
-		if !l.take(fmt.Sprint(n), now.Add(time.Duration(n)*time.Microsecond)) {
+		if !l.Take(fmt.Sprint(n), now.Add(time.Duration(n)*time.Microsecond)) {
 			t.Fatalf("new key %d has no token", n)
 		}
 		if len(l.spent) > maxKeys {
 			t.Fatalf("%d keys are kept", len(l.spent))
 		}
 	}
-	if l.has("guesser", now.Add(30*time.Second)) {
+	if l.Has("guesser", now.Add(30*time.Second)) {
 		t.Error("a token before a minute")
 	}
-	if !l.has("guesser", now.Add(time.Minute)) {
+	if !l.Has("guesser", now.Add(time.Minute)) {
 		t.Error("no token after a minute")
 	}
 	for n := range maxKeys / 2 {
-		l.take(fmt.Sprint("later ", n), now.Add(time.Hour))
+		l.Take(fmt.Sprint("later ", n), now.Add(time.Hour))
 	}
 	if len(l.spent) > maxKeys {
 		t.Errorf("%d keys are kept", len(l.spent))

@@ -1,4 +1,4 @@
-package web
+package admission
 
 import (
 	"maps"
@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// limiter is a token bucket for each key: burst tokens, and one more after each interval every.
-type limiter struct {
-	every time.Duration
-	burst int
+// Limiter is a token bucket for each key: Burst tokens, and one more after each interval Every. Its methods are safe
+// for concurrent use.
+type Limiter struct {
+	Every time.Duration
+	Burst int
 
 	mu    sync.Mutex           // guards spent
 	spent map[string]time.Time // by key: when its bucket will be full
@@ -19,20 +20,20 @@ type limiter struct {
 // maxKeys limits the memory that unauthenticated clients take.
 const maxKeys = 4096
 
-// take removes a token from the key's bucket. It returns false if the bucket is empty.
-func (l *limiter) take(key string, now time.Time) bool { return l.spend(key, now, l.every) }
+// Take removes a token from the key's bucket. It returns false if the bucket is empty.
+func (l *Limiter) Take(key string, now time.Time) bool { return l.spend(key, now, l.Every) }
 
-// has reports whether the key's bucket has a token.
-func (l *limiter) has(key string, now time.Time) bool { return l.spend(key, now, 0) }
+// Has reports whether the key's bucket has a token.
+func (l *Limiter) Has(key string, now time.Time) bool { return l.spend(key, now, 0) }
 
-func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
+func (l *Limiter) spend(key string, now time.Time, cost time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	whole := l.spent[key]
 	if whole.Before(now) {
 		whole = now
 	}
-	if whole.Sub(now)+l.every > time.Duration(l.burst)*l.every {
+	if whole.Sub(now)+l.Every > time.Duration(l.Burst)*l.Every {
 		return false
 	}
 	if cost > 0 {
@@ -49,7 +50,7 @@ func (l *limiter) spend(key string, now time.Time, cost time.Duration) bool {
 
 // forget removes the keys with full buckets. If none is full, it removes the eighth of all keys whose buckets will be
 // full first.
-func (l *limiter) forget(now time.Time) {
+func (l *Limiter) forget(now time.Time) {
 	maps.DeleteFunc(l.spent, func(_ string, whole time.Time) bool { return !whole.After(now) })
 	if len(l.spent) < maxKeys {
 		return
