@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -61,6 +62,11 @@ const (
 	Refused     Outcome = "refused" // by the far end, or as impossible there
 	Interrupted Outcome = "interrupted"
 )
+
+var idForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// IsID reports whether text has the form of NewID.
+func IsID(text string) bool { return idForm.MatchString(text) }
 
 // NewID returns a UUIDv7 (RFC 9562, section 5.7) of a time and random bytes from the caller. Identifiers sort by time.
 func NewID(at time.Time, random [10]byte) string {

@@ -14,12 +14,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
-// identifier and pathKey match what record.NewID and record.SeriesID.Key make. `history` commands cannot name other
-// ids.
-var (
-	identifier = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	pathKey    = regexp.MustCompile(`^[0-9a-v]{16}$`)
-)
+// pathKey matches what record.SeriesID.Key makes.
+var pathKey = regexp.MustCompile(`^[0-9a-v]{16}$`)
 
 // entry is a decoded record with the values of its table row.
 type entry struct {
@@ -43,7 +39,7 @@ func read(doc []byte) (*entry, error) {
 		return nil, errors.New("a document without id and path_key cannot be stored: it was not measured, or by an older " +
 			"fullpipe")
 	}
-	if !identifier.MatchString(e.ID) || !pathKey.MatchString(e.PathKey) {
+	if !record.IsID(e.ID) || !pathKey.MatchString(e.PathKey) {
 		return nil, fmt.Errorf("id %.40q or path_key %.40q is not of the form that fullpipe makes", e.ID, e.PathKey)
 	}
 	if e.started.Before(time.Unix(0, 0)) || e.started.After(time.Unix(0, math.MaxInt64)) {

@@ -37,6 +37,9 @@ func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now tim
 		if job.State != mesh.Granted && job.State != mesh.Lost {
 			return &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
 		}
+		if e.PathKey != FleetPathKey(job.Task, agent, job.Other(agent)) {
+			return &RefusedError{fmt.Errorf("%w: the document is of another path", ErrNotAsked)}
+		}
 		if off := e.started.Sub(job.Granted); off < -maxClockOff || off > job.Until.Sub(job.Granted)+maxClockOff {
 			e.started = job.Granted // one series has one clock
 			if e.Labels == nil {
@@ -65,6 +68,11 @@ func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now tim
 		return f.setLast(ctx, tx, job, e)
 	})
 	return job, err
+}
+
+// FleetPathKey returns the series of a pair's runs of a task, with the near agent as its host.
+func FleetPathKey(task, near, far string) string {
+	return record.SeriesID{HostID: near, Far: far, Kind: "fleet", Protocol: "tcp", Others: "task=" + task}.Key()
 }
 
 // failure returns the reason of a run whose document says that it failed.

@@ -80,8 +80,13 @@ func TestFleet_OneHubLeads(t *testing.T) {
 	})
 }
 
-// fleetDocument returns the document of a run with up at a rate.
+// fleetDocument returns the document of a run of task t from a to b, with up at a rate.
 func fleetDocument(t *testing.T, id string, at time.Time, upBps, downBps float64) []byte {
+	t.Helper()
+	return documentOf(t, id, FleetPathKey("t", "a", "b"), at, upBps, downBps)
+}
+
+func documentOf(t *testing.T, id, path string, at time.Time, upBps, downBps float64) []byte {
 	t.Helper()
 	up := record.Direction{Direction: "up", GoodputBps: &upBps, Streams: []record.Stream{}}
 	up.Limiter = "receiver-window"
@@ -89,7 +94,7 @@ func fleetDocument(t *testing.T, id string, at time.Time, upBps, downBps float64
 	down.Limiter = "bottleneck"
 	doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
 		StartedAt: at, Envelope: &record.Envelope{ID: id, TestID: id, Origin: record.Scheduled, Outcome: record.Done,
-			PathKey: record.SeriesID{Far: "b"}.Key()}}, Peer: "b", Directions: []record.Direction{up, down}})
+			PathKey: path}}, Peer: "b", Directions: []record.Direction{up, down}})
 	must(t, err)
 	return doc
 }
@@ -117,7 +122,7 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 		if again, err := f.Grant(t.Context(), lead, begin, Grant{id, "a", time.Minute}); again[id] || err != nil {
 			t.Errorf("granted twice: %v, %v", again, err)
 		}
-		doc := fleetDocument(t, id, begin, 1e6, 2e6)
+		doc := documentOf(t, id, FleetPathKey("t", "b", "a"), begin, 1e6, 2e6)
 		if _, err := f.AddResult(t.Context(), "a", doc, begin); !errors.Is(err, ErrNotAsked) {
 			t.Errorf("the other agent's result: %v", err)
 		}
@@ -151,9 +156,12 @@ func TestFleet_ResultThatNobodyOrdered(t *testing.T) {
 		f := at()
 		id, _ := granted(t, f, "b")
 		for name, doc := range map[string][]byte{
-			"unknown run": fleetDocument(t, record.NewID(begin, [10]byte{9}), begin, 1, 1),
-			"garbage":     []byte("{"),
-			"negative":    fleetDocument(t, id, begin, -1, 1),
+			"unknown run":        fleetDocument(t, record.NewID(begin, [10]byte{9}), begin, 1, 1),
+			"garbage":            []byte("{"),
+			"negative":           documentOf(t, id, FleetPathKey("t", "b", "a"), begin, -1, 1),
+			"another path":       documentOf(t, id, FleetPathKey("t", "c", "a"), begin, 1, 1),
+			"another task":       documentOf(t, id, FleetPathKey("u", "b", "a"), begin, 1, 1),
+			"a path of no fleet": documentOf(t, id, record.SeriesID{Far: "b"}.Key(), begin, 1, 1),
 		} {
 			var refused *RefusedError
 			if _, err := f.AddResult(t.Context(), "b", doc, begin); !errors.As(err, &refused) {

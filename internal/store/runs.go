@@ -152,7 +152,7 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 	query := "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 OR " +
 		"substr(id, length(id) - length($1) + 1) = $1 LIMIT 2"
 	args := []any{strings.ToLower(id)}
-	if identifier.MatchString(args[0].(string)) {
+	if record.IsID(args[0].(string)) {
 		query = "SELECT id FROM run WHERE id = $1"
 	}
 	if id == "last" {

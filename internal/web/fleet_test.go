@@ -67,7 +67,7 @@ func fleetSite(t testing.TB, agents int) *Server {
 		down := 2e8
 		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: now,
 			Envelope: &record.Envelope{ID: j.ID, Origin: record.Scheduled, Outcome: record.Done,
-				PathKey: record.SeriesID{Far: j.B}.Key()}}, Peer: j.B,
+				PathKey: store.FleetPathKey(j.Task, j.A, j.B)}}, Peer: j.B,
 			Directions: []record.Direction{{Direction: "up", GoodputBps: &up, Streams: []record.Stream{}},
 				{Direction: "down", GoodputBps: &down, Streams: []record.Stream{}}}}
 		doc.Directions[0].Limiter = "receiver-window"

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -104,9 +104,11 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("this host's name in records: %w", err)
 	}
+	events := console.EventLog(cmd)
+	defer events.Close()
 	c := agent.Config{State: state, Key: key, TLS: bus.PinnedTLS(state.Pin), Dir: dir, HostID: hostID,
 		Version: build.Version(), Labels: labels, Listen: f.listen, Measure: measure(hostID),
-		Event: func(e agent.Event) { printEvent(cmd, e) }}
+		Event: func(e agent.Event) { printEvent(cmd, events, e) }}
 	c.Addresses, err = f.ownAddresses()
 	if err != nil {
 		return err
@@ -214,9 +216,23 @@ type eventLine struct {
 	End    time.Time `json:"end,omitzero"`
 }
 
-// printEvent prints an event.
-func printEvent(cmd *cobra.Command, e agent.Event) {
-	line := eventLine{At: time.Now().UTC(), Event: e.Kind, Run: e.Run, Role: e.Role, Far: e.Far, Reason: string(e.Reason),
+// printEvent prints an event. The hub can cause all of them; only a test takes its time.
+func printEvent(cmd *cobra.Command, out *serverlog.Log, e agent.Event) {
+	if !console.WantsJSON(cmd) && console.IsSet(cmd, "quiet") && e.Kind != "ready" && e.Kind != "connected" {
+		return
+	}
+	at := time.Now().UTC()
+	line := func() string { return eventText(cmd, at, e) }
+	switch e.Kind {
+	case "done":
+		_, _ = out.Results().Write([]byte(line() + "\n")) // lines that are not read in time are counted
+	default:
+		out.Print(serverlog.Kind{Event: e.Kind, Trusted: e.Kind != "refused"}, line)
+	}
+}
+
+func eventText(cmd *cobra.Command, at time.Time, e agent.Event) string {
+	line := eventLine{At: at, Event: e.Kind, Run: e.Run, Role: e.Role, Far: e.Far, Reason: string(e.Reason),
 		Detail: e.Detail, Begin: e.Begin, End: e.End}
 	if e.Hub != nil {
 		line.Name = e.Hub.Name
@@ -226,16 +242,13 @@ func printEvent(cmd *cobra.Command, e agent.Event) {
 	}
 	if console.WantsJSON(cmd) {
 		text, _ := json.Marshal(line) // texts and times
-		fmt.Fprintln(cmd.OutOrStdout(), string(text))
-		return
+		return string(text)
 	}
-	words := []string{line.At.Format(time.TimeOnly), e.Kind}
+	words := []string{at.Format(time.TimeOnly), e.Kind}
 	for _, word := range []string{line.Addr, line.Name, e.Role, e.Far, line.Reason, e.Detail, e.Run} {
 		if word != "" {
 			words = append(words, word)
 		}
 	}
-	if slices.Contains([]string{"ready", "connected"}, e.Kind) || !console.IsSet(cmd, "quiet") {
-		fmt.Fprintln(cmd.OutOrStdout(), render.Line(strings.Join(words, "  ")))
-	}
+	return render.Line(strings.Join(words, "  "))
 }

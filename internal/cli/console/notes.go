@@ -3,6 +3,7 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,6 +91,33 @@ func LogStderr(cmd *cobra.Command) (end func()) {
 	l := serverlog.New(serverlog.Config{Out: cmd.ErrOrStderr(), Clean: render.Line})
 	cmd.SetErr(l)
 	return l.Close
+}
+
+// suppressed is a line of EventLog in JSON.
+type suppressed struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"` // suppressed, or unread
+	Of    string    `json:"of,omitempty"`
+	Count int64     `json:"count"`
+}
+
+func (s suppressed) String() string {
+	s.At = time.Now().UTC()
+	text, _ := json.Marshal(s) // a time, words and a number
+	return string(text)
+}
+
+// EventLog returns a log of a command's events on standard output: each kind has a quota, and no slow reader delays the
+// command. The caller closes it.
+func EventLog(cmd *cobra.Command) *serverlog.Log {
+	c := serverlog.Config{Out: cmd.OutOrStdout(), Clean: render.Line}
+	if WantsJSON(cmd) {
+		c.Summary = func(k serverlog.Kind, count int64, _ string) string {
+			return suppressed{Event: "suppressed", Of: k.Event, Count: count}.String()
+		}
+		c.Lost = func(count int64) string { return suppressed{Event: "unread", Count: count}.String() }
+	}
+	return serverlog.New(c)
 }
 
 // LogOf returns a command's log, or nil if its standard error is not one.

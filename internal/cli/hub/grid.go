@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -60,7 +61,7 @@ func printGrid(out io.Writer, doc *web.FleetGrid) error {
 	}
 	legend := make([]string, len(doc.Limiters))
 	for i, name := range doc.Limiters {
-		legend[i] = text.Letter(name) + " " + name
+		legend[i] = text.Letter(name) + " " + render.Line(name)
 	}
 	_, err := fmt.Fprintln(out, strings.Join(legend, "  "))
 	return err

@@ -29,6 +29,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
@@ -112,9 +113,11 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if err := atomicfile.WritePrivate(ctx, filepath.Join(dir, hubFileName), append(file, '\n')); err != nil {
 		return err
 	}
+	events := console.EventLog(cmd)
+	defer events.Close()
 	var h *hub.Hub
 	wire := &hub.Wire{}
-	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, e) },
+	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, events, e) },
 		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
 	admit := func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
 		a, err := fleet.AgentByKey(ctx, nkey)
@@ -303,22 +306,33 @@ type hubLine struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
-func printEvent(cmd *cobra.Command, e hub.Event) {
-	line := hubLine{At: time.Now().UTC(), Event: e.Kind, Agent: e.Agent, Run: e.Run, State: string(e.State),
-		Reason: string(e.Reason), Detail: e.Detail}
+// printEvent prints an event. The hub makes runs itself; an agent can cause errors.
+func printEvent(cmd *cobra.Command, out *serverlog.Log, e hub.Event) {
+	at := time.Now().UTC()
+	line := func() string { return eventText(cmd, at, e) }
+	switch e.Kind {
+	case "started", "ended":
+		_, _ = out.Results().Write([]byte(line() + "\n")) // lines that are not read in time are counted
+	default:
+		out.Print(serverlog.Kind{Event: e.Kind, Trusted: e.Kind != "error"}, line)
+	}
+}
+
+func eventText(cmd *cobra.Command, at time.Time, e hub.Event) string {
+	line := hubLine{At: at, Event: e.Kind, Agent: e.Agent, Run: e.Run, State: string(e.State), Reason: string(e.Reason),
+		Detail: e.Detail}
 	if e.Pair[0] != "" {
 		line.Pair = e.Pair[:]
 	}
 	if console.WantsJSON(cmd) {
 		text, _ := json.Marshal(line) // texts and times
-		fmt.Fprintln(cmd.OutOrStdout(), string(text))
-		return
+		return string(text)
 	}
-	text := line.At.Format(time.TimeOnly) + "  " + e.Kind
+	text := at.Format(time.TimeOnly) + "  " + e.Kind
 	for _, word := range append([]string{e.Agent, line.State, line.Reason, e.Detail}, line.Pair...) {
 		if word != "" {
 			text += "  " + word
 		}
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), render.Line(text))
+	return render.Line(text)
 }

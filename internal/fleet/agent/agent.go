@@ -85,11 +85,19 @@ type agent struct {
 	mu      sync.Mutex
 	epoch   int64
 	serving map[string]*servedRun // by run
-	testing map[string]context.CancelFunc
+	testing map[string]testedRun
+	ordered []string // role and run of the newest orders
+}
+
+// testedRun is a run with this host as the near end.
+type testedRun struct {
+	cancel context.CancelFunc
+	spec   bus.Spec
 }
 
 // servedRun is a run with this host as the far end.
 type servedRun struct {
+	spec      bus.Spec
 	holder    probe.Holder
 	admitted  bool // the near end has connected
 	transfers int  // that have ended
@@ -102,7 +110,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	a := &agent{Config: c, box: outbox.In(c.Dir), spent: spent, wake: make(chan struct{}, 1), ctx: ctx,
-		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}}
+		serving: map[string]*servedRun{}, testing: map[string]testedRun{}}
 	a.server, err = server.New(ctx, server.Config{Address: c.Listen, Key: probe.NewKey(), Holders: a.holders,
 		Software: c.Version, Exclusive: true, ShareWindows: true, Event: a.served})
 	if err != nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/netip"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -27,8 +29,10 @@ func newAgent(t *testing.T, limits Limits) *agent {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Config: Config{Limits: limits, Dir: dir}, box: outbox.In(dir), spent: spent, ctx: ctx,
-		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}, wake: make(chan struct{}, 1)}
+	a := &agent{Config: Config{Limits: limits, Dir: dir, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
+		Measure: func(context.Context, bus.Order, func(int64)) ([]byte, error) { return []byte("{}"), nil }},
+		box: outbox.In(dir), spent: spent, ctx: ctx, serving: map[string]*servedRun{}, testing: map[string]testedRun{},
+		wake: make(chan struct{}, 1)}
 	a.server, err = server.New(ctx, server.Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Holders: a.holders,
 		Exclusive: true, Event: a.served})
 	if err != nil {
@@ -46,9 +50,12 @@ func newAgent(t *testing.T, limits Limits) *agent {
 	return a
 }
 
-// order returns an order that a host without limits accepts.
+// order returns an order of a new run that a host without limits accepts.
 func order(role string) bus.Order {
-	return bus.Order{V: bus.Version, Run: "run", Role: role, Epoch: 1, Key: probe.NewKey().String(),
+	var random [10]byte
+	rand.Read(random[:])
+	return bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Epoch: 1,
+		Key:    probe.NewKey().String(),
 		Within: 20 * time.Second, Until: 20 * time.Second,
 		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
 		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -180,7 +187,6 @@ func TestServe_KeyIsForOneRun(t *testing.T) {
 		t.Error("a second session with the run's key")
 	}
 	elsewhere := order(bus.RoleServe)
-	elsewhere.Run = "other"
 	elsewhere.From = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	if reason, detail := a.serve(elsewhere); reason != "" {
 		t.Fatal(reason, detail)

@@ -102,7 +102,10 @@ func post(ctx context.Context, url, pin string, r bus.JoinRequest) (reply bus.Jo
 	request.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{TLSClientConfig: bus.PinnedTLS(pin), Proxy: http.ProxyFromEnvironment}
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the secret goes to the token's addresses only
+	}}
+	response, err := client.Do(request)
 	if err != nil {
 		return reply, err
 	}

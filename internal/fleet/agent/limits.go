@@ -107,29 +107,34 @@ func (l Limits) refusal(o *bus.Order, spent recheck.Cost, now time.Time) (mesh.R
 		return mesh.Rate, fmt.Sprintf("a transfer of %s; this host allows %s", units.Time(o.Spec.Time), units.Time(l.Time))
 	case l.Rate > 0 && (o.Spec.Bps == 0 || o.Spec.Bps > float64(l.Rate)):
 		return mesh.Rate, fmt.Sprintf("this host allows %s", l.Rate)
-	case l.Budget.Bytes > 0 && spent.Bytes+2*o.Spec.Bytes > l.Budget.Bytes:
+	case l.Budget.Bytes > 0 && o.Spec.Bytes == 0:
+		return mesh.BytesBudget, "the order has no size"
+	case l.Budget.Bytes > 0 && o.Spec.Bytes > (l.Budget.Bytes-spent.Bytes)/2:
 		return mesh.BytesBudget, fmt.Sprintf("%s of %s a day are used", units.Size(spent.Bytes), units.Size(l.Budget.Bytes))
 	case l.Budget.Time > 0 && spent.Time+2*o.Spec.Time > l.Budget.Time:
 		return mesh.TimeBudget, fmt.Sprintf("%s of %s a day are used", units.Time(spent.Time), units.Time(l.Budget.Time))
 	}
 	for _, p := range o.Peers {
-		if !l.allowsPeer(p.Addr()) {
+		if addr := p.Addr().Unmap(); !addr.IsValid() || !l.allowsPeers(netip.PrefixFrom(addr, addr.BitLen())) {
 			return mesh.Peer, p.Addr().String()
 		}
 	}
 	for _, p := range o.From {
-		if !l.allowsPeer(p.Addr()) {
+		if !l.allowsPeers(p) {
 			return mesh.Peer, p.String()
 		}
 	}
-	if o.Role == bus.RoleServe && len(l.Peers) > 0 && len(o.From) == 0 {
+	if o.Role == bus.RoleServe && len(o.From) == 0 {
 		return mesh.Peer, "the order does not say from which addresses"
 	}
 	return "", ""
 }
 
-func (l Limits) allowsPeer(addr netip.Addr) bool {
-	return len(l.Peers) == 0 || slices.ContainsFunc(l.Peers, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
+// allowsPeers reports whether all addresses of a network are of allowed peers.
+func (l Limits) allowsPeers(network netip.Prefix) bool {
+	return network.IsValid() && (len(l.Peers) == 0 || slices.ContainsFunc(l.Peers, func(p netip.Prefix) bool {
+		return network.Bits() >= p.Bits() && p.Contains(network.Addr())
+	}))
 }
 
 // ledger counts the bytes and time of a day's runs, also over restarts.

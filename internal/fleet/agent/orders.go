@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // order handles an order and returns the reply.
@@ -43,15 +48,26 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 		return mesh.Interrupted, ""
 	case o.V != bus.Version:
 		return mesh.Stale, fmt.Sprintf("version %d of the orders", o.V)
-	case !a.newEpoch(o.Epoch):
-		return mesh.Stale, "from a hub that no longer leads"
+	case !record.IsID(o.Run):
+		return mesh.Stale, "the run's ID is not of the form that fullpipe makes"
 	case a.LimitsErr != nil:
 		return mesh.LimitsBroken, a.LimitsErr.Error()
-	case o.Until <= 0 || o.Until > maxOrder || o.Within <= 0 || o.Spec.Time <= 0 || o.Spec.Streams < 0 ||
-		o.Spec.Streams > maxStreams:
+	case !inRange(o):
 		return mesh.Rate, "the order is out of range"
+	case o.Spec.Congestion != "" && !slices.Contains(socket.CongestionControls(), o.Spec.Congestion):
+		// The kernel would load a module for a privileged process.
+		return mesh.Rate, fmt.Sprintf("this host does not allow the congestion control %.16q", o.Spec.Congestion)
+	case !a.newEpoch(o.Epoch):
+		return mesh.Stale, "from a hub that no longer leads"
+	case a.isRepeated(o):
+		return mesh.Stale, "this run was ordered before"
 	}
-	if reason, detail := a.Limits.refusal(o, a.spent.today(time.Now(), a.Limits), time.Now()); reason != "" {
+	for _, p := range o.Peers {
+		if !a.isPeer(p.Addr()) {
+			return mesh.Peer, p.Addr().String()
+		}
+	}
+	if reason, detail := a.Limits.refusal(o, a.committed(time.Now()), time.Now()); reason != "" {
 		return reason, detail
 	}
 	if err := a.box.Try(roomForResult); err != nil {
@@ -63,7 +79,63 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 const (
 	maxStreams    = 128
 	roomForResult = 256 << 10
+	maxBytes      = 1 << 50 // of a transfer
+	maxServing    = 4       // runs that wait for their near end
+	maxRemembered = 256     // orders, to recognize a repeated one
 )
+
+// inRange reports whether the figures of an order are possible. The arithmetic on them cannot overflow then.
+func inRange(o *bus.Order) bool {
+	s := o.Spec
+	return o.Until > 0 && o.Until <= maxOrder && o.Within > 0 && o.Within <= maxOrder &&
+		s.Time > 0 && s.Time <= o.Until &&
+		s.Bytes >= 0 && s.Bytes <= maxBytes && s.Bps >= 0 && s.Streams >= 0 && s.Streams <= maxStreams &&
+		len(o.Peers) <= bus.MaxAddresses && len(o.From) <= bus.MaxAddresses
+}
+
+// isRepeated reports whether a run was ordered before in the same role, and remembers it.
+func (a *agent) isRepeated(o *bus.Order) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := o.Role + " " + o.Run
+	if slices.Contains(a.ordered, name) {
+		return true
+	}
+	a.ordered = append(a.ordered[max(len(a.ordered)+1-maxRemembered, 0):], name)
+	return false
+}
+
+// isPeer reports whether an address can be another agent's. One that has a meaning on this host or link only is one
+// where this host's own address is of that kind.
+func (a *agent) isPeer(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	own := func(kind func(netip.Addr) bool) bool { return slices.ContainsFunc(a.Addresses, kind) }
+	switch {
+	case !addr.IsValid(), addr.IsUnspecified(), addr.IsMulticast():
+		return false
+	case addr.IsLoopback():
+		return own(netip.Addr.IsLoopback)
+	case addr.IsLinkLocalUnicast():
+		return own(netip.Addr.IsLinkLocalUnicast)
+	}
+	return true
+}
+
+// committed returns the cost of today's runs, with the maximum of those that have not ended.
+func (a *agent) committed(now time.Time) recheck.Cost {
+	cost := a.spent.today(now, a.Limits)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, run := range a.serving {
+		for range 2 - min(run.transfers, 2) {
+			cost = cost.Plus(recheck.Cost{Bytes: run.spec.Bytes, Time: run.spec.Time})
+		}
+	}
+	for _, run := range a.testing {
+		cost = cost.Plus(recheck.Cost{Bytes: 2 * run.spec.Bytes, Time: 2 * run.spec.Time})
+	}
+	return cost
+}
 
 // serve makes the run's key valid.
 func (a *agent) serve(o bus.Order) (mesh.Reason, string) {
@@ -77,10 +149,13 @@ func (a *agent) serve(o bus.Order) (mesh.Reason, string) {
 	}
 	release() // the near end takes the turn when it connects
 	now := time.Now()
-	run := &servedRun{holder: probe.Holder{Name: o.Run, Key: key, From: o.From, Until: now.Add(o.Until),
+	run := &servedRun{spec: o.Spec, holder: probe.Holder{Name: o.Run, Key: key, From: o.From, Until: now.Add(o.Until),
 		Time: o.Spec.Time + time.Second, Bytes: o.Spec.Bytes, Bps: float64(o.Spec.Bps)}}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.serving) >= maxServing {
+		return mesh.Busy, "other runs wait for this host"
+	}
 	a.serving[o.Run] = run
 	time.AfterFunc(o.Within, func() { a.endAdmission(o.Run) })
 	time.AfterFunc(o.Until, func() { a.forget(o.Run) })
@@ -149,7 +224,7 @@ func (a *agent) test(o bus.Order) (mesh.Reason, string) {
 		return mesh.Busy, "another test runs on this host"
 	}
 	a.mu.Lock()
-	a.testing[o.Run] = cancel
+	a.testing[o.Run] = testedRun{cancel, o.Spec}
 	a.mu.Unlock()
 	a.event(Event{Kind: "order", Run: o.Run, Role: o.Role, Far: o.Far})
 	a.work.Go(func() {
@@ -215,8 +290,8 @@ func (a *agent) stop(data []byte) any {
 	var s bus.Stop
 	if bus.Decode(data, &s) == nil {
 		a.mu.Lock()
-		if cancel := a.testing[s.Run]; cancel != nil {
-			cancel()
+		if run, known := a.testing[s.Run]; known {
+			run.cancel()
 		}
 		delete(a.serving, s.Run)
 		a.mu.Unlock()

@@ -177,13 +177,22 @@ func (c *Conn) Send(kind string, message any) error {
 
 // Serve calls serve for each request of the hub, one at a time, and replies with what it returns.
 func (c *Conn) Serve(kind string, serve func(data []byte) any) error {
-	_, err := c.nats.Subscribe(Down(c.agent, kind), func(m *nats.Msg) {
+	orders, err := c.nats.Subscribe(Down(c.agent, kind), func(m *nats.Msg) {
 		if reply := serve(m.Data); m.Reply != "" {
 			_ = m.Respond(Encode(reply)) // the hub times out
 		}
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return orders.SetPendingLimits(maxPendingOrders, maxPendingBytes)
 }
+
+// Limits on the orders that wait for an agent. A hub sends one at a time.
+const (
+	maxPendingOrders = 64
+	maxPendingBytes  = 4 << 20
+)
 
 // Close closes the connection.
 func (c *Conn) Close() { c.nats.Close() }

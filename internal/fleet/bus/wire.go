@@ -20,6 +20,9 @@ const Version = 1
 // MaxMessage is the largest message in bytes.
 const MaxMessage = 1 << 20
 
+// MaxAddresses limits the addresses of an agent in an order.
+const MaxAddresses = 16
+
 // The subjects of an agent. Prefix is the same for a whole fleet.
 const (
 	Prefix = "fp"
@@ -122,7 +125,7 @@ type Order struct {
 	// Far is the other agent's name, and Peers its addresses.
 	Far     string           `json:"far"`
 	Peers   []netip.AddrPort `json:"peers,omitempty"` // RoleTest
-	From    []netip.Prefix   `json:"from,omitempty"`  // RoleServe; none: all
+	From    []netip.Prefix   `json:"from,omitempty"`  // RoleServe: the near end's
 	Spec    Spec             `json:"spec"`
 	Task    string           `json:"task"`
 	Origin  string           `json:"origin"`
@@ -132,7 +135,7 @@ type Order struct {
 // Spec is the size of a run's transfers.
 type Spec struct {
 	Time       Span    `json:"time_ns"`         // of each direction
-	Bytes      int64   `json:"bytes,omitempty"` // of each direction; 0 is no limit
+	Bytes      int64   `json:"bytes,omitempty"` // of each direction; 0 is no limit, which an agent with a byte budget refuses
 	Bps        float64 `json:"bps,omitempty"`   // pacing rate; 0 is no limit
 	Streams    int     `json:"streams"`
 	Congestion string  `json:"congestion,omitempty"`

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -47,12 +48,16 @@ const (
 	maxJoinBody = 16 << 10
 	maxLabels   = 32
 	maxLabel    = 128
+	// An address may bring wrong tokens at first, then one at a time: each is a question to the database.
+	wrongTokens = 100
+	wrongEvery  = 6 * time.Second
 )
 
 // JoinHandler admits agents by their tokens. urls are where they connect to afterwards; none: the hub itself.
 func JoinHandler(f *store.Fleet, urls []string, joined func(store.Agent)) http.Handler {
+	wrong := &admission.Limiter{Every: wrongEvery, Burst: wrongTokens}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, reply := join(f, r, joined)
+		status, reply := join(f, r, wrong, joined)
 		if reply.Error == "" {
 			reply.URLs = urls
 		}
@@ -62,10 +67,18 @@ func JoinHandler(f *store.Fleet, urls []string, joined func(store.Agent)) http.H
 	})
 }
 
-func join(f *store.Fleet, r *http.Request, joined func(store.Agent)) (int, bus.JoinReply) {
+func join(f *store.Fleet, r *http.Request, wrong *admission.Limiter, joined func(store.Agent)) (int, bus.JoinReply) {
 	refuse := func(status int, why string) (int, bus.JoinReply) { return status, bus.JoinReply{Error: why} }
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "agents join with POST")
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "the address cannot be read")
+	}
+	host := admission.Host(from.Addr()).String()
+	if !wrong.Has(host, time.Now()) {
+		return refuse(http.StatusTooManyRequests, "too many wrong tokens from this address: wait a minute")
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxJoinBody))
 	if err != nil {
@@ -78,15 +91,12 @@ func join(f *store.Fleet, r *http.Request, joined func(store.Agent)) (int, bus.J
 	if !nkeys.IsValidPublicUserKey(request.NKey) || !AgentName.MatchString(request.Name) || !labelsFit(request.Labels) {
 		return refuse(http.StatusBadRequest, "the key, the name or a label is not valid")
 	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return refuse(http.StatusBadRequest, "the address cannot be read")
-	}
 	a, err := f.Enrol(r.Context(), hashOf(request.Secret), store.Agent{ID: newAgentID(), Name: request.Name,
 		NKey: request.NKey, HostID: request.HostID[:min(len(request.HostID), maxLabel)], Labels: request.Labels},
 		from.Addr(), time.Now())
 	switch {
 	case errors.Is(err, store.ErrEnrolment):
+		wrong.Take(host, time.Now())
 		return refuse(http.StatusForbidden, err.Error())
 	case err != nil:
 		return refuse(http.StatusServiceUnavailable, "the hub cannot store it now")

@@ -126,6 +126,7 @@ type pair struct {
 type run struct {
 	job    store.Job
 	needs  []mesh.Resource
+	near   string          // the agent that tests now
 	failed chan bus.Failed // by its near agent
 	done   chan struct{}   // closed when its result is stored
 	moved  int64           // payload in bytes, before done is closed

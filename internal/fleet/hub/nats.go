@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,21 +41,31 @@ func (w *Wire) Disconnect(nkey string) {
 // handleTime limits the work for one message.
 const handleTime = 20 * time.Second
 
-// maxHandlers limits the messages that are handled at a time; the bus keeps the others.
+// maxHandlers limits the messages that are handled at a time. The others wait: see intake.
 const maxHandlers = 8
 
 // Listen takes the agents' messages until the connection closes. Several hubs share them.
 func (w *Wire) Listen(ctx context.Context, h *Hub) error {
+	in := newIntake(h.flooding)
 	slots := make(chan struct{}, maxHandlers)
+	// take handles a kind of messages. The connection's callback never waits, so that one agent delays no other.
 	take := func(kind string, handle func(ctx context.Context, agent string, data []byte) any) error {
 		_, err := w.Conn.QueueSubscribe(bus.AnyUp(kind), "hub", func(m *nats.Msg) {
-			slots <- struct{}{}
+			agent := bus.AgentOf(m.Subject)
+			if !repliesTo(m, agent) {
+				return
+			}
+			done, ok := in.accepts(kind, agent, len(m.Data), time.Now())
+			if !ok {
+				return
+			}
 			go func() {
+				defer done()
+				slots <- struct{}{}
 				defer func() { <-slots }()
 				ctx, cancel := context.WithTimeout(ctx, handleTime)
 				defer cancel()
-				reply := handle(ctx, bus.AgentOf(m.Subject), m.Data)
-				if m.Reply != "" && reply != nil {
+				if reply := handle(ctx, agent, m.Data); reply != nil {
 					_ = m.Respond(bus.Encode(reply)) // the agent asks again
 				}
 			}()
@@ -74,8 +85,9 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 	// Each hub hears of each agent: presence is the hub's own.
 	_, err = w.Conn.Subscribe(bus.AnyUp(bus.HereKind), func(m *nats.Msg) {
 		var here bus.Here
-		if bus.Decode(m.Data, &here) == nil {
-			h.Here(ctx, bus.AgentOf(m.Subject), here)
+		agent := bus.AgentOf(m.Subject)
+		if _, ok := in.accepts(bus.HereKind, agent, len(m.Data), time.Now()); ok && bus.Decode(m.Data, &here) == nil {
+			h.Here(ctx, agent, here)
 		}
 	})
 	if err != nil {
@@ -94,4 +106,10 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 		}
 		return h.Failed(agent, f)
 	})
+}
+
+// repliesTo reports whether a request's reply goes to the agent itself. The hub may publish to any subject, so an agent
+// that names another's would have the hub write there.
+func repliesTo(m *nats.Msg, agent string) bool {
+	return agent != "" && strings.HasPrefix(m.Reply, bus.Inbox(agent)+".")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-// maxBps is the greatest goodput that a hub takes from an agent: 100 Tbit/s.
-const maxBps = 1e14
+// maxAddresses limits the addresses in an agent's hello.
+const maxAddresses = 256
 
 // retryLater is what an agent waits when the database failed.
 const retryLater = 5 * time.Second
@@ -28,6 +28,11 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	if hello.V != bus.Version {
 		return bus.Welcome{V: bus.Version, Error: "the hub speaks version 1 of the messages: upgrade the agent"}
 	}
+	if len(hello.Version) > maxLabel || len(hello.Kernel) > maxLabel || len(hello.Addresses) > maxAddresses ||
+		!labelsFit(hello.Labels) {
+		return bus.Welcome{V: bus.Version, Error: "the hello is out of range"}
+	}
+	hello.Limits.Broken = oneLine(hello.Limits.Broken)
 	ahead := time.Unix(0, hello.ClockNs).Sub(now)
 	hello.ClockNs = 0 // so that an unchanged report stays equal
 	hello.Waiting = 0
@@ -95,6 +100,9 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 		h.event(Event{Kind: "error", Agent: h.nameOf(agent), Detail: err.Error()})
 		return bus.Receipt{Later: retryLater}
 	}
+	if !job.Ended.Equal(now) {
+		return bus.Receipt{Stored: true} // delivered before
+	}
 	h.followPath(ctx, job, doc)
 	h.mu.Lock()
 	if g := h.runs[job.ID]; g != nil {
@@ -111,47 +119,13 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 	return bus.Receipt{Stored: true}
 }
 
-// movedBy returns the payload of a document in bytes, both ways.
-func movedBy(doc *record.Measure) (bytes int64) {
-	for i := range doc.Directions {
-		if n := doc.Directions[i].Bytes; n != nil && *n > 0 {
-			bytes += *n
-		}
-	}
-	return bytes
-}
-
-// decodeResult decodes a document and rejects one whose figures cannot be true.
-func decodeResult(data []byte) (*record.Measure, error) {
-	if len(data) > bus.MaxMessage {
-		return nil, errors.New("the document is too large")
-	}
-	decoded, err := record.Decode(data, nil)
-	if err != nil {
-		return nil, err
-	}
-	doc, ok := decoded.(*record.Measure)
-	if !ok {
-		return nil, errors.New("not a measurement")
-	}
-	if len(doc.Directions) > 2 {
-		return nil, errors.New("more than two directions")
-	}
-	for i := range doc.Directions {
-		if bps := doc.Directions[i].GoodputBps; bps != nil && (*bps < 0 || *bps > maxBps) {
-			return nil, errors.New("impossible goodput")
-		}
-	}
-	return doc, nil
-}
-
 // Failed takes an agent's report of a run without a document.
 func (h *Hub) Failed(agent string, f bus.Failed) bus.Receipt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	g := h.runs[f.Run]
-	if g == nil {
-		return bus.Receipt{Refused: "the run has ended"}
+	if g == nil || g.near != agent {
+		return bus.Receipt{Refused: "the run has ended, or is another agent's"}
 	}
 	known := false
 	for _, reason := range mesh.Reasons(mesh.Failed) {
@@ -160,8 +134,7 @@ func (h *Hub) Failed(agent string, f bus.Failed) bus.Receipt {
 	if !known {
 		f.Reason = mesh.FarError
 	}
-	const maxDetail = 300
-	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
+	f.Detail = oneLine(f.Detail)
 	select {
 	case g.failed <- f:
 	default:
@@ -310,5 +283,7 @@ func newEvent(job store.Job, e record.RecheckEvent) (store.Event, bool) {
 	case e.Event == changepoint.Changed && e.Before == "":
 		return out, false
 	}
+	out.Old = oneLine(out.Old)
+	out.New = oneLine(out.New)
 	return out, true
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -82,7 +81,7 @@ func (h *Hub) launch(ctx context.Context, job store.Job, g store.Grant, needs []
 	job.Granted = now
 	task := h.taskOf(job.Task)
 	lead := h.lead
-	r := &run{job: job, needs: needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	r := &run{job: job, needs: needs, near: g.Near, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[job.ID] = r
 	h.event(Event{Kind: "started", Run: job.ID, Pair: h.names(job)})
 	h.work.Go(func() {
@@ -143,6 +142,7 @@ func (h *Hub) remember(ctx context.Context, key, near string) {
 func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, end time.Time) (
 	ended bool, final store.End) {
 	h.mu.Lock()
+	g.near = near
 	nearAgent := h.members[near]
 	farAgent := h.members[g.job.Other(near)]
 	h.mu.Unlock()
@@ -151,7 +151,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	}
 	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(),
 		Within: admissionTime, Until: time.Until(end), Task: g.job.Task,
-		Origin: string(g.job.Origin), PathKey: pathKey(g.job, near),
+		Origin: string(g.job.Origin), PathKey: store.FleetPathKey(g.job.Task, near, g.job.Other(near)),
 		Spec: h.spec(task, nearAgent, farAgent)}
 	serve := order
 	serve.Role = bus.RoleServe
@@ -205,8 +205,11 @@ func refused(a *member, reply bus.OrderReply) store.End {
 	if !slices.Contains(mesh.Reasons(mesh.Refused), reason) {
 		reason = mesh.Busy // an agent of a newer version
 	}
-	return store.End{State: mesh.Refused, Reason: reason, Detail: a.Name + ": " + reply.Detail}
+	return store.End{State: mesh.Refused, Reason: reason, Detail: a.Name + ": " + oneLine(reply.Detail)}
 }
+
+// dayShare: one direction of a run may use 1/dayShare of an agent's bytes of a day, so a run uses at most a fifth.
+const dayShare = 10
 
 // spec returns the size of a run's transfers: the task's, narrowed by both agents' own limits.
 func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
@@ -219,13 +222,16 @@ func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
 		if limit := a.hello.Limits.RateBps; limit > 0 && (s.Bps == 0 || limit < s.Bps) {
 			s.Bps = limit
 		}
+		if limit := a.hello.Limits.DayBytes / dayShare; limit > 0 && (s.Bytes == 0 || limit < s.Bytes) {
+			s.Bytes = limit
+		}
 	}
 	return s
 }
 
 // adopt waits for the end of a run that another hub ordered.
 func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
-	g := &run{job: j, needs: needs, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	g := &run{job: j, needs: needs, near: j.Near, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[j.ID] = g
 	h.work.Go(func() {
 		timer := time.NewTimer(time.Until(j.Until) + lostAfter)
@@ -266,11 +272,8 @@ func (m *member) peers(port int) (all []netip.AddrPort) {
 	for _, a := range addresses {
 		all = append(all, netip.AddrPortFrom(a, uint16(port)))
 	}
-	return all[:min(len(all), maxAddresses)]
+	return all[:min(len(all), bus.MaxAddresses)]
 }
-
-// maxAddresses limits the addresses of an agent in an order.
-const maxAddresses = 16
 
 // networks returns the addresses from which an agent's connections may come: its own, and the one that the hub sees,
 // which a NAT has made.
@@ -290,10 +293,4 @@ func (h *Hub) names(j store.Job) (names [2]string) {
 		}
 	}
 	return names
-}
-
-// pathKey returns the series of a pair's runs, with the near agent as its host.
-func pathKey(j store.Job, near string) string {
-	return record.SeriesID{HostID: near, Far: j.Other(near), Kind: "fleet", Protocol: "tcp", Others: "task=" +
-		j.Task}.Key()
 }

@@ -1,0 +1,66 @@
+package hub
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// maxBps is the greatest goodput that a hub takes from an agent: 100 Tbit/s.
+const maxBps = 1e14
+
+// movedBy returns the payload of a document in bytes, both ways.
+func movedBy(doc *record.Measure) (bytes int64) {
+	for i := range doc.Directions {
+		if n := doc.Directions[i].Bytes; n != nil && *n > 0 {
+			bytes += *n
+		}
+	}
+	return bytes
+}
+
+// decodeResult decodes a document and rejects one whose figures cannot be true.
+func decodeResult(data []byte) (*record.Measure, error) {
+	if len(data) > bus.MaxMessage {
+		return nil, errors.New("the document is too large")
+	}
+	decoded, err := record.Decode(data, nil)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := decoded.(*record.Measure)
+	if !ok {
+		return nil, errors.New("not a measurement")
+	}
+	if len(doc.Directions) > 2 {
+		return nil, errors.New("more than two directions")
+	}
+	for i := range doc.Directions {
+		d := &doc.Directions[i]
+		switch {
+		case d.GoodputBps != nil && (*d.GoodputBps < 0 || *d.GoodputBps > maxBps):
+			return nil, errors.New("impossible goodput")
+		case !limiterName.MatchString(string(d.Limiter)):
+			return nil, errors.New("a limiter's name is lower-case words")
+		}
+	}
+	return doc, nil
+}
+
+// limiterName matches the names of limiters, also of a newer version, and "" for none.
+var limiterName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$|^$`)
+
+// oneLine returns text of an agent as a short line without control characters, for events and alerts.
+func oneLine(text string) string {
+	const maxText = 200 // bytes
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text[:min(len(text), maxText)])
+}
