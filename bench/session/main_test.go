@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 	want := []chunk{{0, 0, " bold", "peer"}, {0, 6, "", "host"}, {2, 2, " c1 bold", "FAIL"}, {2, 7, "", "now"},
 		{2, 12, "", "▊"}}
 	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("%+v", got)
 	}
 }
 

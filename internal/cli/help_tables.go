@@ -24,7 +24,7 @@ var tasks = []task{
 		{"plan", "windows and settings for a stated path"},
 		{"apply, undo", "change this host by a plan; take the changes back"},
 		{"status", "which of this host's settings are fullpipe's"},
-		{"exec", "run an unmodified program with the right windows"}}},
+		{"exec", "run a program with the right windows (Linux)"}}},
 	{"Watch", []taskRow{
 		{"watch", "follow this host's connections and their limiters"},
 		{"recheck", "test paths again on a schedule, report what changed"},
@@ -32,7 +32,7 @@ var tasks = []task{
 	{"Far ends", []taskRow{
 		{"serve, agent", "far ends for fullpipe, iperf, browsers; of a fleet"},
 		{"iperf3, key", "iperf3's command line; the keys of a server"}}},
-	{"Lab", []taskRow{{"lab", "two hosts and a link on this machine, to try things"}}},
+	{"Lab", []taskRow{{"lab", "two hosts and a link on this machine (Linux)"}}},
 	{"Files", []taskRow{{"show, version", "print a stored result again; which build this is"}}},
 }
 

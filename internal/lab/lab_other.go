@@ -5,13 +5,24 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 )
 
 type engine struct{}
 
-var errLinuxOnly = fmt.Errorf("a lab needs Linux's network namespaces and TUN devices: %w", errors.ErrUnsupported)
+var errLinuxOnly error = linuxOnlyError{}
+
+// linuxOnlyError reports that this system has no lab.
+type linuxOnlyError struct{}
+
+func (linuxOnlyError) Error() string { return "a lab needs Linux's network namespaces and TUN devices" }
+
+func (linuxOnlyError) Unwrap() error { return errors.ErrUnsupported }
+
+// Try returns the alternatives.
+func (linuxOnlyError) Try() string {
+	return "fullpipe serve on a second host, or the lab in WSL 2 or a Linux virtual machine"
+}
 
 func startEngine(context.Context, Config) (*engine, error) { return nil, errLinuxOnly }
 

@@ -33,7 +33,10 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply PLAN",
 		Short: "make a plan's settings on this host; undo restores the old ones",
-		Long: `apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. The
+		Long: `apply changes Linux and Windows hosts. For macOS and FreeBSD fullpipe plan writes a file
+for the system's own tools (--format launchdaemon, --format sysctl), with --undo its reversal.
+
+apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. The
 journal is on the disk before any value changes. Every value is read back; if the system
 refuses or clips one, apply rolls all back. The settings end with the next reboot, unless
 --persist is given.`,

@@ -66,7 +66,7 @@ one capture.`,
 	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
 	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
 	flags.BoolVar(&f.details, "details", false, "print all that is known of each listed connection")
-	flags.StringVar(&f.iface, "interface", "", "capture headers live on this interface (any: all), on Linux with "+
+	flags.StringVar(&f.iface, "interface", "", "on Linux: capture headers live on this interface (any: all), with "+
 		"CAP_NET_RAW, until Ctrl-C")
 	flags.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long to capture live")
 	flags.StringVar(&f.near, "near", "", "with --far: of two captures of the same connections the `file` that is "+

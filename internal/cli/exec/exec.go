@@ -53,8 +53,12 @@ func New() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG...]",
-		Short: "run a program with the TCP buffers that its paths need",
-		Long: `exec runs CMD in a cgroup of its own. eBPF programs set the buffers of every TCP
+		Short: "run a program with the TCP buffers that its paths need (Linux)",
+		Long: `exec needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
+cgroup). On other systems set the buffers in the program: fullpipe plan --format go, c, python,
+java, dotnet or rust writes the code.
+
+exec runs CMD in a cgroup of its own. eBPF programs set the buffers of every TCP
 connection that CMD and its children open or accept, before the handshake fixes the window
 scale. No setting of this host changes, and everything ends with CMD. At the end exec
 reports the buffers and the limiter of each connection.
@@ -64,8 +68,7 @@ one of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest
 wins, and the flags are the rule for all other destinations. --to PEER measures the path
 to PEER first and makes the rule for its address.
 
-exec needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
-cgroup). To run CMD as yourself: sudo fullpipe exec -- sudo -u "$USER" CMD. exec forwards
+To run CMD as yourself: sudo fullpipe exec -- sudo -u "$USER" CMD. exec forwards
 signals to CMD. A second SIGTERM, 1 s or more after the first, kills CMD. The exit status
 is CMD's, 125 if exec failed, 126 or 127 if CMD could not run.`,
 		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/

@@ -31,8 +31,11 @@ func New() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "lab PROFILE [--far CMD] -- CMD...",
-		Short: "run programs on two hosts with a link between them, on this machine",
-		Long: `lab runs CMD on a host of its own that is joined to another one by the link that
+		Short: "run programs on two hosts with a link between them (Linux)",
+		Long: `lab needs Linux, /dev/net/tun, and root or user namespaces. On other systems run fullpipe
+serve on a second host, or lab in WSL 2 or a Linux virtual machine.
+
+lab runs CMD on a host of its own that is joined to another one by the link that
 PROFILE describes: a name (see: fullpipe lab list) or settings such as
 rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings;
 fullpipe lab list explains them all.

@@ -58,7 +58,12 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "follow this host's connections and their limiters",
-		Long: `watch reads every TCP connection of this network namespace once a period, takes the kernel's
+		Long: `watch needs Linux for all limiters. macOS and Windows have fewer statistics: bytes, RTTs and
+windows; the sender's limiter comes from four lists of the connections a second, on Windows also
+from its count of rwnd-limited time. Windows counts bytes of a connection only after an
+Administrator allows it: --count. FreeBSD has too few: use fullpipe diagnose on a capture.
+
+watch reads every TCP connection of this network namespace once a period, takes the kernel's
 last record of those that end, and samples the 64 busiest. For each connection that moves
 payload it shows the program, the far end, the goodput, the RTT with its minimum, and the
 limiter. On a terminal this is a table that you sort, group and filter by keys (press ? for
@@ -72,12 +77,7 @@ unit, far network, service port).
 The path to each network (minimum RTT of new connections, delivery rate, loss, reordering,
 MTU, ECN) is compared with its past in windows of five minutes. A lasting change is reported
 once, also to the program of --on-change; a change of all networks is reported as one. With
---record or --on-change the baseline is stored, and the next watch continues with it.
-
-macOS and Windows have fewer statistics: bytes, RTTs and windows. The sender's limiter comes
-from four lists of the connections a second, on Windows also from its count of rwnd-limited time.
-Windows counts bytes of a connection only after an Administrator allows it: --count. FreeBSD has
-too few statistics.`,
+--record or --on-change the baseline is stored, and the next watch continues with it.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit

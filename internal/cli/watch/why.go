@@ -116,7 +116,8 @@ func NewWhy() *cobra.Command {
 heaviest one and the remedy. It changes and restarts nothing.
 TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a script, a unit
 of systemd or a container. The connections of child processes count as their parent's: those of
-the ssh that rsync runs are rsync's.`,
+the ssh that rsync runs are rsync's. On macOS and Windows it names fewer limiters than on Linux, and
+on FreeBSD none: see fullpipe watch --help.`,
 		Example: `  fullpipe why rsync
   fullpipe why backup.py
   fullpipe why :443
