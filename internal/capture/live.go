@@ -6,7 +6,7 @@ import (
 )
 
 // ErrNotSupported is the error of Listen on a system without support for captures.
-var ErrNotSupported = errors.New("capturing live needs Linux: capture to a file with tcpdump or Wireshark, and diagnose that")
+var ErrNotSupported = errors.New("capturing live needs Linux: diagnose a file of tcpdump or Wireshark")
 
 // liveSnaplen is how much is taken of each packet: all headers, next to no payload.
 const liveSnaplen = 192
