@@ -8,6 +8,9 @@
 //	                                   listens; runs until standard input ends
 //	hostile NAME                       a file of kind capture, plan, journal, record, snapshot or ping, on
 //	                                   standard output
+//	hostile NAME                       a hub of a fleet, of kind hub; prints a token for the agent that it attacks, OVER
+//	                                   after the attack, and ADMITTED for an attack that succeeded
+//	hostile NAME TOKEN                 an agent of a fleet, of kind agent; prints ADMITTED for an attack that succeeded
 //	hostile NAME [ARGUMENT...]         a replacement of the ssh program, for kind ssh
 //	hostile NAME ADDRESS               a client of a server, for kind stranger, or of a page, for kind visitor
 //	hostile markup < DOCUMENT          a stored document whose texts are markup
@@ -40,11 +43,14 @@ type farEnd struct {
 	stranger   func(conn *net.TCPConn, over <-chan struct{}) // stranger, visitor: a client, until over closes
 	program    func(in io.Reader, out, errs io.Writer) error // ssh
 	file       func(out io.Writer) error                     // a file's content
+	hub        *hostileHub                                   // hub
+	agent      func(a *hostileAgent) error                   // agent
 }
 
 // rooms create the far ends of a kind; every other kind is a file's.
 var rooms = map[string]func() []farEnd{"native": nativeServers, "iperf3": iperf3Servers, "http": webServers,
-	"ndt7": ndt7Servers, "postgres": postgresServers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors}
+	"ndt7": ndt7Servers, "postgres": postgresServers, "ssh": sshPrograms, "stranger": strangers, "visitor": visitors,
+	"hub": hostileHubs, "agent": hostileAgents}
 
 func corpus() (all []farEnd) {
 	for _, room := range rooms {
@@ -103,12 +109,16 @@ func run(args []string) error {
 	switch {
 	case f.server != nil:
 		return serve(f.server)
+	case f.hub != nil:
+		return f.hub.play()
 	case f.file != nil:
 		return f.file(os.Stdout)
 	case f.program != nil:
 		return f.program(os.Stdin, os.Stdout, os.Stderr)
 	case len(args) != 2:
 		return errors.New("usage: hostile NAME ADDRESS")
+	case f.agent != nil:
+		return joinAndAttack(args[1], f.agent)
 	default:
 		conn, err := net.Dial("tcp", args[1])
 		if err != nil {

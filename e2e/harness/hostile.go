@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -33,7 +34,7 @@ func HostileCases(t *testing.T) map[string]string {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
 		kinds[name] = kind
 	}
-	if len(kinds) < 265 {
+	if len(kinds) < 350 {
 		t.Fatalf("the corpus has %d far ends; it only grows", len(kinds))
 	}
 	return kinds
@@ -61,8 +62,17 @@ var hostileVictims = map[string][]string{
 	"record": {"show FAR", "--json show FAR", "show FAR --html PAGE", "plan --path FAR", "history import FAR",
 		"show FAR --anonymize"},
 	"snapshot": {"audit FAR", "--json audit FAR"},
-	"ping":     {"plan --rate 1gbit --ping FAR", "--json plan --rate 1gbit --ping FAR"},
+	"hub": {"agent --join FAR --name victim --listen 127.0.0.1:0 --address 192.0.2.9 --limits LIMITS",
+		"--json agent --join FAR --name victim --listen 127.0.0.1:0 --address 192.0.2.9 --limits LIMITS"},
+	"ping": {"plan --rate 1gbit --ping FAR", "--json plan --rate 1gbit --ping FAR"},
 }
+
+// agentLimits are the limits of the agent that hostile hubs meet. Their orders are beyond them.
+const agentLimits = "day-bytes = \"1GB\"\nday-time = \"1m\"\nmost-time = \"5s\"\nmost-rate = \"100mbit\"\n" +
+	"peers = [\"192.0.2.0/24\"]\n"
+
+// hubPatience is the time for a hostile hub's attack, which begins when an agent has joined.
+const hubPatience = 60 * time.Second
 
 // maxResidentBytes limits the memory of a command. A document may have 64 MiB and is in memory twice while it is
 // read.
@@ -82,6 +92,56 @@ func UnsafeOutput(said string) string {
 	return ""
 }
 
+// hostileServer is a running server of the corpus.
+type hostileServer struct {
+	address string
+	cmd     *exec.Cmd
+	in      io.Closer
+	rest    chan string // its output after the address
+}
+
+// startHostile starts a server of the corpus. over is called when it prints that its attack is over.
+func startHostile(program, name string, env []string, over func()) (*hostileServer, error) {
+	s := &hostileServer{cmd: exec.Command(program, name), rest: make(chan string, 1)}
+	s.cmd.Env = env
+	s.cmd.Stderr = os.Stderr
+	in, ierr := s.cmd.StdinPipe()
+	out, oerr := s.cmd.StdoutPipe()
+	if err := errors.Join(ierr, oerr, s.cmd.Start()); err != nil {
+		return nil, err
+	}
+	s.in = in
+	lines := bufio.NewReader(out)
+	text, err := lines.ReadString('\n')
+	s.address = strings.TrimSpace(text)
+	go func() {
+		said := ""
+		for err == nil {
+			text, err = lines.ReadString('\n')
+			said += text
+			if text == "OVER\n" {
+				over()
+			}
+		}
+		s.rest <- said
+	}()
+	if s.address == "" {
+		s.end()
+		return nil, errors.New("it printed no address")
+	}
+	return s, nil
+}
+
+// end ends a server and returns its output after the address.
+func (s *hostileServer) end() string {
+	s.in.Close()
+	killing := time.AfterFunc(10*time.Second, func() { s.cmd.Process.Kill() })
+	defer killing.Stop()
+	said := <-s.rest
+	_ = s.cmd.Wait() // its output has ended
+	return said
+}
+
 // tryHostileCase runs one command against one far end. The command has to end without a panic, within its memory
 // limit, and without control characters or forged lines in its output. After patience it is interrupted and has to
 // end.
@@ -91,26 +151,25 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	env := append(os.Environ(), "FULLPIPE_KEY="+HostileKey, "FULLPIPE_STATE="+filepath.Join(dir, "state"),
 		"XDG_STATE_HOME="+dir, "SSH_ASKPASS=")
 	far := filepath.Join(dir, "far")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	switch kind {
-	case "native", "iperf3", "http", "ndt7", "postgres":
-		server := exec.Command(HostileProgram(t), name)
-		server.Env = env
-		server.Stderr = os.Stderr
-		in, ierr := server.StdinPipe()
-		out, oerr := server.StdoutPipe()
-		if err := errors.Join(ierr, oerr, server.Start()); err != nil {
-			t.Error(err)
-			return
-		}
-		defer server.Wait()
-		defer server.Process.Kill()
-		defer in.Close()
-		text, err := bufio.NewReader(out).ReadString('\n')
+	case "native", "iperf3", "http", "ndt7", "postgres", "hub":
+		server, err := startHostile(HostileProgram(t), name, env, cancel)
 		if err != nil {
 			t.Errorf("%s did not come up: %v", name, err)
 			return
 		}
-		far = strings.TrimSpace(text)
+		defer func() {
+			said := server.end()
+			if kind == "hub" && !strings.Contains(said, "OVER") && ctx.Err() != nil {
+				t.Errorf("%s: its attack did not take place", name)
+			}
+			if strings.Contains(said, "ADMITTED") {
+				t.Errorf("%s: %s", name, said)
+			}
+		}()
+		far = server.address
 	case "ssh":
 		script := "#!/bin/sh\nexec " + HostileProgram(t) + " " + name + " \"$@\"\n"
 		if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
@@ -129,13 +188,19 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 		}
 	}
 	page := filepath.Join(dir, "page.html")
-	args := strings.Fields(strings.NewReplacer("FAR", far, "PAGE", page).Replace(line))
+	limits := filepath.Join(dir, "limits.toml")
+	if err := os.WriteFile(limits, []byte(agentLimits), 0o600); err != nil {
+		t.Error(err)
+		return
+	}
+	args := strings.Fields(strings.NewReplacer("FAR", far, "PAGE", page, "LIMITS", limits).Replace(line))
 	if tool := args[0]; tool == "iperf3" {
 		host, port, _ := strings.Cut(args[2], ":")
 		args = append([]string{tool, "-c", host, "-p", port}, args[3:]...)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	if kind == "hub" {
+		patience = hubPatience
+	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
@@ -182,7 +247,7 @@ func TryHostileCases(t *testing.T, all bool, patience time.Duration) (tried int)
 	program := Program(t)
 	for i, name := range slices.Sorted(maps.Keys(kinds)) {
 		kind := kinds[name]
-		if kind == "stranger" || kind == "visitor" {
+		if kind == "stranger" || kind == "visitor" || kind == "agent" {
 			continue
 		}
 		lines := hostileVictims[kind]

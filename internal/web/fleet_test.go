@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -169,6 +171,40 @@ func TestFleet_GridPage(t *testing.T) {
 		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%.600s", want, metrics)
+		}
+	}
+}
+
+// TestFleet_HostileText checks that texts of agents and of their documents are text on each page.
+func TestFleet_HostileText(t *testing.T) {
+	s := fleetSite(t, 3)
+	ctx := context.Background()
+	const hostile = "x\x1b[2J\u202e\u2028<img src=x onerror=hurt()>\nFORGED"
+	f := s.cfg.Fleet.Store
+	hello := bus.Encode(bus.Hello{V: 1, Version: hostile, Kernel: hostile, Limits: bus.Limits{Broken: hostile}})
+	now := time.Now()
+	if err := errors.Join(f.Saw(ctx, "id000", hello, 0, now), f.SetLabels(ctx, "id000", map[string]string{"a": hostile}),
+		f.AddEvents(ctx, []store.Event{{Run: "r", Task: "t", Sender: "id000", Receiver: hostile, Metric: hostile,
+			Kind: hostile, At: now, Old: hostile, New: hostile, Cause: hostile}}),
+		f.Finish(ctx, record.NewID(now, [10]byte{9}), store.End{Detail: hostile}, now)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/fleet", "/fleet/hosts", "/fleet/runs", "/fleet/events", "/metrics"} {
+		page := ask(s, "GET", path, func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+		})
+		body := page.Body.String()
+		if page.Code != http.StatusOK {
+			t.Fatalf("%s: %d", path, page.Code)
+		}
+		if strings.ContainsAny(body, "\x1b\u202e\u2028") || path != "/metrics" && strings.Contains(body, "<img src=x") ||
+			strings.Contains(body, "\nFORGED") {
+			t.Errorf("%s obeys the text", path)
+		}
+		if path == "/fleet/events" || path == "/fleet/hosts" {
+			if !strings.Contains(body, "&lt;img src=x") {
+				t.Errorf("%s does not show the text", path)
+			}
 		}
 	}
 }
