@@ -81,6 +81,10 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	for i, s := range p.Streams {
 		l := &loop{account: account{clock: c, writes: p.Send}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
 			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTimeout)}
+		l.uncopied = socket.DropsUncopied && !p.Spec.Program.CopyReceived
+		if p.Send {
+			l.uncopied = p.Spec.Program.ByReference && rule == nil
+		}
 		if p.Send {
 			l.end = p.Spec.Time
 			l.rule = rule

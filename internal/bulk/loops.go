@@ -33,6 +33,7 @@ type loop struct {
 	keepOpen bool
 	stall    time.Duration // how long no progress is waited for
 	rule     *model.AFD    // the sender's own buffering rule; nil: the kernel's
+	uncopied bool          // payload is passed by reference, or dropped unread
 
 	clean bool          // the stream ended with nothing left in it
 	sign  int           // of progress; see stalled
@@ -129,7 +130,7 @@ func (l *loop) write(n int) error {
 		if err != nil || room == 0 {
 			return err
 		}
-		wrote, err := l.stream.Write(room)
+		wrote, err := l.put(room)
 		if err != nil {
 			return err
 		}
@@ -146,6 +147,26 @@ func (l *loop) write(n int) error {
 		}
 	}
 	return nil
+}
+
+// put passes at most n bytes to the kernel, without copying them if it may and the system can.
+func (l *loop) put(n int) (int, error) {
+	if l.uncopied {
+		wrote, err := l.stream.Splice(n)
+		if !errors.Is(err, socket.ErrNotSupported) {
+			return wrote, err
+		}
+		l.uncopied = false
+	}
+	return l.stream.Write(n)
+}
+
+// get takes at most n bytes out of the socket.
+func (l *loop) get(n int) (int, error) {
+	if l.uncopied {
+		return l.stream.Discard(n)
+	}
+	return l.stream.Read(n)
 }
 
 // rulePollInterval is the interval at which a sender with its own buffering rule reads the acknowledged bytes. The
@@ -203,7 +224,7 @@ func (l *loop) receive(limit time.Duration) error {
 	}
 	pace := pacer{bps: l.program.ReadBps, loop: l}
 	for unanswered := 0; !l.over() && (l.budget == nil || l.budget.Load() > 0); {
-		n, err := l.stream.Discard(size)
+		n, err := l.get(size)
 		l.moved(n)
 		if l.budget != nil {
 			l.budget.Add(-int64(n))

@@ -26,10 +26,13 @@ func (u usage) stop(c clock, loops []*loop) *transfer.CPU {
 	}
 	now, _ := socket.ProcessCPU()
 	cpu := &transfer.CPU{Wall: c.now(), Process: now - u.process}
+	copies := false
 	for _, l := range loops {
+		copies = copies || !l.uncopied
 		cpu.BusiestThread = max(cpu.BusiestThread, min(float64(l.cpu)/float64(cpu.Wall), 1))
 		cpu.RunqueueWait = max(cpu.RunqueueWait, min(float64(l.starved)/float64(cpu.Wall), 1))
 	}
 	cpu.Host = u.host.Busy()
+	cpu.Copies = &copies
 	return cpu
 }

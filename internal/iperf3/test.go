@@ -159,7 +159,8 @@ func (t *test) spec(sending bool) transfer.Spec {
 	if sending {
 		spec.Bytes = p.wholeWriteBytes()
 		spec.Direction = transfer.Up
-		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth)}
+		spec.Program = transfer.Program{WriteBytes: p.Len, WriteBps: float64(p.Bandwidth),
+			ByReference: p.ZeroCopy}
 	}
 	return spec
 }

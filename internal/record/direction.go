@@ -98,14 +98,17 @@ type Interval struct {
 }
 
 // CPU is the CPU time of each end's program as shares of wall time: all threads together (1 is one core), the busiest
-// data thread, the run-queue delay of a data thread, and the load of the whole machine.
+// data thread, the run-queue delay of a data thread, and the load of the whole machine. Copies says whether the end's
+// program copied the payload to or from the kernel.
 type CPU struct {
 	NearProcess *float64 `json:"near_process_ratio,omitempty"`
 	NearRatio   *float64 `json:"near_busiest_thread_ratio,omitempty"`
 	NearStarved *float64 `json:"near_starved_ratio,omitempty"`
 	NearHost    *float64 `json:"near_host_ratio,omitempty"`
+	NearCopies  *bool    `json:"near_copies,omitempty"`
 	FarProcess  *float64 `json:"far_process_ratio,omitempty"`
 	FarRatio    *float64 `json:"far_busiest_thread_ratio,omitempty"`
 	FarStarved  *float64 `json:"far_starved_ratio,omitempty"`
 	FarHost     *float64 `json:"far_host_ratio,omitempty"`
+	FarCopies   *bool    `json:"far_copies,omitempty"`
 }

@@ -40,7 +40,7 @@ type MeasureOptions struct {
 	Bind                                 string   // address or interface; "" is any
 	Window                               int64    // bytes that the receive window may have; 0 is no bound
 	DSCP                                 int
-	NoDelay, Exchange                    bool
+	NoDelay, Exchange, CopyData          bool
 	WriteRateBps, ReadRateBps            float64 // 0 is no bound
 	Datagram                             int64   // bytes of UDP payload; 0 is the default
 }
@@ -68,6 +68,7 @@ func (o MeasureOptions) String() string {
 		{o.DSCP != 0, "dscp", strconv.Itoa(o.DSCP)},
 		{o.NoDelay, "no-delay", "true"},
 		{o.Exchange, "exchange", "true"},
+		{o.CopyData, "copy-data", "true"},
 		{o.WriteRateBps != 0, "write-rate", keyRate(o.WriteRateBps)},
 		{o.ReadRateBps != 0, "read-rate", keyRate(o.ReadRateBps)},
 		{o.Datagram != 0, "datagram", keySize(o.Datagram)},

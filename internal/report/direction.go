@@ -156,12 +156,14 @@ func newCPU(r *transfer.Result) *record.CPU {
 		return rate(c.Process.Seconds() / c.Wall.Seconds()), thread, starved, c.Host
 	}
 	var cpu record.CPU
-	if r.Near != nil {
+	if r.Near != nil && r.Near.CPU != nil {
+		cpu.NearCopies = r.Near.CPU.Copies
 		cpu.NearProcess, cpu.NearRatio, cpu.NearStarved, cpu.NearHost = shares(r.Near.CPU)
 	}
 	far := r.FarCPU
 	if r.Far != nil && r.Far.CPU != nil {
 		far = r.Far.CPU
+		cpu.FarCopies = far.Copies
 	}
 	cpu.FarProcess, cpu.FarRatio, cpu.FarStarved, cpu.FarHost = shares(far)
 	if cpu.NearProcess == nil && cpu.FarProcess == nil {

@@ -251,3 +251,40 @@ func TestForgetPath(t *testing.T) {
 		}
 	}
 }
+
+// Payload by reference arrives complete and counted, also across the end of the file; Read takes it like Discard.
+func TestPayloadByReference(t *testing.T) {
+	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{})
+	const total = BestWrite + 300_000
+	for sent, taken := 0, 0; taken < total; {
+		wrote, err := sender.Splice(total - sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += wrote
+		take := receiver.Read
+		if taken > total/2 {
+			take = receiver.Discard
+		}
+		n, err := take(BestWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken += n
+	}
+	var s transfer.Sample
+	if err := receiver.Sample(&s, false); err != nil || s.Received != total {
+		t.Errorf("the kernel counted %d bytes received of %d, %v", s.Received, total, err)
+	}
+	receiver.Reset()
+	receiver.Close()
+	if closed, err := sender.WaitClosed(time.Minute); !closed || err != nil {
+		t.Fatalf("after a reset: %v, %v", closed, err)
+	}
+	for range 2 {
+		_, err := sender.Splice(1000)
+		if err != nil && errors.Is(err, ErrNotSupported) {
+			t.Errorf("a reset connection is no missing feature: %v", err)
+		}
+	}
+}

@@ -44,6 +44,14 @@ func Watch(conn *net.TCPConn, o Options) (*Stream, error) {
 // space.
 func (s *Stream) Write(n int) (int, error) { return s.write(n) }
 
+// Splice passes at most n bytes of random payload to the kernel by reference, without copying them, and returns how
+// many it accepted: 0 when there is no space. The error is ErrNotSupported where the system cannot do that.
+func (s *Stream) Splice(n int) (int, error) { return s.splice(n) }
+
+// Read copies at most n bytes out of the socket, as a program does that uses them, and drops them: 0 when there are
+// none, io.EOF at the end.
+func (s *Stream) Read(n int) (int, error) { return s.read(n) }
+
 // Discard takes at most n bytes out of the socket without copying them where the system
 // can: 0 when there are none, io.EOF at the end.
 func (s *Stream) Discard(n int) (int, error) { return s.discard(n) }

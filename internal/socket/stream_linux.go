@@ -25,6 +25,9 @@ type stream struct {
 	payload       []byte
 	at            int // where in the payload the next write starts
 	pieces        [pieces]unix.Iovec
+	pages         *os.File // the file that splice sends pages of; nil: not used yet
+	page          int      // where in pages the next one starts
+	into          []byte   // the buffer of read; nil: not used yet
 
 	// The data loop and the sampler each poll and ask on their own.
 	polled [2]unix.PollFd

@@ -58,7 +58,13 @@ func (s *stream) watch(conn *net.TCPConn, o Options) error {
 }
 
 func (s *stream) write(n int) (int, error)   { return s.take(n) }
+func (s *stream) read(n int) (int, error)    { return s.take(n) }
 func (s *stream) discard(n int) (int, error) { return s.take(n) }
+
+// DropsUncopied: Discard removes bytes from a socket without copying them.
+const DropsUncopied = false
+
+func (s *stream) splice(int) (int, error) { return 0, notSupported("payload without copies") }
 
 func (s *stream) take(n int) (int, error) {
 	moved := s.moved

@@ -70,6 +70,11 @@ type Program struct {
 	// RequestResponse makes each WriteBytes a request, written in two pieces. The receiver sends one byte back, and
 	// then the next request follows.
 	RequestResponse bool `json:"exchange,omitempty"`
+	// ByReference lets the sender hand payload to the kernel without copying it, where its system can. Nothing else
+	// changes. It is for senders that no write size, send buffer or rate is asked of.
+	ByReference bool `json:"by_reference,omitempty"`
+	// CopyReceived makes the receiver copy what it reads, as programs do that use it.
+	CopyReceived bool `json:"copy_received,omitempty"`
 }
 
 // Peer is a far end that can be measured with. Its methods may be called from one
@@ -192,6 +197,8 @@ type CPU struct {
 	RunqueueWait float64 `json:"starved_thread,omitempty"`
 	// Host is the share (0 to 1) of the whole machine that was busy, if known.
 	Host *float64 `json:"host,omitempty"`
+	// Copies says whether this end's program copied the payload to or from the kernel, if known.
+	Copies *bool `json:"copies,omitempty"`
 }
 
 // Stream is one connection as one end observed it.

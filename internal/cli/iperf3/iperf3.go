@@ -157,7 +157,7 @@ func (f *flags) addClient(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serverOutput, "get-server-output", false, "print the server's output too")
 	fl.IntVar(&f.timeout, "connect-timeout", 0, "milliseconds to wait for the control connection")
 	fl.BoolVar(&f.dontFragment, "dont-fragment", false, "UDP: forbid fragments")
-	fl.BoolVarP(&f.zeroCopy, "zerocopy", "Z", false, ignoredHelp+"this sender never copies payload")
+	fl.BoolVarP(&f.zeroCopy, "zerocopy", "Z", false, "the sender passes payload by reference")
 	fl.BoolVar(&f.skipCopy, "skip-rx-copy", false, ignoredHelp+"this receiver never copies payload")
 	fl.Var(&f.pacingTimer, "pacing-timer", ignoredHelp+"pacing has its own timer")
 	fl.BoolVar(&f.repeating, "repeating-payload", false, "accepted for compatibility, sent to the server")
@@ -203,6 +203,7 @@ func (f *flags) params(cmd *cobra.Command) (p iperf3.Params, err error) {
 		Burst: burst, FQRate: int64(f.fqRate), PacingTimer: 1000, TOS: f.tos, Title: f.title, Extra: f.extra,
 		Congestion:   f.congestion,
 		ServerOutput: f.serverOutput, Repeating: f.repeating, DontFragment: f.dontFragment, SkipRxCopy: f.skipCopy,
+		ZeroCopy:      f.zeroCopy,
 		ClientVersion: "3.12"}
 	if p.Num > 0 || p.Blocks > 0 {
 		p.Time = 0

@@ -38,7 +38,7 @@ type flags struct {
 	mss                   int
 	noDelay               bool
 	writeRate, readRate   units.Rate
-	exchange              bool
+	exchange, copyData    bool
 	bidir                 bool
 	dscp                  int
 	udp                   udpFlags
@@ -153,6 +153,7 @@ its removal would raise the slower goodput by 10 % or more.`,
 	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "send small writes at once (TCP_NODELAY)")
 	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
 	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
+	fl.BoolVar(&f.copyData, "copy-data", false, "copy the payload at both ends, as programs do that use it")
 	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to "+
 		"each")
 	fl.Var((*cmdflag.DSCP)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
@@ -205,8 +206,8 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.SeriesID {
 	p.MSS = f.mss
 	options := record.MeasureOptions{SendBuffer: int64(f.send), ReceiveBuffer: int64(f.receive),
 		WriteSize: int64(f.write), PacingBps: float64(f.pacing), Bidir: f.bidir, Capacity: f.udp.capacity, Bind: f.Bind,
-		Window: int64(f.window), DSCP: f.dscp, NoDelay: f.noDelay, Exchange: f.exchange, WriteRateBps: float64(f.writeRate),
-		ReadRateBps: float64(f.readRate)}
+		Window: int64(f.window), DSCP: f.dscp, NoDelay: f.noDelay, Exchange: f.exchange, CopyData: f.copyData,
+		WriteRateBps: float64(f.writeRate), ReadRateBps: float64(f.readRate)}
 	if f.udp.datagram != unkeyedDatagram {
 		options.Datagram = int64(f.udp.datagram)
 	}
@@ -215,6 +216,11 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.SeriesID {
 	}
 	p.Others = options.String()
 	return p
+}
+
+// byReference says whether the sender need not copy: nothing was asked for that depends on copies.
+func (f *flags) byReference() bool {
+	return !f.copyData && f.send == 0 && f.write == 0 && f.writeRate == 0 && !f.exchange
 }
 
 // checkForms refuses output forms that the result cannot have, before anything is measured.
@@ -288,7 +294,7 @@ func (f *flags) specs() ([]transfer.Spec, error) {
 			Bytes:   int64(f.bytes),
 			Latency: !f.bidir || d == transfer.Up, // of one of two that run at once: it is the same path
 			Program: transfer.Program{WriteBytes: int(f.write), WriteBps: float64(f.writeRate), ReadBps: float64(f.readRate),
-				RequestResponse: f.exchange}}
+				RequestResponse: f.exchange, ByReference: f.byReference(), CopyReceived: f.copyData}}
 		if d == transfer.Down {
 			s.Near = receiver
 			s.Far = sender

@@ -42,7 +42,7 @@ func (f *flags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpec, erro
 	}
 	for _, flag := range []string{"bytes", "send-buffer", "receive-buffer", "window", "write-size", "congestion", "mss",
 		"no-delay",
-		"write-rate", "read-rate", "exchange"} {
+		"write-rate", "read-rate", "exchange", "copy-data"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, exit.Usage("--"+flag, "is about TCP", "leave it out with --udp; --rate and --datagram say how UDP "+
 				"is sent")

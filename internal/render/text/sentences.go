@@ -74,6 +74,9 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		if f.has("busiest_thread_ratio") {
 			text += "; its thread ran " + f.share("busiest_thread_ratio") + " of it"
 		}
+		if f.has("uncopied") {
+			text += "; it passed its data without copies, and a program that copies needs more time"
+		}
 		return text
 	},
 	verdict.SenderRunqueueWait: func(f figures) string {

@@ -138,6 +138,9 @@ func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 		v := verdict.Values{"running_ratio": running}
 		if a.sender.CPU != nil {
 			v["busiest_thread_ratio"] = a.sender.CPU.BusiestThread
+			if c := a.sender.CPU.Copies; c != nil && !*c {
+				v["uncopied"] = 1
+			}
 		}
 		return verdict.SenderCPU, v
 	}
