@@ -28,8 +28,8 @@ func runDiagnose(t *testing.T, args ...string) (status int, out, errs string) {
 func TestDiagnose(t *testing.T) {
 	file := recorded + "rwnd-64k-100m-40.near.pcap.zst"
 	status, text, _ := runDiagnose(t, file)
-	if status != 0 || !strings.Contains(text, "limited by receiver-window (fixed) because the receiver's window of "+
-		"80,480 bytes was full") {
+	if status != 0 || !strings.Contains(text, "35539: 15 Mbit/s, limited by receiver-window (fixed, 78.6 KiB at") ||
+		!strings.Contains(text, "the receiver's window of 80,480 bytes was full") {
 		t.Errorf("status %d: %s", status, text)
 	}
 

@@ -136,7 +136,8 @@ type RFC6349Test struct {
 	Runs          []RFC6349Run       `json:"runs"`
 	Limiter       verdict.Name       `json:"limiter,omitempty"`
 	Subtype       string             `json:"subtype,omitempty"`
-	Skipped       RFC6349Statement   `json:"skipped,omitzero"` // why it did not run
+	Confidence    verdict.Confidence `json:"confidence,omitempty"` // absent in documents of earlier versions
+	Skipped       RFC6349Statement   `json:"skipped,omitzero"`     // why it did not run
 	Direction     transfer.Direction `json:"-"`
 	Goodput       stats.Interval     `json:"-"` // in equilibrium, 95 %
 }

@@ -102,8 +102,10 @@ type SweepCell struct {
 	Unsettled bool         `json:"unsettled,omitempty"`
 	Limiter   verdict.Name `json:"limiter,omitempty"`
 	Subtype   string       `json:"subtype,omitempty"`
-	Predicted bool         `json:"predicted"`
-	Best      bool         `json:"best,omitempty"` // of its direction
+	// Confidence is absent in documents of earlier versions.
+	Confidence verdict.Confidence `json:"confidence,omitempty"`
+	Predicted  bool               `json:"predicted"`
+	Best       bool               `json:"best,omitempty"` // of its direction
 	// Enough marks the smallest buffers that reach 98 % of the best goodput.
 	Enough        bool     `json:"enough,omitempty"`
 	SendBuffer    *Buffer  `json:"send_buffer,omitempty"` // of the run closest to the median

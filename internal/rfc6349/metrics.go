@@ -132,6 +132,7 @@ func add(test *Test, r Outcome, rtt time.Duration) {
 	typical := test.Typical()
 	test.Limiter = typical.Limiter
 	test.Subtype = typical.Verdict.Subtype
+	test.Confidence = typical.Verdict.Confidence
 }
 
 // steady returns the 95 % interval of the runs' goodput in equilibrium.

@@ -65,6 +65,10 @@ func (s *Schedule) results() []record.SweepCell {
 			c.CI95Bps = &[2]float64{interval.Low, interval.High}
 		}
 		c.Limiter, c.Subtype = s.Limiter(i)
+		c.Confidence = verdict.Low // the runs disagree
+		if r.Limiter == c.Limiter && r.Subtype == c.Subtype {
+			c.Confidence = r.Confidence
+		}
 		c.SendBuffer = record.NewBuffer(r.Send)
 		c.ReceiveBuffer = record.NewBuffer(r.Receive)
 		c.Retransmitted = r.Retransmitted

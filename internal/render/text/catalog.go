@@ -96,11 +96,35 @@ func Parameters(w io.Writer, all []catalog.Parameter) error {
 	return table.Flush()
 }
 
+// wrapWords returns the parts of a text that stay on one line: its words, with a unit beside its number.
+func wrapWords(text string) (words []string) {
+	for word := range strings.FieldsSeq(text) {
+		if n := len(words); n > 0 && isUnit(strings.TrimRight(word, ".,;:)")) {
+			if before := words[n-1]; before[len(before)-1] >= '0' && before[len(before)-1] <= '9' {
+				words[n-1] += " " + word
+				continue
+			}
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// isUnit reports whether a word is a unit that follows a number.
+func isUnit(word string) bool {
+	switch word {
+	case "%", "ns", "µs", "ms", "s", "min", "B", "KiB", "MiB", "GiB", "TiB", "bytes", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+		"Tbit/s":
+		return true
+	}
+	return false
+}
+
 // indent wraps a paragraph at width columns and starts each line with prefix.
 func indent(text, prefix string, width int) string {
 	var lines []string
 	line := prefix
-	for word := range strings.FieldsSeq(text) {
+	for _, word := range wrapWords(text) {
 		if line != prefix && len([]rune(line))+1+len([]rune(word)) > width {
 			lines = append(lines, line)
 			line = prefix

@@ -51,8 +51,8 @@ UP (this host sends), 3 and 3 transfers in turn
   because of         capacity, high confidence
                      without it the slower one would give 3.18 to 3.39 times as much
     overhead         × 1.00 to × 1.04: segments of 1386 bytes instead of 1448
-    capacity         × 3.18 to × 3.39: the way is full at 28 Mbit/s; the other one carries 94.1
-                     Mbit/s
+    capacity         × 3.18 to × 3.39: the way is full at 28 Mbit/s; the other one carries
+                     94.1 Mbit/s
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

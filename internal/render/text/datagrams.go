@@ -11,6 +11,16 @@ import (
 
 // MeasureUDP prints the measurement.
 func MeasureUDP(w io.Writer, m *record.MeasureUDP) {
+	headlines := 0
+	for i := range m.Directions {
+		if d := &m.Directions[i]; d.Limiter != "" {
+			subject := fmt.Sprintf("%s %s by UDP, %.2g %% lost", units.Rate(d.GoodputBps), d.Direction, 100*d.LossRatio)
+			writeHeadline(w, headline{subject: subject, bps: d.GoodputBps, verdict: verdict.Verdict{Limiter: d.Limiter,
+				Confidence: d.Confidence, Candidates: d.Candidates, Evidence: d.Evidence}})
+			headlines++
+		}
+	}
+	spaceAfter(w, headlines)
 	t := newTable()
 	t.row("peer", m.Peer)
 	t.write(w, "")

@@ -106,13 +106,17 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 		diagnoseWriteWarnings(w, r)
 		return
 	}
-	if d := r.Connections[0].Worst(); r.Tiny {
-		fmt.Fprintf(w, "%s\n\n", nothingToDiagnose(r))
-	} else {
-		fmt.Fprintf(w, "%s → %s, %s %s: %s\n\n", d.From, d.To, units.Size(d.Bytes), capturedSpan(d),
-			CapturedDirectionSentence(d))
-	}
 	shown := r.Connections[:min(len(r.Connections), rows)]
+	details = details || len(r.Connections) == 1
+	if d := r.Connections[0].Worst(); r.Tiny {
+		fmt.Fprintln(w, hanging(w, "", nothingToDiagnose(r)))
+	} else {
+		writeHeadline(w, diagnoseHeadline(r, d))
+		if !details {
+			capturedWhy(d).write(w, "  ")
+		}
+	}
+	fmt.Fprintln(w)
 	t := newTable(2, 3, 4, 5)
 	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "TIME LOST")
 	for i := range shown {
@@ -124,12 +128,43 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if rest := len(r.Connections) - len(shown); rest > 0 {
 		fmt.Fprintf(w, "and %d more connections (--top %d shows them)\n", rest, len(r.Connections))
 	}
-	if details || len(r.Connections) == 1 {
+	if details {
 		for i := range shown {
 			writeCapturedConnection(w, &shown[i])
 		}
 	}
 	diagnoseWriteWarnings(w, r)
+}
+
+// diagnoseHeadline returns the headline of the direction with the most lost time.
+func diagnoseHeadline(r *record.Diagnose, d *record.CapturedDirection) headline {
+	h := headline{subject: fmt.Sprintf("%s → %s: ", d.From, d.To), verdict: d.Verdict, fixes: d.Fix}
+	if n := max(r.Seen, int64(len(r.Connections))); n > 1 {
+		h.subject = fmt.Sprintf("worst of %s connections: %s", Thousands(n), h.subject)
+	}
+	h.bps = record.OrZero(d.GoodputBps)
+	if h.bps > 0 && d.SYNWaitS == 0 {
+		h.subject += units.Rate(h.bps).String()
+	} else {
+		h.subject += units.Size(d.Bytes).String() + " " + capturedSpan(d)
+	}
+	if p := d.Prediction; p != nil && !p.AtLeast {
+		h.pathBps = p.HighBps
+	}
+	return h
+}
+
+// capturedWhy returns the rows of a direction's first evidence, its remedy and what that gives.
+func capturedWhy(d *record.CapturedDirection) *table {
+	t := newTable()
+	if len(d.Evidence) > 0 {
+		t.row("because", Sentence(d.Evidence[0]))
+	}
+	t.row("do", CapturedDirectionRemedy(d))
+	if p := d.Prediction; p != nil {
+		t.row("expect", capturedPredictionText(p))
+	}
+	return t
 }
 
 // nothingToDiagnose formats that all connections carried too little for a verdict.

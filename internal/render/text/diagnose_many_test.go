@@ -46,7 +46,7 @@ func TestDiagnose_SaysTheTimeOfLostSYNs(t *testing.T) {
 			SYNWaitS: tt.wait, LostS: 0.17 + tt.wait}
 		Diagnose(&out, &record.Diagnose{
 			Connections: []record.CapturedConnection{{Directions: []record.CapturedDirection{d}}}}, 20, false)
-		for _, from := range []string{" in " + tt.want + ":", "  " + tt.want + "  ", " in " + tt.want + ","} {
+		for _, from := range []string{" in " + tt.want + ".", "  " + tt.want + "  ", " in " + tt.want + ","} {
 			if strings.Count(out.String(), from) != 1 {
 				t.Errorf("no %q:\n%s", from, out.String())
 			}

@@ -64,10 +64,15 @@ func do(fixes []advice.Fix) string {
 // change.
 func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 	said := do(fixes)
-	if said != "" && v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves() {
+	if said != "" && isConditional(fixes, &v) {
 		return fmt.Sprintf("if it is %s: %s", v.Limiter, said)
 	}
 	return said
+}
+
+// isConditional reports whether the first of fixes changes something because of a verdict of low confidence.
+func isConditional(fixes []advice.Fix, v *verdict.Verdict) bool {
+	return v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && fixes[0].Scope != advice.Nowhere
 }
 
 // doAbout is doIf for a document that may have no fixes because it is older than they are.

@@ -13,8 +13,9 @@ func lateNote(w io.Writer, l *record.Late) {
 	if l == nil || l.Believable {
 		return
 	}
-	said := fmt.Sprintf("lab too late to be believed: it stalled for %s of %s (%d times, the longest %s), and 1 "+
-		"packet in 100 was %s late or more; stop other work on this machine",
-		SecondsText(l.StalledS), SecondsText(l.WatchedS), l.Stalls, SecondsText(l.MaxS), SecondsText(l.P99S))
-	fmt.Fprintf(w, "\n%s\n", indent(said, "", render.Columns(w)))
+	said := fmt.Sprintf("this machine was too busy for an exact lab: it stalled for %s of %s (%s, the longest %s), and 1 "+
+		"packet in 100 was %s late or more; stop other work here and run it again",
+		SecondsText(l.StalledS), SecondsText(l.WatchedS), count(int(l.Stalls), "time"), SecondsText(l.MaxS),
+		SecondsText(l.P99S))
+	fmt.Fprintf(w, "%s\n\n", indent(said, "", render.Columns(w)))
 }

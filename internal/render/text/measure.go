@@ -13,6 +13,10 @@ import (
 
 // Measure prints the measurement.
 func Measure(w io.Writer, m *record.Measure) {
+	for i := range m.Directions {
+		writeHeadline(w, measureHeadline(&m.Directions[i]))
+	}
+	spaceAfter(w, len(m.Directions))
 	t := newTable()
 	t.row("peer", m.Peer)
 	t.row("near", HostText(m.Near))
@@ -23,6 +27,12 @@ func Measure(w io.Writer, m *record.Measure) {
 		writeDirection(w, &m.Directions[i])
 	}
 	writeCriteria(w, m.Criteria)
+}
+
+// measureHeadline returns a measured direction's headline.
+func measureHeadline(d *record.Direction) headline {
+	return headline{subject: rateSubject(d.GoodputBps, string(d.Direction)), bps: record.OrZero(d.GoodputBps),
+		verdict: d.Verdict, fixes: d.Fix}
 }
 
 // HostText formats a host as its address, kernel and congestion control.

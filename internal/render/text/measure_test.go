@@ -67,7 +67,10 @@ func TestMeasureText(t *testing.T) {
 	m := record.Measure{Peer: "b:5201", Directions: []record.Direction{report.Direction(measured(), v, nil)}}
 	var b strings.Builder
 	text.Measure(&b, &m)
-	want := `peer  b:5201
+	want := `13.1 Mbit/s up, probably limited by receiver-window (fixed, 97 % of the time). Enlarge the buffers
+of both ends.
+
+peer  b:5201
 near  cannot be seen
 far   cannot be seen
 

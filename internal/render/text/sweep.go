@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // SweepCounts returns the numbers of cells that were measured, measured with a tight interval, predicted and missing.
@@ -95,12 +96,18 @@ func ReachedText(b *record.Buffer) string {
 
 // Sweep prints a matrix for each plane of the grid, with averages.
 func Sweep(w io.Writer, s *record.Sweep) {
+	headlines := sweepHeadlines(s)
+	for _, h := range headlines {
+		writeHeadline(w, h)
+	}
+	spaceAfter(w, len(headlines))
 	t := newTable()
 	t.row("peer", s.Peer)
 	t.row("near", HostText(s.Near))
 	t.row("far", HostText(s.Far))
-	for _, p := range s.Paths {
-		t.row("path "+string(p.Direction), sweepPathText(&p))
+	for i := range s.Paths {
+		t.row("path "+string(s.Paths[i].Direction), sweepPathText(&s.Paths[i]))
+		sweepBestRows(s, &s.Paths[i], t)
 	}
 	t.row("grid", SweepSummary(s))
 	if s.Interrupted {
@@ -111,10 +118,55 @@ func Sweep(w io.Writer, s *record.Sweep) {
 		fmt.Fprintln(w)
 		p.writeText(w)
 	}
-	fmt.Fprintln(w)
-	for _, line := range SweepFindings(s) {
+	remarks := append(sweepEnough(s), sweepRemarks(s)...)
+	spaceAfter(w, len(remarks))
+	for _, line := range remarks {
 		fmt.Fprintln(w, indent(line, "", render.Columns(w)))
 	}
+}
+
+// sweepBestRows adds the interval of a direction's best cell, and what to do about its limiter.
+func sweepBestRows(s *record.Sweep, p *record.SweepPath, t *table) {
+	for i := range s.Cells {
+		if c := &s.Cells[i]; c.Best && c.Measured() && c.Direction == p.Direction {
+			if spread := SweepCellSpread(c); spread != "" {
+				t.row("best "+string(p.Direction), fmt.Sprintf("%s with 95 %% confidence, %s", spread, count(len(c.Runs), "run")))
+			}
+			if said := do(p.Fix); said != "" {
+				t.row("do", said)
+			}
+		}
+	}
+}
+
+// sweepHeadlines returns the headline of each direction's best cell.
+func sweepHeadlines(s *record.Sweep) (all []headline) {
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if !c.Best || !c.Measured() {
+			continue
+		}
+		h := headline{subject: fmt.Sprintf("%s %s at best, by %s", units.Rate(c.GoodputBps), c.Direction, c.Buffers()),
+			bps: c.GoodputBps, verdict: verdict.Verdict{Limiter: c.Limiter, Subtype: c.Subtype, Confidence: c.Confidence}}
+		for j := range s.Paths {
+			if s.Paths[j].Direction == c.Direction {
+				h.fixes = s.Paths[j].Fix
+			}
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// sweepEnough names the smallest buffers that reach 98 % of the best cell, for each direction.
+func sweepEnough(s *record.Sweep) (lines []string) {
+	for i := range s.Cells {
+		if c := &s.Cells[i]; c.Enough && c.Measured() && !c.Best {
+			lines = append(lines, fmt.Sprintf("Enough %s, within 2 %% of the best: %s by %s.", c.Direction,
+				SweepCellGoodputText(c), c.Buffers()))
+		}
+	}
+	return lines
 }
 
 func sweepPathText(p *record.SweepPath) string {
@@ -174,6 +226,11 @@ func SweepFindings(s *record.Sweep) []string {
 			}
 		}
 	}
+	return append(lines, sweepRemarks(s)...)
+}
+
+// sweepRemarks names the cells that say less than others.
+func sweepRemarks(s *record.Sweep) (lines []string) {
 	unsettled := 0
 	for i := range s.Cells {
 		c := &s.Cells[i]
@@ -182,8 +239,8 @@ func SweepFindings(s *record.Sweep) []string {
 		}
 	}
 	if unsettled > 0 {
-		lines = append(lines, fmt.Sprintf("%d cells never settled in %s: their slow start counts. A longer --time shows "+
-			"their steady rate.", unsettled, SecondsText(s.RunS)))
+		lines = append(lines, fmt.Sprintf("%s never settled in %s: slow start counts there. A longer --time "+
+			"shows the steady rate.", count(unsettled, "cell"), SecondsText(s.RunS)))
 	}
 	refused := map[string]bool{}
 	for i := range s.Cells {

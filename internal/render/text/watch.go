@@ -32,15 +32,21 @@ func why(w io.Writer, d *record.Watch) {
 	c := &d.Connections[0]
 	f := &c.Directions[0]
 	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
-	answer := fmt.Sprintf("%s %s %s %s %s: %s; do: %s", Owner(c), verb, units.Rate(f.GoodputBps),
-		DirectionWord(f.Direction), c.Remote, whyAnswer(f), doAbout(f.Fix, f.Verdict))
-	fmt.Fprintln(w, strings.TrimPrefix(hanging(w, "  ", answer), "  "))
+	h := headline{subject: fmt.Sprintf("%s %s %s %s %s", Owner(c), verb, units.Rate(f.GoodputBps),
+		DirectionWord(f.Direction), c.Remote), bps: f.GoodputBps, verdict: f.Verdict, fixes: f.Fix}
+	if fromElsewhere(f) {
+		h.limited = "not limited by this host"
+		h.do = "run fullpipe why on the sending host"
+	}
+	writeHeadline(w, h)
+	fmt.Fprintln(w, hanging(w, "  - ", whyAnswer(f)))
 	if f.Program != nil {
 		fmt.Fprintln(w, hanging(w, "  - ", programWindowText(f.Program)))
 	}
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
+	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
 	if len(f.Shares) > 1 {
 		var parts []string
 		for _, n := range f.Shares.Top() {
@@ -57,7 +63,7 @@ func why(w io.Writer, d *record.Watch) {
 // whyAnswer formats the verdict as a clause.
 func whyAnswer(f *record.WatchedDirection) string {
 	if fromElsewhere(f) {
-		return "not this host: the sender or the path limits it; run fullpipe why on the sending host"
+		return "the sender or the path limits it, not this host"
 	}
 	switch f.Limiter {
 	case verdict.Unknown:

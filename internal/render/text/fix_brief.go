@@ -1,0 +1,114 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// briefDo formats the first remedy in a few words, with a condition where the verdict has low confidence.
+func briefDo(fixes []advice.Fix, v *verdict.Verdict) string {
+	if v.Limiter == "" {
+		return ""
+	}
+	if len(fixes) == 0 { // of a document that is older than fixes
+		fixes = advice.Fixes(*v, advice.Facts{})
+	}
+	text := briefFix(&fixes[0])
+	if isConditional(fixes, v) {
+		return fmt.Sprintf("if it is %s: %s", v.Limiter, text)
+	}
+	return text
+}
+
+func briefFix(f *advice.Fix) string {
+	if c := f.Ceiling; c != nil {
+		text := fmt.Sprintf("raise %s on the %s", c.Name, f.End)
+		if c.NeededBytes > 0 {
+			text += " to " + units.Size(c.NeededBytes).String()
+		}
+		return text
+	}
+	if len(f.Settings) == 1 {
+		if text := briefSetting(f.Settings[0].Name, f.Settings[0].Value); text != "" {
+			return text
+		}
+	}
+	return briefActions[f.Action]
+}
+
+// briefSetting formats a setting whose value is the action; "" for others.
+func briefSetting(name, value string) string {
+	number, _ := strconv.ParseFloat(value, 64)
+	switch name {
+	case "TCP_CONGESTION", "congctl":
+		return "try " + value
+	case "SO_MAX_PACING_RATE":
+		return "send at " + units.Rate(8*number).String()
+	case "ThrottleRateActionBitsPerSecond":
+		return "send at " + units.Rate(number).String()
+	case "connections at once":
+		return "use " + value + " connections at once"
+	case "TCP_MAXSEG":
+		return "lower the MSS to " + value
+	case "--budget":
+		return "run fullpipe tune with --budget " + value
+	}
+	return ""
+}
+
+// briefActions has a few words for each action; a test checks that none is missing.
+var briefActions = map[advice.Action]string{
+	advice.LargerWindows:         "enlarge the buffers of both ends",
+	advice.WindowOfBDP:           "limit the receive window to the BDP",
+	advice.OtherControl:          "try another congestion control",
+	advice.PaceBelow:             "send just below that rate",
+	advice.ParallelFlows:         "use several connections at once",
+	advice.SmallerSegment:        "lower the MSS until full segments get through",
+	advice.NoDelay:               "set TCP_NODELAY",
+	advice.SendBufferOfTwo:       "raise SO_SNDBUF to more than two blocks",
+	advice.LowWater:              "set TCP_NOTSENT_LOWAT",
+	advice.LargerWrites:          "use larger writes or more threads",
+	advice.RemovePacing:          "raise or remove the pacing rate",
+	advice.ReadFaster:            "have the receiving program read faster",
+	advice.WriteSooner:           "have the sending program write sooner",
+	advice.ProgramsWindow:        "raise the receiving program's window",
+	advice.LargerRequests:        "ask for more at a time",
+	advice.KeepConnection:        "keep the connection open and use it again",
+	advice.InitialWindow:         "raise the initial window",
+	advice.NoIdleRestart:         "keep the window over pauses",
+	advice.ForgetMetrics:         "forget what an earlier connection learnt",
+	advice.RaiseCeilings:         "raise the ceilings of automatic buffers",
+	advice.UnfixBuffer:           "find what fixes the receiver's buffer",
+	advice.WindowScaling:         "switch window scaling on at both ends",
+	advice.ScaleAsOffered:        "have the receiver keep its window scale",
+	advice.NoSegmentationOffload: "switch segmentation offload off on the sending host",
+	advice.KeepSACK:              "find the firewall that breaks SACK",
+	advice.AnswerSYNs:            "find what drops SYNs",
+	advice.ReorderLimit:          "let more reordering pass for no loss",
+	advice.ProbeMTU:              "switch MTU probing on at the sender",
+	advice.LetTooBigPass:         "let ICMP \"too big\" through",
+	advice.LargerPathMTU:         "use a larger MTU along the path",
+	advice.MarkCongestion:        "use ECN at both ends",
+	advice.FairQueue:             "put a fair queue at the narrow point",
+	advice.KeepFlowsInLine:       "keep each connection on one link",
+	advice.ReplacePolicer:        "have the policer replaced by a shaper",
+	advice.RaiseShaper:           "raise the shaper on the sending host",
+	advice.RoomForAcks:           "make room on the way back",
+	advice.FindLoss:              "find what loses packets",
+	advice.MoreCPU:               "give it a core of its own",
+	advice.FasterLine:            "nothing to tune: the link is full",
+	advice.MeasureOtherEnd:       "measure from the other end too",
+	advice.AskSender:             "run fullpipe why on the sending host",
+	advice.AskReceiver:           "look at the receiver's queue: ss -tm there",
+	advice.CaptureSender:         "capture at the sending host",
+	advice.CaptureFar:            "capture at the other end as well",
+	advice.MeasureLonger:         "measure for longer",
+	advice.MeasureWider:          "measure with twice the window",
+	advice.MeasureAgain:          "measure again without the disturbance",
+	advice.LargerBudget:          "run fullpipe tune again with more time",
+	advice.SeeHandshake:          "capture from the handshake on",
+}

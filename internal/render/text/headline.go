@@ -1,0 +1,205 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// headline is the first line about one direction in every command: what, how fast, limited by what, what to do.
+// "6.9 Mbit/s up of about 48, limited by congestion (0.4 % loss, no queue). Try bbr."
+type headline struct {
+	subject string // with the rate: "6.9 Mbit/s up"
+	bps     float64
+	// pathBps is the rate that the path carries in bit/s; 0: by the verdict and its fixes, if they say so.
+	pathBps float64
+	verdict verdict.Verdict
+	fixes   []advice.Fix
+	limited string // in place of the verdict's clause
+	do      string // in place of the first of fixes
+}
+
+// writeHeadline prints a headline, wrapped.
+func writeHeadline(w io.Writer, h headline) { fmt.Fprintln(w, hanging(w, "", h.String())) }
+
+// spaceAfter prints an empty line after headlines.
+func spaceAfter(w io.Writer, headlines int) {
+	if headlines > 0 {
+		fmt.Fprintln(w)
+	}
+}
+
+// rateSubject formats "6.9 Mbit/s up".
+func rateSubject(bps *float64, of string) string {
+	if bps == nil {
+		return "no rate measured " + of
+	}
+	return units.Rate(*bps).String() + " " + of
+}
+
+func (h headline) String() string {
+	text := h.subject
+	rate := units.Rate(h.bps).String()
+	if path := h.path(); path > 0 && path >= minPathFactor*h.bps {
+		text += " of about " + strings.TrimSuffix(units.Rate(path).String(), unitOf(rate))
+	}
+	if limited := cmp.Or(h.limited, limitedClause(&h.verdict)); limited != "" {
+		text += ", " + limited
+	}
+	if do := cmp.Or(h.do, briefDo(h.fixes, &h.verdict)); do != "" {
+		text += ". " + sentenceCase(do)
+	}
+	return text + "."
+}
+
+// minPathFactor is the factor from which a path's rate is worth mentioning: what limits costs a tenth or more.
+const minPathFactor = 1.1
+
+// path returns the rate that the path carries: as measured, else as the remedy's effect or the evidence says; 0: not
+// known.
+func (h *headline) path() float64 {
+	if h.pathBps > 0 {
+		return h.pathBps
+	}
+	if len(h.fixes) > 0 && h.fixes[0].Expected != nil && h.fixes[0].Expected.HighBps > 0 {
+		return h.fixes[0].Expected.HighBps
+	}
+	if e := mainEvidence(&h.verdict); e != nil && (e.Code == verdict.LossBelowBest || e.Code == verdict.LossAllTheTime) {
+		return e.Values["best_bps"]
+	}
+	return 0
+}
+
+// unitOf returns a quantity's unit with the space before it.
+func unitOf(quantity string) string {
+	_, unit, _ := strings.Cut(quantity, " ")
+	return " " + unit
+}
+
+// sentenceCase returns text with a capital letter at its start.
+func sentenceCase(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// hedges precede a verdict of less than high confidence.
+var hedges = map[verdict.Confidence]string{verdict.Medium: "probably ", verdict.Low: "perhaps "}
+
+// limitedClause formats "probably limited by congestion (0.4 % loss, no queue)"; "" without a verdict.
+func limitedClause(v *verdict.Verdict) string {
+	hedge := hedges[v.Confidence]
+	switch {
+	case v.Limiter == "":
+		return ""
+	case v.Limiter == verdict.Unknown && len(v.Candidates) > 0:
+		return "limiter unknown: " + candidatesText(v.Candidates)
+	case v.Limiter == verdict.Unknown:
+		return "limiter unknown"
+	case v.Limiter == verdict.Mixed:
+		return hedge + "limited by several things in turn" + inParentheses(mixedShares(v))
+	case v.Limiter == verdict.Sender:
+		return hedge + "limited by the sending host" + inParentheses([]string{verdict.Join(v.Candidates, " or ")})
+	case len(v.Candidates) > 1:
+		return hedge + "limited by " + verdict.Join(v.Candidates, " or ")
+	}
+	details := brieflyWhy(v)
+	if v.Subtype != "" {
+		details = append([]string{verdict.Label(v.Subtype)}, details...)
+	}
+	return hedge + "limited by " + string(v.Limiter) + inParentheses(details)
+}
+
+// mixedShares lists the candidates of a mixed verdict with their shares of time.
+func mixedShares(v *verdict.Verdict) (parts []string) {
+	for _, name := range v.Candidates {
+		text := string(name)
+		if share := v.Shares[name]; share > 0 {
+			text += " " + percent(share)
+		}
+		parts = append(parts, text)
+	}
+	return parts
+}
+
+func inParentheses(parts []string) string {
+	if text := strings.Join(parts, ", "); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}
+
+// mainEvidence returns the first observation about the verdict's limiter, or nil.
+func mainEvidence(v *verdict.Verdict) *verdict.Evidence {
+	for i := range v.Evidence {
+		if v.Evidence[i].Limiter == v.Limiter {
+			return &v.Evidence[i]
+		}
+	}
+	return nil
+}
+
+// brieflyWhy returns the figures that show a limiter best, in a few words; else its share of the time.
+func brieflyWhy(v *verdict.Verdict) (parts []string) {
+	e := mainEvidence(v)
+	if e == nil {
+		return sharePart(v)
+	}
+	f := figures(e.Values)
+	base, loaded := f["rtt_base_s"], f["rtt_s"]
+	switch v.Limiter {
+	case verdict.Congestion:
+		parts = briefLoss(f)
+		if e.Code == verdict.LossWithoutQueue || e.Code == verdict.PolicedRate {
+			parts = append(parts, "no queue")
+		}
+	case verdict.Bottleneck, verdict.AckPath:
+		if base > 0 && loaded > base {
+			parts = append(parts, fmt.Sprintf("%s of queue", SecondsText(loaded-base)))
+		}
+	case verdict.ReceiverWindow, verdict.SendBuffer:
+		size := f["window_bytes"]
+		if v.Limiter == verdict.SendBuffer && f.has("outstanding_bytes") {
+			size = f["outstanding_bytes"]
+		}
+		if size > 0 {
+			text := units.Size(size).String()
+			if loaded > 0 {
+				text += " at " + SecondsText(loaded)
+			}
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return sharePart(v)
+	}
+	return parts
+}
+
+// briefLoss formats the share of the data that was lost, by the sender's retransmissions.
+func briefLoss(f figures) []string {
+	ratio := f["retransmitted_ratio"]
+	if all := f["segments"]; ratio == 0 && all > 0 {
+		ratio = f["retransmitted_segments"] / all
+	}
+	if ratio <= 0 {
+		return nil
+	}
+	if f.has("needless_ratio") {
+		return []string{fmt.Sprintf("%.2g %% retransmitted, mostly needlessly", 100*ratio)}
+	}
+	return []string{fmt.Sprintf("%.2g %% loss", 100*ratio)}
+}
+
+func sharePart(v *verdict.Verdict) []string {
+	if share := v.Shares[v.Limiter]; share > 0 {
+		return []string{percent(share) + " of the time"}
+	}
+	return nil
+}
