@@ -108,7 +108,7 @@ func missingFrom(blocks []guideBlock, outputs []string) (missing []string) {
 
 // wasLate reports whether the lab rejected its own session as too late.
 func wasLate(outputs []string) bool {
-	return strings.Contains(strings.Join(outputs, ""), "lab too late")
+	return strings.Contains(strings.Join(outputs, ""), "too busy for an exact lab")
 }
 
 // runGuide runs one session in one lab and returns the output of each block's commands.

@@ -96,7 +96,7 @@ func Parameters(w io.Writer, all []catalog.Parameter) error {
 	return table.Flush()
 }
 
-// wrapWords returns the parts of a text that stay on one line: its words, with a unit beside its number.
+// wrapWords returns the parts of a text that stay on one line: its words, each number with its unit.
 func wrapWords(text string) (words []string) {
 	for word := range strings.FieldsSeq(text) {
 		if n := len(words); n > 0 && isUnit(strings.TrimRight(word, ".,;:)")) {
@@ -113,8 +113,8 @@ func wrapWords(text string) (words []string) {
 // isUnit reports whether a word is a unit that follows a number.
 func isUnit(word string) bool {
 	switch word {
-	case "%", "ns", "µs", "ms", "s", "min", "B", "KiB", "MiB", "GiB", "TiB", "bytes", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
-		"Tbit/s":
+	case "%", "ns", "µs", "ms", "s", "min", "B", "KiB", "MiB", "GiB", "TiB", "bytes",
+		"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s":
 		return true
 	}
 	return false

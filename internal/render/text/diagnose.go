@@ -136,25 +136,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	diagnoseWriteWarnings(w, r)
 }
 
-// diagnoseHeadline returns the headline of the direction with the most lost time.
-func diagnoseHeadline(r *record.Diagnose, d *record.CapturedDirection) headline {
-	h := headline{subject: fmt.Sprintf("%s → %s: ", d.From, d.To), verdict: d.Verdict, fixes: d.Fix}
-	if n := max(r.Seen, int64(len(r.Connections))); n > 1 {
-		h.subject = fmt.Sprintf("worst of %s connections: %s", Thousands(n), h.subject)
-	}
-	h.bps = record.OrZero(d.GoodputBps)
-	if h.bps > 0 && d.SYNWaitS == 0 {
-		h.subject += units.Rate(h.bps).String()
-	} else {
-		h.subject += units.Size(d.Bytes).String() + " " + capturedSpan(d)
-	}
-	if p := d.Prediction; p != nil && !p.AtLeast {
-		h.pathBps = p.HighBps
-	}
-	return h
-}
-
-// capturedWhy returns the rows of a direction's first evidence, its remedy and what that gives.
+// capturedWhy returns the rows of a direction's first evidence, its remedy and the expected rate.
 func capturedWhy(d *record.CapturedDirection) *table {
 	t := newTable()
 	if len(d.Evidence) > 0 {

@@ -72,7 +72,7 @@ func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 
 // isConditional reports whether the first of fixes changes something because of a verdict of low confidence.
 func isConditional(fixes []advice.Fix, v *verdict.Verdict) bool {
-	return v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && fixes[0].Scope != advice.Nowhere
+	return v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves()
 }
 
 // doAbout is doIf for a document that may have no fixes because it is older than they are.

@@ -11,12 +11,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// headline is the first line about one direction in every command: what, how fast, limited by what, what to do.
+// headline is the first line about one direction in every command: the rate, the limiter and the action.
 // "6.9 Mbit/s up of about 48, limited by congestion (0.4 % loss, no queue). Try bbr."
 type headline struct {
 	subject string // with the rate: "6.9 Mbit/s up"
 	bps     float64
-	// pathBps is the rate that the path carries in bit/s; 0: by the verdict and its fixes, if they say so.
+	// pathBps is the rate that the path carries in bit/s; 0: by the verdict and its fixes, if they have it.
 	pathBps float64
 	verdict verdict.Verdict
 	fixes   []advice.Fix
@@ -57,11 +57,10 @@ func (h headline) String() string {
 	return text + "."
 }
 
-// minPathFactor is the factor from which a path's rate is worth mentioning: what limits costs a tenth or more.
+// minPathFactor is the factor from which a path's rate is worth mentioning: a limiter costs a tenth or more.
 const minPathFactor = 1.1
 
-// path returns the rate that the path carries: as measured, else as the remedy's effect or the evidence says; 0: not
-// known.
+// path returns the rate that the path carries, as measured, else by the remedy's effect or the evidence; 0: not known.
 func (h *headline) path() float64 {
 	if h.pathBps > 0 {
 		return h.pathBps
@@ -152,7 +151,8 @@ func brieflyWhy(v *verdict.Verdict) (parts []string) {
 		return sharePart(v)
 	}
 	f := figures(e.Values)
-	base, loaded := f["rtt_base_s"], f["rtt_s"]
+	base := f["rtt_base_s"]
+	loaded := f["rtt_s"]
 	switch v.Limiter {
 	case verdict.Congestion:
 		parts = briefLoss(f)

@@ -29,12 +29,6 @@ func Measure(w io.Writer, m *record.Measure) {
 	writeCriteria(w, m.Criteria)
 }
 
-// measureHeadline returns a measured direction's headline.
-func measureHeadline(d *record.Direction) headline {
-	return headline{subject: rateSubject(d.GoodputBps, string(d.Direction)), bps: record.OrZero(d.GoodputBps),
-		verdict: d.Verdict, fixes: d.Fix}
-}
-
 // HostText formats a host as its address, kernel and congestion control.
 func HostText(h *record.Host) string {
 	if h == nil {

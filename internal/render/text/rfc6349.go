@@ -84,34 +84,6 @@ func RFC6349(w io.Writer, r *record.RFC6349) {
 	end.write(w, "")
 }
 
-// rfc6349Failed lists the criteria that failed, each direction by itself: ": up TCP, one connection"; "" if none did.
-func rfc6349Failed(r *record.RFC6349) string {
-	var failed []string
-	for i := range r.Directions {
-		for j := range r.Directions[i].Criteria {
-			if c := &r.Directions[i].Criteria[j]; c.Verdict == rfc6349.Fail {
-				failed = append(failed, string(r.Directions[i].Direction)+" "+RFC6349CriterionTitle(c))
-			}
-		}
-	}
-	if len(failed) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(failed, "; ") + ")"
-}
-
-// rfc6349Headline returns a direction's headline by its test of one connection, else by that of automatic windows.
-func rfc6349Headline(d *record.RFC6349Direction) headline {
-	for _, kind := range []record.RFC6349Kind{rfc6349.Full, rfc6349.Automatic} {
-		if test := d.Find(kind); test != nil && test.GoodputBps != nil {
-			return headline{subject: rateSubject(test.GoodputBps, string(d.Direction)), bps: *test.GoodputBps,
-				pathBps: d.MaxTCPBps, fixes: d.Fix,
-				verdict: verdict.Verdict{Limiter: test.Limiter, Subtype: test.Subtype, Confidence: test.Confidence}}
-		}
-	}
-	return headline{subject: rateSubject(nil, string(d.Direction)), fixes: d.Fix}
-}
-
 // RFC6349When formats the start and the end of the test.
 func RFC6349When(r *record.RFC6349) string {
 	return r.StartedAt.UTC().Format("2006-01-02 15:04:05") + " to " + r.EndedAt.UTC().Format("15:04:05 MST")

@@ -10,7 +10,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/units"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // SweepCounts returns the numbers of cells that were measured, measured with a tight interval, predicted and missing.
@@ -125,7 +124,7 @@ func Sweep(w io.Writer, s *record.Sweep) {
 	}
 }
 
-// sweepBestRows adds the interval of a direction's best cell, and what to do about its limiter.
+// sweepBestRows adds the interval of a direction's best cell and the remedy of its limiter.
 func sweepBestRows(s *record.Sweep, p *record.SweepPath, t *table) {
 	for i := range s.Cells {
 		if c := &s.Cells[i]; c.Best && c.Measured() && c.Direction == p.Direction {
@@ -137,25 +136,6 @@ func sweepBestRows(s *record.Sweep, p *record.SweepPath, t *table) {
 			}
 		}
 	}
-}
-
-// sweepHeadlines returns the headline of each direction's best cell.
-func sweepHeadlines(s *record.Sweep) (all []headline) {
-	for i := range s.Cells {
-		c := &s.Cells[i]
-		if !c.Best || !c.Measured() {
-			continue
-		}
-		h := headline{subject: fmt.Sprintf("%s %s at best, by %s", units.Rate(c.GoodputBps), c.Direction, c.Buffers()),
-			bps: c.GoodputBps, verdict: verdict.Verdict{Limiter: c.Limiter, Subtype: c.Subtype, Confidence: c.Confidence}}
-		for j := range s.Paths {
-			if s.Paths[j].Direction == c.Direction {
-				h.fixes = s.Paths[j].Fix
-			}
-		}
-		all = append(all, h)
-	}
-	return all
 }
 
 // sweepEnough names the smallest buffers that reach 98 % of the best cell, for each direction.

@@ -30,36 +30,6 @@ func Tune(w io.Writer, d *record.Tune) {
 	fmt.Fprintf(w, "\n%s moved in %s; %s\n", units.Size(d.BytesSent), SecondsText(d.ElapsedS), tuneChanged(d))
 }
 
-// tuneHeadline returns a tuned direction's headline: how it was, what the path carries, and what the chosen setup gives.
-func tuneHeadline(d *record.TuneDirection) headline {
-	h := headline{subject: rateSubject(&d.Before.MedianBps, string(d.Direction)), bps: d.Before.MedianBps,
-		pathBps: d.Path.CapacityBps, verdict: d.Before.Verdict, fixes: d.Fix}
-	if d.Before.Runs == 0 {
-		h.subject = rateSubject(nil, string(d.Direction))
-	}
-	if d.Chosen == nil || d.Chosen.Automatic {
-		return h
-	}
-	switch name := tuneChosenName(d.Chosen); {
-	case d.Delay != nil:
-		h.do = fmt.Sprintf("%s shortens the round trip under load from %s to %s", name, SecondsText(d.Delay.BeforeS),
-			SecondsText(d.Delay.AfterS))
-	case d.Gain != nil && d.After != nil:
-		h.do = fmt.Sprintf("%s gives %s (× %s)", name, units.Rate(d.After.MedianBps), factor(d.Gain.Factor))
-	default:
-		h.do = "use " + name
-	}
-	switch {
-	case d.Applied == nil:
-		h.do += ": set what is listed below"
-	case d.Applied.Kept:
-		h.do += ": applied"
-	default:
-		h.do += "; applied and taken back: " + d.Applied.Reason
-	}
-	return h
-}
-
 func tuneChosenName(c *record.TuneChosen) string {
 	if c.CongestionControl == "" && c.Streams == 0 && c.WindowBytes > 0 {
 		return "a window of " + units.Size(c.WindowBytes).Exact()

@@ -31,14 +31,7 @@ func why(w io.Writer, d *record.Watch) {
 	}
 	c := &d.Connections[0]
 	f := &c.Directions[0]
-	verb := map[transfer.Direction]string{transfer.Up: "sends", transfer.Down: "receives"}[f.Direction]
-	h := headline{subject: fmt.Sprintf("%s %s %s %s %s", Owner(c), verb, units.Rate(f.GoodputBps),
-		DirectionWord(f.Direction), c.Remote), bps: f.GoodputBps, verdict: f.Verdict, fixes: f.Fix}
-	if fromElsewhere(f) {
-		h.limited = "not limited by this host"
-		h.do = "run fullpipe why on the sending host"
-	}
-	writeHeadline(w, h)
+	writeHeadline(w, whyHeadline(c))
 	fmt.Fprintln(w, hanging(w, "  - ", whyAnswer(f)))
 	if f.Program != nil {
 		fmt.Fprintln(w, hanging(w, "  - ", programWindowText(f.Program)))
