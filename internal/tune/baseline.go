@@ -141,7 +141,7 @@ func (b *baseline) fullByLuck() bool {
 // transfer is long, a window search would spend the whole budget on differences of one percent.
 func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
 	last := b.seen.trials[len(b.seen.trials)-1]
-	if blind := b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind }); len(blind) == 0 {
+	if len(b.seen.lossBlindRuns()) == 0 {
 		if err := b.tryLossBlind(ctx, &last); err != nil {
 			return false, err
 		}

@@ -73,11 +73,9 @@ func (b *belowCapacity) probe(ctx context.Context) error {
 // lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
 // baseline: the loss does not depend on the rate then.
 func (b *belowCapacity) lossIsRandom() bool {
-	today := b.seen.baselineRuns()
-	base := stats.Median(retransmitRatios(today))
-	for _, t := range b.seen.of(func(t *Trial) bool { return t.Setup.Congestion == lossBlind && t.Setup.Streams < 2 }) {
-		ratio, known := t.retransmitRatio()
-		if known && ratio <= sameLoss*base+sameLossNoise && t.Goodput >= farFaster*stats.Median(goodputs(today)) {
+	today := stats.Median(goodputs(b.seen.baselineRuns()))
+	for _, t := range b.seen.lossBlindRuns() {
+		if _, known := t.retransmitRatio(); known && b.losesAsBaseline(t) && t.Goodput >= farFaster*today {
 			return true
 		}
 	}
@@ -201,6 +199,29 @@ func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
 		return setups[i-1], true
 	}
 	return Setup{}, false
+}
+
+// paced returns the control that ignores losses, paced below the path's rate, if it alone loses more than the
+// baseline. It finds the rate by overfilling the queue, and a queue shorter than its BDP drops much of that.
+func (b *belowCapacity) paced(controls []Setup) (all []Setup) {
+	rate := belowTheLine * b.path.paceable(&b.limits)
+	blind := b.seen.lossBlindRuns()
+	if rate <= 0 || len(blind) == 0 || b.losesAsBaseline(blind[len(blind)-1]) {
+		return nil
+	}
+	for _, s := range controls {
+		if s.Congestion == lossBlind {
+			s.PacingBps = math.Round(rate)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// losesAsBaseline reports that a run retransmitted no larger share than the baseline, or that its share is not known.
+func (b *belowCapacity) losesAsBaseline(t *Trial) bool {
+	ratio, known := t.retransmitRatio()
+	return !known || ratio <= sameLoss*stats.Median(retransmitRatios(b.seen.baselineRuns()))+sameLossNoise
 }
 
 // remedies returns the probed setups that change more than a window, with what their one run gave.

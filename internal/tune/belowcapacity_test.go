@@ -20,6 +20,20 @@ func shallow(bps float64, rtt time.Duration, packets, harm, blindDrops float64) 
 	return p
 }
 
+// residual is a path that drops a share of the bytes of a sender paced below its capacity, and leaves it a share of its
+// rate if it slows down for losses.
+func residual(p *simpath.Path, pacedDrops, pacedHarm float64) *simpath.Path {
+	p.PacedDrops = pacedDrops
+	p.PacedHarm = pacedHarm
+	return p
+}
+
+// bursty is a path that drops from windows of a few segments on too.
+func bursty(p *simpath.Path, pacedDrops, pacedHarm float64) *simpath.Path {
+	p.Cliff = 4 * float64(p.MSS)
+	return residual(p, pacedDrops, pacedHarm)
+}
+
 // Where a short queue drops before any delay shows, a setup below the capacity wins over one that retransmits much.
 func TestTune_ShallowQueue(t *testing.T) {
 	for _, c := range []struct {
@@ -32,6 +46,12 @@ func TestTune_ShallowQueue(t *testing.T) {
 		{"20 Mbit/s, 80 ms, 10 packets", shallow(20e6, 80*time.Millisecond, 10, 0.3, 0.2), 0.01},
 		{"300 Mbit/s, 20 ms, 30 packets", shallow(300e6, 20*time.Millisecond, 30, 0.5, 0.3), 0.01},
 		{"5 Mbit/s, 250 ms, 8 packets", shallow(5e6, 250*time.Millisecond, 8, 0.4, 0.12), 0.01},
+		{"60 Mbit/s, 120 ms, 40 packets; pacing leaves a tenth of the losses",
+			residual(shallow(60e6, 120*time.Millisecond, 40, 0.2, 0.3), 0.0006, 1), 0.01},
+		{"40 Mbit/s, 30 ms, 6 packets; bursts of a window and of a paced sender are dropped too",
+			bursty(shallow(40e6, 30*time.Millisecond, 6, 0.25, 0.11), 0.002, 0.3), 0.005},
+		{"15 Mbit/s, 90 ms, 8 packets; bursts of a window and of a paced sender are dropped too",
+			bursty(shallow(15e6, 90*time.Millisecond, 8, 0.3, 0.2), 0.003, 0.5), 0.005},
 	} {
 		for seed := range uint64(3) {
 			d := run(t, simpeer.New(c.path, seed), func(cfg *Config) { cfg.Seed = seed })

@@ -88,6 +88,9 @@ func (c *comparison) otherControls(base Setup) (ideas []Setup) {
 			ideas[i].Window = max(base.Window, roomy*c.path.Window)
 		}
 	}
+	if len(c.below.probed) > 0 && base.PacingBps == 0 {
+		return append(c.below.paced(ideas), ideas...)
+	}
 	return ideas
 }
 

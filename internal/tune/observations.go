@@ -37,6 +37,13 @@ func (o *observations) runsOf(s Setup) []*Trial {
 	return o.of(func(t *Trial) bool { return t.Setup == s })
 }
 
+// lossBlindRuns returns the trials of one connection under lossBlind that nothing paced.
+func (o *observations) lossBlindRuns() []*Trial {
+	return o.of(func(t *Trial) bool {
+		return t.Setup.Congestion == lossBlind && t.Setup.Streams < 2 && t.Setup.PacingBps == 0
+	})
+}
+
 // turns returns the goodputs of a setup's runs that were made in turn with others.
 func (o *observations) turns(s Setup) []float64 {
 	return goodputs(o.of(func(t *Trial) bool { return t.inTurn && t.Setup == s }))

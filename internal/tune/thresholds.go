@@ -35,6 +35,8 @@ const (
 	// baseline's and a share of the bytes: above, the losses depend on the rate.
 	sameLoss      = 1.5   // ratio | chosen: counts of a dozen losses differ by a third
 	sameLossNoise = 0.005 // ratio | half of PacedClean
+	// fewLosses is the share of the baseline's retransmissions up to which a setup removed the losses.
+	fewLosses = 1.0 / 3 // ratio | chosen: counts of a dozen losses differ by a third
 	// muchRetransmitted is the share of the bytes sent from which on a chosen setup gets a warning.
 	muchRetransmitted = 0.05 // ratio | chosen: what others on the path notice
 	// keepsPace is the share of its pacing rate that a run below the capacity has to carry.

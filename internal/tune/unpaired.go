@@ -94,13 +94,14 @@ func (c *comparison) runEachOnce(ctx context.Context, candidates []Setup) (tried
 	return tried, nil
 }
 
-// keepsLosses reports that a window or a pacing rate did not remove the losses. It can do nothing else for goodput
-// where losses limit: the goodput of its run was chance.
+// keepsLosses reports that a window or a pacing rate left most of the baseline's losses. It can do nothing else for
+// goodput where losses limit: the goodput of its run was chance.
 func (c *comparison) keepsLosses(s Setup) bool {
 	runs := c.seen.runsOf(s)
 	ratio, known := runs[len(runs)-1].retransmitRatio()
 	removesLosses := s == Setup{Window: s.Window, PacingBps: s.PacingBps}
-	return removesLosses && known && ratio > threshold.Losing
+	left := max(threshold.Losing, fewLosses*stats.Median(retransmitRatios(c.seen.baselineRuns())))
+	return removesLosses && known && ratio > left
 }
 
 // runOnce makes one run of a candidate that has none of half the length yet. It returns false where there is none.

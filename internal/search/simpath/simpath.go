@@ -29,6 +29,9 @@ type Path struct {
 	// Drops is the share of the bytes sent that are retransmitted once the queue overflows again and again, and
 	// BlindDrops the same of a sender that loss does not slow down; 0: not modelled.
 	Drops, BlindDrops float64
+	// PacedDrops is the share of the bytes sent that a sender paced below the capacity retransmits, and PacedHarm the
+	// share of its rate that remains if losses slow it down; 0: not modelled.
+	PacedDrops, PacedHarm float64
 	// Cliff is a window beyond which a middlebox drops so much that Harm applies; 0: none.
 	Cliff float64
 	// AutoWindow is how far automatic sizing gets.

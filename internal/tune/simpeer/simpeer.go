@@ -96,12 +96,12 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 			path.Drops = path.BlindDrops
 		}
 	}
-	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52) // a queue stays empty below the line
-	below := paced > 0 && paced < path.CapacityBps()
-	if below && path.Drops > 0 {
-		path.Harm = 1
-	}
+	paced := pace(&path, sender)
+	relieved := paced > 0 && p.Path.Drops > 0
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
+	if sender.Congestion == "bbr" {
+		effective = math.Min(effective, 2*path.BDP()) // BBR's cwnd_gain
+	}
 	n := float64(max(s.Streams, 1))
 	if p.FlowBps > 0 {
 		goodput = math.Min(goodput, p.FlowBps)
@@ -115,7 +115,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	case s.Streams > 1 && !p.Policed:
 		goodput = math.Min(p.Path.CapacityBps(), goodput*n)
 	}
-	if below {
+	if paced > 0 {
 		goodput = math.Min(goodput, paced)
 		path.Queue = 0
 	}
@@ -139,15 +139,15 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	t := traffic{path: &path, goodput: goodput, window: effective, length: length, streams: s.Streams,
 		exchange: s.Program.RequestResponse}
 	switch {
-	case path.Overflows(effective) && path.Drops > 0:
+	case (relieved || path.Overflows(effective)) && path.Drops > 0:
 		t.retransmits = path.Drops
-		if !p.Policed {
+		if !p.Policed && !relieved {
 			t.fullRTT = path.BaseRTT() + time.Duration(path.Queue*8/path.CapacityBps()*float64(time.Second))
 		}
 	case path.Loss > 0:
 		t.retransmits = path.Loss
 	default:
-		t.losesNow = path.Drops == 0 && !path.Lossless(effective)
+		t.losesNow = path.Drops == 0 && !relieved && !path.Lossless(effective)
 	}
 	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
 		t.early = (early - goodput) / 8
@@ -165,6 +165,23 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, RunqueueWait: starved}
 	}
 	return result, err
+}
+
+// pace changes a path for a sender paced below its capacity: the queue stays empty. It returns the payload rate that
+// is left to that sender; 0: it is not paced below the capacity.
+func pace(path *simpath.Path, sender transfer.Socket) float64 {
+	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52)
+	if paced <= 0 || paced >= path.CapacityBps() {
+		return 0
+	}
+	if path.Drops > 0 {
+		path.Harm = 1
+		path.Drops = path.PacedDrops
+		if path.PacedHarm > 0 && sender.Congestion != "bbr" {
+			paced *= path.PacedHarm
+		}
+	}
+	return paced
 }
 
 // window is what the two sockets' settings come to; 0 is automatic.
