@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -18,6 +19,7 @@ func ComparedDirection(direction transfer.Direction, peers [2]string, sides [2]c
 	if factor := out.Difference.Factor; !math.IsNaN(factor.Mid) {
 		out.Factor = new(record.NewGain(factor))
 	}
+	guard.Compared(&out)
 	for i := range out.Explanations {
 		e := &out.Explanations[i]
 		e.Text = text.ExplanationSentence(e)

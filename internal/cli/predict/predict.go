@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/record/guard"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -132,6 +133,7 @@ func runPredict(cmd *cobra.Command, f *flags) error {
 	doc := &record.Predict{Header: present.Header(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections, Answer: *answer}
+	guard.Predicted(doc)
 	return present.Document(cmd, doc)
 }
 

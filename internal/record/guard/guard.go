@@ -1,7 +1,8 @@
 // Package guard compares the figures of a report with each other before it is printed. A figure that contradicts
 // another one is removed with its sentence, and the verdict's confidence is one step lower. No figure is altered.
 //
-// The relations that figures must keep are tables: see directionRelations, evidenceRelations and loopRelations.
+// The relations that figures must keep are tables: see directionRelations, evidenceRelations, loopRelations,
+// gridRelations, wayRelations and predictionRelations.
 package guard
 
 import (

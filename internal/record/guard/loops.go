@@ -75,15 +75,3 @@ func RFC6349(d *record.RFC6349Direction) {
 		}})
 	}
 }
-
-// Sweep checks the predicted cells of a grid against the capacity that the measured cells showed.
-func Sweep(s *record.Sweep) {
-	for i := range s.Cells {
-		c := &s.Cells[i]
-		for j := range s.Paths {
-			if p := &s.Paths[j]; c.Predicted && p.Direction == c.Direction && !p.AtLeast {
-				checkInterval(scope{"capacity_bps": p.CapacityBps}, &c.CI95Bps)
-			}
-		}
-	}
-}

@@ -108,3 +108,50 @@ var loopRelations = []relation{
 	{left: "file_bps", factor: agree, right: "capacity_bps", drops: []string{"file_bps"}},
 	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
 }
+
+// gridRelations are relations between the figures of a sweep's cell, its runs and its path. product_bytes is the path's
+// capacity times its round trip.
+var gridRelations = []relation{
+	{left: "goodput_bps", factor: agree, right: "run_most_bps", drops: []string{"goodput_bps"}},
+	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
+	{left: "interval_low_bps", factor: agree, right: "goodput_bps", drops: []string{"interval_bps"}},
+	{left: "goodput_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
+	{left: "goodput_bps", factor: agree, right: "capacity_bps", drops: []string{"capacity_bps"}},
+	{left: "predicted_bps", factor: agree, right: "capacity_bps", drops: []string{"goodput_bps"}},
+	{left: "predicted_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_bps"}},
+	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
+	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
+}
+
+// wayRelations are relations between the figures of one of two compared paths, and of both. most_factor is the greatest
+// ratio of two of their transfers, least_factor the smallest one.
+var wayRelations = []relation{
+	{left: "goodput_bps", factor: agree, right: "run_most_bps", drops: []string{"goodput_bps"}},
+	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
+	{left: "interval_low_bps", factor: agree, right: "goodput_bps", drops: []string{"interval_bps"}},
+	{left: "goodput_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
+	{left: "mss_bytes", factor: 1, right: "path_mtu_bytes", drops: []string{"path_mtu_bytes"}},
+	{left: "retransmitted_ratio", factor: agree, right: "1", drops: []string{"retransmitted_ratio"}},
+	{left: "near_cpu_ratio", factor: agree, right: "1", drops: []string{"near_cpu_ratio"}},
+	{left: "far_cpu_ratio", factor: agree, right: "1", drops: []string{"far_cpu_ratio"}},
+	{left: "factor", factor: agree, right: "most_factor", drops: []string{"factor"}},
+	{left: "least_factor", factor: agree, right: "factor", drops: []string{"factor"}},
+	{left: "factor_low", factor: 1, right: "factor", drops: []string{"factor_interval"}},
+	{left: "factor", factor: 1, right: "factor_high", drops: []string{"factor_interval"}},
+	{left: "explained_low", factor: 1, right: "explained_high", drops: []string{"explanation"}},
+}
+
+// predictionRelations are relations between the figures of a prediction. product_bytes is the path's rate times its
+// round trip.
+var predictionRelations = []relation{
+	{left: "goodput_high_bps", factor: agree, right: "rate_bps", drops: []string{"goodput"}},
+	{left: "goodput_low_bps", factor: 1, right: "goodput_bps", drops: []string{"goodput"}},
+	{left: "goodput_bps", factor: 1, right: "goodput_high_bps", drops: []string{"goodput"}},
+	{left: "next_low_bps", factor: 1, right: "next_bps", drops: []string{"next"}},
+	{left: "next_bps", factor: 1, right: "next_high_bps", drops: []string{"next"}},
+	{left: "goodput_bps", factor: 1, right: "next_bps", drops: []string{"next"}},
+	{left: "time_low_s", factor: 1, right: "time_s", drops: []string{"time"}},
+	{left: "time_s", factor: 1, right: "time_high_s", drops: []string{"time"}},
+	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
+}

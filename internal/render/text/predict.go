@@ -54,6 +54,9 @@ func Predict(w io.Writer, d *record.Predict) {
 }
 
 func predictRangeText(r predict.Range) string {
+	if r.Typical == 0 {
+		return notKnown
+	}
 	return fmt.Sprintf("%s, %s to %s", units.Rate(r.Typical), units.Rate(r.Low), units.Rate(r.High))
 }
 
