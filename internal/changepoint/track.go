@@ -304,11 +304,11 @@ func (t *Track) keep(v float64) {
 	t.old = t.old[max(len(t.old)-Before, 0):]
 }
 
-// Usual returns the median of the old level; 0 with too few results for a suspicion.
-func (t *Track) Usual() float64 {
+// Usual returns the usual range of the old level. ok is false with too few results for a suspicion.
+func (t *Track) Usual() (u Past, ok bool) {
 	known := t.known()
 	if len(known) < minConfidentBefore {
-		return 0
+		return u, false
 	}
-	return stats.Median(known)
+	return pastOf(known), true
 }

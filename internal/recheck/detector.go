@@ -212,8 +212,9 @@ func (p *Detector) Standings() (all []record.RecheckDirection) {
 		if f.newest.RTTMin > 0 {
 			s.RTTMinS = new(f.newest.RTTMin.Seconds())
 		}
-		if usual := f.goodput.Usual(); usual > 0 {
-			s.UsualBps = &usual
+		if usual, ok := f.goodput.Usual(); ok {
+			s.UsualBps = &usual.Level
+			s.WithinBps = usual.Within
 		}
 		all = append(all, s)
 	}

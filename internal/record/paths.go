@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
+)
 
 // Paths is the object that the page's API returns: the paths of the history, the one with the newest result first.
 type Paths struct {
@@ -35,6 +39,17 @@ const (
 	TooFew    Standing = "few"    // fewer than five results before it
 	NoFigures Standing = "none"   // it failed, or has no goodput
 )
+
+// StandingOf compares a goodput with the usual range of its path.
+func StandingOf(bps float64, usual changepoint.Past) Standing {
+	switch usual.Beyond(bps) {
+	case -1:
+		return Lower
+	case 1:
+		return Higher
+	}
+	return AsUsual
+}
 
 // KeptPoint is one result of a direction.
 type KeptPoint struct {

@@ -35,9 +35,10 @@ type RecheckTest struct {
 // RecheckDirection is a test's result in one direction, and the usual level there.
 type RecheckDirection struct {
 	Figure
-	UsualBps *float64          `json:"usual_bps,omitempty"` // absent: too few results
-	Results  int               `json:"results"`             // from which the usual level follows
-	State    changepoint.State `json:"state"`
+	UsualBps  *float64          `json:"usual_bps,omitempty"` // absent: too few results
+	WithinBps float64           `json:"-"`                   // how far a usual result may lie from UsualBps
+	Results   int               `json:"results"`             // from which the usual level follows
+	State     changepoint.State `json:"state"`
 }
 
 // RecheckEvent is a change of a path.

@@ -53,12 +53,8 @@ func standing(r *record.HistoryRun, f *record.Figure, before []float64) record.K
 	switch {
 	case f.GoodputBps == nil || r.Outcome != record.Done:
 		p.Against = record.NoFigures
-	case ok && usual.Beyond(*f.GoodputBps) < 0:
-		p.Against = record.Lower
-	case ok && usual.Beyond(*f.GoodputBps) > 0:
-		p.Against = record.Higher
 	case ok:
-		p.Against = record.AsUsual
+		p.Against = record.StandingOf(*f.GoodputBps, usual)
 	}
 	return p
 }

@@ -133,6 +133,7 @@ type Cell struct {
 	Reason                 mesh.Reason
 	GoodputBps             *float64 // nil: never measured
 	UsualBps               *float64 // of the runs before; nil: not known yet
+	WithinBps              float64  // how far a usual result may lie from UsualBps
 	RTTMinS                *float64
 	Limiter                string
 	Measured               string // run of the figures
@@ -145,13 +146,13 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 		var c Cell
 		var at, measured int64
 		err := rows.Scan(&c.Task, &c.Sender, &c.Receiver, &c.Run, &at, &c.State, &c.Reason, &c.GoodputBps, &c.UsualBps,
-			&c.RTTMinS, &c.Limiter, &c.Measured, &measured)
+			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured)
 		c.At = moment(at)
 		c.MeasuredAt = moment(measured)
 		cells = append(cells, c)
 		return err
-	}, "SELECT task, sender, receiver, run, at_ns, state, reason, goodput_bps, usual_bps, rtt_min_s, limiter, measured, "+
-		"measured_ns FROM path_last WHERE $1 = '' OR task = $1 ORDER BY task, sender, receiver", task)
+	}, "SELECT task, sender, receiver, run, at_ns, state, reason, goodput_bps, usual_bps, within_bps, rtt_min_s, "+
+		"limiter, measured, measured_ns FROM path_last WHERE $1 = '' OR task = $1 ORDER BY task, sender, receiver", task)
 	return cells, err
 }
 
@@ -159,6 +160,7 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 type Usual struct {
 	Task, Sender, Receiver string
 	GoodputBps             float64
+	WithinBps              float64 // how far a usual result may lie from it
 }
 
 // SetUsual records usual goodputs in the grid.
@@ -168,8 +170,8 @@ func (f *Fleet) SetUsual(ctx context.Context, all []Usual) error {
 	}
 	return f.change(ctx, func(tx *sql.Tx) error {
 		for _, u := range all {
-			_, err := tx.ExecContext(ctx, "UPDATE path_last SET usual_bps = $1 WHERE task = $2 AND sender = $3 AND "+
-				"receiver = $4", u.GoodputBps, u.Task, u.Sender, u.Receiver)
+			_, err := tx.ExecContext(ctx, "UPDATE path_last SET usual_bps = $1, within_bps = $2 WHERE task = $3 AND "+
+				"sender = $4 AND receiver = $5", u.GoodputBps, u.WithinBps, u.Task, u.Sender, u.Receiver)
 			if err != nil {
 				return err
 			}

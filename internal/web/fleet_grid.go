@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -49,12 +50,6 @@ type FleetCell struct {
 
 // sitesAbove is the number of agents above which a grid shows sites.
 const sitesAbove = 40
-
-// levels of a cell against its own past.
-const (
-	lowerThan  = 0.75
-	higherThan = 1.33
-)
 
 func (s *Server) fleetGrid(r *http.Request) (*FleetGrid, error) {
 	return s.cfg.Fleet.Grid(r.Context(), s.cfg.Version, r.URL.Query().Get("task"), sitesAbove)
@@ -157,16 +152,7 @@ func (g *FleetGrid) fill(names map[string]string, cells []store.Cell) {
 
 func newFleetCell(c store.Cell, to string) FleetCell {
 	cell := FleetCell{Receiver: to, State: c.State, Reason: c.Reason, GoodputBps: c.GoodputBps, UsualBps: c.UsualBps,
-		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt, Class: "usual"}
-	ratio := 1.0
-	switch {
-	case c.GoodputBps == nil:
-		cell.Class = "missing"
-	case c.UsualBps == nil || *c.UsualBps <= 0:
-		cell.Class = "few"
-	default:
-		ratio = *c.GoodputBps / *c.UsualBps
-	}
+		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt}
 	switch {
 	case c.State != mesh.Done:
 		cell.Class = "missing"
@@ -174,10 +160,12 @@ func newFleetCell(c store.Cell, to string) FleetCell {
 		if c.Reason != "" {
 			cell.Title += ": " + string(c.Reason)
 		}
-	case ratio < lowerThan:
-		cell.Class = "lower"
-	case ratio > higherThan:
-		cell.Class = "higher"
+	case c.GoodputBps == nil:
+		cell.Class = "missing"
+	case c.UsualBps == nil:
+		cell.Class = string(record.TooFew)
+	default:
+		cell.Class = string(record.StandingOf(*c.GoodputBps, changepoint.Past{Level: *c.UsualBps, Within: c.WithinBps}))
 	}
 	if c.GoodputBps != nil {
 		cell.Title = fmt.Sprintf("%s, limited by %s. %s", units.Rate(*c.GoodputBps), cmp.Or(c.Limiter, "unknown"), cell.Title)

@@ -64,6 +64,12 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 		{"goodput_bps", "", "Goodput of the last run of a direction, bit/s.",
 			func(i int) *float64 { return cells[i].GoodputBps }},
 		{"usual_bps", "", "Usual goodput of a direction, bit/s.", func(i int) *float64 { return cells[i].UsualBps }},
+		{"usual_low_bps", "", "Lower end of the usual goodput of a direction, bit/s.", func(i int) *float64 {
+			if cells[i].UsualBps == nil {
+				return nil
+			}
+			return new(*cells[i].UsualBps - cells[i].WithinBps)
+		}},
 		{"rtt_min_seconds", "seconds", "Least round trip of the last run.", func(i int) *float64 { return cells[i].RTTMinS }},
 	} {
 		page.Family(family.name, "gauge", family.unit, family.help)

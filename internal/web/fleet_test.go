@@ -83,8 +83,9 @@ func fleetSite(t testing.TB, agents int) *Server {
 			t.Fatal(err)
 		}
 	}
-	if err := f.SetUsual(ctx, []store.Usual{{Task: "t", Sender: "id000", Receiver: "id001",
-		GoodputBps: 9e8}}); err != nil {
+	if err := f.SetUsual(ctx, []store.Usual{
+		{Task: "t", Sender: "id000", Receiver: "id001", GoodputBps: 9e8, WithinBps: 1.35e8},
+		{Task: "t", Sender: "id001", Receiver: "id000", GoodputBps: 3e8, WithinBps: 1.5e8}}); err != nil {
 		t.Fatal(err)
 	}
 	s := New(Config{History: f.Store(), Version: "test", Opening: fleetAdmin, Viewer: "viewer-token-45678",
@@ -153,7 +154,7 @@ func TestFleet_GridPage(t *testing.T) {
 		r.Header.Set("Authorization",
 			"Bearer "+fleetAdmin)
 	}).Body.String()
-	for _, want := range []string{`class="lower"`, `class="few"`, `class="missing"`, "skipped: host-taken",
+	for _, want := range []string{`class="lower"`, `class="usual"`, `class="few"`, `class="missing"`, "skipped: host-taken",
 		"limited by receiver-window", "host&lt;0&gt;", `class="self"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s", want)
@@ -168,6 +169,7 @@ func TestFleet_GridPage(t *testing.T) {
 	}).Body.String()
 	for _, want := range []string{`fullpipe_fleet_goodput_bps{task="t",from="host<0>",to="host<1>"} 1e+08`,
 		`fullpipe_fleet_usual_bps{task="t",from="host<0>",to="host<1>"} 9e+08`,
+		`fullpipe_fleet_usual_low_bps{task="t",from="host<0>",to="host<1>"} 7.65e+08`,
 		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%.600s", want, metrics)

@@ -154,22 +154,27 @@ func (h *Hub) nameOf(agent string) string {
 // follower detects changes of one pair. Its directions are named by their sender's ID.
 type follower struct {
 	path  recheck.Detector
-	last  time.Time          // of the newest result that it knows
-	usual map[string]float64 // goodput by sender, as the grid has it
+	last  time.Time                   // of the newest result that it knows
+	usual map[string]changepoint.Past // goodput by sender, as the grid has it
 }
 
-// newUsual returns the usual goodputs that differ by 1 % or more from those in the grid.
+// newUsual returns the usual goodputs whose range differs by 1 % or more from the range in the grid.
 func (f *follower) newUsual(job store.Job) (all []store.Usual) {
 	for _, s := range f.path.Standings() {
-		if s.UsualBps == nil || math.Abs(*s.UsualBps/f.usual[s.Direction]-1) < 0.01 {
+		if s.UsualBps == nil {
+			continue
+		}
+		usual := changepoint.Past{Level: *s.UsualBps, Within: s.WithinBps}
+		known := f.usual[s.Direction]
+		if math.Abs(usual.Level-known.Level)+math.Abs(usual.Within-known.Within) < 0.01*usual.Level {
 			continue
 		}
 		if f.usual == nil {
-			f.usual = map[string]float64{}
+			f.usual = map[string]changepoint.Past{}
 		}
-		f.usual[s.Direction] = *s.UsualBps
+		f.usual[s.Direction] = usual
 		all = append(all, store.Usual{Task: job.Task, Sender: s.Direction, Receiver: job.Other(s.Direction),
-			GoodputBps: *s.UsualBps})
+			GoodputBps: usual.Level, WithinBps: usual.Within})
 	}
 	return all
 }
