@@ -21,8 +21,8 @@ type WatchKept struct {
 
 // WatchMinute is about a minute of it; with --for all of it.
 type WatchMinute struct {
-	AtS     float64 `json:"at_s"` // when it ended, since started_at
-	LengthS float64 `json:"length_s"`
+	At     units.Duration `json:"at_s"` // when it ended, since started_at
+	Length units.Duration `json:"length_s"`
 	// LostEnds counts closed connections whose last counters the kernel dropped, because its queue was full.
 	LostEnds int64        `json:"lost_ends,omitempty"`
 	Groups   []WatchGroup `json:"groups"` // the heaviest first

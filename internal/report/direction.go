@@ -31,7 +31,8 @@ func Host(e *transfer.End) *record.Host {
 	return h
 }
 
-// Direction describes one transfer and its verdict.
+// Direction describes one transfer and its verdict. It copies, because the JSON of transfer's types is the one of the
+// native protocol, and because an absent key in the document means "not known" where transfer has 0.
 func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Interval) record.Direction {
 	d := record.Direction{Direction: r.Spec.Direction, Verdict: v, Interrupted: !r.Complete, Warnings: r.Warnings,
 		ProbedMTUBytes: r.ProbedMTU, Streams: []record.Stream{}}

@@ -5,7 +5,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
-// PathShifts are an event's shifts as documents have them.
+// PathShifts are an event's shifts as documents have them: the keys of the two values depend on the metric.
 func PathShifts(e *paths.Event) (all []record.PathShift) {
 	for i := range e.Shifts {
 		s := &e.Shifts[i]

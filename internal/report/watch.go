@@ -19,7 +19,8 @@ import (
 // mostWatched is the maximum number of connections in a document.
 const mostWatched = 100
 
-// Watch returns the document of a span of watching.
+// Watch returns the document of a span of watching. It copies, because a watched connection has addresses and kernel
+// counters, while the document has texts, and keys that are absent when the value is unknown.
 func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	t := v.Totals
 	system := advice.SystemOf(runtime.GOOS)

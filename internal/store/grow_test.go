@@ -3,9 +3,11 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // TestStore_WatchRecordGrows: a later state replaces a watch's record, an earlier one never does.
@@ -18,9 +20,10 @@ func testWatchRecordGrows(t *testing.T, at func() *Store) {
 			Envelope: &record.Envelope{ID: record.NewID(begin, [10]byte{1}), Origin: record.Manual, Outcome: outcome,
 				PathKey: record.SeriesID{Far: "here"}.Key()}}}
 		for range minutes {
-			doc.Minutes = append(doc.Minutes, record.WatchMinute{LengthS: 60, Groups: []record.WatchGroup{
-				{Network: "192.0.2.0/24", Directions: []record.WatchGroupDirection{{Direction: transfer.Up, Bytes: 1000,
-					Shares: map[string]float64{fmt.Sprintf("limiter %d", minutes): 1}}}}}})
+			doc.Minutes = append(doc.Minutes, record.WatchMinute{Length: units.Duration(time.Minute),
+				Groups: []record.WatchGroup{
+					{Network: "192.0.2.0/24", Directions: []record.WatchGroupDirection{{Direction: transfer.Up, Bytes: 1000,
+						Shares: map[string]float64{fmt.Sprintf("limiter %d", minutes): 1}}}}}})
 		}
 		encoded, err := record.Encode(doc)
 		if err != nil {

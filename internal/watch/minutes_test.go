@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -26,25 +27,26 @@ func TestMinutesSumGroups(t *testing.T) {
 		t.Fatalf("after 40 s: %+v", got)
 	}
 	got := m.Add(&View{At: 60 * time.Second, Length: 20 * time.Second, Lost: 5})
-	if got == nil || got.Length != time.Minute || got.At != time.Minute || got.Lost != 5 || len(got.Groups) != 1 {
+	if got == nil || got.Length != units.Duration(time.Minute) || got.At != got.Length || got.LostEnds != 5 ||
+		len(got.Groups) != 1 {
 		t.Fatalf("%+v", got)
 	}
 	g := got.Groups[0]
-	want := Group{"rsync", netip.MustParsePrefix("192.0.2.0/24"), 22}
-	up := g.Ways[transfer.Up]
-	if g.Group != want || g.Connections != 2 || up.Bytes != 2500 || up.MinRTT != 9*time.Millisecond {
-		t.Errorf("%+v, %+v", g, up)
+	up := g.Directions[0]
+	if g.Owner != "rsync" || g.Network != "192.0.2.0/24" || g.Port != 22 || g.Connections != 2 ||
+		up.Direction != transfer.Up || up.Bytes != 2500 || up.RTTMin != units.Duration(9*time.Millisecond) {
+		t.Errorf("%+v", g)
 	}
 	for name, s := range map[string]float64{"bottleneck": 30, "application": 15, "unknown": 15} {
-		if math.Abs(up.Limited[name]-s) > 1e-9 {
-			t.Errorf("%s: %v s, want %v", name, up.Limited[name], s)
+		if got := up.Shares[name] * up.MovingS; math.Abs(got-s) > 1e-9 {
+			t.Errorf("%s: %v s, want %v", name, got, s)
 		}
 	}
 	if m.Flush() != nil {
 		t.Error("nothing was watched since")
 	}
 	m.Add(&View{At: 61 * time.Second, Length: time.Second, Lost: 6})
-	if rest := m.Flush(); rest == nil || rest.Length != time.Second || rest.Lost != 1 {
+	if rest := m.Flush(); rest == nil || rest.Length != units.Duration(time.Second) || rest.LostEnds != 1 {
 		t.Errorf("%+v", rest)
 	}
 }
@@ -64,10 +66,12 @@ func TestMinutesFoldTheLighter(t *testing.T) {
 		t.Fatalf("%d groups", len(got.Groups))
 	}
 	for i := range got.Groups {
-		sum -= got.Groups[i].Bytes()
+		for _, d := range got.Groups[i].Directions {
+			sum -= d.Bytes
+		}
 	}
-	if rest := got.Groups[maxGroupsReported]; sum != 0 || rest.Owner != "" || rest.Network.IsValid() || got.Folded < 1 {
-		t.Errorf("%d bytes are missing; the rest is %+v of %d", sum, rest, got.Folded)
+	if rest := got.Groups[maxGroupsReported]; sum != 0 || rest.Owner != "" || rest.Network != "" || rest.Folded < 1 {
+		t.Errorf("%d bytes are missing; the rest is %+v", sum, rest)
 	}
 }
 

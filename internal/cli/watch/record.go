@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
 
@@ -28,13 +28,13 @@ type keeper struct {
 	cmd        *cobra.Command
 	anonymized bool
 	minutes    watch.Minutes
-	queue      chan *watch.Minute // closed by close
+	queue      chan *record.WatchMinute // closed by close
 	done       chan struct{}
 	lost       int // minutes that found no room
 
 	// Of the goroutine that writes:
 	doc    *record.WatchKept
-	began  time.Duration // of doc, on the watch's clock
+	began  units.Duration // of doc, on the watch's clock
 	opened time.Time
 	kept   int   // minutes of doc that are written
 	unkept int   // minutes of earlier ones that are not
@@ -44,7 +44,7 @@ type keeper struct {
 }
 
 func newKeeper(cmd *cobra.Command, anonymized bool) *keeper {
-	k := &keeper{cmd: cmd, anonymized: anonymized, queue: make(chan *watch.Minute, waitingMinutes),
+	k := &keeper{cmd: cmd, anonymized: anonymized, queue: make(chan *record.WatchMinute, waitingMinutes),
 		done: make(chan struct{})}
 	go func() {
 		defer close(k.done)
@@ -66,7 +66,7 @@ func (k *keeper) follow(next following) following {
 	}
 }
 
-func (k *keeper) send(m *watch.Minute) {
+func (k *keeper) send(m *record.WatchMinute) {
 	if m == nil {
 		return
 	}
@@ -95,14 +95,15 @@ func (k *keeper) close() error {
 }
 
 // keep adds a minute to the record and stores the record, so that a killed process loses only the current minute.
-func (k *keeper) keep(m *watch.Minute) {
+func (k *keeper) keep(m *record.WatchMinute) {
 	if k.doc != nil && len(k.doc.Minutes) >= minutesOfARecord {
 		k.finish()
 	}
 	if k.doc == nil {
 		k.open(m)
 	}
-	k.doc.Minutes = append(k.doc.Minutes, report.WatchMinute(m, k.began))
+	m.At -= k.began
+	k.doc.Minutes = append(k.doc.Minutes, *m)
 	const seldom = 10 // minutes: each copy that waits for a server takes space
 	if k.waiting == nil || len(k.doc.Minutes)%seldom == 0 {
 		k.write(record.Interrupted)
@@ -120,9 +121,9 @@ func (k *keeper) finish() {
 }
 
 // open begins a record with a minute that is over now.
-func (k *keeper) open(m *watch.Minute) {
+func (k *keeper) open(m *record.WatchMinute) {
 	k.began = m.At - m.Length
-	k.opened = time.Now().Add(-m.Length)
+	k.opened = time.Now().Add(-time.Duration(m.Length))
 	k.doc = &record.WatchKept{Header: present.Header(k.cmd), Anonymized: k.anonymized}
 	history.Seal(k.cmd, k.doc)
 	k.doc.ID = history.NewID(k.opened)

@@ -12,7 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
-	"github.com/fullpipe-net/fullpipe/internal/watch"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // TestAKilledWatchKeepsItsMinutes: of a watch that is killed, all minutes but the one that was not over
@@ -32,8 +32,8 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 		}
 		return cmd
 	}
-	minute := func(n int) *watch.Minute {
-		return &watch.Minute{At: time.Duration(n) * time.Minute, Length: time.Minute}
+	minute := func(n int) *record.WatchMinute {
+		return &record.WatchMinute{At: units.Duration(n) * units.Duration(time.Minute), Length: units.Duration(time.Minute)}
 	}
 	killed := &keeper{cmd: recording()} // its goroutine ends between two minutes
 	killed.keep(minute(1))

@@ -25,11 +25,11 @@ type keptGroup struct {
 
 // WatchKept prints the stored minutes of a watch: each group's sums, the heaviest first.
 func WatchKept(w io.Writer, d *record.WatchKept) {
-	span := 0.0
+	span := units.Duration(0)
 	for i := range d.Minutes {
-		span += d.Minutes[i].LengthS
+		span += d.Minutes[i].Length
 	}
-	fmt.Fprintf(w, "kept %s of watching from %s\n", SecondsText(span), d.StartedAt.UTC().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(w, "kept %s of watching from %s\n", span, d.StartedAt.UTC().Format("2006-01-02 15:04:05"))
 	groups := keptGroups(d)
 	if len(groups) == 0 {
 		fmt.Fprintln(w, "  nothing moved")
