@@ -56,10 +56,12 @@ func (r *release) build(ctx context.Context, t target) error {
 		return err
 	}
 	r.programs[t] = program
-	contents := []entry{{name, program, 0o755}}
-	for _, doc := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
-		contents = append(contents, entry{doc, filepath.Join(r.source, doc), 0o644})
+	contents := []entry{{name, program, 0o755}, {"LICENSE", filepath.Join(r.source, "LICENSE"), 0o644}}
+	documents, err := r.documents()
+	if err != nil {
+		return err
 	}
+	contents = append(contents, documents...)
 	if t.os != "windows" {
 		manual, err := r.under(filepath.Join(r.work, "manual"), "")
 		if err != nil {

@@ -79,8 +79,12 @@ func (r *release) installed(format string, t target) (files.Contents, error) {
 	add(filepath.Join(manual, "zsh", "_fullpipe"), zsh, 0o644)
 	add(filepath.Join(manual, "fish", "fullpipe.fish"), "/usr/share/fish/vendor_completions.d/fullpipe.fish", 0o644)
 	add(filepath.Join(r.source, "LICENSE"), "/usr/share/doc/fullpipe/copyright", 0o644)
-	for _, doc := range []string{"README.md", "CHANGELOG.md"} {
-		add(filepath.Join(r.source, doc), "/usr/share/doc/fullpipe/"+doc, 0o644)
+	documents, err := r.documents()
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range documents {
+		add(doc.from, "/usr/share/doc/fullpipe/"+doc.name, 0o644)
 	}
 	add(filepath.Join(r.source, "contrib", "package", "sysusers.conf"), "/usr/lib/sysusers.d/fullpipe.conf", 0o644)
 	for _, pattern := range []string{"grafana.json", "alerts.yml"} { // for Grafana and Prometheus
