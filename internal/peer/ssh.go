@@ -129,6 +129,9 @@ func startSSH(ctx context.Context, target sshTarget, o Options) (*sshSession, er
 		s.removeDir = remove
 		options = []string{"-o", "ControlMaster=yes", "-o", "ControlPersist=no", "-o", "ControlPath=" + s.controlPath()}
 	}
+	if o.Copy && !o.Tunnel { // through a tunnel, compression would change the measurement
+		options = compressed
+	}
 	remote, program, err := serveThere(ctx, target, o)
 	if err == nil {
 		s.cmd = target.command(options, remote)

@@ -43,6 +43,9 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	return hello + copied(info.Size(), " "+serveFlags), program, nil
 }
 
+// compressed are the options of ssh for a copy: it halves the program.
+var compressed = []string{"-C"}
+
 // copied returns the remote command that reads a program of the given size from standard input, runs it with args
 // and the rest of the input, and deletes it.
 func copied(bytes int64, arguments string) string {

@@ -39,6 +39,7 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		fmt.Fprintf(&words, ` "%s"`, a)
 	}
 	remote := "fullpipe" + words.String()
+	var options []string
 	input := io.Reader(bytes.NewReader(stdin))
 	if o.Copy {
 		program, err := os.Executable()
@@ -58,9 +59,10 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 			return nil, err
 		}
 		remote = copied(info.Size(), words.String())
+		options = compressed
 		input = io.MultiReader(f, input)
 	}
-	cmd := target.command(nil, remote)
+	cmd := target.command(options, remote)
 	cmd.Stdin = input
 	stdout, says, err := runBounded(ctx, cmd, defaultSSHTimeouts.loginTimeout()+maxCommandTime, maxDocument)
 	var exit *exec.ExitError
