@@ -76,6 +76,7 @@ type Direction struct {
 	// Oversized is nil until a segment was longer than the MSS or was repeated.
 	Oversized *Oversized
 	Blocks    Blocks
+	Spacing   Spacing
 
 	IdleRestarts IdleRestarts
 	// ReaderPaced is the time on the Busy and AppLimited clocks between two moments at which the receiving program left

@@ -80,6 +80,9 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
+	if from == d.high {
+		d.Spacing.add(to-from, d.lastLen, int64(d.MSS), at-d.lastSent)
+	}
 	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
 		d.started(at, gap)
 		if 4*gap >= d.RTTMin && d.una < d.high {

@@ -9,11 +9,27 @@ import (
 // blocks of segments leave together and their acknowledgements return apart.
 func (t *timeline) spread() bool { return t.vantage == AtSender && 2*t.d.Blocks.Spread > t.d.Bytes }
 
+// spacedByLine reports whether the tap at the receiver saw segments arrive in proportion to their own lengths: a line
+// slower than the sender delivered them.
+func (t *timeline) spacedByLine() bool {
+	p := &t.d.Spacing
+	return t.vantage == AtReceiver && p.Short >= threshold.FewRounds && 4*p.Agree >= 3*p.Short &&
+		4*p.Full*int64(t.d.MSS) >= t.d.Bytes
+}
+
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
 // delivers a block.
 func (t *timeline) serialises() bool {
-	return t.spread() && t.d.Blocks.Count >= threshold.FewRounds &&
-		t.goodput >= threshold.LineFilled*t.d.Blocks.Rate()
+	slow := t.spread() && t.d.Blocks.Count >= threshold.FewRounds || t.spacedByLine()
+	return slow && t.goodput >= threshold.LineFilled*t.lineRate()
+}
+
+// lineRate returns the rate at which the line delivers what was sent at once, bytes/s.
+func (t *timeline) lineRate() float64 {
+	if t.spread() {
+		return t.d.Blocks.Rate()
+	}
+	return t.d.Spacing.Rate()
 }
 
 // equalBlocks reports whether most data was in blocks of one size, each released by the acknowledgement of the one
@@ -35,11 +51,11 @@ func (t *timeline) describeBlocks(limiter verdict.Name) (e verdict.Evidence, ok 
 	return verdict.Evidence{Limiter: verdict.SendBuffer, Code: verdict.CapturedBlocks, Values: v}, true
 }
 
-// blockRate returns the rate of the acknowledgements within blocks, bytes/s; 0 where the path did not deliver
-// them more slowly than they were sent. No prediction may exceed it.
+// blockRate returns the rate of the line that delivers blocks, bytes/s; 0 where the path did not deliver them more
+// slowly than they were sent. No prediction may exceed it.
 func (t *timeline) blockRate() float64 {
-	if !t.spread() {
+	if !t.spread() && !t.spacedByLine() {
 		return 0
 	}
-	return max(t.d.Blocks.Rate(), t.goodput)
+	return max(t.lineRate(), t.goodput)
 }

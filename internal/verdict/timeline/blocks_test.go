@@ -76,3 +76,73 @@ func TestJudge_BlocksOverSlowLine(t *testing.T) {
 		t.Errorf("%d full lines and %d others", full, partly)
 	}
 }
+
+// receiveBlocks plays the same blocks to a tap at the receiver, which acknowledges every second segment and the last
+// one at once. A paced sender waits by the length of the segment before, on a line that is faster.
+func receiveBlocks(t *testing.T, bps float64, block int, rtt int64, paced bool) (Diagnosis, *flow.Direction) {
+	t.Helper()
+	x := newTape(rtt, rtt*99/100)
+	const mss = 1460
+	at := 2 * rtt
+	pos := 0
+	for range 40 {
+		unacked := 0
+		length := 0
+		for end := pos + block; pos < end; {
+			before := length
+			length = min(mss, end-pos)
+			var flags flow.Flags
+			if pos+length == end {
+				flags = flow.PSH
+			}
+			size := length
+			if paced {
+				size = before
+			}
+			at += int64(float64(size+40) * 8e9 / bps)
+			x.data(at+rtt/2, pos, length, flags)
+			pos += length
+			unacked++
+			if unacked == 2 || pos == end {
+				unacked = 0
+				x.ack(at+rtt/2+rtt/100, pos, 256<<10)
+			}
+		}
+		at += rtt + 200_000
+	}
+	return x.judge(t)
+}
+
+// TestJudge_BlocksAtReceiver checks that a tap at the receiver distinguishes a full slow line, where segments arrive in
+// proportion to their lengths, from a sender that paces.
+func TestJudge_BlocksAtReceiver(t *testing.T) {
+	full, partly := 0, 0
+	for _, bps := range []float64{64e3, 200e3, 512e3, 2e6} {
+		for _, block := range []int{5000, 8192, 24 << 10, 64 << 10} {
+			for _, rtt := range []int64{8, 40, 120, 300} {
+				payload := bps * float64(block) / float64(block+40*((block+1459)/1460))
+				g, d := receiveBlocks(t, bps, block, rtt*ms, false)
+				share := g.GoodputBps / payload
+				bad := g.Prediction != nil && g.Prediction.LowBps > 1.02*payload
+				switch {
+				case share >= 0.92:
+					full++
+					bad = bad || g.Limiter != verdict.Bottleneck
+				case share <= 0.85:
+					partly++
+					bad = bad || g.Limiter == verdict.Bottleneck || g.Confidence == verdict.High
+				}
+				if bad {
+					t.Errorf("%.0f bit/s, %d bytes, %d ms: %.2f full, %s %s %v %v, %+v, %+v", bps, block, rtt, share,
+						g.Confidence, g.Limiter, g.Candidates, g.Evidence, d.Spacing, d.Pauses)
+				}
+				if g, _ := receiveBlocks(t, bps, block, rtt*ms, true); g.Limiter == verdict.Bottleneck {
+					t.Errorf("%.0f bit/s, %d bytes, %d ms, paced: %s %s", bps, block, rtt, g.Confidence, g.Limiter)
+				}
+			}
+		}
+	}
+	if full < 20 || partly < 20 {
+		t.Errorf("%d full lines and %d others", full, partly)
+	}
+}

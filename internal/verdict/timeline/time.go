@@ -299,6 +299,9 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 // segment, so all that there was, or if the pauses are long. Else a paced or shaped sender may have sent segments one
 // by one.
 func (t *timeline) idleOf(i int) verdict.Name {
+	if t.serialised && t.spacedByLine() { // the line delivers what the sender sent at once
+		return verdict.Bottleneck
+	}
 	if t.losing && t.vantage != AtSender {
 		return t.idleElsewhere()
 	}

@@ -249,6 +249,9 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 	}
 	t.capacity = max(quantile(rates, threshold.EvenBest), t.goodput)
+	if t.spacedByLine() { // the rates leave out the time between segments that were acknowledged one by one
+		t.capacity = min(t.capacity, t.blockRate())
+	}
 	t.pathPace = d.Bursts.Quantile(threshold.PathPace)
 	t.share(others)
 	t.pausing = idle > threshold.PausingShare*t.length
