@@ -1,10 +1,12 @@
 package diagnose
 
 import (
-	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // span is the time of a connection that both captures hold, nanoseconds since its first
@@ -57,26 +59,25 @@ func repeatsOf(d *flow.Direction) repeats {
 	return repeats{d.Repeated, d.Replaced, d.Spurious * int64(max(d.MSS, 1))}
 }
 
-// spansText returns when either capture was taken, each by its own clock.
-func spansText(near []judgement, far []*flow.Connection) string {
+// noCommon returns the note of two captures without a common connection.
+func noCommon(near []judgement, far []*flow.Connection) verdict.Note {
 	var first []*flow.Connection
 	for _, j := range near {
 		first = append(first, j.connection)
 	}
-	return spanText("near", first) + ", " + spanText("far", far)
+	return verdict.Note{Code: verdict.NoCommonConnection,
+		Values: verdict.Values{"near": float64(len(first)), "far": float64(len(far))},
+		Words:  slices.Concat(timesOf(first), timesOf(far))}
 }
 
-func spanText(name string, all []*flow.Connection) string {
+// timesOf returns the begin of the first connection and the end of the last one.
+func timesOf(all []*flow.Connection) []string {
 	const form = "2006-01-02 15:04:05"
-	if len(all) == 0 {
-		return "the " + name + " one has none"
-	}
-	from := all[0].Started
+	from := int64(math.MaxInt64)
 	to := int64(0)
 	for _, c := range all {
 		from = min(from, c.Started)
 		to = max(to, c.Started+c.Ended)
 	}
-	return fmt.Sprintf("the %s one has %d from %s to %s", name, len(all), time.Unix(0, from).UTC().Format(form),
-		time.Unix(0, to).UTC().Format(form))
+	return []string{time.Unix(0, from).UTC().Format(form), time.Unix(0, to).UTC().Format(form)}
 }

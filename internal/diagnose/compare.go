@@ -34,8 +34,7 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 		c := &r.Record.Connections[i]
 		w := known.find(j.connection)
 		if w == nil {
-			c.Notes = append(c.Notes, "the other capture does not hold this connection, neither under its addresses nor by "+
-				"its segments: capture both ends at the same time (tcpdump -s 128)")
+			c.Notes = append(c.Notes, verdict.Note{Code: verdict.NotInOtherCapture})
 			continue
 		}
 		found++
@@ -50,9 +49,7 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 		}
 	}
 	if found == 0 {
-		why := "no connection is in both captures: " + spansText(r.from, far.Connections) +
-			"; capture both ends at the same time (tcpdump -s 128)"
-		r.Record.Warnings = append(r.Record.Warnings, why)
+		r.Record.Warnings = append(r.Record.Warnings, noCommon(r.from, far.Connections))
 	}
 }
 
@@ -168,32 +165,27 @@ func hardlyKnown(g *timeline.Diagnosis) bool {
 }
 
 // notes returns the differences of the SYNs between the taps, and the obstacles of the comparison.
-func (p *pair) notes() []string {
+func (p *pair) notes() []verdict.Note {
 	notes := slices.Concat(changed("client", p.near.ClientOffer(), p.far.offer(true)),
 		changed("server", p.near.ServerOffer(), p.far.offer(false)))
 	switch {
 	case p.aligned:
 	case p.far.renumbered:
-		notes = append(notes, "the initial sequence numbers differ between the captures, so that segments cannot be "+
-			"matched: a box between them writes others (switch that off, or capture both on one side of it), or these are two "+
-			"connections that had the same ports one after the other (capture both ends at the same time)")
+		notes = append(notes, verdict.Note{Code: verdict.RenumberedBetween})
 	default:
-		notes = append(notes, "too few segments are in both captures to match them, so which way data waited is not known: "+
-			"capture both ends at the same time and both directions, with their timestamps (tcpdump -s 128)")
+		notes = append(notes, verdict.Note{Code: verdict.FewCommonSegments})
 	}
 	return notes
 }
 
 // changed returns which options of an end's SYN differ between two taps.
-func changed(end string, near, far flow.Offer) (notes []string) {
+func changed(end string, near, far flow.Offer) (notes []verdict.Note) {
 	if !near.Seen || !far.Seen || near.OptionsCut || far.OptionsCut {
-		return []string{"the " + end + "'s SYN is not whole in both captures and was not compared: begin both before the " +
-			"connection does, with -s 128"}
+		return []verdict.Note{{Code: verdict.SYNNotWhole, Words: []string{end}}}
 	}
 	differs := func(option, a, b string) {
 		if a != b {
-			notes = append(notes, fmt.Sprintf("the %s's %s is %s in one capture and %s in the other: something between them "+
-				"changes it", end, option, a, b))
+			notes = append(notes, verdict.Note{Code: verdict.OptionChanged, Words: []string{end, option, a, b}})
 		}
 	}
 	differs("MSS", number(near.MSS, near.MSS > 0), number(far.MSS, far.MSS > 0))

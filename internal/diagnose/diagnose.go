@@ -3,7 +3,6 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -46,7 +45,10 @@ type judgementOfDirection struct {
 func New(a *capture.Analysis, least int64) *Diagnosis {
 	r := &record.Diagnose{Packets: a.Packets, Segments: a.Segments, Unmatched: a.Unwanted,
 		Connections: []record.CapturedConnection{},
-		Warnings:    a.Warnings, Files: []string{}}
+		Files:       []string{}}
+	for _, warning := range a.Warnings {
+		r.Warnings = append(r.Warnings, verdict.Note{Text: warning})
+	}
 	for _, f := range a.Files {
 		r.Files = append(r.Files, f.Name)
 	}
@@ -71,9 +73,8 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 	}
 	r.Tiny = tiny(r.Connections)
 	if len(a.Files) > 1 && a.Duplicates*sameEvery > a.Segments {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d segments are in these files twice, as in captures at two "+
-			"places: --near FILE --far FILE compares them",
-			a.Duplicates, a.Segments))
+		r.Warnings = append(r.Warnings, verdict.Note{Code: verdict.SegmentsTwice,
+			Values: verdict.Values{"duplicates": float64(a.Duplicates), "segments": float64(a.Segments)}})
 	}
 	diagnosis := &Diagnosis{Record: r, from: all}
 	diagnosis.Draw(a) // where this reading kept points already
@@ -194,20 +195,20 @@ func judge(c *flow.Connection, least int64, parallel map[hosts][]timeline.Parall
 		out.directions = append(out.directions, judgementOfDirection{d, g})
 		r.Vantage = vantageOf(c, d, g.Vantage, r.Vantage)
 	}
+	note := func(code verdict.NoteCode) { r.Notes = append(r.Notes, verdict.Note{Code: code}) }
 	switch {
 	case !c.SYN && !c.SYNACK:
-		r.Notes = append(r.Notes, "the handshake was not captured: options and window scales are inferred")
+		note(verdict.NoHandshake)
 	case !c.SYN:
-		r.Notes = append(r.Notes, "the SYN was not captured")
+		note(verdict.NoSYN)
 	case !c.SYNACK:
-		r.Notes = append(r.Notes, "the SYN-ACK was not captured: window scales are inferred")
+		note(verdict.NoSYNACK)
 	}
 	if c.Renumbered {
-		r.Notes = append(r.Notes, "the capture contains both sides of a box that renumbers sequence numbers: one of the two "+
-			"views is judged")
+		note(verdict.BothSidesOfBox)
 	}
 	if c.ClientOffer().OptionsCut || c.ServerOffer().OptionsCut {
-		r.Notes = append(r.Notes, "the capture cut the SYNs' options off: a missing option may have been there")
+		note(verdict.OptionsCut)
 	}
 	out.record = r
 	return out

@@ -169,7 +169,7 @@ func together(a, b []packet) (first, second []packet) {
 	return slices.DeleteFunc(a, later), slices.DeleteFunc(b, later)
 }
 
-func comparedPackets(t testing.TB, near, far []packet) (*record.CapturedDirection, []string) {
+func comparedPackets(t testing.TB, near, far []packet) (*record.CapturedDirection, []verdict.Note) {
 	t.Helper()
 	d := New(analyzedPackets(t, near), 1)
 	d.Compare(analyzedPackets(t, far))

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // line computes the time of a segment, the round trip and the queue of the link.
@@ -45,15 +46,15 @@ func (r *scenario) line(p link.Path, data, acks link.Config) {
 		r.segment = (r.mss + r.headers) * 8 / r.rate
 		r.queue = float64(data.PoliceBurst) / (r.mss + r.headers)
 		r.policed = true
-		r.warn("a policer: the goodput of TCP depends on its burst")
+		r.warn(verdict.BurstOfPolicer)
 	}
 	r.jitter = [2]float64{data.Jitter.Seconds(), acks.Jitter.Seconds()}
 	r.gateways(p.VPN)
 	if data.Reorder > 0 {
-		r.warn("reordering is not modelled")
+		r.warn(verdict.NoReordering)
 	}
 	if data.Silent && data.MTU > 0 && data.MTU < defaultMTU {
-		r.warn("an MTU black hole: full segments may never arrive")
+		r.warn(verdict.FullSegmentsVanish)
 	}
 }
 
@@ -72,8 +73,7 @@ func (r *scenario) capFlows(each float64, data link.Config, stated bool) {
 			r.queue = math.Max(r.rtt/r.segment, 10)
 		}
 		if stated {
-			r.warn("a bound on each connection: whether what exceeds it waits or is dropped is the network's choice; taken to " +
-				"wait")
+			r.warn(verdict.BoundTakenToQueue)
 		}
 	}
 }

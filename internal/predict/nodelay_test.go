@@ -1,12 +1,13 @@
 package predict
 
 import (
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // TestTransfer_WarnsOfNoDelay checks that a prediction for a send buffer warns of the effect of TCP_NODELAY, if any.
@@ -29,7 +30,8 @@ func TestTransfer_WarnsOfNoDelay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(strings.Join(a.Warnings, " "), "with TCP_NODELAY (--no-delay)"); said != c.said {
+		said := slices.ContainsFunc(a.Warnings, func(n verdict.Note) bool { return n.Code == verdict.FirmWithNoDelay })
+		if said != c.said {
 			t.Errorf("%s %+v: %q", c.path, c.setup, a.Warnings)
 		}
 	}

@@ -56,10 +56,10 @@ type Answer struct {
 	Time     Times `json:"time,omitzero"`
 	BDPBytes int64 `json:"bdp_bytes,omitempty"` // rate at the IP layer times the least round trip, as plan has it
 	// WindowBytes and InFlightBytes are the receiver's and the sender's limits of each connection; 0: no limit.
-	WindowBytes   int      `json:"window_bytes,omitempty"`
-	InFlightBytes int      `json:"in_flight_bytes,omitempty"`
-	Caps          []Cap    `json:"caps"` // each formula's own bound, least first
-	Warnings      []string `json:"warnings"`
+	WindowBytes   int            `json:"window_bytes,omitempty"`
+	InFlightBytes int            `json:"in_flight_bytes,omitempty"`
+	Caps          []Cap          `json:"caps"` // each formula's own bound, least first
+	Warnings      []verdict.Note `json:"warnings"`
 }
 
 // Range is a goodput in bit/s: the middle, and where it lies nine times in ten.
@@ -97,12 +97,14 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 	}
 	result := r.predict()
 	a := &Answer{Range: result.goodput(), WindowBytes: whole(r.window), InFlightBytes: whole(r.send),
-		BDPBytes: int64(r.bdp() * r.mss), Caps: append([]Cap{}, r.caps()...), Warnings: append([]string{}, r.warnings...)}
+		BDPBytes: int64(r.bdp() * r.mss), Caps: append([]Cap{}, r.caps()...),
+		Warnings: append([]verdict.Note{}, r.warnings...)}
 	if r.segment > 0 {
 		a.BDPBytes = int64(model.BDP(r.rate, path.RTT))
 	}
-	if text := r.withNoDelay(path, s); text != "" {
-		a.Warnings = append(a.Warnings, text)
+	if bps := r.withNoDelay(path, s); bps > 0 {
+		a.Warnings = append(a.Warnings, verdict.Note{Code: verdict.FirmWithNoDelay,
+			Values: verdict.Values{"goodput_bps": bps}})
 	}
 	if s.Bytes > 0 && result.finishes {
 		a.Time = Times{lasting(s.Bytes, a.High), lasting(s.Bytes, a.Typical), lasting(s.Bytes, a.Low)}
@@ -111,19 +113,18 @@ func Transfer(path link.Path, s Setup) (*Answer, error) {
 	return a, nil
 }
 
-// withNoDelay describes the effect of TCP_NODELAY: a send buffer that part segments overrun becomes a firm bound. It
-// returns "" if there is none.
-func (r *scenario) withNoDelay(path link.Path, s Setup) string {
+// withNoDelay returns the goodput with TCP_NODELAY, which makes a send buffer that part segments overrun a firm bound;
+// 0 if it does not.
+func (r *scenario) withNoDelay(path link.Path, s Setup) float64 {
 	if s.NoDelay || !r.overruns {
-		return ""
+		return 0
 	}
 	s.NoDelay = true
 	firm, err := newScenario(path, s)
 	if err != nil || firm.overruns {
-		return ""
+		return 0
 	}
-	return "with TCP_NODELAY (--no-delay), which many programs set, this send buffer bounds firmly: " +
-		units.Rate(firm.predict().typical).String()
+	return firm.predict().typical
 }
 
 func lasting(bytes int64, bps float64) units.Duration {

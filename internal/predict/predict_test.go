@@ -2,8 +2,8 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -208,9 +208,16 @@ func TestTransfer_WarnsThatBuffersFollowLinux(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Join(a.Warnings, "; ")
-		if a.WindowBytes != c.window || (said == "") != (c.warning == "") || !strings.Contains(said, c.warning) {
-			t.Errorf("%s, %+v: a window of %d, %q", c.path, c.setup, a.WindowBytes, said)
+		end := ""
+		for _, n := range a.Warnings {
+			end += string(n.Code) + " " + n.Words[1] + fmt.Sprintf(".window=%.0f", n.Values["buffer_bytes"])
+		}
+		want := c.warning
+		if want != "" {
+			want = string(verdict.WholeBufferOffered) + " " + want
+		}
+		if a.WindowBytes != c.window || end != want {
+			t.Errorf("%s, %+v: a window of %d, %+v", c.path, c.setup, a.WindowBytes, a.Warnings)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // scenario is a path and a setup as the models need them: one direction, in segments and seconds. A missing limit is
@@ -44,7 +44,7 @@ type scenario struct {
 	piece       float64 // bytes that a connection takes of them at a time; 0: as it comes
 	time        float64 // seconds
 	ready       bool    // begin with a full window: slow start taken away
-	warnings    []string
+	warnings    []verdict.Note
 }
 
 // ArgumentError names the part of a Setup that was wrong.
@@ -179,7 +179,9 @@ const defaultMTU = 1500
 // hosts is the two hosts' own time in a round trip, seconds: interrupts, wakeups.
 const hosts = 100e-6
 
-func (r *scenario) warn(text string) { r.warnings = append(r.warnings, text) }
+func (r *scenario) warn(code verdict.NoteCode) {
+	r.warnings = append(r.warnings, verdict.Note{Code: code})
+}
 
 // receiverEnd returns the receiving end's name in a path's settings.
 func receiverEnd(d transfer.Direction) string {
@@ -200,9 +202,9 @@ func (r *scenario) receiver(receiver link.Stack, stripped link.Options, s Setup)
 		window := model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss))
 		r.window = float64(window)
 		if receiver.Foreign() && window != s.ReceiveBuffer {
-			r.warn(fmt.Sprintf("%s advertises the whole receive buffer, %s; here, as in the lab, Linux's rules make it a "+
-				"window of %s: for %[1]s itself give %[4]s.window=%[5]d in --path", receiver.Name,
-				units.Size(s.ReceiveBuffer).Exact(), units.Size(window).Exact(), receiverEnd(s.Direction), s.ReceiveBuffer))
+			r.warnings = append(r.warnings, verdict.Note{Code: verdict.WholeBufferOffered,
+				Words: []string{receiver.Name, receiverEnd(s.Direction)}, Values: verdict.Values{
+					"buffer_bytes": float64(s.ReceiveBuffer), "window_bytes": float64(window)}})
 		}
 	case receiver.Window > 0:
 		r.window = float64(receiver.Window)
@@ -270,8 +272,7 @@ func (r *scenario) sender(sender link.Stack, s Setup) {
 		n := float64(r.connections)
 		bdp := r.bdp() * r.mss
 		r.send = math.Max(r.send, model.LinuxOverrun(n*float64(granted), bdp, math.Min(r.queue, 1e9)*r.mss)/n)
-		r.warn("writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is known within a " +
-			"third only")
+		r.warn(verdict.BufferOverrun)
 	}
 }
 

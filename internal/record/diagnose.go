@@ -27,7 +27,7 @@ type Diagnose struct {
 	// Tiny reports that no direction carried more than one initial window.
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`
-	Warnings    []string             `json:"warnings,omitempty"`
+	Warnings    []verdict.Note       `json:"warnings,omitempty"`
 	Interrupted bool                 `json:"interrupted,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type CapturedConnection struct {
 	Handshake  *CapturedHandshake  `json:"handshake,omitempty"`
 	Vantage    string              `json:"vantage"` // client, server, middle or unknown
 	Directions []CapturedDirection `json:"directions"`
-	Notes      []string            `json:"notes,omitempty"`
+	Notes      []verdict.Note      `json:"notes,omitempty"`
 }
 
 // CapturedHandshake is the options of the two SYNs; those of a SYN that was not captured are absent.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of one kind of document, derived from its Go type; nil for an unknown
@@ -50,7 +51,7 @@ func (g *schemas) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "number"}
 	case t == reflect.TypeFor[NsTime]():
 		return map[string]any{"type": "integer"}
-	case t == reflect.TypeFor[RFC6349Statement]():
+	case t == reflect.TypeFor[RFC6349Statement](), t == reflect.TypeFor[verdict.Note]():
 		return map[string]any{"type": "string"}
 	}
 	switch t.Kind() {

@@ -12,7 +12,9 @@ func Diagnose(h record.Header, diagnosis *diagnose.Diagnosis) *record.Diagnose {
 	doc := diagnosis.Record
 	doc.Header = h
 	doc.Trust = text.TrustReasons(doc.Trust)
+	doc.Warnings = text.Notes(doc.Warnings)
 	for i := range doc.Connections {
+		doc.Connections[i].Notes = text.Notes(doc.Connections[i].Notes)
 		for j := range doc.Connections[i].Directions {
 			d := &doc.Connections[i].Directions[j]
 			guard.Captured(d, doc.Connections[i].DurationS)

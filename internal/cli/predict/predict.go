@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/record/guard"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -95,11 +96,11 @@ func runPredict(cmd *cobra.Command, f *flags) error {
 	if err != nil {
 		return err
 	}
-	text, err := f.text(cmd, program)
+	stated, err := f.text(cmd, program)
 	if err != nil {
 		return err
 	}
-	path, err := link.Parse(text)
+	path, err := link.Parse(stated)
 	if err != nil {
 		return f.pathError(err)
 	}
@@ -130,7 +131,8 @@ func runPredict(cmd *cobra.Command, f *flags) error {
 	case err != nil:
 		return err
 	}
-	doc := &record.Predict{Header: present.Header(cmd), Path: record.PredictPath{Text: text, RateBps: float64(lane.Rate),
+	answer.Warnings = text.Notes(answer.Warnings)
+	doc := &record.Predict{Header: present.Header(cmd), Path: record.PredictPath{Text: stated, RateBps: float64(lane.Rate),
 		RTTS: path.RTT.Seconds()},
 		Direction: f.direction, Connections: f.connections, Answer: *answer}
 	guard.Predicted(doc)

@@ -167,7 +167,7 @@ func nothingToDiagnose(r *record.Diagnose) string {
 
 func diagnoseWriteWarnings(w io.Writer, r *record.Diagnose) {
 	for _, warning := range r.Warnings {
-		fmt.Fprintln(w, "note: "+warning)
+		fmt.Fprintln(w, "note: "+warning.Text)
 	}
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: the result covers the capture until then")
@@ -223,7 +223,7 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 		t.row("handshake", capturedHandshakeText(h))
 	}
 	for _, n := range c.Notes {
-		t.row("note", n)
+		t.row("note", n.Text)
 	}
 	t.write(w, "  ")
 	for i := range c.Directions {

@@ -39,7 +39,7 @@ func Predict(w io.Writer, d *record.Predict) {
 	t.row("receive window", bound(d.WindowBytes))
 	t.row("in flight at the sender", bound(d.InFlightBytes))
 	for _, warning := range d.Warnings {
-		t.row("note", warning)
+		t.row("note", warning.Text)
 	}
 	t.write(w, "")
 	if len(d.Caps) == 0 {

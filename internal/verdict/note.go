@@ -1,0 +1,51 @@
+package verdict
+
+// NoteCode names what a note states.
+type NoteCode string
+
+// Notes of a diagnosis.
+const (
+	NoHandshake        NoteCode = "no-handshake"
+	NoSYN              NoteCode = "no-syn"
+	NoSYNACK           NoteCode = "no-syn-ack"
+	BothSidesOfBox     NoteCode = "both-sides-of-box"      // one side is judged
+	OptionsCut         NoteCode = "options-cut"            // of a SYN, by the capture
+	SegmentsTwice      NoteCode = "segments-twice"         // segments, duplicates
+	NotInOtherCapture  NoteCode = "not-in-other-capture"   // a connection
+	NoCommonConnection NoteCode = "no-common-connection"   // near, far; Words: near from, near to, far from, far to
+	RenumberedBetween  NoteCode = "renumbered-between"     // sequence numbers
+	FewCommonSegments  NoteCode = "few-common-segments"    // in both captures
+	SYNNotWhole        NoteCode = "syn-not-whole"          // Words: client or server
+	OptionChanged      NoteCode = "option-changed-between" // Words: client or server, option, near, far
+)
+
+// Notes of a prediction.
+const (
+	BurstOfPolicer     NoteCode = "burst-of-policer"
+	NoReordering       NoteCode = "reordering-not-modelled"
+	FullSegmentsVanish NoteCode = "full-segments-vanish"
+	BoundTakenToQueue  NoteCode = "bound-taken-to-queue"
+	WholeBufferOffered NoteCode = "whole-buffer-offered" // buffer_bytes, window_bytes; Words: system, end
+	BufferOverrun      NoteCode = "buffer-overrun"
+	FirmWithNoDelay    NoteCode = "firm-with-no-delay" // goodput_bps
+)
+
+// Note is a code with the values of its sentence. In JSON it is its Text, which package render/text sets.
+type Note struct {
+	Code   NoteCode
+	Values Values
+	Words  []string // words of the sentence, such as the name of an option
+	Text   string
+}
+
+// String returns the sentence.
+func (n Note) String() string { return n.Text }
+
+// MarshalText returns the sentence.
+func (n Note) MarshalText() ([]byte, error) { return []byte(n.Text), nil }
+
+// UnmarshalText reads the sentence.
+func (n *Note) UnmarshalText(text []byte) error {
+	*n = Note{Text: string(text)}
+	return nil
+}
