@@ -200,3 +200,26 @@ func runStep(t *testing.T, s step, dir, bin string) {
 		rest = after
 	}
 }
+
+// TestGoExamples_Compile builds the programs of the pages.
+func TestGoExamples_Compile(t *testing.T) {
+	testenv.Need(t, testenv.Go)
+	built := 0
+	for _, p := range pages(t) {
+		for _, b := range blocks(p) {
+			if b.language != "go" {
+				continue
+			}
+			built++
+			file := filepath.Join(t.TempDir(), "main.go")
+			write(t, file, []byte(b.text))
+			out, err := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v\n%s", p.path, err, out)
+			}
+		}
+	}
+	if built == 0 {
+		t.Error("no program found")
+	}
+}
