@@ -25,7 +25,10 @@ func ServePages(t testing.TB, s *store.Store) (site *httptest.Server, open strin
 			each(&printed.Watch{LengthS: 2, Standing: 7, Connections: []printed.WatchedConnection{{
 				Program: "<b>rsync</b>\u202e", PID: 4711, Local: "192.0.2.1:40000", Remote: "198.51.100.7:22",
 				Directions: []printed.WatchedDirection{{Direction: transfer.Up, GoodputBps: 93e6,
-					Verdict: verdict.Verdict{Limiter: verdict.ReceiverWindow}}}}}})
+					Verdict: verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.High,
+						Shares: verdict.Shares{verdict.ReceiverWindow: 0.9, verdict.Bottleneck: 0.1}}}}}},
+				Limited: []printed.WatchLimited{{Limiter: verdict.ReceiverWindow, Direction: transfer.Up, Bytes: 23e6,
+					Connections: 1}}})
 			<-ctx.Done()
 			return nil
 		}})

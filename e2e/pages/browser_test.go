@@ -50,6 +50,15 @@ func servedPage(t *testing.T, html []byte) (url string) {
 	return server.URL
 }
 
+// emulate sets the colour scheme that the user prefers.
+func emulate(scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	})
+}
+
 // eachView shows a page on a desk and on a phone, light and dark, and checks each once an element of it is there: the
 // page fits, and has the background of its scheme.
 func eachView(t *testing.T, ctx context.Context, url, element string, look func(name string)) {
@@ -58,13 +67,7 @@ func eachView(t *testing.T, ctx context.Context, url, element string, look func(
 		scheme string
 		width  int64
 	}{{"light", 1200}, {"dark", 1200}, {"light", 390}, {"dark", 390}} {
-		scheme := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: view.scheme}}})
-			return err
-		})
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), scheme, chromedp.Navigate(url),
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(view.width, 900), emulate(view.scheme), chromedp.Navigate(url),
 			chromedp.WaitVisible(chromedp.CSS(element))); err != nil {
 			t.Fatal(err)
 		}

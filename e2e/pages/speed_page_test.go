@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/chromedp"
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
@@ -87,12 +85,7 @@ func (p *shownPage) look(name string) {
 		name, scheme string
 		width        int64
 	}{{"light", "light", 1200}, {"dark", "dark", 1200}, {"narrow", "light", 380}} {
-		set := func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
-			return err
-		}
-		if err := chromedp.Do(p.ctx, chromedp.Func(set), chromedp.EmulateViewport(view.width, 900)); err != nil {
+		if err := chromedp.Do(p.ctx, emulate(view.scheme), chromedp.EmulateViewport(view.width, 900)); err != nil {
 			p.t.Fatal(err)
 		}
 		if saw := p.ask(`String(document.documentElement.scrollWidth)`); saw != fmt.Sprint(view.width) {
@@ -135,8 +128,12 @@ func TestSpeedTestInUI(t *testing.T) {
 	p.open(test + "?start&only=download&many=0&ms=500")
 	p.until(`document.querySelector('section[data-goodput]') != null`)
 	p.look("tested")
-	if saw := p.ask(`document.querySelector('h1').innerText`); !strings.HasPrefix(saw, "Your download of ") {
+	if saw := p.ask(`document.querySelector('h1').innerText + document.querySelector('.finding').innerText`); !strings.Contains(saw,
+		"bit/s") || !strings.Contains(saw, "Your download of ") {
 		t.Errorf("the result says %q", saw)
+	}
+	if saw := p.ask(`String(document.querySelectorAll('svg.chart').length)`); saw != "2" {
+		t.Errorf("%s charts, not those of goodput and round trip", saw)
 	}
 	p.open(ui.address + p.ask(`document.querySelector('a[href*="/runs/"]').getAttribute('href')`))
 	if saw := p.ask(`document.querySelector('.facts').innerText`); !strings.Contains(saw, "browser://127.0.0.1") {

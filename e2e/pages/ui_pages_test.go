@@ -132,11 +132,7 @@ func TestUIPages(t *testing.T) {
 		name, scheme string
 		width        int64
 	}{{"light", "light", 1200}, {"dark", "dark", 1200}, {"narrow", "light", 380}} {
-		call(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
-			return err
-		})
+		do(emulate(view.scheme))
 		for name, path := range pages {
 			do(chromedp.EmulateViewport(view.width, 900), chromedp.Navigate(base+path))
 			until(`document.readyState == 'complete'`)
@@ -166,6 +162,10 @@ func TestUIPages(t *testing.T) {
 	if saw := ask(`document.querySelector('#rows td').textContent + document.querySelectorAll('#rows b').length`); saw !=
 		`<b>rsync</b>\u202e[4711]0` {
 		t.Errorf("a program's name: %q", saw)
+	}
+	if saw := ask(`document.querySelector('#rows .do').textContent + document.querySelectorAll('#rows .shares rect').length`); !strings.HasPrefix(
+		saw, "give both ends larger buffers") || !strings.HasSuffix(saw, ")2") {
+		t.Errorf("the remedy and the bar of shares: %q", saw)
 	}
 	do(chromedp.EmulateViewport(1200, 900), chromedp.Navigate(base+pages["series"]))
 	until(ready["series"])

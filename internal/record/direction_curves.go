@@ -8,7 +8,9 @@ import (
 // nanoseconds since its first byte.
 type DirectionCurves struct {
 	Rate, InFlight, Window, Cwnd, RTT []flow.Point
-	Retransmissions                   []flow.Mark
+	// Probes are the RTTs of small packets on a connection of their own, where they have a time.
+	Probes          []flow.Point
+	Retransmissions []flow.Mark
 }
 
 // Thin reduces the curves to their stored resolution.
@@ -22,7 +24,8 @@ func (c *DirectionCurves) Thin() {
 func (c *DirectionCurves) curves(of string) []curve {
 	return []curve{{of: of, name: "rate_bps", points: &c.Rate}, {of: of, name: "in_flight_bytes", points: &c.InFlight},
 		{of: of, name: "send_window_bytes", points: &c.Window}, {of: of, name: "cwnd_bytes", points: &c.Cwnd},
-		{of: of, name: "rtt", points: &c.RTT}, {of: of, name: "retransmissions", marks: &c.Retransmissions}}
+		{of: of, name: "rtt", points: &c.RTT},
+		{of: of, name: "probe_rtt", points: &c.Probes}, {of: of, name: "retransmissions", marks: &c.Retransmissions}}
 }
 
 func (m *Measure) curves() (all []curve) {

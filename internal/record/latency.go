@@ -9,9 +9,11 @@ type Latency struct {
 	LoadedS        *float64 `json:"loaded_s,omitempty"`
 	LoadedP95S     *float64 `json:"loaded_p95_s,omitempty"`
 	LoadedLargestS *float64 `json:"loaded_largest_s,omitempty"`
-	LoadedProbes   int      `json:"loaded_probes"`
-	Lost           int      `json:"lost_probes"`
-	AddedS         *float64 `json:"added_s,omitempty"`
+	// LoadedTrimmedMeanS is the mean without the slowest 5 %, as draft-ietf-ippm-responsiveness trims it.
+	LoadedTrimmedMeanS *float64 `json:"loaded_trimmed_mean_s,omitempty"`
+	LoadedProbes       int      `json:"loaded_probes"`
+	Lost               int      `json:"lost_probes"`
+	AddedS             *float64 `json:"added_s,omitempty"`
 	// QueueBytes is the queue that adds AddedS at the goodput.
 	QueueBytes *int64 `json:"queue_bytes,omitempty"`
 	Bloat      Bloat  `json:"bufferbloat,omitempty"`
@@ -32,3 +34,31 @@ const (
 	SomeBloat Bloat = "some" // up to 90 ms
 	MuchBloat Bloat = "much"
 )
+
+// Grades of the latency under load, by the greatest added time in seconds. 30 and 90 ms are the thresholds of RFC 9097
+// section 8.1, 150 and 400 ms the limits of one-way delay of ITU-T G.114.
+var grades = []struct {
+	name string
+	maxS float64
+}{{"A", 0.03}, {"B", 0.09}, {"C", 0.15}, {"D", 0.4}}
+
+// Grade returns the grade of the latency under load, from A to D and F; "" if it is not known.
+func (l *Latency) Grade() string {
+	if l == nil || l.AddedS == nil || l.NoCore {
+		return ""
+	}
+	for _, g := range grades {
+		if *l.AddedS <= g.maxS {
+			return g.name
+		}
+	}
+	return "F"
+}
+
+// RPM returns round trips a minute under load, by the trimmed mean; 0 if it is not known.
+func (l *Latency) RPM() int {
+	if l == nil || l.LoadedTrimmedMeanS == nil || !(*l.LoadedTrimmedMeanS > 0) || l.NoCore {
+		return 0
+	}
+	return int(min(60 / *l.LoadedTrimmedMeanS, 1e6) + 0.5)
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 	out.LoadedS = seconds(loaded)
 	out.LoadedP95S = seconds(quantile(l.Loaded, 0.95))
 	out.LoadedLargestS = seconds(quantile(l.Loaded, 1))
+	out.LoadedTrimmedMeanS = seconds(trimmedMean(l.Loaded))
 	added := max(loaded-idle, 0)
 	out.AddedS = seconds(added)
 	out.NoCore = starved(d) && added >= bloatFrom
@@ -53,6 +55,20 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 		out.Separate = own > bloatFrom.Seconds() && *out.LoadedP95S-out.IdleS < own/3
 	}
 	return out
+}
+
+// trimmed is the share of the slowest RTTs that trimmedMean leaves out | draft-ietf-ippm-responsiveness-09, TMP
+const trimmed = 0.05
+
+// trimmedMean returns the mean without the largest values. There is at least one value.
+func trimmedMean(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	sorted = sorted[:max(int(math.Ceil((1-trimmed)*float64(len(sorted)))), 1)]
+	sum := 0.0
+	for _, one := range sorted {
+		sum += float64(one)
+	}
+	return time.Duration(sum / float64(len(sorted)))
 }
 
 // quantile is the value below which the share q of the times lie.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 // maxFollowers is the maximum number of clients of the live view.
@@ -88,7 +89,7 @@ func (l *live) begin() {
 
 // show sends a document to all followers. It replaces the previous document of a follower that has not received it.
 func (l *live) show(ctx context.Context, d *record.Watch) {
-	line, err := json.Marshal(d)
+	line, err := json.Marshal(liveView{d, wordsOf(d)})
 	if err != nil {
 		return
 	}
@@ -105,6 +106,32 @@ func (l *live) show(ctx context.Context, d *record.Watch) {
 		}
 		f <- line // never blocks: the buffer has one place and this is the only sender
 	}
+}
+
+// liveView is a document with the words of its connections' directions, in their order.
+type liveView struct {
+	*record.Watch
+	Words [][]directionWords `json:"words"`
+}
+
+// directionWords are a direction's program, limiter and advice in words.
+type directionWords struct {
+	Owner   string `json:"owner"`
+	Limited string `json:"limited"`
+	Do      string `json:"do,omitempty"`
+}
+
+func wordsOf(d *record.Watch) [][]directionWords {
+	all := [][]directionWords{}
+	for i := range d.Connections {
+		words := []directionWords{}
+		for j := range d.Connections[i].Directions {
+			one := &d.Connections[i].Directions[j]
+			words = append(words, directionWords{text.Owner(&d.Connections[i]), text.Limited(one), text.Advice(one)})
+		}
+		all = append(all, words)
+	}
+	return all
 }
 
 func (l *live) leave(f chan []byte) {

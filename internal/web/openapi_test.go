@@ -56,7 +56,8 @@ var routes = map[string]described{
 	"GET /api/v1/compare": {summary: "compare two results", document: &record.Difference{},
 		parameters: []string{"first|string|the id of a result", "second|string|the id of another"},
 		call:       "/api/v1/compare?first=ID&second=ID"},
-	"GET /api/v1/live": {summary: "the connections of this host: a watch document each period, as server-sent events",
+	"GET /api/v1/live": {summary: "the connections of this host: " +
+		"a watch document each period with words about each direction, as server-sent events",
 		text: "text/event-stream", call: "/api/v1/live"},
 	"GET /api/v1/openapi.json": {summary: "this description", text: "application/json", call: "/api/v1/openapi.json"},
 

@@ -38,6 +38,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		return text.SecondsText(*v)
 	},
 	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+	"age":      func(t time.Time) string { return text.Age(time.Since(t)) },
 	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"tail":     func(id string) string { return id[max(len(id)-12, 0):] },
 	"standing": text.Standing, "letter": text.Letter, "change": text.ChangeText,

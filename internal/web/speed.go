@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -62,7 +65,7 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 			if many < 2 {
 				seconds = 12 // one connection each way
 			}
-			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many})
+			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many, "Gauge": svg.Gauge(0)})
 		}},
 		// Browsers hide the reason of a refused WebSocket from the page, so the page requests it here.
 		{"GET /test/may", Operator, func(w http.ResponseWriter, r *http.Request) {
@@ -178,24 +181,42 @@ func (s *Speed) echo(w http.ResponseWriter, r *http.Request) {
 
 // testedView is the data of a result's page.
 type testedView struct {
-	ID, Headline, Far string
-	At                time.Time
-	Ways              []testedWay
+	ID, Far string
+	At      time.Time
+	Ways    []testedWay
 }
 
 type testedWay struct {
 	Name, Sentence, Several string
 	Culprit                 text.Culprit
 	Bps                     float64
-	One                     *record.Direction
+	// Phases are one connection, then several at once; One is the first of them.
+	Phases []*record.Direction
+	One    *record.Direction
 }
 
-// RPM returns the number of round trips a minute for an RTT in seconds.
-func (testedView) RPM(s *float64) int {
-	if s == nil || *s <= 0 {
-		return 0
+// Gauge returns the picture of the way's rate.
+func (w testedWay) Gauge() template.HTML { return svg.Gauge(w.Bps) }
+
+// Charts returns the pictures of the way's phases.
+func (w testedWay) Charts() []template.HTML { return svg.SpeedCharts(w.Phases) }
+
+// Latency returns the latency under the most load: of the last phase that has it.
+func (w testedWay) Latency() *record.Latency {
+	for _, d := range slices.Backward(w.Phases) {
+		if d.Latency != nil && d.Latency.LoadedS != nil {
+			return d.Latency
+		}
 	}
-	return int(60/(*s) + 0.5)
+	return w.One.Latency
+}
+
+// Grade returns the worst grade of the ways; "" if none has one.
+func (v *testedView) Grade() (worst string) {
+	for _, w := range v.Ways {
+		worst = max(worst, w.Latency().Grade())
+	}
+	return worst
 }
 
 var errTooManySearches = errors.New("too many searches for results")
@@ -225,9 +246,11 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 		one := &doc.Directions[i]
 		if n := len(v.Ways); n > 0 && v.Ways[n-1].One.Direction == one.Direction {
 			v.Ways[n-1].Several = text.SeveralSentence(v.Ways[n-1].One, one)
+			v.Ways[n-1].Phases = append(v.Ways[n-1].Phases, one)
 			continue
 		}
-		way := testedWay{Name: "upload", Sentence: text.BrowserSentence(one), Culprit: text.CulpritOf(one), One: one}
+		way := testedWay{Name: "upload", Sentence: text.BrowserSentence(one), Culprit: text.CulpritOf(one), One: one,
+			Phases: []*record.Direction{one}}
 		if one.Direction == transfer.Up {
 			way.Name = "download"
 		}
@@ -235,9 +258,6 @@ func (s *Speed) view(r *http.Request) (*testedView, error) {
 			way.Bps = *one.GoodputBps
 		}
 		v.Ways = append(v.Ways, way)
-	}
-	if len(v.Ways) > 0 {
-		v.Headline = v.Ways[0].Sentence
 	}
 	return v, nil
 }

@@ -34,6 +34,7 @@ type browserPhase struct {
 	IdleRatio   float64   `json:"idle_ratio"` // of an upload: share of the time with nothing queued
 	LateRatio   float64   `json:"late_ratio"` // of an upload: share of the time in which its timer was late
 	RTTMs       []float64 `json:"rtt_ms"`
+	RTTAtMs     []float64 `json:"rtt_at_ms"` // of each RTT: its end, since FirstMs
 }
 
 // Limits of a browser's report.
@@ -62,7 +63,7 @@ func (s *Speed) result(r *http.Request) (*record.Measure, error) {
 	for i := range received.Phases {
 		p := &received.Phases[i]
 		if !phaseName.MatchString(p.Name) || want[p.Name] != 0 || p.Connections < 1 || p.Connections > 9 ||
-			!plausibleRTTs(p.RTTMs) {
+			!plausibleRTTs(p.RTTMs) || !plausibleRTTs(p.RTTAtMs) {
 			return nil, bad("the report of the test is malformed")
 		}
 		want[p.Name] = p.Connections
@@ -88,7 +89,8 @@ func (s *Speed) result(r *http.Request) (*record.Measure, error) {
 		s.cfg.Done(doc)
 	}
 	for i := range doc.Directions {
-		doc.Directions[i].Curves = record.DirectionCurves{} // pages show no curves, which take most of a document's memory
+		d := &doc.Directions[i] // the page shows the probes only; the other curves take most of a document's memory
+		d.Curves = record.DirectionCurves{Probes: d.Curves.Probes}
 	}
 	s.runs.addResult(doc)
 	return doc, nil
@@ -136,7 +138,8 @@ func direction(tests []*ndt7.Test, p *browserPhase, idle []float64) (record.Dire
 	}
 	if tests[0].Download {
 		r.Spec.Direction = transfer.Up
-		d := report.Direction(r, judge.Judge(r), nil)
+		d := report.Direction(r, judge.Judge(r), intervalsOf(r.Near.Streams, true))
+		d.Curves.Probes = probesOf(p)
 		useBrowserCounts(&d, r, p)
 		return d, report.Host(r.Near)
 	}
@@ -150,7 +153,9 @@ func direction(tests []*ndt7.Test, p *browserPhase, idle []float64) (record.Dire
 	}
 	v := judge.Judge(r)
 	r.Far = nil // it has no other data of the far end
-	return report.Direction(r, v, nil), report.Host(r.Near)
+	d := report.Direction(r, v, intervalsOf(r.Near.Streams, false))
+	d.Curves.Probes = probesOf(p)
+	return d, report.Host(r.Near)
 }
 
 // useBrowserCounts replaces the acknowledged bytes and duration by the browser's if the two agree, since the receiver's

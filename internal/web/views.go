@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -18,9 +19,11 @@ import (
 
 // gridView is the data of the page of all paths.
 type gridView struct {
-	Rows     []gridRow
-	More     int // offset of the next page; 0: none
-	Limiters []string
+	Rows []gridRow
+	More int // offset of the next page; 0: none
+	// Failed and Lower are the paths whose newest result failed or is lower than before, Rest are all others.
+	Failed, Lower, Rest int
+	Limiters            []string
 }
 
 type gridRow struct {
@@ -37,6 +40,7 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		return nil, err
 	}
 	v := &gridView{}
+	byTrouble(doc.Paths, kinds)
 	seen := map[string]bool{}
 	named := map[string]int{}
 	for i, p := range doc.Paths {
@@ -47,6 +51,7 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		if named[p.Far+" "+kind] > 1 {
 			kind += " " + p.PathKey[:min(len(p.PathKey), 6)]
 		}
+		v.count(troubleOf(&p))
 		if len(p.Directions) == 0 {
 			v.Rows = append(v.Rows, gridRow{Path: p, Kind: kind, First: true})
 		}
@@ -71,6 +76,60 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		v.More = offset + maxPathsPerPage
 	}
 	return v, nil
+}
+
+func (v *gridView) count(t trouble) {
+	switch {
+	case t == failed:
+		v.Failed++
+	case t < noTrouble:
+		v.Lower++
+	default:
+		v.Rest++
+	}
+}
+
+// trouble ranks a path, the least first: failed, then the share of the usual goodput that is left, then noTrouble.
+type trouble float64
+
+const (
+	failed    trouble = -1
+	noTrouble trouble = 1e6
+)
+
+// troubleOf returns the greatest trouble of a path's directions.
+func troubleOf(p *record.KeptPath) trouble {
+	worst := noTrouble
+	for _, d := range p.Directions {
+		if len(d.Results) == 0 {
+			continue
+		}
+		newest := &d.Results[len(d.Results)-1]
+		switch {
+		case newest.Against == record.NoFigures && newest.Outcome != record.Done:
+			worst = failed
+		case newest.Against == record.Lower && newest.GoodputBps != nil && newest.UsualBps != nil:
+			worst = min(worst, max(trouble(*newest.GoodputBps / *newest.UsualBps), 0))
+		}
+	}
+	return worst
+}
+
+// byTrouble sorts paths and their kinds by trouble. Equal ones keep their order, the newest first.
+func byTrouble(paths []record.KeptPath, kinds []string) {
+	type entry struct {
+		path record.KeptPath
+		kind string
+	}
+	all := make([]entry, len(paths))
+	for i := range paths {
+		all[i] = entry{paths[i], kinds[i]}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(troubleOf(&a.path), troubleOf(&b.path)) })
+	for i := range all {
+		paths[i] = all[i].path
+		kinds[i] = all[i].kind
+	}
 }
 
 // seriesView is the data of one path's page.
@@ -201,6 +260,7 @@ func (g gridRow) Strip() template.HTML {
 // runView is the data of one result's page.
 type runView struct {
 	ID, PathKey, Far string
+	At               time.Time
 	Labels           map[string]string
 	Body             template.HTML
 	Script           bool
@@ -212,7 +272,7 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	v := runView{Far: render.Line(record.Summarize(doc).Far)}
+	v := runView{Far: render.Line(record.Summarize(doc).Far), At: doc.Head().StartedAt}
 	if e := doc.Head().Envelope; e != nil {
 		v.Labels = render.Document(e.Labels)
 		v.ID = e.ID

@@ -36,6 +36,8 @@ func Body(doc record.Document) (body template.HTML, style string, err error) {
 		style = sweepStyle
 	case *record.Tune:
 		style = tuneStyle
+	case *record.Measure:
+		style = plainStyle + measureStyle
 	default:
 		style = plainStyle
 	}

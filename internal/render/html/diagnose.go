@@ -9,7 +9,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/units"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 //go:embed page/diagnose.html
@@ -32,12 +31,12 @@ func Diagnose(w io.Writer, r *record.Diagnose) error {
 		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "took": text.CapturedDirectionTime,
 		"sentence": text.CapturedDirectionSentence, "trust": text.TrustLine,
 		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
+		"keys": svg.CapturedDirectionKeys, "limiters": svg.CapturedDirectionLimiters,
 	}).Parse(diagnosePage)
 	if err != nil {
 		return err
 	}
 	return page.Execute(w, map[string]any{
 		"Doc": r, "Style": style(diagnoseStyle), "Script": template.JS(diagnoseScript),
-		"Limiters": verdict.Names(),
 	})
 }

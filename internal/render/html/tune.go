@@ -22,8 +22,18 @@ var tuneStyle string
 func Tune(w io.Writer, d *record.Tune) error {
 	page, err := template.New("tune").Funcs(template.FuncMap{
 		"size": func(n int64) string { return units.Size(n).String() }, "seconds": text.SecondsText,
-		"host": text.HostText, "receipt": text.TuneReceiptOf, "changed": text.TuneChanged,
+		"host": text.HostText, "late": text.Late, "receipt": text.TuneReceiptOf, "changed": text.TuneChanged,
 		"charts": func(m record.TuneMeasured) []template.HTML { return svg.DirectionCharts(&m.Direction) },
+		"bar":    svg.Bar,
+		"measured": func(d record.TuneDirection) []record.TuneMeasured {
+			if d.After == nil {
+				return []record.TuneMeasured{d.Before}
+			}
+			return []record.TuneMeasured{d.Before, *d.After}
+		},
+		"both": func(before, after record.TuneMeasured) []template.HTML {
+			return svg.BeforeAfterCharts(&before.Direction, &after.Direction)
+		},
 	}).Parse(tunePage)
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ func write(w io.Writer, doc record.Document) error {
 	switch d := doc.(type) {
 	case *record.Diagnose:
 		return Diagnose(w, d)
+	case *record.Measure:
+		return measure(w, d)
 	case *record.RFC6349:
 		return RFC6349(w, d)
 	case *record.Sweep:

@@ -25,6 +25,7 @@ type chart struct {
 	from   int64 // nanoseconds
 	to     int64
 	height float64
+	width  float64 // 0: chartWidth
 	// headroom is the share of the scale left free above all values, for a legend.
 	headroom float64
 	bands    []record.Band
@@ -51,6 +52,14 @@ const (
 	plotBottom = 20.0
 )
 
+// wide returns the chart's width.
+func (c *chart) wide() float64 {
+	if c.width > 0 {
+		return c.width
+	}
+	return chartWidth
+}
+
 // svg draws the chart as wide as its place on a page.
 func (c *chart) svg() template.HTML { return c.draw("") }
 
@@ -63,13 +72,13 @@ func (c *chart) draw(place string) template.HTML {
 	low, high := c.bounds()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart"`+place+
-		` viewBox="0 0 %g %g" role="img" aria-label="%s" data-unit="%s" data-per="%g">`, chartWidth, c.height,
+		` viewBox="0 0 %g %g" role="img" aria-label="%s" data-unit="%s" data-per="%g">`, c.wide(), c.height,
 		template.HTMLEscapeString(c.title), c.unit, c.per)
 	fmt.Fprintf(&b, `<g class="axes">%s</g>`, c.axes(low, high))
 	fmt.Fprintf(&b, `<text class="title" x="%g" y="%g">%s</text>`, plotLeft+8, plotTop+14,
 		template.HTMLEscapeString(c.title))
 	fmt.Fprintf(&b, `<svg class="plot" x="%g" y="%g" width="%g" height="%g">`, plotLeft, plotTop,
-		chartWidth-plotLeft-plotRight, c.height-plotTop-plotBottom)
+		c.wide()-plotLeft-plotRight, c.height-plotTop-plotBottom)
 	for _, band := range c.bands {
 		x := c.x(band.StartNs)
 		to := c.x(band.EndNs)
@@ -105,7 +114,7 @@ func (c *chart) bounds() (low, high float64) {
 }
 
 func (c *chart) x(at int64) float64 {
-	return float64(at-c.from) / float64(max(c.to-c.from, 1)) * (chartWidth - plotLeft - plotRight)
+	return float64(at-c.from) / float64(max(c.to-c.from, 1)) * (c.wide() - plotLeft - plotRight)
 }
 
 func (c *chart) y(v, low, high float64) float64 {
@@ -175,9 +184,9 @@ func (c *chart) axes(low, high float64) string {
 	for _, v := range ticks(low*c.per, high*c.per, 5) {
 		y := plotTop + c.y(v/c.per, low, high)
 		fmt.Fprintf(&b, `<path class="grid" d="M%g %.1fH%g"/><text class="left" x="%g" y="%.1f">%s</text>`, plotLeft, y,
-			chartWidth-plotRight, plotLeft-5, y+4, quantity(v, c.unit))
+			c.wide()-plotRight, plotLeft-5, y+4, quantity(v, c.unit))
 	}
-	for _, v := range ticks(0, float64(c.to-c.from)/1e9, 8) {
+	for _, v := range ticks(0, float64(c.to-c.from)/1e9, int(c.wide()/120)) {
 		x := plotLeft + c.x(c.from+int64(v*1e9))
 		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %gV%g"/><text class="below" x="%.1f" y="%g">%s</text>`, x, plotTop,
 			bottom, x, bottom+14, quantity(v, "s"))

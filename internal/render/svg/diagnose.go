@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"html/template"
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // CapturedDirectionDrawn says that the points for graphs were kept.
@@ -44,6 +46,37 @@ func capturedDirectionCharts(d *record.CapturedDirection) []chart {
 		{title: "round trip", unit: "s", per: 1e-9, to: to, height: 140,
 			lines: []chartLine{{name: "rtt", class: "data", points: g.RTT}}},
 	}
+}
+
+// Key is a line of a legend: the class of the line and its name.
+type Key struct{ Class, Name string }
+
+// capturedKeys are the names of the lines and marks in a direction's charts.
+var capturedKeys = []Key{{"data", "sent, outstanding"}, {"acks", "acknowledged"}, {"edge", "window"},
+	{"retransmissions", "retransmitted"}, {"sacks", "SACK"}}
+
+// CapturedDirectionKeys returns the lines that occur in a direction's charts.
+func CapturedDirectionKeys(d *record.CapturedDirection) []Key {
+	drawn := map[string]bool{}
+	for _, c := range capturedDirectionCharts(d) {
+		for _, l := range c.lines {
+			drawn[l.class] = drawn[l.class] || len(l.points) > 0
+		}
+		for _, m := range c.marks {
+			drawn[m.class] = drawn[m.class] || len(m.marks) > 0
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(capturedKeys), func(k Key) bool { return !drawn[k.Class] })
+}
+
+// CapturedDirectionLimiters returns the limiters whose bands occur in a direction's charts.
+func CapturedDirectionLimiters(d *record.CapturedDirection) (names []verdict.Name) {
+	for _, name := range verdict.Names() {
+		if slices.ContainsFunc(d.Curves.Bands, func(b record.Band) bool { return b.Limiter == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // CapturedDirectionPoints are the charts' points for the page's script: lists of differences, times in

@@ -50,15 +50,40 @@ func Picture(w io.Writer, d *record.Direction) error {
 	return err
 }
 
-// DirectionCharts are the same curves for a page; none where the sender was not sampled.
+// DirectionCharts draws the same curves for a page. Without samples of the sender it draws the transfer's intervals, if
+// there are any.
 func DirectionCharts(d *record.Direction) (all []template.HTML) {
-	if len(d.Curves.InFlight) < 3 {
-		return nil
+	charts := intervalCharts(d.Intervals)
+	if len(d.Curves.InFlight) >= 3 {
+		charts = pictureOf(&d.Curves)
 	}
-	for _, c := range pictureOf(&d.Curves) {
+	for _, c := range charts {
 		all = append(all, c.svg())
 	}
 	return all
+}
+
+// intervalCharts draws the goodput of a transfer's intervals, and the RTT where the sender reported it.
+func intervalCharts(intervals []record.Interval) []chart {
+	if len(intervals) < 3 {
+		return nil
+	}
+	var rate, rtt []flow.Point
+	for _, one := range intervals {
+		rate = append(rate, flow.Point{At: int64(one.StartS * 1e9), Value: int64(one.GoodputBps)})
+		if one.RTT > 0 {
+			rtt = append(rtt, flow.Point{At: int64(one.EndS * 1e9), Value: int64(one.RTT)})
+		}
+	}
+	end := int64(intervals[len(intervals)-1].EndS * 1e9)
+	rate = append(rate, flow.Point{At: end, Value: rate[len(rate)-1].Value})
+	charts := []chart{{title: "goodput", unit: "bps", per: 1, to: end, height: 150, headroom: headroom,
+		lines: []chartLine{{name: "goodput", class: "data", points: rate, step: true}}}}
+	if len(rtt) >= 3 {
+		charts = append(charts, chart{title: "round trip", unit: "s", per: 1e-9, to: end, height: 130, headroom: headroom,
+			lines: []chartLine{{name: "smoothed", class: "data", points: rtt}}})
+	}
+	return charts
 }
 
 const (

@@ -8,14 +8,19 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// lateNote warns that the lab's delays make its measurements unreliable.
-func lateNote(w io.Writer, l *record.Late) {
+// Late warns that the lab's delays make its measurements unreliable; "" if they do not.
+func Late(l *record.Late) string {
 	if l == nil || l.Believable {
-		return
+		return ""
 	}
-	said := fmt.Sprintf("this machine was too busy for an exact lab: it stalled for %s of %s (%s, the longest %s), and 1 "+
+	return fmt.Sprintf("this machine was too busy for an exact lab: it stalled for %s of %s (%s, the longest %s), and 1 "+
 		"packet in 100 was %s late or more; stop other work here and run it again",
 		SecondsText(l.StalledS), SecondsText(l.WatchedS), count(int(l.Stalls), "time"), SecondsText(l.MaxS),
 		SecondsText(l.P99S))
-	fmt.Fprintf(w, "%s\n\n", indent(said, "", render.Columns(w)))
+}
+
+func lateNote(w io.Writer, l *record.Late) {
+	if said := Late(l); said != "" {
+		fmt.Fprintf(w, "%s\n\n", indent(said, "", render.Columns(w)))
+	}
 }

@@ -124,6 +124,9 @@ func Verdict(d *record.Direction) string {
 	return text + ", " + string(d.Confidence) + " confidence"
 }
 
+// MeasureHeadline returns the first line about a measured direction: its rate, its limiter and the remedy.
+func MeasureHeadline(d *record.Direction) string { return measureHeadline(d).String() }
+
 // SharesText lists the shares of time from the largest down, those under 1 % left out.
 func SharesText(s verdict.Shares) string {
 	var parts []string

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -61,4 +62,19 @@ func Letter(name string) string {
 		return letter
 	}
 	return "·"
+}
+
+// Age returns the time since a result in its largest unit, as "3 h ago"; "" for a time in the future.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days ago", d/(24*time.Hour))
 }

@@ -14,6 +14,7 @@ import (
 // empty, and its value.
 type TuneReceipt struct {
 	Heading, Stamp string
+	Headline       string
 	Shown          bool // the stamp is a gain
 	Found, Outcome [][]string
 	Trials         []TuneReceiptTrial
@@ -21,6 +22,22 @@ type TuneReceipt struct {
 	Remedies       [][]string
 	Settings       []TuneReceiptSettings
 	Applied        [][]string
+	Axis           ReceiptAxis
+}
+
+// ReceiptAxis has the values before and after on one axis from 0 to Full.
+type ReceiptAxis struct {
+	Title    string // the quantity
+	Bars     []ReceiptBar
+	Mark     float64 // the path's capacity; 0: not known
+	MarkText string
+	Full     float64
+}
+
+// ReceiptBar is one value with its 95 % interval, which may be 0 to 0, and its limiter.
+type ReceiptBar struct {
+	Label, Class, Text, Limiter string
+	Value, Low, High            float64
 }
 
 // TuneReceiptTrial has all transfers with one window; Percent is the share of the fastest one's goodput.
@@ -38,7 +55,9 @@ type TuneReceiptSettings struct {
 
 // TuneReceiptOf returns the parts of a direction.
 func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
-	r := TuneReceipt{Heading: Heading(d.Direction), Found: tuneFound(d).said(), Outcome: tuneOutcome(d).said()}
+	r := TuneReceipt{Heading: Heading(d.Direction), Headline: tuneHeadline(d).String(),
+		Found: tuneFound(d).said(), Outcome: tuneOutcome(d).said(),
+		Axis: receiptAxis(d)}
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic && d.Delay != nil:
 		r.Stamp = "round trip × " + factor(d.Delay.Factor)
@@ -79,6 +98,42 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 		r.Applied = table.said()
 	}
 	return r
+}
+
+// receiptAxis puts before and after on the axis of the tune's goal.
+func receiptAxis(d *record.TuneDirection) ReceiptAxis {
+	bar := func(label, class string, m *record.TuneMeasured) ReceiptBar {
+		b := ReceiptBar{Label: label, Class: class, Text: units.Rate(m.MedianBps).String(), Value: m.MedianBps,
+			Limiter: string(m.Limiter)}
+		if m.CI95Bps != nil {
+			b.Low = m.CI95Bps[0]
+			b.High = m.CI95Bps[1]
+		}
+		return b
+	}
+	a := ReceiptAxis{Title: "goodput", Bars: []ReceiptBar{bar("before", "before", &d.Before)}, Mark: d.Path.CapacityBps}
+	if a.Mark > 0 {
+		a.MarkText = "the path carries " + units.Rate(a.Mark).String() + " of payload"
+		if d.Path.AtLeast {
+			a.MarkText = "the path carries at least " + units.Rate(a.Mark).String() + " of payload"
+		}
+	}
+	if d.After != nil && d.Chosen != nil {
+		a.Bars = append(a.Bars, bar("after", "data", d.After))
+	}
+	if d.Delay != nil && d.Chosen != nil {
+		a = ReceiptAxis{Title: "round trip under load", Bars: []ReceiptBar{
+			{Label: "before", Class: "before", Text: d.Delay.Before.String(), Value: d.Delay.Before.Seconds()},
+			{Label: "after", Class: "data", Text: d.Delay.After.String(), Value: d.Delay.After.Seconds()}}}
+	}
+	a.Full = a.Mark
+	for _, b := range a.Bars {
+		a.Full = max(a.Full, b.Value, b.High)
+	}
+	if !(a.Full > 0) {
+		a.Full = 1
+	}
+	return a
 }
 
 func orNone(value *string) string {

@@ -18,7 +18,7 @@ function download(order) {
 		last = now();
 		if (!first) { first = reported = last; bytes = -e.data.byteLength; } // the clock starts after this message
 		bytes += e.data.byteLength;
-		if (last - reported > 200) { reported = last; postMessage({bps: bytes * 8000 / (last - first)}); }
+		if (last - reported > 200) { reported = last; postMessage({bytes, at: last - first}); }
 	};
 	ws.onclose = () => postMessage({done: bytes > 0 ? {bytes, first, last} : {failed: ws.failed ?? "nothing arrived"}});
 }
@@ -50,7 +50,7 @@ function upload(order) {
 		const app = JSON.parse(e.data).AppInfo;
 		if (app?.ElapsedTime > 0) {
 			counted = app.NumBytes;
-			postMessage({bps: app.NumBytes * 8e6 / app.ElapsedTime});
+			postMessage({bytes: app.NumBytes, at: app.ElapsedTime / 1000});
 		}
 	};
 	ws.onclose = () => {
@@ -72,7 +72,7 @@ function echo(order) {
 		postMessage({open: true});
 		asking = setInterval(() => { if (ws.bufferedAmount === 0) ws.send(String(performance.now())); }, 50);
 	};
-	ws.onmessage = e => postMessage({rtt: performance.now() - Number(e.data)});
+	ws.onmessage = e => postMessage({rtt: performance.now() - Number(e.data), at: now()});
 	ws.onclose = () => { clearInterval(asking); postMessage({done: {failed: ws.failed ?? "closed"}}); };
 }
 

@@ -1,6 +1,6 @@
 // The browser speed test: one connection, then several, in each direction, with RTT probes during the transfers.
 // Connections run in workers, so that this page's own work never delays them.
-import {rate} from "./units.js";
+import {rate, trip} from "./units.js";
 
 const place = document.getElementById("test"), start = document.getElementById("start");
 const state = document.getElementById("state"), figures = document.getElementById("figures");
@@ -25,6 +25,33 @@ function show(what, text) {
 	row.cells[1].textContent = text;
 }
 
+// gauge shows the rate of this moment on a logarithmic scale from 100 kbit/s to 10 Gbit/s.
+function gauge(bps) {
+	document.getElementById("now").textContent = rate(bps);
+	document.querySelector(".gauge .filled").setAttribute("stroke-dasharray",
+		`${Math.min(Math.max(20 * Math.log10(bps / 1e5), 0), 100)} 200`);
+}
+
+// course draws values over the time of the whole test, a line for each phase.
+function course(id, most, print) {
+	const place = document.getElementById(id), lines = [];
+	const begun = performance.now(), whole = 1000 + (only ? 1 : 2) * (many > 1 ? 2 : 1) * (ms + 1000);
+	let largest = 0;
+	return (phase, value) => {
+		let line = lines.find(one => one.phase === phase);
+		if (!line) {
+			line = {phase, points: [], path: document.createElementNS("http://www.w3.org/2000/svg", "path")};
+			line.path.setAttribute("class", "data");
+			place.append(line.path);
+			lines.push(line);
+		}
+		line.points.push([480 * Math.min((performance.now() - begun) / whole, 1), value]);
+		largest = Math.max(largest, value);
+		document.getElementById(most).textContent = print(largest);
+		for (const one of lines) one.path.setAttribute("d", "M" + one.points.map(([x, y]) => `${x.toFixed(1)} ${(118 - 112 * y / largest).toFixed(1)}`).join("L"));
+	};
+}
+
 // run runs one connection in a worker and resolves with the worker's counts.
 function run(order, progress) {
 	return new Promise(done => {
@@ -38,7 +65,7 @@ function run(order, progress) {
 }
 
 // echoes measures RTTs until stop() is called, grouped by the phase that load() has named.
-function echoes(id) {
+function echoes(id, each) {
 	const worker = new Worker("/static/test-worker.js", {type: "module"});
 	const times = {};
 	let name = "idle";
@@ -46,7 +73,10 @@ function echoes(id) {
 		worker.onmessage = e => {
 			if (e.data.open) open();
 			else if (e.data.done) fail(new Error(e.data.done.failed ?? "closed"));
-			else (times[name] ??= []).push(e.data.rtt);
+			else {
+				(times[name] ??= []).push(e.data);
+				each(name, e.data.rtt / 1000);
+			}
 		};
 		worker.onerror = () => fail(new Error("the browser ended it"));
 	});
@@ -54,6 +84,7 @@ function echoes(id) {
 	return {times, ready, load: n => { name = n; }, stop: () => worker.terminate()};
 }
 
+const round = ms => Math.round(ms * 100) / 100;
 const wait = time => new Promise(done => setTimeout(done, time));
 
 async function post(path, body) {
@@ -74,14 +105,19 @@ async function reason(failed) {
 	return answer && !answer.ok ? refusal(await answer.json().catch(() => null), answer) : new Error(failed);
 }
 
-async function phase(id, way, name, connections) {
+async function phase(id, way, name, connections, each) {
 	const path = way === "download" ? "/ndt/v7/download" : "/ndt/v7/upload";
 	const url = socket(`${path}?${withToken(new URLSearchParams({fullpipe_run: id, fullpipe_phase: name, fullpipe_ms: ms,
 		client_name: "fullpipe-page"}))}`);
-	const now = [];
-	const all = await Promise.all(Array.from({length: connections}, (_, i) => run({kind: way, url, ms}, bps => {
-		now[i] = bps.bps;
-		show(`${way}, ${connections === 1 ? "1 connection" : connections + " connections"}`, rate(now.reduce((a, b) => a + (b ?? 0), 0)));
+	const mean = [], now = [], before = [];
+	const sum = all => all.reduce((a, b) => a + (b ?? 0), 0);
+	const all = await Promise.all(Array.from({length: connections}, (_, i) => run({kind: way, url, ms}, count => {
+		const last = before[i] ?? {bytes: 0, at: 0};
+		if (count.at > last.at) now[i] = (count.bytes - last.bytes) * 8000 / (count.at - last.at);
+		before[i] = count;
+		mean[i] = count.bytes * 8000 / count.at;
+		show(`${way}, ${connections === 1 ? "1 connection" : connections + " connections"}`, rate(sum(mean)));
+		each(name, sum(now));
 	})));
 	const failed = all.find(one => one.failed);
 	if (failed) throw await reason(failed.failed);
@@ -94,7 +130,12 @@ async function phase(id, way, name, connections) {
 async function test() {
 	start.disabled = true;
 	const {id} = await post("/test/begin", {});
-	const echo = echoes(id);
+	document.getElementById("running").hidden = false;
+	const trips = course("rtt-course", "slowest", trip);
+	const echo = echoes(id, (name, rtt) => {
+		document.getElementById("trip").textContent = trip(rtt);
+		trips(name, rtt);
+	});
 	try { return await measure(id, echo); } finally { echo.stop(); }
 }
 
@@ -102,20 +143,26 @@ async function measure(id, echo) {
 	state.textContent = "Measuring the idle RTT…";
 	await echo.ready;
 	await wait(1000);
-	const phases = [];
+	const phases = [], rates = course("goodput-course", "most", rate);
+	const each = (name, bps) => { gauge(bps); rates(name, bps); };
 	for (const way of ["download", "upload"]) {
 		if (only && only !== way) continue;
 		for (const connections of many > 1 ? [1, many] : [1]) {
 			const name = (way === "download" ? "down" : "up") + connections;
 			state.textContent = `${way[0].toUpperCase() + way.slice(1)}, ${connections === 1 ? "one connection" : connections + " connections"}…`;
+			document.getElementById("way").textContent = way;
 			echo.load(name);
-			phases.push(await phase(id, way, name, connections));
+			phases.push(await phase(id, way, name, connections, each));
 			echo.load("between");
 		}
 	}
 	echo.stop();
-	const idle = echo.times.idle ?? [];
-	for (const one of phases) one.rtt_ms = (echo.times[one.name] ?? []).slice(0, 400);
+	const idle = (echo.times.idle ?? []).map(one => round(one.rtt));
+	for (const one of phases) {
+		const times = (echo.times[one.name] ?? []).filter(t => t.at >= one.first_ms).slice(0, 400);
+		one.rtt_ms = times.map(t => round(t.rtt));
+		one.rtt_at_ms = times.map(t => round(t.at - one.first_ms));
+	}
 	state.textContent = "Looking for the limiter…";
 	const result = await post(`/test/${id}/result`, {phases, idle_rtt_ms: idle.slice(0, 100)});
 	location.replace(`${base}/test/${result.id}`);

@@ -201,6 +201,7 @@
           redraw();
         }
       });
+      svg.addEventListener("pointercancel", () => { box?.remove(); box = null; }); // a touch scrolls the page
       svg.addEventListener("pointerleave", () => { cursor.removeAttribute("d"); output.textContent = ""; });
       svg.addEventListener("dblclick", () => { from = 0; to = doc.duration; redraw(); });
     }
