@@ -58,17 +58,12 @@ func (t *Table) endGraph(d *Direction) {
 // the connection that needed the room.
 func (t *Table) drop(c *Connection) {
 	t.Dropped++
-	if later := t.byEnds[c.ends]; later == c {
-		delete(t.byEnds, c.ends)
+	s := Segment{Src: c.a, Dst: c.b}
+	hash := hashOf(&s)
+	if later, _ := t.byEnds.find(&s, hash); later == c {
+		t.byEnds.remove(&s, hash)
 	} else if later != nil && later.before == c {
 		later.before = nil
-	}
-	s := Segment{Src: c.a, Dst: c.b}
-	set := t.recently(s.hash())
-	for i := range set {
-		if set[i] == c {
-			set[i] = nil
-		}
 	}
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {

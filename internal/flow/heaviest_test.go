@@ -32,9 +32,9 @@ func TestTable_KeepsTheHeaviest(t *testing.T) {
 		}
 		all := table.Finish()
 		if got := int64(len(all)) + table.Dropped; got != int64(tt.connections) || len(all) > max(tt.bound, 2) ||
-			table.Dropped > 0 != tt.dropped || len(table.byEnds) != len(all) {
+			table.Dropped > 0 != tt.dropped || table.byEnds.used != len(all) {
 			t.Errorf("%s: %d followed, %d dropped, %d found by their ends", tt.name, len(all), table.Dropped,
-				len(table.byEnds))
+				table.byEnds.used)
 		}
 		var heavy []int
 		for _, c := range all {

@@ -28,17 +28,14 @@ type Config struct {
 // MostConnections are followed where nothing else is asked for: a short connection takes 6 kB.
 const MostConnections = 40_000
 
-const recentBits = 12
-
 // Table follows the connections of one capture. Segments go in by time with Add; Finish
 // gives the connections.
 type Table struct {
 	cfg    Config
-	byEnds map[ends]*Connection
-	last   *Connection                     // of the last segment: they often come several at a time
-	recent [1 << recentBits][2]*Connection // by a hash of the ends; where byEnds has another, it is out of date
-	wide   int                             // sides that recognise copies of a second way
-	slices int                             // that all directions keep
+	byEnds index
+	last   *Connection // of the last segment: they often come several at a time
+	wide   int         // sides that recognise copies of a second way
+	slices int         // that all directions keep
 	all    []*Connection
 	drawn  []*Direction // that have a graph, in the order of their beginnings
 
@@ -67,7 +64,9 @@ func NewTable(cfg Config) *Table {
 		cfg.Slices = 256
 	}
 	cfg.Slices = max(cfg.Slices, 8)
-	return &Table{cfg: cfg, byEnds: map[ends]*Connection{}}
+	t := &Table{cfg: cfg}
+	t.byEnds.grow()
+	return t
 }
 
 // Add takes the next segment. It keeps nothing of s.
@@ -99,8 +98,8 @@ func (t *Table) Add(s *Segment) {
 // place returns the connection that s belongs to, which may be a new one, and the side that sent s. It returns nil
 // where there is nothing to add to.
 func (t *Table) place(s *Segment) (c *Connection, side int) {
-	h := s.hash()
-	c, side = t.find(s, h)
+	h := hashOf(s)
+	c, side = t.byEnds.find(s, h)
 	if s.Options&IsTooBig != 0 {
 		if c != nil {
 			c.tooLarge(s, side)
@@ -122,26 +121,6 @@ func (t *Table) place(s *Segment) (c *Connection, side int) {
 	return c, side
 }
 
-// find returns the connection between the ends of s, nil if it is not followed, and the side that sent s.
-func (t *Table) find(s *Segment, h uint64) (c *Connection, side int) {
-	set := t.recently(h)
-	for _, c := range set {
-		if side := c.sentBy(s); side >= 0 {
-			return c, side
-		}
-	}
-	e, side := endsOf(s)
-	c = t.byEnds[e]
-	if c != nil {
-		set[1] = set[0]
-		set[0] = c
-	}
-	return c, side
-}
-
-// recently is where a connection that was found lately may be found again.
-func (t *Table) recently(h uint64) *[2]*Connection { return &t.recent[h>>(64-recentBits)] }
-
 // begin follows a new connection. It returns nil for one that is not wanted.
 func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	e, side := endsOf(s)
@@ -153,11 +132,8 @@ func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 		t.dropLightest()
 	}
 	c = newConnection(e, s, t)
-	t.byEnds[e] = c
+	t.byEnds.put(c, h)
 	t.all = append(t.all, c)
-	set := t.recently(h)
-	set[1] = set[0]
-	set[0] = c
 	return c, side
 }
 
@@ -179,10 +155,10 @@ func (t *Table) Finish() []*Connection {
 }
 
 // Share returns which of several tables follows the connection of s.
-func (s *Segment) Share(of int) int { return int(s.hash() << recentBits >> 32 * uint64(of) >> 32) }
+func (s *Segment) Share(of int) int { return int(s.spread() << 12 >> 32 * uint64(of) >> 32) }
 
-// hash spreads connections; both directions hash alike. Its high half is the better one.
-func (s *Segment) hash() uint64 {
+// spread is a hash of the ends, the same for both directions and in each process. Its high half is the better one.
+func (s *Segment) spread() uint64 {
 	const k = 0x9e3779b97f4a7c15
 	return (s.Src.Lo ^ s.Dst.Lo ^ s.Src.Hi ^ s.Dst.Hi ^ uint64(s.Src.Port^s.Dst.Port)<<40) * k
 }
