@@ -76,13 +76,28 @@ func (s *silentError) Code() string { return "timeout" }
 
 func (s *silentError) Error() string { return fmt.Sprintf("no answer within %v", s.within) }
 
+// dataConnectionError reports a data connection that could not be opened, while the control connection works.
+type dataConnectionError struct {
+	address  string
+	err      error
+	separate bool // the server opened a port for it
+}
+
+func (d *dataConnectionError) Error() string {
+	return "data connection to " + d.address + ": " + d.err.Error()
+}
+func (d *dataConnectionError) Unwrap() error { return d.err }
+
 // Simplify shortens a connection error. within is the timeout that was set.
 func Simplify(err error, within time.Duration) error {
 	var dns *net.DNSError
 	var timeout net.Error
 	var dial *socket.DialError
 	var call *os.SyscallError
+	var data *dataConnectionError
 	switch {
+	case errors.As(err, &data):
+		return data
 	case errors.As(err, &dial) && len(dial.Attempts) > 1:
 		return dial
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -133,7 +148,10 @@ func hint(err error) string {
 	var option *socket.OptionError
 	var closed *bulk.ClosedError
 	var family *socket.FamilyError
+	var data *dataConnectionError
 	switch {
+	case errors.As(err, &data) && data.separate:
+		return "let firewalls pass this port, which the server's system chose, or measure through ssh://HOST --tunnel"
 	case errors.As(err, &family):
 		return family.Try()
 	case errors.As(err, &option):

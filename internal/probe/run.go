@@ -304,7 +304,7 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 		if errors.As(err, &option) {
 			return streams, option
 		}
-		return streams, fmt.Errorf("data connection to %s: %w", address, Simplify(err, r.ctl.timeouts.Answer))
+		return streams, &dataConnectionError{address, Simplify(err, r.ctl.timeouts.Answer), a.Port != 0}
 	}
 	return streams, nil
 }
