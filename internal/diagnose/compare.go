@@ -21,6 +21,7 @@ type pair struct {
 	common   span                          // where aligned
 	parallel map[hosts][]timeline.Parallel // in the far capture
 	whole    trust.Capture                 // the far capture
+	target   string                        // the system of the ends that limit; "": by their handshakes
 }
 
 // Compare adds what a second capture of the same connections, taken further along the
@@ -38,7 +39,7 @@ func (r *Diagnosis) Compare(far *capture.Analysis) {
 			continue
 		}
 		found++
-		p := pair{near: j.connection, far: w, parallel: parallel, whole: wholeCapture(far)}
+		p := pair{near: j.connection, far: w, parallel: parallel, whole: wholeCapture(far), target: r.target}
 		p.taps, p.aligned = align(p.near, w)
 		if p.aligned {
 			p.common = p.taps.spanOf(p.near, w.Connection)
@@ -154,7 +155,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	r.LostS = g.LostTime.Seconds()
 	r.SYNWaitS = g.SYNWait.Seconds()
 	r.Prediction = predictionOf(&g)
-	r.Settings = settings(p.far.Connection, far, &g)
+	r.Settings = settings(p.far.Connection, far, &g, p.target)
 	r.Program = record.NewProgramWindow(g.Verdict, far.From.Port, far.To.Port)
 	return g
 }

@@ -26,6 +26,7 @@ const sameEvery = 5
 type Diagnosis struct {
 	Record *record.Diagnose
 	from   []judgement // of each connection of the record
+	target string      // the system of the ends that limit; "": by their handshakes
 }
 
 // judgement is one connection's record with its timelines.
@@ -284,7 +285,7 @@ func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) rec
 		r.WindowScale = new(d.Scale)
 	}
 	r.Prediction = predictionOf(g)
-	r.Settings = settings(c, d, g)
+	r.Settings = settings(c, d, g, "")
 	r.Fix = fixes(&r, g, d)
 	r.Program = record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
 	return r

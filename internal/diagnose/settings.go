@@ -36,8 +36,9 @@ func targets(o flow.Offer) []string {
 
 // settings plans the windows of a path for the end that limited a direction. It returns nil where the verdict is of
 // another kind, the rate of the path or the system of that end is not known, or a system's settings do not help: a
-// program or a box on the way decides about a fixed window, one without scaling, and one in another unit.
-func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
+// program or a box on the way decides about a fixed window, one without scaling, and one in another unit. A stated
+// system replaces the ones that the handshake gives evidence of.
+func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis, system string,
 ) (all []record.CapturedSettings) {
 	role := plan.Role("")
 	end := d.From
@@ -57,7 +58,11 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
 		return nil
 	}
 	path := plan.Path{RateBps: g.PathBps, RTT: g.RTT, MSS: d.MSS}
-	for _, name := range targets(c.OfferOf(end)) {
+	systems := targets(c.OfferOf(end))
+	if system != "" {
+		systems = []string{system}
+	}
+	for _, name := range systems {
 		target, err := plan.ParseTarget(name)
 		if err != nil {
 			continue
@@ -67,6 +72,20 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis,
 		}
 	}
 	return all
+}
+
+// SetTarget plans the settings of each end that limits for a system by name, without regard to its handshake. It comes
+// before Compare.
+func (d *Diagnosis) SetTarget(system string) {
+	d.target = system
+	for i := range d.from {
+		j := &d.from[i]
+		for k, of := range j.directions {
+			r := &d.Record.Connections[i].Directions[k]
+			r.Settings = settings(j.connection, of.flow, &of.diagnosis, system)
+			r.Fix = fixes(r, &of.diagnosis, of.flow)
+		}
+	}
 }
 
 // fixes lists the remedies of the verdict. The first one has the predicted gain.

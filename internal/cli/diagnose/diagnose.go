@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/diagnose"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -40,6 +42,7 @@ type flags struct {
 	details, csv bool
 	html         string
 	near, far    string
+	target       string
 	iface        string
 	time         time.Duration
 }
@@ -73,6 +76,8 @@ one capture.`,
 		"diagnosed")
 	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`; adds where data was lost, which way it "+
 		"waited between the two and which options changed, with any clocks")
+	flags.StringVar(&f.target, "target", "", "`system` whose settings to print for the end that limits: "+
+		strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: by its handshake)")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
@@ -97,6 +102,12 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	if err != nil {
 		return err
 	}
+	if f.target != "" {
+		if _, err := plan.ParseTarget(f.target); err != nil {
+			return exit.Usage("--target", fmt.Sprintf("%q is not a system that is known", f.target),
+				strings.Join(plan.Targets(), ", "))
+		}
+	}
 	page, err := present.CreateFile(cmd, "--html", f.html)
 	if err != nil {
 		return err
@@ -119,6 +130,9 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 		defer debug.SetGCPercent(debug.SetGCPercent(sparingGC))
 	}
 	diagnosis := diagnose.New(a, int64(f.least))
+	if f.target != "" {
+		diagnosis.SetTarget(f.target)
+	}
 	if f.far != "" && !interrupted {
 		// Behind address translation the connections that are wanted have others.
 		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{Flow: flow.Config{Passes: diagnose.Passes}})
