@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"math"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -110,6 +113,37 @@ func TestPages_CanBeRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		}
+	}
+}
+
+// TestTimes_LocalTimeNextToUTC opens the paths in Tokyo, 9 hours ahead of UTC, and on Kiritimati, where it is the
+// next day.
+func TestTimes_LocalTimeNextToUTC(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	harness.FillHistory(t, s, "backup.example.org", 3) // the newest at 12:00 UTC
+	_, open := harness.ServePages(t, s)
+	ctx := scripted(t)
+	for zone, want := range map[string]string{"Asia/Tokyo": "21:00 local", "Pacific/Kiritimati": "23 Nov 02:00 local",
+		"UTC": "undefined"} {
+		inZone := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride,
+				emulation.SetTimezoneOverrideParams{TimezoneID: zone})
+			return err
+		})
+		if err := chromedp.Do(ctx, inZone, chromedp.Navigate(open), chromedp.WaitVisible(chromedp.CSS("nav"))); err != nil {
+			t.Fatal(err)
+		}
+		pollPage(t, ctx, `document.readyState == 'complete'`)
+		saw := evaluate(t, ctx, `String(document.querySelector('.when .local')?.textContent)`)
+		if foot := evaluate(t, ctx, `document.querySelector('footer').innerText`); saw != want ||
+			strings.Contains(foot, "local times are of "+zone) != (zone != "UTC") {
+			t.Errorf("%s: %q, and %q", zone, saw, foot)
 		}
 	}
 }

@@ -32,6 +32,9 @@ func Standing(p *record.KeptPoint) string {
 	case record.TooFew:
 		return "too few to compare"
 	}
+	if p.Outcome == record.Done {
+		return "no rate"
+	}
 	return string(p.Outcome)
 }
 
