@@ -173,6 +173,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+	usual := transfer.Spec{Direction: transfer.Up, Time: time.Second, Program: transfer.Program{ByReference: true}}
+	if err := p.Check(transfer.TCP(usual)); err != nil {
+		t.Errorf("a sender that need not copy: %v", err)
+	}
 }
 
 // TestServer_RunningTestsKeepTheirSlot fills the listener with active requests. A running test's connection is not
