@@ -68,6 +68,7 @@ PEER is one of
 		ui.New(ui.Retest{Command: "recheck", Series: recheck.Series}, ui.Retest{Command: "measure", Series: measure.Series}),
 		recheck.New())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
+	console.AddColour(root)
 	root.AddCommand(iperf3.New(), key.New(), agent.New())
 	refuseStrays(root)
 	setHelp(root)

@@ -71,7 +71,7 @@ var flagGroups = []struct{ name, flags string }{
 		min-rate sampled extra-data`},
 	{"Sockets", `clamp congestion connections copy-data fq-rate initcwnd initrwnd ignore-program-buffers mss mtu no-delay pacing
 		receive-buffer receive-buffers route rule send-buffer send-buffers set-mss socket-buffers timestamps window`},
-	{"Output", `capture csv details fail-below fail-on forceflush format get-server-output help html json json-stream
+	{"Output", `capture color csv details fail-below fail-on forceflush format get-server-output help html json json-stream
 		lines logfile no-open note on-change on-change-shell picture pidfile quiet report rows title timestamp top
 		undo verbose version webhook no-descriptions`},
 	{"History", `anonymize label limit no-history record resume since store before`},

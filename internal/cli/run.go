@@ -47,6 +47,9 @@ func oneForm(cmd *cobra.Command, _ []string) error {
 	if err := history.BecomeCaller(cmd); err != nil {
 		return err
 	}
+	if err := console.SetColour(cmd); err != nil {
+		return err
+	}
 	if console.IsSet(cmd, "csv") && console.IsSet(cmd, "json") {
 		return exit.Usage("--csv", "is another form than --json", "one of them")
 	}

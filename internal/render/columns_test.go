@@ -2,7 +2,9 @@ package render_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -21,6 +23,66 @@ type terminal struct {
 }
 
 func (t *terminal) Columns() int { return t.wide }
+
+func (*terminal) Terminal() bool { return true }
+
+// TestText_FitsEightyColumns checks every stored document but recheck's log, which has a line for each event.
+func TestText_FitsEightyColumns(t *testing.T) {
+	const columns = 80
+	for file, archive := range stored(t) {
+		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, log := doc.(*record.Recheck); log {
+			continue
+		}
+		w := &terminal{wide: columns}
+		if err := text.Write(w, doc); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(w.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+				t.Errorf("%s: %d columns: %s", file, n, line)
+			}
+		}
+	}
+}
+
+// colourTerminal is a terminal that shows colours.
+type colourTerminal struct{ terminal }
+
+func (*colourTerminal) Colours() bool { return true }
+
+// TestText_Colours checks that colours mark the verdict and the remedy and change no text, and that foreign text has
+// none.
+func TestText_Colours(t *testing.T) {
+	for file, archive := range stored(t) {
+		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		coloured := &colourTerminal{terminal{wide: 80}}
+		plain := &terminal{wide: 80}
+		if err := errors.Join(text.Write(render.NewWriter(coloured), doc), text.Write(plain, doc)); err != nil {
+			t.Fatal(err)
+		}
+		without := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured.String(), "")
+		if without != plain.String() {
+			t.Errorf("%s: colours change the text:\n%s", file, coloured.String())
+		}
+		if _, ok := doc.(*record.Measure); ok && !strings.Contains(coloured.String(), "\x1b[1m18.") {
+			t.Errorf("%s: no headline in colour:\n%q", file, coloured.String())
+		}
+	}
+	foreign := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1"}, Peer: "host\x1b[31m",
+		Directions: []record.Direction{{Direction: transfer.Up, Verdict: verdict.Verdict{Limiter: "\x1b[5m"}}}}
+	w := &colourTerminal{terminal{wide: 80}}
+	if err := text.Write(w, foreign); err != nil || strings.Contains(w.String(), "\x1b[31m") ||
+		strings.Contains(w.String(), "\x1b[5m") {
+		t.Errorf("%v: %q", err, w.String())
+	}
+}
 
 // TestTextIsAsWideAsItsTerminal checks that text fills its terminal, between 44 and 160 columns, through every
 // writer in front of it. Other outputs have 100 columns.

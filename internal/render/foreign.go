@@ -48,23 +48,33 @@ func Columns(w io.Writer) int {
 	return usual
 }
 
-// page buffers text with the width of its destination.
+// page buffers text with the width of its destination, and its colours if the destination shows any.
 type page struct {
 	bytes.Buffer
-	columns int
+	columns  int
+	terminal bool
+	colours  bool
+	marks    []mark // in order
 }
 
 func (p *page) Columns() int { return p.columns }
 
+func (p *page) Terminal() bool { return p.terminal }
+
+// IsTerminal reports whether w is a terminal. Elsewhere each row of a table stays on one line, for grep.
+func IsTerminal(w io.Writer) bool {
+	t, ok := w.(interface{ Terminal() bool })
+	return ok && t.Terminal()
+}
+
 // Written escapes the output of write, passes it to w in one piece and returns the first
 // error.
 func Written(w io.Writer, write func(io.Writer) error) error {
-	b := page{columns: Columns(w)}
+	b := page{columns: Columns(w), terminal: IsTerminal(w), colours: showsColours(w)}
 	if err := write(&b); err != nil {
 		return err
 	}
-	_, err := NewWriter(w).Write(b.Bytes())
-	return err
+	return b.writeTo(w)
 }
 
 // Writer escapes every control character except line feeds and tabs and passes the text
@@ -88,6 +98,12 @@ func (w *Writer) Columns() int {
 	}
 	return 0
 }
+
+// Terminal reports whether the wrapped writer is a terminal.
+func (w *Writer) Terminal() bool { return IsTerminal(w.w) }
+
+// Colours reports whether the wrapped writer shows colours.
+func (w *Writer) Colours() bool { return showsColours(w.w) }
 
 func (w *Writer) Write(p []byte) (int, error) {
 	text := p

@@ -31,6 +31,7 @@ type sink struct {
 	ctx    context.Context
 	to     io.Writer
 	failed atomic.Pointer[error]
+	colour string // of --color; "" is auto
 }
 
 // shutdownTimeout is how long a blocked write lasts after an interrupt.
@@ -87,6 +88,9 @@ func (s *sink) Columns() int {
 	}
 	return columns
 }
+
+// Terminal reports whether the stream has a width.
+func (s *sink) Terminal() bool { return s.Columns() > 0 }
 
 // IsDrawable reports whether out is a terminal that is large enough for pictures.
 func IsDrawable(out io.Writer) bool {

@@ -22,6 +22,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
 func newLabList() *cobra.Command {
@@ -69,14 +71,13 @@ func labFloor(ctx context.Context) time.Duration {
 }
 
 func printFloor(w io.Writer, floor time.Duration) error {
-	text := "not known: no lab can be started"
+	least := "not known: no lab can be started"
 	if floor > 0 {
-		text = fmt.Sprintf("%.3f ms just now", 1e3*floor.Seconds())
+		least = fmt.Sprintf("%.3f ms just now", 1e3*floor.Seconds())
 	}
-	_, err := fmt.Fprintf(w, "\nThe least round trip of a lab on this machine: %s. An rtt includes what the "+
-		"machine needs for it;\n"+
-		"less than the least cannot be had.\n", text)
-	return err
+	fmt.Fprintln(w)
+	return text.Paragraph(w, "", fmt.Sprintf("The least round trip of a lab on this machine: %s. An rtt includes it; "+
+		"less cannot be had.", least))
 }
 
 type listedProfile struct {
@@ -124,50 +125,69 @@ func newLabListing(cmd *cobra.Command) labListing {
 }
 
 func printLabList(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROFILE\tSETTINGS\tWHAT IT IS")
-	for _, p := range link.Profiles() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.Text, p.About)
-	}
-	if err := table.Flush(); err != nil {
+	if err := printProfiles(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(table, "STACK\tWHAT IT IS")
+	rows := [][]string{{""}, {"STACK", "DESCRIPTION"}}
 	for _, s := range link.Stacks() {
-		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
+		rows = append(rows, []string{s.Name, s.About})
 	}
-	if err := table.Flush(); err != nil {
+	if err := text.Columns(w, rows); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "Loss recovery and pacing are Linux's in all of them. Where the others' values are from:")
-	printSources(w)
-	fmt.Fprintln(w)
-	fmt.Fprintln(table, "SETTING\tWRITE IT AS\tWHAT IT DOES")
-	for _, s := range link.Settings() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.Example, s.About)
+	err := text.Paragraph(w, "", "Loss recovery and pacing are Linux's in all of them. Sources of the others' values:")
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(table, "up.SETTING, down.SETTING\tdown.rate=10mbit\tfor one direction only (up: near to far)")
-	fmt.Fprintln(table, "near.SETTING, far.SETTING\tfar.stack=server-2012\tfor one host only (stack and its changes)")
-	return table.Flush()
-}
-
-// printSources says where each foreign stack's values can be looked up, each source once.
-func printSources(w io.Writer) {
-	var names, sources []string
-	for _, s := range link.Stacks() {
-		switch last := len(sources) - 1; {
-		case !s.Foreign():
-		case last >= 0 && sources[last] == s.Source:
-			names[last] += ", " + s.Name
-		default:
-			names = append(names, s.Name)
-			sources = append(sources, s.Source)
+	for _, row := range sources() {
+		if err := text.Paragraph(w, "  ", strings.Join(row, ": ")); err != nil {
+			return err
 		}
 	}
-	for i, name := range names {
-		fmt.Fprintf(w, "  %s: %s\n", name, sources[i])
+	rows = [][]string{{""}, {"SETTING", "WRITE IT AS", "EFFECT"}}
+	for _, s := range link.Settings() {
+		rows = append(rows, []string{s.Name, s.Example, s.About})
 	}
+	return text.Columns(w, append(rows,
+		[]string{"up.SETTING, down.SETTING", "down.rate=10mbit", "for one direction only (up: near to far)"},
+		[]string{"near.SETTING, far.SETTING", "far.stack=server-2012", "for one host only (stack and its changes)"}))
+}
+
+// printProfiles prints the named links: on a terminal the settings of each below it, else a row for each.
+func printProfiles(w io.Writer) error {
+	if !render.IsTerminal(w) {
+		rows := [][]string{{"PROFILE", "SETTINGS", "DESCRIPTION"}}
+		for _, p := range link.Profiles() {
+			rows = append(rows, []string{p.Name, p.Text, p.About})
+		}
+		return text.Columns(w, rows)
+	}
+	rows := [][]string{{"PROFILE", "DESCRIPTION"}}
+	for _, p := range link.Profiles() {
+		rows = append(rows, []string{p.Name, p.About})
+	}
+	if err := text.Columns(w, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nTHEIR SETTINGS")
+	for _, p := range link.Profiles() {
+		fmt.Fprintf(w, "%s\n  %s\n", p.Name, p.Text)
+	}
+	return nil
+}
+
+// sources returns the foreign stacks with the source of their values, each source once.
+func sources() (rows [][]string) {
+	for _, s := range link.Stacks() {
+		switch last := len(rows) - 1; {
+		case !s.Foreign():
+		case last >= 0 && rows[last][1] == s.Source:
+			rows[last][0] += ", " + s.Name
+		default:
+			rows = append(rows, []string{s.Name, s.Source})
+		}
+	}
+	return rows
 }
 
 // experiment is a sweep with a name: a path and the windows that are tried on it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -80,20 +79,20 @@ func harm(h catalog.Harm) string {
 
 // Parameters writes a line for each entry of the catalog.
 func Parameters(w io.Writer, all []catalog.Parameter) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	system := ""
 	for _, p := range all {
 		if p.System != system {
 			if system != "" {
-				fmt.Fprintln(table)
+				rows = append(rows, []string{""})
 			}
 			system = p.System
-			fmt.Fprintf(table, "%s\tkind\tdefault\ttakes effect\n", system)
+			rows = append(rows, []string{system, "default", "takes effect", "kind"})
 		}
 		d, _ := p.DefaultFor("")
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", p.Name, p.Kind, cmp.Or(d.Value, "none"), p.Acts)
+		rows = append(rows, []string{"  " + p.Name, cmp.Or(d.Value, "none"), p.Acts, p.Kind})
 	}
-	return table.Flush()
+	return Columns(w, rows, 3)
 }
 
 // wrapWords returns the parts of a text that stay on one line: its words, each number with its unit.
@@ -118,6 +117,12 @@ func isUnit(word string) bool {
 		return true
 	}
 	return false
+}
+
+// Paragraph prints a text after a label, wrapped at its terminal.
+func Paragraph(w io.Writer, label, text string) error {
+	_, err := fmt.Fprintln(w, hanging(w, label, text))
+	return err
 }
 
 // indent wraps a paragraph at width columns and starts each line with prefix.

@@ -118,6 +118,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	}
 	fmt.Fprintln(w)
 	t := newTable(2, 3, 4, 5)
+	t.optional = []int{5, 3, 2, 7} // RTT, TIME, BYTES, SURE
 	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "TIME LOST")
 	for i := range shown {
 		for j := range shown[i].Directions {
@@ -216,8 +217,8 @@ func capturedDirectionLimiterText(d *record.CapturedDirection) string {
 }
 
 func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
-	fmt.Fprintf(w, "\n%s → %s  (%s, captured near: %s)\n", c.Client, c.Server,
-		c.StartedAt.Format("2006-01-02 15:04:05.000 MST"), c.Vantage)
+	fmt.Fprintf(w, "\n%s\n", hanging(w, "", fmt.Sprintf("%s → %s (%s, captured near: %s)", c.Client, c.Server,
+		c.StartedAt.Format("2006-01-02 15:04:05.000 MST"), c.Vantage)))
 	t := newTable()
 	if h := c.Handshake; h != nil {
 		t.row("handshake", capturedHandshakeText(h))

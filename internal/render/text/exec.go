@@ -53,6 +53,7 @@ func Exec(w io.Writer, e *record.Exec) {
 	})
 	rest := heaviest[min(shown, len(heaviest)):]
 	t := newTable(1, 2)
+	t.optional = []int{5, 4, 3} // congestion, the buffers
 	t.row("connection", "payload", "goodput", "send buffer", "receive buffer", "congestion", "limited by")
 	for i := range heaviest[:len(heaviest)-len(rest)] {
 		execConnectionRows(&heaviest[i], t)
@@ -69,7 +70,7 @@ func Exec(w io.Writer, e *record.Exec) {
 	}
 	if len(heaviest) > 0 {
 		if action := execAction(&heaviest[0]); action != "" {
-			fmt.Fprintln(w, hanging(w, "  do: ", action))
+			writeDo(w, action)
 		}
 	}
 	writeExecNotes(w, e)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -24,8 +26,49 @@ type headline struct {
 	do      string // in place of the first of fixes
 }
 
-// writeHeadline prints a headline, wrapped.
-func writeHeadline(w io.Writer, h headline) { fmt.Fprintln(w, hanging(w, "", h.String())) }
+// writeHeadline prints a headline, wrapped, on a terminal in colour.
+func writeHeadline(w io.Writer, h headline) {
+	answer, action := h.parts()
+	writeParts(w, part{render.Answer, answer}, part{render.Action, action})
+}
+
+// writeDo prints a remedy after "do:".
+func writeDo(w io.Writer, remedy string) {
+	render.Paint(w, render.Action, hanging(w, "  do: ", remedy))
+	fmt.Fprintln(w)
+}
+
+// part is a text with a meaning.
+type part struct {
+	meaning render.Meaning
+	text    string
+}
+
+// writeParts prints parts in one paragraph, wrapped.
+func writeParts(w io.Writer, parts ...part) {
+	column := 0
+	for _, p := range parts {
+		line := ""
+		for _, word := range wrapWords(p.text) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+n > render.Columns(w):
+				render.Paint(w, p.meaning, line)
+				line = ""
+				column = 0
+				fmt.Fprintln(w)
+			default:
+				line += " "
+				column++
+			}
+			line += word
+			column += n
+		}
+		render.Paint(w, p.meaning, line)
+	}
+	fmt.Fprintln(w)
+}
 
 // spaceAfter prints an empty line after headlines.
 func spaceAfter(w io.Writer, headlines int) {
@@ -43,6 +86,12 @@ func rateSubject(bps *float64, of string) string {
 }
 
 func (h headline) String() string {
+	answer, action := h.parts()
+	return strings.TrimSpace(answer + " " + action)
+}
+
+// parts returns the rate with its limiter, and the action; both are sentences.
+func (h *headline) parts() (answer, action string) {
 	text := h.subject
 	rate := units.Rate(h.bps).String()
 	if path := h.path(); path > 0 && path >= minPathFactor*h.bps {
@@ -52,9 +101,9 @@ func (h headline) String() string {
 		text += ", " + limited
 	}
 	if do := cmp.Or(h.do, briefDo(h.fixes, &h.verdict)); do != "" {
-		text += ". " + sentenceCase(do)
+		action = sentenceCase(do) + "."
 	}
-	return text + "."
+	return text + ".", action
 }
 
 // minPathFactor is the factor from which a path's rate is worth mentioning: a limiter costs a tenth or more.

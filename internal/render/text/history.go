@@ -27,6 +27,7 @@ func History(w io.Writer, h *record.History) {
 		}
 	}
 	t := newTable(5)
+	t.optional = []int{6, 2, 8} // the bar, WHAT, the note
 	t.row("WHEN", "ID", "WHAT", "PEER", "", "GOODPUT", "", "LIMITED BY", "")
 	for _, r := range h.Runs {
 		when := r.StartedAt.UTC().Format("2006-01-02 15:04:05")
@@ -170,6 +171,7 @@ func Days(w io.Writer, d *record.Days) {
 		return
 	}
 	t := newTable(3, 4, 5)
+	t.optional = []int{5} // FROM TO
 	t.row("DAY", "PEER", "", "RESULTS", "MEAN", "FROM TO", "LIMITED BY")
 	for _, one := range d.Days {
 		t.row(one.Day, one.Far, one.Direction, fmt.Sprint(one.Runs), units.Rate(one.MeanBps).String(),

@@ -21,6 +21,7 @@ func Late(l *record.Late) string {
 
 func lateNote(w io.Writer, l *record.Late) {
 	if said := Late(l); said != "" {
-		fmt.Fprintf(w, "%s\n\n", indent(said, "", render.Columns(w)))
+		writeParts(w, part{render.Warning, said})
+		fmt.Fprintln(w)
 	}
 }

@@ -185,7 +185,7 @@ func WriteSettings(w io.Writer, settings []plan.Setting) {
 				names = append(names, o.Name)
 			}
 		}
-		fmt.Fprintf(w, "  in %s: %s\n", s.Where, strings.Join(names, ", "))
+		fmt.Fprintln(w, hanging(w, "  ", "in "+s.Where+": "+strings.Join(names, ", ")))
 	}
 }
 

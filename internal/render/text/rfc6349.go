@@ -37,7 +37,7 @@ func RFC6349Stamp(r *record.RFC6349) string {
 
 // RFC6349 prints the test.
 func RFC6349(w io.Writer, r *record.RFC6349) {
-	fmt.Fprintln(w, hanging(w, "", RFC6349VerdictText(r)+rfc6349Failed(r)))
+	writeParts(w, part{labelMeanings[string(r.Verdict)], RFC6349VerdictText(r) + rfc6349Failed(r)})
 	for i := range r.Directions {
 		writeHeadline(w, rfc6349Headline(&r.Directions[i]))
 	}
@@ -188,6 +188,7 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 	if len(d.Tests) > 0 {
 		fmt.Fprintln(w)
 		tests := newTable(1, 2, 3, 4, 5, 6, 7)
+		tests.optional = []int{5, 2, 6} // settled, of BDP, efficiency
 		tests.row(TestColumns()...)
 		for i := range d.Tests {
 			tests.row(RFC6349TestCells(&d.Tests[i])...)
@@ -195,7 +196,7 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 		tests.write(w, "  ")
 	}
 	if said := do(d.Fix); said != "" {
-		fmt.Fprintln(w, hanging(w, "  do: ", said))
+		writeDo(w, said)
 	}
 	if len(d.Frames) > 0 {
 		fmt.Fprintln(w)

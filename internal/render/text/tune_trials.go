@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -70,9 +71,22 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 	return all
 }
 
-const longestBar = 30
+// longestBar and shortestBar bound the bars of trials, in columns.
+const (
+	longestBar  = 30
+	shortestBar = 8
+)
 
+// tuneDirectionWriteTrials prints the table of windows. On a narrow terminal its bars are shorter.
 func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
+	table := tuneTrials(d, longestBar)
+	if wider := table.width() + 4 - render.Columns(w); wider > 0 {
+		table = tuneTrials(d, max(longestBar-wider, shortestBar))
+	}
+	table.write(w, "    ")
+}
+
+func tuneTrials(d *record.TuneDirection, barColumns int) *table {
 	all := tuneDirectionTried(d)
 	best := 0.0
 	for _, t := range all {
@@ -86,10 +100,10 @@ func tuneDirectionWriteTrials(w io.Writer, d *record.TuneDirection) {
 		if len(t.retransmits) > 0 {
 			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")
 		}
-		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best), often(t.limiters),
-			note)
+		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best, barColumns),
+			often(t.limiters), note)
 	}
-	table.write(w, "    ")
+	return table
 }
 
 func tuneDirectionWriteRemedies(w io.Writer, d *record.TuneDirection) {
@@ -157,11 +171,11 @@ func remedyVerdict(r *record.TuneRemedy) string {
 }
 
 // bar draws a share with eighths of a cell; NaN gives no bar.
-func bar(share float64) string {
+func bar(share float64, columns int) string {
 	if !(share > 0) {
 		return ""
 	}
-	eighths := int(min(share, 1)*longestBar*8 + 0.5)
+	eighths := int(min(share, 1)*float64(columns)*8 + 0.5)
 	text := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])

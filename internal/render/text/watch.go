@@ -39,7 +39,7 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
-	fmt.Fprintln(w, hanging(w, "  do: ", doAbout(f.Fix, f.Verdict)))
+	writeDo(w, doAbout(f.Fix, f.Verdict))
 	if len(f.Shares) > 1 {
 		var parts []string
 		for _, n := range f.Shares.Top() {
@@ -139,7 +139,7 @@ func writeWatched(w io.Writer, d *record.Watch) {
 	t.write(w, "  ")
 	for i := range d.Limited {
 		if d.Limited[i].Bytes > 0 {
-			fmt.Fprintln(w, hanging(w, "  do: ", doAboutMost(d, &d.Limited[i])))
+			writeDo(w, doAboutMost(d, &d.Limited[i]))
 			break
 		}
 	}

@@ -36,6 +36,7 @@ func WatchKept(w io.Writer, d *record.WatchKept) {
 		return
 	}
 	t := newTable(2, 3)
+	t.optional = []int{3} // least round trip
 	t.row("program or unit", "far ends", "payload", "least round trip", "limited by")
 	for i := range groups[:min(Rows, len(groups))] {
 		g := &groups[i]
