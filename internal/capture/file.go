@@ -41,13 +41,8 @@ type File struct {
 	interfaces []iface
 }
 
-// Open opens a capture file; "-" is standard input. Compression and format are found out
-// from the content.
+// Open opens a capture file. Compression and format are found out from the content.
 func Open(name string) (*File, error) {
-	if name == "-" {
-		f, err := NewFile("standard input", os.Stdin)
-		return f, err
-	}
 	in, err := os.Open(name)
 	if err != nil {
 		return nil, err

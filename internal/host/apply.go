@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 func (c Config) complete() Config {
 	if c.StateDir == "" {
-		c.StateDir = stateDir()
+		c.StateDir = cmp.Or(os.Getenv("FULLPIPE_STATE"), stateDir())
 	}
 	if c.Wait == 0 {
 		c.Wait = 10 * time.Second

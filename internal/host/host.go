@@ -141,48 +141,36 @@ func Ready(ctx context.Context, cfg Config) error {
 // Apply makes all changes or none. The journal is on the disk first; each value is read back. If a value is refused or
 // clipped, or the context ends, Apply rolls back. It returns the outcome of each change, also with an error.
 func Apply(ctx context.Context, cfg Config, changes []Change) ([]Did, error) {
-	cfg = cfg.complete()
-	lock, err := cfg.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	return cfg.apply(ctx, changes)
+	return cfg.locked(ctx, func(c Config) ([]Did, error) { return c.apply(ctx, changes) })
 }
 
 // Undo restores the value before the first change of each name, if the present value is still ours; otherwise the
 // outcome is Conflict and the journal keeps the record. No names means all. It continues after an error.
 func Undo(ctx context.Context, cfg Config, names ...string) ([]Did, error) {
-	cfg = cfg.complete()
-	lock, err := cfg.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	return cfg.undo(ctx, names)
+	return cfg.locked(ctx, func(c Config) ([]Did, error) { return c.undo(ctx, names) })
 }
 
 // Revert undoes one Apply: it restores each value before that Apply, if the present value is the one that it wrote.
 // Earlier changes stay and can still be undone.
 func Revert(ctx context.Context, cfg Config, applied []Did) ([]Did, error) {
-	cfg = cfg.complete()
-	lock, err := cfg.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	return cfg.revert(ctx, applied)
+	return cfg.locked(ctx, func(c Config) ([]Did, error) { return c.revert(ctx, applied) })
 }
 
 // Forget removes names from the journal and leaves their values: for conflicts that the user has resolved.
 func Forget(ctx context.Context, cfg Config, names ...string) error {
-	cfg = cfg.complete()
-	lock, err := cfg.lock(ctx)
+	_, err := cfg.locked(ctx, func(c Config) ([]Did, error) { return nil, c.forget(names) })
+	return err
+}
+
+// locked locks the journal and calls change with the complete configuration.
+func (c Config) locked(ctx context.Context, change func(Config) ([]Did, error)) ([]Did, error) {
+	c = c.complete()
+	lock, err := c.lock(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lock.Close()
-	return cfg.forget(names)
+	return change(c)
 }
 
 // State is a setting that fullpipe changed, with its present value.

@@ -113,9 +113,6 @@ var bootID = sync.OnceValue(func() string {
 // stateDir returns /var/lib/fullpipe for the host's settings and for root, and the user's state directory in an
 // ordinary user's network namespace.
 func stateDir() string {
-	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
-		return dir
-	}
 	const system = "/var/lib/fullpipe"
 	if scope() == "host" || os.Geteuid() == 0 && firstUserNamespace() {
 		return system

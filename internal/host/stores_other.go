@@ -2,10 +2,7 @@
 
 package host
 
-import (
-	"net/netip"
-	"os"
-)
+import "net/netip"
 
 // stores returns none: fullpipe was never run on these systems, and `plan` writes the commands for them.
 func stores() map[Kind]store { return map[Kind]store{} }
@@ -17,9 +14,6 @@ func namespaces() string { return "netns-" }
 func bootID() string { return "" }
 
 func stateDir() string {
-	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
-		return dir
-	}
 	return "/var/db/fullpipe"
 }
 

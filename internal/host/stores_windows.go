@@ -19,9 +19,6 @@ func namespaces() string { return "netns-" }
 func bootID() string { return "" }
 
 func stateDir() string {
-	if dir := os.Getenv("FULLPIPE_STATE"); dir != "" {
-		return dir
-	}
 	return filepath.Join(os.Getenv("ProgramData"), "fullpipe")
 }
 

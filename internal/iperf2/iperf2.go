@@ -158,7 +158,8 @@ func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.
 	for len(streams) < max(spec.Streams, 1) {
 		conn, err := socket.Dial(ctx, p.Address, o)
 		if err != nil {
-			return streams, server, &unreachable{p.Address, err}
+			return streams, server, &probe.NoServerError{Program: "iperf 2", Address: p.Address,
+				Timeout: dialTime, Err: err, Start: "start iperf -s there, or give its port as iperf2://HOST:PORT"}
 		}
 		if _, err := conn.Write(noFlags[:]); err != nil {
 			conn.Close()
@@ -174,27 +175,4 @@ func (p *Peer) open(ctx context.Context, spec transfer.Spec) (streams []*socket.
 		streams = append(streams, s)
 	}
 	return streams, server, nil
-}
-
-// unreachable is the error of a server to which no connection could be opened.
-type unreachable struct {
-	address string
-	err     error
-}
-
-func (e *unreachable) Error() string {
-	return fmt.Sprintf("no iperf 2 server at %s: %v", e.address, probe.Simplify(e.err, dialTime))
-}
-func (e *unreachable) Unwrap() error { return e.err }
-
-// Try returns what to try.
-func (e *unreachable) Try() string {
-	var closer interface{ Try() string }
-	if errors.As(e.err, &closer) {
-		return closer.Try()
-	}
-	if hint := probe.UnreachableHint(e.err); hint != "" {
-		return hint
-	}
-	return "start iperf -s there, or give its port as iperf2://HOST:PORT"
 }

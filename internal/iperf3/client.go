@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/path"
+	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -245,7 +246,8 @@ func (p *Peer) connectOnce(ctx context.Context) (*control, Cookie, error) {
 	}
 	conn, err := dial(ctx, p.Address, socket.Options{Route: p.Route})
 	if err != nil {
-		return nil, cookie, &unreachableError{p.Address, err}
+		return nil, cookie, &probe.NoServerError{Program: "iperf3", Address: p.Address, Timeout: answerTimeout,
+			Err: err, Start: "start iperf3 -s there, or give its port as iperf3://HOST:PORT"}
 	}
 	p.wasReached.Store(true)
 	c := &control{conn: conn}

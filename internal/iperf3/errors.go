@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-
-	"github.com/fullpipe-net/fullpipe/internal/probe"
 )
 
 // Code is the error code that an iperf3 server sends with SERVER_ERROR.
@@ -87,29 +85,6 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ErrBusy is a server's ACCESS_DENIED.
 var ErrBusy = &RemoteError{Code: CodeAccessDenied}
-
-// unreachableError is a failed connection to a server.
-type unreachableError struct {
-	address string
-	err     error
-}
-
-func (e *unreachableError) Error() string {
-	return fmt.Sprintf("no iperf3 server at %s: %v", e.address, probe.Simplify(e.err, answerTimeout))
-}
-func (e *unreachableError) Unwrap() error { return e.err }
-
-// Try returns the suggested action.
-func (e *unreachableError) Try() string {
-	var closer interface{ Try() string }
-	if errors.As(e.err, &closer) {
-		return closer.Try()
-	}
-	if hint := probe.UnreachableHint(e.err); hint != "" {
-		return hint
-	}
-	return "start iperf3 -s there, or give its port as iperf3://HOST:PORT"
-}
 
 // readRemoteError reads the code and errno after SERVER_ERROR. Old servers send only the code.
 func readRemoteError(r io.Reader) error {

@@ -30,13 +30,7 @@ const (
 
 var keys = map[string]key{
 	"rate": {"rate=100mbit", "bits a second at the IP layer; or unlimited", ofLane, func(d *draft, i int, v string) error {
-		if v == "unlimited" {
-			d.lane(i).Rate = 0
-			return nil
-		}
-		r, err := rate(v)
-		d.lane(i).Rate = r
-		return err
+		return rateOrUnlimited(v, &d.lane(i).Rate)
 	}},
 	"overhead": {"overhead=38", "bytes that each packet takes on the line besides (38: Ethernet)", ofLane,
 		func(d *draft, i int, v string) error {
@@ -126,13 +120,7 @@ var keys = map[string]key{
 		}},
 	"flow": {"flow=200mbit", "rate limit of each connection, as clouds have: packets above it wait in a " +
 		"queue of its own, as long as the line's; or unlimited", ofLane, func(d *draft, i int, v string) error {
-		if v == "unlimited" {
-			d.lane(i).FlowRate = 0
-			return nil
-		}
-		r, err := rate(v)
-		d.lane(i).FlowRate = r
-		return err
+		return rateOrUnlimited(v, &d.lane(i).FlowRate)
 	}},
 	"aggregate": {"aggregate=5ms", "packets are handed over together, once each such time", ofLane,
 		func(d *draft, i int, v string) error {

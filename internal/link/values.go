@@ -18,6 +18,15 @@ const (
 	maxFactor = 14 // RFC 7323 section 2.3
 )
 
+// rateOrUnlimited sets a rate; "unlimited" is 0.
+func rateOrUnlimited(v string, to *int64) (err error) {
+	*to = 0
+	if v != "unlimited" {
+		*to, err = rate(v)
+	}
+	return err
+}
+
 func rate(v string) (int64, error) {
 	r, err := units.ParseRate(v)
 	if err != nil {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,9 +127,9 @@ func lookupError(e *net.DNSError) string {
 	return "the name server " + e.Server + " does not resolve " + e.Name + ": " + strings.TrimSpace(why)
 }
 
-// UnreachableHint returns the suggested action for a host that has no address or does not respond, "" for other
+// unreachableHint returns the suggested action for a host that has no address or does not respond, "" for other
 // errors.
-func UnreachableHint(err error) string {
+func unreachableHint(err error) string {
 	var silent *silentError
 	var timeout net.Error
 	var dns *net.DNSError
@@ -139,6 +140,29 @@ func UnreachableHint(err error) string {
 		return "check that the host is up and that no firewall blocks the port"
 	}
 	return ""
+}
+
+// NoServerError is a failed connection to another program's server.
+type NoServerError struct {
+	Program string // "iperf3"
+	Address string
+	Timeout time.Duration // of the connection
+	Start   string        // the suggested action unless a better one is known
+	Err     error
+}
+
+func (e *NoServerError) Error() string {
+	return fmt.Sprintf("no %s server at %s: %v", e.Program, e.Address, Simplify(e.Err, e.Timeout))
+}
+func (e *NoServerError) Unwrap() error { return e.Err }
+
+// Try returns the suggested action.
+func (e *NoServerError) Try() string {
+	var closer interface{ Try() string }
+	if errors.As(e.Err, &closer) {
+		return closer.Try()
+	}
+	return cmp.Or(unreachableHint(e.Err), e.Start)
 }
 
 // hint returns the suggested action for an error of connecting or measuring.
@@ -171,5 +195,5 @@ func hint(err error) string {
 	case errors.Is(err, errBusy):
 		return "try later, or start your own server on another port"
 	}
-	return UnreachableHint(err)
+	return unreachableHint(err)
 }

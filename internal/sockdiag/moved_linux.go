@@ -8,7 +8,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,8 +15,7 @@ import (
 // an eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with BTF). For an idle socket it reads a
 // few lines of memory, where a dump reads and copies all. It is not safe for concurrent use.
 type Moved struct {
-	program *ebpf.Program
-	iter    *link.Iter
+	iterator
 	times   *ebpf.Map // one passTimes
 	records *bufio.Reader
 }
@@ -46,11 +44,7 @@ func OpenMoved(states States) (*Moved, error) {
 		code, err = movedProgram(states, m.times.FD())
 	}
 	if err == nil {
-		m.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "fullpipe", Type: ebpf.Tracing,
-			AttachType: ebpf.AttachTraceIter, AttachTo: "tcp", Instructions: code, License: license})
-	}
-	if err == nil {
-		m.iter, err = link.AttachIter(link.IterOptions{Program: m.program})
+		err = m.attach("tcp", code)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("eBPF tcp iterator: %w", err), m.Close())
@@ -60,17 +54,10 @@ func OpenMoved(states States) (*Moved, error) {
 
 // Close lets the program go.
 func (m *Moved) Close() (err error) {
-	if m.iter != nil {
-		err = m.iter.Close()
-	}
-	if m.program != nil {
-		err = errors.Join(err, m.program.Close())
-	}
+	err = m.iterator.Close()
 	if m.times != nil {
 		err = errors.Join(err, m.times.Close())
 	}
-	m.iter = nil
-	m.program = nil
 	m.times = nil
 	return err
 }

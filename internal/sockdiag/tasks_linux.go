@@ -16,9 +16,33 @@ import (
 // Tasks asks the kernel which process has which TCP socket open, of all processes at once, by an
 // eBPF iterator over their files (task_file, kernel/bpf/task_iter.c; Linux 5.11 with BTF). It takes a
 // sixth of what walking /proc does. It is not safe for use by several goroutines.
-type Tasks struct {
+type Tasks struct{ iterator }
+
+// iterator is an eBPF program that the kernel runs for each item of one kind, such as "tcp".
+type iterator struct {
 	program *ebpf.Program
 	iter    *link.Iter
+}
+
+func (i *iterator) attach(to string, code asm.Instructions) (err error) {
+	i.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "fullpipe", Type: ebpf.Tracing,
+		AttachType: ebpf.AttachTraceIter, AttachTo: to, Instructions: code, License: license})
+	if err == nil {
+		i.iter, err = link.AttachIter(link.IterOptions{Program: i.program})
+	}
+	return err
+}
+
+// Close lets the program go.
+func (i *iterator) Close() (err error) {
+	if i.iter != nil {
+		err = i.iter.Close()
+	}
+	if i.program != nil {
+		err = errors.Join(err, i.program.Close())
+	}
+	*i = iterator{}
+	return err
 }
 
 // initialPIDs is the inode of the PID namespace whose numbers the kernel returns (include/uapi/linux/nsfs.h,
@@ -42,28 +66,11 @@ func OpenTasks() (*Tasks, error) {
 		return nil, fmt.Errorf("eBPF task_file iterator: %w", err)
 	}
 	t := &Tasks{}
-	t.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "fullpipe", Type: ebpf.Tracing,
-		AttachType: ebpf.AttachTraceIter, AttachTo: "task_file", Instructions: code, License: license})
-	if err == nil {
-		t.iter, err = link.AttachIter(link.IterOptions{Program: t.program})
-	}
+	err = t.attach("task_file", code)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("eBPF task_file iterator: %w", err), t.Close())
 	}
 	return t, nil
-}
-
-// Close lets the program go.
-func (t *Tasks) Close() (err error) {
-	if t.iter != nil {
-		err = t.iter.Close()
-	}
-	if t.program != nil {
-		err = errors.Join(err, t.program.Close())
-	}
-	t.iter = nil
-	t.program = nil
-	return err
 }
 
 // Each calls each with every TCP socket that a process has open, and that process's PID, lower ones first. It is not

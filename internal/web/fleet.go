@@ -182,6 +182,12 @@ type FleetEvent struct {
 	Cause    string    `json:"cause,omitempty"` // common to several changes
 }
 
+// NewFleetEvent returns a stored event with the names of its hosts, by ID.
+func NewFleetEvent(e store.Event, names map[string]string) FleetEvent {
+	return FleetEvent{e.Run, nameIn(names, e.Sender), nameIn(names, e.Receiver), e.Metric, e.Kind, e.At, e.Old, e.New,
+		e.Cause}
+}
+
 const fleetEventsAtOnce = 200
 
 func (s *Server) fleetEvents(r *http.Request) (*FleetEvents, error) {
@@ -195,8 +201,7 @@ func (s *Server) fleetEvents(r *http.Request) (*FleetEvents, error) {
 	}
 	doc := &FleetEvents{Header: s.header("fleet-events"), Events: []FleetEvent{}}
 	for _, e := range events {
-		doc.Events = append(doc.Events, FleetEvent{e.Run, nameIn(names, e.Sender), nameIn(names, e.Receiver), e.Metric,
-			e.Kind, e.At, e.Old, e.New, e.Cause})
+		doc.Events = append(doc.Events, NewFleetEvent(e, names))
 	}
 	return doc, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
 // alertTime limits all reports of an alert.
@@ -19,26 +20,15 @@ const alertTime = 2 * time.Minute
 
 // alertDocument is an alert as JSON.
 type alertDocument struct {
-	Schema string       `json:"schema"`
-	At     time.Time    `json:"at"`
-	Text   string       `json:"text"`
-	Cause  string       `json:"cause,omitempty"` // kind of the common cause: host-receives, link, …
-	Name   string       `json:"name,omitempty"`
-	Task   string       `json:"task"`
-	Change string       `json:"change"`
-	Events []alertEvent `json:"events"`
-	Usual  int          `json:"as_usual"` // directions with the same cause that did not change
-}
-
-type alertEvent struct {
-	Run      string    `json:"run"`
-	Sender   string    `json:"sender"`
-	Receiver string    `json:"receiver"`
-	Metric   string    `json:"metric"`
-	Kind     string    `json:"kind"`
-	At       time.Time `json:"at"`
-	Before   string    `json:"before"`
-	After    string    `json:"after"`
+	Schema string           `json:"schema"`
+	At     time.Time        `json:"at"`
+	Text   string           `json:"text"`
+	Cause  string           `json:"cause,omitempty"` // kind of the common cause: host-receives, link, …
+	Name   string           `json:"name,omitempty"`
+	Task   string           `json:"task"`
+	Change string           `json:"change"`
+	Events []web.FleetEvent `json:"events"`
+	Usual  int              `json:"as_usual"` // directions with the same cause that did not change
 }
 
 // report sends an alert to the program and the webhook of the command line, and to the webhooks of the mesh file.
@@ -46,8 +36,7 @@ func (f *serveFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert
 	doc := alertDocument{Schema: "fullpipe/alert/v1", At: time.Now().UTC(), Text: a.String(), Cause: string(a.Cause.Kind),
 		Name: a.Cause.Name, Task: a.Task, Change: a.Change, Usual: a.AsUsual}
 	for _, e := range a.Events {
-		doc.Events = append(doc.Events, alertEvent{e.Run, a.Names[e.Sender], a.Names[e.Receiver], e.Metric, e.Kind, e.At,
-			e.Old, e.New})
+		doc.Events = append(doc.Events, web.NewFleetEvent(e, a.Names))
 	}
 	console.Note(cmd, "alert: %s", render.Line(doc.Text))
 	text, err := json.Marshal(doc)

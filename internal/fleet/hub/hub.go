@@ -273,13 +273,6 @@ func (h *Hub) follow() {
 	h.event(Event{Kind: "follows"})
 }
 
-// Leads reports whether this hub leads, and its epoch.
-func (h *Hub) Leads() (epoch int64, leads bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lead.Epoch, h.leading
-}
-
 // Refresh reads changes of agents, mesh file and jobs soon.
 func (h *Hub) Refresh() {
 	h.mu.Lock()
