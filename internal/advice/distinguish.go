@@ -37,27 +37,27 @@ func Distinguish(candidates []verdict.Name) (steps []Step) {
 	}
 	windows := []verdict.Name{verdict.ReceiverWindow, verdict.SendBuffer, verdict.Bottleneck}
 	if len(candidates) == 2 && slices.Contains(windows, candidates[0]) && slices.Contains(windows, candidates[1]) {
-		return []Step{{MeasureWider, Nowhere, Both, false, "RFC 6349 section 3.3.1"}}
+		return []Step{{MeasureWider, Nowhere, Both, "RFC 6349 section 3.3.1"}}
 	}
 	if len(candidates) == 2 && any(verdict.Congestion) && any(verdict.Bottleneck) {
-		steps = append(steps, Step{MeasureLonger, Nowhere, Both, false, "RFC 9438 section 4.2: where windows hardly grow"})
+		steps = append(steps, Step{MeasureLonger, Nowhere, Both, "RFC 9438 section 4.2: where windows hardly grow"})
 	}
 	if any(verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 		verdict.NagleDelayedAck, verdict.Sender) {
-		steps = append(steps, Step{AskSender, Nowhere, Sender, false, "ss(8) -tim: notsent, cwnd, pacing_rate, busy, " +
+		steps = append(steps, Step{AskSender, Nowhere, Sender, "ss(8) -tim: notsent, cwnd, pacing_rate, busy, " +
 			"sndbuf_limited; tcp(7) TCP_INFO"})
 	}
 	if any(verdict.ReceiverApplication, verdict.ReceiverWindow) {
-		steps = append(steps, Step{AskReceiver, Nowhere, Receiver, false, "ss(8) -tm: Recv-Q, rcv_space, rb of skmem"})
+		steps = append(steps, Step{AskReceiver, Nowhere, Receiver, "ss(8) -tm: Recv-Q, rcv_space, rb of skmem"})
 	}
 	if any(verdict.Congestion, verdict.Bottleneck, verdict.AckPath, verdict.MTUBlackHole) {
-		steps = append(steps, Step{CaptureFar, Nowhere, Receiver, false, "RFC 6349 section 3.4; RFC 3449"})
+		steps = append(steps, Step{CaptureFar, Nowhere, Receiver, "RFC 6349 section 3.4; RFC 3449"})
 	}
 	if any(verdict.SlowStart) {
-		steps = append(steps, Step{MeasureLonger, Nowhere, Both, false, "RFC 6349 section 3.3"})
+		steps = append(steps, Step{MeasureLonger, Nowhere, Both, "RFC 6349 section 3.3"})
 	}
 	if len(steps) == 0 {
-		steps = []Step{{CaptureSender, Nowhere, Sender, false, "RFC 4898"}, {AskSender, Nowhere, Sender, false, "ss(8) -tim"}}
+		steps = []Step{{CaptureSender, Nowhere, Sender, "RFC 4898"}, {AskSender, Nowhere, Sender, "ss(8) -tim"}}
 	}
 	return steps
 }

@@ -10,12 +10,12 @@ import (
 // The steps against a policer, in order.
 func ExampleFor() {
 	for _, step := range advice.For(verdict.Congestion, verdict.Policer) {
-		fmt.Println(step.Action, step.Scope, step.End, step.Tried)
+		fmt.Println(step.Action, step.Scope, step.End)
 	}
 	// Output:
-	// pace-below program sender true
-	// congestion-control program sender true
-	// window-of-bdp program receiver true
-	// streams program both true
-	// replace-policer network path false
+	// pace-below program sender
+	// congestion-control program sender
+	// window-of-bdp program receiver
+	// streams program both
+	// replace-policer network path
 }

@@ -82,8 +82,6 @@ type Step struct {
 	Action Action
 	Scope  Scope
 	End    End
-	// Tried says that a transfer of ours can try it without changing a host.
-	Tried  bool
 	Source string // where it is said that this helps
 }
 
@@ -104,77 +102,77 @@ type key struct {
 }
 
 var (
-	control = Step{OtherControl, Program, Sender, true, "RFC 9438; Cardwell et al., BBR, ACM Queue 14-5 (2016)"}
-	atBDP   = Step{WindowOfBDP, Program, Receiver, true, "RFC 6349 section 3.3"}
-	streams = Step{ParallelFlows, Program, Both, true,
+	control = Step{OtherControl, Program, Sender, "RFC 9438; Cardwell et al., BBR, ACM Queue 14-5 (2016)"}
+	atBDP   = Step{WindowOfBDP, Program, Receiver, "RFC 6349 section 3.3"}
+	streams = Step{ParallelFlows, Program, Both,
 		"Hacker et al., IPDPS 2002: n flows react to a loss as 1/n of one"}
-	paceBelow = Step{PaceBelow, Program, Sender, true, "RFC 2698; socket(7) SO_MAX_PACING_RATE"}
-	windows   = Step{LargerWindows, Program, Both, true, "RFC 7323 section 2"}
-	ceilings  = Step{RaiseCeilings, Host, Both, false, "tcp(7) tcp_rmem, tcp_wmem"}
-	pathMTU   = Step{LargerPathMTU, Network, Between, false, "Mathis et al., CCR 27-3 (1997): rate grows with the MSS"}
-	findLoss  = Step{FindLoss, Network, Between, false, "RFC 6349 section 3.4"}
-	ecn       = Step{MarkCongestion, Host, Both, false, "RFC 3168; RFC 8087"}
-	keepSACK  = Step{KeepSACK, Network, Between, false, "RFC 2018 section 8; Cisco ASA random-sequence-number"}
-	fairQueue = Step{FairQueue, Network, Between, false, "RFC 8290; RFC 7567"}
+	paceBelow = Step{PaceBelow, Program, Sender, "RFC 2698; socket(7) SO_MAX_PACING_RATE"}
+	windows   = Step{LargerWindows, Program, Both, "RFC 7323 section 2"}
+	ceilings  = Step{RaiseCeilings, Host, Both, "tcp(7) tcp_rmem, tcp_wmem"}
+	pathMTU   = Step{LargerPathMTU, Network, Between, "Mathis et al., CCR 27-3 (1997): rate grows with the MSS"}
+	findLoss  = Step{FindLoss, Network, Between, "RFC 6349 section 3.4"}
+	ecn       = Step{MarkCongestion, Host, Both, "RFC 3168; RFC 8087"}
+	keepSACK  = Step{KeepSACK, Network, Between, "RFC 2018 section 8; Cisco ASA random-sequence-number"}
+	fairQueue = Step{FairQueue, Network, Between, "RFC 8290; RFC 7567"}
 )
 
 var table = map[key][]Step{
 	{verdict.ReceiverWindow, ""}: {windows, ceilings, streams},
-	{verdict.ReceiverWindow, verdict.Unscaled}: {{WindowScaling, Host, Both, false, "RFC 7323 section 2.2"}, windows,
+	{verdict.ReceiverWindow, verdict.Unscaled}: {{WindowScaling, Host, Both, "RFC 7323 section 2.2"}, windows,
 		streams},
-	{verdict.ReceiverWindow, verdict.ScaleZero}: {{UnfixBuffer, Host, Receiver, false,
+	{verdict.ReceiverWindow, verdict.ScaleZero}: {{UnfixBuffer, Host, Receiver,
 		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}, windows, streams},
-	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver, false,
+	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver,
 		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},
 	{verdict.ReceiverWindow, verdict.Fixed}:           {windows, ceilings, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneCeiling}: {ceilings, windows, streams},
-	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both, false,
+	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both,
 		"RFC 9112 section 9.3"}, ceilings},
 	{verdict.SendBuffer, ""}: {windows, ceilings, streams},
 	{verdict.Congestion, ""}: {control, atBDP, streams, findLoss, pathMTU, ecn},
 	{verdict.Congestion, verdict.Policer}: {paceBelow, control, atBDP, streams,
-		{ReplacePolicer, Network, Between, false, "Flach et al., SIGCOMM 2016, section 5"}},
-	{verdict.Congestion, verdict.LostSYNs}: {{AnswerSYNs, Host, Receiver, false,
+		{ReplacePolicer, Network, Between, "Flach et al., SIGCOMM 2016, section 5"}},
+	{verdict.Congestion, verdict.LostSYNs}: {{AnswerSYNs, Host, Receiver,
 		"RFC 6298 section 5; listen(2); Linux ip-sysctl tcp_max_syn_backlog"}, findLoss},
 	{verdict.Congestion, verdict.Reordering}: {control,
-		{KeepFlowsInLine, Network, Between, false, "RFC 2991 section 2; RFC 4737"},
-		{ReorderLimit, Host, Sender, false, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},
-	{verdict.Bottleneck, ""}: {{FasterLine, Nowhere, Between, false, "RFC 6349 section 3.3"}, fairQueue,
-		{LowWater, Program, Sender, false, "tcp(7) TCP_NOTSENT_LOWAT"}},
+		{KeepFlowsInLine, Network, Between, "RFC 2991 section 2; RFC 4737"},
+		{ReorderLimit, Host, Sender, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},
+	{verdict.Bottleneck, ""}: {{FasterLine, Nowhere, Between, "RFC 6349 section 3.3"}, fairQueue,
+		{LowWater, Program, Sender, "tcp(7) TCP_NOTSENT_LOWAT"}},
 	{verdict.Bottleneck, verdict.PerFlow}: {streams},
-	{verdict.Bottleneck, verdict.Shared}: {{FasterLine, Nowhere, Between, false, "RFC 6349 section 3.3"}, streams,
+	{verdict.Bottleneck, verdict.Shared}: {{FasterLine, Nowhere, Between, "RFC 6349 section 3.3"}, streams,
 		fairQueue},
-	{verdict.SlowStart, ""}: {{KeepConnection, Program, Both, false, "RFC 9112 section 9.3"},
-		{InitialWindow, Route, Both, false, "RFC 6928; ip-route(8) initcwnd, initrwnd"},
-		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
-		{ForgetMetrics, Host, Sender, false, "ip-tcp_metrics(8)"}, streams},
+	{verdict.SlowStart, ""}: {{KeepConnection, Program, Both, "RFC 9112 section 9.3"},
+		{InitialWindow, Route, Both, "RFC 6928; ip-route(8) initcwnd, initrwnd"},
+		{NoIdleRestart, Host, Sender, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
+		{ForgetMetrics, Host, Sender, "ip-tcp_metrics(8)"}, streams},
 	{verdict.SlowStart, verdict.IdleRestart}: {
-		{NoIdleRestart, Host, Sender, false, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
-		{InitialWindow, Route, Both, false, "RFC 6928; ip-route(8) initcwnd, initrwnd"}, streams},
+		{NoIdleRestart, Host, Sender, "RFC 5681 section 4.1; tcp(7) tcp_slow_start_after_idle"},
+		{InitialWindow, Route, Both, "RFC 6928; ip-route(8) initcwnd, initrwnd"}, streams},
 	{verdict.MTUBlackHole, verdict.Oversized}: {
-		{NoSegmentationOffload, Host, Sender, false, "ethtool(8) tso, gso; learn.microsoft.com: Disable-NetAdapterLso"},
-		{SmallerSegment, Program, Both, true, "RFC 2923"}},
-	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, true, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
-	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender, false,
+		{NoSegmentationOffload, Host, Sender, "ethtool(8) tso, gso; learn.microsoft.com: Disable-NetAdapterLso"},
+		{SmallerSegment, Program, Both, "RFC 2923"}},
+	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
+	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender,
 		"support.microsoft.com: KB 823764, methods 1 and 2; RFC 9293 section 3.8.6.3"}, windows},
-	{verdict.Application, ""}: {{WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"},
-		{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"}},
-	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, false, "RFC 6349 section 3.1"},
-		streams, {WriteSooner, Program, Sender, false, "RFC 6349 section 3.1"}},
-	{verdict.Application, verdict.ProgramWindow}: {{ProgramsWindow, Program, Receiver, false,
+	{verdict.Application, ""}: {{WriteSooner, Program, Sender, "RFC 6349 section 3.1"},
+		{LargerRequests, Program, Both, "RFC 6349 section 3.1"}},
+	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, "RFC 6349 section 3.1"},
+		streams, {WriteSooner, Program, Sender, "RFC 6349 section 3.1"}},
+	{verdict.Application, verdict.ProgramWindow}: {{ProgramsWindow, Program, Receiver,
 		"RFC 4254 section 5.2; RFC 9113 section 5.2"}, streams},
-	{verdict.ReceiverApplication, ""}: {{ReadFaster, Program, Receiver, false, "RFC 9293 section 3.8.6"}},
-	{verdict.LocalQueue, ""}:          {{RaiseShaper, Host, Sender, false, "tc(8)"}, control},
-	{verdict.AckPath, ""}: {{RoomForAcks, Network, Between, false, "RFC 3449"}, fairQueue, control,
-		{LargerPathMTU, Network, Between, false, "RFC 3449 section 5.1: fewer segments, fewer acknowledgements"}},
-	{verdict.MTUBlackHole, ""}: {{SmallerSegment, Program, Both, true, "RFC 2923"},
-		{ProbeMTU, Host, Sender, false, "RFC 4821; tcp(7) tcp_mtu_probing"},
-		{LetTooBigPass, Network, Between, false, "RFC 1191; RFC 4890 section 4.3.1"}},
-	{verdict.Pacing, ""}: {{RemovePacing, Program, Sender, true, "socket(7) SO_MAX_PACING_RATE"}},
-	{verdict.CPU, ""}: {{LargerWrites, Program, Both, true, "RFC 6349 section 3.1"}, streams,
-		{MoreCPU, Host, Both, false, "RFC 6349 section 3.1"}},
-	{verdict.Sender, ""}: {{MeasureOtherEnd, Nowhere, Sender, false, "tcp(7) TCP_INFO"}},
-	{verdict.Mixed, ""}:  {control, atBDP, streams, {MeasureOtherEnd, Nowhere, Both, false, "RFC 4898"}},
-	{verdict.Unknown, ""}: {control, atBDP, streams, {SmallerSegment, Program, Both, true, "RFC 2923"}, paceBelow,
-		{MeasureOtherEnd, Nowhere, Both, false, "RFC 4898"}},
+	{verdict.ReceiverApplication, ""}: {{ReadFaster, Program, Receiver, "RFC 9293 section 3.8.6"}},
+	{verdict.LocalQueue, ""}:          {{RaiseShaper, Host, Sender, "tc(8)"}, control},
+	{verdict.AckPath, ""}: {{RoomForAcks, Network, Between, "RFC 3449"}, fairQueue, control,
+		{LargerPathMTU, Network, Between, "RFC 3449 section 5.1: fewer segments, fewer acknowledgements"}},
+	{verdict.MTUBlackHole, ""}: {{SmallerSegment, Program, Both, "RFC 2923"},
+		{ProbeMTU, Host, Sender, "RFC 4821; tcp(7) tcp_mtu_probing"},
+		{LetTooBigPass, Network, Between, "RFC 1191; RFC 4890 section 4.3.1"}},
+	{verdict.Pacing, ""}: {{RemovePacing, Program, Sender, "socket(7) SO_MAX_PACING_RATE"}},
+	{verdict.CPU, ""}: {{LargerWrites, Program, Both, "RFC 6349 section 3.1"}, streams,
+		{MoreCPU, Host, Both, "RFC 6349 section 3.1"}},
+	{verdict.Sender, ""}: {{MeasureOtherEnd, Nowhere, Sender, "tcp(7) TCP_INFO"}},
+	{verdict.Mixed, ""}:  {control, atBDP, streams, {MeasureOtherEnd, Nowhere, Both, "RFC 4898"}},
+	{verdict.Unknown, ""}: {control, atBDP, streams, {SmallerSegment, Program, Both, "RFC 2923"}, paceBelow,
+		{MeasureOtherEnd, Nowhere, Both, "RFC 4898"}},
 }

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -30,7 +31,7 @@ func TestStreamsComeLast(t *testing.T) {
 	for k, steps := range table {
 		last := -1
 		for i, s := range steps {
-			if s.Tried && s.Action != SmallerSegment && s.Action != PaceBelow {
+			if slices.Contains([]Action{OtherControl, WindowOfBDP, LargerWindows, NoDelay}, s.Action) {
 				last = i
 			}
 		}
