@@ -77,16 +77,22 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", "not needed")
 	}
 	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // the directions have it for each path
+		bounded := d.App != nil && d.App.AllowsBps > 0 // by the program's window
 		if d.Now != nil {
+			now := d.Now.GoodputBps
 			limited := ""
 			if d.Now.Limiter != verdict.Bottleneck {
 				limited = "limited by " + string(d.Now.Limiter)
 			}
-			t.row("now", units.Rate(d.Now.GoodputBps).String(), limited)
+			if bounded && d.App.AllowsBps < now {
+				now = d.App.AllowsBps
+				limited = "limited by the program's window"
+			}
+			t.row("now", units.Rate(now).String(), limited)
 		}
 		goodput := d.ExpectedGoodputBps
 		fills := d.FillsRatio
-		if d.App != nil && d.App.AllowsBps > 0 && d.App.AllowsBps < goodput {
+		if bounded && d.App.AllowsBps < goodput {
 			goodput = d.App.AllowsBps
 			fills = d.App.FillsRatio
 		}
