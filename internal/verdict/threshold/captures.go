@@ -52,6 +52,8 @@ const (
 	ProbeEvery    = 30 // slices | capture bank, BBR
 	// ShortTail is the time at the end of a short transfer that passes until the last acknowledgement arrives.
 	ShortTail = 1.2 // round trips | the last acknowledgement
+	// LastRound is the time without growth up to which a short transfer was over before its window had opened.
+	LastRound = 2 // round trips | the last segments and their acknowledgement
 	// UnreliableSlice is the share of a slice's data that were not captured from which it
 	// says nothing; UnreliableCapture of all data, from which nothing does.
 	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap

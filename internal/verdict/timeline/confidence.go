@@ -71,7 +71,9 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known
 			return verdict.Low
 		}
-		return verdict.LowerUnless(t.clock(flow.SlowStart) > threshold.HeadlineShare*t.time[verdict.SlowStart], verdict.High)
+		// A short transfer ends in a round trip without growth. More of them are a program with less to send.
+		level := t.time[verdict.SlowStart] - t.clock(flow.SlowStart)
+		return verdict.LowerUnless(level <= threshold.LastRound*t.baseRTT, verdict.High)
 	case verdict.Congestion:
 		if g.Subtype == verdict.LostSYNs {
 			return verdict.LowerUnless(t.synsLost(), verdict.High)

@@ -233,3 +233,35 @@ func TestJudge_SYNsSentAgainWithinARoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestJudge_ProgramSteadyAfterSlowStart plays programs whose rate the congestion window reaches in a few round trips.
+// The transfer ends a few round trips later: slow start may not have limited it.
+func TestJudge_ProgramSteadyAfterSlowStart(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		rounds []int // segments of each round trip
+		high   bool
+	}{
+		{"steady for four round trips", []int{10, 20, 40, 60, 60, 60, 60, 60}, false},
+		{"steady for three round trips", []int{10, 20, 32, 32, 32, 32}, false},
+		{"grows to the end", []int{10, 20, 40, 80, 160, 90}, true},
+	} {
+		for _, rtt := range []int64{15 * ms, 45 * ms, 190 * ms} {
+			x := newTape(rtt, 0)
+			pos := 0
+			for round, segments := range test.rounds {
+				at := int64(round+2) * rtt
+				for i := range segments {
+					sent := at + int64(i)*rtt/int64(segments+1)
+					x.data(sent, pos, 1460, 0)
+					pos += 1460
+					x.ack(sent+rtt, pos, 4<<20)
+				}
+			}
+			g, _ := x.judge(t)
+			if high := g.Limiter == verdict.SlowStart && g.Confidence == verdict.High; high != test.high {
+				t.Errorf("%s, %d ms: %s %s %v", test.name, rtt/ms, g.Confidence, g.Limiter, g.Shares)
+			}
+		}
+	}
+}
