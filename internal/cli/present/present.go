@@ -26,7 +26,10 @@ func NoteLate(cmd *cobra.Command, doc record.Document) {
 	case err != nil:
 		console.Note(cmd, "fullpipe: note: %v", err)
 	case in:
-		doc.Head().Late = newLate(account)
+		if doc.Head().Late == nil { // once, also if Document is called after NoteLate
+			doc.Head().Late = newLate(account)
+			record.LowerDoubtful(doc)
+		}
 	}
 }
 

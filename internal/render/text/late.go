@@ -8,9 +8,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
-// Late warns that the lab's delays make its measurements unreliable; "" if they do not.
-func Late(l *record.Late) string {
-	if l == nil || l.Believable {
+// Late warns that the lab's delays make a document's figures unreliable; "" if they do not.
+func Late(doc record.Document) string {
+	l := doc.Head().Late
+	if !record.Doubtful(doc) {
 		return ""
 	}
 	return fmt.Sprintf("this machine was too busy for an exact lab: it stalled for %s of %s (%s, the longest %s), and 1 "+
@@ -19,8 +20,8 @@ func Late(l *record.Late) string {
 		SecondsText(l.P99S))
 }
 
-func lateNote(w io.Writer, l *record.Late) {
-	if said := Late(l); said != "" {
+func lateNote(w io.Writer, doc record.Document) {
+	if said := Late(doc); said != "" {
 		writeParts(w, part{render.Warning, said})
 		fmt.Fprintln(w)
 	}

@@ -48,7 +48,7 @@ func CSV(w io.Writer, doc record.Document) error {
 }
 
 func write(w io.Writer, doc record.Document) {
-	lateNote(w, doc.Head().Late)
+	lateNote(w, doc)
 	switch d := doc.(type) {
 	case *record.Apply:
 		Apply(w, d)
