@@ -156,6 +156,16 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 	return cells, err
 }
 
+// GridRevision returns a text that changes when a run ends, a usual goodput is known, or a host joins or leaves. It
+// reads less than Grid.
+func (f *Fleet) GridRevision(ctx context.Context) (string, error) {
+	var cells, at, measured, usual, agents int64
+	err := f.s.db.QueryRowContext(ctx, "SELECT count(*), CAST(coalesce(sum(at_ns / 1000000), 0) AS BIGINT), "+
+		"CAST(coalesce(sum(measured_ns / 1000000), 0) AS BIGINT), count(usual_bps), "+
+		"(SELECT count(*) FROM agent WHERE removed_ns = 0) FROM path_last").Scan(&cells, &at, &measured, &usual, &agents)
+	return fmt.Sprintf("%x-%x-%x-%x-%x", cells, at, measured, usual, agents), err
+}
+
 // Usual is the usual goodput of a direction.
 type Usual struct {
 	Task, Sender, Receiver string

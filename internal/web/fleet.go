@@ -38,6 +38,7 @@ func (s *Server) fleetRoutes() []route {
 		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents)},
 		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh)},
 		{"GET /metrics", Viewer, s.fleetMetrics},
+		{"GET /api/v1/fleet/live", Viewer, func(w http.ResponseWriter, r *http.Request) { s.stream(s.grids, w, r) }},
 		{"GET /api/v1/fleet/grid", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetGrid(r) })},
 		{"GET /api/v1/fleet/hosts", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetHosts(r) })},
 		{"GET /api/v1/fleet/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetRuns(r) })},

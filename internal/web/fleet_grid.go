@@ -18,11 +18,13 @@ import (
 // FleetGrid is the document of a fleet's grid: a row sends and a column receives.
 type FleetGrid struct {
 	record.Header
-	Task  string         `json:"task"`
-	Tasks []string       `json:"tasks"`
-	Sites bool           `json:"sites"` // rows and columns are sites; a cell is the worst of their pairs
-	Names []string       `json:"names"`
-	Rows  []FleetGridRow `json:"rows"`
+	Task  string   `json:"task"`
+	Tasks []string `json:"tasks"`
+	// Revision changes with each result, each host that joins or leaves, and each reason.
+	Revision string         `json:"revision"`
+	Sites    bool           `json:"sites"` // rows and columns are sites; a cell is the worst of their pairs
+	Names    []string       `json:"names"`
+	Rows     []FleetGridRow `json:"rows"`
 	// Limiters are the limiters in the grid, for the legend.
 	Limiters []string `json:"limiters"`
 }
@@ -62,11 +64,16 @@ func (f *Fleet) Grid(ctx context.Context, version, task string, sitesAbove int) 
 	if err != nil {
 		return nil, err
 	}
+	revision, err := f.Store.GridRevision(ctx) // before the cells: one that changes meanwhile is read again
+	if err != nil {
+		return nil, err
+	}
 	cells, err := f.Store.Grid(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	g := &FleetGrid{Header: header(version, "fleet-grid"), Task: task, Sites: len(agents) > sitesAbove}
+	g := &FleetGrid{Header: header(version, "fleet-grid"), Task: task, Revision: revision,
+		Sites: len(agents) > sitesAbove}
 	for _, c := range cells {
 		if !slices.Contains(g.Tasks, c.Task) {
 			g.Tasks = append(g.Tasks, c.Task)

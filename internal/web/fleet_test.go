@@ -1,10 +1,12 @@
 package web
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -232,14 +235,74 @@ func TestFleet_AccountTokens(t *testing.T) {
 	}
 }
 
-// BenchmarkFleetGrid makes the page of 40 hosts.
-func BenchmarkFleetGrid(b *testing.B) {
-	s := fleetSite(b, 40)
-	for b.Loop() {
-		if code := ask(s, "GET", "/fleet", func(r *http.Request) {
-			r.Header.Set("Authorization", "Bearer "+fleetAdmin)
-		}).Code; code != http.StatusOK && code != http.StatusTooManyRequests {
-			b.Fatal(code)
+// TestFleet_Live follows the grid with two clients: each gets the revision of the page, then a new one for a change.
+func TestFleet_Live(t *testing.T) {
+	s := fleetSite(t, 3)
+	site := httptest.NewServer(s)
+	defer site.Close()
+	follow := func() func() string {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", site.URL+"/api/v1/fleet/live", nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+		answer, err := site.Client().Do(r)
+		if err != nil || answer.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatal(answer, err)
+		}
+		t.Cleanup(func() { answer.Body.Close() })
+		lines := bufio.NewScanner(answer.Body)
+		return func() string {
+			for lines.Scan() {
+				_, rest, found := strings.Cut(lines.Text(), `"revision":"`)
+				if found {
+					revision, _, _ := strings.Cut(rest, `"`)
+					return revision
+				}
+			}
+			return "the stream has ended"
+		}
+	}
+	one := follow()
+	two := follow()
+	first := one()
+	if again := two(); first == "" || again != first {
+		t.Errorf("%q and %q", first, again)
+	}
+	body := ask(s, "GET", "/fleet", func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+	}).Body.String()
+	if !strings.Contains(body, `data-revision="`+first+`"`) {
+		t.Errorf("the page has another revision than %s", first)
+	}
+	for what, change := range map[string]func() error{
+		"a host leaves": func() error { return s.cfg.Fleet.Store.RemoveAgent(t.Context(), "id002", time.Now()) },
+		"a usual goodput": func() error {
+			return s.cfg.Fleet.Store.SetUsual(t.Context(), []store.Usual{{Task: "t", Sender: "id001", Receiver: "id000",
+				GoodputBps: 1e9}})
+		},
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if next := one(); next == first || next != two() {
+			t.Errorf("%s: %q after %q", what, next, first)
+		} else {
+			first = next
+		}
+	}
+}
+
+// BenchmarkFleetGrid makes the page of 100 hosts, with all 9,900 cells.
+func BenchmarkFleetGrid(b *testing.B) {
+	s := fleetSite(b, 100)
+	for b.Loop() {
+		grid, err := s.cfg.Fleet.Grid(b.Context(), "test", "", 1000)
+		if err != nil || len(grid.Rows) != 100 {
+			b.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		s.render(w, httptest.NewRequest("GET", "/fleet", nil), http.StatusOK, "fleet", render.Document(grid))
+		b.ReportMetric(float64(w.Body.Len()), "bytes")
 	}
 }

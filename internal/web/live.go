@@ -17,10 +17,10 @@ import (
 // maxFollowers is the maximum number of clients of the live view.
 const maxFollowers = 32
 
-// live is one watch shared by all clients of the live view. It starts with the first client and stops after the last,
-// so that additional clients cause no additional socket dumps.
+// live is one watch shared by all clients of a live view. It starts with the first client and stops after the last,
+// so that additional clients cause no additional work.
 type live struct {
-	watch func(context.Context, func(*record.Watch)) error
+	watch func(ctx context.Context, show func(document any)) error
 
 	mu        sync.Mutex // guards the fields below
 	followers map[chan []byte]bool
@@ -33,8 +33,18 @@ type live struct {
 	running sync.WaitGroup // watches that have not ended
 }
 
-func newLive(watch func(context.Context, func(*record.Watch)) error) *live {
+func newLive(watch func(ctx context.Context, show func(document any)) error) *live {
 	return &live{watch: watch, followers: map[chan []byte]bool{}}
+}
+
+// newWatchLive returns the live view of this host's connections. watch is nil where they cannot be watched.
+func newWatchLive(watch func(context.Context, func(*record.Watch)) error) *live {
+	if watch == nil {
+		return newLive(nil)
+	}
+	return newLive(func(ctx context.Context, show func(document any)) error {
+		return watch(ctx, func(d *record.Watch) { show(liveView{d, wordsOf(d)}) })
+	})
 }
 
 var errTooManyFollowers = errors.New("too many clients follow the live view")
@@ -69,7 +79,7 @@ func (l *live) begin() {
 	l.last = nil
 	l.failed = nil
 	l.running.Go(func() {
-		err := l.watch(ctx, func(d *record.Watch) { l.show(ctx, d) })
+		err := l.watch(ctx, func(d any) { l.show(ctx, d) })
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.number != this || l.stop == nil { // stopped by leave or close
@@ -88,8 +98,8 @@ func (l *live) begin() {
 }
 
 // show sends a document to all followers. It replaces the previous document of a follower that has not received it.
-func (l *live) show(ctx context.Context, d *record.Watch) {
-	line, err := json.Marshal(liveView{d, wordsOf(d)})
+func (l *live) show(ctx context.Context, d any) {
+	line, err := json.Marshal(d)
 	if err != nil {
 		return
 	}
@@ -173,9 +183,9 @@ func events(w http.ResponseWriter) *http.ResponseController {
 // sendTimeout is the timeout for sending one document to a follower.
 const sendTimeout = 20 * time.Second
 
-// stream sends the watch's documents as server-sent events.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	documents, leave, err := s.live.follow()
+// stream sends the documents of a live view as server-sent events.
+func (s *Server) stream(l *live, w http.ResponseWriter, r *http.Request) {
+	documents, leave, err := l.follow()
 	if errors.Is(err, errTooManyFollowers) {
 		s.refuse(w, r, http.StatusServiceUnavailable, err.Error(), "close another window")
 		return
@@ -203,7 +213,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		case line, ok := <-documents:
 			if !ok {
-				if err := s.live.watchError(); err != nil {
+				if err := l.watchError(); err != nil {
 					words, _ := json.Marshal(map[string]string{"message": err.Error()}) // strings always marshal
 					send("failed", words)
 				}

@@ -65,6 +65,8 @@ var routes = map[string]described{
 	"GET /api/v1/fleet/grid": {summary: "hub: the last run of each path; a row sends, a column receives",
 		document: &FleetGrid{}, parameters: []string{"task|string|a task of the mesh file; default: the first"},
 		call: "/api/v1/fleet/grid"},
+	"GET /api/v1/fleet/live": {summary: "hub: the grid's new revision after each change, as server-sent events",
+		text: "text/event-stream", call: "/api/v1/fleet/live"},
 	"GET /api/v1/fleet/hosts": {summary: "hub: the hosts of the fleet", document: &FleetHosts{},
 		call: "/api/v1/fleet/hosts"},
 	"GET /api/v1/fleet/runs": {summary: "hub: due runs with their outcome, the newest first", document: &FleetRuns{},

@@ -35,7 +35,7 @@ func (s *Server) routes() []route {
 		{"POST /api/v1/paths/{key}/retest", Operator, s.answer(s.beginTest)},
 		{"GET /api/v1/retest", Viewer, s.streamTest},
 		{"DELETE /api/v1/retest", Operator, s.answer(s.stopTest)},
-		{"GET /api/v1/live", Viewer, s.stream},
+		{"GET /api/v1/live", Viewer, func(w http.ResponseWriter, r *http.Request) { s.stream(s.live, w, r) }},
 		{"GET /api/v1/openapi.json", Viewer, s.answer(func(*http.Request) (any, error) { return openapi, nil })},
 	}
 	all = append(all, s.fleetRoutes()...)

@@ -47,6 +47,7 @@ type Server struct {
 	unauthenticated admission.Limiter // unauthenticated requests, by address
 	requests        admission.Limiter // authenticated requests, by session or address
 	live            *live
+	grids           *live // changes of the grid of a fleet
 	retests         *retests
 
 	mu       sync.Mutex // guards sessions
@@ -59,7 +60,8 @@ func New(cfg Config) *Server {
 		failures:        admission.Limiter{Every: 6 * time.Second, Burst: 10},
 		unauthenticated: admission.Limiter{Every: 10 * time.Millisecond, Burst: 400},
 		requests:        admission.Limiter{Every: 20 * time.Millisecond, Burst: 200}}
-	s.live = newLive(cfg.Watch)
+	s.live = newWatchLive(cfg.Watch)
+	s.grids = newLive(cfg.Fleet.watchGrid())
 	s.retests = newRetests(cfg.Tests, s.header("retest"))
 	s.inside = newInside(s)
 	return s
@@ -68,5 +70,6 @@ func New(cfg Config) *Server {
 // Close ends the live view with its followers and the running test.
 func (s *Server) Close() {
 	s.live.close()
+	s.grids.close()
 	s.retests.close()
 }
