@@ -106,12 +106,13 @@ install: build ## the program, its manual pages, completions, units, dashboards 
 	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/fullpipe
 	$(GO) run -tags manual ./cmd/fullpipe bin/manual $$(git log -1 --format=%cs) docs/exit-status.md
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m644 bin/manual/man1/* $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m644 $$(ls bin/manual/man1/* | grep -v fullpipe-hub) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -Dm644 bin/manual/bash/fullpipe $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fullpipe
 	install -Dm644 bin/manual/zsh/_fullpipe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fullpipe
 	install -Dm644 bin/manual/fish/fullpipe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fullpipe.fish
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system contrib/fullpipe.service contrib/fullpipe-watch.service \
-		contrib/fullpipe-recheck.service contrib/fullpipe-recheck-once.service contrib/fullpipe-recheck-once.timer
+		contrib/fullpipe-recheck.service contrib/fullpipe-recheck-once.service contrib/fullpipe-recheck-once.timer \
+		contrib/fullpipe-agent.service
 	for file in $$(cd contrib && ls */grafana.json */alerts.yml); do \
 		install -Dm644 contrib/$$file $(DESTDIR)$(PREFIX)/share/fullpipe/$$file || exit 1; done
 

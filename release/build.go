@@ -42,39 +42,51 @@ func (r *release) manual(ctx context.Context) error {
 		r.at.Format(time.DateOnly), statuses)
 }
 
-// build builds the program for a target and puts it into an archive.
-func (r *release) build(ctx context.Context, t target) error {
-	name := "fullpipe"
+// build builds a program for a target and puts it into an archive.
+func (r *release) build(ctx context.Context, p product, t target) error {
+	name := p.name
 	if t.os == "windows" {
 		name += ".exe"
 	}
 	program := filepath.Join(r.work, t.os+"-"+t.arch, name)
+	profile := "off"
+	if p.profiled {
+		profile = r.profile
+	}
 	const info = "github.com/fullpipe-net/fullpipe/internal/build"
-	if err := r.goTool(ctx, &t, "build", "-pgo="+r.profile, "-o", program, "-ldflags", fmt.Sprintf(
+	if err := r.goTool(ctx, &t, "build", "-pgo="+profile, "-o", program, "-ldflags", fmt.Sprintf(
 		"-s -w -buildid= -X %[1]s.release=%[2]s -X %[1]s.revision=%[3]s -X %[1]s.revised=%[4]s", info, r.tag, r.commit,
-		r.at.Format(time.RFC3339)), "./cmd/fullpipe"); err != nil {
+		r.at.Format(time.RFC3339)), "./cmd/"+p.name); err != nil {
 		return err
 	}
-	r.programs[t] = program
+	r.programs[built{p.name, t}] = program
 	contents := []entry{{name, program, 0o755}, {"LICENSE", filepath.Join(r.source, "LICENSE"), 0o644}}
-	documents, err := r.documents()
-	if err != nil {
-		return err
+	if p.name == fullpipe.name {
+		documents, err := r.documents()
+		if err != nil {
+			return err
+		}
+		contents = append(contents, documents...)
 	}
-	contents = append(contents, documents...)
 	if t.os != "windows" {
 		manual, err := r.under(filepath.Join(r.work, "manual"), "")
 		if err != nil {
 			return err
 		}
-		contents = append(contents, manual...)
+		for _, page := range manual {
+			if p.owns(filepath.Base(page.name)) {
+				contents = append(contents, page)
+			}
+		}
 	}
-	root := fmt.Sprintf("fullpipe-%s-%s-%s", r.number(), t.os, t.arch)
+	root := fmt.Sprintf("%s-%s-%s-%s", p.name, r.number(), t.os, t.arch)
 	ext, write := ".tar.gz", r.tarGz
 	if t.os == "windows" {
 		ext, write = ".zip", r.zip
 	}
-	r.archives[t] = root + ext
+	if p.name == fullpipe.name {
+		r.archives[t] = root + ext
+	}
 	return toFile(filepath.Join(r.out, root+ext), func(w io.Writer) error { return write(w, root+"/", contents) })
 }
 

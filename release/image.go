@@ -58,16 +58,26 @@ type (
 
 const media = "application/vnd.oci.image."
 
+// images writes an OCI layout of each product.
+func (r *release) images() error {
+	for _, p := range products {
+		if err := r.image(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // image writes an OCI layout with an image for each Linux architecture. The image contains only the program. It needs
 // no daemon: skopeo, podman and buildah read the layout.
-func (r *release) image() error {
-	dir := filepath.Join(r.out, "fullpipe-"+r.number()+"-oci")
+func (r *release) image(p product) error {
+	dir := filepath.Join(r.out, p.name+"-"+r.number()+"-oci")
 	top := index{SchemaVersion: 2, MediaType: media + "index.v1+json"}
 	for _, t := range r.targets {
 		if t.os != "linux" {
 			continue
 		}
-		one, err := r.imageFor(dir, t)
+		one, err := r.imageFor(dir, p, t)
 		if err != nil {
 			return err
 		}
@@ -90,9 +100,9 @@ func (r *release) image() error {
 	return nil
 }
 
-func (r *release) imageFor(dir string, t target) (descriptor, error) {
+func (r *release) imageFor(dir string, p product, t target) (descriptor, error) {
 	var layer bytes.Buffer
-	if err := r.tarGz(&layer, "usr/bin/", []entry{{"fullpipe", r.programs[t], 0o755}}); err != nil {
+	if err := r.tarGz(&layer, "usr/bin/", []entry{{p.name, r.programs[built{p.name, t}], 0o755}}); err != nil {
 		return descriptor{}, err
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(layer.Bytes()))
@@ -105,16 +115,16 @@ func (r *release) imageFor(dir string, t target) (descriptor, error) {
 	}
 	config := imageConfig{Created: r.at, platform: platform{t.arch, t.os}}
 	config.Config.User = "65532:65532" // the usual unprivileged user of images without a shell
-	config.Config.Entrypoint = []string{"/usr/bin/fullpipe"}
-	config.Config.Labels = map[string]string{"org.opencontainers.image.title": "fullpipe",
-		"org.opencontainers.image.description": summary, "org.opencontainers.image.source": homepage,
+	config.Config.Entrypoint = []string{"/usr/bin/" + p.name}
+	config.Config.Labels = map[string]string{"org.opencontainers.image.title": p.name,
+		"org.opencontainers.image.description": p.summary, "org.opencontainers.image.source": homepage,
 		"org.opencontainers.image.version": r.number(), "org.opencontainers.image.revision": r.commit,
 		"org.opencontainers.image.licenses": "Apache-2.0"}
 	config.RootFS.Type, config.RootFS.DiffIDs = "layers", []string{"sha256:" + hex.EncodeToString(unpacked.Sum(nil))}
 	config.History = append(config.History, struct {
 		Created   time.Time `json:"created"`
 		CreatedBy string    `json:"created_by"`
-	}{r.at, "fullpipe " + r.tag})
+	}{r.at, p.name + " " + r.tag})
 	m := manifest{SchemaVersion: 2, MediaType: media + "manifest.v1+json"}
 	if m.Config, err = blob(dir, media+"config.v1+json", asJSON(config)); err != nil {
 		return descriptor{}, err

@@ -37,8 +37,8 @@ type release struct {
 	version
 	targets []target
 
-	programs map[target]string // where each was built
-	archives map[target]string // their names in out
+	programs map[built]string  // where each was built
+	archives map[target]string // the names of fullpipe's in out
 }
 
 func main() {
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
-	r := &release{source: *source, out: *out, profile: *profile, programs: map[target]string{},
+	r := &release{source: *source, out: *out, profile: *profile, programs: map[built]string{},
 		archives: map[target]string{}}
 	for _, t := range targets {
 		if *only == "" || slices.Contains(strings.Split(*only, ","), t.String()) {
@@ -92,11 +92,16 @@ func (r *release) make(ctx context.Context) error {
 		return err
 	}
 	for _, t := range r.targets {
-		if err := r.build(ctx, t); err != nil {
-			return fmt.Errorf("%v: %w", t, err)
+		for _, p := range products {
+			if !p.isFor(t) {
+				continue
+			}
+			if err := r.build(ctx, p, t); err != nil {
+				return fmt.Errorf("%s for %v: %w", p.name, t, err)
+			}
 		}
 	}
-	for _, step := range []func() error{r.packages, r.image, r.manifests, r.materials, r.sums} {
+	for _, step := range []func() error{r.packages, r.images, r.manifests, r.materials, r.sums} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -20,12 +20,12 @@ type component struct {
 
 // materials writes a bill of materials of each program from the modules that the linker recorded in it.
 func (r *release) materials() error {
-	for _, t := range r.targets {
-		info, err := buildinfo.ReadFile(r.programs[t])
+	for b, program := range r.programs {
+		info, err := buildinfo.ReadFile(program)
 		if err != nil {
-			return fmt.Errorf("%v: %w", t, err)
+			return fmt.Errorf("%s for %v: %w", b.product, b.target, err)
 		}
-		main := component{"application", "fullpipe", "fullpipe", r.number(), "pkg:golang/" + info.Main.Path + "@" + r.tag}
+		main := component{"application", b.product, b.product, r.number(), "pkg:golang/" + info.Main.Path + "@" + r.tag}
 		parts := []component{{Type: "platform", Ref: "go", Name: "go", Version: info.GoVersion[2:],
 			PURL: "pkg:golang/stdlib@" + info.GoVersion[2:]}}
 		refs := []string{"go"}
@@ -39,8 +39,8 @@ func (r *release) materials() error {
 		bill := map[string]any{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
 			"metadata":     map[string]any{"timestamp": r.at.Format(time.RFC3339), "component": main},
 			"components":   parts,
-			"dependencies": []map[string]any{{"ref": "fullpipe", "dependsOn": refs}}}
-		name := fmt.Sprintf("fullpipe-%s-%s-%s.cdx.json", r.number(), t.os, t.arch)
+			"dependencies": []map[string]any{{"ref": b.product, "dependsOn": refs}}}
+		name := fmt.Sprintf("%s-%s-%s-%s.cdx.json", b.product, r.number(), b.os, b.arch)
 		if err := toFile(filepath.Join(r.out, name), func(w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", "  ")

@@ -90,7 +90,7 @@ func TestRelease(t *testing.T) {
 		outs = append(outs, out)
 	}
 	first, second := sumsOf(t, outs[0]), sumsOf(t, outs[1])
-	if len(first) < 9 || !maps.Equal(first, second) {
+	if len(first) < 17 || !maps.Equal(first, second) {
 		for _, name := range slices.Sorted(maps.Keys(first)) {
 			if first[name] != second[name] {
 				t.Errorf("%s differs from build to build", name)
@@ -99,15 +99,21 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("%d and %d files", len(first), len(second))
 	}
 	t.Run("sums", func(t *testing.T) { checkSums(t, outs[0], first) })
-	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(outs[0], "fullpipe-1.2.3-oci")) })
+	for _, p := range products {
+		t.Run("image of "+p.name, func(t *testing.T) { checkImage(t, p, filepath.Join(outs[0], p.name+"-1.2.3-oci")) })
+	}
 	t.Run("materials", func(t *testing.T) {
-		checkMaterials(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".cdx.json"))
+		checkMaterials(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".cdx.json"), "modernc.org/sqlite",
+			"github.com/spf13/cobra", "go")
+		checkMaterials(t, filepath.Join(outs[0], "fullpipe-hub-1.2.3-linux-"+here.arch+".cdx.json"), "modernc.org/sqlite",
+			"github.com/nats-io/nats-server/v2", "go")
 	})
+	t.Run("hub", func(t *testing.T) { checkHub(t, outs[0]) })
 	t.Run("archive", func(t *testing.T) {
 		checkArchive(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".tar.gz"))
 	})
-	t.Run("rpm", func(t *testing.T) { checkRPM(t, one(t, outs[0], "*.rpm")) })
-	t.Run("deb", func(t *testing.T) { checkInstall(t, one(t, outs[0], "*.deb")) })
+	t.Run("rpm", func(t *testing.T) { checkRPM(t, one(t, outs[0], "fullpipe-1*.rpm")) })
+	t.Run("deb", func(t *testing.T) { checkInstall(t, one(t, outs[0], "fullpipe_*.deb")) })
 }
 
 func one(t *testing.T, dir, pattern string) string {
@@ -138,7 +144,7 @@ func checkSums(t *testing.T, dir string, sums map[string]string) {
 }
 
 // checkImage resolves the layout like a client that pulls it, down to the program, and runs the program.
-func checkImage(t *testing.T, dir string) {
+func checkImage(t *testing.T, p product, dir string) {
 	read := func(d descriptor, into any) []byte {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(d.Digest, "sha256:")))
@@ -169,7 +175,7 @@ func checkImage(t *testing.T, dir string) {
 	read(m.Config, &config)
 	layer := read(m.Layers[0], nil)
 	if config.Architecture != here.arch || config.OS != "linux" || !slices.Equal(config.Config.Entrypoint,
-		[]string{"/usr/bin/fullpipe"}) {
+		[]string{"/usr/bin/" + p.name}) {
 		t.Errorf("%+v", config)
 	}
 	packed, err := gzip.NewReader(bytes.NewReader(layer))
@@ -179,7 +185,7 @@ func checkImage(t *testing.T, dir string) {
 	sum := sha256.New()
 	archive := tar.NewReader(io.TeeReader(packed, sum))
 	header, err := archive.Next()
-	if err != nil || header.Name != "usr/bin/fullpipe" || header.Mode != 0o755 {
+	if err != nil || header.Name != "usr/bin/"+p.name || header.Mode != 0o755 {
 		t.Fatalf("%+v, %v", header, err)
 	}
 	program := filepath.Join(t.TempDir(), "fullpipe")
@@ -195,9 +201,8 @@ func checkImage(t *testing.T, dir string) {
 	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != config.RootFS.DiffIDs[0] {
 		t.Errorf("the layer unpacked is %s", got)
 	}
-	out, err := exec.Command(program, "version").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "v1.2.3") || !strings.Contains(string(out),
-		config.Config.Labels["org.opencontainers.image.revision"]) {
+	out, err := exec.Command(program, "--version").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), p.name) || !strings.Contains(string(out), "v1.2.3") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if libraries, err := exec.Command("ldd", program).CombinedOutput(); err == nil {
@@ -205,7 +210,7 @@ func checkImage(t *testing.T, dir string) {
 	}
 }
 
-func checkMaterials(t *testing.T, name string) {
+func checkMaterials(t *testing.T, name string, modules ...string) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +222,7 @@ func checkMaterials(t *testing.T, name string) {
 	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
 		t.Fatalf("%v: %.200s", err, text)
 	}
-	for _, module := range []string{"modernc.org/sqlite", "github.com/spf13/cobra", "go"} {
+	for _, module := range modules {
 		if !slices.ContainsFunc(bill.Components, func(c component) bool { return c.Name == module && c.Version != "" }) {
 			t.Errorf("%s is missing in the bill of materials", module)
 		}
@@ -245,11 +250,42 @@ func checkArchive(t *testing.T, name string) {
 	}
 }
 
+// checkHub checks the files of the hub's archive and packages.
+func checkHub(t *testing.T, dir string) {
+	archive, err := exec.Command("tar", "-tzf", one(t, dir, "fullpipe-hub-1.2.3-linux-*.tar.gz")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deb, err := exec.Command("dpkg-deb", "--contents", one(t, dir, "fullpipe-hub_*.deb")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []struct {
+		of, text string
+		want     []string
+	}{
+		{"the archive", string(archive), []string{"/fullpipe-hub\n", "/man1/fullpipe-hub.1\n", "/man1/fullpipe-hub-serve.1\n",
+			"/bash/fullpipe-hub\n", "/zsh/_fullpipe-hub\n", "/fish/fullpipe-hub.fish\n", "/LICENSE\n"}},
+		{"the deb", string(deb), []string{"./usr/bin/fullpipe-hub\n", "./usr/share/man/man1/fullpipe-hub-mesh-check.1.gz\n",
+			"./usr/lib/systemd/system/fullpipe-hub.service\n", "./usr/share/doc/fullpipe-hub/copyright\n",
+			"./usr/share/bash-completion/completions/fullpipe-hub\n"}},
+	} {
+		for _, want := range list.want {
+			if !strings.Contains(list.text, want) {
+				t.Errorf("%s has no %s in\n%s", list.of, want, list.text)
+			}
+		}
+		if strings.Contains(list.text, "fullpipe-measure") || strings.Contains(list.text, "/fullpipe\n") {
+			t.Errorf("%s has files of the other program:\n%s", list.of, list.text)
+		}
+	}
+}
+
 func checkRPM(t *testing.T, name string) {
 	out, err := exec.Command(testenv.Program(t, testenv.RPM), "-qp", "--queryformat",
 		"%{NAME} %{VERSION} %{LICENSE}\n", "--list", "--scripts", name).CombinedOutput()
 	for _, want := range []string{"fullpipe 1.2.3 Apache-2.0", "/usr/bin/fullpipe\n", "/usr/share/man/man1/fullpipe.1.gz\n",
-		"/usr/lib/systemd/system/fullpipe-watch.service\n", "/usr/share/fullpipe/watch/grafana.json\n",
+		"/usr/lib/systemd/system/fullpipe-watch.service\n", "/usr/lib/systemd/system/fullpipe-agent.service\n", "/usr/share/fullpipe/watch/grafana.json\n",
 		"systemd-sysusers fullpipe.conf"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)

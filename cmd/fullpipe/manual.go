@@ -20,10 +20,11 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hub"
 )
 
 // A program that is built with the tag "manual" writes the manual pages and the shells'
-// completions of the one without it, and does nothing else:
+// completions of the one without it and of fullpipe-hub, and does nothing else:
 //
 //	go run -tags manual ./cmd/fullpipe DIR DATE EXIT-STATUS.md
 func main() {
@@ -46,19 +47,23 @@ func writeManual(dir, date, statuses string) error {
 	if err != nil {
 		return err
 	}
-	root := cli.NewRoot(console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
-	root.DisableAutoGenTag = true
+	std := console.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	for _, sub := range []string{"man1", "bash", "zsh", "fish"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
 		}
 	}
-	return errors.Join(
-		manualPages(root, filepath.Join(dir, "man1"), day, exitStatusSection(string(table))),
-		root.GenBashCompletionFileV2(filepath.Join(dir, "bash", "fullpipe"), true),
-		root.GenZshCompletionFile(filepath.Join(dir, "zsh", "_fullpipe")),
-		root.GenFishCompletionFile(filepath.Join(dir, "fish", "fullpipe.fish"), true),
-	)
+	var failed []error
+	for _, root := range []*cobra.Command{cli.NewRoot(std), hub.NewRoot(std)} {
+		root.DisableAutoGenTag = true
+		name := root.Name()
+		failed = append(failed,
+			manualPages(root, filepath.Join(dir, "man1"), day, exitStatusSection(string(table))),
+			root.GenBashCompletionFileV2(filepath.Join(dir, "bash", name), true),
+			root.GenZshCompletionFile(filepath.Join(dir, "zsh", "_"+name)),
+			root.GenFishCompletionFile(filepath.Join(dir, "fish", name+".fish"), true))
+	}
+	return errors.Join(failed...)
 }
 
 // manualPages writes a page for a command and all below it.

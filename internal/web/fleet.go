@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
@@ -210,13 +211,18 @@ func (s *Server) fleetEvents(r *http.Request) (*FleetEvents, error) {
 // FleetMesh is the document of a fleet's mesh file.
 type FleetMesh struct {
 	record.Header
-	Version int64  `json:"version"`
-	Text    string `json:"text"`
+	Version int64    `json:"version"`
+	Text    string   `json:"text"`
+	Lines   []string `json:"-"` // of Text, for the page: a line break within a text would be escaped
 }
 
 func (s *Server) fleetMesh(r *http.Request) (*FleetMesh, error) {
 	text, version, err := s.cfg.Fleet.Store.Mesh(r.Context())
-	return &FleetMesh{s.header("fleet-mesh"), version, text}, err
+	return s.meshDocument(version, text), err
+}
+
+func (s *Server) meshDocument(version int64, text string) *FleetMesh {
+	return &FleetMesh{s.header("fleet-mesh"), version, text, strings.Split(strings.TrimRight(text, "\n"), "\n")}
 }
 
 // names returns the members' names by ID.
@@ -267,7 +273,7 @@ func (s *Server) setFleetMesh(r *http.Request) (any, error) {
 		return nil, &requestError{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
 	}
 	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), "api", time.Now())
-	return &FleetMesh{s.header("fleet-mesh"), version, string(text)}, err
+	return s.meshDocument(version, string(text)), err
 }
 
 // FleetToken is the document of a new token.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -214,6 +215,21 @@ func TestFleet_HostileText(t *testing.T) {
 	}
 }
 
+// TestFleet_MeshPage checks that the mesh file has its lines on the page.
+func TestFleet_MeshPage(t *testing.T) {
+	s := fleetSite(t, 2)
+	const file = "[task.t]\nbetween = [\"*\"]\nevery = \"1h\"\n"
+	if _, err := s.cfg.Fleet.Store.SetMesh(t.Context(), file, "test", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	body := ask(s, "GET", "/fleet/mesh", func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+	}).Body.String()
+	if !strings.Contains(html.UnescapeString(body), file) || strings.Contains(body, `\u000a`) {
+		t.Errorf("the file's lines are not on the page:\n%s", body)
+	}
+}
+
 func TestFleet_AccountTokens(t *testing.T) {
 	s := fleetSite(t, 2)
 	status := func(token, method, path string) int {
@@ -240,8 +256,10 @@ func TestFleet_Live(t *testing.T) {
 	s := fleetSite(t, 3)
 	site := httptest.NewServer(s)
 	defer site.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	follow := func() func() string {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", site.URL+"/api/v1/fleet/live", nil)
+		r, err := http.NewRequestWithContext(ctx, "GET", site.URL+"/api/v1/fleet/live", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +296,7 @@ func TestFleet_Live(t *testing.T) {
 	for what, change := range map[string]func() error{
 		"a host leaves": func() error { return s.cfg.Fleet.Store.RemoveAgent(t.Context(), "id002", time.Now()) },
 		"a usual goodput": func() error {
-			return s.cfg.Fleet.Store.SetUsual(t.Context(), []store.Usual{{Task: "t", Sender: "id001", Receiver: "id000",
+			return s.cfg.Fleet.Store.SetUsual(t.Context(), []store.Usual{{Task: "t", Sender: "id000", Receiver: "id002",
 				GoodputBps: 1e9}})
 		},
 	} {

@@ -24,7 +24,7 @@ import (
 // Run carries out a command line and returns the exit status. The first word of args is the program's name.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	harmless, _ := console.NewSinks(ctx, console.NewStreams(stdin, stdout, stderr))
-	root := newRoot(harmless)
+	root := NewRoot(harmless)
 	root.SetArgs(args[1:])
 	called, err := root.ExecuteContextC(ctx)
 	var own exit.Status
@@ -50,7 +50,8 @@ type options struct {
 	store string
 }
 
-func newRoot(std console.Streams) *cobra.Command {
+// NewRoot returns the program's commands.
+func NewRoot(std console.Streams) *cobra.Command {
 	o := &options{}
 	root := &cobra.Command{
 		Use:   "fullpipe-hub",
