@@ -122,8 +122,8 @@ func (r *release) installed(format string, p product, t target) (files.Contents,
 	return all, nil
 }
 
-// shared adds the documents, the user of the services, and what Grafana and Prometheus import. The package fullpipe has
-// them.
+// shared adds the files of the package fullpipe alone: documents, the user of the services, files for Grafana and
+// Prometheus.
 func (r *release) shared(add func(from, to string, mode os.FileMode)) error {
 	documents, err := r.documents()
 	if err != nil {
