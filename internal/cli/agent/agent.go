@@ -23,6 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -37,6 +38,9 @@ type flags struct {
 	limits         string
 	addresses      []string
 }
+
+// idleAfter is the time after a connect or a delivery at which an agent usually waits for the next order.
+const idleAfter = 3 * time.Second
 
 // defaultLimits is where a host's owner limits its agent.
 const defaultLimits = "/etc/fullpipe/agent.toml"
@@ -108,7 +112,12 @@ func (f *flags) run(cmd *cobra.Command) error {
 	defer events.Close()
 	c := agent.Config{State: state, Key: key, TLS: bus.PinnedTLS(state.Pin), Dir: dir, HostID: hostID,
 		Version: build.Version(), Labels: labels, Listen: f.listen, Measure: measure(hostID),
-		Event: func(e agent.Event) { printEvent(cmd, events, e) }}
+		Event: func(e agent.Event) {
+			printEvent(cmd, events, e)
+			if e.Kind == "connected" || e.Kind == "stored" {
+				time.AfterFunc(idleAfter, host.ReleaseCode)
+			}
+		}}
 	c.Addresses, err = f.ownAddresses()
 	if err != nil {
 		return err

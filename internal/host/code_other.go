@@ -1,0 +1,6 @@
+//go:build !linux
+
+package host
+
+// ReleaseCode does nothing on this system.
+func ReleaseCode() {}
