@@ -16,8 +16,8 @@ const (
 	// spacingParts and spacingTolerance: times agree within 1/spacingParts, or within spacingTolerance, which is the
 	// jitter of a timestamp.
 	spacingParts, spacingTolerance = 5, 200_000
-	// shortTenths: a short segment has at most this many tenths of a full one.
-	shortTenths = 9
+	// shortTwentieths: a short segment has at most this many twentieths of a full one.
+	shortTwentieths = 19
 	// shortPart: a short segment agrees if its time is off by at most 1/shortPart of what a full segment takes longer.
 	shortPart = 3
 	// packetHeaders are bytes of a packet besides its payload, at the least.
@@ -31,7 +31,7 @@ func (p *Spacing) add(length, before, mss, gap int64) {
 		return
 	case length == mss:
 		p.full(mss, gap)
-	case 10*length <= shortTenths*mss && p.votes > 0:
+	case 20*length <= shortTwentieths*mss && p.votes > 0:
 		p.Short++
 		expected := p.usual * (length + packetHeaders) / (mss + packetHeaders)
 		if shortPart*distance(gap, expected) <= p.usual-expected {

@@ -9,12 +9,12 @@ import (
 // blocks of segments leave together and their acknowledgements return apart.
 func (t *timeline) spread() bool { return t.vantage == AtSender && 2*t.d.Blocks.Spread > t.d.Bytes }
 
-// spacedByLine reports whether the tap at the receiver saw segments arrive in proportion to their own lengths: a line
-// slower than the sender delivered them.
+// spacedByLine reports whether a tap away from the sender saw segments arrive in proportion to their own lengths: a
+// line slower than the sender delivered them.
 func (t *timeline) spacedByLine() bool {
 	p := &t.d.Spacing
-	return t.vantage == AtReceiver && p.Short >= threshold.FewRounds && 4*p.Agree >= 3*p.Short &&
-		4*p.Full*int64(t.d.MSS) >= t.d.Bytes
+	return (t.vantage == AtReceiver || t.vantage == InTheMiddle) && p.Short >= threshold.FewRounds &&
+		4*p.Agree >= 3*p.Short && 4*p.Full*int64(t.d.MSS) >= t.d.Bytes
 }
 
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
