@@ -76,7 +76,7 @@ func congestionError(name string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		e.Err = unknownCongestion{}
-		e.Hint = "one that this kernel has: " + strings.Join(CongestionControls(), " ")
+		e.Hint = "one that this kernel has: " + readSysctl("net/ipv4/tcp_available_congestion_control")
 	case errors.Is(err, unix.EPERM):
 		e.Hint = "one that an ordinary user may choose: " + strings.Join(CongestionControls(), " ")
 	}
