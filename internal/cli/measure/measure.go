@@ -30,7 +30,7 @@ type flags struct {
 	time                  time.Duration
 	interval              cmdflag.Duration
 	everywhere            bool // intervals are printed where no terminal is, too
-	bytes                 units.Size
+	bytes, maxBytes       units.Size
 	parallel              int
 	send, receive, window units.Size
 	write                 units.Size
@@ -142,6 +142,7 @@ its removal would raise the slower goodput by 10 % or more.`,
 		"print the goodput at this interval, on a terminal also when not "+
 			"given; 0 never")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
+	fl.Var(&f.maxBytes, "max-bytes", "end each transfer at this much payload, if its time has not passed before")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
 	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
 	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
@@ -227,6 +228,7 @@ func (f *flags) byReference() bool {
 func (f *flags) checkForms() error {
 	ext := strings.ToLower(filepath.Ext(f.picture))
 	return cmdflag.Check(
+		cmdflag.If(f.maxBytes > 0 && f.udp.on, "--max-bytes", "bounds TCP", "--rate and --time bound UDP"),
 		cmdflag.If(f.csv && (f.compare.on || f.udp.capacity), "--csv", "a comparison or a search is no table", "--json"),
 		cmdflag.If(f.csv && f.stream, "--csv", "is another form than --json-stream", "one of them"),
 		cmdflag.If(f.picture != "" && f.bidir, "--picture", "draws one transfer, not two at once", "--direction both"),
@@ -301,6 +303,9 @@ func (f *flags) specs() ([]transfer.Spec, error) {
 		}
 		if s.Bytes > 0 {
 			s.Time = 0
+		}
+		if most := int64(f.maxBytes); most > 0 && (s.Bytes == 0 || s.Bytes > most) {
+			s.Bytes = most
 		}
 		specs = append(specs, s)
 	}
