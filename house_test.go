@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"internal/testenv", "internal/testenv/summary",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
-		"internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
+		"internal/mcp", "internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/stalltest", "internal/host", "internal/sockops",
 		"internal/sockdiag", "internal/socklist", "internal/fleet/bus", "internal/fleet/bus/embed",
 		"internal/fleet/bus/callout",
@@ -61,7 +61,8 @@ var layers = [][]string{
 		"internal/cli/plan", "internal/cli/predict", "internal/cli/audit", "internal/cli/apply", "internal/cli/undo",
 		"internal/cli/explain", "internal/cli/exec", "internal/cli/lab", "internal/cli/diagnose", "internal/cli/show",
 		"internal/cli/version", "internal/cli/watch", "internal/cli/history", "internal/cli/ui", "internal/cli/recheck",
-		"internal/cli/iperf3", "internal/cli/key", "internal/cli/agent", "internal/cli/hub"},
+		"internal/cli/iperf3", "internal/cli/key", "internal/cli/mcp",
+		"internal/cli/agent", "internal/cli/hub"},
 	{"internal/cli"},
 	{"cmd/fullpipe", "cmd/fullpipe-hub"},
 }
