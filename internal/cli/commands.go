@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/cli/key"
 	"github.com/fullpipe-net/fullpipe/internal/cli/lab"
+	"github.com/fullpipe-net/fullpipe/internal/cli/mcp"
 	"github.com/fullpipe-net/fullpipe/internal/cli/measure"
 	"github.com/fullpipe-net/fullpipe/internal/cli/plan"
 	"github.com/fullpipe-net/fullpipe/internal/cli/predict"
@@ -69,7 +70,7 @@ PEER is one of
 		recheck.New())
 	root.PersistentFlags().BoolP("quiet", "q", false, "no notes and no progress on standard error, only errors")
 	console.AddColour(root)
-	root.AddCommand(iperf3.New(), key.New(), agent.New())
+	root.AddCommand(iperf3.New(), key.New(), agent.New(), mcp.New())
 	refuseStrays(root)
 	setHelp(root)
 	completions(root)

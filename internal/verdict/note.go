@@ -17,6 +17,7 @@ const (
 	FewCommonSegments  NoteCode = "few-common-segments"    // in both captures
 	SYNNotWhole        NoteCode = "syn-not-whole"          // Words: client or server
 	OptionChanged      NoteCode = "option-changed-between" // Words: client or server, option, near, far
+	ListCut            NoteCode = "list-cut"               // listed, judged
 )
 
 // Notes of a prediction.

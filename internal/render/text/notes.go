@@ -55,6 +55,8 @@ func noteSentence(n *verdict.Note) string {
 	case verdict.SegmentsTwice:
 		return fmt.Sprintf("%.0f of %.0f segments are in these files twice, as in captures at two places: "+
 			"--near FILE --far FILE compares them", v["duplicates"], v["segments"])
+	case verdict.ListCut:
+		return fmt.Sprintf("%.0f of %.0f connections are listed: those that lost most time", v["listed"], v["judged"])
 	case verdict.NoCommonConnection:
 		span := func(name string, connections float64, from, to any) string {
 			if connections == 0 {
