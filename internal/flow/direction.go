@@ -46,7 +46,9 @@ type Direction struct {
 	ScaleRaise    int64 // time at which the inferred window scale was last raised
 	LoopMin       int64 // the part of RTTMin between tap and sender; the rest is beyond the tap
 	LoopKnown     bool
-	LoopFollowed  bool  // by timestamps echoed, so that a queue on that part is seen
+	LoopFollowed  bool // by timestamps echoed, so that a queue on that part is seen
+	ScaleKnown    bool
+	NoScale       bool  // the option was not agreed on; a Scale of 0 was not offered
 	Pauses        int64 // periods without outstanding data that are longer than the time to answer
 	Tails         int64 // pauses that follow less than a full segment: the sender had no more data
 	Answered      int64 // rounds that began after the other end had sent payload
@@ -76,7 +78,8 @@ type Direction struct {
 	// Oversized is nil until a segment was longer than the MSS or was repeated.
 	Oversized *Oversized
 	Blocks    Blocks
-	Spacing   Spacing
+	// Spacing is nil before the ninth segment.
+	Spacing *Spacing
 
 	IdleRestarts IdleRestarts
 	// ReaderPaced is the time on the Busy and AppLimited clocks between two moments at which the receiving program left
@@ -102,8 +105,6 @@ type Direction struct {
 	RTTMin, RTTMax   int64 // of whole round trips, nanoseconds; 0 unknown
 	RTTs             int64
 	PastMin, PastSum int64 // the part of the RTTs beyond the tap: the least, and the sum
-	ScaleKnown       bool
-	NoScale          bool // the option was not agreed on; a Scale of 0 was not offered
 
 	conn *Connection
 	me   int // the side that sends

@@ -80,7 +80,10 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
-	if from == d.high {
+	if from == d.high && d.Segments > 8 { // most of many connections are shorter
+		if d.Spacing == nil {
+			d.Spacing = &Spacing{}
+		}
 		d.Spacing.add(to-from, d.lastLen, int64(d.MSS), at-d.lastSent)
 	}
 	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {

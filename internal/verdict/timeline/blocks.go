@@ -12,8 +12,8 @@ func (t *timeline) spread() bool { return t.vantage == AtSender && 2*t.d.Blocks.
 // spacedByLine reports whether a tap away from the sender saw segments arrive in proportion to their own lengths: a
 // line slower than the sender delivered them.
 func (t *timeline) spacedByLine() bool {
-	p := &t.d.Spacing
-	return (t.vantage == AtReceiver || t.vantage == InTheMiddle) && p.Short >= threshold.FewRounds &&
+	p := t.d.Spacing
+	return p != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle) && p.Short >= threshold.FewRounds &&
 		4*p.Agree >= 3*p.Short && 4*p.Full*int64(t.d.MSS) >= t.d.Bytes
 }
 
