@@ -35,6 +35,7 @@ type swarm struct {
 	connected    atomic.Int64
 	mu           sync.Mutex
 	outbox       map[string]map[string][]byte // agent → run → document
+	delivering   map[string]*sync.Mutex       // by agent: it delivers one result at a time
 	work         sync.WaitGroup
 	conns        []*bus.Conn
 }
@@ -74,7 +75,8 @@ func TestBankFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &swarm{t: t, token: token, outbox: map[string]map[string][]byte{}}
+	s := &swarm{t: t, token: token, outbox: map[string]map[string][]byte{},
+		delivering: map[string]*sync.Mutex{}}
 	began := time.Now()
 	for i := range agents {
 		s.join(filepath.Join(t.TempDir(), strconv.Itoa(i)), i)
@@ -193,7 +195,10 @@ func (s *swarm) join(dir string, i int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.mu.Lock()
 	s.outbox[state.ID] = map[string][]byte{}
+	s.delivering[state.ID] = &sync.Mutex{}
+	s.mu.Unlock()
 	s.connect(state, key, i)
 }
 
@@ -235,6 +240,7 @@ func (s *swarm) connect(state agent.State, key nkeys.KeyPair, i int) {
 		for s.t.Context().Err() == nil {
 			_ = conn.Send(bus.HereKind, bus.Here{V: bus.Version, ClockNs: time.Now().UnixNano()}) // away until the next
 			time.Sleep(bus.HereEvery)
+			s.deliver(conn, state.ID) // again after a failure
 		}
 	}()
 }
@@ -263,6 +269,11 @@ func (s *swarm) test(conn *bus.Conn, id string, o bus.Order) {
 
 // deliver sends what waits of an agent.
 func (s *swarm) deliver(conn *bus.Conn, id string) {
+	s.mu.Lock()
+	one := s.delivering[id]
+	s.mu.Unlock()
+	one.Lock()
+	defer one.Unlock()
 	s.mu.Lock()
 	waiting := make(map[string][]byte, len(s.outbox[id]))
 	for run, doc := range s.outbox[id] {
