@@ -232,7 +232,14 @@ func checkMaterials(t *testing.T, name string, modules ...string) {
 	}
 }
 
+// mostProgramBytes limits the growth of the program, stripped. The aim is 34 MB.
+const mostProgramBytes = 36_500_000
+
 func checkArchive(t *testing.T, name string) {
+	program, err := exec.Command("tar", "-xzOf", name, "fullpipe-1.2.3-linux-"+here.arch+"/fullpipe").Output()
+	if err != nil || here.arch == "amd64" && len(program) > mostProgramBytes {
+		t.Errorf("%v: the program has %d bytes, at most %d", err, len(program), mostProgramBytes)
+	}
 	out, err := exec.Command("tar", "-tzf", name).Output()
 	if err != nil {
 		t.Fatal(err)
