@@ -4,6 +4,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,20 @@ const throughputSeconds = 2
 // iperf3Write is the default size of iperf3's writes on TCP.
 const iperf3Write = "128KiB"
 
+// iperf3Program is the iperf3 to compare with: $IPERF3, such as a newer one than the system's package.
+func iperf3Program() string { return cmp.Or(os.Getenv("IPERF3"), "iperf3") }
+
+// iperf3Version returns "iperf 3.21".
+func iperf3Version(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command(iperf3Program(), "--version").Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) < 2 {
+		t.Fatalf("%s --version: %v: %s", iperf3Program(), err, out)
+	}
+	return words[0] + " " + words[1]
+}
+
 // TestBankThroughput compares with iperf3 on loopback, by the same writes and by the best
 // that either can do: runs in turn, each round the other way round, cubic.
 func TestBankThroughput(t *testing.T) {
@@ -46,15 +61,23 @@ func TestBankThroughput(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, streams := range []int{1, 2} {
+	theirs := iperf3Version(t)
+	help, _ := exec.Command(iperf3Program(), "--help").CombinedOutput()
+	for _, streams := range []int{1, 2, 8} {
 		for _, c := range []struct {
 			against string
 			theirs  []string // iperf3's flags
 			ours    []string
 		}{
-			{"iperf3 with the same writes of " + iperf3Write, nil, []string{"--write-size", iperf3Write}},
-			{"iperf3 -l 1M -Z", []string{"-l", "1M", "-Z"}, nil},
+			{"by writes of " + iperf3Write + ", copied", nil, []string{"--write-size", iperf3Write, "--copy-data"}},
+			{"--skip-rx-copy, by the same writes", []string{"--skip-rx-copy"}, []string{"--write-size", iperf3Write}},
+			{"-l 1M -Z", []string{"-l", "1M", "-Z"}, nil},
+			{"-l 1M -Z --skip-rx-copy", []string{"-l", "1M", "-Z", "--skip-rx-copy"}, nil},
 		} {
+			if slices.Contains(c.theirs, "--skip-rx-copy") && !strings.Contains(string(help), "--skip-rx-copy") {
+				continue // before iperf3 3.19
+			}
+			c.against = strings.TrimSpace(theirs + " " + c.against)
 			bankThroughput(t, program, streams, c.against, c.theirs, c.ours)
 		}
 	}
@@ -163,9 +186,9 @@ func runPair(t *testing.T, server *exec.Cmd, ready string, client func(line stri
 
 func runIperf3(t *testing.T, streams int, options ...string) throughput {
 	t.Helper()
-	server := exec.Command("iperf3", "-s", "-1", "-p", "5299", "--forceflush")
+	server := exec.Command(iperf3Program(), "-s", "-1", "-p", "5299", "--forceflush")
 	text, spent := runPair(t, server, "listening", func(string) *exec.Cmd {
-		return exec.Command("iperf3", append([]string{"-c", "127.0.0.1", "-p", "5299", "-J", "-C", "cubic", "-t",
+		return exec.Command(iperf3Program(), append([]string{"-c", "127.0.0.1", "-p", "5299", "-J", "-C", "cubic", "-t",
 			strconv.Itoa(throughputSeconds),
 			"-P", strconv.Itoa(streams)}, options...)...)
 	})
