@@ -171,11 +171,11 @@ func Days(w io.Writer, d *record.Days) {
 		return
 	}
 	t := newTable(3, 4, 5)
-	t.optional = []int{5} // FROM TO
-	t.row("DAY", "PEER", "", "RESULTS", "MEAN", "FROM TO", "LIMITED BY")
+	t.optional = []int{5} // RANGE
+	t.row("DAY", "PEER", "", "RESULTS", "MEAN", "RANGE", "LIMITED BY")
 	for _, one := range d.Days {
 		t.row(one.Day, one.Far, one.Direction, fmt.Sprint(one.Runs), units.Rate(one.MeanBps).String(),
-			units.Rate(one.LeastBps).String()+" "+units.Rate(one.MostBps).String(), countedText(one.Limiters))
+			units.Rate(one.LeastBps).String()+" to "+units.Rate(one.MostBps).String(), countedText(one.Limiters))
 	}
 	t.write(w, "")
 }
