@@ -1,0 +1,28 @@
+package render_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// onePlural matches one of several things in English text: "1 connections".
+var onePlural = regexp.MustCompile(`(?:^|[^0-9.,×–-])1 (?:connection|segment|packet|datagram|result|run|host|stream|` +
+	`time|sample|program|file|round trip|change|row|cell|second|minute|hour|day|retransmission|byte)s\b`)
+
+func TestText_OneIsSingular(t *testing.T) {
+	goldens, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(goldens) == 0 {
+		t.Fatal("no goldens", err)
+	}
+	for _, name := range goldens {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range onePlural.FindAll(text, -1) {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}
