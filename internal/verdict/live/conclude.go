@@ -14,7 +14,7 @@ func (a *analysis) conclude() verdict.Verdict {
 	v.Confidence = a.confidence(v)
 	switch v.Limiter {
 	case verdict.ReceiverWindow:
-		v.Subtype = a.connections[0].windowSubtype()
+		v.Subtype = a.windowSubtype()
 	case verdict.NagleDelayedAck:
 		if awaitsAckTimer.IsTrue(a.whole()) {
 			v.Subtype = verdict.AckTimer

@@ -96,8 +96,10 @@ func (c *connection) window(r *round) (most int64) {
 	return most
 }
 
-// windowSubtype says why the receive window is what it is.
-func (c *connection) windowSubtype() string {
+// windowSubtype says why the receive window is what it is. A clamp that was asked for is fixed, although the system
+// sizes the buffer behind it.
+func (a *analysis) windowSubtype() string {
+	c := a.connections[0]
 	f := verdict.WindowFacts{Scale: 0}
 	for i := range c.rounds {
 		f.Largest = max(f.Largest, c.window(&c.rounds[i]))
@@ -109,7 +111,12 @@ func (c *connection) windowSubtype() string {
 		f.ScaleKnown = true
 	}
 	if c.receiver != nil {
-		f.Automatic = c.receiver.ReceiveBuffer.Automatic()
+		clamp := int64(a.result.Spec.Near.Clamp)
+		if a.result.Spec.Direction == transfer.Up {
+			clamp = int64(a.result.Spec.Far.Clamp)
+		}
+		clamped := clamp > 0 && f.Largest+c.mss > clamp
+		f.Automatic = c.receiver.ReceiveBuffer.Automatic() && !clamped
 		f.SizeKnown = true
 		f.Requested = int64(c.receiver.ReceiveBuffer.Requested)
 	}
