@@ -46,6 +46,7 @@ var foreign = []fuzzReader{
 	{"internal/tune FuzzFarAnswer", "the far host of ssh"},
 	{"internal/report FuzzFarEnd", "a far end, of a transfer"},
 	{"internal/verdict/live FuzzJudge", "a far end, of a transfer"},
+	{"internal/mcp FuzzServer", "an assistant that read foreign text"},
 	{"internal/capture FuzzFile", "anyone who hands over a capture"},
 	{"internal/capture FuzzDecode", "anyone who sends packets that are captured"},
 	{"internal/flow FuzzTable", "anyone who sends packets that are captured"},
