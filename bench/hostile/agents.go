@@ -52,7 +52,8 @@ func joinAndAttack(text string, attack func(a *hostileAgent) error) error {
 		return err
 	}
 	a := &hostileAgent{state: state, key: key, token: token}
-	if a.conn, err = a.dial(a.key); err != nil {
+	a.conn, err = a.dial(a.key)
+	if err != nil {
 		return err
 	}
 	defer a.conn.Close()

@@ -87,7 +87,8 @@ func TestContributedFiles_UseServedMetrics(t *testing.T) {
 		}
 		for _, found := range label.FindAllStringSubmatch(string(text), -1) {
 			for name := range strings.SplitSeq(found[1]+found[2], ",") {
-				if name = strings.TrimSpace(name); !labels[name] && name != "$by" {
+				name = strings.TrimSpace(name)
+				if !labels[name] && name != "$by" {
 					t.Errorf("%s: no metric has the label %q", file, name)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// hostileOrders are orders that an agent with a byte budget refuses, by what is wrong with them.
+// hostileOrders are orders that an agent with a byte budget refuses. The key names the fault.
 var hostileOrders = map[string]struct {
 	change func(o *bus.Order)
 	want   mesh.Reason
