@@ -14,10 +14,13 @@ func Late(doc record.Document) string {
 	if !record.Doubtful(doc) {
 		return ""
 	}
-	return fmt.Sprintf("this machine was too busy for an exact lab: it stalled for %s of %s (%s, the longest %s), and 1 "+
-		"packet in 100 was %s late or more; stop other work here and run it again",
-		SecondsText(l.StalledS), SecondsText(l.WatchedS), count(int(l.Stalls), "time"), SecondsText(l.MaxS),
-		SecondsText(l.P99S))
+	stalled := ""
+	if l.Stalls > 0 {
+		stalled = fmt.Sprintf("it stalled for %s of %s (%s, the longest %s), and ", SecondsText(l.StalledS),
+			SecondsText(l.WatchedS), count(int(l.Stalls), "time"), SecondsText(l.MaxS))
+	}
+	return fmt.Sprintf("this machine was too busy for an exact lab: %s1 packet in 100 was %s late or more; stop other "+
+		"work here and run it again", stalled, SecondsText(l.P99S))
 }
 
 func lateNote(w io.Writer, doc record.Document) {
