@@ -4,7 +4,9 @@ package pages
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
@@ -44,6 +46,7 @@ func TestKilledPageKeepsConfirmedChanges(t *testing.T) {
 			}
 		}
 		ui.cmd.Wait()
+		ui.awaitTests(t)
 	}
 	runs := k.Runs()
 	for name := range acknowledged {
@@ -52,4 +55,14 @@ func TestKilledPageKeepsConfirmedChanges(t *testing.T) {
 		}
 	}
 	k.Check()
+}
+
+// awaitTests waits for the tests that a killed program leaves: they still write to the history.
+func (ui *servedUI) awaitTests(t *testing.T) {
+	t.Helper()
+	for began := time.Now(); syscall.Kill(-ui.cmd.Process.Pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("a test of a killed program does not end")
+		}
+	}
 }

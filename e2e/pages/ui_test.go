@@ -50,6 +50,7 @@ func runUI(t *testing.T, program string, env []string, args ...string) *servedUI
 	t.Helper()
 	ui := &servedUI{cmd: exec.Command(program, append([]string{"ui", "--no-open", "--json"}, args...)...)}
 	ui.cmd.Env = env
+	ui.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its tests are of its group
 	output, err := ui.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
