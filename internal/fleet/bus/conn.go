@@ -109,6 +109,10 @@ type Dialer struct {
 	Lost      func(error)
 }
 
+// connectTime limits one connect. A busy hub takes some seconds to ask its store; an agent that gave up earlier would
+// come back and make it busier.
+const connectTime = 10 * time.Second
+
 // Reconnects wait between minWait and maxWait, with as much jitter.
 const (
 	minWait = 500 * time.Millisecond
@@ -128,6 +132,7 @@ func (d Dialer) Dial() (*Conn, error) {
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // a removed agent may be added again
+		nats.Timeout(connectTime),
 		nats.PingInterval(HereEvery),
 		nats.MaxPingsOutstanding(2),
 		nats.ReconnectBufSize(-1), // nothing is sent without a connection: the outbox has it

@@ -46,6 +46,10 @@ func Start(admit Admit, secret string) (*Server, error) {
 		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
 		AuthTimeout: admitTime.Seconds(), PingInterval: bus.HereEvery, MaxPingsOut: 2,
+		// The short first ping, after 2 s, would arrive before the reply to CONNECT where the store takes longer to
+		// answer, and clients then give up.
+		DisableShortFirstPing: true,
+
 		Websocket: natsd.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: admitTime},
 
 		CustomClientAuthentication: &door{s, admit},

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,19 +20,27 @@ import (
 // site is a server behind HTTP with agents that it admits by key.
 type site struct {
 	*Server
-	url string
+	url   string
+	tries atomic.Int32 // connects of slow
 
 	mu     sync.Mutex
 	agents map[string]string // nkey → ID
 }
+
+// slow is an agent about whom the store takes long to answer.
+const slow = "slow"
 
 func start(t *testing.T) *site {
 	t.Helper()
 	s := &site{agents: map[string]string{}}
 	server, err := Start(func(_ context.Context, nkey string, _ netip.Addr) (string, error) {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		id, known := s.agents[nkey]
+		s.mu.Unlock()
+		if id == slow {
+			s.tries.Add(1)
+			time.Sleep(4 * time.Second)
+		}
 		if !known {
 			return "", errors.New("unknown")
 		}
@@ -162,6 +171,31 @@ func TestServer_Admission(t *testing.T) {
 			conn.Close()
 			t.Errorf("%s was admitted", name)
 		}
+	}
+}
+
+// TestServer_SlowAdmission checks that an agent waits for a busy hub instead of giving up and coming back.
+func TestServer_SlowAdmission(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	key, _ := s.member(t, slow)
+	connected, lost := make(chan struct{}, 1), make(chan error, 10)
+	conn, err := bus.Dialer{Agent: slow, Key: key, URLs: []string{s.url}, Connected: func() { connected <- struct{}{} },
+		Lost: func(err error) { lost <- err }}.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	select {
+	case <-connected:
+	case <-time.After(30 * time.Second):
+		t.Fatal("not connected")
+	}
+	if n := s.tries.Load(); n != 1 {
+		t.Errorf("it tried %d times", n)
+	}
+	if len(lost) > 0 {
+		t.Error(<-lost)
 	}
 }
 
