@@ -29,11 +29,91 @@ func Tune(d *record.TuneDirection) {
 	remove := drop{"rtt_loaded_s": func() { p.RTTLoaded = 0 },
 		"file_bps":     func() { d.File = nil },
 		"capacity_bps": func() { dropCapacity(p) }}
+	if p.CapacityBps > 0 {
+		s["bottleneck_bps"] = p.BottleneckBps
+		s["bdp_bytes"] = p.BDPBytes
+		s["product_bytes"] = p.CapacityBps / 8 * p.RTTMin.Seconds()
+		remove["bdp_bytes"] = func() { p.BDPBytes = 0 }
+	}
+	if c := d.Chosen; c != nil && len(d.Trials) > 0 {
+		s["chosen_bytes"] = float64(c.WindowBytes)
+		remove["chosen_bytes"] = func() { c.WindowBytes = 0 }
+	}
+	for i := range d.Trials {
+		s["tried_bytes"] = max(s["tried_bytes"], float64(d.Trials[i].WindowBytes))
+	}
 	broken := check(loopRelations, s, remove)
+	for i := range d.Trials {
+		broken += checkTrial(&d.Trials[i], p)
+	}
 	for _, m := range measured {
 		broken += checkInterval(s, &m.CI95Bps)
+		broken += checkMedian(m)
 	}
+	broken += checkGains(d)
 	conclude(&d.Before.Verdict, broken, false)
+}
+
+// checkTrial checks the window and the losses of one transfer.
+func checkTrial(t *record.TuneTrial, p *record.TunePath) int {
+	s := scope{"1": 1}
+	s.add("retransmitted_ratio", t.RetransmittedRatio)
+	if t.Remedy == "" { // by one connection
+		s["flight_bytes"] = t.GoodputBps / 8 * p.RTTMin.Seconds()
+		s["effective_bytes"] = float64(t.EffectiveBytes)
+	}
+	return check(loopRelations, s, drop{"effective_bytes": func() { t.EffectiveBytes = 0 },
+		"retransmitted_ratio": func() { t.RetransmittedRatio = nil }})
+}
+
+// checkMedian removes an interval that its median is not in.
+func checkMedian(m *record.TuneMeasured) int {
+	if m.CI95Bps == nil {
+		return 0
+	}
+	s := scope{"interval_low_bps": m.CI95Bps[0], "median_bps": m.MedianBps}
+	broken := check(loopRelations, s, drop{"interval_bps": func() { m.CI95Bps = nil }})
+	if m.CI95Bps == nil {
+		return broken
+	}
+	s = scope{"median_bps": m.MedianBps, "interval_high_bps": m.CI95Bps[1]}
+	return check(loopRelations, s, drop{"interval_bps": func() { m.CI95Bps = nil }})
+}
+
+// checkGains checks the factors of one direction: of its gain, which is of goodput, and of its remedies.
+func checkGains(d *record.TuneDirection) (broken int) {
+	if d.Gain != nil {
+		s := scope{}
+		if a := d.After; a != nil && a.CI95Bps != nil && d.Before.CI95Bps != nil && d.Before.CI95Bps[0] > 0 {
+			s["most_factor"] = a.CI95Bps[1] / d.Before.CI95Bps[0]
+			s["least_factor"] = a.CI95Bps[0] / d.Before.CI95Bps[1]
+		}
+		broken += checkGain(s, d.Gain, func() { d.Gain = nil })
+	}
+	for i := range d.Remedies {
+		r := &d.Remedies[i]
+		s := scope{"1": 1}
+		s.add("retransmitted_ratio", r.RetransmittedRatio)
+		broken += check(loopRelations, s, drop{"retransmitted_ratio": func() { r.RetransmittedRatio = nil }})
+		broken += checkGain(scope{}, &r.TuneGain, nil)
+	}
+	return broken
+}
+
+// checkGain checks a factor against its interval and against the factors in s.
+func checkGain(s scope, g *record.TuneGain, whole func()) int {
+	s["factor"] = g.Factor
+	s["factor_low"] = g.Factor
+	s["factor_high"] = g.Factor
+	if g.CI95 != nil {
+		s["factor_low"] = g.CI95[0]
+		s["factor_high"] = g.CI95[1]
+	}
+	remove := drop{"factor_interval": func() { g.CI95 = nil }}
+	if whole != nil {
+		remove["factor"] = whole
+	}
+	return check(loopRelations, s, remove)
 }
 
 func dropCapacity(p *record.TunePath) {
@@ -50,28 +130,4 @@ func checkInterval(s scope, ci **[2]float64) int {
 	s["interval_high_bps"] = (*ci)[1]
 	defer delete(s, "interval_high_bps")
 	return check(loopRelations, s, drop{"interval_high_bps": func() { *ci = nil }})
-}
-
-// RFC6349 checks one direction of `rfc6349`. A test's rate above its bottleneck leaves neither of the two certain: the
-// rate is removed with its interval.
-func RFC6349(d *record.RFC6349Direction) {
-	if d.Bottleneck.IsZero() || d.Bottleneck.AtLeast {
-		return
-	}
-	path := scope{"capacity_bps": d.Bottleneck.Bps}
-	for i := range d.Criteria {
-		if c := &d.Criteria[i]; c.Unit == "bps" {
-			checkInterval(path, &c.CI95)
-		}
-	}
-	for i := range d.Tests {
-		t := &d.Tests[i]
-		checkInterval(path, &t.CI95Bps)
-		s := scope{"capacity_bps": d.Bottleneck.Bps}
-		s.add("goodput_bps", t.GoodputBps)
-		check(loopRelations, s, drop{"capacity_bps": func() {
-			t.GoodputBps = nil
-			t.CI95Bps = nil
-		}})
-	}
 }

@@ -15,15 +15,92 @@ func TestLoopRelations_EachRemovesItsFigures(t *testing.T) {
 		d := &record.TuneDirection{
 			Path:   record.TunePath{CapacityBps: 20e6, BottleneckBps: 20e6, RTTMin: ms(40), RTTLoaded: ms(50)},
 			File:   &record.TuneFile{Bytes: 10e6, Before: ms(8000), After: ms(5000)},
-			Before: record.TuneMeasured{MedianBps: 10e6, CI95Bps: &[2]float64{9e6, 11e6}}}
+			Before: record.TuneMeasured{MedianBps: 10e6, CI95Bps: &[2]float64{9e6, 11e6}},
+			After:  &record.TuneMeasured{MedianBps: 18e6, CI95Bps: &[2]float64{17e6, 19e6}},
+			Gain:   &record.TuneGain{Factor: 1.8, CI95: &[2]float64{1.6, 2}},
+			Chosen: &record.TuneChosen{WindowBytes: 100_000},
+			Trials: []record.TuneTrial{{GoodputBps: 18e6, WindowBytes: 100_000, EffectiveBytes: 100_000,
+				RetransmittedRatio: new(0.1)}},
+			Remedies: []record.TuneRemedy{{TuneGain: record.TuneGain{Factor: 2, CI95: &[2]float64{1.8, 2.2}}}}}
+		d.Path.BDPBytes = 100_000
 		d.Before.Verdict = verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.High}
 		return d
 	}
+	untested := map[string]bool{}
+	for _, r := range table {
+		untested[r.left+">"+r.right] = true
+	}
 	for name, change := range map[string]func(d *record.TuneDirection, gone bool){
 		"goodput_bps>capacity_bps": func(d *record.TuneDirection, gone bool) {
-			d.Before.MedianBps *= 3
+			d.Trials[0].GoodputBps = 22e6
 			if gone {
 				dropCapacity(&d.Path)
+			}
+		},
+		"capacity_bps>bottleneck_bps": func(d *record.TuneDirection, gone bool) {
+			d.Path.BottleneckBps /= 3
+			if gone {
+				dropCapacity(&d.Path)
+			}
+		},
+		"bdp_bytes>product_bytes": func(d *record.TuneDirection, gone bool) {
+			d.Path.BDPBytes = unless0(gone, 300_000)
+		},
+		"product_bytes>bdp_bytes": func(d *record.TuneDirection, gone bool) {
+			d.Path.BDPBytes = unless0(gone, 30_000)
+		},
+		"interval_low_bps>median_bps": func(d *record.TuneDirection, gone bool) {
+			d.Before.MedianBps /= 3
+			if gone {
+				d.Before.CI95Bps = nil
+			}
+		},
+		"median_bps>interval_high_bps": func(d *record.TuneDirection, gone bool) {
+			d.Before.MedianBps = 14e6
+			if gone {
+				d.Before.CI95Bps = nil
+			}
+		},
+		"factor_low>factor": func(d *record.TuneDirection, gone bool) {
+			d.Remedies[0].Factor /= 3
+			if gone {
+				d.Remedies[0].CI95 = nil
+			}
+		},
+		"factor>factor_high": func(d *record.TuneDirection, gone bool) {
+			d.Remedies[0].Factor *= 3
+			if gone {
+				d.Remedies[0].CI95 = nil
+			}
+		},
+		"factor_low>most_factor": func(d *record.TuneDirection, gone bool) {
+			d.Gain = &record.TuneGain{Factor: 5.4, CI95: &[2]float64{4.8, 6}}
+			if gone {
+				d.Gain = nil
+			}
+		},
+		"least_factor>factor_high": func(d *record.TuneDirection, gone bool) {
+			d.Gain = &record.TuneGain{Factor: 0.6, CI95: &[2]float64{0.5, 0.7}}
+			if gone {
+				d.Gain = nil
+			}
+		},
+		"chosen_bytes>tried_bytes": func(d *record.TuneDirection, gone bool) {
+			d.Chosen.WindowBytes *= 3
+			if gone {
+				d.Chosen.WindowBytes = 0
+			}
+		},
+		"flight_bytes>effective_bytes": func(d *record.TuneDirection, gone bool) {
+			d.Trials[0].EffectiveBytes /= 3
+			if gone {
+				d.Trials[0].EffectiveBytes = 0
+			}
+		},
+		"retransmitted_ratio>1": func(d *record.TuneDirection, gone bool) {
+			d.Trials[0].RetransmittedRatio = new(3.0)
+			if gone {
+				d.Trials[0].RetransmittedRatio = nil
 			}
 		},
 		"interval_high_bps>capacity_bps": func(d *record.TuneDirection, gone bool) {
@@ -54,5 +131,17 @@ func TestLoopRelations_EachRemovesItsFigures(t *testing.T) {
 		if len(table)-len(without(table, name)) != 1 {
 			t.Errorf("%s is not in the table once", name)
 		}
+		delete(untested, name)
 	}
+	if len(untested) > 0 {
+		t.Errorf("not tested: %v", untested)
+	}
+}
+
+// unless0 returns the figure, or 0 where it is gone.
+func unless0(gone bool, figure float64) float64 {
+	if gone {
+		return 0
+	}
+	return figure
 }

@@ -140,6 +140,11 @@ func checkDocument(doc record.Document) {
 		}
 	case *record.Tune:
 		for i := range d.Directions {
+			for _, m := range []*record.TuneMeasured{&d.Directions[i].Before, d.Directions[i].After} {
+				if m != nil {
+					Direction(&m.Direction)
+				}
+			}
 			Tune(&d.Directions[i])
 		}
 	case *record.RFC6349:

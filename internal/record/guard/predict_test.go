@@ -2,6 +2,7 @@ package guard
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
@@ -28,8 +29,9 @@ func TestPredicted_KeepsPredictions(t *testing.T) {
 				lane = path.Down
 			}
 			got := &record.Predict{Path: record.PredictPath{RateBps: float64(lane.Rate), RTTS: path.RTT.Seconds()},
-				Answer: *answer}
+				Connections: setup.Connections, Answer: *answer}
 			want := *got
+			got.Caps = slices.Clone(answer.Caps)
 			if Predicted(got); !reflect.DeepEqual(*got, want) {
 				t.Errorf("%s, %+v: %+v, want %+v", p.Name, setup, got.Answer, want.Answer)
 			}

@@ -100,17 +100,69 @@ var directionRelations = []relation{
 	{left: "expected_low_bps", factor: 1, right: "expected_high_bps", drops: []string{"expected"}},
 }
 
-// loopRelations are relations between the figures of repeated transfers on a path with a measured capacity.
-// The capacity is removed if a transfer carried more, else the interval whose end exceeds it.
+// loopRelations are relations between the figures of repeated transfers on a path with a measured capacity, and of the
+// comparison of two of them. The capacity is removed if a transfer carried more, else the interval whose end exceeds
+// it. product_bytes is the capacity times the round trip. most_factor is the greatest ratio of the ends of the two
+// intervals, least_factor the smallest one. flight_bytes is a transfer's goodput times the shortest round trip.
 var loopRelations = []relation{
 	{left: "goodput_bps", factor: agree, right: "capacity_bps", drops: []string{"capacity_bps"}},
 	{left: "interval_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_high_bps"}},
 	{left: "file_bps", factor: agree, right: "capacity_bps", drops: []string{"file_bps"}},
 	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
+	{left: "capacity_bps", factor: 1, right: "bottleneck_bps", drops: []string{"capacity_bps"}},
+	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
+	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
+	{left: "interval_low_bps", factor: agree, right: "median_bps", drops: []string{"interval_bps"}},
+	{left: "median_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
+	{left: "factor_low", factor: 1, right: "factor", drops: []string{"factor_interval"}},
+	{left: "factor", factor: 1, right: "factor_high", drops: []string{"factor_interval"}},
+	{left: "factor_low", factor: agree, right: "most_factor", drops: []string{"factor"}},
+	{left: "least_factor", factor: agree, right: "factor_high", drops: []string{"factor"}},
+	{left: "chosen_bytes", factor: 1, right: "tried_bytes", drops: []string{"chosen_bytes"}},
+	{left: "flight_bytes", factor: inFlight, right: "effective_bytes", drops: []string{"effective_bytes"}},
+	{left: "retransmitted_ratio", factor: agree, right: "1", drops: []string{"retransmitted_ratio"}},
+}
+
+// inFlight is by how much the goodput times the shortest round trip may exceed the greatest amount in flight.
+const inFlight = threshold.WindowMin * agree
+
+// testRelations are relations between the figures of one test of `rfc6349`, of its runs and of the values that follow
+// from the bottleneck. They are two-way where a figure is computed from the others: ideal_s and delayed_s are the
+// run's time and mean round trip, computed from its ratios.
+var testRelations = []relation{
+	{left: "bottleneck_low_bps", factor: 1, right: "bottleneck_bps", drops: []string{"range_bps"}},
+	{left: "bottleneck_bps", factor: 1, right: "bottleneck_high_bps", drops: []string{"range_bps"}},
+	{left: "max_tcp_bps", factor: 1, right: "reference_bps", drops: []string{"max_tcp_bps"}},
+	{left: "max_beside_acks_bps", factor: 1, right: "max_tcp_bps", drops: []string{"max_beside_acks_bps"}},
+	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
+	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
+	{left: "required", factor: 1, right: "due", drops: []string{"required"}},
+	{left: "interval_low_bps", factor: agree, right: "goodput_bps", drops: []string{"interval_bps"}},
+	{left: "goodput_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
+	{left: "goodput_bps", factor: agree, right: "run_most_bps", drops: []string{"goodput_bps"}},
+	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
+	{left: "achievable_bps", factor: agree, right: "line_bps", drops: []string{"achievable_bps"}},
+	{left: "whole_bps", factor: agree, right: "carried_bps", drops: []string{"run"}},
+	{left: "carried_bps", factor: threshold.CarriedMax, right: "whole_bps", drops: []string{"run"}},
+	{left: "steady_bytes", factor: agree, right: "carried_bytes", drops: []string{"run"}},
+	{left: "ideal_s", factor: agree, right: "duration_s", drops: []string{"transfer_time_ratio"}},
+	{left: "duration_s", factor: agree, right: "ideal_s", drops: []string{"transfer_time_ratio"}},
+	{left: "ideal_bps", factor: agree, right: "max_bps", drops: []string{"steady_time_ratio"}},
+	{left: "max_bps", factor: agree, right: "ideal_bps", drops: []string{"steady_time_ratio"}},
+	{left: "retransmitted_bytes", factor: 1, right: "sent_bytes", drops: []string{"sender"}},
+	{left: "once_bytes", factor: agree, right: "efficient_bytes", drops: []string{"sender"}},
+	{left: "efficient_bytes", factor: agree, right: "once_bytes", drops: []string{"sender"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"round_trips"}},
+	{left: "delayed_s", factor: agree, right: "rtt_mean_s", drops: []string{"buffer_delay"}},
+	{left: "rtt_mean_s", factor: agree, right: "delayed_s", drops: []string{"buffer_delay"}},
+	{left: "flight_bytes", factor: inFlight, right: "in_flight_bytes", drops: []string{"in_flight_bytes"}},
+	{left: "frame_bps", factor: agree, right: "frames_bps", drops: []string{"frames"}},
+	{left: "frames_bps", factor: agree, right: "frame_bps", drops: []string{"frames"}},
 }
 
 // gridRelations are relations between the figures of a sweep's cell, its runs and its path. product_bytes is the path's
-// capacity times its round trip.
+// capacity times its round trip. flight_bytes is the cell's goodput times the round trip. A system grants half of what
+// was requested or more, so a knee is at most twice the BDP.
 var gridRelations = []relation{
 	{left: "goodput_bps", factor: agree, right: "run_most_bps", drops: []string{"goodput_bps"}},
 	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
@@ -121,6 +173,12 @@ var gridRelations = []relation{
 	{left: "predicted_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_bps"}},
 	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
 	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
+	{left: "knee_send_bytes", factor: threshold.QueuedMax, right: "bdp_bytes", drops: []string{"knee_send"}},
+	{left: "knee_receive_bytes", factor: threshold.QueuedMax, right: "bdp_bytes", drops: []string{"knee_receive"}},
+	{left: "knee_send_bytes", factor: agree, right: "send_most_bytes", drops: []string{"knee_send"}},
+	{left: "knee_receive_bytes", factor: agree, right: "receive_most_bytes", drops: []string{"knee_receive"}},
+	{left: "flight_bytes", factor: inFlight, right: "sent_effective_bytes", drops: []string{"send_buffer"}},
+	{left: "flight_bytes", factor: inFlight, right: "received_effective_bytes", drops: []string{"receive_buffer"}},
 }
 
 // wayRelations are relations between the figures of one of two compared paths, and of both. most_factor is the greatest
@@ -143,7 +201,8 @@ var wayRelations = []relation{
 }
 
 // predictionRelations are relations between the figures of a prediction. product_bytes is the path's rate times its
-// round trip.
+// round trip, gained_bps the goodput times the gain, flight_bytes a connection's goodput times the round trip, and
+// window_rate_bps the rate of all connections by their windows.
 var predictionRelations = []relation{
 	{left: "goodput_high_bps", factor: agree, right: "rate_bps", drops: []string{"goodput"}},
 	{left: "goodput_low_bps", factor: 1, right: "goodput_bps", drops: []string{"goodput"}},
@@ -154,4 +213,10 @@ var predictionRelations = []relation{
 	{left: "time_low_s", factor: 1, right: "time_s", drops: []string{"time"}},
 	{left: "time_s", factor: 1, right: "time_high_s", drops: []string{"time"}},
 	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
+	{left: "gained_bps", factor: agree, right: "next_bps", drops: []string{"gain"}},
+	{left: "next_bps", factor: agree, right: "gained_bps", drops: []string{"gain"}},
+	{left: "flight_bytes", factor: agree, right: "window_bytes", drops: []string{"window_bytes"}},
+	{left: "goodput_bps", factor: agree, right: "cap_bps", drops: []string{"cap"}},
+	{left: "line_cap_bps", factor: 1, right: "rate_bps", drops: []string{"cap"}},
+	{left: "window_cap_bps", factor: agree, right: "window_rate_bps", drops: []string{"cap"}},
 }

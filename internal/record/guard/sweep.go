@@ -9,7 +9,7 @@ import (
 // Sweep checks the figures of each cell of a grid and of each path.
 func Sweep(doc *record.Sweep) {
 	for i := range doc.Paths {
-		checkPath(&doc.Paths[i])
+		checkPath(&doc.Paths[i], &doc.Axes)
 	}
 	for i := range doc.Cells {
 		c := &doc.Cells[i]
@@ -21,9 +21,18 @@ func Sweep(doc *record.Sweep) {
 	}
 }
 
-func checkPath(p *record.SweepPath) {
-	check(gridRelations, scope{"bdp_bytes": p.BDPBytes, "product_bytes": p.CapacityBps / 8 * p.RTTMin.Seconds()},
-		drop{"bdp_bytes": func() { p.BDPBytes = 0 }})
+func checkPath(p *record.SweepPath, axes *record.SweepAxes) {
+	s := scope{"bdp_bytes": p.BDPBytes, "product_bytes": p.CapacityBps / 8 * p.RTTMin.Seconds(),
+		"knee_send_bytes": p.KneeSendBytes, "knee_receive_bytes": p.KneeReceiveBytes}
+	if !axes.SendAutomatic && len(axes.SendBuffers) > 0 {
+		s["send_most_bytes"] = float64(slices.Max(axes.SendBuffers))
+	}
+	if !axes.ReceiveAutomatic && len(axes.ReceiveBuffers) > 0 {
+		s["receive_most_bytes"] = float64(slices.Max(axes.ReceiveBuffers))
+	}
+	check(gridRelations, s, drop{"bdp_bytes": func() { p.BDPBytes = 0 },
+		"knee_send":    func() { p.KneeSendBytes = 0 },
+		"knee_receive": func() { p.KneeReceiveBytes = 0 }})
 }
 
 // checkCell checks a cell. If a measured cell exceeds the capacity of its path, the capacity is removed.
@@ -43,6 +52,13 @@ func checkCell(c *record.SweepCell, path *record.SweepPath) {
 	if c.Measured() {
 		s["goodput_bps"] = c.GoodputBps
 		addRuns(s, c.Runs)
+		s["flight_bytes"] = c.GoodputBps / 8 * path.RTTMin.Seconds()
+		if c.SendBuffer != nil {
+			s["sent_effective_bytes"] = float64(c.SendBuffer.EffectiveBytes)
+		}
+		if c.ReceiveBuffer != nil {
+			s["received_effective_bytes"] = float64(c.ReceiveBuffer.EffectiveBytes)
+		}
 	}
 	check(gridRelations, s, drop{
 		"goodput_bps": func() {
@@ -50,7 +66,9 @@ func checkCell(c *record.SweepCell, path *record.SweepPath) {
 			c.CI95Bps = nil
 			c.Predicted = false
 		},
-		"interval_bps": func() { c.CI95Bps = nil },
+		"interval_bps":   func() { c.CI95Bps = nil },
+		"send_buffer":    func() { c.SendBuffer = nil },
+		"receive_buffer": func() { c.ReceiveBuffer = nil },
 		"capacity_bps": func() {
 			path.CapacityBps = 0
 			path.BDPBytes = 0
