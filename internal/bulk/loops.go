@@ -223,6 +223,11 @@ func (l *loop) receive(limit time.Duration) error {
 		request = exchangeRequest
 	}
 	pace := pacer{bps: l.program.ReadBps, loop: l}
+	batches := batches{}
+	if l.uncopied && l.program.ReadBps == 0 && !l.program.RequestResponse {
+		batches.set = l.stream.Batch
+	}
+	waited := false
 	for unanswered := 0; !l.over() && (l.budget == nil || l.budget.Load() > 0); {
 		n, err := l.get(size)
 		l.moved(n)
@@ -241,11 +246,14 @@ func (l *loop) receive(limit time.Duration) error {
 		case n == 0 && l.stalled(int(l.bytes.Load())):
 			return ErrStalled
 		case n == 0:
-			if err := l.wait(blocked, l.stream.WaitRead, l.left()); err != nil {
+			if err := l.wait(blocked, l.stream.WaitRead, batches.timeout(l.left())); err != nil {
 				return err
 			}
+			waited = true
 			continue
 		}
+		batches.took(n, waited, l.clock.now())
+		waited = false
 		if err := pace.pause(n); err != nil {
 			return err
 		}

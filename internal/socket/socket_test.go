@@ -288,3 +288,44 @@ func TestPayloadByReference(t *testing.T) {
 		}
 	}
 }
+
+// TestBatch checks that a batch is waited for, that the end interrupts the wait, and that a connection whose buffer it
+// could fill is left alone.
+func TestBatch(t *testing.T) {
+	const batch = 64 << 10
+	dialled, accepted := pair(t, transfer.Socket{}, transfer.Socket{ReceiveBuffer: 1 << 20})
+	if accepted.Batch(4<<20, 1e9) {
+		t.Error("a batch as large as the buffer")
+	}
+	if accepted.Batch(batch, 1e15) {
+		t.Error("a batch where a round trip's bytes fill the buffer")
+	}
+	if !accepted.Batch(batch, 1e9) {
+		t.Fatal("no batch")
+	}
+	readable := func() bool {
+		if err := accepted.WaitRead(50 * time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		return accepted.polled[1].Revents != 0
+	}
+	for sent := 0; sent < batch/2; {
+		n, err := dialled.Write(batch/2 - sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += n
+	}
+	if readable() {
+		t.Error("half a batch is readable")
+	}
+	if err := dialled.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if !readable() {
+		t.Error("the end is not readable")
+	}
+	if !accepted.Batch(1, 0) {
+		t.Error("a batch cannot be taken back")
+	}
+}

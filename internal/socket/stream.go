@@ -62,6 +62,11 @@ func (s *Stream) WaitWrite(timeout time.Duration) error { return s.waitWrite(tim
 // WaitRead waits for bytes to read or the end. It returns nil after the timeout too.
 func (s *Stream) WaitRead(timeout time.Duration) error { return s.waitRead(timeout) }
 
+// Batch makes WaitRead wait for that many unread bytes instead of one. It returns false, and changes nothing, where the
+// system cannot do that, or where as much unread could fill the receive buffer of a connection with that rate in bytes
+// per second.
+func (s *Stream) Batch(bytes int, rate float64) bool { return s.batch(bytes, rate) }
+
 // WaitClosed waits until the far end has reset or closed the connection completely and reports whether it has. It
 // returns false after the timeout.
 func (s *Stream) WaitClosed(timeout time.Duration) (bool, error) { return s.waitClosed(timeout) }

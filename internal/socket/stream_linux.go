@@ -127,6 +127,17 @@ func (s *stream) discard(n int) (int, error) {
 	return int(r), nil
 }
 
+func (s *stream) batch(n int, rate float64) bool {
+	buffer, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	if err != nil || s.queue.read(s.fd) != nil {
+		return false
+	}
+	if inFlight := rate * float64(s.queue.Rtt) / 1e6; n > 1 && inFlight+float64(n) > float64(buffer)/4 {
+		return false
+	}
+	return unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, n) == nil
+}
+
 func (s *stream) waitWrite(timeout time.Duration) error { return s.poll(unix.POLLOUT, timeout) }
 func (s *stream) waitRead(timeout time.Duration) error  { return s.poll(unix.POLLIN, timeout) }
 

@@ -66,6 +66,8 @@ const DropsUncopied = false
 
 func (s *stream) splice(int) (int, error) { return 0, notSupported("payload without copies") }
 
+func (s *stream) batch(int, float64) bool { return false }
+
 func (s *stream) take(n int) (int, error) {
 	moved := s.moved
 	err := s.err
