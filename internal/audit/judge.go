@@ -50,9 +50,7 @@ func Judge(s *Snapshot, path Path) []Finding {
 	j.interfaceValues()
 	j.configured()
 	j.interfaces()
-	for _, text := range s.Unread {
-		j.add(Finding{Grade: Unknown, Code: Unread, Parameter: "snapshot", Args: []any{text}})
-	}
+	j.unread()
 	slices.SortStableFunc(j.found, func(a, b Finding) int {
 		if impossible := a.Code == ImpossibleValue; impossible != (b.Code == ImpossibleValue) {
 			if impossible {
@@ -64,6 +62,24 @@ func Judge(s *Snapshot, path Path) []Finding {
 			cmp.Compare(slices.Index(grades, a.Grade), slices.Index(grades, b.Grade)))
 	})
 	return j.found
+}
+
+// unread appends a finding for each part of the snapshot that is missing or has no meaning here.
+func (j *judge) unread() {
+	var missing []any
+	for _, text := range j.Unread {
+		missing = append(missing, text)
+	}
+	level := j.Values["AutoTuningLevelLocal"]
+	if _, known := autotuningLevel(level); !known && j.System == catalog.Windows && level != "" {
+		missing = append(missing, Finding{Code: UnknownAutotuningLevel, Args: []any{level}})
+	}
+	if j.System == catalog.Windows2000 && j.Version == "" {
+		missing = append(missing, Finding{Code: VersionAbsent})
+	}
+	for _, part := range missing {
+		j.add(Finding{Grade: Unknown, Code: Unread, Parameter: "snapshot", Args: []any{part}})
+	}
 }
 
 // add appends a finding with its parameter's source.

@@ -198,20 +198,19 @@ func (w *windowsLines) global(text string) {
 		w.found = true
 		w.Values["Timestamps"] = value
 		w.Values["EcnCapability"] = w.netsh[n-2]
-		w.level(w.netsh[n-4])
+		w.Values["AutoTuningLevelLocal"], _ = autotuningLevel(w.netsh[n-4])
 	}
 }
 
-// level reads the autotuning level, which netsh writes in small letters.
-func (w *windowsLines) level(value string) {
+// autotuningLevel returns the catalog's spelling of a level, which netsh writes in small letters.
+func autotuningLevel(value string) (level string, known bool) {
 	entry, _ := catalog.Get(catalog.Windows, "AutoTuningLevelLocal")
-	names := strings.Split(entry.Range, ", ")
-	i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, value) })
-	if i < 0 {
-		w.Unread = append(w.Unread, fmt.Sprintf("netsh int tcp show global: unknown autotuning level %.40q", value))
-		return
+	for name := range strings.SplitSeq(entry.Range, ", ") {
+		if strings.EqualFold(name, value) {
+			return name, true
+		}
 	}
-	w.Values["AutoTuningLevelLocal"] = names[i]
+	return value, false
 }
 
 // finish decides on the system: by its version, or by output that only later systems write.
@@ -221,8 +220,5 @@ func (w *windowsLines) finish() {
 		w.System = catalog.Windows
 	case w.is9x:
 		w.System = catalog.Windows9x
-	case w.Version == "":
-		w.Unread = append(w.Unread, "the version, which a .reg file does not have: judged as Windows 2000 to "+
-			"Server 2003; Vista and later ignore these values")
 	}
 }

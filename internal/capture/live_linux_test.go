@@ -104,8 +104,8 @@ func TestListen_CountsDroppedPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Lost == 0 || a.Packets == 0 || len(a.Warnings) == 0 {
-		t.Errorf("%d packets, %d lost, %v", a.Packets, a.Lost, a.Warnings)
+	if a.Lost == 0 || a.Packets == 0 {
+		t.Errorf("%d packets, %d lost", a.Packets, a.Lost)
 	}
 }
 

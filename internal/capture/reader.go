@@ -15,7 +15,6 @@ type reader struct {
 	cfg    Config
 	files  []*File // still to be read
 	a      *Analysis
-	counts kinds
 	tally  *tally // of the present file
 	before int64  // packets of the files before it
 	look   int64  // packets at the last look at ctx
@@ -25,7 +24,7 @@ type reader struct {
 }
 
 func newReader(ctx context.Context, cfg Config, files []*File) *reader {
-	r := &reader{ctx: ctx, cfg: cfg, files: files, a: &Analysis{}, counts: kinds{unknown: map[LinkType]int64{}}}
+	r := &reader{ctx: ctx, cfg: cfg, files: files, a: &Analysis{UnknownLinks: map[LinkType]int64{}}}
 	r.begin()
 	return r
 }
@@ -57,7 +56,7 @@ func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 		if f := r.files[0]; f.plain != nil && f.first == nil {
 			n := f.plain(b.segments[b.n:])
 			b.n += n
-			r.counts.of[TCP] += int64(n)
+			r.a.Kinds[TCP] += int64(n)
 			r.a.Packets += int64(n)
 		}
 		if b.n < len(b.segments) {
@@ -80,9 +79,9 @@ func (r *reader) one(b *batch) {
 	}
 	s := &b.segments[b.n]
 	kind := Decode(p, s)
-	r.counts.of[kind]++
+	r.a.Kinds[kind]++
 	if kind == UnknownLink {
-		r.counts.unknown[p.Link]++
+		r.a.UnknownLinks[p.Link]++
 	}
 	if kind == TCP || kind == TooBig {
 		b.n++

@@ -45,11 +45,8 @@ type judgementOfDirection struct {
 // out, and so are connections without any; where that leaves nothing, all stay.
 func New(a *capture.Analysis, least int64) *Diagnosis {
 	r := &record.Diagnose{Packets: a.Packets, Segments: a.Segments, Unmatched: a.Unwanted,
-		Connections: []record.CapturedConnection{},
-		Files:       []string{}}
-	for _, warning := range a.Warnings {
-		r.Warnings = append(r.Warnings, verdict.Note{Text: warning})
-	}
+		Warnings: captureNotes(a), Connections: []record.CapturedConnection{},
+		Files: []string{}}
 	for _, f := range a.Files {
 		r.Files = append(r.Files, f.Name)
 	}

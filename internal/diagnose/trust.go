@@ -8,7 +8,7 @@ import (
 
 // wholeCapture returns the observations about a whole capture.
 func wholeCapture(a *capture.Analysis) trust.Capture {
-	return trust.Capture{Packets: a.Packets, Dropped: a.Lost, HeadersCut: a.HeadersCut, ClockSteps: a.Order.Steps}
+	return trust.Capture{Packets: a.Packets, Dropped: a.Lost, HeadersCut: a.Kinds[capture.Cut], ClockSteps: a.Order.Steps}
 }
 
 // addCapture adds the reasons of the whole capture to the trust in a direction. It lowers the confidence of the

@@ -27,10 +27,10 @@ type Watch struct {
 	// LeftOut counts lighter connections that moved payload and are not listed.
 	LeftOut int `json:"left_out,omitempty"`
 	// LostEnds counts closed connections whose last counters the kernel dropped, because its queue was full.
-	LostEnds    int64    `json:"lost_ends"`
-	DumpS       float64  `json:"dump_s"`
-	Unread      []string `json:"unread,omitempty"`
-	Interrupted bool     `json:"interrupted,omitempty"`
+	LostEnds    int64          `json:"lost_ends"`
+	DumpS       float64        `json:"dump_s"`
+	Unread      []verdict.Note `json:"unread,omitempty"` // parts of the host that were not seen
+	Interrupted bool           `json:"interrupted,omitempty"`
 	// Anonymized reports that addresses are replaced.
 	Anonymized bool `json:"anonymized,omitempty"`
 	// PathChanges were found in this span.

@@ -27,7 +27,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	w := &record.Watch{Header: h, Target: target, Anonymized: v.Anonymized,
 		AtS: v.At.Seconds(), LengthS: v.Length.Seconds(), Standing: v.Standing,
 		Matching: max(v.Matched, len(v.Connections)+v.Lighter),
-		LeftOut:  v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: v.Unread,
+		LeftOut:  v.Lighter, LostEnds: int64(v.Lost), DumpS: v.Took.Seconds(), Unread: text.Notes(v.Unread),
 		Limited: []record.WatchLimited{}, Connections: []record.WatchedConnection{},
 		Totals: record.WatchTotals{SentBytes: t.Sent, ReceivedBytes: t.Received, RetransmittedBytes: t.Retransmitted,
 			Opened: t.Opened, Closed: t.Closed, Unfinished: t.Unfinished}}

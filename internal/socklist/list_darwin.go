@@ -36,8 +36,8 @@ func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	return 0, nil
 }
 
-// Untold returns what this system reports of no connection.
-func (*List) Untold() []string { return []string{"retransmissions"} }
+// Retransmissions reports whether this system counts them: it does not.
+func (*List) Retransmissions() bool { return false }
 
 // Close ends it.
 func (*List) Close() error { return nil }

@@ -19,8 +19,8 @@ func Open(Options) (*List, error) {
 // Read returns nothing.
 func (*List) Read(Want, func(*Socket)) (untold int, err error) { return 0, nil }
 
-// Untold is nothing.
-func (*List) Untold() []string { return nil }
+// Retransmissions is false.
+func (*List) Retransmissions() bool { return false }
 
 // Close does nothing.
 func (*List) Close() error { return nil }

@@ -88,8 +88,8 @@ func (l *List) Read(want Want, each func(*Socket)) (untold int, err error) {
 	return untold, nil
 }
 
-// Untold returns nothing: this system reports every field that is shown.
-func (*List) Untold() []string { return nil }
+// Retransmissions reports whether this system counts them.
+func (*List) Retransmissions() bool { return true }
 
 // rowSizes are of MIB_TCPROW_OWNER_PID and of MIB_TCP6ROW_OWNER_PID.
 var rowSizes = [2]int{24, 56}

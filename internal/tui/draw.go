@@ -100,7 +100,7 @@ func (m model) head() []string {
 		second += fmt.Sprintf("  %d ends lost", m.doc.LostEnds)
 	}
 	for _, unseen := range m.doc.Unread {
-		second += "  not seen: " + unseen
+		second += "  not seen: " + unseen.Text
 	}
 	const shown = 3600 // seconds
 	if m.shift != "" && m.doc.AtS-m.shiftAtS < shown && !m.typing {

@@ -31,6 +31,37 @@ const (
 	FirmWithNoDelay    NoteCode = "firm-with-no-delay" // goodput_bps
 )
 
+// Notes of a watch: parts of the host that it does not see.
+const (
+	OtherUsersPrograms    NoteCode = "other-users-programs"
+	OtherNamespaces       NoteCode = "other-namespaces"
+	NamespacesRefused     NoteCode = "namespaces-refused" // namespaces
+	NamespacesHidden      NoteCode = "namespaces-hidden"  // processes
+	NamespaceEnded        NoteCode = "namespace-ended"    // at_s
+	DumpsFailed           NoteCode = "dumps-failed"       // dumps
+	ServicesAndContainers NoteCode = "services-and-containers"
+	OutsideLists          NoteCode = "outside-lists"              // every_s
+	Retransmissions       NoteCode = "retransmissions-unreported" // by the system
+	WithoutCounters       NoteCode = "without-counters"           // connections
+	ListsFailed           NoteCode = "lists-failed"               // lists; Words: the last error
+	SettingsMayDiffer     NoteCode = "settings-may-differ"        // Words: the error of putting them back
+)
+
+// Notes of a capture.
+const (
+	HeadersCut        NoteCode = "headers-cut"        // packets
+	Fragments         NoteCode = "fragments"          // packets
+	Malformed         NoteCode = "malformed"          // packets
+	UnknownLink       NoteCode = "unknown-link"       // packets, link_type
+	MoreUnknownLinks  NoteCode = "more-unknown-links" // link_types
+	PacketsLost       NoteCode = "packets-lost"       // packets, by the capturing program
+	RecordsSorted     NoteCode = "records-sorted"     // records, behind_s
+	RecordsUnsorted   NoteCode = "records-unsorted"   // records
+	RecordsMisstamped NoteCode = "records-misstamped" // records
+	ClockSet          NoteCode = "clock-set"          // times, step_s: below 0 is back
+	FileDamaged       NoteCode = "file-damaged"       // Words: the error
+)
+
 // Note is a code with the values of its sentence. In JSON it is its Text, which package render/text sets.
 type Note struct {
 	Code   NoteCode

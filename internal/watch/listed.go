@@ -2,12 +2,12 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socklist"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Systems that do not report the end of a connection are asked for their list more often. The limits of a sender are
@@ -22,7 +22,7 @@ const (
 // listing is a system's list of its connections; socklist.List is one.
 type listing interface {
 	Read(want socklist.Want, each func(*socklist.Socket)) (untold int, err error)
-	Untold() []string
+	Retransmissions() bool // whether the system reports them
 	Close() error
 }
 
@@ -67,7 +67,7 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 		v := &View{At: now, Length: now - began, Took: l.took, Anonymized: cfg.Anonymize, Unread: l.unread()}
 		if over {
 			if err := list.Close(); err != nil {
-				v.Unread = append(v.Unread, fmt.Sprintf("whether all is as it was (%v)", err))
+				v.Unread = append(v.Unread, verdict.Note{Code: verdict.SettingsMayDiffer, Words: []string{err.Error()}})
 			}
 		}
 		l.account.look(v, v.Length, &l.cfg, func(c *Connection) Owner { return c.Owner })
@@ -87,16 +87,20 @@ func follow(ctx context.Context, cfg Config, list listing, program func(pid int)
 func (l *lister) now() time.Duration { return time.Since(l.start) }
 
 // unread returns the limits of this method and the failures so far.
-func (l *lister) unread() []string {
+func (l *lister) unread() []verdict.Note {
 	every := max(listEvery, listPart*l.took).Round(time.Millisecond)
-	all := append(slices.Clone(l.list.Untold()), "services and containers",
-		fmt.Sprintf("bytes that connections moved before "+
-			"their first list and after their last (every %v)", every))
+	all := []verdict.Note{{Code: verdict.ServicesAndContainers},
+		{Code: verdict.OutsideLists, Values: verdict.Values{"every_s": every.Seconds()}}}
+	if !l.list.Retransmissions() {
+		all = slices.Insert(all, 0, verdict.Note{Code: verdict.Retransmissions})
+	}
 	if l.untold > 0 {
-		all = append(all, fmt.Sprintf("%d connections for which the system returned no counters", l.untold))
+		all = append(all, counted(verdict.WithoutCounters, "connections", l.untold))
 	}
 	if l.missed > 0 {
-		all = append(all, fmt.Sprintf("%d lists that failed (%v)", l.missed, l.failure))
+		failed := counted(verdict.ListsFailed, "lists", l.missed)
+		failed.Words = []string{l.failure.Error()}
+		all = append(all, failed)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 const (
@@ -199,12 +200,12 @@ func (p *netnsWatchers) look(w *watcher, v *View) {
 }
 
 // unread returns what cannot be seen.
-func (p *netnsWatchers) unread() (unseen []string) {
+func (p *netnsWatchers) unread() (unseen []verdict.Note) {
 	if p.refused > 0 {
-		unseen = append(unseen, fmt.Sprintf("other network namespaces that could not be entered (%d; needs root)", p.refused))
+		unseen = append(unseen, counted(verdict.NamespacesRefused, "namespaces", p.refused))
 	}
 	if p.hidden > 0 {
-		unseen = append(unseen, fmt.Sprintf("the network namespaces of processes that may not be looked at (%d)", p.hidden))
+		unseen = append(unseen, counted(verdict.NamespacesHidden, "processes", p.hidden))
 	}
 	return unseen
 }

@@ -120,7 +120,7 @@ func TestNetnsWatchers_FollowContainers(t *testing.T) {
 func TestEverywhereAsNobody(t *testing.T) {
 	p := netnsWatchers{refused: 2, hidden: 3}
 	if got := p.unread(); len(got) != 2 {
-		t.Errorf("%q", got)
+		t.Errorf("%+v", got)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer stop()

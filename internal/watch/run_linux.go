@@ -24,6 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
@@ -55,7 +56,7 @@ type watcher struct {
 	dumpAt        time.Duration // when the last dump began
 	took          time.Duration
 	missed        int // dumps that failed
-	unread        []string
+	unread        []verdict.Note
 }
 
 func newWatcher(cfg Config) *watcher {
@@ -210,8 +211,8 @@ func (w *watcher) namespaceLeft() bool {
 	if err == nil && (w.owners.namespace == nil || os.SameFile(now, w.owners.namespace)) {
 		return false
 	}
-	w.unread = append(w.unread, fmt.Sprintf("everything after %.1f s: the process ended through which the network "+
-		"namespace was entered", w.now().Seconds()))
+	w.unread = append(w.unread, verdict.Note{Code: verdict.NamespaceEnded,
+		Values: verdict.Values{"at_s": w.now().Seconds()}})
 	return true
 }
 
@@ -220,7 +221,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 	now := w.now()
 	v := &View{At: now, Length: now - w.began, Took: w.took, Unread: slices.Clone(w.unread), Anonymized: w.cfg.Anonymize}
 	if w.missed > 0 {
-		v.Unread = append(v.Unread, fmt.Sprintf("%d dumps, for which the kernel had no memory or no time", w.missed))
+		v.Unread = append(v.Unread, counted(verdict.DumpsFailed, "dumps", w.missed))
 	}
 	w.account.look(v, v.Length, &w.cfg, w.owner)
 	v.Lost, err = w.sockets.Ends.Dropped()
@@ -243,10 +244,10 @@ func (w *watcher) open() (err error) {
 	}
 	w.account.ceilings = readCeilings(w.cfg.Namespace)
 	if os.Geteuid() != 0 {
-		w.unread = append(w.unread, "programs of other users (needs root)")
+		w.unread = append(w.unread, verdict.Note{Code: verdict.OtherUsersPrograms})
 	}
 	if !w.cfg.Namespaces {
-		w.unread = append(w.unread, "other network namespaces, such as containers'")
+		w.unread = append(w.unread, verdict.Note{Code: verdict.OtherNamespaces})
 		return nil
 	}
 	w.owners.namespace = nil // processes of all are of interest

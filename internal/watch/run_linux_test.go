@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -210,7 +212,8 @@ func TestWatcher_ReleasesNamespace(t *testing.T) {
 			last = *v
 			return nil
 		})
-	if err != nil || !strings.Contains(strings.Join(last.Unread, "; "), "process ended") {
+	ended := func(n verdict.Note) bool { return n.Code == verdict.NamespaceEnded }
+	if err != nil || !slices.ContainsFunc(last.Unread, ended) {
 		t.Errorf("%v: %+v", err, last)
 	}
 	if n := sockets(); n > before { // those of tests before this one may end meanwhile
@@ -231,12 +234,13 @@ func TestPeriod_FailedDumps(t *testing.T) {
 	}
 	w, _ := crowd(t, 1)
 	w.missed = 2
-	var said []string
-	if err := w.period(func(v *View) error { said = v.Unread; return nil }, false); err != nil {
+	var unread []verdict.Note
+	if err := w.period(func(v *View) error { unread = v.Unread; return nil }, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(said, "; "), "2 dumps") {
-		t.Errorf("%q", said)
+	failed := func(n verdict.Note) bool { return n.Code == verdict.DumpsFailed && n.Values["dumps"] == 2 }
+	if !slices.ContainsFunc(unread, failed) {
+		t.Errorf("%+v", unread)
 	}
 }
 

@@ -109,19 +109,24 @@ func (s *Observed) Bytes() (sum int64) {
 
 // View has the connections of a period. It is valid only during the call that receives it.
 type View struct {
-	At          time.Duration // since the watch began
-	Length      time.Duration // of the period
-	Connections []Observed    // that moved payload and match, the heaviest first
-	Matched     int           // connections that match, idle ones included
-	Lighter     int           // ended connections above the limit, dropped; Totals includes their bytes
-	Totals      Totals        // of all followed connections, including those that do not match
-	Lost        uint64        // reports of ends that the kernel dropped since the beginning
-	Standing    int           // open connections
-	Took        time.Duration // for the dump
-	Unread      []string      // parts that could not be seen, with the reasons
-	Anonymized  bool          // addresses are made-up ones
+	At          time.Duration  // since the watch began
+	Length      time.Duration  // of the period
+	Connections []Observed     // that moved payload and match, the heaviest first
+	Matched     int            // connections that match, idle ones included
+	Lighter     int            // ended connections above the limit, dropped; Totals includes their bytes
+	Totals      Totals         // of all followed connections, including those that do not match
+	Lost        uint64         // reports of ends that the kernel dropped since the beginning
+	Standing    int            // open connections
+	Took        time.Duration  // for the dump
+	Unread      []verdict.Note // parts of the host that were not seen
+	Anonymized  bool           // addresses are made-up ones
 	// Shifts are changes of paths that were found in this period.
 	Shifts []paths.Event
+}
+
+// counted returns a note with one number.
+func counted(code verdict.NoteCode, of string, n int) verdict.Note {
+	return verdict.Note{Code: code, Values: verdict.Values{of: float64(n)}}
 }
 
 // Span returns the time span of a connection's flows: the view's length, or more where the connection is not read in

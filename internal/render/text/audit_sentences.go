@@ -202,8 +202,11 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 		text: "no memory limit is visible from inside; a limit of an outer cgroup counts socket buffers too"},
 	audit.DatagramBufferHidden: {"%s requests %s by %s; whether it gets them is not visible from here",
 		"%[1]s on the host"},
-	audit.DatagramBufferSmall:  {text: smallDatagramBuffer},
-	audit.DatagramBufferOfHost: {smallDatagramBuffer, "%[1]s on the host"},
-	audit.UnknownSystem:        {text: "fullpipe does not know this system"},
-	audit.Unread:               {text: "could not be read: %s"},
+	audit.DatagramBufferSmall:    {text: smallDatagramBuffer},
+	audit.DatagramBufferOfHost:   {smallDatagramBuffer, "%[1]s on the host"},
+	audit.UnknownSystem:          {text: "fullpipe does not know this system"},
+	audit.Unread:                 {text: "could not be read: %s"},
+	audit.UnknownAutotuningLevel: {text: "unknown autotuning level %.40q"},
+	audit.VersionAbsent: {text: "the version, which a .reg file does not have: judged as Windows 2000 to Server 2003; " +
+		"Vista and later ignore these values"},
 }

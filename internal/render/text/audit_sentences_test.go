@@ -65,6 +65,8 @@ func auditedHosts() []*audit.Snapshot {
 		windows("windows-2000", "5.1.2600", map[string]string{"TcpWindowSize": "1001560", "Tcp1323Opts": "0",
 			"GlobalMaxTcpWindowSize": "32768", "Interfaces/{7A}/TcpWindowSize": "8760"}),
 		windows("windows-2000", "4.0.1381", map[string]string{"TcpWindowSize": "262800"}),
+		windows("windows-2000", "", nil),
+		windows("windows", "10.0.17763", map[string]string{"AutoTuningLevelLocal": "sometimes"}),
 		windows("windows-9x", "", map[string]string{"DefaultRcvWindow": "131400"}),
 		windows("macos", "14.1", map[string]string{"net.inet.tcp.autosndbufmax": "65536", "net.inet.tcp.rfc1323": "0",
 			"kern.ipc.maxsockbuf": "65536", "net.inet.tcp.doautorcvbuf": "0", "net.inet.tcp.recvspace": "32768"})}
@@ -81,6 +83,11 @@ func TestAuditSentences(t *testing.T) {
 		for _, path := range []audit.Path{wan, datagrams} {
 			for _, f := range AuditSentences(audit.Judge(host, path)) {
 				seen[f.Code] = true
+				for _, arg := range f.Args {
+					if inner, ok := arg.(audit.Finding); ok {
+						seen[inner.Code] = true
+					}
+				}
 				if f.Text == "" || strings.Contains(f.Text+f.Fix, "%!") {
 					t.Errorf("%s: %q, fix %q", f.Code, f.Text, f.Fix)
 				}

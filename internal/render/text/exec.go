@@ -179,7 +179,7 @@ func writeExecNotes(w io.Writer, e *record.Exec) {
 	if e.ProcessesLeft > 0 {
 		fmt.Fprintf(w, "  note: %s still running; open connections keep their settings, new ones get the system's "+
 			"defaults\n",
-			isAre(e.ProcessesLeft, "process"))
+			agree(e.ProcessesLeft, "process", "is", "are"))
 	}
 	for _, text := range e.Warnings {
 		fmt.Fprintln(w, "  note: "+text)
@@ -192,12 +192,16 @@ func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if strings.HasSuffix(noun, "s") {
+		noun += "e"
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func isAre(n int, noun string) string {
+// agree returns a number of things with the words that agree with it.
+func agree(n int, noun, one, many string) string {
 	if n == 1 {
-		return "1 " + noun + " is"
+		many = one
 	}
-	return fmt.Sprintf("%d %ses are", n, noun)
+	return count(n, noun) + " " + many
 }

@@ -1,8 +1,11 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -39,6 +42,10 @@ var noteSentences = map[verdict.NoteCode]string{
 	verdict.FullSegmentsVanish: "an MTU black hole: full segments may never arrive",
 	verdict.BoundTakenToQueue: "a bound on each connection: whether what exceeds it waits or is dropped is the " +
 		"network's choice; taken to wait",
+	verdict.OtherUsersPrograms:    "programs of other users (needs root)",
+	verdict.OtherNamespaces:       "other network namespaces, such as containers'",
+	verdict.ServicesAndContainers: "services and containers",
+	verdict.Retransmissions:       "retransmissions",
 	verdict.BufferOverrun: "writes end in part segments, so Linux overruns this send buffer in bursts: the goodput is " +
 		"known within a third only",
 }
@@ -80,8 +87,88 @@ func noteSentence(n *verdict.Note) string {
 		return "with TCP_NODELAY (--no-delay), which many programs set, this send buffer bounds firmly: " +
 			units.Rate(v["goodput_bps"]).String()
 	}
-	if sentence := noteSentences[n.Code]; sentence != "" {
+	if sentence := cmp.Or(noteSentences[n.Code], unseenSentence(n), captureSentence(n)); sentence != "" {
 		return sentence
 	}
 	return string(n.Code)
+}
+
+// unseenSentence returns the sentence about a part of the host that a watch does not see, "" for another note.
+func unseenSentence(n *verdict.Note) string {
+	v := n.Values
+	switch n.Code {
+	case verdict.NamespacesRefused:
+		return fmt.Sprintf("other network namespaces that could not be entered (%.0f; needs root)", v["namespaces"])
+	case verdict.NamespacesHidden:
+		return fmt.Sprintf("the network namespaces of processes that may not be looked at (%.0f)", v["processes"])
+	case verdict.NamespaceEnded:
+		return fmt.Sprintf("everything after %.1f s: the process ended through which the network namespace was entered",
+			v["at_s"])
+	case verdict.DumpsFailed:
+		return count(int(v["dumps"]), "dump") + ", for which the kernel had no memory or no time"
+	case verdict.OutsideLists:
+		return fmt.Sprintf("bytes that connections moved before their first list and after their last (every %v)",
+			time.Duration(v["every_s"]*1e9).Round(time.Millisecond))
+	case verdict.WithoutCounters:
+		return count(int(v["connections"]), "connection") + " for which the system returned no counters"
+	case verdict.ListsFailed:
+		return fmt.Sprintf("%s that failed (%s)", count(int(v["lists"]), "list"), n.Words[0])
+	case verdict.SettingsMayDiffer:
+		return fmt.Sprintf("whether all is as it was (%s)", n.Words[0])
+	}
+	return ""
+}
+
+// captureSentence returns the sentence about the packets of a capture, "" for another note.
+func captureSentence(n *verdict.Note) string {
+	v := n.Values
+	packets := int(v["packets"])
+	records := int(v["records"])
+	switch n.Code {
+	case verdict.HeadersCut:
+		return agree(packets, "TCP packet", "was", "were") +
+			" captured too short for their headers; capture at least 96 bytes (tcpdump -s 128)"
+	case verdict.Fragments:
+		return agree(packets, "packet", "is a later piece", "are later pieces") +
+			" of TCP segments that IP took apart; their bytes count as not captured"
+	case verdict.Malformed:
+		return agree(packets, "packet", "has lengths that contradict each other and was passed over",
+			"have lengths that contradict each other and were passed over")
+	case verdict.UnknownLink:
+		return fmt.Sprintf("%s of link type %.0f, which is not known here (tcpdump.org/linktypes.html names it)",
+			agree(packets, "packet", "is", "are"), v["link_type"])
+	case verdict.MoreUnknownLinks:
+		return agree(int(v["link_types"]), "more link type", "is", "are") + " not known here"
+	case verdict.PacketsLost:
+		return agree(packets, "packet", "came faster than it was captured and is missing",
+			"came faster than they were captured and are missing")
+	case verdict.RecordsSorted:
+		return agree(records, "record", "was behind a later one in the file"+byUpTo(v["behind_s"], ",")+
+			" and was sorted by its time", "were behind later ones in the file"+byUpTo(v["behind_s"], ",")+
+			" and were sorted by their times")
+	case verdict.RecordsUnsorted:
+		return fmt.Sprintf("%d of them came too late for that; sort the capture first (reordercap IN OUT)", records)
+	case verdict.RecordsMisstamped:
+		return agree(records, "single record",
+			"has an earlier time than the record that its sender sent before; it counts as sent right after it",
+			"have an earlier time than the record that their sender sent before; they count as sent right after it")
+	case verdict.ClockSet:
+		way := " forward"
+		if v["step_s"] < 0 {
+			way = " back"
+		}
+		return fmt.Sprintf("the capturing host's clock was set %s%s; times run on as if it had not been",
+			count(int(v["times"]), "time"), byUpTo(math.Abs(v["step_s"]), way))
+	case verdict.FileDamaged:
+		return n.Words[0]
+	}
+	return ""
+}
+
+// byUpTo returns the largest of some spans with a word after it, "" if it is not known.
+func byUpTo(seconds float64, after string) string {
+	if seconds <= 0 {
+		return ""
+	}
+	return ", by up to " + units.Time(time.Duration(math.Round(seconds*1e9))) + after
 }

@@ -176,7 +176,11 @@ func watchNotes(w io.Writer, d *record.Watch) {
 		fmt.Fprintln(w, "  anonymized: addresses are made-up ones")
 	}
 	if len(d.Unread) > 0 {
-		fmt.Fprintln(w, hanging(w, "  not seen: ", strings.Join(d.Unread, "; ")))
+		unseen := make([]string, len(d.Unread))
+		for i, note := range d.Unread {
+			unseen[i] = note.Text
+		}
+		fmt.Fprintln(w, hanging(w, "  not seen: ", strings.Join(unseen, "; ")))
 	}
 }
 
