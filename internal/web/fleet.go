@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -44,9 +45,9 @@ func (s *Server) fleetRoutes() []route {
 		{"GET /api/v1/fleet/hosts", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetHosts(r) })},
 		{"GET /api/v1/fleet/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetRuns(r) })},
 		{"GET /api/v1/fleet/events", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetEvents(r) })},
-		{"GET /api/v1/fleet/mesh", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetMesh(r) })},
+		{"GET " + meshPath, Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetMesh(r) })},
 		{"POST /api/v1/fleet/test", Operator, s.answer(s.fleetTest)},
-		{"POST /api/v1/fleet/mesh", Admin, s.answer(s.setFleetMesh)},
+		{"POST " + meshPath, Admin, s.answer(s.setFleetMesh)},
 		{"POST /api/v1/fleet/tokens", Admin, s.answer(s.fleetToken)},
 		{"DELETE /api/v1/fleet/hosts/{name}", Admin, s.answer(s.removeFleetHost)},
 	}
@@ -263,11 +264,15 @@ func (s *Server) fleetTest(r *http.Request) (any, error) {
 		Hosts: [2]string{names[job.A], names[job.B]}, Origin: string(job.Origin), DueAt: job.Due, State: mesh.Due}}}, nil
 }
 
+// meshPath is where the API has the mesh file.
+const meshPath = "/api/v1/fleet/mesh"
+
 // setFleetMesh replaces the mesh file with the request's body.
 func (s *Server) setFleetMesh(r *http.Request) (any, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, &requestError{http.StatusRequestEntityTooLarge, "the mesh file is too large", ""}
+		return nil, &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the mesh file is too large: at most %d "+
+			"bytes are read", mesh.MaxFile), ""}
 	}
 	if _, err := mesh.Parse(text); err != nil {
 		return nil, &requestError{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}

@@ -230,6 +230,41 @@ func TestFleet_MeshPage(t *testing.T) {
 	}
 }
 
+// TestFleet_MeshFileSize sends mesh files up to the parser's limit and above it.
+func TestFleet_MeshFileSize(t *testing.T) {
+	s := fleetSite(t, 2)
+	post := func(token, text string) (int, string) {
+		reply := ask(s, "POST", meshPath, func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Body = readCloser{strings.NewReader(text)}
+		})
+		return reply.Code, reply.Body.String()
+	}
+	var file strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&file, "[site.s%[1]d]\nagents = [\"host-%[1]d\"]\nuplink = \"wan-%[1]d\"\n[link.wan-%[1]d]\n", i)
+	}
+	file.WriteString("[task.t]\nbetween = [\"*\"]\nevery = \"24h\"\n")
+	full := file.String() + strings.Repeat("#", mesh.MaxFile-file.Len())
+	for name, c := range map[string]struct {
+		token, text string
+		status      int
+	}{
+		"500 sites":       {fleetAdmin, file.String(), http.StatusOK},
+		"the limit":       {fleetAdmin, full, http.StatusOK},
+		"a byte more":     {fleetAdmin, full + "#", http.StatusBadRequest},
+		"two bytes more":  {fleetAdmin, full + "##", http.StatusRequestEntityTooLarge},
+		"of an operator":  {"operator-token-9012", full, http.StatusForbidden},
+		"of a stranger":   {"", full, http.StatusUnauthorized},
+		"not a mesh file": {fleetAdmin, strings.Repeat("x", 1000), http.StatusBadRequest},
+	} {
+		status, reply := post(c.token, c.text)
+		if status != c.status || status == http.StatusRequestEntityTooLarge && !strings.Contains(reply, "1048576 bytes") {
+			t.Errorf("%s: status %d, want %d: %.200s", name, status, c.status, reply)
+		}
+	}
+}
+
 func TestFleet_AccountTokens(t *testing.T) {
 	s := fleetSite(t, 2)
 	status := func(token, method, path string) int {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 )
 
 // Role is a set of permissions. Each role includes those before it.
@@ -60,8 +61,19 @@ func headers(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// maxFormBytes is the maximum size of a request body other than a test's result.
+// maxFormBytes is the maximum size of a request body other than a test's result and a mesh file.
 const maxFormBytes = 8 << 10
+
+// maxBody returns the maximum size of a request's body.
+func maxBody(path string) int64 {
+	switch {
+	case isResult(path):
+		return maxReportBytes
+	case strings.HasSuffix(path, meshPath):
+		return mesh.MaxFile + 1 // its parser refuses the last byte, and names the limit
+	}
+	return maxFormBytes
+}
 
 // ServeHTTP authenticates a request and serves it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -69,11 +81,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Encrypted {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	limit := int64(maxFormBytes)
-	if isResult(r.URL.Path) {
-		limit = maxReportBytes
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody(r.URL.Path))
 	if !s.cfg.Ours(r.Host) {
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
 			"use the address that fullpipe ui printed")
