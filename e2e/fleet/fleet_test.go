@@ -15,23 +15,46 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 func TestMain(m *testing.M) { harness.Main(m, nil) }
 
-// TestFleet_Faults kills agents and the hub with SIGKILL, stops the hub and cuts uplinks, one fault every few seconds
-// for a minute. All results that were made are stored, none twice; no two runs met on a host or declared link by the
-// agents' own logs; every due run ended with a reason.
+// TestFleet_Faults makes faults with a hub whose history is a file.
 func TestFleet_Faults(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	if testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+		makeFaults(t, time.Minute, nil)
+	}
+}
+
+// TestFleet_FaultsPostgres makes faults with a hub whose history is a PostgreSQL database, which is killed too. It
+// belongs to the bank; FULLPIPE_BANK_TIME replaces its hour.
+func TestFleet_FaultsPostgres(t *testing.T) {
+	testenv.Need(t, testenv.Quiet, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}
-	f := newFleet(t, 8, faultMesh)
+	length := time.Hour
+	if text := os.Getenv("FULLPIPE_BANK_TIME"); text != "" {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makeFaults(t, length, pgtest.Start(t))
+}
+
+// makeFaults kills agents, the hub and its database with SIGKILL, stops the hub and cuts uplinks, one fault every few
+// seconds. All results that were made are stored, none twice; no two runs met on a host or declared link by the agents'
+// own logs; every due run ended with a reason.
+func makeFaults(t *testing.T, length time.Duration, database *pgtest.Server) {
+	t.Helper()
+	f := newFleet(t, 8, faultMesh, database)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	faults := map[string]int{}
-	for began := time.Now(); time.Since(began) < time.Minute; {
+	for began := time.Now(); time.Since(began) < length; {
 		time.Sleep(2*time.Second + time.Duration(rng.Int64N(int64(3*time.Second))))
 		faults[f.fault(rng)]++
 	}
@@ -138,7 +161,8 @@ func TestFleet_FirstGrid(t *testing.T) {
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}
-	f := newFleet(t, 3, "[task.throughput]\nbetween = [\"*\"]\nevery = \"1h\"\ntime = \"500ms\"\nmost = \"20MB\"\n")
+	f := newFleet(t, 3, "[task.throughput]\nbetween = [\"*\"]\nevery = \"1h\"\ntime = \"500ms\"\nmost = \"20MB\"\n",
+		nil)
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		var doc struct {

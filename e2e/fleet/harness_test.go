@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 )
 
 // fleet is a hub and agents on hosts of their own, which are network namespaces on one bridge.
@@ -27,6 +28,8 @@ type fleet struct {
 	dir          string
 	program, hub string
 	join         string
+	database     *pgtest.Server // nil: the hub's history is a file
+	env          []string       // of the hub
 
 	mu     sync.Mutex
 	lines  []agentLine // of all agents
@@ -63,10 +66,15 @@ func (f *fleet) command(name string, args ...string) string {
 	return string(out)
 }
 
-// newFleet makes the namespaces, starts a hub and lets the agents join.
-func newFleet(t *testing.T, agents int, mesh string) *fleet {
+// newFleet makes the namespaces, starts a hub and lets the agents join. database is where the hub keeps its history;
+// nil: in a file.
+func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), program: harness.Program(t), hub: harness.HubProgram(t)}
+	f := &fleet{t: t, dir: t.TempDir(), program: harness.Program(t), hub: harness.HubProgram(t), database: database}
+	f.env = append(os.Environ(), "FULLPIPE_STATE="+f.dir+"/hub")
+	if database != nil {
+		f.env = append(f.env, "FULLPIPE_HUB_STORE="+database.URL(t))
+	}
 	f.command("mount", "-t", "tmpfs", "none", "/run")
 	if err := os.Mkdir("/run/netns", 0o755); err != nil {
 		t.Fatal(err)
@@ -80,7 +88,7 @@ func newFleet(t *testing.T, agents int, mesh string) *fleet {
 	}
 	f.center = &process{name: "hub", start: func() *exec.Cmd {
 		cmd := exec.Command(f.hub, "serve", "--json", "--listen", "10.77.0.1:8443", "--page", "")
-		cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+f.dir+"/hub")
+		cmd.Env = f.env
 		return cmd
 	}}
 	f.begin(f.center)
@@ -114,7 +122,7 @@ func newFleet(t *testing.T, agents int, mesh string) *fleet {
 func (f *fleet) ask(args ...string) string {
 	f.t.Helper()
 	cmd := exec.Command(f.hub, args...)
-	cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+f.dir+"/hub")
+	cmd.Env = f.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		f.t.Fatalf("fullpipe-hub %s: %v: %s", strings.Join(args, " "), err, out)
@@ -197,7 +205,11 @@ func (f *fleet) kill(p *process) {
 func (f *fleet) fault(rng *rand.Rand) (kind string) {
 	a := f.agents[rng.IntN(len(f.agents))]
 	pause := func(most time.Duration) { time.Sleep(time.Duration(rng.Int64N(int64(most)))) }
-	switch rng.IntN(4) {
+	kinds := 4
+	if f.database != nil {
+		kinds = 5
+	}
+	switch rng.IntN(kinds) {
 	case 0:
 		f.kill(a)
 		pause(2 * time.Second)
@@ -213,11 +225,16 @@ func (f *fleet) fault(rng *rand.Rand) (kind string) {
 		pause(4 * time.Second)
 		f.command("ip", "link", "set", "v"+a.name, "up")
 		return "uplink cut"
-	default:
+	case 3:
 		_ = f.center.cmd.Process.Signal(unix.SIGSTOP)
 		pause(8 * time.Second)
 		_ = f.center.cmd.Process.Signal(unix.SIGCONT)
 		return "hub stopped"
+	default:
+		f.database.Stop(f.t, "kill")
+		pause(4 * time.Second)
+		f.database.Restart(f.t)
+		return "database killed"
 	}
 }
 

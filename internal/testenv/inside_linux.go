@@ -28,8 +28,11 @@ func Inside(t *testing.T, flags uintptr) bool {
 		"-test.v="+strconv.FormatBool(testing.Verbose()), "-test.short="+strconv.FormatBool(testing.Short()))
 	cmd.Env = append(os.Environ(), insideVariable+"="+t.Name())
 	cmd.SysProcAttr = Namespaces(flags)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Errorf("%v:\n%s", err, out)
+	} else if testing.Verbose() {
+		t.Logf("%s", out)
 	}
 	return false
 }
