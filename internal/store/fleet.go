@@ -19,7 +19,10 @@ import (
 //  2. Grant orders it, if this hub still leads.
 //  3. AddResult stores the document of the agent that was ordered and ends the job, in one transaction.
 //  4. Finish ends a job without a result, with a reason.
-type Fleet struct{ s *Store }
+type Fleet struct {
+	s       *Store
+	results results
+}
 
 // OpenFleet opens a hub's history, as OpenAt does, with the tables of a fleet. Each record is on the disk when
 // AddResult returns; in other histories a power cut may lose the last ones.
@@ -34,7 +37,7 @@ func OpenFleet(ctx context.Context, dir, url string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{s}
+	f := &Fleet{s: s}
 	if err := f.change(ctx, func(tx *sql.Tx) error { return f.migrate(ctx, tx) }); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("the fleet's tables: %w", err)

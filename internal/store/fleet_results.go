@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
@@ -19,55 +20,144 @@ var ErrNotAsked = errors.New("this run was not ordered of this agent")
 const maxClockOff = 5 * time.Second
 
 // AddResult stores the document of a run that this agent was ordered to make, and ends its job. A second delivery
-// changes nothing. The error is ErrNotAsked, ErrGone or a fault of the document where no retry helps: see Refused.
+// changes nothing. The error is a RefusedError where no retry helps. Results that arrive together share a commit.
 func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now time.Time) (job Job, err error) {
 	e, err := read(doc)
 	if err != nil {
 		return job, &RefusedError{err}
 	}
-	packed := pack(doc)
-	err = f.change(ctx, func(tx *sql.Tx) error {
-		job, err = scanJob(tx.QueryRowContext(ctx, selectJob+" WHERE id = $1"+f.s.toChange, e.ID))
-		if errors.Is(err, sql.ErrNoRows) || err == nil && job.Near != agent {
-			return &RefusedError{ErrNotAsked}
-		}
-		if err != nil || job.State == mesh.Done {
-			return err
-		}
-		if job.State != mesh.Granted && job.State != mesh.Lost {
-			return &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
-		}
-		if e.PathKey != FleetPathKey(job.Task, agent, job.Other(agent)) {
-			return &RefusedError{fmt.Errorf("%w: the document is of another path", ErrNotAsked)}
-		}
-		if off := e.started.Sub(job.Granted); off < -maxClockOff || off > job.Until.Sub(job.Granted)+maxClockOff {
-			e.started = job.Granted // one series has one clock
-			if e.Labels == nil {
-				e.Labels = map[string]string{}
+	r := &result{entry: e, agent: agent, packed: pack(doc), at: now, stored: make(chan struct{})}
+	f.results.add(f, r)
+	select {
+	case <-r.stored:
+		return r.job, r.err
+	case <-ctx.Done():
+		return job, ctx.Err() // it may be stored all the same: the next delivery finds it
+	}
+}
+
+// result is a document that waits for a commit.
+type result struct {
+	*entry
+	agent  string
+	packed []byte
+	at     time.Time
+	job    Job
+	err    error
+	stored chan struct{} // closed when job and err are set
+}
+
+// results are the documents that wait. A goroutine stores all of them in one transaction: a commit waits for the disk,
+// and meanwhile others arrive.
+type results struct {
+	mu         sync.Mutex
+	waiting    []*result
+	committing bool // one at a time: transactions that store results of the same paths wait for each other
+}
+
+const (
+	// maxTogether limits the results of a transaction, and so the time for which others wait.
+	maxTogether = 64
+	// commitTime limits a transaction.
+	commitTime = 20 * time.Second
+)
+
+// add starts commit unless it runs.
+func (q *results) add(f *Fleet, r *result) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+	if !q.committing {
+		q.committing = true
+		go q.commit(f)
+	}
+}
+
+// commit stores results until none waits.
+func (q *results) commit(f *Fleet) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) > 0 {
+		n := min(len(q.waiting), maxTogether)
+		batch := q.waiting[:n:n]
+		q.waiting = q.waiting[n:]
+		q.mu.Unlock()
+		f.addResults(batch)
+		q.mu.Lock()
+	}
+	q.waiting = nil // the array of those that are stored
+	q.committing = false
+}
+
+// addResults stores results in one transaction. If that fails, each gets its own, so that one spoils no other.
+func (f *Fleet) addResults(batch []*result) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
+	defer cancel()
+	err := f.change(ctx, func(tx *sql.Tx) error {
+		for _, r := range batch {
+			var refused *RefusedError
+			r.err = f.addResult(ctx, tx, r)
+			if r.err != nil && !errors.As(r.err, &refused) {
+				return r.err
 			}
-			e.Labels["clock_off"] = off.Round(time.Second).String()
 		}
-		if _, err := f.s.insert(ctx, tx, e, packed, nil, 0, ""); err != nil {
-			if errors.Is(err, ErrGone) {
-				return &RefusedError{err}
-			}
-			return err
-		}
-		job.State = mesh.Done
-		job.Reason = ""
-		job.Ended = now
-		if e.Outcome != record.Done {
-			job.State = mesh.Failed
-			job.Reason = failure(e.Outcome)
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3 WHERE id = $4",
-			string(job.State), string(job.Reason), now.UnixNano(), job.ID)
-		if err != nil {
-			return err
-		}
-		return f.setLast(ctx, tx, job, e)
+		return nil
 	})
-	return job, err
+	for _, r := range batch {
+		if err != nil && len(batch) > 1 {
+			f.addResults([]*result{r})
+			continue
+		}
+		if err != nil {
+			r.err = err
+		}
+		close(r.stored)
+	}
+}
+
+// addResult stores a result in a transaction.
+func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) error {
+	job, err := scanJob(tx.QueryRowContext(ctx, selectJob+" WHERE id = $1"+f.s.toChange, r.ID))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && job.Near != r.agent {
+		return &RefusedError{ErrNotAsked}
+	}
+	r.job = job
+	if err != nil || job.State == mesh.Done {
+		return err
+	}
+	if job.State != mesh.Granted && job.State != mesh.Lost {
+		return &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
+	}
+	if r.PathKey != FleetPathKey(job.Task, r.agent, job.Other(r.agent)) {
+		return &RefusedError{fmt.Errorf("%w: the document is of another path", ErrNotAsked)}
+	}
+	if off := r.started.Sub(job.Granted); off < -maxClockOff || off > job.Until.Sub(job.Granted)+maxClockOff {
+		r.started = job.Granted // one series has one clock
+		if r.Labels == nil {
+			r.Labels = map[string]string{}
+		}
+		r.Labels["clock_off"] = off.Round(time.Second).String()
+	}
+	if _, err := f.s.insert(ctx, tx, r.entry, r.packed, nil, 0, ""); err != nil {
+		if errors.Is(err, ErrGone) {
+			return &RefusedError{err}
+		}
+		return err
+	}
+	job.State = mesh.Done
+	job.Reason = ""
+	job.Ended = r.at
+	if r.Outcome != record.Done {
+		job.State = mesh.Failed
+		job.Reason = failure(r.Outcome)
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3 WHERE id = $4",
+		string(job.State), string(job.Reason), r.at.UnixNano(), job.ID)
+	if err != nil {
+		return err
+	}
+	r.job = job
+	return f.setLast(ctx, tx, job, r.entry)
 }
 
 // FleetPathKey returns the series of a pair's runs of a task, with the near agent as its host.
@@ -96,8 +186,9 @@ func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) erro
 	for _, figure := range e.sum.Figures {
 		figures[figure.Direction] = figure
 	}
-	for direction, ends := range map[string][2]string{"up": {job.Near, far}, "down": {far, job.Near}} {
-		figure, has := figures[direction]
+	directions := map[[2]string]string{{job.Near, far}: "up", {far, job.Near}: "down"}
+	for _, ends := range [][2]string{{job.A, job.B}, {job.B, job.A}} { // in the order of Finish, so that neither deadlocks
+		figure, has := figures[directions[ends]]
 		if !has || figure.GoodputBps == nil {
 			_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
 				"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -12,11 +13,16 @@ import (
 // pack compresses stored text, unpack expands it.
 func pack(text []byte) []byte {
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	w.Reset(&out)
 	w.Write(text) // a bytes.Buffer never fails
 	w.Close()
 	return out.Bytes()
 }
+
+// writers are used again: each has 800 KB.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))

@@ -28,7 +28,7 @@ func Shared(t testing.TB) *Server {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil {
-		shared.server = begin(t)
+		shared.server = begin(t, "")
 	}
 	return shared.server
 }
@@ -36,7 +36,18 @@ func Shared(t testing.TB) *Server {
 // Start starts a server for one test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := begin(t)
+	return start(t, "")
+}
+
+// StartDurable starts a server whose commits are on the disk when they return, for benchmarks.
+func StartDurable(t testing.TB) *Server {
+	t.Helper()
+	return start(t, " -c fsync=on -c shared_buffers=128MB")
+}
+
+func start(t testing.TB, options string) *Server {
+	t.Helper()
+	s := begin(t, options)
 	t.Cleanup(s.end)
 	return s
 }

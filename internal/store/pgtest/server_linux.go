@@ -27,6 +27,7 @@ type Server struct {
 	life      io.Closer            // the server stops when this closes
 	keeper    *exec.Cmd
 	databases atomic.Int64
+	options   string // of the server's command line, after those of Restart
 }
 
 // keep waits until the other end of its input closes. It then ends the server and its process group and removes the
@@ -39,9 +40,10 @@ p=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$p" &&
 while [ -e "$1" ]; do rm -rf "$1" 2>/dev/null || sleep 0.02; done`
 
 // begin starts a server.
-func begin(t testing.TB) *Server {
+func begin(t testing.TB, options string) *Server {
 	t.Helper()
-	s := &Server{bin: filepath.Dir(testenv.Program(t, testenv.Postgres)), attr: &syscall.SysProcAttr{Setpgid: true}}
+	s := &Server{options: options, bin: filepath.Dir(testenv.Program(t, testenv.Postgres)),
+		attr: &syscall.SysProcAttr{Setpgid: true}}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -139,7 +141,7 @@ func (s *Server) Restart(t testing.TB) {
 	for range 50 {
 		err = s.try("pg_ctl", "-D", s.dir+"/data", "-l", s.dir+"/log", "-w", "-o",
 			"-k "+s.dir+" -c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=minimal "+
-				"-c max_wal_senders=0 -c shared_buffers=16MB -c max_connections=60", "start")
+				"-c max_wal_senders=0 -c shared_buffers=16MB -c max_connections=60"+s.options, "start")
 		if err == nil {
 			return
 		}

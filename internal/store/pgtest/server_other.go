@@ -11,7 +11,7 @@ import (
 // Server is not supported on this system.
 type Server struct{}
 
-func begin(t testing.TB) *Server {
+func begin(t testing.TB, _ string) *Server {
 	testenv.Need(t, testenv.Linux)
 	return nil
 }

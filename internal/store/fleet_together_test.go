@@ -1,0 +1,99 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// someGranted returns a fleet's granted runs from a to b.
+func someGranted(t *testing.T, f *Fleet, n int) (ids []string) {
+	t.Helper()
+	lead, err := f.TakeLead(t.Context(), "one", time.Hour)
+	must(t, err)
+	var jobs []Job
+	var grants []Grant
+	for i := range n {
+		var random [10]byte
+		binary.BigEndian.PutUint64(random[:], uint64(i))
+		id := record.NewID(begin, random)
+		ids = append(ids, id)
+		jobs = append(jobs, Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
+			Late: begin.Add(time.Minute)})
+		grants = append(grants, Grant{id, "a", time.Minute})
+	}
+	must(t, f.Due(t.Context(), lead, jobs, nil))
+	_, err = f.Grant(t.Context(), lead, begin, grants...)
+	must(t, err)
+	return ids
+}
+
+// TestFleet_ResultsTogether delivers results from many goroutines, each twice, among others that were not ordered. Each
+// is stored once, and the others are refused.
+func TestFleet_ResultsTogether(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		const runs = 300
+		f := at()
+		ids := someGranted(t, f, runs)
+		var work sync.WaitGroup
+		for i, id := range ids {
+			doc := fleetDocument(t, id, begin, 1e8, 1e8)
+			foreign := fleetDocument(t, record.NewID(begin, [10]byte{9: byte(i), 8: byte(i >> 8), 0: 1}), begin, 1e8, 1e8)
+			for range 2 {
+				work.Go(func() {
+					if job, err := f.AddResult(t.Context(), "a", doc, begin); err != nil || job.State != mesh.Done || job.ID != id {
+						t.Errorf("%s: %+v, %v", id, job, err)
+					}
+				})
+				work.Go(func() {
+					if _, err := f.AddResult(t.Context(), "a", foreign, begin); !errors.Is(err, ErrNotAsked) {
+						t.Errorf("a run that was not ordered: %v", err)
+					}
+				})
+			}
+		}
+		work.Wait()
+		stored, err := f.Store().List(t.Context(), Filter{})
+		if err != nil || len(stored) != runs {
+			t.Errorf("%d are stored, want %d, %v", len(stored), runs, err)
+		}
+		if len(f.results.waiting) != 0 {
+			t.Errorf("%d wait", len(f.results.waiting))
+		}
+	})
+}
+
+// TestFleet_OneSpoilsNoOther puts a result that the database rejects among others: they are stored.
+func TestFleet_OneSpoilsNoOther(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		const rejected = 2
+		f := at()
+		_, err := f.s.db.ExecContext(t.Context(), "CREATE UNIQUE INDEX once ON path_last(run) WHERE limiter = 'once'")
+		must(t, err)
+		var batch []*result
+		for i, id := range someGranted(t, f, 5) {
+			e, err := read(fleetDocument(t, id, begin, 1e8, 1e8))
+			must(t, err)
+			if i == rejected { // both directions have the limiter
+				for k := range e.sum.Figures {
+					e.sum.Figures[k].Limiter = "once"
+				}
+			}
+			batch = append(batch, &result{entry: e, agent: "a", packed: pack(nil), at: begin, stored: make(chan struct{})})
+		}
+		f.addResults(batch)
+		for i, r := range batch {
+			<-r.stored
+			job, err := f.Job(t.Context(), r.ID)
+			must(t, err)
+			if (r.err != nil) != (i == rejected) || (job.State == mesh.Done) != (i != rejected) {
+				t.Errorf("result %d: %v, its run is %s", i, r.err, job.State)
+			}
+		}
+	})
+}
