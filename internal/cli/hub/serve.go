@@ -115,18 +115,10 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	}
 	events := console.EventLog(cmd)
 	defer events.Close()
-	var h *hub.Hub
 	wire := &hub.Wire{}
-	h = hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, events, e) },
+	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, events, e) },
 		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
-	admit := func(ctx context.Context, nkey string, from netip.Addr) (string, error) {
-		a, err := fleet.AgentByKey(ctx, nkey)
-		if err == nil {
-			h.SeenFrom(a.ID, from)
-		}
-		return a.ID, err
-	}
-	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, admit)
+	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, h.Admit)
 	if err != nil {
 		return err
 	}

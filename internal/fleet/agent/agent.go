@@ -82,7 +82,9 @@ type agent struct {
 	work   sync.WaitGroup
 	ctx    context.Context // of all runs
 
-	mu      sync.Mutex
+	mu              sync.Mutex
+	endIntroduction context.CancelFunc // of the newest connection
+
 	epoch   int64
 	serving map[string]*servedRun // by run
 	testing map[string]testedRun
@@ -116,8 +118,10 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	a.mu.Lock() // connected, which needs the connection, waits
 	a.conn, err = bus.Dialer{Agent: c.State.ID, Key: c.Key, URLs: c.State.URLs, TLS: c.TLS,
 		Connected: a.connected, Lost: a.lost}.Dial()
+	a.mu.Unlock()
 	if err != nil {
 		a.server.Close()
 		return err
@@ -162,30 +166,55 @@ func (a *agent) lost(err error) {
 // helloTime limits the wait for the hub's welcome.
 const helloTime = 20 * time.Second
 
-// connected introduces this agent on a new connection. It runs on a goroutine of its own, because the connection's
-// callbacks must not wait.
+// connected introduces this agent on a new connection, again until the hub replies. It runs on a goroutine of its own,
+// because the connection's callbacks must not wait.
 func (a *agent) connected() {
+	ctx, cancel := context.WithCancel(a.ctx)
+	a.mu.Lock()
+	if a.endIntroduction != nil {
+		a.endIntroduction() // of the connection before
+	}
+	a.endIntroduction = cancel
+	a.mu.Unlock()
 	a.work.Go(func() {
-		ctx, cancel := context.WithTimeout(a.ctx, helloTime)
 		defer cancel()
-		waiting, _ := a.box.List()
-		hello := bus.Hello{V: bus.Version, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
-			Addresses: a.Addresses, Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
-			ClockNs: time.Now().UnixNano(), Waiting: len(waiting)}
-		var welcome bus.Welcome
-		err := a.conn.Ask(ctx, bus.HelloKind, hello, &welcome)
-		switch {
-		case err != nil:
-			a.event(Event{Kind: "lost", Detail: err.Error()})
-			return
-		case welcome.Error != "" || welcome.V != bus.Version:
-			a.event(Event{Kind: "refused", Detail: cmp.Or(welcome.Error, "the hub speaks another version")})
-			return
+		for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+			later, err := a.introduce(ctx)
+			if err == nil && later == 0 || ctx.Err() != nil {
+				return
+			}
+			if err != nil && wait == minRetry {
+				a.lost(err)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(max(wait, min(later, maxRetry))):
+			}
 		}
-		a.newEpoch(welcome.Epoch)
-		a.event(Event{Kind: "connected", Hub: &welcome})
-		a.poke()
 	})
+}
+
+// introduce says hello once. later is set when the hub asks to come again.
+func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) {
+	asking, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	waiting, _ := a.box.List()
+	hello := bus.Hello{V: bus.Version, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
+		Addresses: a.Addresses, Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
+		ClockNs: time.Now().UnixNano(), Waiting: len(waiting)}
+	var welcome bus.Welcome
+	if err := a.conn.Ask(asking, bus.HelloKind, hello, &welcome); err != nil {
+		return 0, err
+	}
+	if welcome.Error != "" || welcome.V != bus.Version {
+		a.event(Event{Kind: "refused", Detail: cmp.Or(welcome.Error, "the hub speaks another version")})
+		return welcome.Later, nil
+	}
+	a.newEpoch(welcome.Epoch)
+	a.event(Event{Kind: "connected", Hub: &welcome})
+	a.poke()
+	return 0, nil
 }
 
 // newEpoch records an epoch and reports whether it is not older than the newest.

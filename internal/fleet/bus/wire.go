@@ -95,7 +95,8 @@ type Welcome struct {
 	Name    string `json:"name"` // of the agent
 	Epoch   int64  `json:"epoch"`
 	ClockNs int64  `json:"clock_ns"`
-	Error   string `json:"error,omitempty"` // the hub does not take this agent
+	Error   string `json:"error,omitempty"`    // the hub does not take this agent
+	Later   Span   `json:"later_ns,omitempty"` // with Error: it may take it after this time
 }
 
 // Here is an agent's heartbeat.

@@ -84,6 +84,7 @@ type Hub struct {
 	holder string // random, so that a hub that starts again is another one
 	wake   chan struct{}
 	work   sync.WaitGroup
+	door   door
 
 	mu      sync.Mutex
 	lead    store.Lead

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/netip"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
@@ -37,7 +36,7 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	hello.ClockNs = 0 // so that an unchanged report stays equal
 	hello.Waiting = 0
 	if err := h.Fleet.Saw(ctx, agent, bus.Encode(hello), ahead, now); err != nil {
-		return bus.Welcome{V: bus.Version, Error: "the hub cannot store it now"}
+		return bus.Welcome{V: bus.Version, Error: "the hub cannot store it now", Later: retryLater}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,15 +70,6 @@ func (h *Hub) Here(ctx context.Context, agent string, here bus.Here) {
 	h.mu.Unlock()
 	if write {
 		_ = h.Fleet.Saw(ctx, agent, nil, time.Unix(0, here.ClockNs).Sub(now), now) // the next one tries again
-	}
-}
-
-// SeenFrom records the address of an agent's connection.
-func (h *Hub) SeenFrom(agent string, from netip.Addr) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m := h.members[agent]; m != nil {
-		m.seenFrom = from.Unmap()
 	}
 }
 

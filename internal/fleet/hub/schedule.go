@@ -55,6 +55,7 @@ func (h *Hub) refreshMembers(ctx context.Context, now time.Time) (changed bool, 
 	if err != nil {
 		return false, err
 	}
+	h.door.set(agents)
 	current := map[string]bool{}
 	for _, a := range agents {
 		current[a.ID] = true
@@ -67,6 +68,7 @@ func (h *Hub) refreshMembers(ctx context.Context, now time.Time) (changed bool, 
 		}
 		changed = changed || m.Name != a.Name || !sameLabels(m.Labels, a.Labels) || string(m.Hello) != string(a.Hello)
 		m.Agent = a
+		m.seenFrom = h.door.address(a.ID)
 		if err := json.Unmarshal(a.Hello, &m.hello); err != nil {
 			m.hello = bus.Hello{}
 		}
