@@ -53,7 +53,7 @@ var layers = [][]string{
 	{"internal/tui", "internal/web"},
 	// shared by commands
 	{"internal/cli/exit", "internal/cli/cmdflag", "internal/cli/console", "internal/cli/progress", "internal/cli/input",
-		"internal/cli/hook", "internal/cli/settings", "internal/cli/serverkey"},
+		"internal/cli/hook", "internal/cli/settings", "internal/cli/serverkey", "internal/cli/help"},
 	{"internal/history"},
 	{"internal/cli/present", "internal/cli/farend", "internal/cli/listener"},
 	// commands

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/help"
+	"github.com/fullpipe-net/fullpipe/internal/cli/hub"
 )
 
 // eachCommand calls f with every command that help lists.
@@ -40,7 +42,7 @@ func checkSize(t *testing.T, name, text string, maxLines int) {
 		t.Errorf("%s: %d lines, at most %d", name, len(lines), maxLines)
 	}
 	for _, line := range lines {
-		if n := utf8.RuneCountInString(line); n > shortColumns {
+		if n := utf8.RuneCountInString(line); n > help.MaxShortColumns {
 			t.Errorf("%s: %d columns: %s", name, n, line)
 		}
 	}
@@ -69,15 +71,54 @@ func TestHelp_OverviewListsAllCommands(t *testing.T) {
 // TestHelp_ShortHelpFitsScreen walks all commands.
 func TestHelp_ShortHelpFitsScreen(t *testing.T) {
 	const maxLines, maxFirstLine = 45, 70
-	eachCommand(NewRoot(console.Streams{}), func(cmd *cobra.Command) {
+	check := func(cmd *cobra.Command, help func(args []string) string) {
 		args := append(strings.Fields(cmd.CommandPath())[1:], "-h")
-		text := helpText(t, args...)
+		text := help(args)
 		checkSize(t, strings.Join(args, " "), text, maxLines)
 		if n := utf8.RuneCountInString(cmd.Short); n > maxFirstLine {
 			t.Errorf("%s: the first line has %d characters, at most %d: %s", cmd.CommandPath(), n, maxFirstLine, cmd.Short)
 		}
 		if strings.Contains(text, "(default )") || !strings.Contains(text, "Usage: "+cmd.CommandPath()) {
 			t.Errorf("%v:\n%s", args, text)
+		}
+	}
+	eachCommand(NewRoot(console.Streams{}), func(cmd *cobra.Command) {
+		check(cmd, func(args []string) string { return helpText(t, args...) })
+	})
+	center := hub.NewRoot(console.Streams{})
+	ofHub := func(args []string) string { return hubHelp(t, args) }
+	check(center, ofHub)
+	eachCommand(center, func(cmd *cobra.Command) { check(cmd, ofHub) })
+}
+
+// hubHelp returns what fullpipe-hub prints.
+func hubHelp(t *testing.T, args []string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := hub.Run(t.Context(), append([]string{"fullpipe-hub"}, args...), nil, &out, &errs)
+	if status != 0 || errs.Len() > 0 {
+		t.Fatalf("%v: status %d: %s", args, status, errs.String())
+	}
+	return out.String()
+}
+
+// TestHelp_OfHubListsAll checks that long help of fullpipe-hub has all flags and commands.
+func TestHelp_OfHubListsAll(t *testing.T) {
+	root := hub.NewRoot(console.Streams{})
+	text := hubHelp(t, nil)
+	for _, cmd := range root.Commands() {
+		if cmd.IsAvailableCommand() && !strings.Contains(text, "\n  "+cmd.Name()) {
+			t.Errorf("%s is not listed:\n%s", cmd.Name(), text)
+		}
+	}
+	eachCommand(root, func(cmd *cobra.Command) {
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		text := hubHelp(t, args)
+		checkSize(t, strings.Join(args, " "), text, math.MaxInt)
+		for _, f := range help.Flags(cmd) {
+			if !strings.Contains(text, "--"+f.Name) {
+				t.Errorf("%v: no --%s", args, f.Name)
+			}
 		}
 	})
 }
@@ -97,7 +138,7 @@ func TestHelp_LongHelpHasAllFlagsInGroups(t *testing.T) {
 	eachCommand(NewRoot(console.Streams{}), func(cmd *cobra.Command) {
 		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
 		text := helpText(t, args...)
-		for _, f := range ownFlags(cmd) {
+		for _, f := range help.Flags(cmd) {
 			used[f.Name] = true
 			if !strings.Contains(text, "--"+f.Name) || groupOf(f.Name) == "" {
 				t.Errorf("%s: --%s is in no group", cmd.CommandPath(), f.Name)

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/help"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -70,6 +71,9 @@ shows the limiter of each path.
 	root.SetErr(std.Err)
 	root.SetVersionTemplate("fullpipe-hub {{.Version}}\n")
 	root.SetFlagErrorFunc(cmdflag.Error)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		_, _ = io.WriteString(cmd.OutOrStdout(), helpText(cmd, args)) // the sink keeps the error
+	})
 	flags := root.PersistentFlags()
 	flags.BoolP("json", "J", false, "print JSON")
 	flags.BoolP("quiet", "q", false, "print no notes")
@@ -80,6 +84,33 @@ shows the limiter of each path.
 	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newGrid(o), newRuns(o), newTest(o),
 		newUsers(o), newLog(o), newBackup(o))
 	return root
+}
+
+// helpText returns short help for -h, and all help for --help and without arguments.
+func helpText(cmd *cobra.Command, args []string) string {
+	columns := help.Columns(cmd.OutOrStdout())
+	text := help.Short(cmd, columns, help.Flags(cmd))
+	if help.WantsLong(args) || len(args) == 0 {
+		text = help.Long(cmd, columns, flagGroups(cmd))
+	}
+	if !cmd.HasParent() {
+		text += "\n" + help.Commands(cmd, columns)
+	}
+	return text
+}
+
+// flagGroups returns a command's own flags and those of all commands.
+func flagGroups(cmd *cobra.Command) []help.Group {
+	own := help.Group{Name: "Flags"}
+	all := help.Group{Name: "Flags of all commands"}
+	for _, f := range help.Flags(cmd) {
+		group := &own
+		if cmd.Root().PersistentFlags().Lookup(f.Name) != nil {
+			group = &all
+		}
+		group.Flags = append(group.Flags, f)
+	}
+	return []help.Group{own, all}
 }
 
 // database returns the URL of the PostgreSQL database, "" for a file. The variable is not the flag's default, because

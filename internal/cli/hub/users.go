@@ -58,7 +58,7 @@ func newUsers(o *options) *cobra.Command {
 			})
 		}}
 	add.Flags().StringVar(&role, "role", "viewer",
-		"viewer reads; operator tests too; admin changes mesh, tokens and hosts")
+		"viewer, operator or admin; a viewer reads, an operator tests too, an admin changes mesh, tokens and hosts")
 	remove := &cobra.Command{Use: "remove NAME", Short: "remove a user", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {
