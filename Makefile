@@ -21,6 +21,11 @@ hub: ## the hub of a fleet, bin/fullpipe-hub
 profile: ## writes that anew, from diagnosing recordings (a minute)
 	$(GO) test ./internal/diagnose -run '^$$' -bench BenchmarkDiagnose -benchtime 30s -cpuprofile $(PROFILE) -o /dev/null
 
+.PHONY: generate
+generate: ## the Go code of the pages, from their *.templ files
+	templ=github.com/a-h/templ/cmd/templ@$$($(GO) list -m -f '{{.Version}}' github.com/a-h/templ) && \
+		$(GO) run $$templ fmt internal && $(GO) run $$templ generate
+
 .PHONY: demo
 demo: build ## the main job on two embedded labs, in under two minutes
 	@.ci/demo $(BIN)

@@ -6,61 +6,17 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/hostile"
 )
 
 // attack is the value of every text field of every document: each piece has an effect on a
 // terminal, and the last begins a new line.
 const attack = "x\x1b[2J\x1b]0;t\x07\u009b31m\r\u202e\u2028\x7f\nFORGED"
-
-// fill sets every exported text of a value, and makes pointers, lists and maps to hold
-// some.
-func fill(v reflect.Value, depth int) {
-	if depth > 12 || !v.CanSet() {
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(attack)
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(2)
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(2)
-	case reflect.Float32, reflect.Float64:
-		v.SetFloat(0.5)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth+1)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fallthrough
-	case reflect.Array:
-		for i := range v.Len() {
-			fill(v.Index(i), depth+1)
-		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key, depth+1)
-		fill(value, depth+1)
-		v.SetMapIndex(key, value)
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(1e9, 0)))
-			return
-		}
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
-		}
-	}
-}
 
 // TestNoTextOfADocumentReachesATerminalAsItIs drives every text of every document
 // through its text, its page and its table.
@@ -73,7 +29,7 @@ func TestNoTextOfADocumentReachesATerminalAsItIs(t *testing.T) {
 		&record.Watch{}, &record.WatchKept{}, &record.Recheck{},
 	} {
 		name := reflect.TypeOf(doc).Elem().Name()
-		fill(reflect.ValueOf(doc).Elem(), 0)
+		hostile.Fill(doc, attack)
 		for form, write := range map[string]func(io.Writer) error{
 			"text":  func(w io.Writer) error { return text.Write(w, doc) },
 			"page":  func(w io.Writer) error { return html.Write(w, doc) },

@@ -3,17 +3,19 @@ package render_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
-	"reflect"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/hostile"
 )
 
 // show renders a foreign file in every form; it returns an error if the file is no
@@ -186,7 +188,7 @@ func grid(n int) []byte {
 func TestNoTextOfADocumentBecomesMarkup(t *testing.T) {
 	const markup = `"><script>x</script>`
 	for kind, doc := range record.Kinds() {
-		fill(reflect.ValueOf(doc).Elem(), 0)
+		hostile.Fill(doc, attack)
 		encoded, err := record.Encode(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -216,6 +218,36 @@ func TestNoTextOfADocumentBecomesMarkup(t *testing.T) {
 		}
 		if strings.Contains(page.String(), "<script>x") || !strings.Contains(page.String(), "x&lt;/script") {
 			t.Errorf("%s: markup of a document's text reaches the page, or none of its text does", kind)
+		}
+	}
+}
+
+// active returns the active content of a page except the program's script.
+func active(page string) []string {
+	return slices.DeleteFunc(hostile.ActiveContent(page), func(s string) bool { return s == "script "+html.Script() })
+}
+
+// TestHostileTexts_StayText fills every text of every document, kept samples included, with texts that attack each
+// place of a page. It checks that no page runs or loads anything but the program's script, by itself and as the body of
+// another page.
+func TestHostileTexts_StayText(t *testing.T) {
+	for kind, doc := range record.Kinds() {
+		for _, attack := range hostile.Texts {
+			hostile.Fill(doc, attack)
+			var page, body bytes.Buffer
+			inside, style, err := html.Body(doc)
+			if err == nil {
+				err = errors.Join(html.Write(&page, doc), inside.Render(t.Context(), &body))
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			if found := active(page.String()); len(found) > 0 {
+				t.Errorf("%s: %q: active content of the page %q", kind, attack, found)
+			}
+			if found := hostile.ActiveContent(body.String()); len(found) > 0 || strings.Contains(style, "hostile") {
+				t.Errorf("%s: %q: active content of the body %q, or of its style", kind, attack, found)
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 			if many < 2 {
 				seconds = 12 // one connection each way
 			}
-			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many, "Gauge": svg.Gauge(0)})
+			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many, "Gauge": template.HTML(svg.Gauge(0))})
 		}},
 		// Browsers hide the reason of a refused WebSocket from the page, so the page requests it here.
 		{"GET /test/may", Operator, func(w http.ResponseWriter, r *http.Request) {
@@ -196,10 +196,15 @@ type testedWay struct {
 }
 
 // Gauge returns the picture of the way's rate.
-func (w testedWay) Gauge() template.HTML { return svg.Gauge(w.Bps) }
+func (w testedWay) Gauge() template.HTML { return template.HTML(svg.Gauge(w.Bps)) }
 
 // Charts returns the pictures of the way's phases.
-func (w testedWay) Charts() []template.HTML { return svg.SpeedCharts(w.Phases) }
+func (w testedWay) Charts() (all []template.HTML) {
+	for _, one := range svg.SpeedCharts(w.Phases) {
+		all = append(all, template.HTML(one))
+	}
+	return all
+}
 
 // Latency returns the latency under the most load: of the last phase that has it.
 func (w testedWay) Latency() *record.Latency {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
@@ -247,14 +249,16 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 }
 
 // Picture returns the chart of the direction. Its texts are escaped.
-func (d seriesDirection) Picture() template.HTML { return svg.Series(d.Direction, d.Points, d.Changes) }
+func (d seriesDirection) Picture() template.HTML {
+	return template.HTML(svg.Series(d.Direction, d.Points, d.Changes))
+}
 
 // Strip returns the picture of the row's newest results.
 func (g gridRow) Strip() template.HTML {
 	if len(g.Path.Directions) == 0 {
 		return ""
 	}
-	return svg.Strip(g.Path.Directions[0].Results)
+	return template.HTML(svg.Strip(g.Path.Directions[0].Results))
 }
 
 // runView is the data of one result's page.
@@ -278,7 +282,11 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		v.ID = e.ID
 		v.PathKey = e.PathKey
 	}
-	if v.Body, _, err = html.Body(doc); err != nil {
+	body, _, err := html.Body(doc)
+	if err == nil {
+		v.Body, err = templ.ToGoHTML(r.Context(), body)
+	}
+	if err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -1,42 +1,55 @@
 package html
 
 import (
-	_ "embed"
-	"html/template"
-	"io"
+	"fmt"
+	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-//go:embed page/diagnose.html
-var diagnosePage string
-
-//go:embed page/diagnose.css
-var diagnoseStyle string
-
-//go:embed page/diagnose.js
-var diagnoseScript string
-
-// Diagnose writes a self-contained page: the table, and the graphs of every connection
-// whose points were kept. The pictures need no scripts; with scripts they can be zoomed
-// and show values.
-func Diagnose(w io.Writer, r *record.Diagnose) error {
-	page, err := template.New("diagnose").Funcs(template.FuncMap{
-		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
-		"shares": text.SharesText, "count": text.Thousands, "leftOut": text.ConnectionsLeftOut,
-		"rowID": text.CapturedConnectionRowID, "handshake": text.CapturedConnectionHandshakeText,
-		"observed": text.Sentence, "limited": text.CapturedDirectionLimited, "took": text.CapturedDirectionTime,
-		"sentence": text.CapturedDirectionSentence, "trust": text.TrustLine,
-		"drawn": svg.CapturedDirectionDrawn, "charts": svg.CapturedDirectionCharts, "points": svg.CapturedDirectionPoints,
-		"keys": svg.CapturedDirectionKeys, "limiters": svg.CapturedDirectionLimiters,
-	}).Parse(diagnosePage)
-	if err != nil {
-		return err
+// fileNames names all captures, or of more than three the first.
+func fileNames(files []string) string {
+	if len(files) > 3 {
+		return fmt.Sprintf("%d files from %s on", len(files), files[0])
 	}
-	return page.Execute(w, map[string]any{
-		"Doc": r, "Style": style(diagnoseStyle), "Script": template.JS(diagnoseScript),
-	})
+	return strings.Join(files, ", ")
+}
+
+// captureSummary counts what the captures have.
+func captureSummary(r *record.Diagnose) string {
+	connections := "connections"
+	if len(r.Connections) == 1 {
+		connections = "connection"
+	}
+	return fmt.Sprintf("%s: %s packets, %s TCP segments, %d %s with data.", fileNames(r.Files), text.Thousands(r.Packets),
+		text.Thousands(r.Segments), len(r.Connections), connections)
+}
+
+// capturedFacts describes a connection before its directions.
+func capturedFacts(c *record.CapturedConnection) string {
+	facts := fmt.Sprintf("began %s, captured near: %s; handshake: %s", c.StartedAt.Format("2006-01-02 15:04:05.000 MST"),
+		c.Vantage, text.CapturedConnectionHandshakeText(c))
+	for _, note := range c.Notes {
+		facts += "; " + note.Text
+	}
+	return facts
+}
+
+// rowLink links to a connection's section. A fragment has no scheme, so any identifier is safe in it.
+func rowLink(c *record.CapturedConnection) templ.SafeURL {
+	return templ.SafeURL("#" + text.CapturedConnectionRowID(c))
+}
+
+// anyDrawn reports whether a direction of a connection has charts.
+func anyDrawn(c *record.CapturedConnection) bool {
+	for i := range c.Directions {
+		if svg.CapturedDirectionDrawn(&c.Directions[i]) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,51 +1,74 @@
 package html
 
 import (
-	_ "embed"
-	"html/template"
-	"io"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-//go:embed page/rfc6349.html
-var rfc6349Page string
-
-//go:embed page/rfc6349.css
-var rfc6349Style string
-
-// RFC6349 writes the report as one page that needs nothing else, for a browser or a
-// printer.
-func RFC6349(w io.Writer, r *record.RFC6349) error {
-	page, err := template.New("rfc6349").Funcs(template.FuncMap{
-		"size": func(n int64) string { return units.Size(n).String() }, "rate": text.RateText, "seconds": text.SecondsText,
-		"bytes": func(v float64) string { return units.Size(v).Exact() }, "heading": text.Heading,
-		"percent": text.PercentText, "near": text.HostText,
-		"title": text.RFC6349Title, "stamp": text.RFC6349Stamp, "verdict": text.RFC6349VerdictText, "when": text.RFC6349When,
-		"committed": text.RFC6349CommittedText, "mtu": text.RFC6349MTUText, "rtt": text.RFC6349RTTText,
-		"segments": text.RFC6349SegmentsText, "limits": text.RFC6349Limits,
-		"bottleneck": text.RFC6349DirectionBottleneckText, "reference": text.RFC6349DirectionReferenceText,
-		"criterionVerdict": text.RFC6349CriterionVerdictText, "criterionTitle": text.RFC6349CriterionTitle,
-		"criterionMeasured": text.RFC6349CriterionMeasuredText, "criterionAsked": text.RFC6349CriterionAskedText,
-		"ladder": svg.RFC6349DirectionLadder, "course": svg.RFC6349DirectionCourse,
-		"roundTrips": svg.RFC6349DirectionRoundTrips,
-		"ladderText": text.RFC6349DirectionLadderText, "courseText": text.RFC6349DirectionCourseText,
-		"roundTripsText": text.RFC6349DirectionRoundTripsText,
-		"testTitle":      text.RFC6349TestTitle, "testCells": text.RFC6349TestCells, "frameCells": text.RFC6349FrameCells,
-		"clock": func(t *time.Time) string {
-			if t == nil {
-				return "–"
-			}
-			return t.Format("15:04:05")
-		},
-	}).Parse(rfc6349Page)
-	if err != nil {
-		return err
+// inBrackets returns the reason of a cut-off test, with a space before it.
+func inBrackets(e *record.Failure) string {
+	if e == nil {
+		return ""
 	}
-	return page.Execute(w, map[string]any{"Doc": r, "Style": style(rfc6349Style),
-		"Columns": text.TestColumns()})
+	return " (" + e.Message + ")"
+}
+
+// rfc6349Path describes the path of a direction.
+func rfc6349Path(d *record.RFC6349Direction) string {
+	path := "bottleneck " + text.RFC6349DirectionBottleneckText(d)
+	if d.BDPBytes != 0 {
+		path += " · bandwidth-delay product " + units.Size(d.BDPBytes).Exact()
+	}
+	if d.MaxTCPBps != 0 {
+		path += fmt.Sprintf(" · largest TCP rate %s, %s", text.RateText(&d.MaxTCPBps), text.RFC6349DirectionReferenceText(d))
+	}
+	return path
+}
+
+func rfc6349RunTitle(t *record.RFC6349Test) string {
+	title := text.RFC6349TestTitle(t)
+	if t.Share != 0 {
+		title += ", " + text.PercentText(&t.Share)
+	}
+	return title
+}
+
+// rfc6349RunCells are the figures of a run as cells of a table.
+func rfc6349RunCells(run *record.RFC6349Run) []string {
+	const unknown = "–"
+	began := unknown
+	if run.StartedAt != nil {
+		began = run.StartedAt.Format(time.TimeOnly)
+	}
+	sent := unknown
+	again := unknown
+	if run.RFC6349Sender != nil {
+		sent = units.Size(run.SentBytes).String()
+		again = units.Size(run.RetransmittedBytes).String()
+	}
+	rtt := unknown
+	if run.RTTMean != 0 {
+		rtt = run.RTTMean.String()
+	}
+	inFlight := unknown
+	if run.InFlightBytes != 0 {
+		inFlight = fmt.Sprint(run.InFlightBytes)
+	}
+	return []string{began, run.Duration.String(), run.Startup.String(), units.Size(run.Bytes).String(),
+		text.RateText(&run.GoodputBps), text.RateText(&run.SteadyBps), sent, again, rtt, inFlight}
+}
+
+func trialsText(trials []search.CapacityTrial) string {
+	var all []string
+	for _, t := range trials {
+		all = append(all, fmt.Sprintf("%s → %s, %s lost", text.RateText(&t.OfferedBps), text.RateText(&t.ReceivedBps),
+			text.PercentText(&t.LossRatio)))
+	}
+	return strings.Join(all, "; ")
 }

@@ -46,7 +46,7 @@ func TestRFC6349Report(t *testing.T) {
 			t.Errorf("the text does not say %q:\n%s", want, words.String())
 		}
 	}
-	if err := RFC6349(&page, doc); err != nil {
+	if err := Write(&page, doc); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Line &lt;7&gt; &amp; more", `aria-label="goodput by window"`, "TCP Transfer Time Ratio",

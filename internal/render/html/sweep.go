@@ -1,10 +1,7 @@
 package html
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
-	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/svg"
@@ -13,85 +10,71 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-//go:embed page/sweep.html
-var sweepPage string
+// known formats a time that may be unknown.
+func known(d units.Duration) string {
+	if d == 0 {
+		return "not known"
+	}
+	return d.String()
+}
 
-//go:embed page/sweep.css
-var sweepStyle string
+// atLeast marks a figure that a buffer limited.
+func atLeast(p record.SweepPath) string {
+	if p.AtLeast {
+		return " at least"
+	}
+	return ""
+}
 
-// Sweep writes one page that needs nothing else, not even scripts: the heat map of
-// each plane of the grid, its curves, and every cell.
-func Sweep(w io.Writer, s *record.Sweep) error {
-	page, err := template.New("sweep").Funcs(template.FuncMap{
-		"rate": text.RateText, "known": func(d units.Duration) string {
-			if d == 0 {
-				return "not known"
-			}
-			return d.String()
-		}, "bytes": func(v float64) string { return units.Size(v).String() }, "asked": record.SweepSize,
-		"reached":  text.ReachedText,
-		"findings": text.SweepFindings, "summary": text.SweepSummary, "spread": text.SweepCellSpread,
-		"marks": text.SweepCellMarks,
-	}).Parse(sweepPage)
-	if err != nil {
-		return err
+func rateOrDash(bps float64) string {
+	if bps == 0 {
+		return "–"
 	}
-	var planes []sweepFigure
-	for _, p := range text.SweepPlanes(s) {
-		planes = append(planes, sweepPlaneFigure(&p))
-	}
-	rows := make([]*record.SweepCell, len(s.Cells))
-	for i := range rows {
-		rows[i] = &s.Cells[i]
-	}
+	return text.RateText(&bps)
+}
+
+// sweepCells counts the cells by how their goodput is known.
+func sweepCells(s *record.Sweep) string {
 	measured, _, predicted, missing := text.SweepCounts(s)
 	cells := fmt.Sprintf("%d measured", measured)
-	for _, more := range []struct {
-		n    int
-		kind string
-	}{{predicted, "predicted"}, {missing, "not measured"}} {
-		if more.n > 0 {
-			cells += fmt.Sprintf(", %d %s", more.n, more.kind)
-		}
+	if predicted > 0 {
+		cells += fmt.Sprintf(", %d predicted", predicted)
 	}
-	return page.Execute(w, map[string]any{
-		"Doc": s, "Style": style(sweepStyle), "Planes": planes, "Rows": rows, "Cells": cells,
-		"Axes": text.SweepAxesText(&s.Axes),
-		"Near": text.HostText(s.Near), "Far": text.HostText(s.Far), "Both": len(s.Axes.Directions) > 1,
-		"Controls": len(s.Axes.Congestion) > 0,
-		"Writes":   len(s.Axes.Writes) > 0,
-	})
+	if missing > 0 {
+		cells += fmt.Sprintf(", %d not measured", missing)
+	}
+	return cells
 }
 
-// sweepFigure is one plane as the page shows it.
-type sweepFigure struct {
-	Title    string
-	Heat     template.HTML
-	HeatText string
-	Curves   []sweepCurves
-	Limiters []verdict.Name
-	Wide     bool // the heat map needs a page's width
-}
-
-type sweepCurves struct {
-	SVG  template.HTML
-	Text string
-}
-
-func sweepPlaneFigure(p *text.SweepPlane) sweepFigure {
+func heatText(p *text.SweepPlane) string {
 	_, unit := p.Scale()
-	f := sweepFigure{Title: p.Title, Heat: svg.SweepPlaneHeat(p), HeatText: p.HeatText(unit),
-		Wide: len(p.Across.Values) > 8}
+	return p.HeatText(unit)
+}
+
+// planeLimiters returns the limiters of a plane's cells, for its legend.
+func planeLimiters(p *text.SweepPlane) (names []verdict.Name) {
 	for _, name := range verdict.Names() {
 		for _, c := range p.All() {
 			if c.GoodputBps > 0 && c.Limiter == name {
-				f.Limiters = append(f.Limiters, name)
+				names = append(names, name)
 				break
 			}
 		}
 	}
+	return names
+}
+
+// sweepCurves is the goodput over one axis of a plane, a line for each value of the other.
+type sweepCurves struct {
+	drawing svg.Markup
+	text    string
+}
+
+// planeCurves returns the curves of each axis of a plane that has several values.
+func planeCurves(p *text.SweepPlane) (all []sweepCurves) {
+	_, unit := p.Scale()
 	if len(p.Across.Values) > 1 {
-		f.Curves = append(f.Curves, sweepCurves{svg.SweepPlaneCurves(p, p.Across, p.Down, p.Cells, p.Knee(false)),
+		all = append(all, sweepCurves{svg.SweepPlaneCurves(p, p.Across, p.Down, p.Cells, p.Knee(false)),
 			fmt.Sprintf("%s over the %s, a line for each %s.", unit, p.Across.Name, p.Down.Name)})
 	}
 	if len(p.Down.Values) > 1 {
@@ -99,11 +82,11 @@ func sweepPlaneFigure(p *text.SweepPlane) sweepFigure {
 		for i := range turned {
 			turned[i] = p.Column(i)
 		}
-		f.Curves = append(f.Curves, sweepCurves{svg.SweepPlaneCurves(p, p.Down, p.Across, turned, p.Knee(true)),
+		all = append(all, sweepCurves{svg.SweepPlaneCurves(p, p.Down, p.Across, turned, p.Knee(true)),
 			fmt.Sprintf("%s over the %s, a line for each %s.", unit, p.Down.Name, p.Across.Name)})
 	}
-	if n := len(f.Curves); n > 0 {
-		f.Curves[n-1].Text += p.CurvesText()
+	if n := len(all); n > 0 {
+		all[n-1].text += p.CurvesText()
 	}
-	return f
+	return all
 }

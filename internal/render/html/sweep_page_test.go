@@ -22,7 +22,7 @@ func TestSweepPage_IsSelfContained(t *testing.T) {
 	doc := sweptDocument(record.Header{Version: "devel"})
 	doc.Peer = `<script>alert("x")</script>`
 	var out bytes.Buffer
-	if err := Sweep(&out, doc); err != nil {
+	if err := Write(&out, doc); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
@@ -61,7 +61,7 @@ func TestSweepPage_IsSelfContained(t *testing.T) {
 // TestSweepPageIsAsSeen compares the page that e2e opens in a browser with its golden file.
 func TestSweepPageIsAsSeen(t *testing.T) {
 	var out bytes.Buffer
-	if err := Sweep(&out, sweptDocument(record.Header{Version: "devel"})); err != nil {
+	if err := Write(&out, sweptDocument(record.Header{Version: "devel"})); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "testdata/sweep.html", out.Bytes())
@@ -95,7 +95,7 @@ func TestSweepPageOfEveryShape(t *testing.T) {
 			}
 			report.Sweep(record.Header{}, doc)
 			var out bytes.Buffer
-			if err := Sweep(&out, doc); err != nil {
+			if err := Write(&out, doc); err != nil {
 				t.Errorf("%+v: %v", axes, err)
 			}
 			if page := out.String(); strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {

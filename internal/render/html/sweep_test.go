@@ -68,7 +68,7 @@ func sweptDocument(h record.Header) *record.Sweep {
 
 func TestSweepText(t *testing.T) {
 	var out bytes.Buffer
-	text.Sweep(&out, sweptDocument(record.Header{}))
+	text.Write(&out, sweptDocument(record.Header{}))
 	golden(t, "testdata/sweep.txt", out.Bytes())
 }
 

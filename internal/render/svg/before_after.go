@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"strings"
 
@@ -13,7 +13,7 @@ import (
 
 // BeforeAfterCharts draws a connection before a change and one after it on the same axes: throughput, bytes in flight
 // and round trips. It returns none if one of the two was not sampled.
-func BeforeAfterCharts(before, after *record.Direction) (all []template.HTML) {
+func BeforeAfterCharts(before, after *record.Direction) (all []Markup) {
 	was := &before.Curves
 	is := &after.Curves
 	if len(was.InFlight) < 3 || len(is.InFlight) < 3 {
@@ -42,11 +42,11 @@ func BeforeAfterCharts(before, after *record.Direction) (all []template.HTML) {
 const barWidth = 1000.0
 
 // Bar draws one value and its interval on an axis. Bars of one axis have the same mark and full.
-func Bar(b text.ReceiptBar, axis text.ReceiptAxis) template.HTML {
+func Bar(b text.ReceiptBar, axis text.ReceiptAxis) Markup {
 	x := func(v float64) float64 { return barWidth * math.Min(math.Max(v/axis.Full, 0), 1) }
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %g 20" preserveAspectRatio="none" aria-hidden="true">`+
-		`<rect class="%s" y="2" width="%.1f" height="16"/>`, barWidth, template.HTMLEscapeString(b.Class), x(b.Value))
+		`<rect class="%s" y="2" width="%.1f" height="16"/>`, barWidth, html.EscapeString(b.Class), x(b.Value))
 	if b.High > b.Low {
 		fmt.Fprintf(&out, `<rect class="ci" x="%.1f" y="8" width="%.1f" height="4"/>`, x(b.Low), x(b.High)-x(b.Low))
 	}
@@ -54,5 +54,5 @@ func Bar(b text.ReceiptBar, axis text.ReceiptAxis) template.HTML {
 		fmt.Fprintf(&out, `<path class="mark" d="M%.1f 0V20"/>`, x(axis.Mark))
 	}
 	out.WriteString(`</svg>`)
-	return template.HTML(out.String()) // numbers, and a class that is escaped
+	return Markup(out.String()) // numbers, and a class that is escaped
 }

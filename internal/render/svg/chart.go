@@ -3,8 +3,10 @@
 package svg
 
 import (
+	"context"
 	"fmt"
-	"html/template"
+	"html"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -13,6 +15,15 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
+
+// Markup is SVG of this package: its pieces are numbers, names from closed lists and escaped text.
+type Markup string
+
+// Render writes the markup into a page.
+func (m Markup) Render(_ context.Context, w io.Writer) error {
+	_, err := io.WriteString(w, string(m))
+	return err
+}
 
 // A chart is drawn as static SVG, complete without scripts; a script may redraw its
 // lines for another span of time from the same points.
@@ -61,28 +72,28 @@ func (c *chart) wide() float64 {
 }
 
 // svg draws the chart as wide as its place on a page.
-func (c *chart) svg() template.HTML { return c.draw("") }
+func (c *chart) svg() Markup { return c.draw("") }
 
 // at draws the chart inside another drawing, so far from its top.
-func (c *chart) at(y float64) template.HTML {
+func (c *chart) at(y float64) Markup {
 	return c.draw(fmt.Sprintf(` y="%g" width="%g" height="%g"`, y, chartWidth, c.height))
 }
 
-func (c *chart) draw(place string) template.HTML {
+func (c *chart) draw(place string) Markup {
 	low, high := c.bounds()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart"`+place+
 		` viewBox="0 0 %g %g" role="img" aria-label="%s" data-unit="%s" data-per="%g">`, c.wide(), c.height,
-		template.HTMLEscapeString(c.title), c.unit, c.per)
+		html.EscapeString(c.title), c.unit, c.per)
 	fmt.Fprintf(&b, `<g class="axes">%s</g>`, c.axes(low, high))
 	fmt.Fprintf(&b, `<text class="title" x="%g" y="%g">%s</text>`, plotLeft+8, plotTop+14,
-		template.HTMLEscapeString(c.title))
+		html.EscapeString(c.title))
 	fmt.Fprintf(&b, `<svg class="plot" x="%g" y="%g" width="%g" height="%g">`, plotLeft, plotTop,
 		c.wide()-plotLeft-plotRight, c.height-plotTop-plotBottom)
 	for _, band := range c.bands {
 		x := c.x(band.StartNs)
 		to := c.x(band.EndNs)
-		limited := template.HTMLEscapeString(string(band.Limiter))
+		limited := html.EscapeString(string(band.Limiter))
 		fmt.Fprintf(&b, `<rect class="band %s" x="%.1f" width="%.1f" height="%g"><title>%s</title></rect>`, limited, x,
 			max(to-x, 0.5), c.height, limited)
 	}
@@ -93,7 +104,7 @@ func (c *chart) draw(place string) template.HTML {
 		fmt.Fprintf(&b, `<path class="%s" data-marks="%s" d="%s"/>`, m.class, m.name, c.strokes(m.marks, low, high))
 	}
 	b.WriteString(`</svg></svg>`)
-	return template.HTML(b.String()) // every piece is a number or escaped above
+	return Markup(b.String()) // every piece is a number or escaped above
 }
 
 // bounds of the values shown.

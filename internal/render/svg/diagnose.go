@@ -1,8 +1,6 @@
 package svg
 
 import (
-	"encoding/json"
-	"html/template"
 	"math"
 	"slices"
 
@@ -21,8 +19,8 @@ func lasted(d *record.CapturedDirection) int64 {
 }
 
 // CapturedDirectionCharts are the direction's pictures.
-func CapturedDirectionCharts(d *record.CapturedDirection) []template.HTML {
-	var all []template.HTML
+func CapturedDirectionCharts(d *record.CapturedDirection) []Markup {
+	var all []Markup
 	for _, c := range capturedDirectionCharts(d) {
 		all = append(all, c.svg())
 	}
@@ -79,15 +77,18 @@ func CapturedDirectionLimiters(d *record.CapturedDirection) (names []verdict.Nam
 	return names
 }
 
-// CapturedDirectionPoints are the charts' points for the page's script: lists of differences, times in
-// microseconds from the first byte.
-func CapturedDirectionPoints(d *record.CapturedDirection) (template.JS, error) {
-	doc := struct {
-		Duration int64              `json:"duration"` // microseconds
-		Bands    [][3]any           `json:"bands"`
-		Lines    map[string][]int64 `json:"lines"`
-		Marks    map[string][]int64 `json:"marks"`
-	}{lasted(d) / 1000, [][3]any{}, map[string][]int64{}, map[string][]int64{}}
+// Points are the points of a direction's charts for the page's script: lists of differences, times in microseconds
+// from the first byte.
+type Points struct {
+	Duration int64              `json:"duration"` // microseconds
+	Bands    [][3]any           `json:"bands"`    // start, end, limiter
+	Lines    map[string][]int64 `json:"lines"`
+	Marks    map[string][]int64 `json:"marks"`
+}
+
+// CapturedDirectionPoints returns the points of a direction's charts.
+func CapturedDirectionPoints(d *record.CapturedDirection) Points {
+	doc := Points{lasted(d) / 1000, [][3]any{}, map[string][]int64{}, map[string][]int64{}}
 	for _, band := range d.Curves.Bands {
 		doc.Bands = append(doc.Bands, [3]any{band.StartNs / 1000, band.EndNs / 1000, band.Limiter})
 	}
@@ -115,6 +116,5 @@ func CapturedDirectionPoints(d *record.CapturedDirection) (template.JS, error) {
 			doc.Marks[m.name] = list
 		}
 	}
-	out, err := json.Marshal(doc)
-	return template.JS(out), err
+	return doc
 }

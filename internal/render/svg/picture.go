@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -39,7 +39,7 @@ func Picture(w io.Writer, d *record.Direction) error {
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img"><style>%s</style>`,
 		chartWidth, height, Tokens+pictureStyle)
 	fmt.Fprintf(w, `<rect class="paper" width="100%%" height="100%%"/><text class="headline" x="%g" y="20">%s</text>`,
-		plotLeft, template.HTMLEscapeString(pictureTitle(d)))
+		plotLeft, html.EscapeString(pictureTitle(d)))
 	y := pictureTop
 	for i := range charts {
 		io.WriteString(w, string(charts[i].at(y)))
@@ -52,7 +52,7 @@ func Picture(w io.Writer, d *record.Direction) error {
 
 // DirectionCharts draws the same curves for a page. Without samples of the sender it draws the transfer's intervals, if
 // there are any.
-func DirectionCharts(d *record.Direction) (all []template.HTML) {
+func DirectionCharts(d *record.Direction) (all []Markup) {
 	charts := intervalCharts(d.Intervals)
 	if len(d.Curves.InFlight) >= 3 {
 		charts = pictureOf(&d.Curves)
@@ -149,7 +149,7 @@ func legend(w io.Writer, c *chart, y float64) {
 	for i := len(keys) - 1; i >= 0; i-- {
 		width := 7 * float64(len(keys[i].name))
 		x -= width
-		fmt.Fprintf(w, `<text x="%.0f" y="%.0f">%s</text>`, x, y+plotTop+14, template.HTMLEscapeString(keys[i].name))
+		fmt.Fprintf(w, `<text x="%.0f" y="%.0f">%s</text>`, x, y+plotTop+14, html.EscapeString(keys[i].name))
 		fmt.Fprintf(w, `<g class="plot"><path class="%s" d="M%.0f %.0fh22"/></g>`, keys[i].class, x-28, y+plotTop+10)
 		x -= 46
 	}

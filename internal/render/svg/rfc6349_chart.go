@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -36,7 +36,7 @@ func (f *figure) y(v float64) float64 {
 // begin draws the frame; percent says that x is a share.
 func (f *figure) begin(xName string, percent bool) {
 	fmt.Fprintf(&f.b, `<svg class="figure" viewBox="0 0 %g %g" role="img" aria-label="%s">`, figureWidth, figureHeight,
-		template.HTMLEscapeString(f.title))
+		html.EscapeString(f.title))
 	for _, v := range ticks(0, f.yMost, 5) {
 		fmt.Fprintf(&f.b, `<path class="grid" d="M%g %.1fH%g"/><text class="end" x="%g" y="%.1f">%s</text>`, figureLeft,
 			f.y(v), figureWidth-figureRight, figureLeft-6, f.y(v)+4, quantity(v, f.yUnit))
@@ -50,7 +50,7 @@ func (f *figure) begin(xName string, percent bool) {
 			figureTop, figureHeight-figureBottom, f.x(v), figureHeight-figureBottom+15, label)
 	}
 	fmt.Fprintf(&f.b, `<text class="mid" x="%.1f" y="%g">%s</text>`, (figureLeft+figureWidth-figureRight)/2,
-		figureHeight-5, template.HTMLEscapeString(xName))
+		figureHeight-5, html.EscapeString(xName))
 }
 
 func (f *figure) line(class string, points ...[2]float64) {
@@ -68,16 +68,16 @@ func (f *figure) level(class string, v float64) {
 
 func (f *figure) dot(class string, x, y float64, tip string) {
 	fmt.Fprintf(&f.b, `<circle class="%s" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, class,
-		f.x(min(x, f.xMost)), f.y(min(y, f.yMost)), template.HTMLEscapeString(tip))
+		f.x(min(x, f.xMost)), f.y(min(y, f.yMost)), html.EscapeString(tip))
 }
 
-func (f *figure) done() template.HTML {
+func (f *figure) done() Markup {
 	f.b.WriteString(`</svg>`)
-	return template.HTML(f.b.String()) // numbers, and texts escaped above
+	return Markup(f.b.String()) // numbers, and texts escaped above
 }
 
 // RFC6349DirectionLadder draws the goodput of each window and the rate that it allows.
-func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
+func RFC6349DirectionLadder(d *record.RFC6349Direction) Markup {
 	bdp := d.BDPBytes
 	rtt := d.RTT.Seconds()
 	most := d.MaxTCPBps
@@ -131,7 +131,7 @@ func RFC6349DirectionLadder(d *record.RFC6349Direction) template.HTML {
 }
 
 // RFC6349DirectionCourse draws the single connection's goodput over time.
-func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
+func RFC6349DirectionCourse(d *record.RFC6349Direction) Markup {
 	run := shown(d)
 	if run == nil || len(d.Course) < 2 || run.Duration <= 0 {
 		return ""
@@ -147,7 +147,7 @@ func RFC6349DirectionCourse(d *record.RFC6349Direction) template.HTML {
 }
 
 // RFC6349DirectionRoundTrips draws the same run's round trip over time and the idle one.
-func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) template.HTML {
+func RFC6349DirectionRoundTrips(d *record.RFC6349Direction) Markup {
 	run := shown(d)
 	if run == nil || len(d.RoundTrips) < 2 || run.Duration <= 0 {
 		return ""

@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"slices"
 	"strings"
@@ -35,7 +35,7 @@ func (s *series) x(at time.Time) float64 {
 // Series draws one direction's results over time, the oldest first: goodput and its
 // usual level, the limiter, the shortest round trip, the share of retransmissions, and the changes. Colours,
 // shapes and letters say the same.
-func Series(direction string, points []record.KeptPoint, changes []record.PathChange) template.HTML {
+func Series(direction string, points []record.KeptPoint, changes []record.PathChange) Markup {
 	if len(points) == 0 {
 		return ""
 	}
@@ -56,7 +56,7 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="series" viewBox="0 0 %g %g" role="img" aria-label="goodput %s over time">`, chartWidth,
-		bottom+20, template.HTMLEscapeString(direction))
+		bottom+20, html.EscapeString(direction))
 	s.dates(&b, bottom)
 	s.goodput(&b)
 	s.bands(&b, bands)
@@ -67,7 +67,7 @@ func Series(direction string, points []record.KeptPoint, changes []record.PathCh
 	}
 	s.changes(&b, changes, bottom)
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // every piece is a number or escaped above
+	return Markup(b.String()) // every piece is a number or escaped above
 }
 
 // scale draws an axis from 0 to most and returns the function from a value to its position.
@@ -122,7 +122,7 @@ func (s *series) goodput(b *strings.Builder) {
 			at = y(*p.GoodputBps)
 		}
 		fmt.Fprintf(b, `<path class="point %s" d="%s"><title>%s</title></path>`, p.Against, mark(p.Against,
-			s.x(p.StartedAt), at), template.HTMLEscapeString(text.PointText(p)))
+			s.x(p.StartedAt), at), html.EscapeString(text.PointText(p)))
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *series) bands(b *strings.Builder, top float64) {
 		if first.Limiter == "" {
 			continue
 		}
-		name := template.HTMLEscapeString(first.Limiter)
+		name := html.EscapeString(first.Limiter)
 		width := max(end-x, 2)
 		fmt.Fprintf(b, `<g class="limiter %s"><title>limited by %s</title><rect x="%.1f" y="%g" width="%.1f" height="%g"/>`,
 			name, name, x, top, width, seriesBand)
@@ -212,7 +212,7 @@ func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom flo
 		}
 		x := s.x(all[i].At)
 		fmt.Fprintf(b, `<g class="change"><title>%s</title><path d="M%.1f %gV%g"/><text x="%.1f" y="%g">%s</text></g>`,
-			template.HTMLEscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6, numbers)
+			html.EscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6, numbers)
 		i = j
 	}
 }

@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"strings"
 
@@ -10,7 +10,7 @@ import (
 )
 
 // Shares draws the shares of a transfer's time as one bar, the largest first.
-func Shares(s verdict.Shares) template.HTML {
+func Shares(s verdict.Shares) Markup {
 	var b strings.Builder
 	b.WriteString(`<svg class="shares" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="shares of ` +
 		`the time by limiter">`)
@@ -20,11 +20,11 @@ func Shares(s verdict.Shares) template.HTML {
 		if width < 1 || at >= 1000 {
 			continue
 		}
-		class := template.HTMLEscapeString(string(name))
+		class := html.EscapeString(string(name))
 		fmt.Fprintf(&b, `<rect class="%s" x="%.0f" width="%.0f" height="10"><title>%s %.0f %%</title></rect>`, class, at,
 			math.Min(width, 1000-at), class, 100*s[name])
 		at += width
 	}
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // numbers, and names that are escaped
+	return Markup(b.String()) // numbers, and names that are escaped
 }

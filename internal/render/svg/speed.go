@@ -2,7 +2,6 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -30,7 +29,7 @@ func gaugeShare(bps float64) float64 {
 }
 
 // Gauge draws a rate on a logarithmic half circle. The page's script moves the same path during a test.
-func Gauge(bps float64) template.HTML {
+func Gauge(bps float64) Markup {
 	const arc = "M20 76A60 60 0 0 1 140 76"
 	marks := ""
 	for _, m := range gaugeMarks {
@@ -38,7 +37,7 @@ func Gauge(bps float64) template.HTML {
 		marks += fmt.Sprintf(`<text class="mid" x="%.1f" y="%.1f">%s</text>`, 80+74*math.Cos(angle), 79-72*math.Sin(angle),
 			m.name)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="gauge" viewBox="0 0 160 84" aria-hidden="true"><path class="track" d="%s"/>`+
+	return Markup(fmt.Sprintf(`<svg class="gauge" viewBox="0 0 160 84" aria-hidden="true"><path class="track" d="%s"/>`+
 		`<path class="filled" pathLength="100" d="%s" stroke-dasharray="%.1f 200"/>%s</svg>`, arc, arc, gaugeShare(bps), marks))
 }
 
@@ -50,7 +49,7 @@ var speedClasses = []string{"before", "data"}
 
 // SpeedCharts draws one direction of a speed test: the goodput of its phases over time, and the RTT of small packets
 // during them with the idle RTT.
-func SpeedCharts(phases []*record.Direction) (all []template.HTML) {
+func SpeedCharts(phases []*record.Direction) (all []Markup) {
 	goodput := chart{title: "goodput", unit: "bps", per: 1, height: 170, width: speedWidth, headroom: headroom}
 	rtt := chart{title: "round trip of small packets", unit: "s", per: 1e-9, height: 150, width: speedWidth,
 		headroom: headroom}

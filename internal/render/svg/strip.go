@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -16,7 +16,7 @@ const (
 
 // Strip draws a direction's newest results as a row of cells: the colour and a bar's height
 // compare each with the path's earlier results, the letter names its limiter.
-func Strip(points []record.KeptPoint) template.HTML {
+func Strip(points []record.KeptPoint) Markup {
 	var b strings.Builder
 	width := stripCell * float64(len(points))
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %g %g" width="%g" height="%g" role="img" aria-label="the last %d `+
@@ -26,7 +26,7 @@ func Strip(points []record.KeptPoint) template.HTML {
 		x := stripCell * float64(i)
 		level := map[record.Standing]float64{record.Lower: stripHeight - 5, record.Higher: 2}[p.Against]
 		fmt.Fprintf(&b, `<g class="cell %s"><title>%s</title><rect x="%g" width="%g" height="%g" rx="2"/>`, p.Against,
-			template.HTMLEscapeString(text.PointText(p)), x+0.5, stripCell-1, stripHeight)
+			html.EscapeString(text.PointText(p)), x+0.5, stripCell-1, stripHeight)
 		letter := text.Letter(p.Limiter)
 		if p.Against == record.NoFigures {
 			letter = "×"
@@ -37,5 +37,5 @@ func Strip(points []record.KeptPoint) template.HTML {
 		fmt.Fprintf(&b, `<text class="mid" x="%g" y="%g">%s</text></g>`, x+stripCell/2, stripHeight/2+4, letter)
 	}
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // every piece is a number, a letter of ours or escaped above
+	return Markup(b.String()) // every piece is a number, a letter of ours or escaped above
 }

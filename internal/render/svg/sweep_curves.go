@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"slices"
 	"strings"
@@ -25,7 +25,7 @@ const (
 // SweepPlaneCurves draws goodput over one axis, a line for each value of the other; knee is the
 // requested size whose effective size is the BDP, 0 if unknown.
 func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]*record.SweepCell,
-	knee float64) template.HTML {
+	knee float64) Markup {
 	per, unit := p.Scale()
 	high := sweepPlaneCeiling(p)
 	width := curvesWidth - curvesLeft - curvesRight
@@ -80,7 +80,7 @@ func SweepPlaneCurves(p *text.SweepPlane, along, each text.SweepAxis, lines [][]
 			curvesLeft+width+6, at+4, axisText(each.Values[i]))
 	}
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // every piece is a number or from a closed list
+	return Markup(b.String()) // every piece is a number or from a closed list
 }
 
 // sweepPlaneCeiling is the top of the scale.
@@ -155,7 +155,7 @@ func sweepCellDrawPoint(c *record.SweepCell, b *strings.Builder, x float64, y fu
 		open = ` class="open"`
 	}
 	fmt.Fprintf(b, `<circle%s cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, open, x, y(c.GoodputBps),
-		template.HTMLEscapeString(sweepCellTip(c)))
+		html.EscapeString(sweepCellTip(c)))
 }
 
 // spread moves labels apart: neighbours are at least apart from each other, in their order,

@@ -2,7 +2,7 @@ package svg
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"strings"
 
@@ -34,7 +34,7 @@ func shortName(l verdict.Name) string {
 }
 
 // SweepPlaneHeat draws the plane as a heat map, the smallest sizes at the lower left.
-func SweepPlaneHeat(p *text.SweepPlane) template.HTML {
+func SweepPlaneHeat(p *text.SweepPlane) Markup {
 	columns := len(p.Across.Values)
 	rows := len(p.Down.Values)
 	plotWidth := heatCell * float64(columns)
@@ -95,7 +95,7 @@ func SweepPlaneHeat(p *text.SweepPlane) template.HTML {
 		}
 	}
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // every piece is a number or from a closed list
+	return Markup(b.String()) // every piece is a number or from a closed list
 }
 
 // meanText is the average of those of the cells that have a goodput.
@@ -141,7 +141,7 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	h := heatRow - 2*heatGap
 	x = x + heatGap
 	y = y + heatGap
-	title := template.HTMLEscapeString(sweepCellTip(c))
+	title := html.EscapeString(sweepCellTip(c))
 	if c.GoodputBps <= 0 {
 		text := "–"
 		switch {
@@ -154,7 +154,7 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 			y+h/2+4, text)
 		return
 	}
-	class := "cell label toned " + template.HTMLEscapeString(string(c.Limiter))
+	class := "cell label toned " + html.EscapeString(string(c.Limiter))
 	value := text.ThreeDigits(c.GoodputBps / per)
 	if c.Predicted {
 		class = class + " predicted"
@@ -163,7 +163,7 @@ func sweepCellLabel(c *record.SweepCell, b *strings.Builder, x, y, most, per flo
 	fmt.Fprintf(b,
 		`<g class="%s" style="%s"><title>%s</title><text class="v mid" x="%g" y="%g">%s</text><text class="m mid" x="%g" y="%g">%s</text><rect class="bar" x="%g" y="%g" width="%g" height="3" rx="1.5"/>`,
 		class, heatTone(c.GoodputBps/most), title, x+w/2, y+17, value, x+w/2, y+29.5,
-		template.HTMLEscapeString(shortName(c.Limiter)), x+5, y+h-6, w-10)
+		html.EscapeString(shortName(c.Limiter)), x+5, y+h-6, w-10)
 	if c.Clipped() {
 		fmt.Fprintf(b, `<path class="cut" d="M%g %gl-9 0l9 9z"/>`, x+w, y)
 	}
