@@ -109,7 +109,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		if f.has("peak_bps") {
 			burst = " after a first burst at " + f.rate("peak_bps")
 		}
-		return fmt.Sprintf("%s of the bytes were retransmitted at a rate that stays near %s%s, and no queue ever formed (%s)",
+		return fmt.Sprintf("%s of the bytes were retransmitted at a rate that stays near %s%s, without the queue of a full "+
+			"link (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), burst, f.loaded())
 	},
 	verdict.LossBelowBest: func(f figures) string {

@@ -101,6 +101,28 @@ var (
 		Of:    func(f facts) float64 { return f.measured.lossDispersion },
 		Uses: uses(limit("DispersionRounds", threshold.DispersionRounds),
 			limit("PolicedTime", ofTime(threshold.PolicedTime)))}
+	queueAtLoss = quantity{Name: "queueAtLoss", Unit: "time",
+		Means: "growth of the round trip when losses begin in congestion avoidance, the median",
+		Of:    func(f facts) float64 { return ofTime(f.measured.laterLosses.queue) }}
+	lostTime = quantity{Name: "lostTime", Unit: "time",
+		Means: "time that the segments lost at once take at lastingRateStarted; 0: not known",
+		Of:    func(f facts) float64 { return ofTime(f.measured.laterLosses.time(f.path)) },
+		Uses:  uses(limit("PacketBytes", threshold.PacketBytes))}
+	lossEventCount = quantity{Name: "lossEventCount", Unit: "events", Means: "number of such losses",
+		Of: func(f facts) float64 { return float64(f.measured.laterLosses.count) }}
+	queueAtAnyLoss = quantity{Name: "queueAtAnyLoss", Unit: "time", Means: "queueAtLoss, slow start included",
+		Of: func(f facts) float64 { return ofTime(f.measured.losses.queue) }}
+	anyLostTime = quantity{Name: "anyLostTime", Unit: "time", Means: "lostTime, slow start included; 0: not known",
+		Of:   func(f facts) float64 { return ofTime(f.measured.losses.time(f.path)) },
+		Uses: uses(limit("PacketBytes", threshold.PacketBytes))}
+	firstDeliveryRate = quantity{Name: "firstDeliveryRate", Unit: "bit/s",
+		Means: "best delivery rate of the kernel until the first losses end",
+		Of:    func(f facts) float64 { return f.measured.delivery.first }}
+	laterDeliveryRate = quantity{Name: "laterDeliveryRate", Unit: "bit/s",
+		Means: "best one after them, the best twentieth left out; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.delivery.later },
+		Uses: uses(limit("SettledTrips", threshold.SettledTrips),
+			limit("BestLeftOut", threshold.BestLeftOut))}
 	ackQueueRatio = quantity{Name: "ackQueueRatio", Unit: "ratio",
 		Means: "share of the queueing delay in which acknowledgements waited; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.ackQueue },
@@ -172,6 +194,9 @@ var (
 		func(f facts) *rule.Result { return &f.cache.isFullInBatches })
 	startsWithBurst = rule.Define("startsWithBurst", "the transfer began well above all later rates",
 		peakRate.Above("FirstBurst", threshold.FirstBurst, lastingRateStarted))
+	deliversBurst = rule.Define("deliversBurst", "the first round trips delivered well above all later rates",
+		rule.All(laterDeliveryRate.Positive(),
+			firstDeliveryRate.Above("FirstBurst", threshold.FirstBurst, laterDeliveryRate)))
 	queueForms = rule.Define("queueForms", "round trips grew by the queue that precedes loss",
 		rttGrowth.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss))
 	showsNoQueue = rule.Define("showsNoQueue", "that queue would be seen, and is not there",
@@ -181,11 +206,24 @@ var (
 		"loss without the queue that a full link builds before it drops",
 		rule.All(retransmitRatio.Above("Losing", threshold.Losing), lastingRateStarted.Positive(),
 			rule.Any(showsNoQueue, rule.All(rule.Not(queueForms), startsWithBurst))))
+	// A queue that drops in congestion avoidance is about as long as what it drops at once. The bucket of a policer
+	// empties while the round trip stays, and then it drops all that exceeds its rate. Slow start drops more than a
+	// queue contains, but only a bucket lets more through at first than later.
+	losesBeyondQueue = rule.Define("losesBeyondQueue", "far more is lost at once than the queue before could contain",
+		rule.All(retransmitRatio.Above("Losing", threshold.Losing), rule.Any(
+			rule.All(lossEventCount.AtLeast("PolicedLosses", threshold.PolicedLosses), lostTime.Positive(),
+				queueAtLoss.AtMost("QueueOfLost", threshold.QueueOfLost, lostTime)),
+			rule.All(deliversBurst, anyLostTime.Positive(),
+				queueAtAnyLoss.AtMost("QueueOfLost", threshold.QueueOfLost, anyLostTime)))))
+	keepsRate = rule.Define("keepsRate", "a steady rate remains",
+		rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)))
+	// CUBIC's rate is between its decrease and the best one.
+	keepsSawtooth = rule.Define("keepsSawtooth", "the rate is that of a saw-tooth below the best one",
+		rule.Not(meanRate.Below("CubicDecrease", threshold.CubicDecrease, lastingRateStarted)))
 	// BBR keeps a steady rate through any loss, so only a first burst shows a policer there.
-	isPoliced = rule.Define("isPoliced", "a steady rate remains, and segments are lost many at a time",
-		rule.All(rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)),
-			rule.Any(rule.All(modelPaced, startsWithBurst),
-				rule.All(rule.Not(modelPaced), lossDispersion.AtLeast("LossInBursts", threshold.LossInBursts)))))
+	losesManyAtOnce = rule.Define("losesManyAtOnce", "segments are lost many at a time",
+		rule.Any(rule.All(modelPaced, startsWithBurst),
+			rule.All(rule.Not(modelPaced), lossDispersion.AtLeast("LossInBursts", threshold.LossInBursts))))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
 		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
 			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))

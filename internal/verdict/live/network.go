@@ -14,6 +14,9 @@ type networkFacts struct {
 	hasTimeouts    bool // a retransmission timeout was seen
 	isModelPaced   bool // the congestion control is BBR
 	lossDispersion float64
+	losses         lossEvents // all
+	laterLosses    lossEvents // in congestion avoidance
+	delivery       firstDelivery
 	receiverSeen   bool    // the receiver's counters show in which direction the queue is
 	ackQueue       float64 // the share of the queueing delay in which acknowledgements waited
 	ackRates       scatter
@@ -24,6 +27,7 @@ type networkFacts struct {
 func (a *analysis) networkFacts() networkFacts {
 	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(), hasTimeouts: a.hasTimeouts(),
 		isModelPaced: a.connections[0].isModelPaced(), lossDispersion: a.lossDispersion(),
+		losses: a.lossEvents(false), laterLosses: a.lossEvents(true), delivery: a.firstDelivery(),
 		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), ackRates: a.ackScatter(), isStarved: a.isStarved(),
 		ackedWindow: a.ackedWindow()}
 }

@@ -51,7 +51,8 @@ var networkRules = []networkRule{
 	{"still-growing", rule.All(utilization.Above("StillGrowing", threshold.StillGrowing), cwndGrows,
 		rule.Not(cwndRegrows)),
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
-	{"policer", rule.All(losesWithoutQueue, isPoliced),
+	{"policer", rule.All(losesManyAtOnce,
+		rule.Any(rule.All(losesWithoutQueue, keepsRate), rule.All(losesBeyondQueue, keepsSawtooth))),
 		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, code: verdict.PolicedRate,
 			values: addPeak}},
 	{"loss-without-queue", losesWithoutQueue,
@@ -174,8 +175,11 @@ func addPath(f facts, v verdict.Values) {
 
 func addPeak(f facts, v verdict.Values) {
 	addPath(f, v)
-	if startsWithBurst.IsTrue(f) {
+	switch {
+	case startsWithBurst.IsTrue(f):
 		v["peak_bps"] = f.path.peakRate
+	case deliversBurst.IsTrue(f):
+		v["peak_bps"] = f.measured.delivery.first
 	}
 }
 

@@ -4,16 +4,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Kernel TCP in the lab: loss at random and queues of a few packets are no policer, also
-// where the rate they leave happens to be steady.
-func TestRandomLossIsNoPolicer(t *testing.T) {
+// TestJudge_Policers checks recordings of kernel TCP in the lab: loss at random or in bursts and queues of 10 to 64
+// packets are no policer, also where the rate that they leave is steady. Of the policers, of 2.6 to 207 Mbit/s with
+// buckets of 60 kB to 1 MB, one is missed: it lost once in its time.
+func TestJudge_Policers(t *testing.T) {
 	files, err := filepath.Glob("testdata/congestion_*.json.gz")
-	if err != nil || len(files) < 15 {
+	if err != nil || len(files) < 25 {
 		t.Fatalf("%d recorded transfers, %v", len(files), err)
 	}
 	policers := 0
@@ -27,8 +29,40 @@ func TestRandomLossIsNoPolicer(t *testing.T) {
 			policers++
 		}
 	}
-	if policers < 3 {
-		t.Errorf("%d policers found", policers)
+	if policers < 8 {
+		t.Errorf("%d of 9 policers found", policers)
+	}
+}
+
+// TestJudge_PolicerByQueueAtLoss checks losses of many segments at once behind a round trip that grows by various times
+// before them. At 3 Mbit/s their 40 segments take 160 ms.
+func TestJudge_PolicerByQueueAtLoss(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		grown time.Duration // the round trip when losses begin
+		want  string
+	}{
+		{"no queue", 0, verdict.Policer},
+		{"a queue of four packets", 15 * ms, verdict.Policer},
+		{"a queue of twelve packets", 45 * ms, ""},
+		{"a queue of all that is lost", 160 * ms, ""},
+	} {
+		lost := int64(0)
+		v := Judge(steady(3e6, 20*ms, func(i int, s, _ *transfer.Sample) {
+			if i%50 == 27 {
+				lost += 40
+			}
+			s.RTT = 20*ms + time.Duration(i%50)*10*ms/25
+			if i%50 == 26 || i%50 == 27 {
+				s.RTT = 20*ms + c.grown
+			}
+			s.RTTVar = 0
+			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
+			s.NotSent, s.Cwnd, s.Ssthresh = 1<<20, s.InFlight, s.InFlight
+		}))
+		if v.Subtype != c.want {
+			t.Errorf("%s: %s (%s), want %q; %v", c.name, v.Limiter, v.Subtype, c.want, v.Evidence)
+		}
 	}
 }
 

@@ -95,6 +95,8 @@ const (
 	FirstBurst = 1.3 // ratio | attribution bank, policer; Flach et al. 2016, 3
 	// PolicedSteady is the share of the best later rate that the mean must reach.
 	PolicedSteady = 0.8 // ratio | attribution bank: policers leave 0.86 and more, queues of ten packets 0.78
+	// CubicDecrease is the share of its rate that CUBIC keeps after a loss.
+	CubicDecrease = 0.7 // ratio | RFC 9438, 4.6: β
 	// PolicedLoss is the share of retransmitted bytes, without a queue, from which a policer is looked for, and
 	// PacedClean the largest share that a run paced below its rate retransmits.
 	PolicedLoss = 0.02 // ratio | four recordings of policers: 0.034 to 0.22
@@ -106,6 +108,12 @@ const (
 	// DispersionRounds, at which losses come in bursts.
 	LossInBursts     = 2.0  // ratio | Poisson has 1; lab: 0.75 to 1.5 at random, 2.8 to 280 behind policers
 	DispersionRounds = 12.0 // rounds | the estimate scatters by √(2/n): 0.4
+	// QueueOfLost is the largest queue before losses, as a share of the time of the segments lost at once, that no link
+	// explains. PolicedLosses is the least number of such losses.
+	QueueOfLost   = 0.1 // ratio | lab: policers 0.00 to 0.07, queues of 6 to 64 packets 0.2 to 1.4
+	PolicedLosses = 2.0 // events | one may be an accident
+	// SettledTrips is the time after the first losses end from which a delivery rate is a later one.
+	SettledTrips = 10 // round trips | recovery in congestion avoidance takes one or two
 	// SpanOfArrivals is the time over which a receiver measures a rate, and StartSpans the number of first spans that
 	// belong to slow start. SmallPacketQueue is the growth of the RTT of its own small packets from which a queue is in
 	// the path.
