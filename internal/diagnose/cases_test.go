@@ -16,7 +16,7 @@ func TestVerdictsOnCases(t *testing.T) {
 	}{
 		{"tiny-response", verdict.Unknown, "", verdict.Low},
 		{"acks-only", verdict.Unknown, "", verdict.Low},
-		{"isn-firewall", verdict.Unknown, "", verdict.Low},
+		{"isn-firewall", verdict.Sender, "", verdict.Medium}, // four segments at a time
 		{"syn-lost", verdict.Congestion, verdict.LostSYNs, verdict.High},
 		{"gso-leak", verdict.MTUBlackHole, verdict.Oversized, verdict.High},
 		{"kb823764", verdict.NagleDelayedAck, verdict.AckTimer, verdict.High},

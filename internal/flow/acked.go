@@ -87,6 +87,8 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		if d.block.firstAt == 0 {
 			d.block.first = ack
 			d.block.firstAt = at
+		} else if d.Spacing != nil && e.timer == 0 && !d.recovering && at > d.owed {
+			d.Spacing.Acks.add(ack-d.acked, int64(max(d.MSS, 536)), at-d.owed)
 		}
 		d.stalled(at)
 		d.owed = at
@@ -194,6 +196,9 @@ func (d *Direction) arrive(e *ackEvent) {
 	}
 	d.window = int64(e.window) << d.Scale
 	d.edge = e.ack + d.window
+	if d.Spacing != nil && e.ack > d.una {
+		d.Spacing.released = max(e.seen, e.due)
+	}
 	d.WindowMax = max(d.WindowMax, d.window)
 	d.cur.window(d.window)
 	if e.ack > d.una {

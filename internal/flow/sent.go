@@ -80,11 +80,8 @@ func (d *Direction) partial(length int64) bool {
 
 // fresh takes bytes that were not seen before and lie above all others.
 func (d *Direction) fresh(from, to, at int64) {
-	if from == d.high && d.Segments > 8 { // most of many connections are shorter
-		if d.Spacing == nil {
-			d.Spacing = &Spacing{}
-		}
-		d.Spacing.add(to-from, d.lastLen, int64(d.MSS), at-d.lastSent)
+	if from == d.high {
+		d.spaced(to-from, at-d.lastSent, at)
 	}
 	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
 		d.started(at, gap)
@@ -218,6 +215,9 @@ func (d *Direction) flushEmpty() {
 			d.Tails++
 		}
 		d.round.paused += d.empty
+		if d.Spacing != nil {
+			d.Spacing.paused = d.empty
+		}
 	case d.empty >= moment:
 		clock = AppLimited
 		d.round.paused += d.empty

@@ -1,13 +1,10 @@
 package flow
 
-// Spacing compares the times between new segments with their lengths. Behind a line slower than the sender a segment
-// follows by its own serialization, so a short one comes sooner than a full one. A pacing sender waits by the length of
-// the segment before (sch_fq), a program by neither.
-type Spacing struct {
-	Full, Short int64 // full segments at the usual time after the one before, and short segments after a full one
-	Agree       int64 // short segments that followed in proportion to their length
+import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 
-	bytes, time int64 // of the full segments, payload bytes and nanoseconds
+// Pace finds the most frequent time of a full segment in a stream of data.
+type Pace struct {
+	Bytes, Time int64 // of the data at the usual pace, payload bytes and nanoseconds
 	usual       int64 // the usual time of a full segment, nanoseconds
 	votes       int64 // for usual (Boyer-Moore majority vote)
 }
@@ -24,43 +21,101 @@ const (
 	packetHeaders = 40
 )
 
+// add takes bytes that came some nanoseconds after the bytes before them.
+func (p *Pace) add(bytes, mss, gap int64) {
+	each := gap * mss / bytes
+	expected := p.usual * bytes / mss
+	switch {
+	case p.votes == 0:
+		*p = Pace{usual: each, votes: 1}
+	case distance(gap, expected) <= max(expected/spacingParts, spacingTolerance):
+		p.votes++
+	default:
+		p.votes--
+		return
+	}
+	p.Bytes += bytes
+	p.Time += gap
+}
+
+// Rate returns the usual pace, payload bytes/s; 0 if unknown.
+func (p *Pace) Rate() float64 {
+	if p.Time <= 0 {
+		return 0
+	}
+	return float64(p.Bytes) / float64(p.Time) * 1e9
+}
+
+// Spacing compares the times between new segments with their lengths. Behind a line slower than the sender a segment
+// follows by its own serialization, so a short one comes sooner than a full one. A pacing sender waits by the length of
+// the segment before (sch_fq), a program by neither.
+type Spacing struct {
+	Data  Pace  // of full segments that followed a full one
+	Acks  Pace  // of acknowledgements, by the bytes that they acknowledge
+	Short int64 // short segments after a full one
+	Agree int64 // short segments that followed in proportion to their length
+	// Dry counts new data after less than a full segment, later than serialization explains and not released by an
+	// acknowledgement: the sender had had no more data. DryAt is the last such moment.
+	Dry, DryAt int64
+	// Silent is by how much new data came later than serialization explains, where the sender had had no more data, or
+	// where that was an eighth of the round trip and more, nanoseconds. Pauses are not part of it.
+	Silent int64
+
+	released int64 // when the last acknowledgement could let new data come
+	paused   int64 // the pause before the next new data
+	edge     int64 // the right edge of the window when data came last
+}
+
 // add takes a new segment of a length that came some nanoseconds after one of another length.
 func (p *Spacing) add(length, before, mss, gap int64) {
 	switch {
 	case gap <= 0 || before != mss:
 		return
 	case length == mss:
-		p.full(mss, gap)
-	case 20*length <= shortTwentieths*mss && p.votes > 0:
+		p.Data.add(length, mss, gap)
+	case 20*length <= shortTwentieths*mss && p.Data.votes > 0:
 		p.Short++
-		expected := p.usual * (length + packetHeaders) / (mss + packetHeaders)
-		if shortPart*distance(gap, expected) <= p.usual-expected {
+		expected, _ := p.serialization(length, mss)
+		if shortPart*distance(gap, expected) <= p.Data.usual-expected {
 			p.Agree++
 		}
 	}
 }
 
-func (p *Spacing) full(mss, gap int64) {
-	switch {
-	case p.votes == 0:
-		*p = Spacing{Short: p.Short, Agree: p.Agree, usual: gap, votes: 1}
-	case distance(gap, p.usual) <= max(p.usual/spacingParts, spacingTolerance):
-		p.votes++
-	default:
-		p.votes--
+// serialization returns how long the line needs for a segment, nanoseconds, and false if that is unknown.
+func (p *Spacing) serialization(length, mss int64) (took int64, known bool) {
+	if p.Data.votes == 0 || length > mss {
+		return 0, false
+	}
+	return p.Data.usual * (length + packetHeaders) / (mss + packetHeaders), true
+}
+
+// spaced takes a new segment into account that came a gap after the one before.
+func (d *Direction) spaced(length, gap, at int64) {
+	if d.Segments <= 8 { // most of many connections are shorter
 		return
 	}
-	p.Full++
-	p.bytes += mss
-	p.time += gap
+	if d.Spacing == nil {
+		d.Spacing = &Spacing{}
+	}
+	p := d.Spacing
+	took, known := p.serialization(length, int64(d.MSS))
+	late := gap - took
+	mssSeen := d.ScaleKnown && d.Segments-d.SmallSegments >= threshold.FewSegments
+	hadRoom := p.edge-d.high >= int64(d.MSS)
+	dry := mssSeen && hadRoom && d.partial(d.lastLen) && late > max(spacingTolerance, took) &&
+		distance(at, p.released) > spacingTolerance
+	if dry {
+		p.Dry++
+		p.DryAt = at
+	}
+	p.edge = d.edge
+	late -= p.paused
+	p.paused = 0
+	if dry || known && d.RTTMin > 0 && late >= max(d.RTTMin/threshold.StartPart, spacingTolerance) {
+		p.Silent += max(late, 0)
+	}
+	p.add(length, d.lastLen, int64(d.MSS), gap)
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
-
-// Rate returns the rate of the full segments at the usual time, payload bytes/s; 0 if unknown.
-func (p *Spacing) Rate() float64 {
-	if p.time <= 0 {
-		return 0
-	}
-	return float64(p.bytes) / float64(p.time) * 1e9
-}

@@ -1,20 +1,66 @@
 package timeline
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// spread reports whether the path delivered most data more slowly than the sender sent it: the tap at the sender saw
+// spread reports whether the path delivered most data more slowly than the sender sent it: a tap before the line saw
 // blocks of segments leave together and their acknowledgements return apart.
-func (t *timeline) spread() bool { return t.vantage == AtSender && 2*t.d.Blocks.Spread > t.d.Bytes }
+func (t *timeline) spread() bool {
+	return (t.vantage == AtSender || t.vantage == InTheMiddle) && 2*t.d.Blocks.Spread > t.d.Bytes
+}
+
+// behindPath reports whether the tap is known to be away from the sender, so that it sees what the path did to data.
+func (t *timeline) behindPath() bool {
+	return t.d.Spacing != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle)
+}
 
 // spacedByLine reports whether a tap away from the sender saw segments arrive in proportion to their own lengths: a
 // line slower than the sender delivered them.
 func (t *timeline) spacedByLine() bool {
 	p := t.d.Spacing
-	return p != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle) && p.Short >= threshold.FewRounds &&
-		4*p.Agree >= 3*p.Short && 4*p.Full*int64(t.d.MSS) >= t.d.Bytes
+	return t.behindPath() && p.Short >= threshold.FewRounds && 4*p.Agree >= 3*p.Short && 4*p.Data.Bytes >= t.d.Bytes
+}
+
+// isEven reports whether most data came at one pace, which is the goodput: nothing paused.
+func (t *timeline) isEven(p *flow.Pace) bool {
+	rate := p.Rate()
+	return 2*p.Bytes >= t.d.Bytes && t.goodput >= threshold.LineFilled*rate && threshold.LineFilled*t.goodput <= rate
+}
+
+// arrivesEvenly reports whether data came evenly from a line before the tap. A pacing sender sends segments in pairs or
+// larger bursts, a program in writes.
+func (t *timeline) arrivesEvenly() bool {
+	if !t.behindPath() || t.losing {
+		return false
+	}
+	p := t.d.Spacing
+	return (p.Short < threshold.FewRounds || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
+}
+
+// onlyEven reports whether nothing but the even arrival shows a full line: no queue was seen, nor bursts before it.
+func (t *timeline) onlyEven() bool {
+	return t.arrivesEvenly() && t.d.Spacing.Silent == 0 && !t.queueing && !t.serialised && !t.linkFull()
+}
+
+// arrivesInBursts reports whether data came to a tap away from the sender in bursts. A queue before the tap leaves no
+// time between them.
+func (t *timeline) arrivesInBursts() bool {
+	return t.behindPath() && float64(t.d.Spacing.Silent)/1e9 > threshold.PausingShare*t.length
+}
+
+// lineIdles reports whether the slowest line of the path is before the tap and had no data in much of the time.
+func (t *timeline) lineIdles() bool {
+	p := t.d.Spacing
+	return t.inBursts && (t.vantage == AtReceiver || p.Data.Rate() < 2*max(t.pathPace, p.Acks.Rate()))
+}
+
+// caughtUp reports whether the sender had sent all data of its program at a later moment: no window had limited it.
+func (t *timeline) caughtUp(s *flow.Slice) bool {
+	p := t.d.Spacing
+	return p != nil && p.Dry >= threshold.FewSegments && s.End <= p.DryAt
 }
 
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
@@ -29,7 +75,7 @@ func (t *timeline) lineRate() float64 {
 	if t.spread() {
 		return t.d.Blocks.Rate()
 	}
-	return t.d.Spacing.Rate()
+	return t.d.Spacing.Data.Rate()
 }
 
 // equalBlocks reports whether most data was in blocks of one size, each released by the acknowledgement of the one

@@ -56,7 +56,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		near := t.baseRTT > 0 && float64(d.WindowMax)/t.baseRTT > threshold.WindowAbove*t.goodput
 		level := verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High)
-		return verdict.LowerUnless(!near && t.vantage != VantageUnknown, level)
+		return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
 		return verdict.LowerUnless(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
 	case verdict.Application:
@@ -73,7 +73,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		// A short transfer ends in a round trip without growth. More of them are a program with less to send.
 		level := t.time[verdict.SlowStart] - t.clock(flow.SlowStart)
-		return verdict.LowerUnless(level <= threshold.LastRound*t.baseRTT, verdict.High)
+		dry := t.d.Spacing != nil && t.d.Spacing.Dry > 0
+		return verdict.LowerUnless(level <= threshold.LastRound*t.baseRTT && !dry, verdict.High)
 	case verdict.Congestion:
 		if g.Subtype == verdict.LostSYNs {
 			return verdict.LowerUnless(t.synsLost(), verdict.High)
@@ -84,6 +85,9 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		return verdict.LowerUnless(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&
 			t.clock(flow.AppLimited) < threshold.PausingShare*t.length, verdict.High)
 	case verdict.Bottleneck:
+		if t.onlyEven() {
+			return verdict.Low
+		}
 		return verdict.LowerUnless(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
 	case verdict.Sender:
 		// So few losses may hold a congestion window as well.

@@ -1,121 +1,32 @@
 package timeline
 
 import (
-	"container/heap"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// reader is a program that takes piece bytes out of a receive buffer at each interval.
-type reader struct {
-	rtt, loop int64 // loop: the part of the round trip between the sender and the tap
-	segment   int64 // how long the line takes for a full segment
-	interval  int64
-	buffer    int
-	piece     int
-	scale     int // of the window
-}
-
-type readerEvent struct {
-	at        int64
-	kind      int // arrival, acknowledgement or read
-	pos, edge int
-}
-
-const (
-	arrival = iota
-	acknowledgement
-	read
-)
-
-type readerEvents []readerEvent
-
-func (e readerEvents) Len() int           { return len(e) }
-func (e readerEvents) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e readerEvents) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *readerEvents) Push(x any)        { *e = append(*e, x.(readerEvent)) }
-func (e *readerEvents) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
-
-// judge plays a sender that always has data against the reader.
-func (r reader) judge(t *testing.T) Diagnosis {
-	t.Helper()
-	const mss = 1460
-	x := newTape(r.rtt, r.loop)
-	x.all[1].Scale = uint8(r.scale)
-	var (
-		sent, acked, arrived, unread, unacked int
-		cwnd, edge, advertised                = 10 * mss, r.buffer, r.buffer
-		free                                  = 2 * r.rtt
-		all                                   readerEvents
-	)
-	send := func(now int64) {
-		for sent-acked+mss <= cwnd && edge > sent {
-			n := min(mss, edge-sent)
-			free = max(free, now) + r.segment
-			x.data(free+r.loop/2, sent, n, 0)
-			sent += n
-			heap.Push(&all, readerEvent{at: free + r.rtt/2, kind: arrival, pos: sent})
-		}
-	}
-	acknowledge := func(now int64) {
-		unacked = 0
-		advertised = max(advertised, arrived+r.buffer-unread)
-		window := (advertised - arrived) >> r.scale
-		x.ack(now+r.rtt/2-r.loop/2, arrived, 0)
-		x.all[len(x.all)-1].Window = uint16(window)
-		heap.Push(&all, readerEvent{at: now + r.rtt/2, kind: acknowledgement, pos: arrived, edge: arrived + window<<r.scale})
-	}
-	heap.Push(&all, readerEvent{at: 2*r.rtt + r.interval, kind: read})
-	send(2 * r.rtt)
-	for reads := 0; reads < 120; {
-		e := heap.Pop(&all).(readerEvent)
-		switch e.kind {
-		case arrival:
-			unread += e.pos - arrived
-			arrived = e.pos
-			unacked++
-			if unacked == 2 || r.buffer-unread < 2*mss {
-				acknowledge(e.at)
-			}
-		case acknowledgement:
-			cwnd += max(e.pos-acked, 0)
-			acked = max(acked, e.pos)
-			edge = max(edge, e.edge)
-			send(e.at)
-		case read:
-			reads++
-			unread -= min(unread, r.piece)
-			acknowledge(e.at)
-			heap.Push(&all, readerEvent{at: e.at + r.interval, kind: read})
-		}
-	}
-	g, _ := x.judge(t)
-	return g
-}
-
 // The line needs up to two thirds of the interval to deliver a piece, and the reader limits. A tap at the receiver
 // estimates the data in flight: one case in ten may stay mixed there.
 func TestJudge_SlowReader(t *testing.T) {
 	mixed, far := 0, 0
-	for _, r := range []reader{
-		{buffer: 200_000, piece: 32 << 10, scale: 7}, {buffer: 200_000, piece: 32 << 10, scale: 3},
-		{buffer: 200_000, piece: 16 << 10, scale: 7}, {buffer: 400_000, piece: 64 << 10, scale: 4},
+	for _, r := range []transfer{
+		{window: 200_000, read: 32 << 10, scale: 7}, {window: 200_000, read: 32 << 10, scale: 3},
+		{window: 200_000, read: 16 << 10, scale: 7}, {window: 400_000, read: 64 << 10, scale: 4},
 	} {
+		r.ackEvery = 2
+		r.delayedAck = 40 * ms
+		r.bytes = 120 * r.read
 		for _, rtt := range []int64{1, 5, 20, 40} {
-			for _, segment := range []int64{12_000, 120_000, 1_200_000} {
+			for _, segment := range []int64{12_000, 120_000, 1_200_000} { // nanoseconds of the line
 				for _, busy := range []int64{20, 45, 65} { // per cent of the interval, of the line
 					for _, tap := range []int64{0, rtt*ms - 50_000} {
 						r.rtt = rtt * ms
 						r.loop = tap
-						r.segment = segment
-						r.interval = max(int64(r.piece/1460)*segment*100/busy, r.rtt*3/2)
-						g := r.judge(t)
+						r.bps = 1500 * 8e9 / float64(segment)
+						r.readEvery = max(int64(r.read/1460)*segment*100/busy, r.rtt*3/2)
+						g, _, _ := r.play(t)
 						if tap > 0 {
 							far++
 						}

@@ -18,7 +18,11 @@ func (t *timeline) queued(s *flow.Slice) bool {
 		return t.byLittle(s)
 	}
 	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.baseRTT
-	serialised := threshold.SerialisedPackets * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	packets := threshold.SerialisedPackets
+	if t.even { // no packet waits for others of its own burst
+		packets = 1
+	}
+	serialised := float64(packets) * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
 	return excess > max(threshold.StandingQueue*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
@@ -83,7 +87,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Sender
 	case t.ackQueued(s):
 		return verdict.AckPath
-	case t.queued(s) && t.full(s):
+	case t.queued(s) && t.full(s) && !t.lineIdles():
 		return verdict.Bottleneck
 	case t.stopAndWait(s):
 		return verdict.Application
@@ -108,11 +112,11 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	if i < t.openingSlices {
 		return t.openingOf(i)
 	}
-	if t.vantage != AtSender && t.full(s) && t.standing(s) {
+	if t.vantage != AtSender && !t.inBursts && t.full(s) && t.standing(s) {
 		t.waitedTime += sliceTime(s)
 		return verdict.Unknown
 	}
-	if t.blind() && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
+	if t.blind() && !t.inBursts && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
 		t.unseenQueueTime += sliceTime(s)
 		return verdict.Unknown
 	}
@@ -165,7 +169,8 @@ func (t *timeline) stopAndWait(s *flow.Slice) bool {
 // linkFull reports whether the whole transfer ran within a tenth of what the path delivers, with
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
-	if t.pathPace == 0 || t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin {
+	if t.lineIdles() || t.pathPace == 0 ||
+		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin {
 		return false
 	}
 	if t.losing { // faster sending comes out no faster of a policer either
@@ -259,6 +264,8 @@ func (t *timeline) slowStartOf(i int) verdict.Name {
 func (t *timeline) openingOf(i int) verdict.Name {
 	s := &t.d.Slices[i]
 	switch {
+	case t.caughtUp(s):
+		return verdict.Sender
 	case !t.standing(s):
 		return verdict.SlowStart
 	case t.ackQueued(s):

@@ -55,7 +55,9 @@ type timeline struct {
 	queueing        bool    // a standing queue was seen in much of the time
 	sentFaster      bool    // data was sent faster than it ever arrived
 	losing          bool    // losses are frequent enough to limit
-	linkIsFull      bool    // linkFull or serialises
+	linkIsFull      bool    // linkFull, serialises or arrivesEvenly
+	even            bool    // acknowledgements come to the sender at one pace, without pauses
+	inBursts        bool    // arrivesInBursts
 	serialised      bool    // blocks wait for the line alone
 	evenLoss        bool    // losses at the rate of the path, without the handshake
 	isShort         bool    // it ended before the congestion window had opened
@@ -265,6 +267,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
 	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
 		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
+	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
+	t.inBursts = t.arrivesInBursts()
 	queued := 0.0
 	probes := 0
 	for i := range d.Slices {
@@ -282,7 +286,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// Behind the link nothing comes faster than the link.
 	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
 	t.serialised = t.serialises()
-	t.linkIsFull = t.serialised || t.linkFull()
+	t.linkIsFull = t.serialised || t.linkFull() || t.arrivesEvenly()
 	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
