@@ -35,8 +35,9 @@ type Connection struct {
 
 	sides [2]side
 
-	table *Table
-	Ended int64 // the last segment's time
+	table   *Table
+	carried int64 // bytes before it was dropped and followed again
+	Ended   int64 // the last segment's time
 	// ClockSteps counts segments stamped more than a second before an earlier one.
 	ClockSteps int64
 	// Segments counts all segments, CutOptions those whose options the capture cut off, and Duplicates those that were

@@ -10,7 +10,7 @@ import (
 const youngShare = 8
 
 // dropLightest makes room for new connections. It drops the half of those followed that carried the fewest bytes.
-// Later segments of a dropped connection begin a new one.
+// Later segments of a dropped connection are left out until it is worth following again; see dismissed.
 func (t *Table) dropLightest() {
 	type weighed struct {
 		bytes int64
@@ -24,10 +24,12 @@ func (t *Table) dropLightest() {
 	slices.SortFunc(weights, func(x, y weighed) int { // of two equal ones the older one stays
 		return cmp.Or(cmp.Compare(x.bytes, y.bytes), cmp.Compare(y.at, x.at))
 	})
-	for _, w := range weights[:min(len(t.all)/2, old)] {
+	lightest := weights[:min(len(t.all)/2, old)]
+	for _, w := range lightest {
 		t.drop(t.all[w.at])
 		t.all[w.at] = nil
 	}
+	t.light.cut = lightest[len(lightest)-1].bytes
 	t.all = slices.DeleteFunc(t.all, func(c *Connection) bool { return c == nil })
 }
 
@@ -60,6 +62,7 @@ func (t *Table) drop(c *Connection) {
 	t.Dropped++
 	s := Segment{Src: c.a, Dst: c.b}
 	hash := hashOf(&s)
+	t.light.put(hash, c.bytes(), t.cfg.Connections)
 	if later, _ := t.byEnds.find(&s, hash); later == c {
 		t.byEnds.remove(&s, hash)
 	} else if later != nil && later.before == c {
@@ -90,8 +93,9 @@ func reused[T any](spare *[]*T) *T {
 	return one
 }
 
-// bytes is how much payload both ends have sent until now, without repetitions.
-func (c *Connection) bytes() (sum int64) {
+// bytes is how much payload both ends have sent until now, without repetitions, and before they were dropped once.
+func (c *Connection) bytes() int64 {
+	sum := c.carried
 	for i := range c.sides {
 		if d := c.sides[i].dir; d != nil {
 			sum += d.high

@@ -94,9 +94,9 @@ func TestTable_BoundsGraphs(t *testing.T) {
 	}
 }
 
-// TestTable_FollowsADroppedConnectionAnew adds nothing to a connection that was dropped, though it was found a moment
-// ago.
-func TestTable_FollowsADroppedConnectionAnew(t *testing.T) {
+// TestTable_LeavesOutDroppedConnections adds nothing to a connection that was dropped, though it was found a moment
+// ago, nor to the one that has its memory.
+func TestTable_LeavesOutDroppedConnections(t *testing.T) {
 	table := NewTable(Config{Connections: 16})
 	light := Segment{Src: clientEnd, Dst: serverEnd, Seq: 100, Flags: ACK, Payload: 1}
 	other := Segment{Dst: serverEnd, Seq: 100, Flags: ACK, Payload: 9}
@@ -120,7 +120,63 @@ func TestTable_FollowsADroppedConnectionAnew(t *testing.T) {
 	light.Seq = 102
 	table.Add(&light)
 	i := slices.IndexFunc(table.all, func(c *Connection) bool { return c.a == clientEnd || c.b == clientEnd })
-	if dropped != 8 || i < 0 || table.all[i].bytes() != 1 {
-		t.Errorf("%d dropped; the light connection is at %d", dropped, i)
+	if dropped != 8 || table.Dropped != 8 || i >= 0 {
+		t.Errorf("%d dropped, %d later; the light connection is at %d", dropped, table.Dropped, i)
+	}
+	for _, c := range table.all {
+		if c.bytes() != 9 {
+			t.Errorf("one of the others carried %d bytes", c.bytes())
+		}
+	}
+}
+
+// TestTable_CountsEachConnectionOnce has many connections at the same time, all alike, and one that becomes heavy when
+// it was dropped long ago.
+func TestTable_CountsEachConnectionOnce(t *testing.T) {
+	const connections, bound, late = 1000, 100, 777
+	table := NewTable(Config{Connections: bound})
+	at := int64(0)
+	add := func(i int, s Segment) {
+		at++
+		s.At = at
+		s.Src = Endpoint4(0x0a000000+uint32(i), 40000)
+		s.Dst = serverEnd
+		table.Add(&s)
+	}
+	begun := 0
+	for i := range connections {
+		add(i, Segment{Seq: 99, Flags: SYN})
+	}
+	sent := uint32(0)
+	for round := range uint32(60) {
+		for i := range connections {
+			add(i, Segment{Seq: 100 + round*1000, Flags: ACK, Payload: 1000})
+		}
+		if round > 50 {
+			for range 100 {
+				add(late, Segment{Seq: 1_000_000 + sent, Flags: ACK, Payload: 1000})
+				sent += 1000
+			}
+		}
+		begun = max(begun, int(table.Dropped)+len(table.all))
+	}
+	if seen := table.Dropped + int64(len(table.all)); seen != connections || begun != connections {
+		t.Errorf("%d connections were counted, %d at the most; there are %d", seen, begun, connections)
+	}
+	heaviest := slices.MaxFunc(table.Finish(), func(x, y *Connection) int { return int(x.bytes() - y.bytes()) })
+	if heaviest.Client() != Endpoint4(0x0a000000+late, 40000) {
+		t.Errorf("the heaviest that is followed is %v", heaviest.Client())
+	}
+	dropped := -1
+	for i := range connections {
+		s := Segment{Src: Endpoint4(0x0a000000+uint32(i), 40000), Dst: serverEnd}
+		if c, _ := table.byEnds.find(&s, hashOf(&s)); c == nil {
+			dropped = i
+		}
+	}
+	before := table.Dropped + int64(len(table.all))
+	add(dropped, Segment{Seq: 5_000_000, Flags: SYN}) // another connection between the same ends
+	if seen := table.Dropped + int64(len(table.all)); seen != before+1 {
+		t.Errorf("%d connections were counted after another one, %d before", seen, before)
 	}
 }

@@ -2,7 +2,7 @@ package flow
 
 import "slices"
 
-// Config bounds what a Table keeps: some 250 MB with its zero value, which keeps no graphs, where
+// Config bounds what a Table keeps: some 130 MB with its zero value, which keeps no graphs, where
 // connections are short, and twice that at the very worst.
 type Config struct {
 	// Connections is how many are followed at a time. When there are more, those with the fewest bytes
@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // MostConnections are followed where nothing else is asked for: a short connection takes 6 kB.
-const MostConnections = 40_000
+const MostConnections = 20_000
 
 // Table follows the connections of one capture. Segments go in by time with Add; Finish
 // gives the connections.
@@ -37,6 +37,7 @@ type Table struct {
 	wide   int         // sides that recognise copies of a second way
 	slices int         // that all directions keep
 	all    []*Connection
+	light  dismissed
 	drawn  []*Direction // that have a graph, in the order of their beginnings
 
 	// Dropped memory, to be used again.
@@ -46,7 +47,7 @@ type Table struct {
 
 	Segments   int64
 	Duplicates int64 // copies of a segment from a second interface
-	Dropped    int64 // connections that made room for others
+	Dropped    int64 // connections that made room for others, and were not followed again
 	Unwanted   int64 // segments of connections that Config.Wanted refuses
 }
 
@@ -106,6 +107,10 @@ func (t *Table) place(s *Segment) (c *Connection, side int) {
 		}
 		return nil, side
 	}
+	if c == nil && t.light.take(s, h) {
+		t.Segments++
+		return nil, side
+	}
 	if c == nil || c.ended(s, side) && (c.before == nil || c.before.ended(s, side)) {
 		old := c
 		dropped := t.Dropped
@@ -131,7 +136,12 @@ func (t *Table) begin(s *Segment, h uint64) (c *Connection, side int) {
 	if len(t.all) >= t.cfg.Connections {
 		t.dropLightest()
 	}
+	again, carried := t.light.follow(s, h)
+	if again {
+		t.Dropped--
+	}
 	c = newConnection(e, s, t)
+	c.carried = carried
 	t.byEnds.put(c, h)
 	t.all = append(t.all, c)
 	return c, side

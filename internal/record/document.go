@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -40,11 +42,18 @@ func Encode(doc Document) ([]byte, error) { return EncodeAny(doc) }
 
 // EncodeAny returns the JSON of any object of the contract, also without a Header, such as the lines of serve.
 func EncodeAny(doc any) ([]byte, error) {
+	var b bytes.Buffer
+	err := WriteAny(&b, doc)
+	return b.Bytes(), err
+}
+
+// WriteAny writes what EncodeAny returns, which may be large.
+func WriteAny(w io.Writer, doc any) error {
 	compact, err := json.Marshal(doc)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return append(indented(compact), '\n'), nil
+	return indent(w, compact)
 }
 
 // EncodeSamples returns the JSON of the document's samples, nil if it has none.

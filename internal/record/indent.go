@@ -1,9 +1,14 @@
 package record
 
-// indented is what json.Indent makes, by two spaces, of what json.Marshal wrote: as that is
+import "io"
+
+// piece is how many bytes of a document are written at a time.
+const piece = 64 << 10
+
+// indent writes what json.Indent makes, by two spaces, of what json.Marshal wrote, and a new line: as that is
 // valid and has no blanks, it need not be parsed again, which took as long as to write it.
-func indented(compact []byte) []byte {
-	out := make([]byte, 0, 3*len(compact))
+func indent(w io.Writer, compact []byte) error {
+	out := make([]byte, 0, min(2*len(compact)+1024, piece))
 	depth := 0
 	line := func() {
 		out = append(out, '\n')
@@ -12,6 +17,12 @@ func indented(compact []byte) []byte {
 		}
 	}
 	for i := 0; i < len(compact); i++ {
+		if len(out) > piece-1024 {
+			if _, err := w.Write(out); err != nil {
+				return err
+			}
+			out = out[:0]
+		}
 		switch c := compact[i]; c {
 		case '"':
 			from := i
@@ -43,5 +54,6 @@ func indented(compact []byte) []byte {
 			out = append(out, c)
 		}
 	}
-	return out
+	_, err := w.Write(append(out, '\n'))
+	return err
 }

@@ -3,10 +3,13 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// FuzzIndented compares indented with json.Indent on output of json.Marshal.
+// FuzzIndented compares indent with json.Indent on output of json.Marshal.
 func FuzzIndented(f *testing.F) {
 	for _, text := range []string{`{}`, `[]`, `[[],{}]`, `{"a":[1,-2.5e3,null],"b":{"c":"x\"y\\"},"d":"{[:,]}"}`,
 		`"\\"`, `"<&>\u2028é"`, `3`, `{"":""}`, `[true,"",false]`} {
@@ -25,8 +28,26 @@ func FuzzIndented(f *testing.F) {
 		if err := json.Indent(&want, compact, "", "  "); err != nil {
 			t.Fatal(err)
 		}
-		if got := indented(compact); !bytes.Equal(got, want.Bytes()) {
-			t.Errorf("%s: %s, json.Indent has %s", compact, got, want.Bytes())
+		want.WriteByte('\n')
+		var got bytes.Buffer
+		if err := indent(&got, compact); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%s: %s, %v, json.Indent has %s", compact, got.Bytes(), err, want.Bytes())
 		}
 	})
+}
+
+// TestIndent_Large checks a text that is written in many pieces.
+func TestIndent_Large(t *testing.T) {
+	one := map[string]any{"text": strings.Repeat("é\\\"", 50_000), "n": 1.5, "none": []int{}}
+	compact, err := json.Marshal(slices.Repeat([]any{one}, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want bytes.Buffer
+	if err := errors.Join(json.Indent(&want, compact, "", "  "), indent(&got, compact)); err != nil {
+		t.Fatal(err)
+	}
+	if want.WriteByte('\n'); !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("%d bytes differ from json.Indent's %d", got.Len(), want.Len())
+	}
 }

@@ -33,12 +33,7 @@ func Header(cmd *cobra.Command) record.Header {
 
 // JSON writes a document, or another object of the contract, as its JSON.
 func JSON(w io.Writer, doc any) error {
-	encoded, err := record.EncodeAny(doc)
-	if err != nil {
-		return err
-	}
-	_, err = render.NewWriter(w).Write(encoded)
-	return err
+	return record.WriteAny(render.NewWriter(w), doc)
 }
 
 // intervalEvent is a line of measure --json-stream.
