@@ -25,7 +25,7 @@ type dismissed struct {
 
 // dismissedCell is one dropped connection.
 type dismissedCell struct {
-	hash  uint32 // the low half; the high one tells the cell. 0: empty
+	hash  uint32 // the low half; the high one selects the cell. 0: empty
 	units uint32 // of payload that it carried; back: it is followed again
 }
 
@@ -80,7 +80,7 @@ func (d *dismissed) take(s *Segment, hash uint64) bool {
 }
 
 // follow notes that a connection is followed that begins with s. It returns whether that one was dropped before, and
-// what it carried until then.
+// its payload until then.
 func (d *dismissed) follow(s *Segment, hash uint64) (again bool, carried int64) {
 	if d.cells == nil {
 		return false, 0
