@@ -177,7 +177,7 @@ func TestAlert_HostileText(t *testing.T) {
 
 // TestHello_Hostile checks that an agent's introduction is bounded.
 func TestHello_Hostile(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 1)
 	defer w.fleet.Close()
 	h := New(Config{Fleet: w.fleet, Orders: w})
 	honest := bus.Hello{V: 1, Version: "1.0", Port: 5201, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
