@@ -155,7 +155,8 @@ func (f *fleet) checkMeetings(busy []agentLine) {
 	}
 }
 
-// TestFleet_FirstGrid checks that a new fleet has its whole grid soon, with a limiter in each cell.
+// TestFleet_FirstGrid checks that a new fleet has its whole grid soon, with a limiter in each cell, and that both ends'
+// counts agree.
 func TestFleet_FirstGrid(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
@@ -167,7 +168,7 @@ func TestFleet_FirstGrid(t *testing.T) {
 	for {
 		var doc struct {
 			Rows []struct {
-				Cells []struct{ Receiver, State, Limiter string }
+				Cells []struct{ Receiver, State, Limiter, Unconfirmed string }
 			}
 		}
 		if err := json.Unmarshal([]byte(f.ask("grid", "--json")), &doc); err != nil {
@@ -176,7 +177,7 @@ func TestFleet_FirstGrid(t *testing.T) {
 		full := 0
 		for _, row := range doc.Rows {
 			for _, c := range row.Cells {
-				if c.State == "done" && c.Limiter != "" {
+				if c.State == "done" && c.Limiter != "" && c.Unconfirmed == "" {
 					full++
 				}
 			}

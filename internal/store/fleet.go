@@ -20,8 +20,8 @@ import (
 //  3. AddResult stores the document of the agent that was ordered and ends the job, in one transaction.
 //  4. Finish ends a job without a result, with a reason.
 type Fleet struct {
-	s       *Store
-	results results
+	s      *Store
+	writes writes
 }
 
 // OpenFleet opens a hub's history, as OpenAt does, with the tables of a fleet. Each record is on the disk when

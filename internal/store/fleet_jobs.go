@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
@@ -23,6 +25,7 @@ type Job struct {
 	Epoch          int64
 	Granted, Until time.Time // the grant
 	Ended          time.Time
+	Counts
 }
 
 // Other returns the other agent of the job's pair.
@@ -145,26 +148,14 @@ type End struct {
 	Detail string
 }
 
-// Finish ends jobs that have not ended. Each direction of their pairs shows the reason in Grid.
-func (f *Fleet) Finish(ctx context.Context, id string, end End, now time.Time) error {
-	return f.change(ctx, func(tx *sql.Tx) error {
-		var task, a, b string
-		err := tx.QueryRowContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = $3, ended_ns = $4 "+
-			"WHERE id = $5 AND state IN ('due', 'granted') RETURNING task, a, b", string(end.State), string(end.Reason),
-			plain(end.Detail), now.UnixNano(), id).Scan(&task, &a, &b)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, ends := range [][2]string{{a, b}, {b, a}} {
-			_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
-				"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
-				"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
-				"WHERE path_last.at_ns <= excluded.at_ns", task, ends[0], ends[1], id, now.UnixNano(), string(end.State),
-				string(end.Reason))
-			if err != nil {
+// Finish ends jobs, by ID, that have not ended. Each direction of their pairs shows the reason in Grid.
+func (f *Fleet) Finish(ctx context.Context, ends map[string]End, now time.Time) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	return f.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, id := range slices.Sorted(maps.Keys(ends)) {
+			if err := finish(ctx, tx, id, ends[id], now); err != nil {
 				return err
 			}
 		}
@@ -172,13 +163,37 @@ func (f *Fleet) Finish(ctx context.Context, id string, end End, now time.Time) e
 	})
 }
 
+func finish(ctx context.Context, tx *sql.Tx, id string, end End, now time.Time) error {
+	var task, a, b string
+	err := tx.QueryRowContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = $3, ended_ns = $4 "+
+		"WHERE id = $5 AND state IN ('due', 'granted') RETURNING task, a, b", string(end.State), string(end.Reason),
+		plain(end.Detail), now.UnixNano(), id).Scan(&task, &a, &b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, ends := range [][2]string{{a, b}, {b, a}} {
+		_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
+			"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
+			"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
+			"WHERE path_last.at_ns <= excluded.at_ns", task, ends[0], ends[1], id, now.UnixNano(), string(end.State),
+			string(end.Reason))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 const selectJob = "SELECT id, pair, task, a, b, near, origin, due_ns, late_ns, state, reason, detail, epoch, " +
-	"granted_ns, until_ns, ended_ns FROM job"
+	"granted_ns, until_ns, ended_ns, near_up, near_down, far_up, far_down FROM job"
 
 func scanJob(row interface{ Scan(...any) error }) (j Job, err error) {
 	var due, late, granted, until, ended int64
 	err = row.Scan(&j.ID, &j.Pair, &j.Task, &j.A, &j.B, &j.Near, &j.Origin, &due, &late, &j.State, &j.Reason, &j.Detail,
-		&j.Epoch, &granted, &until, &ended)
+		&j.Epoch, &granted, &until, &ended, &j.NearUp, &j.NearDown, &j.FarUp, &j.FarDown)
 	j.Due = moment(due)
 	j.Late = moment(late)
 	j.Granted = moment(granted)

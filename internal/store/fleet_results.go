@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // ErrNotAsked reports a result of a run that was not ordered of this agent. No retry stores it.
@@ -26,110 +26,32 @@ func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now tim
 	if err != nil {
 		return job, &RefusedError{err}
 	}
-	r := &result{entry: e, agent: agent, packed: pack(doc), at: now, stored: make(chan struct{})}
-	f.results.add(f, r)
-	select {
-	case <-r.stored:
-		return r.job, r.err
-	case <-ctx.Done():
-		return job, ctx.Err() // it may be stored all the same: the next delivery finds it
-	}
+	r := &result{e, agent, pack(doc), now}
+	return f.await(ctx, func(ctx context.Context, tx *sql.Tx) (Job, error) { return f.addResult(ctx, tx, r) })
 }
 
-// result is a document that waits for a commit.
+// result is a document to store.
 type result struct {
 	*entry
 	agent  string
 	packed []byte
 	at     time.Time
-	job    Job
-	err    error
-	stored chan struct{} // closed when job and err are set
-}
-
-// results are the documents that wait. A goroutine stores all of them in one transaction: a commit waits for the disk,
-// and meanwhile others arrive.
-type results struct {
-	mu         sync.Mutex
-	waiting    []*result
-	committing bool // one at a time: transactions that store results of the same paths wait for each other
-}
-
-const (
-	// maxTogether limits the results of a transaction, and so the time for which others wait.
-	maxTogether = 64
-	// commitTime limits a transaction.
-	commitTime = 20 * time.Second
-)
-
-// add starts commit unless it runs.
-func (q *results) add(f *Fleet, r *result) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, r)
-	if !q.committing {
-		q.committing = true
-		go q.commit(f)
-	}
-}
-
-// commit stores results until none waits.
-func (q *results) commit(f *Fleet) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.waiting) > 0 {
-		n := min(len(q.waiting), maxTogether)
-		batch := q.waiting[:n:n]
-		q.waiting = q.waiting[n:]
-		q.mu.Unlock()
-		f.addResults(batch)
-		q.mu.Lock()
-	}
-	q.waiting = nil // the array of those that are stored
-	q.committing = false
-}
-
-// addResults stores results in one transaction. If that fails, each gets its own, so that one spoils no other.
-func (f *Fleet) addResults(batch []*result) {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
-	defer cancel()
-	err := f.change(ctx, func(tx *sql.Tx) error {
-		for _, r := range batch {
-			var refused *RefusedError
-			r.err = f.addResult(ctx, tx, r)
-			if r.err != nil && !errors.As(r.err, &refused) {
-				return r.err
-			}
-		}
-		return nil
-	})
-	for _, r := range batch {
-		if err != nil && len(batch) > 1 {
-			f.addResults([]*result{r})
-			continue
-		}
-		if err != nil {
-			r.err = err
-		}
-		close(r.stored)
-	}
 }
 
 // addResult stores a result in a transaction.
-func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) error {
+func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) (Job, error) {
 	job, err := scanJob(tx.QueryRowContext(ctx, selectJob+" WHERE id = $1"+f.s.toChange, r.ID))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && job.Near != r.agent {
-		return &RefusedError{ErrNotAsked}
+		return job, &RefusedError{ErrNotAsked}
 	}
-	r.job = job
 	if err != nil || job.State == mesh.Done {
-		return err
+		return job, err
 	}
 	if job.State != mesh.Granted && job.State != mesh.Lost {
-		return &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
+		return job, &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
 	}
 	if r.PathKey != FleetPathKey(job.Task, r.agent, job.Other(r.agent)) {
-		return &RefusedError{fmt.Errorf("%w: the document is of another path", ErrNotAsked)}
+		return job, &RefusedError{fmt.Errorf("%w: the document is of another path", ErrNotAsked)}
 	}
 	if off := r.started.Sub(job.Granted); off < -maxClockOff || off > job.Until.Sub(job.Granted)+maxClockOff {
 		r.started = job.Granted // one series has one clock
@@ -140,9 +62,9 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) error {
 	}
 	if _, err := f.s.insert(ctx, tx, r.entry, r.packed, nil, 0, ""); err != nil {
 		if errors.Is(err, ErrGone) {
-			return &RefusedError{err}
+			return job, &RefusedError{err}
 		}
-		return err
+		return job, err
 	}
 	job.State = mesh.Done
 	job.Reason = ""
@@ -151,18 +73,34 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) error {
 		job.State = mesh.Failed
 		job.Reason = failure(r.Outcome)
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3 WHERE id = $4",
-		string(job.State), string(job.Reason), r.at.UnixNano(), job.ID)
+	job.NearUp = countOf(r.doc, transfer.Up)
+	job.NearDown = countOf(r.doc, transfer.Down)
+	_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3, near_up = $4, "+
+		"near_down = $5 WHERE id = $6", string(job.State), string(job.Reason), r.at.UnixNano(), job.NearUp, job.NearDown,
+		job.ID)
 	if err != nil {
-		return err
+		return job, err
 	}
-	r.job = job
-	return f.setLast(ctx, tx, job, r.entry)
+	return job, f.setLast(ctx, tx, job, r.entry)
 }
 
 // FleetPathKey returns the series of a pair's runs of a task, with the near agent as its host.
 func FleetPathKey(task, near, far string) string {
 	return record.SeriesID{HostID: near, Far: far, Kind: "fleet", Protocol: "tcp", Others: "task=" + task}.Key()
+}
+
+// countOf returns the payload of a direction in bytes, as a document has it.
+func countOf(doc record.Document, direction transfer.Direction) (n sql.NullInt64) {
+	m, ok := doc.(*record.Measure)
+	if !ok {
+		return n
+	}
+	for i := range m.Directions {
+		if d := &m.Directions[i]; d.Direction == direction && d.Bytes != nil {
+			n = sql.NullInt64{Int64: *d.Bytes, Valid: true}
+		}
+	}
+	return n
 }
 
 // failure returns the reason of a run whose document says that it failed.
@@ -229,6 +167,7 @@ type Cell struct {
 	Limiter                string
 	Measured               string // run of the figures
 	MeasuredAt             time.Time
+	Unconfirmed            string // why the figures are one agent's word: OneEnd, CountsDiffer; "": they are not
 }
 
 // Grid returns the last run of each direction of a task; "" is all tasks.
@@ -236,14 +175,22 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 	err = f.query(ctx, func(rows *sql.Rows) error {
 		var c Cell
 		var at, measured int64
+		var near sql.NullString
+		var n Counts
 		err := rows.Scan(&c.Task, &c.Sender, &c.Receiver, &c.Run, &at, &c.State, &c.Reason, &c.GoodputBps, &c.UsualBps,
-			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured)
+			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured, &near, &n.NearUp, &n.NearDown, &n.FarUp, &n.FarDown)
+		c.Unconfirmed = unconfirmed(n.NearDown, n.FarDown)
+		if near.String == c.Sender {
+			c.Unconfirmed = unconfirmed(n.NearUp, n.FarUp)
+		}
 		c.At = moment(at)
 		c.MeasuredAt = moment(measured)
 		cells = append(cells, c)
 		return err
-	}, "SELECT task, sender, receiver, run, at_ns, state, reason, goodput_bps, usual_bps, within_bps, rtt_min_s, "+
-		"limiter, measured, measured_ns FROM path_last WHERE $1 = '' OR task = $1 ORDER BY task, sender, receiver", task)
+	}, "SELECT p.task, p.sender, p.receiver, p.run, p.at_ns, p.state, p.reason, p.goodput_bps, p.usual_bps, "+
+		"p.within_bps, p.rtt_min_s, p.limiter, p.measured, p.measured_ns, job.near, job.near_up, job.near_down, "+
+		"job.far_up, job.far_down FROM path_last p LEFT JOIN job ON job.id = p.measured WHERE $1 = '' OR p.task = $1 "+
+		"ORDER BY p.task, p.sender, p.receiver", task)
 	return cells, err
 }
 
@@ -269,7 +216,7 @@ func (f *Fleet) SetUsual(ctx context.Context, all []Usual) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return f.change(ctx, func(tx *sql.Tx) error {
+	return f.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, u := range all {
 			_, err := tx.ExecContext(ctx, "UPDATE path_last SET usual_bps = $1, within_bps = $2 WHERE task = $3 AND "+
 				"sender = $4 AND receiver = $5", u.GoodputBps, u.WithinBps, u.Task, u.Sender, u.Receiver)

@@ -175,7 +175,7 @@ func TestFleet_LateResult(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		id, _ := granted(t, f, "a")
-		must(t, f.Finish(t.Context(), id, End{State: mesh.Lost, Reason: mesh.NoResult}, begin.Add(time.Hour)))
+		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost, Reason: mesh.NoResult}}, begin.Add(time.Hour)))
 		cells, err := f.Grid(t.Context(), "")
 		if err != nil || len(cells) != 2 || cells[0].State != mesh.Lost || cells[0].GoodputBps != nil {
 			t.Errorf("after it was lost: %+v, %v", cells, err)
@@ -188,7 +188,7 @@ func TestFleet_LateResult(t *testing.T) {
 		if err != nil || stored.State != mesh.Done || stored.Reason != "" {
 			t.Errorf("the job: %+v, %v", stored, err)
 		}
-		must(t, f.Finish(t.Context(), id, End{State: mesh.Lost}, begin)) // changes nothing now
+		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost}}, begin)) // changes nothing now
 		if stored, _ = f.Job(t.Context(), id); stored.State != mesh.Done {
 			t.Errorf("a job that is done became %s", stored.State)
 		}
@@ -296,7 +296,7 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 			t.Errorf("%+v %v", log, err)
 		}
 		id, _ := granted(t, f, "a")
-		must(t, f.Finish(t.Context(), id, End{mesh.Skipped, mesh.HostTaken, "run"}, begin))
+		must(t, f.Finish(t.Context(), map[string]End{id: {mesh.Skipped, mesh.HostTaken, "run"}}, begin))
 		counts, err := f.CountJobs(t.Context(), time.Time{})
 		if err != nil || counts[End{State: mesh.Skipped, Reason: mesh.HostTaken}] != 1 {
 			t.Errorf("%v %v", counts, err)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"sync"
@@ -62,8 +64,8 @@ func TestFleet_ResultsTogether(t *testing.T) {
 		if err != nil || len(stored) != runs {
 			t.Errorf("%d are stored, want %d, %v", len(stored), runs, err)
 		}
-		if len(f.results.waiting) != 0 {
-			t.Errorf("%d wait", len(f.results.waiting))
+		if len(f.writes.waiting) != 0 {
+			t.Errorf("%d wait", len(f.writes.waiting))
 		}
 	})
 }
@@ -75,8 +77,9 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 		f := at()
 		_, err := f.s.db.ExecContext(t.Context(), "CREATE UNIQUE INDEX once ON path_last(run) WHERE limiter = 'once'")
 		must(t, err)
-		var batch []*result
-		for i, id := range someGranted(t, f, 5) {
+		var batch []*write
+		ids := someGranted(t, f, 5)
+		for i, id := range ids {
 			e, err := read(fleetDocument(t, id, begin, 1e8, 1e8))
 			must(t, err)
 			if i == rejected { // both directions have the limiter
@@ -84,15 +87,17 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 					e.sum.Figures[k].Limiter = "once"
 				}
 			}
-			batch = append(batch, &result{entry: e, agent: "a", packed: pack(nil), at: begin, stored: make(chan struct{})})
+			r := &result{e, "a", pack(nil), begin}
+			batch = append(batch, &write{done: make(chan struct{}),
+				do: func(ctx context.Context, tx *sql.Tx) (Job, error) { return f.addResult(ctx, tx, r) }})
 		}
-		f.addResults(batch)
-		for i, r := range batch {
-			<-r.stored
-			job, err := f.Job(t.Context(), r.ID)
+		f.makeAll(batch)
+		for i, w := range batch {
+			<-w.done
+			job, err := f.Job(t.Context(), ids[i])
 			must(t, err)
-			if (r.err != nil) != (i == rejected) || (job.State == mesh.Done) != (i != rejected) {
-				t.Errorf("result %d: %v, its run is %s", i, r.err, job.State)
+			if (w.err != nil) != (i == rejected) || (job.State == mesh.Done) != (i != rejected) {
+				t.Errorf("result %d: %v, its run is %s", i, w.err, job.State)
 			}
 		}
 	})

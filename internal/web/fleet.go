@@ -139,6 +139,8 @@ type FleetRun struct {
 	State  mesh.State  `json:"state"`
 	Reason mesh.Reason `json:"reason,omitempty"`
 	Detail string      `json:"detail,omitempty"`
+	// Unconfirmed says why a result is one host's word: one-end, counts-differ.
+	Unconfirmed string `json:"unconfirmed,omitempty"`
 }
 
 const fleetRunsAtOnce = 200
@@ -161,7 +163,8 @@ func (f *Fleet) Runs(ctx context.Context, version string, filter store.JobFilter
 	doc := &FleetRuns{Header: header(version, "fleet-runs"), State: filter.State, Runs: []FleetRun{}}
 	for _, j := range jobs {
 		doc.Runs = append(doc.Runs, FleetRun{ID: j.ID, Task: j.Task, Hosts: [2]string{nameIn(names, j.A), nameIn(names, j.B)},
-			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail})
+			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail,
+			Unconfirmed: j.Unconfirmed()})
 	}
 	return doc, nil
 }

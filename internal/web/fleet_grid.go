@@ -46,8 +46,10 @@ type FleetCell struct {
 	Limiter    string      `json:"limiter,omitempty"`
 	Run        string      `json:"run,omitempty"` // of the figures
 	At         time.Time   `json:"at,omitzero"`   // of the figures
-	Class      string      `json:"-"`             // of the page's style
-	Title      string      `json:"-"`
+	// Unconfirmed says why the figures are one host's word: one-end, counts-differ.
+	Unconfirmed string `json:"unconfirmed,omitempty"`
+	Class       string `json:"-"` // of the page's style
+	Title       string `json:"-"`
 }
 
 // sitesAbove is the number of agents above which a grid shows sites.
@@ -159,7 +161,7 @@ func (g *FleetGrid) fill(names map[string]string, cells []store.Cell) {
 
 func newFleetCell(c store.Cell, to string) FleetCell {
 	cell := FleetCell{Receiver: to, State: c.State, Reason: c.Reason, GoodputBps: c.GoodputBps, UsualBps: c.UsualBps,
-		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt}
+		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt, Unconfirmed: c.Unconfirmed}
 	switch {
 	case c.State != mesh.Done:
 		cell.Class = "missing"
@@ -173,6 +175,9 @@ func newFleetCell(c store.Cell, to string) FleetCell {
 		cell.Class = string(record.TooFew)
 	default:
 		cell.Class = string(record.StandingOf(*c.GoodputBps, changepoint.Past{Level: *c.UsualBps, Within: c.WithinBps}))
+	}
+	if c.Unconfirmed != "" {
+		cell.Title += " unconfirmed: " + c.Unconfirmed
 	}
 	if c.GoodputBps != nil {
 		cell.Title = fmt.Sprintf("%s, limited by %s. %s", units.Rate(*c.GoodputBps), cmp.Or(c.Limiter, "unknown"), cell.Title)

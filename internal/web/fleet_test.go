@@ -61,7 +61,8 @@ func fleetSite(t testing.TB, agents int) *Server {
 	}
 	for i, j := range jobs {
 		if i%7 == 3 {
-			if err := f.Finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.HostTaken}, now); err != nil {
+			end := store.End{State: mesh.Skipped, Reason: mesh.HostTaken}
+			if err := f.Finish(ctx, map[string]store.End{j.ID: end}, now); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -192,7 +193,7 @@ func TestFleet_HostileText(t *testing.T) {
 	if err := errors.Join(f.Saw(ctx, "id000", hello, 0, now), f.SetLabels(ctx, "id000", map[string]string{"a": hostile}),
 		f.AddEvents(ctx, []store.Event{{Run: "r", Task: "t", Sender: "id000", Receiver: hostile, Metric: hostile,
 			Kind: hostile, At: now, Old: hostile, New: hostile, Cause: hostile}}),
-		f.Finish(ctx, record.NewID(now, [10]byte{9}), store.End{Detail: hostile}, now)); err != nil {
+		f.Finish(ctx, map[string]store.End{record.NewID(now, [10]byte{9}): {Detail: hostile}}, now)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/fleet", "/fleet/hosts", "/fleet/runs", "/fleet/events", "/metrics"} {

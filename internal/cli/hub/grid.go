@@ -63,6 +63,7 @@ func printGrid(out io.Writer, doc *web.FleetGrid) error {
 	for i, name := range doc.Limiters {
 		legend[i] = text.Letter(name) + " " + render.Line(name)
 	}
+	legend = append(legend, "* unconfirmed: one host's word")
 	_, err := fmt.Fprintln(out, strings.Join(legend, "  "))
 	return err
 }
@@ -78,5 +79,9 @@ func cellText(from string, c web.FleetCell) string {
 	case c.GoodputBps == nil:
 		return "?"
 	}
-	return units.Rate(*c.GoodputBps).String() + " " + text.Letter(c.Limiter)
+	cell := units.Rate(*c.GoodputBps).String() + " " + text.Letter(c.Limiter)
+	if c.Unconfirmed != "" {
+		cell += "*"
+	}
+	return cell
 }

@@ -103,6 +103,7 @@ type servedRun struct {
 	holder    probe.Holder
 	admitted  bool // the near end has connected
 	transfers int  // that have ended
+	counted   bus.Served
 }
 
 // Run runs an agent until ctx ends.

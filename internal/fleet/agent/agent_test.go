@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/outbox"
@@ -33,6 +35,16 @@ func newAgent(t *testing.T, limits Limits) *agent {
 		Measure: func(context.Context, bus.Order, func(int64)) ([]byte, error) { return []byte("{}"), nil }},
 		box: outbox.In(dir), spent: spent, ctx: ctx, serving: map[string]*servedRun{}, testing: map[string]testedRun{},
 		wake: make(chan struct{}, 1)}
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.conn, err = bus.Dialer{Agent: "anna", Key: key, URLs: []string{"nats://127.0.0.1:1"}, Connected: func() {},
+		Lost: func(error) {}}.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.conn.Close)
 	a.server, err = server.New(ctx, server.Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Holders: a.holders,
 		Exclusive: true, Event: a.served})
 	if err != nil {

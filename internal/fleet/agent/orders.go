@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // order handles an order and returns the reply.
@@ -149,8 +150,9 @@ func (a *agent) serve(o bus.Order) (mesh.Reason, string) {
 	}
 	release() // the near end takes the turn when it connects
 	now := time.Now()
-	run := &servedRun{spec: o.Spec, holder: probe.Holder{Name: o.Run, Key: key, From: o.From, Until: now.Add(o.Until),
-		Time: o.Spec.Time + time.Second, Bytes: o.Spec.Bytes, Bps: float64(o.Spec.Bps)}}
+	run := &servedRun{spec: o.Spec, counted: bus.Served{V: bus.Version, Run: o.Run, UpBytes: -1, DownBytes: -1},
+		holder: probe.Holder{Name: o.Run, Key: key, From: o.From, Until: now.Add(o.Until),
+			Time: o.Spec.Time + time.Second, Bytes: o.Spec.Bytes, Bps: float64(o.Spec.Bps)}}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.serving) >= maxServing {
@@ -210,8 +212,14 @@ func (a *agent) served(e server.Event) {
 		return
 	}
 	run.transfers++
+	if e.Result.Spec.Direction == transfer.Up {
+		run.counted.UpBytes = span.Bytes
+	} else {
+		run.counted.DownBytes = span.Bytes
+	}
 	if run.transfers >= 2 {
 		delete(a.serving, e.Holder)
+		_ = a.conn.Send(bus.ServedKind, run.counted) // without it the result is the near end's word
 	}
 }
 

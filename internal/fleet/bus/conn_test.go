@@ -55,8 +55,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(Encode(Hello{V: Version, Port: 5201}))
 	f.Add(Encode(Order{V: Version, Run: "x", Role: RoleTest}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, into := range []any{&Hello{}, &Welcome{}, &Here{}, &Order{}, &OrderReply{}, &Failed{}, &Receipt{}, &Stop{},
-			&JoinRequest{}, &JoinReply{}} {
+		for _, into := range []any{&Hello{}, &Welcome{}, &Here{}, &Order{}, &OrderReply{}, &Failed{}, &Served{},
+			&Receipt{}, &Stop{}, &JoinRequest{}, &JoinReply{}} {
 			if Decode(data, into) == nil {
 				Encode(into)
 			}

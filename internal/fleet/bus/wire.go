@@ -31,6 +31,7 @@ const (
 	HereKind   = "here"   // Here, every HereEvery
 	ResultKind = "result" // request: a document → Receipt
 	FailedKind = "failed" // request: Failed → Receipt
+	ServedKind = "served" // Served, by the far end of a run
 
 	OrderKind = "order" // request: Order → OrderReply
 	StopKind  = "stop"  // Stop
@@ -155,6 +156,14 @@ type Failed struct {
 	Run    string      `json:"run"`
 	Reason mesh.Reason `json:"reason"`
 	Detail string      `json:"detail,omitempty"`
+}
+
+// Served is the far end's own count of a run. The hub compares it with the near end's document.
+type Served struct {
+	V         int    `json:"v"`
+	Run       string `json:"run"`
+	UpBytes   int64  `json:"up_bytes"`   // payload from the near end; -1: not counted
+	DownBytes int64  `json:"down_bytes"` // payload to the near end; -1: not counted
 }
 
 // Receipt is the hub's reply to a result.

@@ -52,7 +52,7 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 	take := func(kind string, handle func(ctx context.Context, agent string, data []byte) any) error {
 		_, err := w.Conn.QueueSubscribe(bus.AnyUp(kind), "hub", func(m *nats.Msg) {
 			agent := bus.AgentOf(m.Subject)
-			if !repliesTo(m, agent) {
+			if agent == "" || m.Reply != "" && !repliesTo(m, agent) {
 				return
 			}
 			done, ok := in.accepts(kind, agent, len(m.Data), time.Now())
@@ -89,6 +89,16 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 		if _, ok := in.accepts(bus.HereKind, agent, len(m.Data), time.Now()); ok && bus.Decode(m.Data, &here) == nil {
 			h.Here(ctx, agent, here)
 		}
+	})
+	if err != nil {
+		return err
+	}
+	err = take(bus.ServedKind, func(ctx context.Context, agent string, data []byte) any {
+		var served bus.Served
+		if err := bus.Decode(data, &served); err == nil {
+			h.Served(ctx, agent, served)
+		}
+		return nil
 	})
 	if err != nil {
 		return err

@@ -93,7 +93,9 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 	if !job.Ended.Equal(now) {
 		return bus.Receipt{Stored: true} // delivered before
 	}
-	h.followPath(ctx, job, doc)
+	if job.Unconfirmed() != store.CountsDiffer { // a false one would become the path's usual goodput
+		h.followPath(ctx, job, doc)
+	}
 	h.mu.Lock()
 	if g := h.runs[job.ID]; g != nil {
 		select {
@@ -130,6 +132,13 @@ func (h *Hub) Failed(agent string, f bus.Failed) bus.Receipt {
 	default:
 	}
 	return bus.Receipt{Stored: true}
+}
+
+// Served stores the far agent's count of a run.
+func (h *Hub) Served(ctx context.Context, agent string, s bus.Served) {
+	if err := h.Fleet.AddServed(ctx, agent, s.Run, s.UpBytes, s.DownBytes); err != nil {
+		h.event(Event{Kind: "error", Agent: h.nameOf(agent), Run: s.Run, Detail: err.Error()})
+	}
 }
 
 func (h *Hub) nameOf(agent string) string {

@@ -15,6 +15,7 @@ import (
 // start starts the runs whose hosts and links are free, and ends those whose latest start has passed.
 func (h *Hub) start(ctx context.Context, now time.Time) {
 	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderDuration(r) + lostAfter })
+	ends := map[string]store.End{}
 	for _, s := range skipped {
 		detail := s.By
 		if id, isHost := s.Resource.Host(); isHost && h.members[id] != nil {
@@ -22,8 +23,9 @@ func (h *Hub) start(ctx context.Context, now time.Time) {
 		} else if name, isLink := s.Resource.Link(); isLink {
 			detail = name + " " + s.By
 		}
-		h.finish(ctx, s.ID, store.End{State: mesh.Skipped, Reason: s.Reason, Detail: detail}, now)
+		ends[s.ID] = store.End{State: mesh.Skipped, Reason: s.Reason, Detail: detail}
 	}
+	h.finish(ctx, ends, now)
 	h.grant(ctx, started, now)
 }
 
@@ -116,7 +118,7 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 			continue
 		}
 		h.mu.Lock()
-		h.finish(context.WithoutCancel(ctx), g.job.ID, final, time.Now())
+		h.finish(context.WithoutCancel(ctx), map[string]store.End{g.job.ID: final}, time.Now())
 		h.mu.Unlock()
 		break
 	}
@@ -250,7 +252,7 @@ func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if !ended {
-			h.finish(ctx, j.ID, final, time.Now())
+			h.finish(ctx, map[string]store.End{j.ID: final}, time.Now())
 		}
 		delete(h.runs, j.ID)
 		if h.book != nil {

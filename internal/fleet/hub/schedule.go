@@ -169,9 +169,11 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 	}
 	h.book.SetBudgets(m.Budgets(agents), now)
 	dropped := h.book.Remove(func(r mesh.Run) bool { return pairs[r.Pair] == nil })
+	ends := map[string]store.End{}
 	for _, r := range dropped {
-		h.finish(ctx, r.ID, store.End{State: mesh.Skipped, Reason: h.whyDropped(r)}, now)
+		ends[r.ID] = store.End{State: mesh.Skipped, Reason: h.whyDropped(r)}
 	}
+	h.finish(ctx, ends, now)
 	return nil
 }
 
@@ -199,6 +201,7 @@ func (h *Hub) openJobs(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	ends := map[string]store.End{}
 	for _, j := range jobs {
 		if h.runs[j.ID] != nil {
 			continue
@@ -214,16 +217,17 @@ func (h *Hub) openJobs(ctx context.Context, now time.Time) error {
 			h.book.Lease(j.ID, needs, 0, j.Until.Add(lostAfter), now)
 			h.adopt(ctx, j, needs)
 		case h.members[j.A] == nil || h.members[j.B] == nil:
-			h.finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}, now)
+			ends[j.ID] = store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
 		case p == nil && j.Origin != record.Manual:
-			h.finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.MeshChanged}, now)
+			ends[j.ID] = store.End{State: mesh.Skipped, Reason: mesh.MeshChanged}
 		case now.After(j.Late) && !h.book.Has(j.ID):
-			h.finish(ctx, j.ID, store.End{State: mesh.Skipped, Reason: mesh.HubAway,
-				Detail: fmt.Sprintf("from %s to %s", j.Due.Format(time.RFC3339), now.UTC().Format(time.RFC3339))}, now)
+			ends[j.ID] = store.End{State: mesh.Skipped, Reason: mesh.HubAway,
+				Detail: fmt.Sprintf("from %s to %s", j.Due.Format(time.RFC3339), now.UTC().Format(time.RFC3339))}
 		default:
 			h.await(j, needs)
 		}
 	}
+	h.finish(ctx, ends, now)
 	return nil
 }
 
@@ -291,12 +295,16 @@ func (h *Hub) due(ctx context.Context, now time.Time) (next time.Time, err error
 	return next, nil
 }
 
-// finish ends a job without a result. A database that fails leaves it open: the next refresh finds it.
-func (h *Hub) finish(ctx context.Context, id string, end store.End, now time.Time) {
-	delete(h.jobs, id)
-	if err := h.Fleet.Finish(ctx, id, end, now); err != nil {
-		h.event(Event{Kind: "error", Run: id, Detail: err.Error()})
+// finish ends jobs, by ID, without a result. A database that fails leaves them open: the next refresh finds them.
+func (h *Hub) finish(ctx context.Context, ends map[string]store.End, now time.Time) {
+	for id := range ends {
+		delete(h.jobs, id)
+	}
+	if err := h.Fleet.Finish(ctx, ends, now); err != nil {
+		h.event(Event{Kind: "error", Detail: err.Error()})
 		return
 	}
-	h.event(Event{Kind: "ended", Run: id, State: end.State, Reason: end.Reason, Detail: end.Detail})
+	for id, end := range ends {
+		h.event(Event{Kind: "ended", Run: id, State: end.State, Reason: end.Reason, Detail: end.Detail})
+	}
 }
