@@ -175,7 +175,9 @@ func hint(err error) string {
 	var data *dataConnectionError
 	switch {
 	case errors.As(err, &data) && data.separate:
-		return "let firewalls pass this port, which the server's system chose, or measure through ssh://HOST --tunnel"
+		_, port, _ := net.SplitHostPort(data.address)
+		return "let firewalls pass the TCP ports that the far system chooses for this test, here " + port +
+			" (Linux: 32768 to 60999), leave out the far end's window and MSS, or measure through ssh://HOST --tunnel"
 	case errors.As(err, &family):
 		return family.Try()
 	case errors.As(err, &option):

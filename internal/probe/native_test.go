@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -23,7 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve starts a server on loopback and returns its address.
 func serve(t testing.TB, c server.Config) (address string) {
 	t.Helper()
-	c.Address, c.Timeouts = "127.0.0.1:0", brief
+	c.Address = cmp.Or(c.Address, "127.0.0.1:0")
+	c.Timeouts = brief
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := server.New(ctx, c)
 	if err != nil {
@@ -68,6 +70,7 @@ func TestClient_Transfers(t *testing.T) {
 
 func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 	both := transfer.Socket{SendBuffer: 100_000, ReceiveBuffer: 50_000}
+	clamped := transfer.Socket{Clamp: 20_000, MSS: 600}
 	for _, tt := range []struct {
 		name  string
 		spec  transfer.Spec
@@ -78,6 +81,8 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 		{"bytes before time", transfer.Spec{Bytes: 100_000, Time: time.Minute}, 100_000},
 		{"four streams share the bytes", transfer.Spec{Bytes: 3_000_001, Streams: 4}, 3_000_001},
 		{"buffers at both ends", transfer.Spec{Bytes: 1_000_000, Near: both, Far: both}, 1_000_000},
+		{"clamp and MSS at the far end", transfer.Spec{Bytes: 300_000, Far: clamped}, 300_000},
+		{"clamp at the far end after a buffer", transfer.Spec{Bytes: 300_000, Far: transfer.Socket{Clamp: 20_000}}, 300_000},
 		{"paced writer", transfer.Spec{Bytes: 20_000, Program: transfer.Program{WriteBps: 8e6, WriteBytes: 5000}}, 20_000},
 		{"paced reader", transfer.Spec{Time: 100 * time.Millisecond, Program: transfer.Program{ReadBps: 8e6}}, 0},
 		{"exchange", transfer.Spec{Bytes: 2000, Program: transfer.Program{WriteBytes: 100, RequestResponse: true},
@@ -91,8 +96,11 @@ func testTransfers(t *testing.T, c *probe.Client, shared bool) {
 				checkResult(t, r, tt.bytes)
 				_, port, _ := net.SplitHostPort(c.Address)
 				if on := strconv.Itoa(int(r.Near.Streams[0].Remote.Port())) == port; on != (shared ||
-					tt.spec.Far.ReceiveBuffer == 0) {
+					tt.spec.Far.ReceiveBuffer == 0 && tt.spec.Far.Clamp == 0) {
 					t.Errorf("data connections on the server's port: %v", on)
+				}
+				if mss := r.Near.Streams[0].Handshake.MSS; tt.spec.Far.MSS > 0 && mss > tt.spec.Far.MSS {
+					t.Errorf("segments of %d bytes, the far end's MSS is %d", mss, tt.spec.Far.MSS)
 				}
 				if received, _ := r.Received(); reported > received.Bytes ||
 					direction == transfer.Down && reported != received.Bytes {

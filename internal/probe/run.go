@@ -207,7 +207,9 @@ func clippedBuffers(which string, e *transfer.End) []string {
 func (r *run) offer(ctx context.Context) (accept, error) {
 	var a accept
 	o := offer{Version: r.ctl.version, Spec: r.spec, TestID: r.spec.TestID}
-	if own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr); ok && r.spec.Far.ReceiveBuffer > 0 {
+	far := r.spec.Far
+	own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr)
+	if ok && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
 		at := own.AddrPort()
 		if ports, err := socket.FreePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
 			o.Ports = ports

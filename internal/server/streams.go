@@ -17,9 +17,9 @@ import (
 var errBusy = errors.New("as many data connections, or as large buffers, as this server carries at a time; try again " +
 	"later, or with fewer")
 
-// Expect implements probe.Host. A receive buffer that must be set before listen() gets a listener on the server's
-// own port if the client's ports identify its connections. Otherwise, and with a clamp or an MSS, the transfer
-// gets its own port.
+// Expect implements probe.Host. A receive buffer, a clamp or an MSS, which must be set before listen(), gets a
+// listener on the server's own port if the client's ports identify its connections. Otherwise the transfer gets its
+// own port.
 func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
 	tokens := e.Tokens
 	o := e.Options
@@ -65,8 +65,8 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	if o.ReceiveBuffer == 0 && o.Clamp == 0 && o.MSS == 0 {
 		return arriving, 0, forget, nil
 	}
-	if len(e.Ports) > 0 && o.Clamp == 0 && o.MSS == 0 {
-		if release, err := s.window(socket.Choice{From: e.Client, Ports: e.Ports}, o.ReceiveBuffer); err == nil {
+	if len(e.Ports) > 0 {
+		if release, err := s.window(socket.Choice{From: e.Client, Ports: e.Ports}, o); err == nil {
 			return arriving, 0, func() { release(); forget() }, nil
 		}
 	}

@@ -11,16 +11,21 @@ import (
 	"sync"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// windows are further listeners on the server's port, for connections with a small window from the SYN on. They
+// windows are further listeners on the server's port, for connections with a window or an MSS from the SYN on. They
 // stay open as long as the server, because the kernel selects listeners by index.
 type windows struct {
 	mu     sync.Mutex // guards the fields below
 	group  []*net.TCPListener
+	preset []preset              // by place in group: a place serves one preset only
 	chosen map[int]socket.Choice // by place in group; absent: free
 	accept func(*net.TCPListener)
 }
+
+// preset has the options that were ever set on a listener. Linux cannot undo them while it listens.
+type preset struct{ buffer, clamp, mss bool }
 
 const maxWindows = 16
 
@@ -29,21 +34,21 @@ var errNoWindow = errors.New("all windows of this server are in use")
 // Window sets the receive buffer of a host's new connections from the SYN on, until release. It requires
 // Config.ShareWindows.
 func (s *Server) Window(from netip.Addr, bytes int) (release func(), err error) {
-	return s.window(socket.Choice{From: from}, bytes)
+	return s.window(socket.Choice{From: from}, socket.Options{Socket: transfer.Socket{ReceiveBuffer: bytes}})
 }
 
-func (s *Server) window(c socket.Choice, bytes int) (release func(), err error) {
+func (s *Server) window(c socket.Choice, o socket.Options) (release func(), err error) {
 	w := &s.windows
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.accept == nil {
 		return nil, errNoWindow
 	}
-	place, err := w.free(s.listener)
+	place, err := w.free(s.listener, preset{o.ReceiveBuffer > 0, o.Clamp > 0, o.MSS > 0})
 	if err != nil {
 		return nil, err
 	}
-	if err := socket.SetListenBuffer(w.group[place], bytes); err != nil {
+	if err := socket.SetListener(w.group[place], o); err != nil {
 		return nil, err
 	}
 	c.Index = place
@@ -60,10 +65,10 @@ func (s *Server) window(c socket.Choice, bytes int) (release func(), err error) 
 	}, nil
 }
 
-// free returns the place of an unused listener.
-func (w *windows) free(first *net.TCPListener) (int, error) {
+// free returns the place of an unused listener for a preset.
+func (w *windows) free(first *net.TCPListener, p preset) (int, error) {
 	for place := 1; place < len(w.group); place++ {
-		if _, used := w.chosen[place]; !used {
+		if _, used := w.chosen[place]; !used && w.preset[place] == p {
 			return place, nil
 		}
 	}
@@ -75,6 +80,7 @@ func (w *windows) free(first *net.TCPListener) (int, error) {
 		return 0, err
 	}
 	w.group = append(w.group, l)
+	w.preset = append(w.preset, p)
 	w.accept(l)
 	return len(w.group) - 1, nil
 }
@@ -93,6 +99,7 @@ func (w *windows) start(first *net.TCPListener, accept func(*net.TCPListener)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.group = []*net.TCPListener{first}
+	w.preset = []preset{{}}
 	w.chosen = map[int]socket.Choice{}
 	w.accept = accept
 }

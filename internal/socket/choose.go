@@ -20,5 +20,6 @@ const MostPorts = 128
 // (SO_ATTACH_REUSEPORT_CBPF, Linux 4.6).
 func ChooseListener(l *net.TCPListener, choices []Choice) error { return chooseListener(l, choices) }
 
-// SetListenBuffer changes the receive buffer that l's next connections start with.
-func SetListenBuffer(l *net.TCPListener, bytes int) error { return setListenBuffer(l, bytes) }
+// SetListener changes the receive buffer, the clamp and the MSS that l's next connections start with. Those that are 0
+// stay as they are.
+func SetListener(l *net.TCPListener, o Options) error { return setListener(l, o) }

@@ -88,8 +88,8 @@ func chooseListener(l *net.TCPListener, choices []Choice) error {
 	})
 }
 
-func setListenBuffer(l *net.TCPListener, bytes int) error {
-	return onListener(l, func(fd int) error { return setInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, "SO_RCVBUF", bytes) })
+func setListener(l *net.TCPListener, o Options) error {
+	return onListener(l, func(fd int) error { return applyToSYN(fd, o) })
 }
 
 func onListener(l *net.TCPListener, do func(fd int) error) error {

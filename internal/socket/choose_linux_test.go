@@ -9,6 +9,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Connections go to the listener that was chosen for their address, and to the first
@@ -109,4 +113,41 @@ func chosenByPort(t *testing.T, host netip.Addr, first, second *net.TCPListener)
 		came.Close()
 	}
 	return nil
+}
+
+// TestSetListener checks that connections begin with what a listener was given after listen().
+func TestSetListener(t *testing.T) {
+	l, err := Listen(t.Context(), "127.0.0.1:0", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	given := Options{Socket: transfer.Socket{ReceiveBuffer: 30_000, Clamp: 20_000, MSS: 600}}
+	if err := SetListener(l, given); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	accepted, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	raw, err := accepted.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buffer, clamp, mss int
+	var errs [3]error
+	raw.Control(func(fd uintptr) {
+		buffer, errs[0] = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
+		clamp, errs[1] = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP)
+		mss, errs[2] = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG)
+	})
+	if err := errors.Join(errs[:]...); err != nil || buffer != 2*given.ReceiveBuffer || clamp > given.Clamp || mss > given.MSS {
+		t.Errorf("buffer %d, clamp %d, MSS %d: %v", buffer, clamp, mss, err)
+	}
 }

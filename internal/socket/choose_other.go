@@ -8,6 +8,6 @@ func chooseListener(*net.TCPListener, []Choice) error {
 	return notSupported("choosing among listeners on one port")
 }
 
-func setListenBuffer(*net.TCPListener, int) error {
-	return notSupported("changing a listener's receive buffer")
+func setListener(*net.TCPListener, Options) error {
+	return notSupported("changing a listener's window")
 }

@@ -22,6 +22,14 @@ func apply(fd int, o Options) error {
 	if err := setBuffer(fd, "SO_SNDBUF", unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.SendBuffer, o.Force); err != nil {
 		return err
 	}
+	if err := applyToSYN(fd, o); err != nil {
+		return err
+	}
+	return applySender(fd, o)
+}
+
+// applyToSYN sets what the SYN or the SYN-ACK states.
+func applyToSYN(fd int, o Options) error {
 	if err := setBuffer(fd, "SO_RCVBUF", unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, o.ReceiveBuffer, o.Force); err != nil {
 		return err
 	}
@@ -31,11 +39,9 @@ func apply(fd int, o Options) error {
 		}
 	}
 	if o.MSS > 0 {
-		if err := setInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, "TCP_MAXSEG", o.MSS); err != nil {
-			return err
-		}
+		return setInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, "TCP_MAXSEG", o.MSS)
 	}
-	return applySender(fd, o)
+	return nil
 }
 
 // applySender sets what matters to a sender only and may still change on an accepted
