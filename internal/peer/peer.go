@@ -28,6 +28,9 @@ type Options struct {
 	Await time.Duration
 	// Copy copies this binary to an ssh far end for the test. Tunnel measures through the ssh connection.
 	Copy, Tunnel bool
+	// CopyName names the copy there, so that RunThere can run it while the far end is open; "": Open makes one up, and
+	// RunThere copies.
+	CopyName string
 	// Route is the route of all connections to the peer.
 	Route socket.Route
 	// MaxBytes limits the total bytes of downloads; 0: download's default.

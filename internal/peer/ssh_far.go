@@ -2,7 +2,9 @@ package peer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -40,18 +42,21 @@ func serveThere(ctx context.Context, t sshTarget, o Options) (remote, program st
 	if err := t.checkSameSystem(ctx); err != nil {
 		return "", "", err
 	}
-	return hello + copied(info.Size(), " "+serveFlags), program, nil
+	return hello + copied(info.Size(), cmp.Or(o.CopyName, rand.Text()), " "+serveFlags), program, nil
 }
 
 // compressed are the options of ssh for a copy: it halves the program.
 var compressed = []string{"-C"}
 
 // copied returns the remote command that reads a program of the given size from standard input, runs it with args
-// and the rest of the input, and deletes it.
-func copied(bytes int64, arguments string) string {
-	return fmt.Sprintf(`umask 077 && d=$(mktemp -d) && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
-		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe"%s`, bytes, arguments)
+// and the rest of the input, and deletes it. mkdir refuses a directory that another user made.
+func copied(bytes int64, name, arguments string) string {
+	return fmt.Sprintf(`umask 077 && d=%s && mkdir "$d" && trap 'rm -rf "$d"' EXIT && trap 'exit 1' HUP INT TERM && `+
+		`head -c %d >"$d/fullpipe" && chmod 700 "$d/fullpipe" && "$d/fullpipe"%s`, copyDirectory(name), bytes, arguments)
 }
+
+// copyDirectory returns the shell word of the directory that has the copy of a name.
+func copyDirectory(name string) string { return `"${TMPDIR:-/tmp}/fullpipe-` + name + `"` }
 
 // checkSameSystem returns an error if this binary cannot run at the far end.
 func (t sshTarget) checkSameSystem(ctx context.Context) error {

@@ -3,6 +3,7 @@ package peer
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +23,13 @@ const (
 	maxCommandTime = time.Minute
 	// maxDocument limits a command's output, bytes. A host's settings have about 50 kB.
 	maxDocument = 1 << 20
+	// noSuchCommand is a shell's status for a command that is not there.
+	noSuchCommand = 127
 )
 
-// RunThere runs fullpipe at an ssh far end, or with o.Copy a copy of this binary, through the user's ssh. The
-// error means that it could not run. A status above 0 is an error only without standard output.
+// RunThere runs fullpipe at an ssh far end, or with o.Copy a copy of this binary, through the user's ssh: the one that
+// Open brought there under o.CopyName if it is still there, else one of its own. The error means that it could not
+// run. A status above 0 is an error only without standard output.
 func RunThere(ctx context.Context, text string, o Options, args []string, stdin []byte) (stdout []byte, err error) {
 	target, err := parseSSH(text)
 	if err != nil {
@@ -38,40 +42,45 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		}
 		fmt.Fprintf(&words, ` "%s"`, a)
 	}
-	remote := "fullpipe" + words.String()
-	var options []string
-	input := io.Reader(bytes.NewReader(stdin))
-	if o.Copy {
-		program, err := os.Executable()
+	run := func(remote string, options []string, stdin io.Reader) ([]byte, error) {
+		cmd := target.command(options, remote)
+		cmd.Stdin = stdin
+		out, says, err := runBounded(ctx, cmd, defaultSSHTimeouts.loginTimeout()+maxCommandTime, maxDocument)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && len(out) > 0 {
+			return out, nil
+		}
 		if err != nil {
-			return nil, err
+			return nil, &SSHError{target.host, fmt.Errorf("fullpipe%s: %w: %s", words.String(), err, says.last()),
+				"fullpipe on the PATH there, or --copy"}
 		}
-		if err := target.checkSameSystem(ctx); err != nil {
-			return nil, err
-		}
-		f, err := os.Open(program)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		remote = copied(info.Size(), words.String())
-		options = compressed
-		input = io.MultiReader(f, input)
+		return out, nil
 	}
-	cmd := target.command(options, remote)
-	cmd.Stdin = input
-	stdout, says, err := runBounded(ctx, cmd, defaultSSHTimeouts.loginTimeout()+maxCommandTime, maxDocument)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(stdout) > 0 {
-		return stdout, nil
+	if !o.Copy {
+		return run("fullpipe"+words.String(), nil, bytes.NewReader(stdin))
 	}
+	if o.CopyName != "" {
+		out, err := run(copyDirectory(o.CopyName)+"/fullpipe"+words.String(), nil, bytes.NewReader(stdin))
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != noSuchCommand {
+			return out, err
+		}
+	}
+	if err := target.checkSameSystem(ctx); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
 	if err != nil {
-		return nil, &SSHError{target.host, fmt.Errorf("fullpipe%s: %w: %s", words.String(), err, says.last()),
-			"fullpipe on the PATH there, or --copy"}
+		return nil, err
 	}
-	return stdout, nil
+	f, err := os.Open(program)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return run(copied(info.Size(), rand.Text(), words.String()), compressed, io.MultiReader(f, bytes.NewReader(stdin)))
 }

@@ -118,3 +118,33 @@ func TestSSH_LimitsOutput(t *testing.T) {
 		}
 	})
 }
+
+// TestRunThere_RunsTheCopyOfAnOpenFarEnd checks that a command runs the copy that Open brought, and brings one of its
+// own where that one is gone.
+func TestRunThere_RunsTheCopyOfAnOpenFarEnd(t *testing.T) {
+	there := t.TempDir()
+	t.Setenv("TMPDIR", there)
+	log := filepath.Join(there, "log")
+	fakeSSH(t, `for word; do :; done; echo "$word" >>`+log+`; [ "$word" = "uname -sm" ] && exit 9; exec sh -c "$word"`)
+	o := Options{Copy: true, CopyName: "NAME"}
+	if err := os.Mkdir(filepath.Join(there, "fullpipe-NAME"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(there, "fullpipe-NAME", "fullpipe")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"; cat"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := RunThere(t.Context(), "ssh://far.invalid", o, []string{"apply", "-"}, []byte("{}"))
+	if err != nil || string(out) != "apply -\n{}" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	_, err = RunThere(t.Context(), "ssh://far.invalid", o, []string{"apply", "-"}, []byte("{}"))
+	calls, failed := os.ReadFile(log)
+	if failed != nil || strings.Count(string(calls), "\n") != 3 || err == nil ||
+		!strings.Contains(err.Error(), "query its system") {
+		t.Errorf("%v after %s (%v)", err, calls, failed)
+	}
+}

@@ -2,7 +2,9 @@
 package farend
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +47,8 @@ type PeerFlags struct {
 	Bind         string
 	Only4, Only6 bool
 	Copy, tunnel bool // of ssh far ends
+	// CopyName names the copy that the first Open brought to an ssh far end.
+	CopyName string
 	Once         bool // a single measurement, which every far end is for
 	Notes        io.Writer
 }
@@ -142,8 +146,10 @@ func (p *PeerFlags) Open(ctx context.Context, text string) (transfer.Peer, error
 	if err != nil {
 		return nil, err
 	}
+	name := rand.Text()
+	p.CopyName = cmp.Or(p.CopyName, name)
 	far, err := peer.Open(ctx, text, peer.Options{Key: key, Route: route, Await: awaits(text), Copy: p.Copy,
-		Tunnel: p.tunnel,
+		CopyName: name, Tunnel: p.tunnel,
 		Agent:  "fullpipe (" + build.Version() + ")", Note: p.Note, TestID: history.SessionOf(ctx).TestID,
 		Clock: history.SessionOf(ctx).Met})
 	var bad *peer.BadPeer

@@ -149,7 +149,7 @@ func (f *flags) farHost(ctx context.Context, text string, d *tune.Direction, tar
 	}
 	far := &tune.FarHost{Run: func(ctx context.Context, args []string, stdin []byte) ([]byte, error) {
 		if strings.HasPrefix(text, "ssh://") {
-			return peer.RunThere(ctx, text, peer.Options{Copy: f.Copy}, args, stdin)
+			return peer.RunThere(ctx, text, peer.Options{Copy: f.Copy, CopyName: f.CopyName}, args, stdin)
 		}
 		return runInLab(ctx, args, stdin)
 	}}
