@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// TestFirewall_OnlyTheServePortIsOpen drops the SYNs to all ports that the far system chooses. What tune asks of the
-// far end works through the server's port; a server that cannot share it names the ports and the way around.
+// TestFirewall_OnlyTheServePortIsOpen drops the SYNs to all ports that the far system chooses. The far end's
+// windows and segment sizes work through the server's port. A server that cannot share it names the ports and --tunnel.
 func TestFirewall_OnlyTheServePortIsOpen(t *testing.T) {
 	testenv.Need(t, testenv.NetworkNamespace)
 	if !testenv.Inside(t, syscall.CLONE_NEWNET) {
@@ -25,10 +25,10 @@ func TestFirewall_OnlyTheServePortIsOpen(t *testing.T) {
 			t.Fatalf("ip rule %s: %v: %s", rule, err, out)
 		}
 	}
-	asked := []transfer.Socket{{Clamp: 20_000}, {ReceiveBuffer: 50_000}, {ReceiveBuffer: 50_000, Clamp: 20_000}, {MSS: 600},
-		{Clamp: 30_000}}
+	requested := []transfer.Socket{{Clamp: 20_000}, {ReceiveBuffer: 50_000}, {ReceiveBuffer: 50_000, Clamp: 20_000},
+		{MSS: 600}, {Clamp: 30_000}}
 	c := connect(t, serve(t, server.Config{Address: "127.0.0.1:5201", Key: key, ShareWindows: true}), key)
-	for _, far := range asked {
+	for _, far := range requested {
 		for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
 			spec := transfer.Spec{Direction: direction, Bytes: 100_000, Streams: 2, Far: far}
 			if _, err := transfer.Run(t.Context(), c, spec, nil); err != nil {
@@ -42,7 +42,7 @@ func TestFirewall_OnlyTheServePortIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alone.Close()
-	_, err = transfer.Run(t.Context(), alone, transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: asked[0]}, nil)
+	_, err = transfer.Run(t.Context(), alone, transfer.Spec{Direction: transfer.Up, Bytes: 1000, Far: requested[0]}, nil)
 	advice, ok := err.(interface{ Try() string })
 	if !ok || !strings.Contains(advice.Try(), "32768 to 60999") || !strings.Contains(advice.Try(), "--tunnel") {
 		t.Errorf("without a shared port: %v", err)

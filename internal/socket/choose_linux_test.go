@@ -147,7 +147,8 @@ func TestSetListener(t *testing.T) {
 		clamp, errs[1] = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP)
 		mss, errs[2] = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG)
 	})
-	if err := errors.Join(errs[:]...); err != nil || buffer != 2*given.ReceiveBuffer || clamp > given.Clamp || mss > given.MSS {
+	err = errors.Join(errs[:]...)
+	if err != nil || buffer != 2*given.ReceiveBuffer || clamp > given.Clamp || mss > given.MSS {
 		t.Errorf("buffer %d, clamp %d, MSS %d: %v", buffer, clamp, mss, err)
 	}
 }

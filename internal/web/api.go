@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,8 @@ const (
 	maxPathsPerPage = 50
 	defaultRuns     = 500
 	maxRunsPerPage  = 5000
-	strip           = 28 // results of each direction that the grid shows
+	strip           = 28         // results of each direction that the grid shows
+	standingRuns    = strip + 48 // results of a path that decide how those compare with earlier ones
 )
 
 // requestError is an error of the request: its HTTP status, and for the user a message and a remedy.
@@ -69,27 +71,27 @@ func header(version, kind string) record.Header {
 }
 
 func (s *Server) paths(r *http.Request) (*record.Paths, error) {
-	doc, _, err := s.pathsAndKinds(r)
-	return doc, err
-}
-
-// pathsAndKinds returns a page of paths and, for each, the kind of its newest result.
-func (s *Server) pathsAndKinds(r *http.Request) (doc *record.Paths, kinds []string, err error) {
 	offset, err := number(r.URL.Query(), "offset", 0, 1<<30)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	limit, err := number(r.URL.Query(), "limit", maxPathsPerPage, maxPathsPerPage)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	all, err := s.cfg.History.Paths(r.Context(), offset, limit)
+	some, err := s.cfg.History.Paths(r.Context(), offset, limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	doc, _, err := s.standings(r.Context(), some)
+	return doc, err
+}
+
+// standings returns the document of some paths and, for each, the kind of its newest result.
+func (s *Server) standings(ctx context.Context, some []store.Series) (doc *record.Paths, kinds []string, err error) {
 	doc = &record.Paths{Header: s.header("paths"), Paths: []record.KeptPath{}}
-	for _, p := range all {
-		runs, err := s.cfg.History.Of(r.Context(), p.Path, store.Page{Limit: strip + 48})
+	for _, p := range some {
+		runs, err := s.cfg.History.Of(ctx, p.Path, store.Page{Limit: standingRuns})
 		if err != nil {
 			return nil, nil, err
 		}

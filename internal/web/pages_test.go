@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,78 @@ func TestGrid_DistinguishesSeries(t *testing.T) {
 	for _, key := range []string{first, second} {
 		if !strings.Contains(body, `one.example.net</a> <span class="facts">measure `+key[:6]+`</span>`) {
 			t.Errorf("the row of %s has no key", key)
+		}
+	}
+}
+
+// TestGrid_TroubleComesFirstOverAllPages checks that the one path with trouble, the oldest of three pages, is the first
+// of the first page, and that the sums are of all paths.
+func TestGrid_TroubleComesFirstOverAllPages(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	at := time.Date(2026, 10, 2, 0, 30, 0, 0, time.UTC) // before all other results
+	const others = 2*maxPathsPerPage + 10
+	for n := range 7 + others {
+		far, bps := "slow.example.net", 90e6
+		switch {
+		case n == 6:
+			bps = 9e6
+		case n > 6:
+			far = fmt.Sprintf("h%d.example.net", n)
+		}
+		encoded, err := record.Encode(measureDocument(at.Add(time.Duration(n)*time.Minute), 1000+n, far, bps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths, err := s.cfg.History.Paths(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for offset := 0; offset < len(paths); offset += maxPathsPerPage {
+		url := fmt.Sprintf("%s/?offset=%d", base, offset)
+		body := ask(s, "GET", url, func(r *http.Request) { r.AddCookie(cookie) }).Body.String()
+		_, rows, _ := strings.Cut(body, "<tbody>")
+		first, _, _ := strings.Cut(rows, "</a>")
+		if trouble := strings.HasSuffix(first, ">slow.example.net"); trouble != (offset == 0) {
+			t.Errorf("offset %d begins with %q", offset, first)
+		}
+		_, sums, _ := strings.Cut(body, `<p class="sum">`)
+		sums, _, _ = strings.Cut(sums, "</p>")
+		total := 0
+		for _, m := range regexp.MustCompile(`>(\d+) `).FindAllStringSubmatch(sums, -1) {
+			n, _ := strconv.Atoi(m[1])
+			total += n
+		}
+		if total != len(paths) {
+			t.Errorf("offset %d: %d of %d paths: %s", offset, total, len(paths), sums)
+		}
+		for _, p := range paths {
+			seen[p.Path] += min(strings.Count(body, "/paths/"+p.Path), 1)
+		}
+	}
+	for n, bps := range []float64{90e6, 90e6, 90e6, 90e6, 90e6, 1e6} {
+		doc := measureDocument(at.Add(time.Duration(2000+n)*time.Minute), 5001+n, "h9.example.net", bps)
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := ask(s, "GET", base+"/", func(r *http.Request) { r.AddCookie(cookie) }).Body.String()
+	_, rows, _ := strings.Cut(body, "<tbody>")
+	if first, _, _ := strings.Cut(rows, "</a>"); !strings.HasSuffix(first, ">h9.example.net") {
+		t.Errorf("after a new result the page begins with %q", first)
+	}
+	for path, pages := range seen {
+		if pages != 1 {
+			t.Errorf("%s is on %d pages", path, pages)
 		}
 	}
 }

@@ -62,22 +62,26 @@ func TestProbesOf_KeepsPeaks(t *testing.T) {
 	}
 }
 
-func TestByTrouble_FailedThenLowestThenNewest(t *testing.T) {
-	path := func(key string, against record.Standing, bps float64, outcome record.Outcome) record.KeptPath {
-		usual := 100e6
-		return record.KeptPath{PathKey: key, Directions: []record.KeptDirection{{Results: []record.KeptPoint{
+func TestTroubleOf(t *testing.T) {
+	usual := 100e6
+	direction := func(against record.Standing, bps float64, outcome record.Outcome) record.KeptDirection {
+		return record.KeptDirection{Results: []record.KeptPoint{
 			{Against: record.NoFigures, Outcome: record.Failed}, // over
-			{Against: against, GoodputBps: &bps, UsualBps: &usual, Outcome: outcome}}}}}
+			{Against: against, GoodputBps: &bps, UsualBps: &usual, Outcome: outcome}}}
 	}
-	paths := []record.KeptPath{path("usual", record.AsUsual, 99e6, record.Done),
-		path("lower", record.Lower, 60e6, record.Done),
-		path("no figures", record.NoFigures, 0, record.Done), path("lowest", record.Lower, 20e6, record.Done),
-		path("failed", record.NoFigures, 0, record.Failed), {PathKey: "empty"}}
-	kinds := []string{"usual", "lower", "no figures", "lowest", "failed", "empty"}
-	byTrouble(paths, kinds)
-	for i, want := range []string{"failed", "lowest", "lower", "usual", "no figures", "empty"} {
-		if paths[i].PathKey != want || kinds[i] != want {
-			t.Errorf("%d: %s with the kind of %s, not %s", i, paths[i].PathKey, kinds[i], want)
+	same := direction(record.AsUsual, 99e6, record.Done)
+	lower := direction(record.Lower, 60e6, record.Done)
+	lowest := direction(record.Lower, 20e6, record.Done)
+	none := direction(record.NoFigures, 0, record.Done)
+	over := direction(record.NoFigures, 0, record.Failed)
+	for i, c := range []struct {
+		directions []record.KeptDirection
+		want       trouble
+	}{{nil, noTrouble}, {[]record.KeptDirection{same}, noTrouble}, {[]record.KeptDirection{none}, noTrouble},
+		{[]record.KeptDirection{same, lower}, 0.6}, {[]record.KeptDirection{lowest, lower}, 0.2},
+		{[]record.KeptDirection{lowest, over}, failed}} {
+		if got := troubleOf(c.directions); got != c.want {
+			t.Errorf("%d: %v, not %v", i, got, c.want)
 		}
 	}
 }

@@ -2,11 +2,15 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/a-h/templ"
@@ -37,12 +41,31 @@ type gridRow struct {
 }
 
 func (s *Server) grid(r *http.Request) (*gridView, error) {
-	doc, kinds, err := s.pathsAndKinds(r)
+	offset, err := number(r.URL.Query(), "offset", 0, 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.cfg.History.Paths(r.Context(), 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	troubles, err := s.troubles.of(r.Context(), s.cfg.History, all)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b store.Series) int { return cmp.Compare(troubles[a.Path], troubles[b.Path]) })
+	page := all[min(offset, len(all)):min(offset+maxPathsPerPage, len(all))]
+	doc, kinds, err := s.standings(r.Context(), page)
 	if err != nil {
 		return nil, err
 	}
 	v := &gridView{}
-	byTrouble(doc.Paths, kinds)
+	for _, p := range all {
+		v.count(troubles[p.Path])
+	}
+	if next := offset + maxPathsPerPage; next < len(all) {
+		v.More = next
+	}
 	seen := map[string]bool{}
 	named := map[string]int{}
 	for i, p := range doc.Paths {
@@ -53,7 +76,6 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		if named[p.Far+" "+kind] > 1 {
 			kind += " " + p.PathKey[:min(len(p.PathKey), 6)]
 		}
-		v.count(troubleOf(&p))
 		if len(p.Directions) == 0 {
 			v.Rows = append(v.Rows, gridRow{Path: p, Kind: kind, First: true})
 		}
@@ -73,10 +95,6 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 		}
 	}
 	slices.Sort(v.Limiters)
-	if len(doc.Paths) == maxPathsPerPage {
-		offset, _ := number(r.URL.Query(), "offset", 0, 1<<30) // pathsAndKinds has checked it
-		v.More = offset + maxPathsPerPage
-	}
 	return v, nil
 }
 
@@ -99,10 +117,47 @@ const (
 	noTrouble trouble = 1e6
 )
 
+// troubles has the trouble of every path, so that a page reads only paths with new results.
+type troubles struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]standingTrouble
+}
+
+// standingTrouble is the trouble of a path when it had this newest result and this number of results.
+type standingTrouble struct {
+	newest  time.Time
+	runs    int
+	trouble trouble
+}
+
+// of returns the trouble of each path by its key.
+func (t *troubles) of(ctx context.Context, history *store.Store, paths []store.Series) (map[string]trouble, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[string]trouble, len(paths))
+	for _, p := range paths {
+		now := t.seen[p.Path]
+		if !now.newest.Equal(p.Newest) || now.runs != p.Runs {
+			runs, err := history.Of(ctx, p.Path, store.Page{Limit: standingRuns})
+			if err != nil {
+				return nil, err
+			}
+			now = standingTrouble{p.Newest, p.Runs, troubleOf(report.Standings(short(runs), 1))}
+			t.seen[p.Path] = now
+		}
+		all[p.Path] = now.trouble
+	}
+	maps.DeleteFunc(t.seen, func(path string, _ standingTrouble) bool {
+		_, exists := all[path]
+		return !exists
+	})
+	return all, nil
+}
+
 // troubleOf returns the greatest trouble of a path's directions.
-func troubleOf(p *record.KeptPath) trouble {
+func troubleOf(directions []record.KeptDirection) trouble {
 	worst := noTrouble
-	for _, d := range p.Directions {
+	for _, d := range directions {
 		if len(d.Results) == 0 {
 			continue
 		}
@@ -115,23 +170,6 @@ func troubleOf(p *record.KeptPath) trouble {
 		}
 	}
 	return worst
-}
-
-// byTrouble sorts paths and their kinds by trouble. Equal ones keep their order, the newest first.
-func byTrouble(paths []record.KeptPath, kinds []string) {
-	type entry struct {
-		path record.KeptPath
-		kind string
-	}
-	all := make([]entry, len(paths))
-	for i := range paths {
-		all[i] = entry{paths[i], kinds[i]}
-	}
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(troubleOf(&a.path), troubleOf(&b.path)) })
-	for i := range all {
-		paths[i] = all[i].path
-		kinds[i] = all[i].kind
-	}
 }
 
 // seriesView is the data of one path's page.

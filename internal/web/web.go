@@ -49,6 +49,7 @@ type Server struct {
 	live            *live
 	grids           *live // changes of the grid of a fleet
 	retests         *retests
+	troubles        troubles
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*session
@@ -57,6 +58,7 @@ type Server struct {
 // New returns a Server. The caller has to close it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, cross: http.NewCrossOriginProtection(), sessions: map[string]*session{},
+		troubles:        troubles{seen: map[string]standingTrouble{}},
 		failures:        admission.Limiter{Every: 6 * time.Second, Burst: 10},
 		unauthenticated: admission.Limiter{Every: 10 * time.Millisecond, Burst: 400},
 		requests:        admission.Limiter{Every: 20 * time.Millisecond, Burst: 200}}
