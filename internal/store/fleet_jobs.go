@@ -68,22 +68,27 @@ func (f *Fleet) Due(ctx context.Context, lead Lead, jobs []Job, next map[string]
 		if !leads {
 			return ErrNotLeading
 		}
-		for _, j := range jobs {
-			_, err := tx.ExecContext(ctx, "INSERT INTO job(id, pair, task, a, b, origin, due_ns, late_ns, state) "+
-				"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9) ON CONFLICT DO NOTHING", j.ID, j.Pair, j.Task, j.A, j.B,
-				string(j.Origin), j.Due.UnixNano(), j.Late.UnixNano(), string(mesh.Due))
-			if err != nil {
-				return err
+		err := eachRows(jobs, func(some []Job) error {
+			var v values
+			for _, j := range some {
+				v.add(j.ID, j.Pair, j.Task, j.A, j.B, string(j.Origin), j.Due.UnixNano(), j.Late.UnixNano(), string(mesh.Due))
 			}
+			_, err := tx.ExecContext(ctx, "INSERT INTO job(id, pair, task, a, b, origin, due_ns, late_ns, state) VALUES "+
+				v.text.String()+" ON CONFLICT DO NOTHING", v.args...)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		for key, at := range next {
-			_, err := tx.ExecContext(ctx, "INSERT INTO pair(key, next_ns) VALUES($1,$2) ON CONFLICT(key) DO UPDATE SET "+
-				"next_ns = excluded.next_ns", key, at.UnixNano())
-			if err != nil {
-				return err
+		return eachRows(slices.Sorted(maps.Keys(next)), func(some []string) error {
+			var v values
+			for _, key := range some {
+				v.add(key, next[key].UnixNano())
 			}
-		}
-		return nil
+			_, err := tx.ExecContext(ctx, "INSERT INTO pair(key, next_ns) VALUES "+v.text.String()+
+				" ON CONFLICT(key) DO UPDATE SET next_ns = excluded.next_ns", v.args...)
+			return err
+		})
 	})
 }
 
@@ -110,20 +115,29 @@ func (f *Fleet) Grant(ctx context.Context, lead Lead, now time.Time, grants ...G
 		return granted, nil
 	}
 	err = f.change(ctx, func(tx *sql.Tx) error {
-		for _, g := range grants {
-			result, err := tx.ExecContext(ctx, "UPDATE job SET state = $1, near = $2, epoch = $3, granted_ns = $4, "+
-				"until_ns = $5 WHERE id = $6 AND state = $7 AND "+f.leads(8, 9), string(mesh.Granted), g.Near, lead.Epoch,
-				now.UnixNano(), now.Add(g.Lasts).UnixNano(), g.ID, string(mesh.Due), lead.Epoch, lead.Holder)
+		return eachRows(grants, func(some []Grant) error {
+			v := values{args: []any{string(mesh.Granted), lead.Epoch, now.UnixNano(), string(mesh.Due), lead.Holder},
+				types: []string{"TEXT", "TEXT", "BIGINT"}}
+			for _, g := range some {
+				v.add(g.ID, g.Near, now.Add(g.Lasts).UnixNano())
+			}
+			rows, err := tx.QueryContext(ctx, "UPDATE job SET state = $1, near = g.near, epoch = $2, granted_ns = $3, "+
+				"until_ns = g.until_ns FROM (SELECT column1 AS id, column2 AS near, column3 AS until_ns FROM (VALUES "+
+				v.text.String()+") AS v) AS g WHERE job.id = g.id AND job.state = $4 AND "+f.leads(2, 5)+" RETURNING job.id",
+				v.args...)
 			if err != nil {
 				return err
 			}
-			n, err := result.RowsAffected()
-			if err != nil {
-				return err
+			defer rows.Close()
+			for rows.Next() {
+				var id string
+				if err := rows.Scan(&id); err != nil {
+					return err
+				}
+				granted[id] = true
 			}
-			granted[g.ID] = n == 1
-		}
-		return nil
+			return rows.Err()
+		})
 	})
 	if err != nil {
 		return nil, err
