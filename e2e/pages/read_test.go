@@ -76,11 +76,7 @@ func TestPages_CanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := site.URL + evaluate(t, ctx, `location.pathname`)
-	dir := os.Getenv("FULLPIPE_SHOTS")
-	if dir == "" {
-		dir = t.ArtifactDir()
-	}
-	for _, page := range []struct{ name, path, ready string }{
+	canBeRead(t, ctx, base, []pageToRead{
 		{"ui", "", `document.querySelectorAll('svg.strip').length > 3`},
 		{"tune", "runs/" + tuned, `document.querySelectorAll('svg.chart').length >= 3`},
 		{"speed", "test/" + tested, `document.querySelectorAll('svg.chart').length == 4`},
@@ -90,7 +86,20 @@ func TestPages_CanBeRead(t *testing.T) {
 		{"series", "paths/" +
 			record.SeriesID{Far: "backup.example.org"}.Key(),
 			`document.querySelectorAll('.zoom canvas').length >= 2`},
-	} {
+	})
+}
+
+// pageToRead is a page below an address. ready is the condition, in JavaScript, that it is complete.
+type pageToRead struct{ name, path, ready string }
+
+// canBeRead checks the width and the contrast of pages, and takes their screenshots.
+func canBeRead(t *testing.T, ctx context.Context, base string, pages []pageToRead) {
+	t.Helper()
+	dir := os.Getenv("FULLPIPE_SHOTS")
+	if dir == "" {
+		dir = t.ArtifactDir()
+	}
+	for _, page := range pages {
 		for _, width := range []int64{380, 1280} {
 			for _, scheme := range []string{"light", "dark"} {
 				name := fmt.Sprintf("%s-%d-%s", page.name, width, scheme)
