@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"database/sql"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -58,13 +59,40 @@ func makeFaults(t *testing.T, length time.Duration, database *pgtest.Server) {
 		time.Sleep(2*time.Second + time.Duration(rng.Int64N(int64(3*time.Second))))
 		faults[f.fault(rng)]++
 	}
-	if err := os.WriteFile(f.dir+"/none.toml", []byte("[task.throughput]\nbetween = [\"nobody\"]\nevery = \"1m\"\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	f.ask("mesh", "apply", f.dir+"/none.toml")
+	f.ask("mesh", "apply", f.noMesh())
 	f.drain()
 	f.check(faults)
+}
+
+// noMesh returns the name of a mesh file without runs.
+func (f *fleet) noMesh() string {
+	f.t.Helper()
+	name := f.dir + "/none.toml"
+	err := os.WriteFile(name, []byte("[task.throughput]\nbetween = [\"nobody\"]\nevery = \"1m\"\n"), 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return name
+}
+
+// awaitLine waits until agents have printed events: pairs of both.
+func (f *fleet) awaitLine(pairs ...string) {
+	f.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for i := 0; i < len(pairs); i += 2 {
+		for {
+			f.mu.Lock()
+			seen := slices.ContainsFunc(f.lines, func(l agentLine) bool { return l.agent == pairs[i] && l.Event == pairs[i+1] })
+			f.mu.Unlock()
+			if seen {
+				break
+			}
+			if time.Now().After(deadline) {
+				f.t.Fatalf("%s has not printed %q", pairs[i], pairs[i+1])
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
 }
 
 // drain waits until all jobs have ended and all outboxes are empty.
@@ -122,7 +150,7 @@ func (f *fleet) check(faults map[string]int) {
 			f.t.Errorf("run %s was made %d times, stored: %v", run, times, stored[run])
 		}
 	}
-	if states["done"] < 10 || len(faults) < 3 {
+	if faults != nil && (states["done"] < 10 || len(faults) < 3) {
 		f.t.Errorf("only %d results and faults %v: the test shows nothing", states["done"], faults)
 	}
 	f.t.Logf("faults %v; %d made by the logs, %d stored; %v", faults, len(made), states["done"], states)
@@ -205,4 +233,42 @@ func TestFleet_FirstGrid(t *testing.T) {
 			t.Fatal("a removed agent keeps its connection")
 		}
 	}
+}
+
+// TestFleet_SlowStore locks the hub's database for some seconds. A host that joins meanwhile, and one that comes back,
+// get in; the results of that time are stored once.
+func TestFleet_SlowStore(t *testing.T) {
+	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+		return
+	}
+	f := newFleet(t, 4, faultMesh, nil)
+	f.awaitLine("h0", "connected", "h1", "connected", "h2", "connected", "h3", "connected")
+	f.kill(f.agents[0])
+	f.kill(f.agents[1])
+	if err := os.RemoveAll(filepath.Join(f.dir, "h1")); err != nil { // it joins again, as another one
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(f.dir, "hub", "hub", "history.db")+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.lines = slices.DeleteFunc(f.lines, func(l agentLine) bool { return l.Event == "connected" })
+	f.mu.Unlock()
+	f.begin(f.agents[0])
+	f.begin(f.agents[1])
+	time.Sleep(12 * time.Second)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitLine("h0", "connected", "h1", "connected")
+	f.ask("mesh", "apply", f.noMesh())
+	f.drain()
+	f.check(nil)
 }

@@ -23,6 +23,9 @@ const (
 	stateFile = "agent.json"
 	seedFile  = "agent.seed"
 	joinTime  = 20 * time.Second
+	// A hub whose database is slow is asked again, every joinEvery for joinPatience.
+	joinEvery    = 2 * time.Second
+	joinPatience = 2 * time.Minute
 )
 
 // State is an agent's membership.
@@ -71,20 +74,38 @@ func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (
 	}
 	r.NKey = public
 	r.Secret = token.Secret
-	var last error
+	s, err := join(ctx, token, r)
+	for began := time.Now(); errors.Is(err, errBusyHub) && time.Since(began) < joinPatience; s, err = join(ctx, token, r) {
+		select {
+		case <-ctx.Done():
+			return State{}, nil, ctx.Err()
+		case <-time.After(joinEvery):
+		}
+	}
+	if err != nil {
+		return State{}, nil, err
+	}
+	return s, key, atomicfile.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
+}
+
+// errBusyHub reports that a hub was reached and did not decide.
+var errBusyHub = errors.New("the hub is busy")
+
+// join asks the hub at each of its addresses.
+func join(ctx context.Context, token bus.Token, r bus.JoinRequest) (s State, err error) {
 	for _, url := range token.URLs {
-		reply, err := post(ctx, url, token.Pin, r)
+		var reply bus.JoinReply
+		reply, err = post(ctx, url, token.Pin, r)
 		if err != nil {
-			last = err
 			continue
 		}
-		s := State{ID: reply.ID, Name: reply.Name, URLs: token.URLs, Pin: token.Pin}
+		s = State{ID: reply.ID, Name: reply.Name, URLs: token.URLs, Pin: token.Pin}
 		if len(reply.URLs) > 0 {
 			s.URLs = reply.URLs
 		}
-		return s, key, atomicfile.WritePrivate(ctx, filepath.Join(dir, stateFile), s.Encode())
+		break
 	}
-	return State{}, nil, last
+	return s, err
 }
 
 // post asks one hub.
@@ -116,6 +137,9 @@ func post(ctx context.Context, url, pin string, r bus.JoinRequest) (reply bus.Jo
 	}
 	if err := json.Unmarshal(text, &reply); err != nil {
 		return reply, fmt.Errorf("%s: status %d, and not a hub's reply", url, response.StatusCode)
+	}
+	if response.StatusCode == http.StatusServiceUnavailable {
+		return reply, fmt.Errorf("the hub at %s: %s: %w", url, reply.Error, errBusyHub)
 	}
 	if reply.Error != "" || reply.ID == "" {
 		return reply, fmt.Errorf("the hub at %s refused: %s", url, reply.Error)
