@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -83,15 +84,19 @@ func (d *Diagnosis) SetTarget(system string) {
 		for k, of := range j.directions {
 			r := &d.Record.Connections[i].Directions[k]
 			r.Settings = settings(j.connection, of.flow, &of.diagnosis, system)
-			r.Fix = fixes(r, &of.diagnosis, of.flow)
+			r.Fix = fixes(r, &of.diagnosis, of.flow, system)
 		}
 	}
 }
 
-// fixes lists the remedies of the verdict. The first one has the predicted gain.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction) []advice.Fix {
+// fixes lists the remedies of the verdict, in the words of the stated system; "": not stated. The first one has the
+// predicted gain.
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction, target string) []advice.Fix {
 	facts := advice.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
 		RTTS: g.RTT.Seconds(), MSSBytes: f.MSS, PassingMSS: passingMSS(f)}
+	// Steps for both ends are in the words of the one that is known.
+	facts.Sender = systemOf(target)
+	facts.Receiver = facts.Sender
 	if len(d.Settings) > 0 {
 		facts.Windows = d.Settings[0].Settings
 	}
@@ -100,6 +105,19 @@ func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction
 		all[0].Expected = &advice.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all
+}
+
+// systemOf returns the system that names the steps of remedies on a target.
+func systemOf(name string) advice.System {
+	target, err := plan.ParseTarget(name)
+	if err != nil {
+		return advice.Linux
+	}
+	family := target.Family
+	if family == catalog.Windows9x || family == catalog.Windows2000 {
+		family = catalog.Windows
+	}
+	return advice.SystemOf(family + " " + target.Version)
 }
 
 // passingMSS returns the largest MSS whose segments get through, from a router's message, else the

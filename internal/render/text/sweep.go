@@ -159,7 +159,7 @@ func sweepPathText(p *record.SweepPath) string {
 		if p.AtLeast {
 			least = "at least "
 		}
-		parts = append(parts, "carries "+least+units.Rate(p.CapacityBps).String())
+		parts = append(parts, "carries "+least+units.Rate(p.CapacityBps).String()+" of payload")
 	}
 	if p.BDPBytes > 0 {
 		parts = append(parts, fmt.Sprintf("BDP %s", units.Size(p.BDPBytes)))

@@ -30,13 +30,25 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	return append(all, a.equalWindows()...)
 }
 
+// bestRate returns the best rate that lasted, or the mean while a link was full, in bit/s. The latter is higher if it
+// was full for a few round trips only.
+func (a *analysis) bestRate() float64 {
+	if a.linkTime <= 0 {
+		return a.path.lastingRate
+	}
+	return max(a.path.lastingRate, a.linkBits/a.linkTime.Seconds()*float64(len(a.connections)))
+}
+
 func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
 	took := verdict.Values{"time_ratio": share}
 	switch name {
 	case a.network.name:
+		if a.network.values["best_bps"] > 0 {
+			a.network.values["best_bps"] = a.bestRate()
+		}
 		return a.network.code, a.network.values
 	case verdict.Bottleneck:
-		took["best_bps"] = a.path.lastingRate
+		took["best_bps"] = a.bestRate()
 		return verdict.FullLinkOnceOpen, took
 	case verdict.Unknown:
 		return a.unknownEvidence(took)

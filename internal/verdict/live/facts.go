@@ -194,9 +194,9 @@ var (
 		func(f facts) *rule.Result { return &f.cache.isFullInBatches })
 	startsWithBurst = rule.Define("startsWithBurst", "the transfer began well above all later rates",
 		peakRate.Above("FirstBurst", threshold.FirstBurst, lastingRateStarted))
-	deliversBurst = rule.Define("deliversBurst", "the first round trips delivered well above all later rates",
+	deliversBurst = rule.Define("deliversBurst", "the first round trips delivered more than all later ones",
 		rule.All(laterDeliveryRate.Positive(),
-			firstDeliveryRate.Above("FirstBurst", threshold.FirstBurst, laterDeliveryRate)))
+			firstDeliveryRate.Above("DeliveryBurst", threshold.DeliveryBurst, laterDeliveryRate)))
 	queueForms = rule.Define("queueForms", "round trips grew by the queue that precedes loss",
 		rttGrowth.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss))
 	showsNoQueue = rule.Define("showsNoQueue", "that queue would be seen, and is not there",

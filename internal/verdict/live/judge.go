@@ -85,6 +85,9 @@ type analysis struct {
 	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by observation
 	slowStartTime time.Duration                  // of SlowStart's: before slow start ended
 	equalTime     time.Duration                  // in which send buffer and receive window limited equally
+	// linkTime is Bottleneck's by remainderRules, and linkBits what a connection delivered in it.
+	linkTime time.Duration
+	linkBits float64
 }
 
 // judgeSender judges with the kernel's min RTT. If the figures contradict the verdict, it judges again with a least RTT
@@ -167,7 +170,12 @@ func (a *analysis) attribute(c *connection, r *round) {
 			a.slowStartTime += taken
 		}
 	}
-	a.time[a.remainder(f)] += left
+	limiter := a.remainder(f)
+	if limiter == verdict.Bottleneck {
+		a.linkTime += left
+		a.linkBits += r.bps * left.Seconds()
+	}
+	a.time[limiter] += left
 	a.total += r.length
 }
 

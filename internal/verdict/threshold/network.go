@@ -93,6 +93,8 @@ const (
 	// FirstBurst is by how much the peak must exceed all later rates for a policer's
 	// bucket to have been full at first.
 	FirstBurst = 1.3 // ratio | attribution bank, policer; Flach et al. 2016, 3
+	// DeliveryBurst is the same for the kernel's delivery rates, which count within a round trip.
+	DeliveryBurst = 1.15 // ratio | lab: policers 1.3 to 5; half of FirstBurst's excess
 	// PolicedSteady is the share of the best later rate that the mean must reach.
 	PolicedSteady = 0.8 // ratio | attribution bank: policers leave 0.86 and more, queues of ten packets 0.78
 	// CubicDecrease is the share of its rate that CUBIC keeps after a loss.
