@@ -35,7 +35,7 @@ type OtherServerError struct {
 	Server string
 }
 
-func (s *OtherServerError) Error() string { return s.Server + "listens there, not a fullpipe server" }
+func (s *OtherServerError) Error() string { return s.Server + " listens there, not a fullpipe server" }
 
 // readOtherServer identifies the server by its first bytes.
 func readOtherServer(conn net.Conn, first byte) error {

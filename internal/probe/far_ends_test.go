@@ -58,7 +58,7 @@ func TestConnect_NamesOtherServers(t *testing.T) {
 		{"another key", serve(t, server.Config{Key: probe.NewKey()}), "another key", "--key"},
 		{"closes at once", answering(t, func(net.Conn) {}), "closed the connection", "fullpipe serve"},
 		{"iperf3", answering(t, says("\x09")), "an iperf3 server", "port"},
-		{"a busy iperf3", answering(t, says("\xff")), "an iperf3 server", "port"},
+		{"a busy iperf3", answering(t, says("\xff")), "an iperf3 server listens", "port"},
 		{"busy", answering(t, says("B")), "as many clients", "later"},
 		{"ssh", answering(t, says("SSH-2.0-OpenSSH_9.9\r\n")), "an SSH server", "port"},
 		{"web", answering(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "a web server", "port"},

@@ -109,10 +109,11 @@ func writeWatched(w io.Writer, d *record.Watch) {
 	sent := watchedBytes(d, transfer.Up)
 	received := watchedBytes(d, transfer.Down)
 	if part := 0.95; float64(sent+received) >= part*float64(d.Totals.SentBytes+d.Totals.ReceivedBytes) {
-		fmt.Fprintf(w, "watched %s: %s; %s, %s\n", SecondsText(d.LengthS), all, count(d.Matching, "connection"), came)
+		fmt.Fprintln(w, hanging(w, "watched ", fmt.Sprintf("%s: %s; %s, %s", SecondsText(d.LengthS), all,
+			count(d.Matching, "connection"), came)))
 	} else { // the totals include other connections
-		fmt.Fprintf(w, "watched %s: sent %s, received %s; %s\n", SecondsText(d.LengthS), units.Size(sent),
-			units.Size(received), count(d.Matching, "connection"))
+		fmt.Fprintln(w, hanging(w, "watched ", fmt.Sprintf("%s: sent %s, received %s; %s", SecondsText(d.LengthS),
+			units.Size(sent), units.Size(received), count(d.Matching, "connection"))))
 		fmt.Fprintf(w, "  all that was followed: %s, %s\n", all, came)
 	}
 	if len(d.Connections) == 0 {

@@ -27,6 +27,17 @@ func TestWatchedSums(t *testing.T) {
 	if got := printed(); !strings.HasPrefix(got, all) || strings.Contains(got, "0 ns") {
 		t.Error(got)
 	}
+	doc.Matching = 12_345
+	doc.Totals.Opened = 1_234_567
+	doc.Totals.Closed = 1_234_567
+	terminal := narrow{&strings.Builder{}}
+	writeWatched(terminal, doc)
+	if first, rest, _ := strings.Cut(terminal.String(), "\n"); len(first) > 80 || !strings.HasPrefix(rest, "        12") {
+		t.Errorf("on 80 columns: %q", terminal.String())
+	}
+	doc.Matching = 2
+	doc.Totals.Opened = 4
+	doc.Totals.Closed = 6
 	doc.Totals.ReceivedBytes = 1 << 30
 	want := "watched 6 s: sent 1 MiB, received 0 B; 2 connections\n" +
 		"  all that was followed: sent 1 MiB, received 1 GiB, 4 opened, 6 closed\n"
