@@ -6,22 +6,15 @@ package render
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"reflect"
-	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/fullpipe-net/fullpipe/internal/foreign"
 )
 
 // Line is text from elsewhere as one line: line breaks are escaped too.
-func Line(s string) string {
-	if !strings.ContainsFunc(s, obeyed) && utf8.ValidString(s) {
-		return s
-	}
-	return string(escape(nil, []byte(s), obeyed))
-}
+func Line(s string) string { return foreign.Line(s) }
 
 // LineBreak is the escape of a line feed in Line.
 const LineBreak = `\u000a`
@@ -116,7 +109,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		text = text[:len(text)-cut]
 	}
 	if !harmless(text) {
-		text = escape(nil, text, func(r rune) bool { return r != '\n' && r != '\t' && obeyed(r) })
+		text = foreign.Escape(nil, text, func(r rune) bool { return r != '\n' && r != '\t' && foreign.IsObeyed(r) })
 	}
 	if _, err := w.w.Write(text); err != nil {
 		return 0, err
@@ -145,35 +138,6 @@ func incomplete(text []byte) int {
 		}
 	}
 	return 0
-}
-
-// obeyed reports whether a terminal or a browser may act on a character instead of showing it:
-// C0 and C1 controls, format characters (Unicode's Cf, as those that turn the direction
-// or have no width), and line and paragraph separators.
-func obeyed(r rune) bool {
-	if r >= ' ' && r < 0x7f {
-		return false
-	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
-}
-
-// escape writes characters as JSON does, and U+FFFD for bytes that are no UTF-8: an
-// 8-bit terminal would take some of them for controls.
-func escape(to, text []byte, which func(rune) bool) []byte {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case !which(r):
-			to = utf8.AppendRune(to, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			to = fmt.Appendf(to, `\u%04x\u%04x`, high, low)
-		default:
-			to = fmt.Appendf(to, `\u%04x`, r)
-		}
-		text = text[size:]
-	}
-	return to
 }
 
 // lines is a value with each string in it made a Line; false when it needed no copy.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/fullpipe-net/fullpipe/internal/foreign"
 )
 
 // hostile has texts that mislead a terminal, a browser or a reader.
@@ -47,7 +49,7 @@ func checkHarmless(t *testing.T, text string) {
 		t.Errorf("no UTF-8: %q", text)
 	}
 	for i, r := range text {
-		if r != '\n' && r != '\t' && obeyed(r) {
+		if r != '\n' && r != '\t' && foreign.IsObeyed(r) {
 			t.Fatalf("%U reaches the terminal: %q", r, text[max(0, i-40):min(len(text), i+40)])
 		}
 	}

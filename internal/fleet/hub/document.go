@@ -3,10 +3,9 @@ package hub
 import (
 	"errors"
 	"regexp"
-	"strings"
-	"unicode"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/foreign"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -57,10 +56,5 @@ var limiterName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$|^$`)
 // oneLine returns text of an agent as a short line without control characters, for events and alerts.
 func oneLine(text string) string {
 	const maxText = 200 // bytes
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text[:min(len(text), maxText)])
+	return foreign.Line(text[:min(len(text), maxText)])
 }
