@@ -152,7 +152,10 @@ func (f *Fleet) SetNear(ctx context.Context, id, near string) error {
 
 // SetPairNear records the agent that connected in a run of a pair.
 func (f *Fleet) SetPairNear(ctx context.Context, pair, near string) error {
-	return f.exec(ctx, "UPDATE pair SET near = $1 WHERE key = $2", near, pair)
+	return f.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE pair SET near = $1 WHERE key = $2", near, pair)
+		return err
+	})
 }
 
 // End is how a job ended without a result.
