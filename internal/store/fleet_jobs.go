@@ -171,37 +171,47 @@ func (f *Fleet) Finish(ctx context.Context, ends map[string]End, now time.Time) 
 		return nil
 	}
 	return f.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for _, id := range slices.Sorted(maps.Keys(ends)) {
-			if err := finish(ctx, tx, id, ends[id], now); err != nil {
-				return err
-			}
-		}
-		return nil
+		return eachRows(slices.Sorted(maps.Keys(ends)), func(some []string) error {
+			return finish(ctx, tx, some, ends, now)
+		})
 	})
 }
 
-func finish(ctx context.Context, tx *sql.Tx, id string, end End, now time.Time) error {
-	var task, a, b string
-	err := tx.QueryRowContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = $3, ended_ns = $4 "+
-		"WHERE id = $5 AND state IN ('due', 'granted') RETURNING task, a, b", string(end.State), string(end.Reason),
-		plain(end.Detail), now.UnixNano(), id).Scan(&task, &a, &b)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+// finish ends some jobs with one statement for the jobs and one for the grid.
+func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End, now time.Time) error {
+	v := values{args: []any{now.UnixNano()}, types: []string{"TEXT", "TEXT", "TEXT", "TEXT"}}
+	for _, id := range some {
+		v.add(id, string(ends[id].State), string(ends[id].Reason), plain(ends[id].Detail))
 	}
+	rows, err := tx.QueryContext(ctx, "UPDATE job SET state = e.state, reason = e.reason, detail = e.detail, ended_ns = $1 "+
+		"FROM (SELECT column1 AS id, column2 AS state, column3 AS reason, column4 AS detail FROM (VALUES "+v.text.String()+
+		") AS v) AS e WHERE job.id = e.id AND job.state IN ('due', 'granted') RETURNING job.id, task, a, b", v.args...)
 	if err != nil {
 		return err
 	}
-	for _, ends := range [][2]string{{a, b}, {b, a}} {
-		_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
-			"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
-			"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
-			"WHERE path_last.at_ns <= excluded.at_ns", task, ends[0], ends[1], id, now.UnixNano(), string(end.State),
-			string(end.Reason))
-		if err != nil {
+	defer rows.Close()
+	last := map[[3]string]string{} // run by task, sender and receiver: a statement changes a row once
+	for rows.Next() {
+		var id, task, a, b string
+		if err := rows.Scan(&id, &task, &a, &b); err != nil {
 			return err
 		}
+		last[[3]string{task, a, b}] = id
+		last[[3]string{task, b, a}] = id
 	}
-	return nil
+	err = errors.Join(rows.Err(), rows.Close())
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	var cells values
+	for key, id := range last {
+		cells.add(key[0], key[1], key[2], id, now.UnixNano(), string(ends[id].State), string(ends[id].Reason))
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) VALUES "+
+		cells.text.String()+" ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
+		"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
+		"WHERE path_last.at_ns <= excluded.at_ns", cells.args...)
+	return err
 }
 
 const selectJob = "SELECT id, pair, task, a, b, near, origin, due_ns, late_ns, state, reason, detail, epoch, " +
