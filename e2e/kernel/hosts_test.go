@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
@@ -84,6 +85,10 @@ func TestServer2012OffersAFactorOfZero(t *testing.T) {
 			s := r.Near.Streams[0]
 			if s.Handshake == nil || s.Handshake.SendScale == 0 != tt.zero || s.Handshake.SendScale < 0 {
 				t.Errorf("the handshake settled on %+v", s.Handshake)
+			}
+			far := r.Far.Streams[0].ReceiveBuffer
+			if far.Constant != (far.Requested == 0 && strings.HasPrefix(tt.settings, "far.")) {
+				t.Errorf("the far end's receive buffer: %+v", far)
 			}
 			if reached := s.SendBuffer.Effective; reached < tt.least || reached > tt.most {
 				t.Errorf("%d bytes were unacknowledged, want %d to %d", reached, tt.least, tt.most)

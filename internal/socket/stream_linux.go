@@ -232,6 +232,7 @@ func (s *stream) describe() transfer.Stream {
 		}
 		if d.ReceiveBuffer.Automatic() {
 			d.ReceiveBuffer.AutomaticMax = c.AutoReceive
+			d.ReceiveBuffer.Constant = c.AutoReceive == 0
 		}
 	}
 	d.Congestion, _ = unix.GetsockoptString(s.fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)

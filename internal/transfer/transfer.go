@@ -257,6 +257,8 @@ type Buffer struct {
 	Forced bool `json:"forced,omitempty"`
 	// AutomaticMax is the maximum of autotuning, in the unit of Granted; 0: not known, or not automatic.
 	AutomaticMax int `json:"automatic_max,omitempty"`
+	// Constant reports that the system does not autotune this buffer, though nothing was requested.
+	Constant bool `json:"constant,omitempty"`
 }
 
 // Automatic reports whether the system sizes this buffer.

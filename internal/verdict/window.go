@@ -9,6 +9,7 @@ type WindowFacts struct {
 	Largest, Middle, Last int64
 	SizeKnown             bool // the receiver reported how its buffer is sized
 	Automatic             bool // by its system, not by SO_RCVBUF
+	Constant              bool // autotuning is off
 	// Requested is what SO_RCVBUF asked for; 0: nothing, or it is not known.
 	Requested int64
 }
@@ -29,7 +30,8 @@ func (f WindowFacts) Subtype() string {
 		return ScaleZero
 	case float64(f.Last) >= threshold.WindowGrows*float64(f.Middle):
 		return AutotuneGrowing
-	case f.SizeKnown || f.Scale > 0 && f.Largest > threshold.CeilingMin && f.Largest <= threshold.CeilingMax:
+	case !f.Constant && (f.SizeKnown || f.Scale > 0 && f.Largest > threshold.CeilingMin &&
+		f.Largest <= threshold.UnscaledMax):
 		return AutotuneCeiling
 	}
 	return Fixed

@@ -29,3 +29,30 @@ func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
 		}
 	}
 }
+
+// A constant window is the program's where the receiver reports that autotuning is off, and where nothing is known but
+// that autotuning did not stop at the maximum of an unscaled window.
+func TestSubtype_ConstantWindow(t *testing.T) {
+	for _, scale := range []int{1, 2, 6, 7, 8, 10, 14} {
+		for _, buffer := range []int64{16 << 10, 64 << 10, 64_768, 100 << 10, 128 << 10, 212_992, 4 << 20, 65_535} {
+			window := buffer >> scale << scale
+			f := WindowFacts{Scale: scale, ScaleKnown: true, Largest: window, Middle: window, Last: window}
+			want := Fixed
+			if window > 64_000 && window < 64<<10 {
+				want = AutotuneCeiling
+			}
+			if got := f.Subtype(); got != want {
+				t.Errorf("%d << %d: %s, want %s", window>>scale, scale, got, want)
+			}
+			f.SizeKnown = true
+			f.Automatic = true
+			if got := f.Subtype(); got != AutotuneCeiling {
+				t.Errorf("%d << %d, automatic: %s", window>>scale, scale, got)
+			}
+			f.Constant = true
+			if got := f.Subtype(); got != Fixed {
+				t.Errorf("%d << %d, autotuning off: %s", window>>scale, scale, got)
+			}
+		}
+	}
+}

@@ -117,6 +117,7 @@ func (a *analysis) windowSubtype() string {
 		}
 		clamped := clamp > 0 && f.Largest+c.mss > clamp
 		f.Automatic = c.receiver.ReceiveBuffer.Automatic() && !clamped
+		f.Constant = c.receiver.ReceiveBuffer.Constant
 		f.SizeKnown = true
 		f.Requested = int64(c.receiver.ReceiveBuffer.Requested)
 	}

@@ -128,6 +128,8 @@ func ownWindowSubtype(s *transfer.Stream) string {
 		return verdict.Unscaled
 	case zero:
 		return verdict.ScaleZero
+	case s.ReceiveBuffer.Constant:
+		return verdict.Fixed
 	}
 	return verdict.AutotuneCeiling
 }

@@ -46,9 +46,8 @@ const (
 	// from which a window is that.
 	UnscaledMax  = 65535 // bytes | RFC 7323, 2.1
 	UnscaledNear = 0.9   // ratio | attribution bank, no window scaling: windows are rounded down to whole segments
-	// CeilingMax and CeilingMin bound a window that was scaled and yet stays at what 16
-	// bits hold, rounded down to a unit of the scale.
-	CeilingMax = 65536 // bytes | RFC 7323, 2.2: 64 << 10
+	// CeilingMin and UnscaledMax bound a window that was scaled and yet stays at the maximum of 16 bits, rounded down to a
+	// unit of the scale. A buffer of 64 KiB is larger.
 	CeilingMin = 64000 // bytes | 63 << 10 is 64,512: Windows Server 2012 at scale 10
 	// BufferEmpty is the share of time without unsent data from which the send buffer limits the rest of the time too.
 	BufferEmpty = 0.2 // ratio | attribution bank, small send buffer; RFC 7661, 4.4: an unused cwnd does not grow
