@@ -58,7 +58,6 @@ PEER is one of
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.SetVersionTemplate("fullpipe {{.Version}}\n")
 	root.SetFlagErrorFunc(cmdflag.Error)
 	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
 	root.AddCommand(tune.New(), measure.New(), sweep.New(), rfc6349.New(), serve.New(), plan.New(), predict.New(),

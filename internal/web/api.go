@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -265,7 +267,7 @@ var codes = map[int]string{http.StatusBadRequest: "usage", http.StatusUnauthoriz
 // refuse sends an error and its remedy: a page to browsers, JSON to programs.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, message, remedy string) {
 	if !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		s.render(w, r, status, "refused", map[string]string{"Message": message, "Try": remedy})
+		s.render(w, r, status, "refused", func(v view) templ.Component { return refusedPage(v, message, remedy) })
 		return
 	}
 	writeRefusal(w, s.cfg.Version, status, message, remedy)

@@ -34,11 +34,11 @@ func (s *Server) fleetRoutes() []route {
 		return nil
 	}
 	return []route{
-		{"GET /fleet", Viewer, page(s, "fleet", s.fleetGrid)},
-		{"GET /fleet/hosts", Viewer, page(s, "fleet-hosts", s.fleetHosts)},
-		{"GET /fleet/runs", Viewer, page(s, "fleet-runs", s.fleetRuns)},
-		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents)},
-		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh)},
+		{"GET /fleet", Viewer, page(s, "fleet", s.fleetGrid, fleetPage)},
+		{"GET /fleet/hosts", Viewer, page(s, "fleet-hosts", s.fleetHosts, fleetHostsPage)},
+		{"GET /fleet/runs", Viewer, page(s, "fleet-runs", s.fleetRuns, fleetRunsPage)},
+		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents, fleetEventsPage)},
+		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh, fleetMeshPage)},
 		{"GET /metrics", Viewer, s.fleetMetrics},
 		{"GET /api/v1/fleet/live", Viewer, func(w http.ResponseWriter, r *http.Request) { s.stream(s.grids, w, r) }},
 		{"GET /api/v1/fleet/grid", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetGrid(r) })},

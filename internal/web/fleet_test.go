@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -358,7 +360,8 @@ func BenchmarkFleetGrid(b *testing.B) {
 					b.Fatal(err)
 				}
 				w := httptest.NewRecorder()
-				s.render(w, httptest.NewRequest("GET", "/fleet", nil), http.StatusOK, "fleet", render.Document(grid))
+				s.render(w, httptest.NewRequest("GET", "/fleet", nil), http.StatusOK, "fleet",
+					func(v view) templ.Component { return fleetPage(v, render.Document(grid)) })
 				b.ReportMetric(float64(w.Body.Len()), "bytes")
 			}
 		})

@@ -3,73 +3,48 @@ package web
 import (
 	"bytes"
 	"embed"
-	"fmt"
-	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strings"
-	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
-	"github.com/fullpipe-net/fullpipe/internal/render/text"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
-
-//go:embed pages/*.html
-var pages embed.FS
 
 //go:embed static
 var static embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"rate": func(v *float64) string {
-		if v == nil {
-			return "–"
-		}
-		return units.Rate(*v).String()
-	},
-	"secs": text.SecondsText,
-	"seconds": func(v *float64) string {
-		if v == nil {
-			return "–"
-		}
-		return text.SecondsText(*v)
-	},
-	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-	"age":      func(t time.Time) string { return text.Age(time.Since(t)) },
-	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"tail":     func(id string) string { return id[max(len(id)-12, 0):] },
-	"standing": text.Standing, "letter": text.Letter, "change": text.ChangeText,
-	"figure": text.FigureText, "add": func(a, b int) int { return a + b },
-	"list": func(all ...string) []string { return all },
-	"ratio": func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return fmt.Sprintf("× %.2f", *v)
-	},
-	"known": func(v *string) string {
-		if v == nil {
-			return "not known"
-		}
-		return *v
-	},
-}).ParseFS(pages, "pages/*.html"))
-
-// view is the data of a page's template.
+// view describes the visitor and the server to every page.
 type view struct {
 	Base     string // path prefix of this visitor's pages
 	Here     string // the page's name
 	Operator bool
 	Version  string
 	Note     string
-	Data     any
 	Tests    bool // the browser speed test is available to this visitor
 	Public   bool // the server has no other pages
 	Fleet    bool // a hub's pages
 }
+
+// run returns the address of a result's page.
+func (v view) run(id string) templ.SafeURL {
+	return templ.SafeURL(v.Base + "/runs/" + url.PathEscape(id))
+}
+
+// path returns the address of a path's page.
+func (v view) path(key string) templ.SafeURL {
+	return templ.SafeURL(v.Base + "/paths/" + url.PathEscape(key))
+}
+
+// query returns the address of the same page with another query. A query has no scheme, so any text is safe in it.
+func query(encoded string) templ.SafeURL { return templ.SafeURL("?" + encoded) }
+
+// pageFor is a page for a visitor.
+type pageFor func(view) templ.Component
 
 // loginPage asks a client without a session for its token.
 func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, message string) {
@@ -81,40 +56,40 @@ func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, m
 		s.refuse(w, r, status, message, "Authorization: Bearer TOKEN, or the address that fullpipe ui printed")
 		return
 	}
-	s.render(w, r, status, "login", map[string]any{"Message": message,
-		"Token": s.cfg.Viewer != "" || s.cfg.Operator != ""})
+	writePage(w, r, status, loginPage(message, s.cfg.Viewer != "" || s.cfg.Operator != ""))
 }
 
-// render writes a page. If its template fails, it writes an error instead of a part of the page.
-func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+// render writes a page.
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, show pageFor) {
 	v := visitorOf(r.Context())
-	writePage(w, r, status, name, view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
-		Note: s.cfg.Note, Data: data, Tests: s.cfg.Speed != nil && v.role >= Operator, Fleet: s.cfg.Fleet != nil})
+	writePage(w, r, status, show(view{Base: v.base, Here: name, Operator: v.role >= Operator, Version: s.cfg.Version,
+		Note: s.cfg.Note, Tests: s.cfg.Speed != nil && v.role >= Operator, Fleet: s.cfg.Fleet != nil}))
 }
 
-func writePage(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
-	var page bytes.Buffer
-	if err := templates.ExecuteTemplate(&page, name+".html", v); err != nil {
+// writePage writes a page. If that fails, it writes an error instead of a part of the page.
+func writePage(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
+	var text bytes.Buffer
+	if err := page.Render(r.Context(), &text); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = render.NewWriter(w).Write(page.Bytes()) // an error means that the client has disconnected
+		_, _ = render.NewWriter(w).Write(text.Bytes()) // an error means that the client has disconnected
 	}
 }
 
-// page returns a handler that renders a template with the data of make. Control characters in the data's texts are
-// escaped first.
-func page[T any](s *Server, name string, make func(r *http.Request) (T, error)) http.HandlerFunc {
+// page returns a handler that shows the data of make. Control characters in the data's texts are escaped first.
+func page[T any](s *Server, name string, make func(*http.Request) (T, error),
+	show func(view, T) templ.Component) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		data, err := make(r)
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		s.render(w, r, http.StatusOK, name, render.Document(data))
+		s.render(w, r, http.StatusOK, name, func(v view) templ.Component { return show(v, render.Document(data)) })
 	}
 }
 

@@ -121,6 +121,9 @@ func TestSeries_ShowsWholeSpan(t *testing.T) {
 			_, rest, _ := strings.Cut(w.Body.String(), "/runs?")
 			t.Errorf("%q: not %d results: %.60s", span, want, rest)
 		}
+		if older := `<a href="?before=2026-`; span == "" && !strings.Contains(w.Body.String(), older) {
+			t.Errorf("no link to older results: %s", older)
+		}
 	}
 }
 

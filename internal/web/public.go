@@ -67,14 +67,13 @@ func tokenOf(r *http.Request) string {
 	return r.URL.Query().Get("access_token")
 }
 
-func (p *Public) show(w http.ResponseWriter, r *http.Request, name string, data any) {
-	writePage(w, r, http.StatusOK, name, view{Here: name, Version: p.version, Data: data, Public: true})
+func (p *Public) show(w http.ResponseWriter, r *http.Request, name string, one pageFor) {
+	writePage(w, r, http.StatusOK, one(view{Here: name, Version: p.version, Public: true}))
 }
 
 func (p *Public) refuse(w http.ResponseWriter, r *http.Request, status int, message, remedy string) {
 	if strings.Contains(r.Header.Get("Accept"), "text/html") && r.Method == http.MethodGet {
-		writePage(w, r, status, "refused", view{Version: p.version, Public: true,
-			Data: map[string]string{"Message": message, "Try": remedy}})
+		writePage(w, r, status, refusedPage(view{Version: p.version, Public: true}, message, remedy))
 		return
 	}
 	writeRefusal(w, p.version, status, message, remedy)

@@ -13,15 +13,16 @@ type route struct {
 func (s *Server) routes() []route {
 	all := []route{
 		{"GET /static/", Nobody, staticFiles().ServeHTTP}, // the login page needs it; nothing in it is secret
-		{"GET /{$}", Viewer, page(s, "grid", s.grid)},
-		{"GET /paths/{key}", Viewer, page(s, "series", s.series)},
+		{"GET /{$}", Viewer, page(s, "grid", s.grid, gridPage)},
+		{"GET /paths/{key}", Viewer, page(s, "series", s.series, seriesPage)},
 		{"POST /paths/{key}/retest", Operator, s.testForm(s.beginTest)},
 		{"POST /paths/{key}/retest/stop", Operator, s.testForm(s.stopTest)},
 		{"GET /runs/{id}", Viewer, s.runPage},
 		{"GET /runs/{id}/style.css", Viewer, s.runStyle},
 		{"POST /runs/{id}/label", Operator, s.labelForm},
-		{"GET /compare", Viewer, page(s, "compare", s.comparePage)},
-		{"GET /live", Viewer, page(s, "live", func(*http.Request) (bool, error) { return s.cfg.Watch != nil, nil })},
+		{"GET /compare", Viewer, page(s, "compare", s.compare, comparePage)},
+		{"GET /live", Viewer, page(s, "live", func(*http.Request) (bool, error) { return s.cfg.Watch != nil, nil },
+			livePage)},
 
 		// openapi.json describes these.
 		{"GET /api/v1/paths", Viewer, s.answer(func(r *http.Request) (any, error) { return s.paths(r) })},
@@ -40,8 +41,8 @@ func (s *Server) routes() []route {
 	}
 	all = append(all, s.fleetRoutes()...)
 	if s.cfg.Speed != nil {
-		show := func(w http.ResponseWriter, r *http.Request, name string, data any) {
-			s.render(w, r, http.StatusOK, name, data)
+		show := func(w http.ResponseWriter, r *http.Request, name string, one pageFor) {
+			s.render(w, r, http.StatusOK, name, one)
 		}
 		all = append(all, s.cfg.Speed.routes(show, s.refuse)...)
 	}

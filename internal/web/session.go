@@ -91,5 +91,5 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Fleet != nil {
 		first += "fleet"
 	}
-	s.render(w, r, http.StatusOK, "opened", first)
+	writePage(w, r, http.StatusOK, openedPage(first))
 }

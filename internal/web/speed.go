@@ -4,20 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/coder/websocket"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -65,7 +64,7 @@ func (s *Speed) routes(show showing, refuse refusing) []route {
 			if many < 2 {
 				seconds = 12 // one connection each way
 			}
-			show(w, r, "test", map[string]any{"Seconds": seconds, "Many": many, "Gauge": template.HTML(svg.Gauge(0))})
+			show(w, r, "test", func(v view) templ.Component { return testPage(v, seconds, many) })
 		}},
 		// Browsers hide the reason of a refused WebSocket from the page, so the page requests it here.
 		{"GET /test/may", Operator, func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +103,7 @@ func (s *Speed) begin(w http.ResponseWriter, r *http.Request, refuse refusing) {
 
 // show writes a result's page.
 func (s *Speed) show(w http.ResponseWriter, r *http.Request, show showing, refuse refusing) {
-	view, err := s.view(r)
+	result, err := s.view(r)
 	var away *store.Unavailable
 	switch {
 	case errors.Is(err, errTooManySearches):
@@ -114,15 +113,16 @@ func (s *Speed) show(w http.ResponseWriter, r *http.Request, show showing, refus
 	case err != nil:
 		refuse(w, r, http.StatusNotFound, "no result with this ID is stored", "")
 	default:
-		show(w, r, "tested", render.Document(view))
+		result = render.Document(result)
+		show(w, r, "tested", func(v view) templ.Component { return testedPage(v, result) })
 	}
 }
 
 // defaultConnections is the number of connections of the page's test with several connections, within ndt7's limit.
 const defaultConnections = 4
 
-// showing is a function that writes a page from a template and its data.
-type showing func(w http.ResponseWriter, r *http.Request, name string, data any)
+// showing is a function that writes a page.
+type showing func(w http.ResponseWriter, r *http.Request, name string, one pageFor)
 
 // refusing is a function that sends an error and its remedy.
 type refusing func(w http.ResponseWriter, r *http.Request, status int, message, remedy string)
@@ -193,17 +193,6 @@ type testedWay struct {
 	// Phases are one connection, then several at once; One is the first of them.
 	Phases []*record.Direction
 	One    *record.Direction
-}
-
-// Gauge returns the picture of the way's rate.
-func (w testedWay) Gauge() template.HTML { return template.HTML(svg.Gauge(w.Bps)) }
-
-// Charts returns the pictures of the way's phases.
-func (w testedWay) Charts() (all []template.HTML) {
-	for _, one := range svg.SpeedCharts(w.Phases) {
-		all = append(all, template.HTML(one))
-	}
-	return all
 }
 
 // Latency returns the latency under the most load: of the last phase that has it.

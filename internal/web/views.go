@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -15,7 +14,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
-	"github.com/fullpipe-net/fullpipe/internal/render/svg"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
@@ -220,25 +218,12 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 	return v, nil
 }
 
-// Picture returns the chart of the direction. Its texts are escaped.
-func (d seriesDirection) Picture() template.HTML {
-	return template.HTML(svg.Series(d.Direction, d.Points, d.Changes))
-}
-
-// Strip returns the picture of the row's newest results.
-func (g gridRow) Strip() template.HTML {
-	if len(g.Path.Directions) == 0 {
-		return ""
-	}
-	return template.HTML(svg.Strip(g.Path.Directions[0].Results))
-}
-
 // runView is the data of one result's page.
 type runView struct {
 	ID, PathKey, Far string
 	At               time.Time
 	Labels           map[string]string
-	Body             template.HTML
+	Body             templ.Component
 	Script           bool
 }
 
@@ -254,16 +239,12 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		v.ID = e.ID
 		v.PathKey = e.PathKey
 	}
-	body, _, err := html.Body(doc)
-	if err == nil {
-		v.Body, err = templ.ToGoHTML(r.Context(), body)
-	}
-	if err != nil {
+	if v.Body, _, err = html.Body(doc); err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	_, v.Script = doc.(*record.Diagnose)
-	s.render(w, r, http.StatusOK, "run", v)
+	s.render(w, r, http.StatusOK, "run", func(visit view) templ.Component { return runPage(visit, v) })
 }
 
 // labelForm handles the form of a result's page that sets a label.
@@ -274,20 +255,6 @@ func (s *Server) labelForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, visitorOf(r.Context()).base+"/runs/"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
-}
-
-// compareView is the data of the page that compares two results.
-type compareView struct {
-	First, Second string
-	Difference    *record.Difference
-}
-
-func (s *Server) comparePage(r *http.Request) (*compareView, error) {
-	d, err := s.compare(r)
-	if err != nil {
-		return nil, err
-	}
-	return &compareView{d.First.ID, d.Second.ID, d}, nil
 }
 
 // runStyle serves the style sheet of a result's page, which has the colours of its charts.

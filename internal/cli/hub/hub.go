@@ -69,7 +69,6 @@ shows the limiter of each path.
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.SetVersionTemplate("fullpipe-hub {{.Version}}\n")
 	root.SetFlagErrorFunc(cmdflag.Error)
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		_, _ = io.WriteString(cmd.OutOrStdout(), helpText(cmd, args)) // the sink keeps the error

@@ -121,8 +121,8 @@ func (s *series) goodput(b *strings.Builder) {
 		if p.GoodputBps != nil {
 			at = y(*p.GoodputBps)
 		}
-		fmt.Fprintf(b, `<path class="point %s" d="%s"><title>%s</title></path>`, p.Against, mark(p.Against,
-			s.x(p.StartedAt), at), html.EscapeString(text.PointText(p)))
+		fmt.Fprintf(b, `<path class="point %s" d="%s"><title>%s</title></path>`, html.EscapeString(string(p.Against)),
+			mark(p.Against, s.x(p.StartedAt), at), html.EscapeString(text.PointText(p)))
 	}
 }
 

@@ -25,8 +25,8 @@ func Strip(points []record.KeptPoint) Markup {
 		p := &points[i]
 		x := stripCell * float64(i)
 		level := map[record.Standing]float64{record.Lower: stripHeight - 5, record.Higher: 2}[p.Against]
-		fmt.Fprintf(&b, `<g class="cell %s"><title>%s</title><rect x="%g" width="%g" height="%g" rx="2"/>`, p.Against,
-			html.EscapeString(text.PointText(p)), x+0.5, stripCell-1, stripHeight)
+		fmt.Fprintf(&b, `<g class="cell %s"><title>%s</title><rect x="%g" width="%g" height="%g" rx="2"/>`,
+			html.EscapeString(string(p.Against)), html.EscapeString(text.PointText(p)), x+0.5, stripCell-1, stripHeight)
 		letter := text.Letter(p.Limiter)
 		if p.Against == record.NoFigures {
 			letter = "×"

@@ -1,0 +1,132 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// none is shown for an unknown figure.
+const none = "–"
+
+func rate(bps *float64) string {
+	if bps == nil {
+		return none
+	}
+	return units.Rate(*bps).String()
+}
+
+func seconds(s *float64) string {
+	if s == nil {
+		return none
+	}
+	return text.SecondsText(*s)
+}
+
+// when formats a time for a reader, iso for a program.
+func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func whenKnown(t *time.Time) string {
+	if t == nil {
+		return none
+	}
+	return when(*t)
+}
+
+func age(t time.Time) string { return text.Age(time.Since(t)) }
+
+// tail returns the end of an identifier, which differs between the runs of a day.
+func tail(id string) string { return id[max(len(id)-12, 0):] }
+
+func ratio(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("× %.2f", *v)
+}
+
+func known(v *string) string {
+	if v == nil {
+		return "not known"
+	}
+	return *v
+}
+
+// rttOf returns the shortest round trip of a run that has the direction.
+func rttOf(f *record.Figure) string {
+	if f == nil {
+		return ""
+	}
+	return seconds(f.RTTMinS)
+}
+
+// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word.
+func cellText(c *FleetCell) string {
+	letter := "?"
+	if c.Limiter != "" {
+		letter = text.Letter(c.Limiter)
+	}
+	if c.Unconfirmed != "" {
+		letter += "*"
+	}
+	return letter
+}
+
+// named returns the kind of a path's newest result and the path's label.
+func (v *seriesView) named() string {
+	if v.Path.Label == "" {
+		return v.Kind
+	}
+	return v.Kind + ", " + v.Path.Label
+}
+
+func resultsText(n int) string {
+	if n == 1 {
+		return "1 result"
+	}
+	return fmt.Sprintf("%d results", n)
+}
+
+// allResultsText names the results of a page without a span.
+func allResultsText(n int) string {
+	if n > defaultRuns {
+		return fmt.Sprintf("%d results", defaultRuns)
+	}
+	return "all of them"
+}
+
+func connectionsText(n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%d connections", n)
+	}
+	return fmt.Sprintf("%d connection", n)
+}
+
+// endOf says how a test without a result ended.
+func endOf(t *record.PageTest) string {
+	if t.Error != nil {
+		return "failed: " + t.Error.Message
+	}
+	return "was stopped."
+}
+
+// runStates are the states that the page of runs selects, "" is all.
+var runStates = []mesh.State{"", mesh.Done, mesh.Failed, mesh.Refused, mesh.Skipped, mesh.Lost, mesh.Granted, mesh.Due}
+
+// runsOfState returns the address of the page of runs within a visitor's pages.
+func runsOfState(state mesh.State) string {
+	if state == "" {
+		return "/fleet/runs"
+	}
+	return "/fleet/runs?state=" + url.QueryEscape(string(state))
+}
+
+func stateText(state mesh.State) string { return string(cmp.Or(state, "all")) }
