@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
@@ -140,7 +141,7 @@ func (f *fleet) check(faults map[string]int) {
 	stored := map[string]bool{}
 	for _, j := range f.runs() {
 		states[strings.TrimSpace(j.State+" "+j.Reason)]++
-		stored[j.ID] = j.State == "done"
+		stored[j.ID] = f.hasDocument(j.ID)
 		if j.State != "done" && j.Reason == "" {
 			f.t.Errorf("run %s has ended as %s without a reason", j.ID, j.State)
 		}
@@ -155,6 +156,22 @@ func (f *fleet) check(faults map[string]int) {
 	}
 	f.t.Logf("faults %v; %d made by the logs, %d stored; %v", faults, len(made), states["done"], states)
 	f.checkMeetings(busy)
+}
+
+// hasDocument reports whether the hub's database has the document of a run, which may be an interrupted one.
+func (f *fleet) hasDocument(run string) bool {
+	f.t.Helper()
+	url := ""
+	if f.database != nil {
+		url = f.database.URL(f.t)
+	}
+	s, err := store.OpenAt(f.t.Context(), filepath.Join(f.dir, "hub", "hub"), url)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer s.Close()
+	_, _, err = s.Get(f.t.Context(), run)
+	return err == nil
 }
 
 // checkMeetings fails where two runs met on a host or on an uplink.
