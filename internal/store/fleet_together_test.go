@@ -64,8 +64,11 @@ func TestFleet_ResultsTogether(t *testing.T) {
 		if err != nil || len(stored) != runs {
 			t.Errorf("%d are stored, want %d, %v", len(stored), runs, err)
 		}
-		if len(f.writes.waiting) != 0 {
-			t.Errorf("%d wait", len(f.writes.waiting))
+		f.writes.mu.Lock()
+		waiting := len(f.writes.waiting)
+		f.writes.mu.Unlock()
+		if waiting != 0 {
+			t.Errorf("%d wait", waiting)
 		}
 	})
 }
