@@ -40,10 +40,11 @@ func TestFleet_FaultsPostgres(t *testing.T) {
 	}
 	length := time.Hour
 	if text := os.Getenv("FULLPIPE_BANK_TIME"); text != "" {
-		var err error
-		if length, err = time.ParseDuration(text); err != nil {
+		asked, err := time.ParseDuration(text)
+		if err != nil {
 			t.Fatal(err)
 		}
+		length = asked
 	}
 	makeFaults(t, length, pgtest.Start(t))
 }

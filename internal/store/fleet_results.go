@@ -47,6 +47,13 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) (Job, erro
 	if err != nil || job.State == mesh.Done {
 		return job, err
 	}
+	if job.State == mesh.Failed { // perhaps by this document
+		stored := 0
+		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE id = $1", r.ID).Scan(&stored)
+		if err != nil || stored > 0 {
+			return job, err
+		}
+	}
 	if job.State != mesh.Granted && job.State != mesh.Lost {
 		return job, &RefusedError{fmt.Errorf("%w: it has ended as %s", ErrNotAsked, job.State)}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -191,6 +192,25 @@ func TestFleet_LateResult(t *testing.T) {
 		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost}}, begin)) // changes nothing now
 		if stored, _ = f.Job(t.Context(), id); stored.State != mesh.Done {
 			t.Errorf("a job that is done became %s", stored.State)
+		}
+	})
+}
+
+// TestFleet_InterruptedTwice delivers a document of an interrupted run twice: it is stored once, and not refused.
+func TestFleet_InterruptedTwice(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		id, _ := granted(t, f, "a")
+		doc := bytes.Replace(fleetDocument(t, id, begin, 5, 6), []byte(record.Done), []byte(record.Interrupted), 1)
+		for range 2 {
+			job, err := f.AddResult(t.Context(), "a", doc, begin)
+			if err != nil || job.State != mesh.Failed || job.Reason != mesh.Interrupted {
+				t.Errorf("%s %s, %v", job.State, job.Reason, err)
+			}
+		}
+		runs, err := f.Store().List(t.Context(), Filter{})
+		if err != nil || len(runs) != 1 {
+			t.Errorf("%d are stored, %v", len(runs), err)
 		}
 	})
 }

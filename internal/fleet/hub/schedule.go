@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
@@ -304,7 +306,8 @@ func (h *Hub) finish(ctx context.Context, ends map[string]store.End, now time.Ti
 		h.event(Event{Kind: "error", Detail: err.Error()})
 		return
 	}
-	for id, end := range ends {
+	for _, id := range slices.Sorted(maps.Keys(ends)) {
+		end := ends[id]
 		h.event(Event{Kind: "ended", Run: id, State: end.State, Reason: end.Reason, Detail: end.Detail})
 	}
 }
