@@ -60,7 +60,10 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		return run("fullpipe"+words.String(), nil, bytes.NewReader(stdin))
 	}
 	if o.CopyName != "" {
-		out, err := run(copyDirectory(o.CopyName)+"/fullpipe"+words.String(), nil, bytes.NewReader(stdin))
+		// Another user, who saw the name, could make a directory of that name once this one is gone.
+		own := fmt.Sprintf(`d=%s; [ -O "$d" ] || exit %d; exec "$d/fullpipe"%s`, copyDirectory(o.CopyName), noSuchCommand,
+			words.String())
+		out, err := run(own, nil, bytes.NewReader(stdin))
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != noSuchCommand {
 			return out, err
