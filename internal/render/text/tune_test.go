@@ -62,6 +62,31 @@ func TestTune_ChosenSetupIsNotWorthTrying(t *testing.T) {
 	}
 }
 
+// TestTune_RowsAgreeWithTheVerdicts gives each run of the baseline and of the chosen window another limiter than the
+// verdict on all of them: the table names the verdict's.
+func TestTune_RowsAgreeWithTheVerdicts(t *testing.T) {
+	doc := tuned(t, nil)
+	d := &doc.Directions[0]
+	if d.After == nil || d.Chosen == nil {
+		t.Fatalf("%+v", d)
+	}
+	for i := range d.Trials {
+		d.Trials[i].Limiter = "unknown"
+	}
+	d.Before.Limiter = "send-buffer"
+	d.After.Limiter = "bottleneck"
+	var out strings.Builder
+	if err := text.Write(&out, doc); err != nil {
+		t.Fatal(err)
+	}
+	for row, limiter := range map[string]string{"automatic, as it is": "send-buffer", "chosen, ": "bottleneck"} {
+		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"), func(s string) bool { return !strings.Contains(s, row) })
+		if len(lines) == 0 || !strings.Contains(lines[0], limiter) {
+			t.Errorf("%s: %q", row, lines)
+		}
+	}
+}
+
 func TestTuneKeepsTheContract(t *testing.T) {
 	encoded, err := json.Marshal(tuned(t, nil))
 	if err != nil {

@@ -22,7 +22,11 @@ type tried struct {
 	goodputs    []float64
 	retransmits []float64 // shares of the bytes sent, where known
 	limiters    []string
+	together    string // limiter by the verdict on all runs together; "": there is none
 }
+
+// limiter returns what limited most of the runs, where no verdict is on all of them.
+func (t *tried) limiter() string { return cmp.Or(t.together, often(t.limiters)) }
 
 func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 	byLabel := map[int]int{}
@@ -40,6 +44,7 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			var notes []string
 			if t.Automatic {
 				notes = append(notes, "automatic, as it is")
+				all[i].together = string(d.Before.Limiter)
 			}
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
@@ -48,6 +53,8 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 				note := "chosen"
 				if c.CongestionControl != "" || c.Streams > 0 || c.PacingBps > 0 || c.MSSBytes > 0 {
 					note = "the chosen window by itself"
+				} else if d.After != nil {
+					all[i].together = string(d.After.Limiter)
 				}
 				notes = append(notes, note)
 			}
@@ -101,7 +108,7 @@ func tuneTrials(d *record.TuneDirection, barColumns int) *table {
 			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")
 		}
 		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best, barColumns),
-			often(t.limiters), note)
+			t.limiter(), note)
 	}
 	return table
 }
