@@ -107,13 +107,14 @@ func (s *scanned) Read(p []byte) (int, error) {
 }
 
 // TestIperf3WholeWrites: as many datagrams and bytes as iperf3 sends where -n and -k are no
-// multiple of -l, also where the server sends them.
+// multiple of -l, also where the server sends them. An iperf3 server sends datagrams until the client ends the test, so
+// their rate is low there: the next one would follow after 116 ms.
 func TestIperf3WholeWrites(t *testing.T) {
 	t.Parallel()
 	ours := harness.Program(t)
 	real, port := testenv.Program(t, testenv.Iperf3), harness.StartIperf3(t)
 	for _, options := range []string{"-u -n 10000 -l 1448", "-u -n 1000 -l 1448 -P 2", "-u -n 10000 -l 1000 -P 3",
-		"-u -k 7 -l 1000 -P 2", "-u -n 10000 -l 1448 -R", "-n 1", "-n 100K -P 3", "-k 5 -P 2", "-k 5 -R", "-n 100K"} {
+		"-u -k 7 -l 1000 -P 2", "-u -n 10000 -l 1448 -b 100k -R", "-n 1", "-n 100K -P 3", "-k 5 -P 2", "-k 5 -R", "-n 100K"} {
 		moved := func(program ...string) (bytes, packets int64) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()

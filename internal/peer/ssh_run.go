@@ -60,7 +60,7 @@ func RunThere(ctx context.Context, text string, o Options, args []string, stdin 
 		return run("fullpipe"+words.String(), nil, bytes.NewReader(stdin))
 	}
 	if o.CopyName != "" {
-		// Another user, who saw the name, could make a directory of that name once this one is gone.
+		// Another user can see the name, and could make a directory of that name once this one is gone.
 		own := fmt.Sprintf(`d=%s; [ -O "$d" ] || exit %d; exec "$d/fullpipe"%s`, copyDirectory(o.CopyName), noSuchCommand,
 			words.String())
 		out, err := run(own, nil, bytes.NewReader(stdin))

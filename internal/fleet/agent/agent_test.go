@@ -200,7 +200,12 @@ func TestServe_KeyIsForOneRun(t *testing.T) {
 	}
 	elsewhere := order(bus.RoleServe)
 	elsewhere.From = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	if reason, detail := a.serve(elsewhere); reason != "" {
+	reason, detail := a.serve(elsewhere)
+	for deadline := time.Now().Add(10 * time.Second); reason == mesh.Busy && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // the server still ends the sessions before
+		reason, detail = a.serve(elsewhere)
+	}
+	if reason != "" {
 		t.Fatal(reason, detail)
 	}
 	if other, err := dial(t, a, elsewhere.Key); err == nil {

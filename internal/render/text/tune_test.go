@@ -80,7 +80,8 @@ func TestTune_RowsAgreeWithTheVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, limiter := range map[string]string{"automatic, as it is": "send-buffer", "chosen, ": "bottleneck"} {
-		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"), func(s string) bool { return !strings.Contains(s, row) })
+		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"),
+			func(line string) bool { return !strings.Contains(line, row) })
 		if len(lines) == 0 || !strings.Contains(lines[0], limiter) {
 			t.Errorf("%s: %q", row, lines)
 		}
