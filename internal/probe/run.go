@@ -39,8 +39,9 @@ type run struct {
 	spec        transfer.Spec
 	onInterval  func(transfer.Interval)
 	result      *transfer.Result
-	farDone     bool // the far end has sent its result
-	ports       []uint16
+	farDone     bool     // the far end has sent its result
+	ports       []uint16 // of this end's data connections, reserved until the transfer ends; nil: the system chooses
+	freePorts   func()
 	echoes      *echoProbe // nil: none are sent
 	onIdleKnown func()     // called when the idle path is measured; may be nil
 }
@@ -57,6 +58,9 @@ func (r *run) transfer(ctx context.Context) error {
 		r.onIdleKnown()
 	}
 	answer, err := r.offer(ctx)
+	if r.freePorts != nil {
+		defer r.freePorts()
+	}
 	if err != nil {
 		return err
 	}
@@ -211,10 +215,11 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr)
 	if ok && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
 		at := own.AddrPort()
-		if ports, err := socket.FreePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
+		if ports, release, err := socket.ReservePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
 			o.Ports = ports
 			o.From = at.Port()
 			r.ports = ports
+			r.freePorts = release
 		}
 	}
 	if err := r.ctl.send(kindOffer, o); err != nil {

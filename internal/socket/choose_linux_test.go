@@ -90,10 +90,11 @@ func TestChooseListenerByPort(t *testing.T) {
 }
 
 func chosenByPort(t *testing.T, host netip.Addr, first, second *net.TCPListener) error {
-	ports, err := FreePorts(host, MostPorts)
+	ports, release, err := ReservePorts(host, MostPorts)
 	if err != nil {
 		return err
 	}
+	defer release()
 	chosen, other := ports[:MostPorts-1], ports[MostPorts-1]
 	if err := ChooseListener(first, []Choice{{host, chosen, 1}}); err != nil {
 		return err

@@ -19,6 +19,11 @@ func apply(fd int, o Options) error {
 			return err
 		}
 	}
+	if o.LocalPort > 0 { // it may be reserved by ReservePorts
+		if err := setInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, "SO_REUSEADDR", 1); err != nil {
+			return err
+		}
+	}
 	if err := setBuffer(fd, "SO_SNDBUF", unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.SendBuffer, o.Force); err != nil {
 		return err
 	}

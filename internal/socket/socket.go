@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"syscall"
 
@@ -54,21 +53,6 @@ func Listen(ctx context.Context, address string, o Options) (*net.TCPListener, e
 		return nil, err
 	}
 	return l.(*net.TCPListener), nil
-}
-
-// FreePorts finds ports of a local address that connections may be made from. Nothing
-// keeps others from taking them first.
-func FreePorts(at netip.Addr, n int) ([]uint16, error) {
-	ports := make([]uint16, n)
-	for i := range ports {
-		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // after the last one is found, so that none is found twice
-		ports[i] = l.Addr().(*net.TCPAddr).AddrPort().Port()
-	}
-	return ports, nil
 }
 
 func control(o Options) func(network, address string, c syscall.RawConn) error {
