@@ -19,7 +19,10 @@ type AppliedTune struct {
 		Applied *struct {
 			Kept   bool
 			Reason string
-			Gain   struct{ Factor float64 }
+			Gain   struct {
+				Factor float64
+				CI95   *[2]float64
+			}
 		}
 	}
 }
