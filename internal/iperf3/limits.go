@@ -81,9 +81,12 @@ func (p *Params) resources() (streams int, buffers int64) {
 	return streams, int64(streams) * 2 * int64(p.Window)
 }
 
-// initTables sets up the server's tables from its limits.
+// initTables sets up the server's tables from its limits. Streams of other connections may look for their test
+// meanwhile.
 func (s *Server) initTables() {
 	const minHostBuffers = 64 << 20
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := admission.Load{admission.Streams: int64(s.maxStreams()), admission.Buffers: s.maxBuffers()}
 	s.granted.Limits.Total = all
 	one := admission.Load{int64(s.maxTestsPerHost()),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -190,6 +191,26 @@ func TestServer_WrongTokensTakeNoSlot(t *testing.T) {
 		if err == nil {
 			<-over // the slot is free again
 		}
+	}
+}
+
+// The first connections of a server may come together: each looks for a test that waits for it, and the first test
+// sets up the tables. The race detector finds an access without the lock.
+func TestServer_FirstConnectionsTogether(t *testing.T) {
+	for range 20 {
+		s := &Server{}
+		var together sync.WaitGroup
+		for range 4 {
+			near, far := net.Pipe()
+			near.Close()
+			together.Go(func() {
+				if s.deliverStream(acceptedConn{}, NewCookie()) {
+					t.Error("a stream found a test")
+				}
+				s.serve(t.Context(), far, netip.MustParseAddrPort("192.0.2.1:40000"), NewCookie(), false)
+			})
+		}
+		together.Wait()
 	}
 }
 
