@@ -109,8 +109,8 @@ cat found.json
 	}
 }
 
-// TestTuneApply_KeepsOnlyAGain applies changes where the far end's window is the limit: a change without a proven gain is
-// undone, with a reason.
+// TestTuneApply_KeepsOnlyAGain applies changes where the far end's window is the limit: a change without a proven gain
+// is undone, with a reason.
 func TestTuneApply_KeepsOnlyAGain(t *testing.T) {
 	t.Parallel()
 	doc := harness.TuneApplyUndo(t, "131072", "65536", "")
