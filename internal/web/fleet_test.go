@@ -20,7 +20,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 const fleetAdmin = "admin-token-of-the-hub"
@@ -72,21 +71,7 @@ func fleetSite(t testing.TB, agents int) *Server {
 		if _, err := f.Grant(ctx, lead, now, store.Grant{ID: j.ID, Near: j.A, Lasts: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		up := 1e8
-		down := 2e8
-		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: now,
-			Envelope: &record.Envelope{ID: j.ID, Origin: record.Scheduled, Outcome: record.Done,
-				PathKey: store.FleetPathKey(j.Task, j.A, j.B)}}, Peer: j.B,
-			Directions: []record.Direction{{Direction: "up", GoodputBps: &up, Streams: []record.Stream{}},
-				{Direction: "down", GoodputBps: &down, Streams: []record.Stream{}}}}
-		doc.Directions[0].Limiter = "receiver-window"
-		doc.Directions[0].RTTMin = units.Duration(40 * time.Millisecond)
-		doc.Directions[1].Limiter = "bottleneck"
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.AddResult(ctx, j.A, encoded, now); err != nil {
+		if _, err := f.AddResult(ctx, j.A, fleetDocument(t, j, now, nil), now); err != nil {
 			t.Fatal(err)
 		}
 	}

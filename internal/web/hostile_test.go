@@ -33,7 +33,7 @@ func everyPage(v view, attack string) map[string]templ.Component {
 	refused := *series
 	refused.Retest = &retestView{Why: attack}
 	run := runView{ID: attack, PathKey: attack, Far: attack, At: series.Path.Newest, Script: true,
-		Labels: map[string]string{attack: attack}, Body: templ.NopComponent}
+		Labels: map[string]string{attack: attack}, Unconfirmed: filled[*unconfirmedView](attack), Body: templ.NopComponent}
 	return map[string]templ.Component{
 		"grid": gridPage(v, filled[*gridView](attack)), "series": seriesPage(v, series),
 		"a series that is tested": seriesPage(v, &running), "another is tested": seriesPage(v, &other),

@@ -223,6 +223,7 @@ type runView struct {
 	ID, PathKey, Far string
 	At               time.Time
 	Labels           map[string]string
+	Unconfirmed      *unconfirmedView // nil: it is not
 	Body             templ.Component
 	Script           bool
 }
@@ -238,6 +239,10 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		v.Labels = render.Document(e.Labels)
 		v.ID = e.ID
 		v.PathKey = e.PathKey
+	}
+	if v.Unconfirmed, err = s.unconfirmed(r.Context(), v.ID); err != nil {
+		s.fail(w, r, err)
+		return
 	}
 	if v.Body, _, err = html.Body(doc); err != nil {
 		s.fail(w, r, err)

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
+
+// fleetDocument returns the document of a job's near agent A, which counted this payload each way.
+func fleetDocument(t testing.TB, j store.Job, at time.Time, counted *int64) []byte {
+	t.Helper()
+	up := 1e8
+	down := 2e8
+	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at,
+		Envelope: &record.Envelope{ID: j.ID, Origin: record.Scheduled, Outcome: record.Done,
+			PathKey: store.FleetPathKey(j.Task, j.A, j.B)}}, Peer: j.B, Directions: []record.Direction{
+		{Direction: "up", GoodputBps: &up, Bytes: counted, Streams: []record.Stream{}},
+		{Direction: "down", GoodputBps: &down, Bytes: counted, Streams: []record.Stream{}}}}
+	doc.Directions[0].Limiter = "receiver-window"
+	doc.Directions[0].RTTMin = units.Duration(40 * time.Millisecond)
+	doc.Directions[1].Limiter = "bottleneck"
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+// TestFleet_UnconfirmedRunPage checks that the page of a run says that its figures are one host's word, with
+// both counts.
+func TestFleet_UnconfirmedRunPage(t *testing.T) {
+	s := fleetSite(t, 2)
+	f := s.cfg.Fleet.Store
+	ctx := t.Context()
+	at := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
+	lead, err := f.TakeLead(ctx, "one", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = -1
+	for i, c := range []struct {
+		name     string
+		up, down int64 // as the far host counted it
+		want     []string
+	}{
+		{"confirmed", 100 << 20, 100 << 20, nil},
+		{"one-end", none, none, []string{"unconfirmed: one-end", "up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not",
+			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not"}},
+		{"one-end of one direction", 100 << 20, none, []string{"unconfirmed: one-end",
+			"up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 100 MiB",
+			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not reported"}},
+		{"counts-differ", 100 << 20, 20 << 20, []string{"unconfirmed: counts-differ",
+			"up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 100 MiB",
+			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 20 MiB"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := store.Job{ID: record.NewID(at, [10]byte{byte(i + 1)}), Pair: "p", Task: "t", A: "id000", B: "id001",
+				Origin: record.Scheduled, Due: at, Late: at}
+			counted := int64(100 << 20)
+			if err := f.Due(ctx, lead, []store.Job{j}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Grant(ctx, lead, at, store.Grant{ID: j.ID, Near: j.A, Lasts: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.AddResult(ctx, j.A, fleetDocument(t, j, at, &counted), at); err != nil {
+				t.Fatal(err)
+			}
+			if c.up != none || c.down != none {
+				if err := f.AddServed(ctx, j.B, j.ID, c.up, c.down); err != nil {
+					t.Fatal(err)
+				}
+			}
+			page := ask(s, "GET", "/runs/"+j.ID, func(r *http.Request) {
+				r.Header.Set("Authorization", "Bearer viewer-token-45678")
+			})
+			body := strings.Join(strings.Fields(page.Body.String()), " ")
+			if page.Code != http.StatusOK || strings.Contains(body, "unconfirmed") != (c.want != nil) {
+				t.Errorf("%d, unconfirmed %v", page.Code, strings.Contains(body, "unconfirmed"))
+			}
+			for _, want := range c.want {
+				if !strings.Contains(body, want) {
+					t.Errorf("the page has no %q:\n%.2000s", want, body[strings.Index(body, "<main"):])
+				}
+			}
+		})
+	}
+}
