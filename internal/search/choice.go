@@ -16,6 +16,10 @@ const alike = 1.05
 // it sends.
 const cleanerAlike, retransmitsAlike = 1.10, 0.01
 
+// sparesLosses is the share of the bytes sent from which fewer retransmissions alone are worth a change: the candidate
+// then only has to come within alike of the baseline's goodput.
+const sparesLosses = 0.02
+
 // retransmitRatio returns the median share of bytes that the candidate retransmits, 0 where it is not known.
 func (r *candidate) retransmitRatio() float64 {
 	if len(r.retransmits) == 0 {
@@ -29,12 +33,24 @@ func (r *candidate) isCleanerThan(other *candidate) bool {
 	return r.retransmitRatio()+retransmitsAlike < other.retransmitRatio()
 }
 
-// worthwhile returns the gain that a candidate needs to matter: 10 % where the baseline retransmits clearly less.
+// worthwhile returns the gain that a candidate needs to matter: 10 % where the baseline retransmits clearly less, any
+// where the candidate does.
 func (c *Comparison) worthwhile(r *candidate) float64 {
-	if c.baseline.isCleanerThan(r) {
+	switch {
+	case c.baseline.isCleanerThan(r):
 		return cleanerAlike
+	case r.isCleanerThan(&c.baseline):
+		return 1
 	}
 	return worthwhile
+}
+
+// tolerated is the factor that a candidate has to be shown above: 1, or less where it spares losses.
+func (c *Comparison) tolerated(r *candidate) float64 {
+	if len(r.retransmits) > 0 && r.retransmitRatio()+sparesLosses <= c.baseline.retransmitRatio() {
+		return 1 / alike
+	}
+	return 1
 }
 
 // Best returns the candidate to choose; false where none seems to be better than the baseline.
@@ -44,8 +60,8 @@ func (c *Comparison) Best() (int, bool) {
 		r := &c.candidates[i]
 		number := i + 1
 		mid := c.Gain(number).Mid
-		switch better := c.gain(number, pickError).Low > 1 || c.above(number); {
-		case better && !(c.baseline.isCleanerThan(r) && mid < cleanerAlike):
+		switch better := c.gain(number, pickError).Low > c.tolerated(r) || c.above(number); {
+		case better && mid >= 1 && !(c.baseline.isCleanerThan(r) && mid < cleanerAlike):
 			shown = append(shown, number)
 		case better || r.out || !(mid >= c.worthwhile(r)):
 			continue
@@ -97,11 +113,11 @@ func (c *Comparison) Leader() (int, bool) {
 }
 
 // Preferred returns the best candidate by the runs so far, however few. It returns false if no candidate is estimated
-// to gain 5 % over the baseline.
+// to gain enough over the baseline to matter.
 func (c *Comparison) Preferred() (int, bool) {
 	var of []int
 	for i := range c.candidates {
-		if c.Gain(i+1).Mid >= worthwhile {
+		if c.Gain(i+1).Mid >= c.worthwhile(&c.candidates[i]) {
 			of = append(of, i+1)
 		}
 	}

@@ -17,7 +17,8 @@ const (
 	pickError       = 0.10
 )
 
-// worthwhile is the gain below which a candidate is given up: taking it would not matter.
+// worthwhile is the gain below which a candidate that retransmits as much as the baseline is given up: taking it would
+// not matter.
 const worthwhile = 1.05
 
 // Comparison compares ways to send. In each round every candidate that is still in the running is
@@ -147,7 +148,8 @@ func (c *Comparison) drop() {
 
 // fills reports that a candidate carried all that the path carries in each run.
 func (c *Comparison) fills(r *candidate) bool {
-	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full && stats.Middle(r.ratios) >= math.Log(worthwhile)
+	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full &&
+		stats.Middle(r.ratios) >= math.Log(c.worthwhile(r))
 }
 
 func (c *Comparison) leader() int {

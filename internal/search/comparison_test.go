@@ -226,27 +226,32 @@ func TestComparisonHasALeaderWhereItIsBrokenOff(t *testing.T) {
 	}
 }
 
-// TestBest_RetransmitsLess has candidates' factors and shares of retransmitted bytes; the baseline retransmits 0.
+// TestBest_RetransmitsLess has candidates' factors and shares of retransmitted bytes, and the baseline's share.
 func TestBest_RetransmitsLess(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		factors []float64
 		ratios  []float64
+		today   float64
 		want    int // 0: none
 	}{
-		{"within 10 %, the second retransmits less", []float64{1.9, 1.76}, []float64{0.2, 0}, 2},
-		{"beyond 10 %, the faster one", []float64{1.9, 1.6}, []float64{0.2, 0}, 1},
-		{"less by 0.5 % is no less", []float64{1.9, 1.8}, []float64{0.006, 0.001}, 1},
-		{"of two that retransmit little, the faster one", []float64{1.9, 1.74, 1.85}, []float64{0.2, 0, 0}, 3},
-		{"8 % for a fifth retransmitted is nothing", []float64{1.08}, []float64{0.2}, 0},
-		{"8 % without that is something", []float64{1.08}, []float64{0}, 1},
+		{"within 10 %, the second retransmits less", []float64{1.9, 1.76}, []float64{0.2, 0}, 0, 2},
+		{"beyond 10 %, the faster one", []float64{1.9, 1.6}, []float64{0.2, 0}, 0, 1},
+		{"less by 0.5 % is no less", []float64{1.9, 1.8}, []float64{0.006, 0.001}, 0, 1},
+		{"of two that retransmit little, the faster one", []float64{1.9, 1.74, 1.85}, []float64{0.2, 0, 0}, 0, 3},
+		{"8 % for a fifth retransmitted is nothing", []float64{1.08}, []float64{0.2}, 0, 0},
+		{"8 % without that is something", []float64{1.08}, []float64{0}, 0, 1},
+		{"2 % without the tenth that the baseline retransmits", []float64{1.02}, []float64{0}, 0.1, 1},
+		{"2 % without that, within 10 % of one with it", []float64{1.09, 1.02}, []float64{0.1, 0}, 0.1, 2},
+		{"2 % less is no remedy", []float64{0.98}, []float64{0}, 0.1, 0},
+		{"as fast without 1.5 % retransmitted", []float64{0.999}, []float64{0}, 0.015, 0},
 	} {
 		comparison := NewComparison(len(c.factors), 8, 0.005, 1)
 		for order := comparison.Next(); len(order) > 0; order = comparison.Next() {
 			goodputs := map[int]float64{}
 			for _, i := range order {
 				goodputs[i] = 10e6
-				ratio := 0.0
+				ratio := c.today
 				if i > 0 {
 					goodputs[i] *= c.factors[i-1]
 					ratio = c.ratios[i-1]

@@ -31,6 +31,9 @@ const (
 // known to limit it.
 func (b *belowCapacity) lacksQueue() bool {
 	v := &b.limits
+	if v.Subtype == verdict.Policer {
+		return true
+	}
 	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed
 	if v.Limiter != verdict.Congestion && !open || v.Subtype == verdict.Reordering {
 		return false
@@ -108,7 +111,11 @@ func (b *belowCapacity) measure(ctx context.Context, s Setup) (*Trial, error) {
 func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 	p := b.path
 	line := p.BottleneckBps / p.CapacityBps // rate at the IP layer over payload
-	bracket := pacingBracket{rate: belowTheLine * p.paceable(&b.limits), floor: pacingFloor * line * b.seen.best}
+	bracket := pacingBracket{rate: belowTheLine * b.seen.paceable(&b.limits), floor: pacingFloor * line * b.seen.best}
+	if steady := policedBps(&b.limits); steady > 0 {
+		bracket.floor = min(bracket.rate, line*steady)
+		bracket.lost = line * steady / threshold.PolicedSteady
+	}
 	tooFast := 0.0 // the lowest rate at which the path dropped much
 	for range mostPacedProbes {
 		rate := bracket.rate
@@ -147,8 +154,9 @@ type pacingBracket struct {
 
 const (
 	// pacingGap is the ratio between the lost and the clean rate at which the bracket is narrow enough, and the first
-	// step above a clean rate. pacingClimb is the ratio of later steps.
-	pacingGap, pacingClimb = 1.15, 2
+	// step above a clean rate: the clean rate is within the 10 % of the fastest candidate that less loss is worth
+	// (search.Comparison). pacingClimb is the ratio of later steps, pacingFall the least one below a lost rate.
+	pacingGap, pacingClimb, pacingFall = 1.08, 2, 1.15
 )
 
 // observe takes whether the rate was carried without loss, and sets the next one. It returns false at the end.
@@ -167,7 +175,7 @@ func (p *pacingBracket) observe(clean bool) (more bool) {
 	case p.clean == 0 && p.rate <= p.floor:
 		return false
 	case p.clean == 0:
-		p.rate = max(p.floor, min(p.rate/pacingGap, math.Sqrt(p.rate*p.floor)))
+		p.rate = max(p.floor, min(p.rate/pacingFall, math.Sqrt(p.rate*p.floor)))
 	case p.lost <= 1.001*pacingGap*p.clean:
 		return false
 	default:
@@ -181,11 +189,14 @@ func (b *belowCapacity) choose() {
 	b.best, _ = b.preferred(b.probed, stats.Median(goodputs(b.seen.baselineRuns())))
 }
 
-// preferred returns the setup that is chosen by one run of each; false where none gives 5 % more than today's goodput
-// in bit/s.
+// preferred returns the setup that is chosen by one run of each; false where none gives enough more than today's
+// goodput in bit/s to matter.
 func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
 	scores := map[int]float64{0: today}
 	compared := search.NewComparison(len(setups), 1, r.seen.expectedNoise(), r.cfg.Seed)
+	if ratio := retransmits(r.seen.baselineRuns()); ratio != nil {
+		compared.Retransmits(0, *ratio)
+	}
 	for i, s := range setups {
 		runs := r.seen.runsOf(s)
 		t := runs[len(runs)-1]
@@ -204,7 +215,7 @@ func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
 // paced returns the control that ignores losses, paced below the path's rate, if it alone loses more than the
 // baseline. It finds the rate by overfilling the queue, and a queue shorter than its BDP drops much of that.
 func (b *belowCapacity) paced(controls []Setup) (all []Setup) {
-	rate := belowTheLine * b.path.paceable(&b.limits)
+	rate := belowTheLine * b.seen.paceable(&b.limits)
 	blind := b.seen.lossBlindRuns()
 	if rate <= 0 || len(blind) == 0 || b.losesAsBaseline(blind[len(blind)-1]) {
 		return nil

@@ -100,21 +100,66 @@ func TestTune_WarnsAboutRetransmissions(t *testing.T) {
 	}
 }
 
-// TestPacingBracket has paths of a capacity, with the rate that is tried first and the best goodput so far.
+// Behind a policer pacing just below its rate wins over bbr and streams, which carry hardly more and retransmit much.
+// keeps is the baseline's share of the policed rate, blind the share that bbr retransmits, bucket the bucket's size as
+// time at the rate.
+func TestTune_Policer(t *testing.T) {
+	for _, c := range []struct {
+		bps          float64
+		rtt          time.Duration
+		keeps, blind float64
+		bucket       time.Duration
+	}{
+		{50e6, 30 * time.Millisecond, 0.91, 0.12, 40 * time.Millisecond},
+		{14e6, 30 * time.Millisecond, 0.9, 0.02, 35 * time.Millisecond},
+		{14e6, 5 * time.Millisecond, 0.9, 0.12, 100 * time.Millisecond},
+		{100e6, 40 * time.Millisecond, 0.83, 0.05, 5 * time.Millisecond},
+		{14e6, 150 * time.Millisecond, 0.9, 0.12, 400 * time.Millisecond},
+		{250e6, 5 * time.Millisecond, 0.86, 0.02, 60 * time.Millisecond},
+		{2e6, 30 * time.Millisecond, 0.8, 0.12, 100 * time.Millisecond},
+		{50e6, 150 * time.Millisecond, 0.8, 0.12, 400 * time.Millisecond},
+		{14e6, 5 * time.Millisecond, 0.95, 0.12, 100 * time.Millisecond},
+		{50e6, 5 * time.Millisecond, 0.95, 0.12, 20 * time.Millisecond},
+	} {
+		const burst = 20 // times the rate
+		path := shallow(c.bps, c.rtt, 0, c.keeps, c.blind)
+		path.Drops, path.Policed = 0.08, true
+		path.EarlyBps, path.EarlyFor = burst*c.bps, c.bucket/(burst-1)
+		for seed := range uint64(3) {
+			d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Seed = seed })
+			if d.Chosen == nil {
+				t.Errorf("%+v, seed %d: %s: %s", c, seed, d.Verdict, d.Reason.Code)
+				continue
+			}
+			ratio, known := d.After.Typical.RetransmitRatio()
+			if !known || ratio > 0.01 || d.After.Interval.Mid < 0.9*path.CapacityBps() {
+				t.Errorf("%+v, seed %d: %s gives %.3g bit/s and retransmits %.3f", c, seed, d.Chosen,
+					d.After.Interval.Mid, ratio)
+			}
+		}
+	}
+}
+
+// TestPacingBracket has paths of a capacity, with the rate that is tried first, the best goodput so far, and the lowest
+// rate that is known to lose.
 func TestPacingBracket(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
 		capacity, first, best float64
+		lost                  float64
 		low, high             float64 // of the clean rate, over the capacity
 		runs                  int
 	}{
-		{"a right estimate", 100, 97, 56, 0.97, 0.97, 2},
-		{"an estimate that is too high", 100, 130, 56, 0.87, 1, 4},
-		{"an estimate that is far too high", 50, 900, 40, 0.8, 1, 5},
-		{"an estimate that is too low", 100, 30, 30, 0.87, 1, 5},
-		{"no rate is clean", 0, 97, 56, 0, 0, 5},
+		{"a right estimate", 100, 97, 56, 0, 0.97, 0.97, 2},
+		{"an estimate that is too high", 100, 130, 56, 0, 0.92, 1, 5},
+		{"an estimate that is far too high", 50, 900, 40, 0, 0.8, 1, 5},
+		{"an estimate that is too low", 100, 30, 30, 0, 0.9, 1, 5},
+		{"no rate is clean", 0, 97, 56, 0, 0, 0, 5},
+		{"a policer that leaves one connection 0.9", 100, 87, 90, 113, 0.92, 1, 4},
+		{"a policer that leaves one connection 0.81", 100, 79, 81, 101, 0.92, 1, 4},
+		{"a policer, and bbr carries all", 100, 97, 100, 113, 0.92, 1, 3},
 	} {
-		p := pacingBracket{rate: c.first, floor: pacingFloor * c.best}
+		p := pacingBracket{rate: c.first, floor: pacingFloor * c.best, lost: c.lost}
 		runs := 0
 		for more := true; more && runs < mostPacedProbes; runs++ {
 			more = p.observe(p.rate <= c.capacity)

@@ -49,7 +49,7 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 			}
 		case advice.PaceBelow:
 			if base.PacingBps == 0 && base.Streams < 2 {
-				ideas = append(ideas, Setup{PacingBps: belowTheLine * c.path.paceable(&c.limits)})
+				ideas = append(ideas, Setup{PacingBps: belowTheLine * c.seen.paceable(&c.limits)})
 			}
 		case advice.SmallerSegment:
 			if sizes := c.segmentSizes(); base.MSS == 0 && len(sizes) > 0 {

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -99,17 +100,25 @@ func TestControls_AckPath(t *testing.T) {
 	}
 }
 
-// A policer's first burst is no rate to pace at.
+// A policer's first burst is no rate to pace at, nor is the mean that its losses leave to one connection.
 func TestPaceable_PolicedRate(t *testing.T) {
-	p := &pathModel{Path: Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}}
-	v := &verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{
+	policed := verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer, Evidence: []verdict.Evidence{
 		{Code: verdict.PolicedRate, Values: verdict.Values{"steady_bps": 9.62e6}}}}
-	if got := p.paceable(v); got < 9.9e6 || got > 10e6 {
-		t.Errorf("%.3g", got)
-	}
-	v.Subtype = ""
-	if got := p.paceable(v); got != 11.7e6 {
-		t.Errorf("without a policer: %.3g", got)
+	for _, c := range []struct {
+		name   string
+		limits verdict.Verdict
+		best   float64 // payload of a run
+		want   float64 // at the IP layer
+	}{
+		{"no run is faster than the mean", policed, 9.4e6, 9.96e6},
+		{"a faster run", policed, 10.6e6, 10.98e6},
+		{"a run in the burst", policed, 80e6, 11.7e6},
+		{"no policer", verdict.Verdict{Limiter: verdict.Congestion}, 9.4e6, 11.7e6},
+	} {
+		l := looped(Path{BottleneckBps: 11.7e6, CapacityBps: 11.3e6}, Trial{Goodput: c.best})
+		if got := l.seen.paceable(&c.limits); math.Abs(got/c.want-1) > 0.001 {
+			t.Errorf("%s: %.4g", c.name, got)
+		}
 	}
 }
 

@@ -120,12 +120,16 @@ func (l *loop) compare(ctx context.Context) error {
 	return l.compared.compare(ctx, l.windows.answer)
 }
 
-// refine searches the best window where a smaller one was what helped, or where no remedy for acknowledgements did.
+// refine searches the best window where a smaller one helped and the budget allows it, or where no remedy for
+// acknowledgements did.
 func (l *loop) refine(ctx context.Context) error {
 	winner := l.compared.winner
 	noneForAcks := winner == (Setup{}) && l.seen.acksLimit()
 	if !noneForAcks && (winner.Window == 0 || winner.besides() != "") {
 		return nil
+	}
+	if left := l.budget.left(search.Share); winner != (Setup{}) && (left.Time <= 0 || left.Bytes <= 0) {
+		return nil // it is verified as it is
 	}
 	l.compared.winner = Setup{}
 	return l.windows.search(ctx)

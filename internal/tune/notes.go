@@ -30,6 +30,7 @@ const (
 	GainsMoreThanTakes  Code = "gains-more-than-takes"
 	BetterBelowCeilings Code = "better-below-ceilings"
 	Better              Code = "better"
+	AsFast              Code = "as-fast" // with clearly fewer retransmissions
 	SmallestWindow      Code = "smallest-window"
 	BetterWindow        Code = "better-window"
 	LinkFull            Code = "link-full"             // share

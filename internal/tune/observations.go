@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // observations are the transfers so far, and the conclusions from all of them.
@@ -70,6 +71,19 @@ func (o *observations) measured(trials []*Trial) (m Measured) {
 		m.agree(trials, said)
 	}
 	return m
+}
+
+// sparesLosses reports that a setup's retransmissions are fewer than the baseline's by a share of the bytes that alone
+// is worth a change.
+func (o *observations) sparesLosses(s Setup) bool {
+	ratio := retransmits(o.runsOf(s))
+	today := retransmits(o.baselineRuns())
+	return ratio != nil && today != nil && *ratio+threshold.PolicedLoss <= *today
+}
+
+// asFast reports that a setup which spares losses was shown to keep the baseline's goodput.
+func (o *observations) asFast(s Setup, gain stats.Interval) bool {
+	return o.sparesLosses(s) && gain.Mid >= 1 && gain.Low >= keeps
 }
 
 // nothing is the goodput, in bit/s, of a transfer that delivered no data.

@@ -222,11 +222,13 @@ func (p *pathModel) limitedByWindow(t *Trial) bool {
 	return turn < p.round*6/5+p.Jitter
 }
 
-// paceable returns the rate at the IP layer that pacing has to stay below: the path's, or a policer's rate after its
-// first burst if that is less.
-func (p *pathModel) paceable(limits *verdict.Verdict) float64 {
+// paceable returns the rate at the IP layer that pacing has to stay below: the path's, or the best one so far behind a
+// policer if that is less. One connection keeps less of it in the long run, because its losses slow it down.
+func (o *observations) paceable(limits *verdict.Verdict) float64 {
+	p := o.path
 	if steady := policedBps(limits); steady > 0 && p.CapacityBps > 0 {
-		return min(p.BottleneckBps, steady*p.BottleneckBps/p.CapacityBps)
+		best := slices.Max(append(goodputs(o.of(func(*Trial) bool { return true })), steady))
+		return min(p.BottleneckBps, best*p.BottleneckBps/p.CapacityBps)
 	}
 	return p.BottleneckBps
 }

@@ -46,6 +46,8 @@ func (l *loop) whyChanged() Code {
 		return GainsMoreThanTakes
 	case found && clipped:
 		return BetterBelowCeilings
+	case found && l.proof.asFast:
+		return AsFast
 	case found:
 		return Better
 	case l.out.Shown:

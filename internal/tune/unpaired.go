@@ -63,6 +63,9 @@ func (c *comparison) compareUnpaired(ctx context.Context, candidates []Setup) (w
 	}
 	others := slices.DeleteFunc(slices.Clone(candidates), func(s Setup) bool { return s == leader })
 	outcome := c.unpaired.runs.Outcome()
+	if outcome == search.NoChange && c.seen.asFast(leader, c.unpaired.runs.Interval(confidence)) {
+		outcome = search.Change // as the verification has to show
+	}
 	if outcome == search.NoChange && len(others) > 0 {
 		c.recordUnpaired([]Setup{leader})
 		return c.measure(ctx, Setup{}, others, true)

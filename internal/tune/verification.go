@@ -26,7 +26,8 @@ type verification struct {
 	gain     *stats.Interval // of after over before; nil: there was no proof
 	delay    *record.TuneDelay
 	others   *record.TuneOthers
-	shown    bool // a gain was shown, with search.ComparisonError
+	shown    bool // a gain was shown, with search.ComparisonError, or asFast
+	asFast   bool // no gain was shown, but the baseline's goodput with clearly fewer retransmissions
 }
 
 // target is the setup whose gain is to be proven; false where nothing is to be changed.
@@ -116,6 +117,9 @@ func (v *verification) show(ctx context.Context, target Setup, before, after []*
 		v.gain = &gain
 	}
 	switch v.cfg.Goal {
+	case Throughput, "":
+		v.asFast = !v.shown && v.seen.asFast(target, *v.gain)
+		v.shown = v.shown || v.asFast
 	case Latency:
 		v.delay = v.delayOf(before, after)
 		v.shown = v.shown && v.gain.Mid >= keeps

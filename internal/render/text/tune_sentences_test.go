@@ -52,6 +52,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.BetterBelowCeilings, reason, "shown to be better than today's settings; the systems' ceilings keep one " +
 			"connection's window below the 500,000 bytes that the path needs"},
 		{tune.Better, reason, "shown to be better than today's settings"},
+		{tune.AsFast, reason, "as fast as today's settings, with clearly fewer retransmissions"},
 		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
 		{tune.BetterWindow, reason, "shown to be better than today's settings; a somewhat smaller window might do as well"},
 		{tune.LinkFull, reason, "automatic sizing reaches 96 % of the most that the path carried in any run: nothing to " +

@@ -32,6 +32,9 @@ type Path struct {
 	// PacedDrops is the share of the bytes sent that a sender paced below the capacity retransmits, and PacedHarm the
 	// share of its rate that remains if losses slow it down; 0: not modelled.
 	PacedDrops, PacedHarm float64
+	// Policed says that the losses of Drops come many at once, and that the rate falls and rises between them as behind
+	// a policer's bucket.
+	Policed bool
 	// Cliff is a window beyond which a middlebox drops so much that Harm applies; 0: none.
 	Cliff float64
 	// AutoWindow is how far automatic sizing gets.
@@ -87,10 +90,15 @@ func (p *Path) goodputWithLuck(window, luck float64) float64 {
 	if p.Loss > 0 {
 		g = softMin(g, p.lossRate()*luck, 4)
 	}
-	if edge := p.edge(); p.Overflows(window) {
-		g *= 1 - (1-p.Harm)*math.Min(1, (window/edge-1)/0.15)
+	return g * (1 - (1-p.Harm)*p.Overflow(window))
+}
+
+// Overflow is the share of Harm and Drops that a window meets: all of it from 15 % above the edge on.
+func (p *Path) Overflow(window float64) float64 {
+	if !p.Overflows(window) {
+		return 0
 	}
-	return g
+	return math.Min(1, (window/p.edge()-1)/0.15)
 }
 
 // edge is the window beyond which segments are dropped again and again.

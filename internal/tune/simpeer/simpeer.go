@@ -140,7 +140,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		exchange: s.Program.RequestResponse}
 	switch {
 	case (relieved || path.Overflows(effective)) && path.Drops > 0:
-		t.retransmits = path.Drops
+		t.retransmits = drops(&path, effective, relieved)
 		if !p.Policed && !relieved {
 			t.fullRTT = path.BaseRTT() + time.Duration(path.Queue*8/path.CapacityBps()*float64(time.Second))
 		}
@@ -184,6 +184,14 @@ func pace(path *simpath.Path, sender transfer.Socket) float64 {
 	return paced
 }
 
+// drops returns the share of the bytes sent that is dropped of a window, or of a sender paced below the capacity.
+func drops(path *simpath.Path, window float64, paced bool) float64 {
+	if paced {
+		return path.Drops
+	}
+	return path.Drops * path.Overflow(window)
+}
+
 // window is what the two sockets' settings come to; 0 is automatic.
 func (p *Peer) window(sender, receiver transfer.Socket) float64 {
 	window := math.Inf(1)
@@ -216,10 +224,17 @@ type traffic struct {
 
 // arrived is how many bytes came within a time.
 func (t *traffic) arrived(at time.Duration) int64 {
-	return int64(t.goodput/8*at.Seconds() + t.early*min(at, t.path.EarlyFor).Seconds())
+	steady := at.Seconds()
+	if t.retransmits > 0 && t.path.Policed { // from 0.8 to 1.2 of the rate between two loss events
+		tooth := t.length.Seconds() / samples * toothSamples
+		phase := math.Mod(steady/tooth, 1)
+		steady -= 0.2 * phase * (1 - phase) * tooth
+	}
+	return int64(t.goodput/8*steady + t.early*min(at, t.path.EarlyFor).Seconds())
 }
 
-const samples = 120
+// samples is the number of samples of a transfer, toothSamples that from one loss event behind a policer to the next.
+const samples, toothSamples = 120, 10
 
 // end returns what one end's kernel reports of it.
 func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.Socket) *transfer.End {
@@ -267,7 +282,11 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			if t.losesNow || t.retransmits > 0 {
 				sample.Retransmitted = int64(i)
 				if lost := t.retransmits; lost > 0 {
-					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(bytes) / float64(t.path.MSS)))
+					until := bytes
+					if t.path.Policed {
+						until = t.arrived(t.length * time.Duration(i/toothSamples*toothSamples) / samples)
+					}
+					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(until) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
 					sample.RTT = max(sample.RTT, t.fullRTT)
