@@ -77,8 +77,9 @@ func TestBankThroughput(t *testing.T) {
 			if slices.Contains(c.theirs, "--skip-rx-copy") && !strings.Contains(string(help), "--skip-rx-copy") {
 				continue // before iperf3 3.19
 			}
-			c.against = strings.TrimSpace(theirs + " " + c.against)
-			bankThroughput(t, program, streams, c.against, c.theirs, c.ours)
+			t.Run(fmt.Sprintf("%d/%s", streams, c.against), func(t *testing.T) {
+				bankThroughput(t, program, streams, strings.TrimSpace(theirs+" "+c.against), c.theirs, c.ours)
+			})
 		}
 	}
 }
