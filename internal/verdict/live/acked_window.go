@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
@@ -57,12 +58,22 @@ func (a *analysis) ackedWindow() (w ackedWindow) {
 		return w
 	}
 	mss := float64(c.mss)
-	w = ackedWindow{segments: window / mss, ratio: c.segmentsPerAck(a.path) * mss / window,
+	w = ackedWindow{segments: window / c.fullSegment(window), ratio: c.segmentsPerAck(a.path) * mss / window,
 		idle: a.path.minRTT.Seconds() * a.path.meanRate / 8 / window}
 	if last := &c.samples[len(c.samples)-1]; last.Acked >= threshold.TransferSegments*c.mss {
 		w.ackDelay = c.ackDelay(a.path.minRTT)
 	}
 	return w
+}
+
+// fullSegment returns the segment that the receiver acknowledges at once in pairs, in bytes. A sender cuts its segments
+// to half of a small window (Linux: tcp_bound_to_half_wnd in net/ipv4/tcp.c): two of them are one of the path's.
+func (c *connection) fullSegment(window float64) float64 {
+	mss := float64(c.mss)
+	if h := c.sender.Handshake; h != nil && window < (threshold.DelayedAckSegments+0.5)*mss {
+		return max(mss, min(window, float64(h.PathMTU-model.HeadersTo(c.sender.Remote.Addr()))))
+	}
+	return mss
 }
 
 // ackDelay returns how much longer than a segment's time on the link the mean acknowledgement took in the second half

@@ -24,9 +24,13 @@ func TestJudge_WindowOfFewSegments(t *testing.T) {
 		confidence verdict.Confidence
 	}{
 		{"two segments, acknowledged at once, 10 Mbit/s", 6.735e6, 2920, 2, 1105 * us,
-			func(int) time.Duration { return 3784 * us }, verdict.ReceiverWindow, verdict.Fixed, verdict.Medium},
+			func(int) time.Duration { return 3784 * us }, verdict.ReceiverWindow, verdict.Fixed, verdict.High},
 		{"two segments, acknowledged at once, 100 Mbit/s", 31e6, 2920, 2, 500 * us,
 			func(int) time.Duration { return 750 * us }, verdict.ReceiverWindow, verdict.Fixed, verdict.High},
+		{"three segments, acknowledged in pairs, 20 Mbit/s", 6.49e6, 4380, 2, 2932 * us,
+			func(int) time.Duration { return 7080 * us }, verdict.ReceiverWindow, verdict.Fixed, verdict.Medium},
+		{"four segments, acknowledged in pairs, that fill 10 Mbit/s", 9.22e6, 5840, 2, 1060 * us,
+			func(int) time.Duration { return 5040 * us }, verdict.Bottleneck, "", verdict.High},
 		{"one segment, a timer of 200 ms", 82e3, 1460, 1, 1130 * us,
 			func(i int) time.Duration { return time.Duration(40+i%5*40) * ms }, verdict.NagleDelayedAck, verdict.AckTimer,
 			verdict.Medium},

@@ -15,7 +15,7 @@ func (a *analysis) figures() verdict.Figures {
 	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,
 		MinRTTS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.meanRTT.Seconds(),
 		WindowBytes: float64(a.median((*connection).window)), WindowRateBps: a.windowRate(),
-		SlowStarts: 1, Queue: isFull.IsTrue(a.whole())}
+		SlowStarts: 1, Queue: isFull.IsTrue(a.whole()) && a.path.queueRatio() > threshold.QueueOfWindow}
 	idle := time.Duration(0)
 	known := true
 	for _, c := range a.connections {

@@ -125,14 +125,19 @@ func (p *path) addCounters(all []*connection) {
 }
 
 // ackAggregationDelay returns how much longer the segments of one acknowledgement take to arrive than two do (RFC
-// 5681, 4.2), for one of n connections. The measured round trip is that of the first segment (tcp_input.c,
-// tcp_clean_rtx_queue) and includes this delay: a receiver that reads slowly acknowledges a dozen segments at once. If
-// the receive window was not full, a link released the segments in a batch, and the delay is 0.
+// 5681, 4.2), for one of n connections. In a window of fewer than four segments the delay also contains the wait for
+// the second of two. The measured round trip is that of the first segment (tcp_input.c, tcp_clean_rtx_queue) and
+// includes this delay: a receiver that reads slowly acknowledges a dozen segments at once. If the receive window was
+// not full, a link released the segments in a batch, and the delay is 0.
 func (p *path) ackAggregationDelay(c *connection, n int) time.Duration {
 	if p.meanRate <= 0 || c.windowFullRatio < threshold.AlsoFull {
 		return 0
 	}
-	return seconds(max(c.segmentsPerAck(p)-2, 0) * float64(c.mss) * 8 * float64(n) / p.meanRate)
+	inTime := 2.0 // segments
+	if w := c.largestWindow(); w > 0 && float64(w) < 2*threshold.DelayedAckSegments*float64(c.mss) {
+		inTime = 1
+	}
+	return seconds(max(c.segmentsPerAck(p)-inTime, 0) * float64(c.mss) * 8 * float64(n) / p.meanRate)
 }
 
 // queueRatio returns the standing queue as a share of the base RTT.

@@ -96,6 +96,14 @@ func (c *connection) window(r *round) (most int64) {
 	return most
 }
 
+// largestWindow returns the largest receive window that the sender saw, in bytes; 0: not known.
+func (c *connection) largestWindow() (most int64) {
+	for i := range c.samples {
+		most = max(most, c.samples[i].SendWnd)
+	}
+	return most
+}
+
 // windowSubtype says why the receive window is what it is. A clamp that was asked for is fixed, although the system
 // sizes the buffer behind it.
 func (a *analysis) windowSubtype() string {

@@ -57,6 +57,8 @@ func subtypeOf(cause string) string {
 	switch {
 	case strings.HasPrefix(cause, "fixed-SO_RCVBUF"):
 		return verdict.Fixed
+	case strings.HasPrefix(cause, "window-of-one-segment"):
+		return verdict.AckTimer
 	case strings.HasPrefix(cause, "no-window-scaling"):
 		return verdict.Unscaled
 	}

@@ -11,11 +11,13 @@ import (
 func (c *connection) isModelPaced() bool { return strings.HasPrefix(c.sender.Congestion, "bbr") }
 
 // dataWaits reports whether more than the sender gathers waited unsent, although less than the share used of the
-// congestion window was in flight, with ample room in the receive window, and outside loss recovery.
+// congestion window was in flight, with ample room in the receive window, for a segment at least, and outside loss
+// recovery.
 func (c *connection) dataWaits(s *transfer.Sample, used float64) bool {
 	gathered := max(2*c.mss, int64(threshold.Deferred*float64(s.InFlight)))
 	return s.NotSent >= gathered && !s.Recovering && s.Lost == 0 && float64(s.InFlight) < used*float64(s.Cwnd) &&
-		(s.Have&transfer.HaveSendWnd == 0 || float64(s.InFlight) < threshold.OpenWindow*float64(s.SendWnd))
+		(s.Have&transfer.HaveSendWnd == 0 ||
+			float64(s.InFlight) < threshold.OpenWindow*float64(s.SendWnd) && s.SendWnd-s.InFlight >= c.mss)
 }
 
 // windowMostlyOpen reports, for a kernel that does not report the receive window (before 5.4), whether the rwnd-
