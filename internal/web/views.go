@@ -240,7 +240,8 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		v.ID = e.ID
 		v.PathKey = e.PathKey
 	}
-	if v.Unconfirmed, err = s.unconfirmed(r.Context(), v.ID); err != nil {
+	v.Unconfirmed, err = s.unconfirmed(r.Context(), v.ID)
+	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
