@@ -20,6 +20,9 @@ const cleanerAlike, retransmitsAlike = 1.10, 0.01
 // then only has to come within alike of the baseline's goodput.
 const sparesLosses = 0.02
 
+// SparesLosses reports that a share of retransmitted bytes is so much below another that this alone is worth a change.
+func SparesLosses(ratio, baseline float64) bool { return ratio+sparesLosses <= baseline }
+
 // retransmitRatio returns the median share of bytes that the candidate retransmits, 0 where it is not known.
 func (r *candidate) retransmitRatio() float64 {
 	if len(r.retransmits) == 0 {
@@ -47,7 +50,7 @@ func (c *Comparison) worthwhile(r *candidate) float64 {
 
 // tolerated is the factor that a candidate has to be shown above: 1, or less where it spares losses.
 func (c *Comparison) tolerated(r *candidate) float64 {
-	if len(r.retransmits) > 0 && r.retransmitRatio()+sparesLosses <= c.baseline.retransmitRatio() {
+	if len(r.retransmits) > 0 && SparesLosses(r.retransmitRatio(), c.baseline.retransmitRatio()) {
 		return 1 / alike
 	}
 	return 1

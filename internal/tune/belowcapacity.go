@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -55,10 +56,10 @@ func (b *belowCapacity) lacksQueue() bool {
 
 // probe measures pacing rates and windows, one run each, and leaves the best of them.
 func (b *belowCapacity) probe(ctx context.Context) error {
-	random := b.lossIsRandom()
-	if err := b.probePacing(ctx, random); err != nil {
+	if err := b.probePacing(ctx); err != nil {
 		return err
 	}
+	random := b.lossIsRandom()
 	for _, share := range []float64{1, belowBDP} {
 		segments := int(share*float64(b.path.Window)) / b.path.MSS / 2 * 2
 		s := Setup{Window: segments * b.path.MSS}
@@ -73,12 +74,16 @@ func (b *belowCapacity) probe(ctx context.Context) error {
 	return nil
 }
 
-// lossIsRandom reports that a control that ignores loss carried far more and retransmitted no larger share than the
-// baseline: the loss does not depend on the rate then.
+// lossIsRandom reports that the loss does not depend on the rate: a control that ignores loss carried far more than the
+// baseline and retransmitted no larger share, or a sender paced below that rate retransmitted no smaller one.
 func (b *belowCapacity) lossIsRandom() bool {
 	today := stats.Median(goodputs(b.seen.baselineRuns()))
 	for _, t := range b.seen.lossBlindRuns() {
-		if _, known := t.retransmitRatio(); known && b.losesAsBaseline(t) && t.Goodput >= farFaster*today {
+		if _, known := t.retransmitRatio(); !known || t.Goodput < farFaster*today {
+			continue
+		}
+		pacedInVain := func(s Setup) bool { return s.PacingBps > 0 && s.PacingBps <= t.Goodput && b.keepsLosses(s) }
+		if b.losesAsBaseline(t) || slices.ContainsFunc(b.probed, pacedInVain) {
 			return true
 		}
 	}
@@ -108,13 +113,12 @@ func (b *belowCapacity) measure(ctx context.Context, s Setup) (*Trial, error) {
 
 // probePacing brackets the largest rate that the path carries without loss. Where loss is random, one run shows that
 // pacing does not help.
-func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
+func (b *belowCapacity) probePacing(ctx context.Context) error {
 	p := b.path
-	line := p.BottleneckBps / p.CapacityBps // rate at the IP layer over payload
-	bracket := pacingBracket{rate: belowTheLine * b.seen.paceable(&b.limits), floor: pacingFloor * line * b.seen.best}
+	bracket := pacingBracket{rate: belowTheLine * b.seen.paceable(&b.limits), floor: pacingFloor * b.seen.best}
 	if steady := policedBps(&b.limits); steady > 0 {
-		bracket.floor = min(bracket.rate, line*steady)
-		bracket.lost = line * steady / threshold.PolicedSteady
+		bracket.floor = min(bracket.rate, steady)
+		bracket.lost = steady / threshold.PolicedSteady
 	}
 	tooFast := 0.0 // the lowest rate at which the path dropped much
 	for range mostPacedProbes {
@@ -124,7 +128,7 @@ func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 			return err
 		}
 		ratio, known := t.retransmitRatio()
-		clean := known && ratio <= threshold.PacedClean && t.Goodput >= keepsPace*rate/line
+		clean := known && ratio <= threshold.PacedClean && t.Goodput >= keepsPace*rate
 		if clean && t.Goodput > p.CapacityBps {
 			p.learn(t)
 		}
@@ -134,12 +138,12 @@ func (b *belowCapacity) probePacing(ctx context.Context, random bool) error {
 		if known && ratio > threshold.PacedClean {
 			tooFast = rate
 		}
-		if !bracket.observe(clean) || random {
+		if !bracket.observe(clean) || b.lossIsRandom() {
 			break
 		}
 	}
-	if most := tooFast / line; bracket.clean > 0 && most > 0 && p.CapacityBps > most {
-		p.CapacityBps = most
+	if bracket.clean > 0 && tooFast > 0 && p.CapacityBps > tooFast {
+		p.CapacityBps = tooFast
 		p.size(b.seen.trials[len(b.seen.trials)-1].result)
 	}
 	return nil

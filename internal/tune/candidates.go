@@ -67,7 +67,7 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 // latencyIdeas keep the bytes in flight, or the rate, just below the path's capacity, or do not fill queues.
 func (c *comparison) latencyIdeas() []Setup {
 	p := c.path
-	ideas := []Setup{{PacingBps: keeps * p.BottleneckBps}, {PacingBps: 0.98 * p.BottleneckBps}}
+	ideas := []Setup{{PacingBps: belowTheLine * p.CapacityBps}}
 	if p.Window > 0 && !p.AtLeast {
 		ideas = append([]Setup{{Window: p.Window}}, ideas...)
 	}

@@ -9,9 +9,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// mostCarried returns the largest median goodput of a setup with two runs or more, and one of those runs. A single run
-// may have begun behind a hole, and its bytes count as if they came then.
+// mostCarried returns the largest median goodput of a setup with two runs or more, and one of those runs; or that of a
+// baseline run without loss. Any other single run may have begun behind a hole, and its bytes count as if they came
+// then.
 func (o *observations) mostCarried() (bps float64, of *Trial) {
+	for _, t := range o.baselineRuns() {
+		if t.result != nil && t.Lossless && t.Goodput > max(bps, nothing) {
+			bps = t.Goodput
+			of = t
+		}
+	}
 	for _, trials := range o.repeated() {
 		if median := stats.Median(goodputs(trials)); median > bps {
 			bps = median

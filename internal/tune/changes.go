@@ -41,7 +41,7 @@ func (d *Direction) HostChanges(far netip.Addr, target plan.Target, now *audit.S
 		return nil, err
 	}
 	if chosen.PacingBps > 0 && d.Direction == transfer.Up {
-		shaper, err := d.shaper(far, chosen.PacingBps)
+		shaper, err := d.shaper(far, chosen.PacingBps*d.Path.BottleneckBps/d.Path.CapacityBps)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (d *Direction) shortFile() int64 {
 	return d.File.Bytes
 }
 
-// shaper limits the rate at which this host sends to the far end, in bit/s.
+// shaper limits the rate at which this host sends to the far end, in bit/s at the IP layer.
 func (d *Direction) shaper(far netip.Addr, bps float64) ([]host.Change, error) {
 	name, err := host.ShaperTo(far)
 	if err != nil {

@@ -115,9 +115,9 @@ func (l *loop) change(target Setup) {
 	out.Verdict = search.Change
 	out.Chosen = &chosen
 	out.After = &after
-	if ratio := retransmits(l.seen.runsOf(target)); ratio != nil && *ratio > muchRetransmitted {
+	if ratio := after.Retransmits; ratio != nil && *ratio > muchRetransmitted {
 		values := verdict.Values{"retransmitted": *ratio}
-		if before := retransmits(l.seen.baselineRuns()); before != nil {
+		if before := out.Before.Retransmits; before != nil {
 			values["retransmitted_before"] = *before
 		}
 		l.notes.add(Statement{Code: RetransmitsMuch, Setup: target, Values: values})

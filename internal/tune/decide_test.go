@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
@@ -99,6 +100,46 @@ func TestLoop_VerifiesBeforeFurtherComparisons(t *testing.T) {
 		d := run(t, simpeer.New(path, 1), func(cfg *Config) { cfg.Budget = budget })
 		if d.Chosen == nil || d.Gain == nil || d.Gain.Low < 1.5 {
 			t.Errorf("in %v: %s: %s, %+v", budget, d.Verdict, d.Reason.Code, d.Gain)
+		}
+	}
+}
+
+// TestApplied_Decide has the results of a change, and whether it is kept: where it is faster, or as fast with
+// clearly fewer retransmissions, as the search recommends it.
+func TestApplied_Decide(t *testing.T) {
+	const unknown = -1
+	share := func(ratio float64) *float64 {
+		if ratio == unknown {
+			return nil
+		}
+		return &ratio
+	}
+	for _, c := range []struct {
+		name          string
+		goal          Goal
+		before, after float64 // share of the bytes sent that is retransmitted
+		gain          stats.Interval
+		want          Code
+		kept          bool
+	}{
+		{"faster", "", 0, 0, stats.Interval{Low: 1.1, Mid: 1.2, High: 1.3}, FasterChanged, true},
+		{"as fast, 8 % fewer", "", 0.085, 0.005, stats.Interval{Low: 0.97, Mid: 1.01, High: 1.05}, AsFastChanged, true},
+		{"1 % slower, 8 % fewer", Throughput, 0.085, 0.005, stats.Interval{Low: 0.98, Mid: 0.99, High: 0.999},
+			AsFastChanged, true},
+		{"as fast, 1 % fewer", "", 0.011, 0.001, stats.Interval{Low: 0.97, Mid: 1.01, High: 1.05}, NoGainShown, false},
+		{"as fast, more", "", 0.005, 0.085, stats.Interval{Low: 0.97, Mid: 1.01, High: 1.05}, NoGainShown, false},
+		{"as fast by what is known, 8 % fewer", "", 0.085, 0.005, stats.Interval{Low: 0.8, Mid: 1.01, High: 1.3},
+			NoGainShown, false},
+		{"5 % slower, 8 % fewer", "", 0.085, 0.005, stats.Interval{Low: 0.951, Mid: 0.955, High: 0.96}, SlowerChanged,
+			false},
+		{"losses are not known", "", unknown, 0.005, stats.Interval{Low: 0.97, Mid: 1.01, High: 1.05}, NoGainShown, false},
+		{"another goal", Latency, 0.085, 0.005, stats.Interval{Low: 0.97, Mid: 1.01, High: 1.05}, NoGainShown, false},
+	} {
+		a := Applied{goal: c.goal, Gain: c.gain, Before: Measured{Retransmits: share(c.before)},
+			After: Measured{Retransmits: share(c.after)}}
+		a.decide(nil)
+		if a.Reason.Code != c.want || a.Kept != c.kept {
+			t.Errorf("%s: %s, kept %t", c.name, a.Reason.Code, a.Kept)
 		}
 	}
 }

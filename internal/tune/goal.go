@@ -23,6 +23,9 @@ const (
 	Latency Goal = "latency"
 )
 
+// isThroughput reports that a setup is chosen for its goodput.
+func (g Goal) isThroughput() bool { return g == "" || g == Throughput }
+
 const (
 	// shortQueue is the delay by load that nobody notices (ITU-T G.114 leaves 150 ms one
 	// way for all that a call takes), or a tenth of the idle round trip.

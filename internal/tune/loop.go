@@ -174,7 +174,7 @@ func (l *loop) nearly() bool {
 
 // retry resumes a search whose answer the verification's own trials reopened, and verifies once more.
 func (l *loop) retry(ctx context.Context) error {
-	if _, ok := l.proof.target(); ok || l.cfg.Goal != Throughput && l.cfg.Goal != "" {
+	if _, ok := l.proof.target(); ok || !l.cfg.Goal.isThroughput() {
 		return nil
 	}
 	if err := l.resume(ctx); err != nil {

@@ -66,6 +66,7 @@ const (
 	ProofCutShort Code = "proof-cut-short" // Err
 	CostsGoodput  Code = "costs-goodput"   // factor
 	FasterChanged Code = "faster"
+	AsFastChanged Code = "as-fast-changed" // with clearly fewer retransmissions
 	SlowerChanged Code = "slower"
 	NoGainShown   Code = "no-gain-shown" // low, high
 	HostNotSet    Code = "host-not-set"  // Err

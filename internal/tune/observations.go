@@ -7,7 +7,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // observations are the transfers so far, and the conclusions from all of them.
@@ -53,6 +52,7 @@ func (o *observations) turns(s Setup) []float64 {
 // measured summarizes runs of one setup. No interval reaches above what the path or their windows carry, where known.
 func (o *observations) measured(trials []*Trial) (m Measured) {
 	m.Goodputs = goodputs(trials)
+	m.Retransmits = retransmits(trials)
 	m.Interval = stats.Estimate(m.Goodputs, confidence)
 	if most := o.atMost(trials); !math.IsInf(m.Interval.High, 1) {
 		m.Interval.High = min(m.Interval.High, max(most, m.Interval.Mid))
@@ -73,17 +73,11 @@ func (o *observations) measured(trials []*Trial) (m Measured) {
 	return m
 }
 
-// sparesLosses reports that a setup's retransmissions are fewer than the baseline's by a share of the bytes that alone
-// is worth a change.
-func (o *observations) sparesLosses(s Setup) bool {
-	ratio := retransmits(o.runsOf(s))
-	today := retransmits(o.baselineRuns())
-	return ratio != nil && today != nil && *ratio+threshold.PolicedLoss <= *today
-}
-
-// asFast reports that a setup which spares losses was shown to keep the baseline's goodput.
-func (o *observations) asFast(s Setup, gain stats.Interval) bool {
-	return o.sparesLosses(s) && gain.Mid >= 1 && gain.Low >= keeps
+// asFast reports that runs after a change were shown to keep the goodput before, and that their fewer retransmissions
+// alone are worth it. It judges the search's proof and that of a host's changes.
+func asFast(before, after *Measured, gain stats.Interval) bool {
+	return before.Retransmits != nil && after.Retransmits != nil &&
+		search.SparesLosses(*after.Retransmits, *before.Retransmits) && gain.Mid >= search.Enough && gain.Low >= keeps
 }
 
 // nothing is the goodput, in bit/s, of a transfer that delivered no data.
@@ -105,7 +99,7 @@ func (o *observations) linkIsFull() bool {
 // full reports that the link limits and two of three baseline runs reach a share of the most it carried: other windows
 // cannot be better by more than the rest, however much runs scatter.
 func (o *observations) full(share float64) bool {
-	if o.path.AtLeast || o.goal != "" && o.goal != Throughput || o.isBlackHole() {
+	if o.path.AtLeast || !o.goal.isThroughput() || o.isBlackHole() {
 		return false
 	}
 	today := o.baselineRuns()

@@ -222,15 +222,13 @@ func (p *pathModel) limitedByWindow(t *Trial) bool {
 	return turn < p.round*6/5+p.Jitter
 }
 
-// paceable returns the rate at the IP layer that pacing has to stay below: the path's, or the best one so far behind a
-// policer if that is less. One connection keeps less of it in the long run, because its losses slow it down.
+// paceable returns the payload rate that pacing has to stay below: the path's, or the best one so far behind a policer
+// if that is less. One connection keeps less of it in the long run, because its losses slow it down.
 func (o *observations) paceable(limits *verdict.Verdict) float64 {
-	p := o.path
-	if steady := policedBps(limits); steady > 0 && p.CapacityBps > 0 {
-		best := slices.Max(append(goodputs(o.of(func(*Trial) bool { return true })), steady))
-		return min(p.BottleneckBps, best*p.BottleneckBps/p.CapacityBps)
+	if steady := policedBps(limits); steady > 0 {
+		return min(o.path.CapacityBps, max(o.best, steady))
 	}
-	return p.BottleneckBps
+	return o.path.CapacityBps
 }
 
 // policedBps is the payload that a policer was seen to let through in the long run; 0 where none was.

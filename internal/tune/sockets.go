@@ -44,7 +44,7 @@ type Setup struct {
 	Window     int     // limit of a connection's effective window, in bytes; 0: automatic
 	Congestion string  // the sender's congestion control; "": as it is
 	Streams    int     // connections at once; 0: one
-	PacingBps  float64 // the sender's bound, each connection's own; 0: none
+	PacingBps  float64 // the sender's bound of payload (tcp_output.c), each connection's own; 0: none
 	MSS        int     // the sender's; 0: as it is
 }
 

@@ -146,7 +146,7 @@ func (p *streamProbe) refine(v *verdict.Verdict) {
 func (l *loop) probeStreams(ctx context.Context) error {
 	today := l.seen.baselineRuns()
 	found := l.compared.winner != (Setup{}) || l.windows.answer.Verdict == search.Change
-	if found || l.cfg.Goal != "" && l.cfg.Goal != Throughput || len(today) == 0 || l.seen.isBlackHole() {
+	if found || !l.cfg.Goal.isThroughput() || len(today) == 0 || l.seen.isBlackHole() {
 		return nil
 	}
 	m := l.seen.measured(today)

@@ -92,6 +92,8 @@ type Measured struct {
 	Verdict  verdict.Verdict  // of that run
 	Goodputs []float64        // of each run, without slow start
 	Interval stats.Interval   // 95 %
+	// Retransmits is the median share of the bytes sent that were retransmitted; nil: not known.
+	Retransmits *float64
 }
 
 // Chosen is the setup that the loop ends with. Buffers are what to ask a socket for; 0 is automatic.

@@ -38,7 +38,7 @@ func (u *unpaired) isOpen() bool {
 // lossesScatterRuns reports that losses limit, and that runs have so few that their number differs from run to run.
 func (c *comparison) lossesScatterRuns() bool {
 	return c.limits.Limiter == verdict.Congestion && c.path.lossRounds > search.LossyRounds &&
-		(c.cfg.Goal == "" || c.cfg.Goal == Throughput)
+		c.cfg.Goal.isThroughput()
 }
 
 // compareUnpaired compares the candidate that was the best in one run with the baseline, where losses scatter single
@@ -63,7 +63,9 @@ func (c *comparison) compareUnpaired(ctx context.Context, candidates []Setup) (w
 	}
 	others := slices.DeleteFunc(slices.Clone(candidates), func(s Setup) bool { return s == leader })
 	outcome := c.unpaired.runs.Outcome()
-	if outcome == search.NoChange && c.seen.asFast(leader, c.unpaired.runs.Interval(confidence)) {
+	before := c.seen.measured(c.seen.baselineRuns())
+	after := c.seen.measured(c.seen.runsOf(leader))
+	if outcome == search.NoChange && asFast(&before, &after, c.unpaired.runs.Interval(confidence)) {
 		outcome = search.Change // as the verification has to show
 	}
 	if outcome == search.NoChange && len(others) > 0 {
@@ -99,11 +101,11 @@ func (c *comparison) runEachOnce(ctx context.Context, candidates []Setup) (tried
 
 // keepsLosses reports that a window or a pacing rate left most of the baseline's losses. It can do nothing else for
 // goodput where losses limit: the goodput of its run was chance.
-func (c *comparison) keepsLosses(s Setup) bool {
-	runs := c.seen.runsOf(s)
+func (r *runner) keepsLosses(s Setup) bool {
+	runs := r.seen.runsOf(s)
 	ratio, known := runs[len(runs)-1].retransmitRatio()
 	removesLosses := s == Setup{Window: s.Window, PacingBps: s.PacingBps}
-	left := max(threshold.Losing, fewLosses*stats.Median(retransmitRatios(c.seen.baselineRuns())))
+	left := max(threshold.Losing, fewLosses*stats.Median(retransmitRatios(r.seen.baselineRuns())))
 	return removesLosses && known && ratio > left
 }
 

@@ -118,7 +118,9 @@ func (v *verification) show(ctx context.Context, target Setup, before, after []*
 	}
 	switch v.cfg.Goal {
 	case Throughput, "":
-		v.asFast = !v.shown && v.seen.asFast(target, *v.gain)
+		b := v.seen.measured(before)
+		a := v.seen.measured(after)
+		v.asFast = !v.shown && asFast(&b, &a, *v.gain)
 		v.shown = v.shown || v.asFast
 	case Latency:
 		v.delay = v.delayOf(before, after)

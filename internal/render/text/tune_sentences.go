@@ -77,6 +77,7 @@ var tuneSentences = map[tune.Code]string{
 	tune.NothingHelps:        "nothing that was tried gives 5 % more than today's settings: nothing is changed",
 	tune.NothingShown:        "nothing that was tried was shown to be better than today's settings: nothing is changed",
 	tune.FasterChanged:       "shown to be faster with the change",
+	tune.AsFastChanged:       "as fast with the change, with clearly fewer retransmissions",
 	tune.SlowerChanged:       "the path is slower with the change",
 }
 

@@ -97,6 +97,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},
 		{tune.CostsGoodput, applied, "the change costs goodput (× 1.25)"},
 		{tune.FasterChanged, applied, "shown to be faster with the change"},
+		{tune.AsFastChanged, applied, "as fast with the change, with clearly fewer retransmissions"},
 		{tune.SlowerChanged, applied, "the path is slower with the change"},
 		{tune.NoGainShown, applied, "no gain was shown (× 0.90 to × 1.10)"},
 		{tune.HostNotSet, applied, "the host could not be put into the state that the proof asks for (see fullpipe " +

@@ -170,7 +170,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 // pace changes a path for a sender paced below its capacity: the queue stays empty. It returns the payload rate that
 // is left to that sender; 0: it is not paced below the capacity.
 func pace(path *simpath.Path, sender transfer.Socket) float64 {
-	paced := sender.PacingBps * float64(path.MSS) / float64(path.MSS+52)
+	paced := sender.PacingBps
 	if paced <= 0 || paced >= path.CapacityBps() {
 		return 0
 	}
