@@ -21,17 +21,17 @@ type Connection struct {
 	// (InBatches), it is for how long they had waited.
 	Grain  int64
 	client int // which side opened; by the lower port where no SYN was seen
-	// Half of the round trip on either side of the tap, from the handshake; 0 unknown.
+	// Half of the round trip on either side of the tap, from the handshake; 0 unknown, ambiguous: it times nothing.
 	throughClient, throughServer int64
-	synAt, synAckAt              int64
-	firstSYN                     int64
+	firstSYN, synAckAt           int64
+	synAt                        int64 // of the last SYN or SYN-ACK
 	responses                    [2]responses
-	synAgain                     bool // the SYN was sent more than once: its answer times nothing
+	synAgain, synAckAgain        bool // sent more than once: the answer times nothing (RFC 6298, 3)
 
-	// LostSYNs counts the SYNs that were retransmitted before one was answered. SYNWait is the time from the first to
-	// the last of them.
-	LostSYNs int
-	SYNWait  int64
+	// LostSYNs counts the SYNs and SYN-ACKs that a timer retransmitted before data came, LostSYNACKs those of them that
+	// came after a SYN-ACK. SYNWait is the time from the first to the last of them.
+	LostSYNs, LostSYNACKs int
+	SYNWait               int64
 
 	sides [2]side
 
@@ -202,6 +202,9 @@ func (c *Connection) ended(s *Segment, side int) bool {
 
 const second = int64(1e9)
 
+// ambiguous is a round trip that a retransmission makes uncertain (Karn's algorithm).
+const ambiguous = -1
+
 // add takes a segment that me sent. It returns false for a duplicate.
 func (c *Connection) add(s *Segment, me, peer *side) bool {
 	at := s.At - c.Started
@@ -298,6 +301,9 @@ func (c *Connection) leastRTT() int64 {
 func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	if c.throughClient == 0 && c.SYNACK && s.Flags&SYN == 0 && me == &c.sides[c.client] && s.Ack == c.ServerOffer().ISN+1 {
 		c.throughClient = max(at-c.synAckAt, 1)
+		if c.synAckAgain {
+			c.throughClient = ambiguous
+		}
 		c.opened = s.pure()
 	}
 	if peer.dir != nil {

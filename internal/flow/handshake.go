@@ -7,17 +7,12 @@ const minSYNTimeout = int64(2e8)
 func (c *Connection) handshake(s *Segment, from int, at int64) {
 	o := &c.sides[from].offer
 	if o.Seen {
-		if s.Flags&ACK == 0 {
-			if !c.SYNACK && s.Seq == o.ISN && at-c.synAt >= minSYNTimeout {
-				c.LostSYNs++
-				c.SYNWait = at - c.firstSYN
-			}
-			c.synAt = at
-			c.synAgain = true
+		if s.Flags&ACK == 0 || o.ISN == s.Seq {
+			c.retransmittedSYN(s, o.ISN == s.Seq, at)
 			return
 		}
 		// A server that starts over chooses other numbers; the client says which it took.
-		if peer := &c.sides[1-from]; o.ISN == s.Seq || c.sides[from].dir != nil || peer.have && peer.ack == o.ISN+1 {
+		if peer := &c.sides[1-from]; c.sides[from].dir != nil || peer.have && peer.ack == o.ISN+1 {
 			return
 		}
 	}
@@ -43,6 +38,29 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	c.fastOpen(s, at)
 	if c.SYN && !c.synAgain {
 		c.throughServer = max(at-c.synAt, 1)
+	}
+	c.synAt = at
+}
+
+// retransmittedSYN takes a SYN or SYN-ACK that was seen before. One that comes a timeout after the last one, before any
+// data, shows a lost one. A SYN-ACK that passed the tap before was lost behind it, or its answer was.
+func (c *Connection) retransmittedSYN(s *Segment, sameISN bool, at int64) {
+	if sameISN && at-c.synAt >= minSYNTimeout && c.sides[0].dir == nil && c.sides[1].dir == nil {
+		first := c.synAckAt
+		if c.SYN {
+			first = c.firstSYN
+		}
+		c.LostSYNs++
+		c.SYNWait = at - first
+		if c.SYNACK {
+			c.LostSYNACKs++
+		}
+	}
+	c.synAt = at
+	if s.Flags&ACK == 0 {
+		c.synAgain = true
+	} else {
+		c.synAckAgain = true
 	}
 }
 
@@ -91,16 +109,16 @@ func (c *Connection) BareSYNACK() bool {
 		!server.SACK && !server.Timestamps
 }
 
-// Mismatch is a first window after the handshake that is the handshake's own divided by a power of two.
+// Mismatch is a first window after the handshake that takes back much of the handshake's own.
 type Mismatch struct {
 	Offered int64 // the window of the SYN or SYN-ACK, bytes
 	First   int64 // the next one, by the scale that was agreed on, bytes
-	Scale   int   // by which the receiver counts
+	Scale   int   // by which the receiver counts where both are then the same window; else -1
 }
 
-// ScaleMismatch finds the Mismatch in what the receiver of d advertised. A receiver that keeps
-// its scale never takes back so much of its window (RFC 7323, 2.4): unread data leave the right
-// edge where it was.
+// ScaleMismatch finds the Mismatch in what the receiver of d advertised. A receiver that keeps its scale never takes
+// back so much of its window (RFC 7323, 2.4): unread data leave the right edge where it was, and scaling rounds it by
+// less than a unit. A window that has grown beyond what a SYN can offer is not the handshake's by any scale.
 func (c *Connection) ScaleMismatch(d *Direction) (m Mismatch, ok bool) {
 	me := &c.sides[1-d.me]
 	peer := c.sides[d.me].offer
@@ -110,15 +128,17 @@ func (c *Connection) ScaleMismatch(d *Direction) (m Mismatch, ok bool) {
 	offered := int64(me.offer.Window)
 	raw := int64(me.firstWindow)
 	acked := int64(me.firstAck - peer.ISN - 1)
-	if acked < 0 || acked > offered/4 || raw<<d.Scale+acked > offered*7/8 {
+	if acked < 0 || acked > offered/2 || (raw+1)<<d.Scale+acked > offered*7/8 {
 		return m, false
 	}
+	m = Mismatch{offered, raw << d.Scale, -1}
 	for scale := d.Scale + 1; scale <= 14; scale++ {
 		most := offered >> scale
 		least := (offered - acked) >> scale
 		if raw >= least-max(1, least/32) && raw <= most+max(1, most/32) {
-			return Mismatch{offered, raw << d.Scale, scale}, true
+			m.Scale = scale
+			break
 		}
 	}
-	return m, false
+	return m, true
 }

@@ -1,6 +1,10 @@
 package flow
 
-import "testing"
+import (
+	"cmp"
+	"slices"
+	"testing"
+)
 
 // Only a SYN that a sender's timer repeats was lost: a mirror port or a second interface copies
 // SYNs too, at once or some milliseconds later.
@@ -31,6 +35,54 @@ func TestConnection_LostSYNs(t *testing.T) {
 			c := table.Finish()[0]
 			if c.LostSYNs != test.lost || c.SYNWait/ms != test.wait {
 				t.Errorf("%d SYNs lost in %d ms, want %d in %d ms", c.LostSYNs, c.SYNWait/ms, test.lost, test.wait)
+			}
+		})
+	}
+}
+
+// A tap near the server sees the SYN-ACKs that are lost behind it. Which of them the answer belongs to is not known
+// (Karn's algorithm).
+func TestConnection_LostSYNACKs(t *testing.T) {
+	const ms = int64(1e6)
+	tests := []struct {
+		name     string
+		syns     []int64 // ms
+		synAcks  []int64
+		lost     int
+		lostAcks int
+		wait     int64 // ms
+	}{
+		{"none", []int64{0}, []int64{1}, 0, 0, 0},
+		{"both timers", []int64{0, 1000, 3000}, []int64{1, 1002, 3002}, 2, 2, 3000},
+		{"the server's timer alone", []int64{0}, []int64{1, 1001, 3001}, 2, 2, 3001},
+		{"a SYN, then a SYN-ACK", []int64{0, 1000, 3000}, []int64{1001, 3001}, 2, 1, 3000},
+		{"no SYN", nil, []int64{1, 1001}, 1, 1, 1000},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			client, server := Endpoint4(1, 40000), Endpoint4(2, 443)
+			var all []Segment
+			for _, at := range test.syns {
+				all = append(all, Segment{At: at * ms, Src: client, Dst: server, Seq: 999, Flags: SYN, Window: 64512})
+			}
+			for _, at := range test.synAcks {
+				all = append(all, Segment{At: at * ms, Src: server, Dst: client, Seq: 4999, Ack: 1000, Flags: SYN | ACK,
+					Window: 64512})
+			}
+			slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(a.At, b.At) })
+			last := all[len(all)-1].At
+			all = append(all, Segment{At: last + 50*ms, Src: client, Dst: server, Seq: 1000, Ack: 5000, Flags: ACK, Window: 500})
+			table := NewTable(Config{})
+			for i := range all {
+				table.Add(&all[i])
+			}
+			c := table.Finish()[0]
+			if c.LostSYNs != test.lost || c.LostSYNACKs != test.lostAcks || c.SYNWait/ms != test.wait {
+				t.Errorf("%d lost, %d of them SYN-ACKs, in %d ms, want %d, %d, %d ms", c.LostSYNs, c.LostSYNACKs, c.SYNWait/ms,
+					test.lost, test.lostAcks, test.wait)
+			}
+			if known := c.throughClient > 0; known != (len(test.synAcks) == 1) {
+				t.Errorf("round trip through the client of %d ns", c.throughClient)
 			}
 		})
 	}

@@ -295,11 +295,12 @@ const (
 	CapturedOversized Code = "captured-oversized"
 	// CapturedIdleRestart: slow start after idle times. restarts, idle_s, rtt_s.
 	CapturedIdleRestart Code = "captured-idle-restart"
-	// CapturedScaleMismatch: the first window after the handshake is the handshake's divided by a power of two.
-	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale.
+	// CapturedScaleMismatch: the first window after the handshake takes back much of the handshake's.
+	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale where it is
+	// the same window by that scale.
 	CapturedScaleMismatch Code = "captured-scale-mismatch"
-	// CapturedLostSYNs: SYNs were retransmitted before one was answered. syns, wait_s (from the first to the last),
-	// total_s (that and the transfer's time).
+	// CapturedLostSYNs: SYNs or SYN-ACKs were retransmitted before data came. syns, syn_acks (those of them that came
+	// after a SYN-ACK), wait_s (from the first to the last), total_s (that and the transfer's time).
 	CapturedLostSYNs Code = "captured-lost-syns"
 	// CapturedSACKOutside: SACK blocks outside the window. blocks, outside.
 	CapturedSACKOutside Code = "captured-sack-outside"

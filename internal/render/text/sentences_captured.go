@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -163,11 +164,23 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedUnscaled: fixedSentence(
 		"no window scale was agreed on: the window can never exceed 65,535 bytes"),
 	verdict.CapturedScaleMismatch: func(f figures) string {
-		return fmt.Sprintf("the handshake offered a window of %s, and the first one after it is %s: the receiver counts "+
-			"with a window scale of %.0f, but the handshake agreed on %.0f (SYN cookies, or a middlebox that changes it)",
-			f.size("handshake_window_bytes"), f.size("first_window_bytes"), f["applied_scale"], f["window_scale"])
+		applied := "a larger window scale"
+		if scale, known := f["applied_scale"]; known {
+			applied = fmt.Sprintf("a window scale of %.0f", scale)
+			if f["handshake_window_bytes"] == math.MaxUint16 { // the largest window that a SYN can offer
+				applied += " or more"
+			}
+		}
+		return fmt.Sprintf("the handshake offered a window of %s, and the first one after it is %s, which no unread data "+
+			"explains: the receiver counts with %s, but the handshake agreed on %.0f (SYN cookies, or a middlebox that "+
+			"changes it)", f.size("handshake_window_bytes"), f.size("first_window_bytes"), applied, f["window_scale"])
 	},
 	verdict.CapturedLostSYNs: func(f figures) string {
+		if f["syn_acks"] > 0 && f["syn_acks"] == f["syns"] {
+			return fmt.Sprintf("%.0f times the SYN-ACK got no answer and was retransmitted, which took %s of %s: it or the "+
+				"answer was lost on the way, or the server's accept queue was full", f["syns"], f.time("wait_s"),
+				f.time("total_s"))
+		}
 		return fmt.Sprintf("%.0f SYNs got no answer and were retransmitted, which took %s of %s: lost on the way, or "+
 			"dropped by a firewall or a full listen queue", f["syns"], f.time("wait_s"), f.time("total_s"))
 	},

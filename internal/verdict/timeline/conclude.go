@@ -75,11 +75,11 @@ func (t *timeline) windowSubtype() string {
 		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
 }
 
-// scaleMismatch reports whether the windows are in another unit than the handshake agreed on,
-// and never grew beyond the handshake's own.
+// scaleMismatch reports whether the windows are in another unit than the handshake agreed on. Where it is not known in
+// which, they never grew beyond the handshake's own.
 func (t *timeline) scaleMismatch() bool {
 	m, ok := t.c.ScaleMismatch(t.d)
-	return ok && t.d.WindowMax < m.Offered
+	return ok && (m.Scale >= 0 || t.d.WindowMax < m.Offered)
 }
 
 // evenness is the lowest and the highest rate of six equal parts of the time after the
@@ -262,9 +262,12 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 	}
 	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {
 		m, _ := t.c.ScaleMismatch(d)
-		add(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, verdict.Values{
-			"handshake_window_bytes": float64(m.Offered), "first_window_bytes": float64(m.First),
-			"window_scale": float64(d.Scale), "applied_scale": float64(m.Scale)})
+		v := verdict.Values{"handshake_window_bytes": float64(m.Offered), "first_window_bytes": float64(m.First),
+			"window_scale": float64(d.Scale)}
+		if m.Scale >= 0 {
+			v["applied_scale"] = float64(m.Scale)
+		}
+		add(verdict.ReceiverWindow, verdict.CapturedScaleMismatch, v)
 	}
 	if d.NoScale && t.c.BareSYNACK() &&
 		(t.time[verdict.ReceiverWindow] > 0 || d.MaxOut > threshold.UnscaledReported) {

@@ -54,8 +54,10 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if !d.ScaleKnown { // a window that shrank before the capture began looks full
 			return verdict.Low
 		}
+		m, _ := t.c.ScaleMismatch(d)
+		guessed := g.Subtype == verdict.ScaleMismatch && m.Scale < 0
 		near := t.baseRTT > 0 && float64(d.WindowMax)/t.baseRTT > threshold.WindowAbove*t.goodput
-		level := verdict.LowerUnless(t.vantage != InTheMiddle, verdict.High)
+		level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
 		return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
 		return verdict.LowerUnless(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)

@@ -125,6 +125,9 @@ func (t *timeline) wall() float64 { return t.length + t.synWait() }
 // lostSYNs adds the numbers of verdict.CapturedLostSYNs to v.
 func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
 	v["syns"] = float64(t.c.LostSYNs)
+	if t.c.LostSYNACKs > 0 {
+		v["syn_acks"] = float64(t.c.LostSYNACKs)
+	}
 	v["wait_s"] = t.synWait()
 	v["total_s"] = t.wall()
 	return v

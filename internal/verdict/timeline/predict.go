@@ -26,8 +26,7 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 		return nil
 	}
 	low := threshold.CauseFactor * t.goodput
-	ceiling := 0.0
-	ceiling = t.overloaded()
+	ceiling := t.overloaded()
 	if v.Limiter != verdict.Congestion {
 		low = max(low, threshold.PaceReached*t.pathPace)
 	}
@@ -45,23 +44,30 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	if ceiling*threshold.CeilingAbove <= low {
 		return &Prediction{Limiter: fixed, LowBps: low * 8, AtLeast: true}
 	}
-	return &Prediction{Limiter: fixed, LowBps: max(low, threshold.CeilingReached*ceiling) * 8,
+	reached := ceiling
+	if t.pathPace > 0 { // a window shows nothing of the path behind it
+		reached = min(reached, t.pathPace)
+	}
+	return &Prediction{Limiter: fixed, LowBps: max(low, threshold.CeilingReached*reached) * 8,
 		HighBps: ceiling * threshold.CeilingAbove * 8}
 }
 
-// overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there
-// were too few. While the window was full, the rate shows how fast the receiver made room, and losses make it less.
-// Data outstanding at once may have come faster than any whole round.
+// overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there were
+// too few. While the window was full, the rate shows how fast the receiver made room. Losses make it less, and the
+// acknowledgement that fills the hole makes it more, a round later. Data outstanding at once may have come faster than
+// any whole round.
 func (t *timeline) overloaded() (most float64) {
 	seen := 0
+	repairing := false
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowFullShare*float64(s.End-s.Start)
 		lost := s.Losses > 0 || s.Retransmitted > 0
-		if !full && !lost && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
+		if !full && !lost && !repairing && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
 			most = max(most, s.PeakAcked)
 			seen++
 		}
+		repairing = lost
 	}
 	if seen < threshold.FewSegments {
 		return 0

@@ -299,7 +299,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 }
 
 // emptyRTT is the round trip of a full segment over the empty path, seconds: the least one
-// of data, or the handshake's and the serialisation that its small segments were spared.
+// of data, or the handshake's and the serialisation that its small segments were spared. The serialisation is an
+// estimate, which does not make the empty path slower than the path was on average.
 func (t *timeline) emptyRTT() float64 {
 	d := t.d
 	if d.RTTMin <= 0 {
@@ -307,7 +308,7 @@ func (t *timeline) emptyRTT() float64 {
 	}
 	base := float64(d.RTTMin) / 1e9
 	if fastest := max(t.pathPace, t.capacity); fastest > 0 {
-		base += float64(d.MSS) / fastest
+		base = max(base, min(base+float64(d.MSS)/fastest, t.meanRTT().Seconds()))
 	}
 	if d.DataRTTMin > 0 {
 		base = min(base, float64(d.DataRTTMin)/1e9)

@@ -87,15 +87,18 @@ func TestJudge_WindowScaleMismatch(t *testing.T) {
 		offered, scale int    // -1: not offered
 		factor         uint16 // the first window is as much of the handshake's in 256ths
 		mismatch       bool
+		confidence     verdict.Confidence // at most, of a mismatch
 	}{
-		{"scale 1 offered, 6 applied", 28960, 1, 6, 256, true},
-		{"scale 0 offered, 7 applied", 65160, 0, 7, 256, true},
-		{"scale 4 offered, 5 applied", 64240, 4, 5, 256, true},
-		{"scale 2 offered, 10 applied", 65535, 2, 10, 256, true},
-		{"the option stripped on its way back", 65160, -1, 7, 256, true},
-		{"as offered", 28960, 3, 3, 256, false},
-		{"not a power of two", 65160, 2, 3, 170, false},
-		{"larger than the handshake's", 65535, 3, 2, 256, false},
+		{"scale 1 offered, 6 applied", 28960, 1, 6, 256, true, verdict.High},
+		{"scale 0 offered, 7 applied", 65160, 0, 7, 256, true, verdict.High},
+		{"scale 4 offered, 5 applied", 64240, 4, 5, 256, true, verdict.High},
+		{"scale 2 offered, 10 applied", 65535, 2, 10, 256, true, verdict.High},
+		{"the option stripped on its way back", 65160, -1, 7, 256, true, verdict.High},
+		{"as offered", 28960, 3, 3, 256, false, ""},
+		{"a window of another size", 65160, 2, 3, 170, true, verdict.Medium},
+		{"a window that no SYN can offer", 65535, 0, 8, 700, true, verdict.Medium},
+		{"a window rounded by its scale", 28960, 14, 14, 256, false, ""},
+		{"larger than the handshake's", 65535, 3, 2, 256, false, ""},
 	}
 	for _, test := range tests {
 		for _, rtt := range []int64{5 * ms, 80 * ms} {
@@ -125,7 +128,8 @@ func TestJudge_WindowScaleMismatch(t *testing.T) {
 			g, d := x.judge(t)
 			got := g.Subtype == verdict.ScaleMismatch
 			if got != test.mismatch || got != has(&g, verdict.CapturedScaleMismatch) ||
-				test.mismatch && g.Limiter != verdict.ReceiverWindow {
+				test.mismatch && (g.Limiter != verdict.ReceiverWindow || g.Confidence == verdict.High &&
+					test.confidence != g.Confidence) {
 				t.Errorf("%s, %d ms: %s %s (%s) %v, window %d", test.name, rtt/ms, g.Confidence, g.Limiter, g.Subtype, g.Shares,
 					d.WindowMax)
 			}
