@@ -52,8 +52,8 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 		HighBps: ceiling * threshold.CeilingAbove * 8}
 }
 
-// overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there were
-// too few. While the window was full, the rate shows how fast the receiver made room. Losses make it less, and the
+// overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there
+// were too few. While the window was full, the rate shows how fast the receiver made room. Losses make it less, and the
 // acknowledgement that fills the hole makes it more, a round later. Data outstanding at once may have come faster than
 // any whole round.
 func (t *timeline) overloaded() (most float64) {
