@@ -10,7 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// door has what admission needs. It has a lock of its own, because Hub.mu stays locked while the store works.
+// door has what admission needs.
 type door struct {
 	mu      sync.Mutex
 	members map[string]string     // ID by public key, as last read from the store

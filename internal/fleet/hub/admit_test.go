@@ -85,7 +85,7 @@ func TestAdmit_SlowStore(t *testing.T) {
 	}
 	_, stranger := newKey(t)
 	from := netip.MustParseAddr("192.0.2.1")
-	if _, err := h.refreshMembers(t.Context(), time.Now()); err != nil {
+	if err := h.refreshMembers(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	slow()
@@ -124,7 +124,7 @@ func TestAdmit_WhileMembersAreRead(t *testing.T) {
 		}
 	}()
 	for busy := true; busy; {
-		if _, err := h.refreshMembers(t.Context(), time.Now()); err != nil {
+		if err := h.refreshMembers(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -133,7 +133,7 @@ func TestAdmit_WhileMembersAreRead(t *testing.T) {
 		default:
 		}
 	}
-	if _, err := h.refreshMembers(t.Context(), time.Now()); err != nil {
+	if err := h.refreshMembers(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if at := h.members["anna"].seenFrom; at != from {
@@ -180,7 +180,7 @@ func TestAdmit_OwnNATSSlowStore(t *testing.T) {
 	if err := callout.Serve(conn, issuer, "$G", h.Admit); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.refreshMembers(t.Context(), time.Now()); err != nil {
+	if err := h.refreshMembers(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	slow()

@@ -41,28 +41,38 @@ func (a Alert) matches(m mesh.Alert) bool {
 
 // noteChanges collects events for the next alerts.
 func (h *Hub) noteChanges(events []store.Event, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.changes = append(h.changes, events...)
 	if h.alertAt.IsZero() {
 		h.alertAt = now.Add(collectTime)
 	}
 }
 
-// flushAlerts reports the collected changes, grouped by their common cause.
-func (h *Hub) flushAlerts(ctx context.Context, now time.Time) {
+// takeChanges returns the collected changes when they have been collected long enough.
+func (h *Hub) takeChanges(now time.Time) []store.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.alertAt.IsZero() || now.Before(h.alertAt) {
-		return
+		return nil
 	}
 	changes := h.changes
 	h.changes = nil
 	h.alertAt = time.Time{}
+	return changes
+}
+
+// flushAlerts reports the collected changes, grouped by their common cause.
+func (h *Hub) flushAlerts(ctx context.Context, now time.Time) {
 	byTask := map[string][]store.Event{}
-	for _, e := range changes {
+	for _, e := range h.takeChanges(now) {
 		byTask[e.Task] = append(byTask[e.Task], e)
 	}
 	for task, events := range byTask {
 		cells, err := h.Fleet.Grid(ctx, task)
 		if err != nil {
 			h.event(Event{Kind: "error", Detail: err.Error()})
+			h.noteChanges(events, now) // tried again
 			continue
 		}
 		for _, a := range h.group(task, events, cells) {

@@ -2,7 +2,14 @@ package hub
 
 import (
 	"container/heap"
+	"context"
+	"math/rand/v2"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 // dueQueue has the times at which pairs are due, the earliest first. A pair may have several; the caller checks that
@@ -38,3 +45,71 @@ func (q *dueQueue) first() (at time.Time, pair string, ok bool) {
 
 // remove removes the earliest entry.
 func (q *dueQueue) remove() { heap.Pop(&q.entries) }
+
+// due makes jobs of the pairs whose time has come.
+func (h *Hub) due(ctx context.Context, now time.Time) error {
+	jobs, nexts := h.takeDue(now)
+	if len(nexts) == 0 && len(jobs) == 0 {
+		return nil
+	}
+	err := h.Fleet.Due(ctx, h.lead, jobs, nexts)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		h.renewAt = now // the lead may have gone to another hub
+		h.dueAgain(jobs, nexts, now)
+		return err
+	}
+	for _, j := range jobs {
+		h.await(j, h.pairs[j.Pair].Needs)
+	}
+	return nil
+}
+
+// dueAgain makes pairs due at once whose jobs the database did not take. mu is locked.
+func (h *Hub) dueAgain(jobs []store.Job, nexts map[string]time.Time, now time.Time) {
+	for key := range nexts {
+		h.pairs[key].next = now
+		h.dues.add(now, key)
+	}
+	for _, j := range jobs {
+		if j.Origin == record.Retest {
+			h.pairs[j.Pair].test = now
+			h.dues.add(now, j.Pair)
+		}
+	}
+}
+
+// takeDue returns a job for each pair whose time has come, and when these pairs are due next.
+func (h *Hub) takeDue(now time.Time) (jobs []store.Job, nexts map[string]time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	nexts = map[string]time.Time{}
+	for {
+		at, key, ok := h.dues.first()
+		if !ok || at.After(now) {
+			return jobs, nexts
+		}
+		h.dues.remove()
+		p := h.pairs[key]
+		origin := record.Scheduled
+		switch {
+		case p == nil:
+			continue // no longer planned
+		case at.Equal(p.test):
+			origin = record.Retest
+			p.test = time.Time{}
+		case at.Equal(p.next):
+			p.next = recheck.Schedule{Every: p.Every, Quiet: p.quiet}.Next(now, rand.ExpFloat64())
+			nexts[key] = p.next
+			h.dues.add(p.next, key)
+			if p.quiet.Quiet(now) {
+				continue // the first run of a new pair: Next has moved it behind the quiet hours
+			}
+		default:
+			continue // the time has changed since it was added
+		}
+		jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
+			Late: now.Add(p.Every / 4), State: mesh.Due})
+	}
+}

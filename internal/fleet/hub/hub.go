@@ -86,17 +86,23 @@ type Hub struct {
 	work   sync.WaitGroup
 	door   door
 
-	mu      sync.Mutex
+	// Of the loop alone.
+	renewAt time.Time
+	trimAt  time.Time
+	version int64 // of the mesh; -1: plan anew
+
+	// mu protects what follows. Nobody waits for the database or an agent while it is locked.
+	mu sync.Mutex
+
+	// Changed by the loop alone, which therefore reads them without mu.
 	lead    store.Lead
 	leading bool
-	renewAt time.Time
-	freshAt time.Time
-	trimAt  time.Time
 	mesh    *mesh.Mesh
-	version int64 // of the mesh
 	members map[string]*member
 	pairs   map[string]*pair
-	book    *mesh.Book           // the waiting and running runs; nil unless this hub leads
+	book    *mesh.Book // the waiting and running runs; nil unless this hub leads
+
+	freshAt time.Time
 	dues    dueQueue             // when pairs are due
 	jobs    map[string]store.Job // the jobs that wait in book
 	runs    map[string]*run
@@ -168,16 +174,12 @@ func (h *Hub) poke() {
 // Run leads or waits for the lead until ctx ends, and yields the lead. A database that fails is tried again.
 func (h *Hub) Run(ctx context.Context) error {
 	h.loop(ctx)
-	h.mu.Lock()
-	lead := h.lead
-	leading := h.leading
-	h.mu.Unlock()
-	if !leading {
+	if !h.leading {
 		return nil
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), orderTime)
 	defer cancel()
-	return h.Fleet.YieldLead(ending, lead)
+	return h.Fleet.YieldLead(ending, h.lead)
 }
 
 // loop repeats step until ctx ends.
@@ -205,28 +207,20 @@ func (h *Hub) loop(ctx context.Context) {
 // step renews the lead and, while this hub leads, queues due runs, starts those whose hosts and links are free, and
 // sends alerts. It returns the time of the next step.
 func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if !now.Before(h.renewAt) {
 		if err := h.renew(ctx, now); err != nil {
 			return now, err
 		}
 	}
-	if !now.Before(h.freshAt) {
+	if h.isStale(now) {
 		if err := h.refresh(ctx, now); err != nil {
 			return now, err
 		}
-		h.freshAt = now.Add(refreshEvery)
-	}
-	next = h.renewAt
-	if h.freshAt.Before(next) {
-		next = h.freshAt
 	}
 	if !h.leading {
-		return next, nil
+		return h.wakeAt(now), nil
 	}
-	due, err := h.due(ctx, now)
-	if err != nil {
+	if err := h.due(ctx, now); err != nil {
 		return now, err
 	}
 	h.start(ctx, now)
@@ -237,15 +231,39 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 			return now, err
 		}
 	}
-	for _, at := range []time.Time{due, h.alertAt} {
-		if !at.IsZero() && at.Before(next) {
+	return h.wakeAt(now), nil
+}
+
+// isStale reports whether it is time to refresh, and sets the next time.
+func (h *Hub) isStale(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stale := !now.Before(h.freshAt)
+	if stale {
+		h.freshAt = now.Add(refreshEvery)
+	}
+	return stale
+}
+
+// wakeAt returns the time of the next step.
+func (h *Hub) wakeAt(now time.Time) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := h.renewAt
+	earlier := func(at time.Time, ok bool) {
+		if ok && at.Before(next) {
 			next = at
 		}
 	}
-	if at, ok := h.book.Wake(now); ok && at.Before(next) {
-		next = at
+	earlier(h.freshAt, true)
+	if !h.leading {
+		return next
 	}
-	return next, nil
+	due, _, ok := h.dues.first()
+	earlier(due, ok)
+	earlier(h.alertAt, !h.alertAt.IsZero())
+	earlier(h.book.Wake(now))
+	return next
 }
 
 // renew takes or renews the lead.
@@ -261,16 +279,17 @@ func (h *Hub) renew(ctx context.Context, now time.Time) error {
 	case err != nil:
 		return fmt.Errorf("lead: %w", err) // it may have expired: Grant checks it
 	case !h.leading || lead.Epoch != h.lead.Epoch:
-		h.lead = lead
-		return h.takeOver(ctx, now)
+		return h.takeOver(ctx, lead, now)
 	}
 	return nil
 }
 
 // follow ends this hub's lead.
 func (h *Hub) follow() {
+	h.mu.Lock()
 	h.leading = false
 	h.book = nil
+	h.mu.Unlock()
 	h.event(Event{Kind: "follows"})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
@@ -52,25 +53,30 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano()}
 }
 
-// Here takes an agent's sign of life. Only each third one changes the database, for the other hubs.
+// Here takes an agent's sign of life and does not wait. Only each third one changes the database, for the other hubs.
 func (h *Hub) Here(ctx context.Context, agent string, here bus.Here) {
 	now := time.Now()
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	m := h.members[agent]
-	var write bool
-	if m != nil {
-		m.seen = now
-		wasAway := m.away
-		h.setPresence(m, now)
-		write = now.Sub(m.Seen) > bus.AwayAfter/2
-		if wasAway {
-			h.poke()
-		}
+	if m == nil {
+		return
 	}
-	h.mu.Unlock()
-	if write {
-		_ = h.Fleet.Saw(ctx, agent, nil, time.Unix(0, here.ClockNs).Sub(now), now) // the next one tries again
+	m.seen = now
+	wasAway := m.away
+	h.setPresence(m, now)
+	if wasAway {
+		h.poke()
 	}
+	if now.Sub(m.Seen) <= bus.AwayAfter/2 {
+		return
+	}
+	m.Seen = now
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, handleTime)
+		defer cancel()
+		_ = h.Fleet.Saw(ctx, agent, nil, time.Unix(0, here.ClockNs).Sub(now), now) // if not stored, a refresh undoes Seen
+	}()
 }
 
 // Result stores a run's document. The agent may forget it when the receipt says stored or refused.
@@ -152,6 +158,8 @@ func (h *Hub) nameOf(agent string) string {
 
 // follower detects changes of one pair. Its directions are named by their sender's ID.
 type follower struct {
+	mu    sync.Mutex // locked also while the database is asked: results of a pair are taken one after the other
+	knows bool       // the stored results
 	path  recheck.Detector
 	last  time.Time                   // of the newest result that it knows
 	usual map[string]changepoint.Past // goodput by sender, as the grid has it
@@ -189,12 +197,12 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	}
 	result.At = job.Granted
 	result.Retest = job.Origin == record.Retest
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f := h.paths[job.Pair]
-	if f == nil {
-		f = h.rebuild(ctx, job)
-		h.paths[job.Pair] = f
+	f := h.followerOf(job.Pair)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := h.rebuild(ctx, f, job); err != nil {
+		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
+		return // the next result of the pair tries again, with this one
 	}
 	if !result.At.After(f.last) {
 		return // delivered twice, or late: a baseline is in order of time
@@ -204,13 +212,8 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	if err := h.Fleet.SetUsual(ctx, f.newUsual(job)); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
-	if p := h.pairs[job.Pair]; p != nil {
-		p.test, _ = f.path.Wants()
-		if !p.test.IsZero() {
-			h.dues.add(p.test, job.Pair)
-			h.poke()
-		}
-	}
+	test, _ := f.path.Wants()
+	h.setTest(job.Pair, test)
 	var stored []store.Event
 	for _, e := range events {
 		if one, ok := newEvent(job, e); ok {
@@ -226,6 +229,33 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	h.noteChanges(stored, time.Now())
 }
 
+// followerOf returns the follower of a pair.
+func (h *Hub) followerOf(pair string) *follower {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.paths[pair]
+	if f == nil {
+		f = &follower{}
+		h.paths[pair] = f
+	}
+	return f
+}
+
+// setTest sets when a pair is tested again, the zero time for not.
+func (h *Hub) setTest(pair string, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.pairs[pair]
+	if p == nil {
+		return
+	}
+	p.test = at
+	if !at.IsZero() {
+		h.dues.add(at, pair)
+		h.poke()
+	}
+}
+
 // senderOf returns the agent that sends in a direction of a job's document.
 func senderOf(job store.Job, direction string) string {
 	if direction == "up" {
@@ -234,14 +264,16 @@ func senderOf(job store.Job, direction string) string {
 	return job.Other(job.Near)
 }
 
-// rebuild makes a detector from the stored results of a pair, in which either agent was the near one.
-func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
-	f := &follower{}
+// rebuild gives a new follower the stored results of its pair before a job, in which either agent was the near one.
+func (h *Hub) rebuild(ctx context.Context, f *follower, job store.Job) error {
+	if f.knows {
+		return nil
+	}
 	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, Pair: job.Pair, Limit: pastRuns})
 	if err != nil {
-		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
-		return f
+		return err
 	}
+	f.knows = true
 	for i := len(jobs) - 1; i >= 0; i-- {
 		j := jobs[i]
 		if j.ID == job.ID {
@@ -264,7 +296,7 @@ func (h *Hub) rebuild(ctx context.Context, job store.Job) *follower {
 		f.path.Add(result)
 		f.last = j.Granted
 	}
-	return f
+	return nil
 }
 
 // newEvent converts a detected change. A suspicion is no event yet.

@@ -14,7 +14,9 @@ import (
 
 // start starts the runs whose hosts and links are free, and ends those whose latest start has passed.
 func (h *Hub) start(ctx context.Context, now time.Time) {
+	h.mu.Lock()
 	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderDuration(r) + lostAfter })
+	h.mu.Unlock()
 	ends := map[string]store.End{}
 	for _, s := range skipped {
 		detail := s.By
@@ -31,22 +33,13 @@ func (h *Hub) start(ctx context.Context, now time.Time) {
 
 // grant orders runs in the database, all in one transaction, and carries them out.
 func (h *Hub) grant(ctx context.Context, started []mesh.Run, now time.Time) {
-	var grants []store.Grant
-	for _, r := range started {
-		job := h.jobs[r.ID]
-		if h.members[job.A] == nil || h.members[job.B] == nil {
-			continue // removed: the next refresh ends it
-		}
-		near := job.A
-		if p := h.pairs[job.Pair]; p != nil && p.near != "" {
-			near = p.near
-		}
-		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderDuration(r)})
-	}
+	grants := h.grantsFor(started)
 	granted, err := h.Fleet.Grant(ctx, h.lead, now, grants...)
 	if err != nil {
 		h.event(Event{Kind: "error", Detail: err.Error()})
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, r := range started {
 		if !granted[r.ID] {
 			h.book.Free(r.ID, 0, now) // still due in the database, or another hub's: the next refresh finds out
@@ -64,6 +57,24 @@ func (h *Hub) grant(ctx context.Context, started []mesh.Run, now time.Time) {
 	}
 }
 
+// grantsFor returns the orders of runs, except those of an agent that was removed: the next refresh ends them.
+func (h *Hub) grantsFor(started []mesh.Run) (grants []store.Grant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range started {
+		job := h.jobs[r.ID]
+		if h.members[job.A] == nil || h.members[job.B] == nil {
+			continue
+		}
+		near := job.A
+		if p := h.pairs[job.Pair]; p != nil && p.near != "" {
+			near = p.near
+		}
+		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderDuration(r)})
+	}
+	return grants
+}
+
 // orderDuration returns the maximum duration of a run's order: both directions, runMargin and admissionTime.
 func (h *Hub) orderDuration(r mesh.Run) time.Duration {
 	task := h.taskOf(h.taskName(r.Pair))
@@ -77,25 +88,31 @@ func (h *Hub) taskName(key string) string {
 	return ""
 }
 
-// launch carries out a granted run on a goroutine of its own.
+// launch carries out a granted run on a goroutine of its own. mu is locked.
 func (h *Hub) launch(ctx context.Context, job store.Job, g store.Grant, needs []mesh.Resource, now time.Time) {
 	job.Near = g.Near
 	job.Granted = now
+	job.Until = now.Add(g.Lasts)
 	task := h.taskOf(job.Task)
 	lead := h.lead
 	r := &run{job: job, needs: needs, near: g.Near, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[job.ID] = r
 	h.event(Event{Kind: "started", Run: job.ID, Pair: h.names(job)})
 	h.work.Go(func() {
-		moved := h.carryOut(ctx, r, task, lead, now.Add(g.Lasts))
-		h.mu.Lock()
-		delete(h.runs, job.ID)
-		if h.book != nil {
-			h.book.Free(job.ID, moved, time.Now())
-		}
-		h.mu.Unlock()
-		h.poke()
+		moved := h.carryOut(ctx, r, task, lead, job.Until)
+		h.free(job.ID, moved)
 	})
+}
+
+// free ends a run's use of its hosts and links.
+func (h *Hub) free(id string, moved int64) {
+	h.mu.Lock()
+	delete(h.runs, id)
+	if h.book != nil {
+		h.book.Free(id, moved, time.Now())
+	}
+	h.mu.Unlock()
+	h.poke()
 }
 
 // carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved.
@@ -117,9 +134,7 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 			}
 			continue
 		}
-		h.mu.Lock()
 		h.finish(context.WithoutCancel(ctx), map[string]store.End{g.job.ID: final}, time.Now())
-		h.mu.Unlock()
 		break
 	}
 	return 0
@@ -143,12 +158,8 @@ func (h *Hub) remember(ctx context.Context, key, near string) {
 // says how the run ended.
 func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Lead, near string, end time.Time) (
 	ended bool, final store.End) {
-	h.mu.Lock()
-	g.near = near
-	nearAgent := h.members[near]
-	farAgent := h.members[g.job.Other(near)]
-	h.mu.Unlock()
-	if nearAgent == nil || farAgent == nil {
+	nearAgent, farAgent, ok := h.membersOf(g, near)
+	if !ok {
 		return false, store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
 	}
 	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(),
@@ -196,13 +207,26 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	}
 }
 
+// membersOf returns the agents of a run as they are now, and false if one was removed. near is the one that tests.
+func (h *Hub) membersOf(g *run, near string) (nearAgent, farAgent member, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g.near = near
+	a := h.members[near]
+	b := h.members[g.job.Other(near)]
+	if a == nil || b == nil {
+		return member{}, member{}, false
+	}
+	return *a, *b, true
+}
+
 func (h *Hub) order(ctx context.Context, agent string, o bus.Order) (bus.OrderReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, orderTime)
 	defer cancel()
 	return h.Orders.Order(ctx, agent, o)
 }
 
-func refused(a *member, reply bus.OrderReply) store.End {
+func refused(a member, reply bus.OrderReply) store.End {
 	reason := reply.Refused
 	if !slices.Contains(mesh.Reasons(mesh.Refused), reason) {
 		reason = mesh.Busy // an agent of a newer version
@@ -214,7 +238,7 @@ func refused(a *member, reply bus.OrderReply) store.End {
 const dayShare = 10
 
 // spec returns the size of a run's transfers: the task's, narrowed by both agents' own limits.
-func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
+func (h *Hub) spec(task mesh.Task, agents ...member) bus.Spec {
 	s := bus.Spec{Time: time.Duration(task.Time), Bytes: int64(task.Most), Streams: task.Streams,
 		Congestion: task.Congestion}
 	for _, a := range agents {
@@ -231,7 +255,7 @@ func (h *Hub) spec(task mesh.Task, agents ...*member) bus.Spec {
 	return s
 }
 
-// adopt waits for the end of a run that another hub ordered.
+// adopt waits for the end of a run that another hub ordered. mu is locked.
 func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
 	g := &run{job: j, needs: needs, near: j.Near, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[j.ID] = g
@@ -249,21 +273,15 @@ func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
 		case <-ctx.Done():
 			return
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
 		if !ended {
 			h.finish(ctx, map[string]store.End{j.ID: final}, time.Now())
 		}
-		delete(h.runs, j.ID)
-		if h.book != nil {
-			h.book.Free(j.ID, 0, time.Now())
-		}
-		h.poke()
+		h.free(j.ID, 0)
 	})
 }
 
 // peers returns the addresses at which others may reach an agent.
-func (m *member) peers(port int) (all []netip.AddrPort) {
+func (m member) peers(port int) (all []netip.AddrPort) {
 	if port <= 0 || port > 65535 {
 		return nil
 	}
@@ -279,7 +297,7 @@ func (m *member) peers(port int) (all []netip.AddrPort) {
 
 // networks returns the addresses from which an agent's connections may come: its own, and the one that the hub sees,
 // which a NAT has made.
-func (m *member) networks() (all []netip.Prefix) {
+func (m member) networks() (all []netip.Prefix) {
 	for _, p := range m.peers(1) {
 		all = append(all, netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
 	}

@@ -16,16 +16,22 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// takeOver begins to lead: it makes the book from the database, as the hub before left it.
-func (h *Hub) takeOver(ctx context.Context, now time.Time) error {
-	h.leading = true
-	h.mesh = nil // refresh plans anew
+// takeOver begins to lead: it makes the book from the database, as the hub before left it, and from its own runs if it
+// has led before.
+func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) error {
 	h.version = -1
+	h.mu.Lock()
+	h.lead = lead
+	h.leading = true
 	h.book = mesh.NewBook(nil, now)
 	h.pairs = map[string]*pair{}
 	h.jobs = map[string]store.Job{}
+	for id, r := range h.runs {
+		h.book.Lease(id, r.needs, 0, r.job.Until.Add(lostAfter), now)
+	}
+	h.mu.Unlock()
 	if err := h.refresh(ctx, now); err != nil {
-		h.leading = false
+		h.follow()
 		return err
 	}
 	h.event(Event{Kind: "leads", Detail: fmt.Sprintf("epoch %d", h.lead.Epoch)})
@@ -34,15 +40,14 @@ func (h *Hub) takeOver(ctx context.Context, now time.Time) error {
 
 // refresh reads what other processes may have changed: agents, the mesh file, jobs that users ask for.
 func (h *Hub) refresh(ctx context.Context, now time.Time) error {
-	changed, err := h.refreshMembers(ctx, now)
-	if err != nil || !h.leading {
+	if err := h.refreshMembers(ctx, now); err != nil || !h.leading {
 		return err
 	}
 	text, version, err := h.Fleet.Mesh(ctx)
 	if err != nil {
 		return err
 	}
-	if version != h.version || changed {
+	if version != h.version {
 		if err := h.replan(ctx, text, now); err != nil {
 			return err
 		}
@@ -51,13 +56,23 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 	return h.openJobs(ctx, now)
 }
 
-// refreshMembers reads the agents. changed reports whether one joined, left, or has another name, label or limit.
-func (h *Hub) refreshMembers(ctx context.Context, now time.Time) (changed bool, err error) {
+// refreshMembers reads the agents.
+func (h *Hub) refreshMembers(ctx context.Context, now time.Time) error {
 	agents, err := h.Fleet.Agents(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	h.door.set(agents)
+	if h.setMembers(agents, now) {
+		h.version = -1 // also if the plan for them fails now
+	}
+	return nil
+}
+
+// setMembers replaces the members. changed reports whether one joined, left, or has another name, label or limit.
+func (h *Hub) setMembers(agents []store.Agent, now time.Time) (changed bool) {
+	var removed []*member
+	h.mu.Lock()
 	current := map[string]bool{}
 	for _, a := range agents {
 		current[a.ID] = true
@@ -71,9 +86,7 @@ func (h *Hub) refreshMembers(ctx context.Context, now time.Time) (changed bool, 
 		changed = changed || m.Name != a.Name || !sameLabels(m.Labels, a.Labels) || string(m.Hello) != string(a.Hello)
 		m.Agent = a
 		m.seenFrom = h.door.address(a.ID)
-		if err := json.Unmarshal(a.Hello, &m.hello); err != nil {
-			m.hello = bus.Hello{}
-		}
+		m.hello = helloOf(a)
 		if a.Seen.After(m.seen) {
 			m.seen = a.Seen
 		}
@@ -82,12 +95,23 @@ func (h *Hub) refreshMembers(ctx context.Context, now time.Time) (changed bool, 
 	for id, m := range h.members {
 		if !current[id] {
 			delete(h.members, id)
-			changed = true
-			h.Orders.Disconnect(m.NKey)
-			h.event(Event{Kind: "removed", Agent: m.Name})
+			removed = append(removed, m)
 		}
 	}
-	return changed, nil
+	h.mu.Unlock()
+	for _, m := range removed {
+		h.Orders.Disconnect(m.NKey)
+		h.event(Event{Kind: "removed", Agent: m.Name})
+	}
+	return changed || len(removed) > 0
+}
+
+// helloOf returns an agent's stored introduction, empty if it cannot be read.
+func helloOf(a store.Agent) (hello bus.Hello) {
+	if err := json.Unmarshal(a.Hello, &hello); err != nil {
+		return bus.Hello{}
+	}
+	return hello
 }
 
 func sameLabels(a, b map[string]string) bool {
@@ -132,10 +156,7 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 			return fmt.Errorf("the mesh file in the database: %w", err)
 		}
 	}
-	var agents []mesh.Agent
-	for _, a := range h.members {
-		agents = append(agents, mesh.Agent{ID: a.ID, Name: a.Name, Labels: a.Labels, DayBytes: a.hello.Limits.DayBytes})
-	}
+	agents := h.meshAgents()
 	plan, err := m.Plan(agents)
 	if err != nil {
 		return fmt.Errorf("the mesh file in the database: %w", err)
@@ -144,6 +165,31 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	quiet := map[string]recheck.Hours{} // by task
+	for name, task := range m.Tasks {
+		if quiet[name], err = task.Quiet(h.Zone); err != nil {
+			return err
+		}
+	}
+	h.finish(ctx, h.setPlan(m, plan, quiet, states, now), now)
+	return nil
+}
+
+// meshAgents returns the members as the mesh has them.
+func (h *Hub) meshAgents() (agents []mesh.Agent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.members {
+		agents = append(agents, mesh.Agent{ID: a.ID, Name: a.Name, Labels: a.Labels, DayBytes: a.hello.Limits.DayBytes})
+	}
+	return agents
+}
+
+// setPlan replaces the planned pairs. It returns how the runs end that wait for other pairs.
+func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, quiet map[string]recheck.Hours, states map[string]store.PairState,
+	now time.Time) map[string]store.End {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	pairs := make(map[string]*pair, len(plan.Pairs))
 	for _, planned := range plan.Pairs {
 		key := planned.Key()
@@ -152,12 +198,10 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 			p = &pair{next: states[key].Next, near: states[key].Near}
 		}
 		if p.next.IsZero() {
-			p.next = now.Add(firstGap(len(plan.Pairs), len(agents), m.Tasks[planned.Task], planned.Every))
+			p.next = now.Add(firstGap(len(plan.Pairs), len(h.members), m.Tasks[planned.Task], planned.Every))
 		}
 		p.Planned = planned
-		if p.quiet, err = m.Tasks[planned.Task].Quiet(h.Zone); err != nil {
-			return err
-		}
+		p.quiet = quiet[planned.Task]
 		pairs[key] = p
 	}
 	h.mesh = m
@@ -169,14 +213,13 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 			h.dues.add(p.test, key)
 		}
 	}
-	h.book.SetBudgets(m.Budgets(agents), now)
+	h.book.SetBudgets(plan.Budgets, now)
 	dropped := h.book.Remove(func(r mesh.Run) bool { return pairs[r.Pair] == nil })
 	ends := map[string]store.End{}
 	for _, r := range dropped {
 		ends[r.ID] = store.End{State: mesh.Skipped, Reason: h.whyDropped(r)}
 	}
-	h.finish(ctx, ends, now)
-	return nil
+	return ends
 }
 
 // firstGap returns when the first run of a new pair is due: new pairs are spread over the time that all of them need,
@@ -199,15 +242,24 @@ func (h *Hub) whyDropped(r mesh.Run) mesh.Reason {
 // openJobs puts jobs of the database into the book that are not in it: those of the hub before, and those that users
 // ask for.
 func (h *Hub) openJobs(ctx context.Context, now time.Time) error {
+	h.mu.Lock()
+	known := maps.Clone(h.runs) // before the read: one of them that ends meanwhile is still open in it
+	h.mu.Unlock()
 	jobs, err := h.Fleet.OpenJobs(ctx)
 	if err != nil {
 		return err
 	}
+	jobs = slices.DeleteFunc(jobs, func(j store.Job) bool { return known[j.ID] != nil })
+	h.finish(ctx, h.takeJobs(ctx, jobs, now), now)
+	return nil
+}
+
+// takeJobs puts jobs into the book, and returns how the others end.
+func (h *Hub) takeJobs(ctx context.Context, jobs []store.Job, now time.Time) map[string]store.End {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	ends := map[string]store.End{}
 	for _, j := range jobs {
-		if h.runs[j.ID] != nil {
-			continue
-		}
 		p := h.pairs[j.Pair]
 		needs := []mesh.Resource{mesh.HostResource(j.A), mesh.HostResource(j.B)}
 		if p != nil {
@@ -229,8 +281,7 @@ func (h *Hub) openJobs(ctx context.Context, now time.Time) error {
 			h.await(j, needs)
 		}
 	}
-	h.finish(ctx, ends, now)
-	return nil
+	return ends
 }
 
 // taskOf returns a task of the mesh, the defaults for one that is no longer in it.
@@ -241,67 +292,23 @@ func (h *Hub) taskOf(name string) mesh.Task {
 	return mesh.Default(2).Tasks["throughput"]
 }
 
-// await puts a due job into the book.
+// await puts a due job into the book. mu is locked.
 func (h *Hub) await(j store.Job, needs []mesh.Resource) {
 	h.jobs[j.ID] = j
 	h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: needs, Bytes: h.taskOf(j.Task).RunBytes(), Due: j.Due, Late: j.Late,
 		First: j.Origin != record.Scheduled})
 }
 
-// due makes jobs of the pairs whose time has come, and returns when the next pair is due.
-func (h *Hub) due(ctx context.Context, now time.Time) (next time.Time, err error) {
-	var jobs []store.Job
-	nexts := map[string]time.Time{}
-	for {
-		at, key, ok := h.dues.first()
-		if !ok || at.After(now) {
-			next = at
-			break
-		}
-		h.dues.remove()
-		p := h.pairs[key]
-		origin := record.Scheduled
-		switch {
-		case p == nil:
-			continue // no longer planned
-		case at.Equal(p.test):
-			origin = record.Retest
-			p.test = time.Time{}
-		case at.Equal(p.next):
-			p.next = recheck.Schedule{Every: p.Every, Quiet: p.quiet}.Next(now, rand.ExpFloat64())
-			nexts[key] = p.next
-			h.dues.add(p.next, key)
-			if p.quiet.Quiet(now) {
-				continue // the first run of a new pair: Next has moved it behind the quiet hours
-			}
-		default:
-			continue // the time has changed since it was added
-		}
-		jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
-			Late: now.Add(p.Every / 4), State: mesh.Due})
-	}
-	if len(nexts) == 0 && len(jobs) == 0 {
-		return next, nil
-	}
-	if err := h.Fleet.Due(ctx, h.lead, jobs, nexts); err != nil {
-		h.renewAt = now          // the lead may have gone to another hub
-		for key := range nexts { // else they are due again at once
-			h.pairs[key].next = now
-			h.dues.add(now, key)
-		}
-		return now, err
-	}
-	for _, j := range jobs {
-		h.await(j, h.pairs[j.Pair].Needs)
-	}
-	return next, nil
-}
-
 // finish ends jobs, by ID, without a result. A database that fails leaves them open: the next refresh finds them.
 func (h *Hub) finish(ctx context.Context, ends map[string]store.End, now time.Time) {
+	if len(ends) == 0 {
+		return
+	}
+	h.mu.Lock()
 	for id := range ends {
 		delete(h.jobs, id)
 	}
+	h.mu.Unlock()
 	if err := h.Fleet.Finish(ctx, ends, now); err != nil {
 		h.event(Event{Kind: "error", Detail: err.Error()})
 		return

@@ -38,8 +38,9 @@ type Load struct {
 
 // Plan is a mesh applied to its agents.
 type Plan struct {
-	Pairs []Planned
-	Loads []Load // the fullest first
+	Pairs   []Planned
+	Loads   []Load              // the fullest first
+	Budgets map[Resource]Budget // of bytes, of the hosts and links that have one
 }
 
 const (
@@ -63,8 +64,7 @@ func (t Task) RunBytes() int64 {
 	return 2 * int64(time.Duration(t.Time).Seconds()*assumedRate/8)
 }
 
-// Budgets returns the byte budgets of all hosts and links that have one.
-func (m *Mesh) Budgets(agents []Agent) map[Resource]Budget {
+func (m *Mesh) budgets(agents []Agent) map[Resource]Budget {
 	budgets := map[Resource]Budget{}
 	for _, a := range agents {
 		bytes := int64(m.Limits.DayBytes)
@@ -90,7 +90,7 @@ func (m *Mesh) Plan(agents []Agent) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	budgets := m.Budgets(agents)
+	budgets := m.budgets(agents)
 	if err := m.checkBursts(agents, pairs, budgets); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (m *Mesh) Plan(agents []Agent) (*Plan, error) {
 	loads := slices.SortedFunc(maps.Values(m.loads(planned, budgets)), func(a, b Load) int {
 		return cmp.Or(cmp.Compare(b.Full, a.Full), cmp.Compare(a.Resource, b.Resource))
 	})
-	return &Plan{planned, loads}, nil
+	return &Plan{planned, loads, budgets}, nil
 }
 
 // stretch lengthens the interval of a pair as its hosts and links need it.

@@ -61,7 +61,7 @@ func simulate(t testing.TB, m *Mesh, agents []Agent, lasts time.Duration) *fleet
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fleetRun{mesh: m, plan: plan, book: NewBook(m.Budgets(agents), start), rng: rand.New(rand.NewPCG(1, 2)),
+	s := &fleetRun{mesh: m, plan: plan, book: NewBook(plan.Budgets, start), rng: rand.New(rand.NewPCG(1, 2)),
 		now: start, pending: map[string]int{}, began: map[string]time.Time{}, log: map[Resource][]use{},
 		reasons: map[Reason]int{}}
 	for i, p := range plan.Pairs {
