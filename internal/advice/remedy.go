@@ -38,6 +38,7 @@ const (
 	// NoSegmentationOffload: the device or its driver sends super-segments unsplit.
 	NoSegmentationOffload Action = "no-segmentation-offload"
 	SendBufferOfTwo       Action = "send-buffer-of-two-blocks"
+	MarkLater             Action = "mark-later"         // the queue marks before the path is full
 	KeepSACK              Action = "keep-sack"          // a box renumbers sequence numbers, but not SACK blocks
 	AnswerSYNs            Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
 	ReorderLimit          Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
@@ -134,6 +135,8 @@ var table = map[key][]Step{
 		{ReplacePolicer, Network, Between, "Flach et al., SIGCOMM 2016, section 5"}},
 	{verdict.Congestion, verdict.LostSYNs}: {{AnswerSYNs, Host, Receiver,
 		"RFC 6298 section 5; listen(2); Linux ip-sysctl tcp_max_syn_backlog"}, findLoss},
+	{verdict.Congestion, verdict.Marked}: {control, atBDP,
+		{MarkLater, Network, Between, "RFC 7567 section 4.6; RFC 8511; RFC 9332 section 4"}, streams},
 	{verdict.Congestion, verdict.Reordering}: {control,
 		{KeepFlowsInLine, Network, Between, "RFC 2991 section 2; RFC 4737"},
 		{ReorderLimit, Host, Sender, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},

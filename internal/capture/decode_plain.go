@@ -67,7 +67,7 @@ func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
 	s.Dst = flow.Endpoint4(be.Uint32(d[16:20]), be.Uint16(d[22:24]))
 	s.Seq = be.Uint32(d[24:28])
 	s.Ack = be.Uint32(d[28:32])
-	s.Flags = flow.Flags(d[33])
+	s.Flags = flow.Flags(be.Uint16(d[32:34])) & flow.AllFlags
 	s.Window = be.Uint16(d[34:36])
 	s.Payload = uint32(payload)
 	s.SACKs = 0

@@ -34,7 +34,7 @@ func (l *headers) tcp() Kind {
 	s.Dst.Port = binary.BigEndian.Uint16(d[2:])
 	s.Seq = binary.BigEndian.Uint32(d[4:])
 	s.Ack = binary.BigEndian.Uint32(d[8:])
-	s.Flags = flow.Flags(d[13])
+	s.Flags = flow.Flags(binary.BigEndian.Uint16(d[12:])) & flow.AllFlags
 	s.Window = binary.BigEndian.Uint16(d[14:])
 	s.Payload = uint32(payload)
 	s.SACKs = 0

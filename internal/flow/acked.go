@@ -62,6 +62,7 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		d.beyond(ack, at)
 	}
 	ack = min(ack, d.high) // a FIN counts one
+	d.reported(s.Flags, ack)
 	if s.Flags&SYN == 0 {
 		w := int64(s.Window) << d.Scale
 		if s.Window == 0 {

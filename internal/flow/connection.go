@@ -32,6 +32,7 @@ type Connection struct {
 	// came after a SYN-ACK. SYNWait is the time from the first to the last of them.
 	LostSYNs, LostSYNACKs int
 	SYNWait               int64
+	marksEcho             marksEcho
 
 	sides [2]side
 
@@ -67,7 +68,8 @@ type Offer struct {
 	OptionsCut bool // absent options are not known to be absent
 	TTL        uint8
 
-	data uint32 // payload that came with it
+	data  uint32 // payload that came with it
+	flags Flags
 }
 
 // side is what is kept of one end, whether it sends data or not.

@@ -147,6 +147,7 @@ type Direction struct {
 	lag      int64 // how much longer than its delay the loop through the sender takes at present
 	sacked   ranges
 	passing
+	marking
 	lostSegments
 	round
 	slicing

@@ -17,7 +17,8 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 		}
 	}
 	*o = Offer{Seen: true, Scale: -1, Window: int(s.Window), ISN: s.Seq, OptionsCut: s.Options&OptionsCut != 0,
-		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0, TTL: s.TTL}
+		SACK: s.Options&HasSACKPermitted != 0, Timestamps: s.Options&HasTimestamps != 0, TTL: s.TTL,
+		flags: s.Flags}
 	if s.Options&HasMSS != 0 {
 		o.MSS = int(s.MSS)
 	}
@@ -35,6 +36,7 @@ func (c *Connection) handshake(s *Segment, from int, at int64) {
 	c.SYNACK = true
 	c.synAckAt = at
 	c.client = 1 - from
+	c.marksEcho = agreeOnMarks(c.sides[c.client].offer.flags, s.Flags)
 	c.fastOpen(s, at)
 	if c.SYN && !c.synAgain {
 		c.throughServer = max(at-c.synAt, 1)

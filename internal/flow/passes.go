@@ -66,7 +66,7 @@ func (s *Segment) name() Name {
 	h := uint64(s.Seq + s.Payload)
 	if s.Payload == 0 {
 		h |= uint64(s.Ack) << 32
-		h ^= mix(uint64(s.Window)<<8 | uint64(s.Flags))
+		h ^= mix(uint64(s.Window)<<16 | uint64(s.Flags))
 	}
 	return Name(mix(h)).Unstamped() | Name(mix(uint64(s.TSVal))>>(64-stampBits))
 }

@@ -36,8 +36,8 @@ type Segment struct {
 // pure reports whether the segment only acknowledges.
 func (s *Segment) pure() bool { return s.Payload == 0 && s.Flags&(SYN|FIN|RST) == 0 }
 
-// Flags are the TCP header's low eight control bits.
-type Flags uint8
+// Flags are the TCP header's nine control bits.
+type Flags uint16
 
 const (
 	FIN Flags = 1 << iota
@@ -48,7 +48,11 @@ const (
 	URG
 	ECE
 	CWR
+	AE // with CWR and ECE a counter of marks where both ends agreed to that (RFC 9768)
 )
+
+// AllFlags has all bits of Flags.
+const AllFlags = AE<<1 - 1
 
 // Options says which options the segment carries and whether all could be read.
 type Options uint8

@@ -16,6 +16,7 @@ type Slice struct {
 	Repeated      int64 // bytes sent twice
 	Retransmitted int32
 	Losses        int32 // recoveries begun
+	Marks         int32 // round trips in which congestion marks were reported
 	Unseen        int64
 
 	OutMax               int64
@@ -78,6 +79,7 @@ func (s *Slice) join(o *Slice) {
 	s.Repeated += o.Repeated
 	s.Retransmitted += o.Retransmitted
 	s.Losses += o.Losses
+	s.Marks += o.Marks
 	s.Unseen += o.Unseen
 	s.OutMax = max(s.OutMax, o.OutMax)
 	s.WindowMin = min(s.WindowMin, o.WindowMin)

@@ -260,6 +260,9 @@ const (
 	// CapturedLoss: time_ratio, retransmitted_segments, segments, loss_events, timeouts,
 	// rtt_s, rtt_base_s.
 	CapturedLoss Code = "captured-loss"
+	// CapturedMarks: the receiver reported congestion marks (ECN). time_ratio, marks (round trips with such reports),
+	// rtt_s, rtt_base_s.
+	CapturedMarks Code = "captured-marks"
 	// CapturedFullLink: time_ratio, best_bps (or mean_bps where the best did not last), rtt_s, rtt_base_s, queue (1: in
 	// the path), window_allows_bps where the receive window was full as well.
 	CapturedFullLink Code = "captured-full-link"

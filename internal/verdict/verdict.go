@@ -54,6 +54,8 @@ const (
 	Policer = "policer" // congestion: loss at least RTT, constant rate after a burst
 	// congestion: SYNs were lost, and waiting to repeat them took most of the time
 	LostSYNs = "lost-syns"
+	// congestion: queues' marks (ECN) reduce the congestion window
+	Marked = "marked"
 	// congestion: retransmitted segments had arrived, because the path reorders
 	Reordering = "reordering"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
@@ -82,7 +84,7 @@ func Subtypes(limiter Name) []string {
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:
-		return []string{Policer, Reordering, LostSYNs}
+		return []string{Policer, Reordering, LostSYNs, Marked}
 	case MTUBlackHole:
 		return []string{Oversized}
 	case SlowStart:

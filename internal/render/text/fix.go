@@ -111,6 +111,8 @@ var imperatives = map[advice.Action]string{
 		"(fullpipe plan computes them)",
 	advice.NoSegmentationOffload: "switch segmentation offload off on the sending host: ethtool -K DEVICE tso off gso " +
 		"off (Windows: Disable-NetAdapterLso -Name *); if that does not help, look for a tunnel below the MSS",
+	advice.MarkLater: "have the queue that marks (ECN) do so later: a target or step above the bursts of its link " +
+		"(the target of CoDel and FQ-CoDel, the step of DualPI2)",
 	advice.KeepSACK: "find the firewall that renumbers sequence numbers but not SACK blocks and switch that off " +
 		"(Cisco ASA: set connection random-sequence-number disable); until then switch SACK off at one end",
 	advice.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +

@@ -86,6 +86,7 @@ var briefActions = map[advice.Action]string{
 	advice.WindowScaling:         "switch window scaling on at both ends",
 	advice.ScaleAsOffered:        "have the receiver keep its window scale",
 	advice.NoSegmentationOffload: "switch segmentation offload off on the sending host",
+	advice.MarkLater:             "have the queue mark later",
 	advice.KeepSACK:              "find the firewall that breaks SACK",
 	advice.AnswerSYNs:            "find the cause of the lost SYNs",
 	advice.ReorderLimit:          "let more reordering pass for no loss",

@@ -102,6 +102,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
 			f.roundTrip(" (round trip %s)", ", %s at the least"))
 	},
+	verdict.CapturedMarks: func(f figures) string {
+		return fmt.Sprintf("a queue on the path marked segments (ECN) in %.0f round trips, and the congestion window that "+
+			"the sender reduced for them limited it %s%s", f["marks"], f.took(),
+			f.roundTrip(" (round trip %s)", ", %s at the least"))
+	},
 	verdict.CapturedFullLink: formatCapturedFullLink,
 	verdict.CapturedQueueBetween: func(f figures) string {
 		return fmt.Sprintf("between the two taps data waited %s on the mean and acknowledgements %s, by %s segments that "+

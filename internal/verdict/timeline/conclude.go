@@ -22,6 +22,8 @@ func (t *timeline) conclude(g *Diagnosis) {
 			g.Subtype = verdict.LostSYNs
 		} else if t.policed() {
 			g.Subtype = verdict.Policer
+		} else if t.markedMostly() {
+			g.Subtype = verdict.Marked
 		}
 	case verdict.MTUBlackHole:
 		if t.oversized() {
@@ -211,6 +213,12 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 			return verdict.CapturedLostSYNs, t.lostSYNs(v)
 		}
 		v["time_ratio"] = max(share-t.synWait()/t.wall(), 0) // the window did not take the wait
+		if t.markedMostly() {
+			v["marks"] = float64(d.Marks)
+			v["rtt_s"] = t.meanRTT().Seconds()
+			v["rtt_base_s"] = t.baseRTT
+			return verdict.CapturedMarks, v
+		}
 		v["retransmitted_segments"] = float64(d.Retransmitted)
 		v["segments"] = float64(d.Segments)
 		v["loss_events"] = float64(d.LossEvents)

@@ -177,3 +177,6 @@ func (t *timeline) oversized() bool {
 func (t *timeline) idleRestarts() bool {
 	return 2*float64(t.d.IdleRestarts.SlowStart)/1e9 > t.clock(flow.SlowStart)
 }
+
+// markedMostly reports whether marks reduced the congestion window more often than losses did.
+func (t *timeline) markedMostly() bool { return t.marked && t.d.Marks > t.d.LossEvents }

@@ -95,7 +95,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
-	case t.losing && t.recovering[i]:
+	case (t.losing || t.marked) && t.recovering[i]:
 		return t.lossOf(s)
 	case t.full(s) && t.sentFaster:
 		return verdict.Bottleneck
@@ -340,10 +340,10 @@ func (t *timeline) windowKnown() bool {
 		d.ScaleRaise-d.First < (d.Last-d.First)/3
 }
 
-// appLimitedOf is what limited while the sender had far less outstanding than before: itself.
+// appLimitedOf is what limited while the sender had far less outstanding than before: itself, unless marks explain it.
 func (t *timeline) appLimitedOf(i int) verdict.Name {
 	n := t.networkLimiter[i]
-	if n == verdict.Congestion && t.vantage == AtSender {
+	if n == verdict.Congestion && t.vantage == AtSender && !t.marked {
 		return verdict.Sender
 	}
 	return n

@@ -55,6 +55,7 @@ type timeline struct {
 	queueing        bool    // a standing queue was seen in much of the time
 	sentFaster      bool    // data was sent faster than it ever arrived
 	losing          bool    // losses are frequent enough to limit
+	marked          bool    // queues' marks (ECN) are frequent enough to limit
 	linkIsFull      bool    // linkFull, serialises or arrivesEvenly
 	even            bool    // acknowledgements come to the sender at one pace, without pauses
 	inBursts        bool    // arrivesInBursts
@@ -243,7 +244,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		s := &d.Slices[i]
 		outstanding[i] = s.OutMean()
 		speeds[i] = t.rate(s)
-		lost[i] = s.Losses > 0 || s.Retransmitted > 0
+		lost[i] = s.Losses > 0 || s.Retransmitted > 0 || s.Marks > 0
 		t.rounds += int(s.Rounds)
 		idle += float64(s.Clock[flow.Idle]) / 1e9
 		if active := activeTime(s); active > 0 && s.Acked > 0 {
@@ -265,6 +266,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// timeout caused them.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
+	t.marked = d.Marks >= threshold.FewRounds
 	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
 		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
@@ -290,7 +292,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
-	if !t.losing {
+	if !t.losing && !t.marked {
 		t.openingSlices = opening(outstanding, speeds)
 	}
 	t.judgeNetwork()
