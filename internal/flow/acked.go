@@ -78,13 +78,7 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		e.gap = d.sack(s, ack)
 	}
 	if ack > d.acked {
-		if e.pure && ack >= d.high {
-			e.timer = d.timerDelay(ack, at)
-		}
-		if e.timer > 0 {
-			d.burstAt = 0
-			d.block.timed = true
-		}
+		d.delayed(&e)
 		if d.block.firstAt == 0 {
 			d.block.first = ack
 			d.block.firstAt = at
@@ -146,6 +140,8 @@ func (d *Direction) informed(s *Segment, at int64) {
 			e := d.waiting.first()
 			due := e.due + d.lag
 			switch newer := int32(e.tsval - s.TSEcr); {
+			case newer == 0 && e.timer > 0: // it came after a silence, so no other has its timestamp
+				due = min(due, at)
 			case newer > 0 && due <= at && at-e.due < patience:
 				d.lag = at + 1 - e.due
 				d.run(at)

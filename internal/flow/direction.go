@@ -137,6 +137,7 @@ type Direction struct {
 	unaAt     int64 // when una last rose
 	waitedAt  int64
 	timerFor  int64 // how long the receiver's timer delayed the last acknowledgement
+	prompt    int64 // when the last acknowledgement came, 0 if a timer may have delayed it
 	reopening
 	block // the data sent since nothing was outstanding
 

@@ -75,6 +75,25 @@ func TestJudge_DelayedAckAfterEachBlock(t *testing.T) {
 	}
 }
 
+// Away from the sender, a slow line lets each pair of segments be acknowledged before the next arrives.
+func TestJudge_DelayedAckSeenAwayFromTheSender(t *testing.T) {
+	for _, loop := range []int64{50, 99} { // percent of the round trip
+		for _, bps := range []float64{12e6, 60e6, 400e6} {
+			for _, rtt := range []int64{400_000, 2 * ms, 10 * ms} {
+				for _, timestamps := range []bool{false, true} {
+					for _, block := range []int{4200, 9000, 33_000, 65_000} { // an odd number of segments
+						x := transfer{bytes: 40 * block, block: block, bps: bps, rtt: rtt, loop: rtt * loop / 100, timestamps: timestamps,
+							window: 4 << 20, scale: 7, ackEvery: 2, delayedAck: 200 * ms}
+						if g, _, _ := x.play(t); g.Limiter != verdict.NagleDelayedAck || g.Subtype != verdict.AckTimer {
+							t.Errorf("%s %s (%s) %v: %+v", g.Confidence, g.Limiter, g.Subtype, g.Shares, x)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // A slow line takes as long for the last segment of a block as for the others: no timer.
 func TestJudge_SlowLineIsNoDelayedAck(t *testing.T) {
 	for _, each := range []int64{47 * ms, 187 * ms} { // 256 and 64 kbit/s
