@@ -54,8 +54,8 @@ type Spacing struct {
 	Acks  Pace  // of acknowledgements, by the bytes that they acknowledge
 	Short int64 // short segments after a full one
 	Agree int64 // short segments that followed in proportion to their length
-	// Dry counts new data after less than a full segment, later than serialization explains and not released by an
-	// acknowledgement: the sender had had no more data. DryAt is the last such moment.
+	// Dry counts new data after less than a full segment, with other data in flight, later than serialization explains
+	// and not released by an acknowledgement: the sender had had no more data. DryAt is the last such moment.
 	Dry, DryAt int64
 	// Silent is by how much new data came later than serialization explains, where the sender had had no more data, or
 	// where that was an eighth of the round trip and more, nanoseconds. Pauses are not part of it.
@@ -105,7 +105,7 @@ func (d *Direction) spaced(length, gap, at int64) {
 	hadRoom := p.edge-d.high >= int64(d.MSS)
 	dry := mssSeen && hadRoom && d.partial(d.lastLen) && late > max(spacingTolerance, took) &&
 		distance(at, p.released) > spacingTolerance
-	if dry {
+	if dry && p.paused == 0 { // windows may have limited all data before a pause but the last segment
 		p.Dry++
 		p.DryAt = at
 	}

@@ -140,14 +140,16 @@ func TestJudge_IdleRestart(t *testing.T) {
 		name     string
 		messages int
 		largest  int // congestion window, segments
+		last     int // segment of a message, bytes
 		idle     int64
 		restarts float64
 	}{
-		{"one transfer", 1, 160, 0, 0},
-		{"idle times between messages", 8, 160, 250 * ms, 7},
-		{"messages without idle times", 2, 160, 30 * ms, 0},
-		{"idle times shorter than a round trip", 8, 160, 150 * ms, 0},
-		{"messages of the initial window", 8, 10, 250 * ms, 0},
+		{"one transfer", 1, 160, 1460, 0, 0},
+		{"idle times between messages", 8, 160, 1460, 250 * ms, 7},
+		{"messages that end in a short segment", 8, 160, 700, 250 * ms, 7},
+		{"messages without idle times", 2, 160, 1460, 30 * ms, 0},
+		{"idle times shorter than a round trip", 8, 160, 1460, 150 * ms, 0},
+		{"messages of the initial window", 8, 10, 1460, 250 * ms, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const rtt = 200 * ms
@@ -157,8 +159,12 @@ func TestJudge_IdleRestart(t *testing.T) {
 			for range test.messages {
 				for cwnd := 10; cwnd <= test.largest; cwnd *= 2 {
 					for i := range cwnd {
-						x.data(at+int64(i)*ms/10, pos, 1460, 0)
-						pos += 1460
+						length := 1460
+						if i == test.largest-1 {
+							length = test.last
+						}
+						x.data(at+int64(i)*ms/10, pos, length, 0)
+						pos += length
 						x.ack(at+int64(i)*ms/10+rtt, pos, 4<<20)
 					}
 					at += rtt + ms
