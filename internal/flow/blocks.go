@@ -15,7 +15,9 @@ type Blocks struct {
 	votes  int64 // for Size (Boyer-Moore majority vote)
 	Spread int64 // data in blocks whose acknowledgements took more than twice as long as the sending, bytes
 
-	bytes, time int64 // after the first acknowledgement of each block, bytes and nanoseconds
+	// After the first acknowledgement of each block, nanoseconds and bytes. A segment below the MSS counts as the part of
+	// a full one whose time it takes on the line.
+	bytes, time int64
 }
 
 // Equal reports whether at least three quarters of the blocks have the same size.
@@ -33,14 +35,18 @@ func (b *Blocks) Rate() float64 {
 func (d *Direction) endBlock(now int64) {
 	b := &d.Blocks
 	size := d.high - d.block.from
-	if size < 2*int64(max(d.MSS, 536)) || d.block.timed || d.block.firstAt == 0 {
+	mss := int64(max(d.MSS, 536))
+	if size <= mss || d.block.timed || d.block.firstAt == 0 {
 		return
 	}
-	took := d.owed - d.block.firstAt
-	b.bytes += d.high - d.block.first
-	b.time += took
-	if took > 2*(d.lastSent-d.block.began) {
-		b.Spread += size
+	if later := d.high - d.block.first; 4*later >= mss {
+		took := d.owed - d.block.firstAt
+		headers := (later + mss - 1) / mss * packetHeaders
+		b.bytes += (later + headers) * mss / (mss + packetHeaders)
+		b.time += took
+		if took > 2*(d.lastSent-d.block.began) {
+			b.Spread += size
+		}
 	}
 	if released := now-d.owed <= d.rtt.now+max(d.RTTMin/4, 1e6); d.answered || !released {
 		return

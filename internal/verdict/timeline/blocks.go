@@ -72,10 +72,15 @@ func (t *timeline) serialises() bool {
 
 // lineRate returns the rate at which the line delivers what was sent at once, bytes/s.
 func (t *timeline) lineRate() float64 {
-	if t.spread() {
-		return t.d.Blocks.Rate()
+	if !t.spread() {
+		return t.d.Spacing.Data.Rate()
 	}
-	return t.d.Spacing.Data.Rate()
+	rate := t.d.Blocks.Rate()
+	// A timer that ends while a slow line delivers a block delays the first acknowledgement, but not the last.
+	if p := t.d.Spacing; p != nil && 2*p.Acks.Bytes >= t.d.Bytes {
+		rate = min(rate, p.Acks.Rate())
+	}
+	return rate
 }
 
 // equalBlocks reports whether most data was in blocks of one size, each released by the acknowledgement of the one
@@ -92,7 +97,7 @@ func (t *timeline) describeBlocks(limiter verdict.Name) (e verdict.Evidence, ok 
 	}
 	v := verdict.Values{"block_bytes": float64(t.d.Blocks.Size), "blocks": float64(t.d.Blocks.Count)}
 	if t.spread() {
-		v["block_bps"] = t.d.Blocks.Rate() * 8
+		v["block_bps"] = t.lineRate() * 8
 	}
 	return verdict.Evidence{Limiter: verdict.SendBuffer, Code: verdict.CapturedBlocks, Values: v}, true
 }
