@@ -190,6 +190,9 @@ func TestFixes_OfferedWhereTheyExist(t *testing.T) {
 		{"ECN at two systems", "windows 10.0.19045", "Linux 6.1.0", MarkCongestion, []End{Sender, Receiver}, Windows10},
 		{"ECN at one system", "darwin", "darwin", MarkCongestion, []End{Both}, MacOS},
 		{"the receiver's window", "Linux 6.1.0", "windows 10.0.19045", WindowOfBDP, []End{Receiver}, Windows10},
+		{"Windows XP has no BBR", "windows 5.1.2600", "windows 5.1.2600", OtherControl, nil, ""},
+		{"Windows XP has no ECN", "windows 5.1.2600", "windows 5.1.2600", MarkCongestion, nil, ""},
+		{"Windows 98's window", "Linux 6.1.0", "windows-9x 4.10", WindowOfBDP, []End{Receiver}, Windows2000},
 		{"several connections", "windows 10.0.19045", "Linux 6.1.0", ParallelFlows, []End{Both}, Linux},
 	} {
 		var got []End

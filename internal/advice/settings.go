@@ -77,6 +77,16 @@ func (f *Facts) settingsElsewhere(s Step, system System, v verdict.Verdict,
 		protocol = "ipv6"
 	}
 	switch {
+	case s.Action == LargerWindows && f.Windows != nil:
+		return f.Windows
+	case s.Action == SmallerSegment && system == Windows2000:
+		if passing && f.PassingMTU > f.PassingMSS {
+			return one("MTU", `Tcpip\Parameters\Interfaces\{id}, DWORD, after a restart`, strconv.Itoa(f.PassingMTU))
+		}
+	case s.Action == ProbeMTU && system == Windows2000:
+		return one("EnablePMTUBHDetect", `Tcpip\Parameters, DWORD, after a restart`, "1")
+	case s.Action == WindowScaling && system == Windows2000:
+		return one("Tcp1323Opts", `Tcpip\Parameters, DWORD, after a restart`, "1")
 	case s.Action == WindowOfBDP && window > 0:
 		return one("SO_RCVBUF", "in the program, before connect() or listen()", strconv.Itoa(window))
 	case s.Action == PaceBelow && windows && rate > 0:

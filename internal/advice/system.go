@@ -12,15 +12,16 @@ type System string
 
 // Systems whose words or settings differ from Linux's.
 const (
-	Linux     System = ""
-	Windows   System = "windows"    // with BBR2, or of a version that is not known
-	Windows10 System = "windows-10" // and Server 2016 to 2022: without BBR2
-	MacOS     System = "macos"
-	FreeBSD   System = "freebsd"
+	Linux       System = ""
+	Windows     System = "windows"      // with BBR2, or of a version that is not known
+	Windows10   System = "windows-10"   // and Vista to Server 2022: without BBR2
+	Windows2000 System = "windows-2000" // and all before Vista: windows of one size, from the registry
+	MacOS       System = "macos"
+	FreeBSD     System = "freebsd"
 )
 
 // Systems lists them.
-func Systems() []System { return []System{Linux, Windows, Windows10, MacOS, FreeBSD} }
+func Systems() []System { return []System{Linux, Windows, Windows10, Windows2000, MacOS, FreeBSD} }
 
 // Family returns the system without its version.
 func (s System) Family() System {
@@ -34,12 +35,20 @@ func (s System) Family() System {
 // Set-NetTCPSetting).
 const firstBBR2 = 22621
 
+// firstVista is the major version of Windows Vista, which sizes windows by itself.
+const firstVista = 6
+
 // SystemOf returns the system of a kernel as an end of a transfer names it: "Linux 6.18.1", "windows 10.0.19045".
 func SystemOf(kernel string) System {
 	name, version, _ := strings.Cut(strings.ToLower(kernel), " ")
 	switch name {
+	case "windows-2000", "windows-9x":
+		return Windows2000
 	case "windows":
 		numbers := strings.Split(version, ".")
+		if major, err := strconv.Atoi(numbers[0]); err == nil && major < firstVista {
+			return Windows2000
+		}
 		if build, err := strconv.Atoi(numbers[len(numbers)-1]); err == nil && build < firstBBR2 {
 			return Windows10
 		}
@@ -56,52 +65,59 @@ func SystemOf(kernel string) System {
 // that are not in it are the same on every system.
 var elsewhere = map[Action][]System{
 	OtherControl:   {Windows, FreeBSD},
-	WindowOfBDP:    {Windows, Windows10, MacOS, FreeBSD},
+	WindowOfBDP:    {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 	PaceBelow:      {Windows, Windows10, MacOS, FreeBSD},
-	RemovePacing:   {Windows, Windows10, MacOS, FreeBSD},
-	RaiseShaper:    {Windows, Windows10, MacOS, FreeBSD},
+	RemovePacing:   {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	RaiseShaper:    {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 	LowWater:       {MacOS},
-	SmallerSegment: {Windows, Windows10, MacOS, FreeBSD},
-	ProbeMTU:       {MacOS, FreeBSD},
+	SmallerSegment: {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	ProbeMTU:       {Windows2000, MacOS, FreeBSD},
 	InitialWindow:  {Windows, Windows10, FreeBSD},
 	NoIdleRestart:  {},
 	ForgetMetrics:  {FreeBSD},
 	RaiseCeilings:  {Windows, Windows10, MacOS, FreeBSD},
-	WindowScaling:  {Windows, Windows10, MacOS, FreeBSD},
-	ScaleAsOffered: {Windows, Windows10, MacOS, FreeBSD},
-	AnswerSYNs:     {Windows, Windows10, MacOS, FreeBSD},
+	WindowScaling:  {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	ScaleAsOffered: {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	AnswerSYNs:     {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 	ReorderLimit:   {},
 	MarkCongestion: {Windows, Windows10, MacOS, FreeBSD},
-	AskSender:      {Windows, Windows10, MacOS, FreeBSD},
-	AskReceiver:    {Windows, Windows10, MacOS, FreeBSD},
-	CaptureSender:  {Windows, Windows10, MacOS, FreeBSD},
+	AskSender:      {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	AskReceiver:    {Windows, Windows10, Windows2000, MacOS, FreeBSD},
+	CaptureSender:  {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 }
 
 // sources says where it is said that an action helps on another system, if Step.Source is of Linux.
 var sources = map[Action]map[System]string{
 	PaceBelow: {Windows: "RFC 2698; learn.microsoft.com: New-NetQosPolicy", MacOS: "RFC 2698; man dnctl(8)",
 		FreeBSD: "RFC 2698; man ipfw(8)"},
-	RemovePacing: {Windows: qosPolicy, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
-	RaiseShaper:  {Windows: qosPolicy, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
-	LowWater:     {MacOS: "xnu: bsd/netinet/tcp.h, TCP_NOTSENT_LOWAT"},
-	ProbeMTU: {MacOS: "RFC 4821; xnu: bsd/netinet/tcp_timer.c, pmtud_blackhole_detection",
+	RemovePacing:  {Windows: qosPolicy, Windows2000: noThrottle, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
+	RaiseShaper:   {Windows: qosPolicy, Windows2000: noThrottle, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
+	LargerWindows: {Windows2000: "Microsoft knowledge base 224829, 214397"},
+	LowWater:      {MacOS: "xnu: bsd/netinet/tcp.h, TCP_NOTSENT_LOWAT"},
+	ProbeMTU: {Windows2000: "Microsoft knowledge base 120642, 314053",
+		MacOS:   "RFC 4821; xnu: bsd/netinet/tcp_timer.c, pmtud_blackhole_detection",
 		FreeBSD: "RFC 4821; man tcp(4): pmtud_blackhole_detection"},
 	InitialWindow: {Windows: "RFC 6928; learn.microsoft.com: Set-NetTCPSetting, New-NetTransportFilter",
 		FreeBSD: "RFC 6928; man tcp(4): initcwnd_segments"},
 	ForgetMetrics: {FreeBSD: "man tcp(4): hostcache.purgenow"},
 	RaiseCeilings: {Windows: "learn.microsoft.com: Set-NetTCPSetting, netsh winsock",
 		MacOS: "xnu: bsd/netinet/tcp_subr.c", FreeBSD: "man tcp(4): recvbuf_max, sendbuf_max"},
-	ScaleAsOffered: {Windows: scaleSource, MacOS: scaleSource, FreeBSD: scaleSource},
-	AnswerSYNs: {Windows: "RFC 6298 section 5; learn.microsoft.com: listen", MacOS: "RFC 6298 section 5; man listen(2)",
+	SmallerSegment: {Windows2000: "RFC 2923; Microsoft knowledge base 314053"},
+	WindowScaling:  {Windows2000: "RFC 7323; Microsoft knowledge base 224829"},
+	ScaleAsOffered: {Windows: scaleSource, Windows2000: scaleSource, MacOS: scaleSource, FreeBSD: scaleSource},
+	AnswerSYNs: {Windows: "RFC 6298 section 5; learn.microsoft.com: listen",
+		Windows2000: "RFC 6298 section 5; learn.microsoft.com: listen", MacOS: "RFC 6298 section 5; man listen(2)",
 		FreeBSD: "RFC 6298 section 5; man listen(2)"},
 	AskSender: {Windows: "RFC 4898; learn.microsoft.com: GetPerTcpConnectionEStats",
-		MacOS: "xnu: net.inet.tcp.pcblist_n", FreeBSD: "man netstat(1)"},
-	AskReceiver: {Windows: "RFC 9293 section 3.8.6", MacOS: "man netstat(1)", FreeBSD: "man netstat(1)"},
+		Windows2000: "RFC 9293 section 3.8.6", MacOS: "xnu: net.inet.tcp.pcblist_n", FreeBSD: "man netstat(1)"},
+	AskReceiver: {Windows: "RFC 9293 section 3.8.6", Windows2000: "RFC 9293 section 3.8.6",
+		MacOS: "man netstat(1)", FreeBSD: "man netstat(1)"},
 }
 
 const (
 	qosPolicy   = "learn.microsoft.com: Get-NetQosPolicy"
 	scaleSource = "RFC 7323 section 2.2; RFC 4987 section 3.6"
+	noThrottle  = "Windows before Vista has no throttle of its own"
 )
 
 // sourceOn returns where it is said that a step helps on a system.
@@ -131,6 +147,8 @@ type place struct {
 // It returns nil where no end's system has the step.
 func (f *Facts) places(s Step) (all []place) {
 	switch {
+	case s.Action == LargerWindows && f.Sender == Windows2000 && f.Receiver == Windows2000:
+		return []place{{s.End, Windows2000}}
 	case !s.Action.Specific() || s.End == Between:
 		return []place{{s.End, Linux}}
 	case s.End == Sender:

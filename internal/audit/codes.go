@@ -98,6 +98,7 @@ const (
 	DatagramBufferOfHost Code = "datagram-buffer-of-host" // small, and only the host can change it
 	UnknownSystem        Code = "unknown-system"
 	Unread               Code = "unread" // its value is a text of the collector, or a Finding of the next codes
+	NotNumbers           Code = "not-numbers"
 	// UnknownAutotuningLevel and VersionAbsent are parts of Windows' own texts.
 	UnknownAutotuningLevel Code = "unknown-autotuning-level"
 	VersionAbsent          Code = "version-absent" // judged as Windows 2000 to Server 2003

@@ -10,9 +10,17 @@ import (
 )
 
 // safeValue returns the value that a harmful parameter should have: the version's default, or if that harms too, the
-// first harmless name of its range.
+// first harmless name of its range. It returns "" if the system computes the default from its memory and that is not
+// known.
 func (j *judge) safeValue(p catalog.Parameter) string {
 	normal, _ := p.DefaultFor(j.Version)
+	if p.Name == tcpMem {
+		if j.MemoryBytes <= 0 {
+			return ""
+		}
+		low := j.MemoryBytes / j.page() / 16 / 4 * 3 // net/ipv4/tcp.c tcp_init_mem()
+		return fmt.Sprintf("%d %d %d", low, low/3*4, 2*low)
+	}
 	if p.HarmOf(normal.Value) == "" {
 		return normal.Value
 	}
@@ -30,6 +38,8 @@ func (j *judge) command(p catalog.Parameter, value, id string) string {
 	switch {
 	case p.Kind == "registry value":
 		return j.registryCommand(p, value, id)
+	case p.Kind == "sysctl" && value == "":
+		return ""
 	case p.Kind == "sysctl" && p.System == catalog.Linux:
 		return fmt.Sprintf("sysctl -w %s='%s'", p.Name, value)
 	case p.Kind == "sysctl":

@@ -35,6 +35,18 @@ func TestJudge_Commands(t *testing.T) {
 		"a card of NT 4": {old("4.0.1381", map[string]string{"Interfaces/E100B1/MTU": "576"}), Path{}, "MTU",
 			`regedit: delete MTU below HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\E100B1\Parameters\Tcpip`,
 			false},
+		"memory limits of the wrong order": {&Snapshot{System: catalog.Linux, Version: "6.8.0", MemoryBytes: 8 << 30,
+			Values: map[string]string{"net.ipv4.tcp_mem": "300 200 100"}}, Path{}, "net.ipv4.tcp_mem",
+			"sysctl -w net.ipv4.tcp_mem='98304 131072 196608'", true},
+		"negative memory limits on a host of unknown memory": {&Snapshot{System: catalog.Linux,
+			Version: "6.8.0", Values: map[string]string{"net.ipv4.tcp_mem": "-1 -1 -1"}}, wan, "net.ipv4.tcp_mem", "", true},
+		"a link's MTU of 576": {&Snapshot{System: catalog.Windows, Version: "10.0.19045",
+			Interfaces: []Interface{{Name: "Ethernet", MTUBytes: 576}}}, Path{}, "Ethernet",
+			`netsh interface ipv4 set subinterface "Ethernet" mtu=1500 store=persistent`, false},
+		"a link's MTU of 296": {&Snapshot{System: catalog.FreeBSD, Version: "14.1",
+			Interfaces: []Interface{{Name: "em0", MTUBytes: 296}}}, Path{}, "em0", "ifconfig em0 mtu 1500", false},
+		"Chimney where it is gone": {windows("10.0.19045", map[string]string{"Chimney": "automatic"}), wan, "Chimney",
+			"netsh int tcp set global chimney=disabled", false},
 		"a switch with the value 7": {linux("6.18", map[string]string{"net.ipv4.tcp_sack": "7"}), Path{},
 			"net.ipv4.tcp_sack", "sysctl -w net.ipv4.tcp_sack='1'", true},
 		"heuristics on Vista, where they are the default": {windows("6.0.6002",
@@ -75,6 +87,38 @@ func TestJudge_Commands(t *testing.T) {
 		if i < 0 || found[i].Bad() != c.bad {
 			t.Errorf("%s: no %q, bad %v, among %+v", name, c.command, c.bad, found)
 		}
+	}
+}
+
+// TestJudge_ImpossibleValues checks that an impossible value has one finding, without a rate, and that text in place of
+// numbers is unknown.
+func TestJudge_ImpossibleValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		parameter, value string
+		grade            Grade
+	}{
+		"a negative maximum of programs": {"net.core.rmem_max", "-1", Harmful},
+		"a maximum of programs of 0":     {"net.core.wmem_max", "0", Harmful},
+		"a unit":                         {"net.ipv4.tcp_rmem", "4096 131072 6M", Unknown},
+		"no value":                       {"net.ipv4.tcp_wmem", "", Unknown},
+		"tabs":                           {"net.ipv4.tcp_wmem", `4096\t16384\t-1`, Harmful},
+	} {
+		s, err := ParseSnapshot([]byte(`{"schema": "fullpipe/snapshot/v1", "system": "linux", "version": "6.8.0", ` +
+			`"values": {"` + c.parameter + `": "` + c.value + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := Judge(s, wan); len(all) != 1 || all[0].Grade != c.grade {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+	s, err := ParseSnapshot([]byte(`{"schema": "fullpipe/snapshot/v1", "system": "linux", "version": "6.8.0", ` +
+		`"values": {"net.ipv4.tcp_rmem": "4096\t131072\t67108864"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := Judge(s, wan); len(all) != 0 {
+		t.Errorf("three numbers with tabs between: %+v", all)
 	}
 }
 

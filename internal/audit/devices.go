@@ -3,7 +3,9 @@ package audit
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -105,12 +107,29 @@ func (j *judge) interfaceSettings(i *Interface) {
 	}
 	if i.MTUBytes > 0 && i.MTUBytes < minIPv6MTU {
 		j.addInterface(i, Finding{Grade: Risk, Code: LinkMTUSmall, Value: fmt.Sprintf("MTU %d", i.MTUBytes),
-			Args: []any{headerPercent(i.MTUBytes)}})
+			Args: []any{headerPercent(i.MTUBytes)}, Command: j.mtuCommand(i.Name)})
 	}
 	if (i.Qdisc == "pfifo_fast" || i.Qdisc == "pfifo") && i.TxQueueLen > 0 && i.TxQueueLen < 100 {
 		j.addInterface(i, Finding{Grade: Risk, Code: TransmitQueueShort, Value: fmt.Sprintf("txqueuelen %d", i.TxQueueLen),
 			Args: []any{i.TxQueueLen}, Command: "ip link set " + name + " txqueuelen 1000"})
 	}
+}
+
+// mtuCommand returns the command that gives an interface Ethernet's MTU.
+func (j *judge) mtuCommand(name string) string {
+	name = shellWord(name, "NAME")
+	switch j.System {
+	case catalog.Linux:
+		return fmt.Sprintf("ip link set %s mtu %d", name, ethernetMTU)
+	case catalog.Windows:
+		if strings.Contains(name, "_") { // the collector writes a space so
+			name = "NAME"
+		}
+		return fmt.Sprintf(`netsh interface ipv4 set subinterface "%s" mtu=%d store=persistent`, name, ethernetMTU)
+	case catalog.MacOS:
+		return fmt.Sprintf("networksetup -setMTU %s %d", name, ethernetMTU)
+	}
+	return fmt.Sprintf("ifconfig %s mtu %d", name, ethernetMTU)
 }
 
 // headerPercent returns the share of a full packet that IPv4 and TCP headers without options take.

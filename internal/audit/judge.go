@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +74,12 @@ func (j *judge) unread() {
 	level := j.Values["AutoTuningLevelLocal"]
 	if _, known := autotuningLevel(level); !known && j.System == catalog.Windows && level != "" {
 		missing = append(missing, Finding{Code: UnknownAutotuningLevel, Args: []any{level}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
+		entry, known := catalog.Get(j.System, name)
+		if value := j.Values[name]; known && entry.Kind == "sysctl" && entry.Type != "name" && !areNumbers(value) {
+			missing = append(missing, Finding{Code: NotNumbers, Args: []any{name, value}})
+		}
 	}
 	if j.System == catalog.Windows2000 && j.Version == "" {
 		missing = append(missing, Finding{Code: VersionAbsent})
@@ -176,20 +183,27 @@ func (j *judge) addInert(p catalog.Parameter, value, id, reason string) {
 		f.Code = InertInterfaceSetting
 		f.Args = append(f.Args, id)
 	}
-	if p.Kind == "registry value" {
+	switch p.Kind {
+	case "registry value":
 		f.Command = j.registryCommand(p, "unset", id)
+	case "netsh":
+		f.Command = j.command(p, j.safeValue(p), "")
 	}
 	j.add(f)
 }
 
 // impossible reports whether a number is outside the parameter's range.
 func impossible(p catalog.Parameter, value string) bool {
+	return areNumbers(value) && p.Tunable() && p.Type != "name" && p.Check(value) != nil
+}
+
+// areNumbers reports whether a value consists of numbers alone.
+func areNumbers(value string) bool {
 	fields := strings.Fields(value)
-	areNumbers := !slices.ContainsFunc(fields, func(field string) bool {
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(field string) bool {
 		_, err := strconv.ParseInt(field, 0, 64)
 		return err != nil
 	})
-	return areNumbers && len(fields) > 0 && p.Tunable() && p.Type != "name" && p.Check(value) != nil
 }
 
 // hasFinding reports whether a parameter has a finding already.

@@ -132,7 +132,8 @@ func (j *judge) largeDefaults(name string, values [3]int64, usual int64) {
 func (j *judge) programWindows(name, option string) {
 	limit, ok := j.number(name)
 	rate := model.Rate(int(limit), j.path.RTT)
-	if !ok || !j.path.stated() || rate >= j.path.RateBps {
+	entry, _ := catalog.Get(catalog.Linux, name)
+	if !ok || !j.path.stated() || rate >= j.path.RateBps || impossible(entry, j.Values[name]) {
 		return
 	}
 	j.add(Finding{Grade: Risk, Code: ProgramWindowMax, Parameter: name, Value: j.Values[name],
@@ -140,13 +141,23 @@ func (j *judge) programWindows(name, option string) {
 		Command: fmt.Sprintf("sysctl -w %s=%d", name, int64(model.BDP(j.path.RateBps, j.path.RTT)))})
 }
 
-func (j *judge) linuxMemory() {
-	const name = "net.ipv4.tcp_mem"
-	page := j.PageBytes
-	if page <= 0 {
-		page = 4096
+// tcpMem is the memory of all TCP sockets, in pages.
+const tcpMem = "net.ipv4.tcp_mem"
+
+// page returns the size of a page of memory in bytes.
+func (j *judge) page() int64 {
+	if j.PageBytes <= 0 {
+		return 4096
 	}
+	return j.PageBytes
+}
+
+func (j *judge) linuxMemory() {
+	const name = tcpMem
+	page := j.page()
 	mem, ok := j.numbers(name)
+	entry, _ := catalog.Get(catalog.Linux, name)
+	ok = ok && !impossible(entry, j.Values[name])
 	if ok && j.MemoryBytes > 0 && mem[2] > j.MemoryBytes/page {
 		j.add(Finding{Grade: Harmful, Code: MemoryInPages, Parameter: name, Value: j.Values[name],
 			Args:    []any{units.Size(float64(mem[2]) * float64(page)), units.Size(j.MemoryBytes)},
@@ -177,9 +188,9 @@ func (j *judge) linuxMemory() {
 func (s *Snapshot) MaxBuffers() (bytes int64, parameter string) {
 	j := &judge{Snapshot: s}
 	bytes = s.MemoryBytes / 32
-	if mem, ok := j.numbers("net.ipv4.tcp_mem"); ok && s.PageBytes > 0 {
+	if mem, ok := j.numbers(tcpMem); ok && mem[1] > 0 && s.PageBytes > 0 {
 		bytes = mem[1] * s.PageBytes / 2
-		parameter = "net.ipv4.tcp_mem"
+		parameter = tcpMem
 	}
 	if s.LimitBytes > 0 && s.LimitBytes/2 < bytes {
 		bytes = s.LimitBytes / 2

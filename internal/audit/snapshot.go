@@ -132,6 +132,9 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 		if s.Schema != SnapshotSchema {
 			return nil, fmt.Errorf("snapshot: schema %q, not %q", s.Schema, SnapshotSchema)
 		}
+		for name, value := range s.Values { // sysctl -a has tabs
+			s.Values[name] = strings.Join(strings.Fields(value), " ")
+		}
 		return s, nil
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte(linesMark)) {

@@ -17,6 +17,7 @@ type windowsLines struct {
 	*Snapshot
 	key      string   // of the registry, below Services
 	template string   // of Get-NetTCPSetting
+	columns  []string // of Get-NetTCPSetting as a table
 	netsh    []string // values of the present block
 	isVista  bool     // only Vista and later write this
 	is9x     bool     // the keys are those of Windows 95, 98 and Me
@@ -93,7 +94,27 @@ func (w *windowsLines) line(text string) {
 	if m := settingLine.FindStringSubmatch(text); m != nil && w.setting(m[1], strings.TrimSpace(m[2])) {
 		return
 	}
+	if w.row(strings.Fields(text)) {
+		return
+	}
 	w.global(text)
+}
+
+// row reads a line of Get-NetTCPSetting as a table. The table's first line names the columns. A row with empty columns
+// is not read.
+func (w *windowsLines) row(fields []string) bool {
+	if len(fields) > 1 && fields[0] == "SettingName" {
+		w.columns = fields
+		return true
+	}
+	if len(w.columns) == 0 || len(fields) != len(w.columns) || strings.HasPrefix(fields[0], "--") {
+		return false
+	}
+	for i, name := range w.columns {
+		name, _, _ = strings.Cut(name, "(")
+		w.setting(name, fields[i])
+	}
+	return true
 }
 
 // open begins a registry key.

@@ -85,6 +85,10 @@ func TestParseSnapshot_WindowsTools(t *testing.T) {
 		"Get-NetTCPSetting": {netTCPSetting, "windows", "", map[string]string{"AutoTuningLevelLocal": "Restricted",
 			"InternetCustom/AutoTuningLevelLocal": "Experimental", "InitialCongestionWindow": "4",
 			"CongestionProvider": "CTCP"}},
+		"Get-NetTCPSetting as a table": {"\nSettingName AutoTuningLevelLocal InitialRto(ms)\n----------- ---- ----\n" +
+			"Automatic\nInternetCustom Normal 3000\nInternet HighlyRestricted 2500\n", "windows", "", map[string]string{
+			"AutoTuningLevelLocal": "HighlyRestricted", "InitialRto": "2500",
+			"InternetCustom/AutoTuningLevelLocal": "Normal", "Automatic/AutoTuningLevelLocal": ""}},
 		"the batch collector on 7": {batch, "windows", "6.1.7601", map[string]string{"AutoTuningLevelLocal": "Normal",
 			"Tcp1323Opts": "0x1", "winsock autotuning": "off", "Interfaces/{9F}/TcpAckFrequency": "0x1"}},
 		"a saved .reg file of 98": {saved98, "windows-9x", "", map[string]string{"DefaultRcvWindow": "131400",

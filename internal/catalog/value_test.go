@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -100,4 +101,15 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDefaultsAreWithinTheirRanges checks that no default number counts as an impossible value.
+func TestDefaultsAreWithinTheirRanges(t *testing.T) {
+	for _, p := range All() {
+		for _, d := range p.Defaults {
+			if _, err := strconv.ParseInt(d.Value, 0, 64); err == nil && p.Tunable() && p.Check(d.Value) != nil {
+				t.Errorf("%s: %v", p.System, p.Check(d.Value))
+			}
+		}
+	}
 }

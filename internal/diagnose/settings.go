@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
-	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -113,11 +112,7 @@ func systemOf(name string) advice.System {
 	if err != nil {
 		return advice.Linux
 	}
-	family := target.Family
-	if family == catalog.Windows9x || family == catalog.Windows2000 {
-		family = catalog.Windows
-	}
-	return advice.SystemOf(family + " " + target.Version)
+	return advice.SystemOf(target.Family + " " + target.Version)
 }
 
 // passingMSS returns the largest MSS whose segments get through, from a router's message, else the

@@ -18,8 +18,8 @@ func TestSetTarget(t *testing.T) {
 	}{
 		{"windows-11", "AutoTuningLevelLocal", advice.Windows},
 		{"windows-7", "AutoTuningLevelLocal", advice.Windows10},
-		{"windows-2000", "TcpWindowSize", advice.Windows10},
-		{"windows-nt4", "TcpWindowSize", advice.Windows10},
+		{"windows-2000", "TcpWindowSize", advice.Windows2000},
+		{"windows-nt4", "TcpWindowSize", advice.Windows2000},
 		{"freebsd", "", advice.FreeBSD},
 		{"linux-5.4", "", advice.Linux},
 	} {

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -151,15 +152,26 @@ func (p *Peer) check(spec transfer.Spec) error {
 	return nil
 }
 
-// inquire sends a HEAD request. If the server rejects it with a 4xx status other than 429, inquire sends a GET request
-// and reads only the response headers.
+// inquire sends a HEAD request. If the server does not serve those, inquire sends a GET request and reads only the
+// response headers.
 func (p *Peer) inquire(ctx context.Context, u *url.URL) (object, error) {
 	o, err := p.ask(ctx, http.MethodHead, u)
-	var status *StatusError
-	if errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
-		o, err = p.ask(ctx, http.MethodGet, u)
+	if !servesHead(&o, err) {
+		return p.ask(ctx, http.MethodGet, u)
 	}
 	return o, err
+}
+
+// servesHead reports whether the answer to a HEAD request is the server's word on the object. Small servers refuse
+// HEAD, close the connection or say that the object is empty.
+func servesHead(o *object, err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Code == http.StatusTooManyRequests ||
+			status.Code/100 != 4 && status.Code != http.StatusNotImplemented
+	}
+	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return !hungUp && (err != nil || o.size != 0)
 }
 
 func (p *Peer) ask(ctx context.Context, method string, u *url.URL) (object, error) {

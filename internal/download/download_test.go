@@ -62,6 +62,20 @@ func newSite(t *testing.T, secure bool) *site {
 		}
 		w.Write(make([]byte, 1<<20))
 	})
+	mux.HandleFunc("/headless", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Write(make([]byte, 1<<20))
+			return
+		}
+		switch r.URL.RawQuery {
+		case "not-implemented":
+			w.WriteHeader(http.StatusNotImplemented)
+		case "empty":
+			w.Header().Set("Content-Length", "0")
+		default: // closes the connection
+			panic(http.ErrAbortHandler)
+		}
+	})
 	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "30000000")
 		if r.Method == http.MethodGet {
@@ -130,6 +144,11 @@ func TestRun_Fetches(t *testing.T) {
 		{"a range", plain, "/object", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", true},
 		{"a range by redirect", plain, "/moved", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", true},
 		{"HEAD refused", plain, "/nohead", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", false},
+		{"HEAD not implemented", plain, "/headless?not-implemented", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1",
+			false},
+		{"HEAD says empty", plain, "/headless?empty", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1", false},
+		{"HEAD closes the connection", plain, "/headless?closes", Config{}, transfer.Spec{Bytes: 500_000}, "HTTP/1.1",
+			false},
 		{"streams", plain, "/endless", Config{}, transfer.Spec{Bytes: 4 << 20, Streams: 3}, "HTTP/1.1", false},
 		{"a slow reader", plain, "/endless", Config{}, transfer.Spec{Bytes: 200_000,
 			Program: transfer.Program{ReadBps: 16e6}}, "HTTP/1.1", false},

@@ -18,8 +18,8 @@ type Shared struct {
 	Window  int            `json:"window_bytes"` // that the path alone would want
 	// Goodput is the share of the path's rate that the window and the send buffer fill, Lost the rest.
 	Goodput float64 `json:"goodput_ratio"`
-	// Full is the round trip once the excess of a window that is too large fills the path's queue. Delay is the added
-	// time.
+	// Delay is the longest time that other packets wait for the window's segments in the path's queue. Full is the round
+	// trip with it.
 	Full   units.Duration `json:"full_rtt_s"`
 	Lost   float64        `json:"lost_goodput_ratio"`
 	Delay  units.Duration `json:"added_delay_s"`
@@ -48,18 +48,24 @@ func (p Path) leastWindow() int {
 	return max(pairs, 1) * pair
 }
 
-// windowWithin returns the largest window, an even number of segments and at least two, that adds no more than delay
-// to the round trip.
+// windowWithin returns the largest window, an even number of segments, that adds no more than delay to the round trip;
+// 0: two segments add more.
 func (p Path) windowWithin(delay time.Duration) int {
 	p.MSS = p.mss()
 	p = p.ofOneFlow()
 	pair := 2 * p.MSS
 	largest := math.MaxInt
 	for _, way := range []Path{p, p.received()} {
-		bytes := way.fit() * (1 + delay.Seconds()/way.round().Seconds())
-		largest = min(largest, max(int(math.Min(bytes, model.MaxWindow))/pair, 1)*pair)
+		bytes := math.Min(model.BDP(way.RateBps, p.RTT+p.Jitter+delay), model.MaxWindow)
+		largest = min(largest, int(bytes)/pair*pair)
 	}
 	return largest
+}
+
+// queueing returns the longest time that a window's bytes wait in the path's queue: their time at the path's rate that
+// exceeds the round trip.
+func (p Path) queueing(window int) time.Duration {
+	return max(0, model.RTT(window, p.RateBps)-p.RTT-p.Jitter)
 }
 
 // shares returns the rate and the delay of one window on each of several paths: the host receives at most window bytes
@@ -84,11 +90,9 @@ func shares(paths []Path, role Role, window, send int) (all []Shared) {
 
 // add enters the rate and the delay of a window in one direction.
 func (s *Shared) add(way Path, window int) {
-	empty := way.round()
-	full := max(empty, time.Duration(math.Min(float64(empty)*float64(window)/way.fit(), math.MaxInt64/2)))
 	s.Goodput = min(s.Goodput, way.Fills(window))
-	s.Full = max(s.Full, units.Duration(full))
-	s.Delay = max(s.Delay, units.Duration(full-empty))
+	s.Delay = max(s.Delay, units.Duration(way.queueing(window)))
+	s.Full = units.Duration(way.RTT+way.Jitter) + s.Delay
 }
 
 func (p Path) mss() int {
@@ -138,7 +142,8 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	path.MemoryBytes = paths[0].MemoryBytes
 	needed := LeastWindow(paths)
 	window := needed
-	allowed := paths[narrowest].windowWithin(opt.MaxDelay)
+	mss := path.mss()
+	allowed := max(paths[narrowest].windowWithin(opt.MaxDelay), 2*mss)
 	if opt.MaxDelay > 0 {
 		window = min(window, allowed)
 	}
@@ -174,10 +179,15 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.SharedWindow = window
 	p.SharedSend = send
 	p.Shared = shares(paths, p.Role, window, send)
+	for i, least := range shares(paths, Both, 2*mss, 2*mss) {
+		if opt.MaxDelay > 0 && paths[i].windowWithin(opt.MaxDelay) == 0 {
+			p.warn(LeastWindowDelays, units.Time(opt.MaxDelay), paths[i], least.Delay)
+		}
+	}
 	if opt.MaxDelay > 0 && needed > allowed {
 		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
-		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), paths[narrowest], units.Size(allowed).Exact(),
-			units.Time(opt.MaxDelay), paths[widest], 100*p.Shared[widest].Goodput)
+		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(opt.MaxDelay),
+			units.Size(allowed).Exact(), paths[narrowest], paths[widest], 100*p.Shared[widest].Goodput)
 	}
 	if opt.MaxDelay > 0 && !fixed {
 		p.warn(DelayUnbounded, units.Time(opt.MaxDelay))

@@ -18,6 +18,7 @@ const (
 	FlowCapped            Code = "flow-capped"
 	BeyondLargestWindow   Code = "beyond-largest-window"
 	RateOrDelay           Code = "rate-or-delay"
+	LeastWindowDelays     Code = "least-window-delays"
 	DelayUnbounded        Code = "delay-unbounded"
 	MemoryTooSmall        Code = "memory-too-small"
 	AutotuningEnds        Code = "autotuning-ends"

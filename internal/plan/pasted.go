@@ -27,8 +27,12 @@ type Pasted struct {
 }
 
 var (
-	reply      = regexp.MustCompile(`(?i)([=<]) ?([0-9]+(?:[.,][0-9]+)?) ?ms`)
-	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))? ?ms`)
+	// reply is a time in any language; letters of a code page that touch the number are a unit too.
+	reply = regexp.MustCompile(`(?i)([=<]) ?([0-9]+(?:[.,][0-9]+)?)(?: ?(?:ms|мс|毫秒|ミリ秒)|[^\x00-\x7f]{2,8}(?:\s|$))`)
+	// replyBare is a reply of fping, fping -e or Test-Connection.
+	replyBare  = regexp.MustCompile(`(?:: \[[0-9]+\], [0-9]+ bytes, |is alive \()([0-9.]+) ms|\s([0-9]+) +[0-9]+ +Success`)
+	repliesOf  = regexp.MustCompile(`^\S+ +:((?: (?:[0-9.]+|-))+)\s*$`) // fping -C
+	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))?(?: ?(?:ms|мс|毫秒|ミリ秒)|\s*$)`)
 	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
 	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
 	bitRate    = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(bits/sec|bit/s|bps|bytes/sec)`)
@@ -79,11 +83,17 @@ func ParsePing(text string) (*Pasted, error) {
 			continue
 		}
 		times := reply.FindAllStringSubmatch(line, -1)
-		switch len(times) {
-		case 1:
+		bare := replyBare.FindStringSubmatch(line)
+		all := repliesOf.FindStringSubmatch(line)
+		switch {
+		case len(times) == 1:
 			replies.add(times[0][1] == "<", times[0][2])
-		case 3: // minimum, maximum, average
+		case len(times) == 3: // minimum, maximum, average
 			least = []time.Duration{milliseconds(times[0][2]), milliseconds(times[1][2])}
+		case bare != nil:
+			replies.add(false, bare[1]+bare[2])
+		case all != nil:
+			p.Lost = replies.addAll(strings.Fields(all[1]))
 		}
 	}
 	if len(replies.times) == 0 {
@@ -120,6 +130,18 @@ func (p *pings) add(below bool, text string) {
 	}
 	p.step = max(p.step, step, p.below)
 	p.times = append(p.times, t)
+}
+
+// addAll adds the replies that one line lists and returns the share of the absent ones, "-".
+func (p *pings) addAll(texts []string) (lost float64) {
+	for _, text := range texts {
+		if text == "-" {
+			lost++
+			continue
+		}
+		p.add(false, text)
+	}
+	return lost / float64(len(texts))
 }
 
 // coarseStep is the clock step of Windows before XP: all round trips are multiples of it.
@@ -301,5 +323,5 @@ func number(text string) float64 {
 func milliseconds(text string) time.Duration { return seconds(number(text) / 1000) }
 
 func seconds(s float64) time.Duration {
-	return time.Duration(math.Min(math.Max(s, 0), 3600) * float64(time.Second))
+	return time.Duration(math.Round(math.Min(math.Max(s, 0), 3600) * float64(time.Second)))
 }

@@ -36,6 +36,21 @@ func TestPing(t *testing.T) {
 			"bytes from 192.0.2.1: icmp_seq=2 ttl=57 time=84.9 ms\n\n" +
 			"--- a ping statistics ---\n2 packets transmitted, 2 received, 0% packet loss, time 1001ms\nrtt min/avg/max/mdev " +
 			"= 84.900/85.050/85.200/0.150 ms\n", 84900 * time.Microsecond, 200 * time.Microsecond, 0},
+		"Windows in Russian": {strings.Repeat("Ответ от 192.0.2.7: число байт=32 время=31мс TTL=54\r\n", 3) +
+			"    Минимальное = 31мсек, Максимальное = 33 мсек, Среднее = 31 мсек\r\n", 31 * ms, 0, 0},
+		"Windows in Russian, its code page": {
+			"\x8e\xe2\xa2\xa5\xe2 \xae\xe2 192.0.2.7: \xe7\xa8\xe1\xab\xae \xa1\xa0\xa9\xe2=32 " +
+				"\xa2\xe0\xa5\xac\xef=47\xac\xe1 TTL=54\r\n", 47 * ms, 0, 0},
+		"Linux in Chinese": {"64 字节，来自 192.0.2.7: icmp_seq=1 ttl=54 时间=12.3 毫秒\n64 字节，来自 192.0.2.7: icmp_seq=2 " +
+			"ttl=54 时间=12.9 毫秒\n", 12300 * time.Microsecond, 500 * time.Microsecond, 0},
+		"fping -C": {"192.0.2.7 : 46.2 40.9 - 40.8 44.0\n", 40800 * time.Microsecond, 3100 * time.Microsecond, 0.2},
+		"fping -c": {"192.0.2.7 : [0], 84 bytes, 41.2 ms (41.2 avg, 0% loss)\n192.0.2.7 : [1], 84 bytes, 40.2 ms (40.7 " +
+			"avg, 0% loss)\n\n192.0.2.7 : xmt/rcv/%loss = 2/2/0%, min/avg/max = 40.2/40.7/41.2\n", 40200 * time.Microsecond,
+			900 * time.Microsecond, 0},
+		"fping's summary alone": {"192.0.2.7 : xmt/rcv/%loss = 20/20/0%, min/avg/max = 8.12/9.03/15.1\n",
+			8120 * time.Microsecond, 6980 * time.Microsecond, 0},
+		"Test-Connection": {"   1 HOST             192.0.2.7                       24         32 Success\n" +
+			"   2 HOST             192.0.2.7                       29         32 Success\n", 24 * ms, 4 * ms, 0},
 		"macOS, its summary alone": {"10 packets transmitted, 9 packets received, 10.0% packet loss\nround-trip " +
 			"min/avg/max/stddev = 11.5/12.0/14.5/0.6 ms\n",
 			11500 * time.Microsecond, 3 * ms, 0.1},

@@ -75,6 +75,7 @@ type Plan struct {
 	// are the present sizes.
 	fixed                      bool
 	presentWindow, presentSend int
+	neededWindow, neededSend   int  // bytes that the path needs, before memory bounds them
 	bounded                    bool // by memory or delay: larger present values are lowered
 }
 
@@ -137,7 +138,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
 	p.size()
 	p.judgeNow(values)
-	p.fitMemory()
+	p.fitMemory(values)
 	if err := target.settings(p, values, opt); err != nil {
 		return nil, err
 	}
@@ -171,6 +172,8 @@ func (p *Plan) size() {
 		p.WindowBytes = min(p.Path.ReceiveWindow, model.MaxWindow)
 		p.SendBytes = max(p.WindowBytes, p.Path.SendBuffer)
 	}
+	p.neededWindow = p.WindowBytes
+	p.neededSend = p.SendBytes
 	p.BDPBytes = model.BDP(sent.RateBps, sent.RTT)
 	if p.Role == Receiver {
 		p.BDPBytes = model.BDP(received.RateBps, received.RTT)
@@ -250,26 +253,28 @@ func wholeSegments(window, mss int) int {
 // buffer of fixed size. Automatic buffers follow the bytes in flight, which connections on one link share: its BDP and
 // a queue of another BDP.
 func (p *Plan) memory(window, send int) int64 {
-	each := 0.0
-	if p.Role.has(Receiver) {
-		each += float64(window)
+	sum := func(window, send int) (bytes float64) {
+		if p.Role.has(Receiver) {
+			bytes += float64(window)
+		}
+		if p.Role.has(Sender) {
+			bytes += float64(send)
+		}
+		return bytes * p.bufferPayload
 	}
-	if p.Role.has(Sender) {
-		each += float64(send)
-	}
-	full := p.Path.Connections
+	full := sum(window, send) * float64(p.Path.Connections)
 	if !p.fixed {
-		full = min(full, shareOfLink)
+		full = min(full, shareOfLink*sum(p.neededWindow, p.neededSend))
 	}
-	return int64(each * p.bufferPayload * float64(full))
+	return int64(full)
 }
 
 // shareOfLink is the number of BDPs that one link's connections have in flight: one on the path, one in its queue.
 const shareOfLink = 2
 
-// fitMemory lowers the windows until all connections with full buffers fit into their
-// share of the host's memory.
-func (p *Plan) fitMemory() {
+// fitMemory lowers the windows until all connections with full buffers fit into their share of the host's memory. The
+// present ceilings of automatic buffers stay: net.ipv4.tcp_mem and its like bound all connections together.
+func (p *Plan) fitMemory(v present) {
 	share := float64(p.Path.MemoryBytes) * memoryShare
 	if share <= 0 || float64(p.MemoryBytes) <= share {
 		return
@@ -282,12 +287,17 @@ func (p *Plan) fitMemory() {
 	pair := 2 * p.Path.MSS
 	fitted := int(share/buffers/p.bufferPayload/float64(p.Path.Connections)) / pair * pair
 	fitted = max(fitted, pair)
+	least := fitted == pair
 	needed := p.largest()
 	full := p.ExpectedBps
-	p.bounded = true
+	fittedSend := fitted
+	if window, inFlight, known := v.limits(p.Path.MSS); known && !p.fixed {
+		fitted = max(fitted, window/pair*pair)
+		fittedSend = max(fittedSend, inFlight/pair*pair)
+	}
 	p.WindowBytes = min(max(p.WindowBytes, p.presentWindow), fitted)
-	p.SendBytes = min(max(p.SendBytes, p.presentSend),
-		fitted)
+	p.SendBytes = min(max(p.SendBytes, p.presentSend), fittedSend)
+	p.bounded = p.fixed || p.largest() < needed
 	p.derive()
 	now := 0
 	if p.Role.has(Receiver) {
@@ -311,7 +321,7 @@ func (p *Plan) fitMemory() {
 		args = append(args, units.Rate(p.ExpectedBps), 100*loss)
 	}
 	p.warn(code, args...)
-	if fit := int64(share); p.MemoryBytes > fit {
+	if fit := int64(share); p.MemoryBytes > fit && least {
 		p.warn(MemoryTooSmall, units.Size(p.MemoryBytes),
 			max(int(share/buffers/p.bufferPayload/float64(pair)), 1))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -27,7 +28,8 @@ import (
 )
 
 // limiterSystems are the families whose commands the remedies of limiters name.
-var limiterSystems = []string{catalog.Linux, catalog.Windows, catalog.MacOS, catalog.FreeBSD}
+var limiterSystems = []string{catalog.Linux, catalog.Windows, catalog.Windows2000, catalog.Windows9x, catalog.MacOS,
+	catalog.FreeBSD}
 
 // New returns the command explain.
 func New() *cobra.Command {
@@ -44,9 +46,14 @@ func New() *cobra.Command {
   fullpipe explain --rules`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			kernel := cmp.Or(system, runtime.GOOS)
+			if target, err := plan.ParseTarget(system); err == nil && !slices.Contains(catalog.Families(), system) {
+				kernel = target.Family + " " + target.Version
+				system = target.Family
+			}
 			if system != "" && !slices.Contains(catalog.Families(), system) {
 				return exit.Usage("--system", fmt.Sprintf("%q is not a family of systems", system),
-					strings.Join(catalog.Families(), ", "))
+					strings.Join(catalog.Families(), ", ")+", or a system of plan --target")
 			}
 			if rules {
 				return printRules(cmd, len(args) > 0 || system != "")
@@ -54,7 +61,7 @@ func New() *cobra.Command {
 			if len(args) == 0 {
 				return listParameters(cmd, system)
 			}
-			words := advice.SystemOf(cmp.Or(system, runtime.GOOS))
+			words := advice.SystemOf(kernel)
 			if limiter, ok := text.ExplainLimiter(args[0], words); ok {
 				if system != "" && !slices.Contains(limiterSystems, system) {
 					return exit.Usage("--system", fmt.Sprintf("no remedy names commands of %s", system),

@@ -227,8 +227,8 @@ func ReadAll(file io.ReadCloser, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// Text returns a text as UTF-8. The input may be UTF-16 with a byte order mark, as PowerShell writes it. Without a
-// mark it is not changed.
+// Text returns a text as UTF-8. The input may be UTF-16 with a byte order mark, as PowerShell writes it, or without one
+// if it begins with an ASCII character. Other text is not changed.
 func Text(in io.Reader) io.Reader {
 	r := bufio.NewReaderSize(in, 64<<10)
 	begin, _ := r.Peek(3) // an error comes again with the read
@@ -241,9 +241,16 @@ func Text(in io.Reader) io.Reader {
 	case len(begin) >= 2 && string(begin[:2]) == "\xfe\xff":
 		_, _ = r.Discard(2)
 		return &fromUTF16{in: r, order: binary.BigEndian}
+	case len(begin) >= 2 && isText(begin[0]) && begin[1] == 0:
+		return &fromUTF16{in: r, order: binary.LittleEndian}
+	case len(begin) >= 2 && begin[0] == 0 && isText(begin[1]):
+		return &fromUTF16{in: r, order: binary.BigEndian}
 	}
 	return r
 }
+
+// isText reports whether a byte is a printable ASCII character or ends a line.
+func isText(b byte) bool { return b >= ' ' && b <= '~' || b == '\r' || b == '\n' }
 
 // fromUTF16 is a text of UTF-16 as one of UTF-8; half a character becomes U+FFFD.
 type fromUTF16 struct {

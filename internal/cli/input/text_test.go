@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// TestText reads files of PowerShell and editors. Text without a mark stays unchanged.
+// TestText reads files of PowerShell and editors. Text of bytes without a mark stays unchanged.
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "{": "{", "{}\n": "{}\n", "\xef\xbb\xbf{}": "{}", "\xef\xbb": "\xef\xbb", "\x00\x01": "\x00\x01",
 		"\xff\xfe{\x00}\x00": "{}", "\xfe\xff\x00{\x00}": "{}", "\xff\xfe=\xd8\x00\xde\xe4\x00": "😀ä",
 		"\xff\xfe=\xd8x\x00": "\ufffdx", "\xff\xfe=\xd8": "\ufffd", "\xff\xfe": "",
+		"\r\x00\n\x00\xe4\x00": "\r\nä", "\x00[\x20\xac": "[€", "\x00\x00": "\x00\x00",
 	} {
 		for name, in := range map[string]io.Reader{"at once": strings.NewReader(text),
 			"byte by byte": iotest.OneByteReader(strings.NewReader(text))} {

@@ -131,8 +131,8 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.InertInterfaceSetting:   {"does nothing here: %s (interface %s)", "remove it"},
 	audit.HarmfulSetting:          {text: "%s"},
 	audit.HarmfulInterfaceSetting: {text: "%s (interface %s)"},
-	audit.ImpossibleValue: {
-		text: "an impossible value: not within %s; probably an overflow of 32 bits or a typing error"},
+	audit.ImpossibleValue: {"an impossible value: not within %s; probably an overflow of 32 bits or a typing error",
+		"remove what sets it and restart: the system computes it"},
 	audit.UnknownSetting: {text: "fullpipe does not know this setting (%s)"},
 	audit.RemovedSetting: {"removed from the kernel in %s (%s)", "remove the line"},
 	audit.HarmfulAtBoot:  {"takes effect at the next boot (%s): %s", "remove the line"},
@@ -170,7 +170,7 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.TSOOff: {"the CPU cuts every segment: at 1 Gbit/s and more one core may be too slow", unlessOffload},
 	audit.GROOff: {"the CPU handles every packet on its own: at 1 Gbit/s and more one core may be too slow",
 		unlessOffload},
-	audit.LinkMTUSmall:        {"%.0f %% of every packet is headers", "raise it to the link's MTU"},
+	audit.LinkMTUSmall:        {"%.0f %% of every packet is headers", unlessTunnel},
 	audit.TransmitQueueShort:  {text: "bursts of more than %d packets are dropped in this host"},
 	audit.WaitedForSendBuffer: {text: "%s waited for its own send buffer in %.0f %% of its %s of sending"},
 	audit.WaitedForWindow:     {text: "%s waited for the other end's receive window in %.0f %% of its %s of sending"},
@@ -206,6 +206,7 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.DatagramBufferOfHost:   {smallDatagramBuffer, "%[1]s on the host"},
 	audit.UnknownSystem:          {text: "fullpipe does not know this system"},
 	audit.Unread:                 {text: "could not be read: %s"},
+	audit.NotNumbers:             {text: "%s %.40q, which is no number"},
 	audit.UnknownAutotuningLevel: {text: "unknown autotuning level %.40q"},
 	audit.VersionAbsent: {text: "the version, which a .reg file does not have: judged as Windows 2000 to Server 2003; " +
 		"Vista and later ignore these values"},

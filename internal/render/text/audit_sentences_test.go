@@ -69,7 +69,8 @@ func auditedHosts() []*audit.Snapshot {
 		windows("windows", "10.0.17763", map[string]string{"AutoTuningLevelLocal": "sometimes"}),
 		windows("windows-9x", "", map[string]string{"DefaultRcvWindow": "131400"}),
 		windows("macos", "14.1", map[string]string{"net.inet.tcp.autosndbufmax": "65536", "net.inet.tcp.rfc1323": "0",
-			"kern.ipc.maxsockbuf": "65536", "net.inet.tcp.doautorcvbuf": "0", "net.inet.tcp.recvspace": "32768"})}
+			"kern.ipc.maxsockbuf": "65536", "net.inet.tcp.doautorcvbuf": "0", "net.inet.tcp.recvspace": "32768",
+			"net.inet.tcp.sendspace": "128K"})}
 }
 
 // TestAuditSentences checks that each code has a sentence that uses exactly the finding's values.

@@ -11,9 +11,10 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"net.inet.tcp.functions_default=bbr",
 	},
 	advice.WindowOfBDP: {
-		advice.Windows: windowOfBDP,
-		advice.MacOS:   windowOfBDP,
-		advice.FreeBSD: windowOfBDP,
+		advice.Windows:     windowOfBDP,
+		advice.MacOS:       windowOfBDP,
+		advice.FreeBSD:     windowOfBDP,
+		advice.Windows2000: windowOfBDP,
 	},
 	advice.PaceBelow: {
 		advice.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
@@ -24,9 +25,10 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"itself",
 	},
 	advice.RemovePacing: {
-		advice.Windows: "raise or remove the throttle on the sender (Get-NetQosPolicy)",
-		advice.MacOS:   "raise or remove the pipe on the sender (dnctl list), or the program's own pacing",
-		advice.FreeBSD: "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
+		advice.Windows:     "raise or remove the throttle on the sender (Get-NetQosPolicy)",
+		advice.MacOS:       "raise or remove the pipe on the sender (dnctl list), or the program's own pacing",
+		advice.FreeBSD:     "raise or remove the pipe on the sender (ipfw pipe show), or the program's own pacing",
+		advice.Windows2000: "look at the sending program's own pacing: the system has none",
 	},
 	advice.RaiseShaper: {
 		advice.Windows: "raise or remove the throttle on the sending host (Get-NetQosPolicy), or look at its interface's " +
@@ -35,6 +37,12 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"(ifconfig)",
 		advice.FreeBSD: "raise or remove the pipe on the sending host (ipfw pipe show), or look at its interface's speed " +
 			"(ifconfig)",
+		advice.Windows2000: "look at the sending host's interface: its speed and duplex, and a shaper of its driver",
+	},
+	advice.LargerWindows: {
+		advice.Windows2000: "give both ends windows of the path's size: TcpWindowSize (95 to Me: DefaultRcvWindow) at " +
+			"the receiver, DefaultSendWindow at the sender, or SO_RCVBUF and SO_SNDBUF in the program (fullpipe plan " +
+			"--target windows-xp --format reg writes them)",
 	},
 	advice.LowWater: {advice.MacOS: "set TCP_NOTSENT_LOWAT, so that less waits in the sending host"},
 	advice.SmallerSegment: {
@@ -44,10 +52,14 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"mtu",
 		advice.FreeBSD: "lower the MSS or the MTU until full segments get through: TCP_MAXSEG in the program, or route " +
 			"-mtu",
+		advice.Windows2000: "lower the MTU until full segments get through: the DWORD MTU below " +
+			"Tcpip\\Parameters\\Interfaces\\{id}, then restart",
 	},
 	advice.ProbeMTU: {
 		advice.MacOS:   "keep net.inet.tcp.pmtud_blackhole_detection at 1, the default, at the sender",
 		advice.FreeBSD: "switch on net.inet.tcp.pmtud_blackhole_detection at the sender",
+		advice.Windows2000: "switch on black hole detection at the sender: the DWORD EnablePMTUBHDetect 1 below " +
+			"Tcpip\\Parameters, then restart",
 	},
 	advice.InitialWindow: {
 		advice.Windows: "start with more at the sender, where the system lets the template be set (Server 2012 R2 and " +
@@ -73,11 +85,14 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"macOS always offers it",
 		advice.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that strips " +
 			"the option",
+		advice.Windows2000: "switch window scaling on at both ends: the DWORD Tcp1323Opts 1 below Tcpip\\Parameters, " +
+			"then restart; or find the middlebox that strips the option",
 	},
 	advice.ScaleAsOffered: {
-		advice.Windows: scaleAsOffered,
-		advice.MacOS:   scaleAsOffered,
-		advice.FreeBSD: scaleAsOffered,
+		advice.Windows:     scaleAsOffered,
+		advice.MacOS:       scaleAsOffered,
+		advice.FreeBSD:     scaleAsOffered,
+		advice.Windows2000: scaleAsOffered,
 	},
 	advice.AnswerSYNs: {
 		advice.Windows: "find what drops SYNs: the backlog of the server's program, Windows Firewall or another one and " +
@@ -86,6 +101,8 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"and kern.ipc.somaxconn), a firewall or its connection limit, or loss on the path",
 		advice.FreeBSD: "find what drops SYNs: a full listen queue on the server (netstat -L; raise the program's " +
 			"backlog and kern.ipc.soacceptqueue), a firewall or its connection limit, or loss on the path",
+		advice.Windows2000: "find what drops SYNs: the backlog of the server's program, a firewall and its connection " +
+			"limit, or loss on the path",
 	},
 	advice.MarkCongestion: {
 		advice.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
@@ -99,6 +116,8 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 		advice.MacOS:   openPrefix + "run fullpipe why on the sending host while it sends",
 		advice.FreeBSD: openPrefix + "run netstat -xn -p tcp on the sending host while it sends: an empty send queue is " +
 			"the program",
+		advice.Windows2000: openPrefix + "capture at the sending host (WinDump, Wireshark) while it sends: bytes in " +
+			"flight that stop at the same size are its buffer, pauses with nothing in flight its program",
 	},
 	advice.AskReceiver: {
 		advice.Windows: openPrefix + "run fullpipe why on the receiving host, or capture there: a window that shrinks to " +
@@ -107,6 +126,8 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"that does not read, an empty one a window that is too small",
 		advice.FreeBSD: openPrefix + "run netstat -an -p tcp on the receiving host; a Recv-Q that stays full is a " +
 			"program that does not read, an empty one a window that is too small",
+		advice.Windows2000: openPrefix + "capture at the receiving host: a window that shrinks to 0 is a program that " +
+			"does not read, one that stays the same a window that is too small",
 	},
 	advice.CaptureSender: {
 		advice.Windows: openPrefix + "capture at the sending host from the handshake on (pktmon start --capture, then " +
@@ -115,6 +136,8 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"diagnose it",
 		advice.FreeBSD: openPrefix + "capture at the sending host (tcpdump -s 128) from the handshake on, and fullpipe " +
 			"diagnose it",
+		advice.Windows2000: openPrefix + "capture at the sending host (WinDump, Wireshark) from the handshake on, and " +
+			"fullpipe diagnose it",
 	},
 }
 

@@ -96,7 +96,7 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 			goodput = d.App.AllowsBps
 			fills = d.App.FillsRatio
 		}
-		t.row("expected", units.Rate(goodput).String(), fmt.Sprintf("%.0f %% of what the line carries", 100*fills))
+		t.row("expected", units.Rate(goodput).String(), percent(fills)+" of what the line carries")
 	}
 }
 
@@ -116,8 +116,7 @@ func writePlanDirections(t *table, d *record.Plan) {
 			window = fmt.Sprintf("%s, scale %d", units.Size(way.WindowBytes).Exact(), way.WindowScale)
 		}
 		t.row("", "receive window of the "+to+" host", window)
-		t.row("", "expected", fmt.Sprintf("%s, %.0f %% of what the line carries", units.Rate(way.ExpectedBps),
-			100*way.Fills))
+		t.row("", "expected", units.Rate(way.ExpectedBps).String()+", "+percent(way.Fills)+" of what the line carries")
 	}
 }
 
@@ -134,7 +133,7 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	t := newTable()
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),
-			fmt.Sprintf("fills %.0f %%", 100*p.Goodput), added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
+			"fills "+percent(p.Goodput), added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
 	}
 	t.write(w, "  ")
 }
@@ -261,8 +260,8 @@ func writePlanApp(w io.Writer, app *record.PlanApp) {
 	fmt.Fprintf(w, "\n%s\n", app.Name)
 	if app.Bytes > 0 {
 		fmt.Fprintln(w,
-			hanging(w, "  ", fmt.Sprintf("%s for each %s: %s. It allows %s here, %.0f %% of what the line carries",
-				units.Size(app.Bytes).Exact(), app.Per, app.What, units.Rate(app.AllowsBps), 100*app.FillsRatio)))
+			hanging(w, "  ", fmt.Sprintf("%s for each %s: %s. It allows %s here, %s of what the line carries",
+				units.Size(app.Bytes).Exact(), app.Per, app.What, units.Rate(app.AllowsBps), percent(app.FillsRatio))))
 	} else {
 		fmt.Fprintln(w, hanging(w, "  ", app.What))
 	}

@@ -43,8 +43,10 @@ var planSentences = map[plan.Code]string{
 	plan.FlowCapped:      "one connection gets %s of %s with any window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the BDP is %s, but no TCP window exceeds %s (RFC 7323): use at least %.0f " +
 		"connections",
-	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, %s at most %s to add no " +
-		"more than %s of delay; the one window keeps the delay, and %s gets %.0f %% of its rate",
+	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, a delay of at most %s " +
+		"allows no more than %s on %s; the one window is the smaller one, and %s gets %.3g %% of its rate",
+	plan.LeastWindowDelays: "no window keeps %s of delay on %s: even two segments add %s; a smaller MTU of that " +
+		"interface lowers it",
 	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
 		"most %s",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
@@ -61,9 +63,9 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryShort:  planMemory,
 	plan.MemoryLowers: planMemory + ": lowered to %s a connection, %s now, which is still enough for the path",
 	plan.MemoryBounds: planMemory + ": no more than %s a connection, which is still enough for the path",
-	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.0f " +
+	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.3g " +
 		"%% less than the path",
-	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.0f %% " +
+	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.3g %% " +
 		"less than the path",
 
 	plan.LimitSuffices:     "%s: its %s are enough",
