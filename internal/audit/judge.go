@@ -231,6 +231,9 @@ func (j *judge) configured() {
 			j.add(Finding{Grade: Inert, Code: RemovedSetting, Parameter: entry.Name, Value: value,
 				Args: []any{entry.Gone, c.File}})
 		case later, isSet && now == value: // another line wins; or already judged as the present value
+		case entry.Tunable() && entry.Type != "name" && entry.Check(value) != nil:
+			j.add(Finding{Grade: Risk, Code: ImpossibleAtBoot, Parameter: entry.Name, Value: value,
+				Args: []any{c.File, entry.Bounds()}})
 		case entry.HarmOf(value) != "" && entry.InertIn(j.Version) == "":
 			j.add(Finding{Grade: Risk, Code: HarmfulAtBoot, Parameter: entry.Name, Value: value,
 				Args: []any{c.File, entry.HarmOf(value)}})

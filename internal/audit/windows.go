@@ -48,6 +48,11 @@ func (j *judge) windows() {
 		f.Args = []any{level, Bytes(window)}
 		j.limit(int64(window), f)
 	}
+	if strings.EqualFold(level, "Experimental") {
+		j.add(Finding{Grade: Risk, Code: ExperimentalLevel, Parameter: f.Parameter, Value: level,
+			Args:    []any{Bytes(plan.AutotuningWindow("Normal"))},
+			Command: "netsh int tcp set global autotuninglevel=normal"})
+	}
 	if strings.EqualFold(j.Values["winsock autotuning"], "off") {
 		j.limit(staticSendBuffer, Finding{Code: DynamicSendBufferOff, Parameter: "winsock autotuning", Value: "off",
 			Command: "netsh winsock set autotuning on"})

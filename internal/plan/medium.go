@@ -125,10 +125,15 @@ func (p Path) fit() float64 {
 func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	largest := 0
 	narrowest := 0 // the path on which MaxDelay allows the smallest window
-	for i, p := range paths {
+	stated := paths
+	paths = slices.Clone(paths)
+	for i, p := range stated {
 		if err := p.check(); err != nil {
 			return nil, err
 		}
+		paths[i] = p.inSegments(opt.Timestamps)
+	}
+	for i, p := range paths {
 		if p.needs() > paths[largest].needs() {
 			largest = i
 		}
@@ -136,13 +141,13 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 			narrowest = i
 		}
 	}
-	path := paths[largest]
-	path.MSS = paths[0].MSS
-	path.Connections = paths[0].Connections
-	path.MemoryBytes = paths[0].MemoryBytes
+	path := stated[largest]
+	path.MSS = stated[0].MSS
+	path.Connections = stated[0].Connections
+	path.MemoryBytes = stated[0].MemoryBytes
 	needed := LeastWindow(paths)
 	window := needed
-	mss := path.mss()
+	mss := paths[0].MSS
 	allowed := max(paths[narrowest].windowWithin(opt.MaxDelay), 2*mss)
 	if opt.MaxDelay > 0 {
 		window = min(window, allowed)
@@ -190,7 +195,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 			units.Size(allowed).Exact(), paths[narrowest], paths[widest], 100*p.Shared[widest].Goodput)
 	}
 	if opt.MaxDelay > 0 && !fixed {
-		p.warn(DelayUnbounded, units.Time(opt.MaxDelay))
+		p.warn(DelayUnbounded)
 	}
 	p.noteEachPath(paths, target)
 	return p, nil

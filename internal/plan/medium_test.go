@@ -107,6 +107,21 @@ func TestNewForAll_DelayIsTheQueuesOfAllInFlight(t *testing.T) {
 	}
 }
 
+// TestNewForAll_CountsTimestamps checks that the one window consists of segments without the bytes of timestamps.
+func TestNewForAll_CountsTimestamps(t *testing.T) {
+	paths := []Path{{RateBps: 2 * mbit, RTT: 90 * ms}, {RateBps: 100 * mbit, RTT: ms}}
+	for timestamps, segment := range map[bool]int{false: 1460, true: 1448} {
+		p, err := NewForAll(paths, mustTarget(t, "windows-2000"), Options{Timestamps: timestamps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.SharedWindow != 18*segment || p.WindowBytes != 18*segment || p.Shared[0].Goodput < 0.95 {
+			t.Errorf("timestamps %v: a window of %d, %d in the plan, fills %.3f", timestamps, p.SharedWindow, p.WindowBytes,
+				p.Shared[0].Goodput)
+		}
+	}
+}
+
 // TestNewForAll_NotesTheLeastWindowWhereItSuffices checks that a window below the least one, which the target's lack of
 // window scaling or the memory bounds, is not called sufficient.
 func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {

@@ -67,6 +67,17 @@ func (p Path) check() error {
 	return nil
 }
 
+// inSegments returns the path with the payload and headers of full segments. Timestamps take bytes of the payload.
+func (p Path) inSegments(timestamps bool) Path {
+	p.MSS = p.mss()
+	p.headers = model.IPHeaders
+	if timestamps {
+		p.MSS = max(p.MSS-model.TimestampBytes, leastMSS)
+		p.headers += model.TimestampBytes
+	}
+	return p
+}
+
 // enough is the share of the line's capacity that a window must reach. The application note's own windows reach it: 22
 // segments over 2.5 ms give 96 %.
 const enough = 0.95

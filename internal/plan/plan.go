@@ -114,15 +114,8 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	if err := opt.Route.check(); err != nil {
 		return nil, err
 	}
-	if path.MSS == 0 {
-		path.MSS = DefaultMSS
-	}
+	path = path.inSegments(opt.Timestamps)
 	path.Connections = max(path.Connections, 1)
-	path.headers = model.IPHeaders
-	if opt.Timestamps {
-		path.MSS = max(path.MSS-model.TimestampBytes, leastMSS)
-		path.headers += model.TimestampBytes
-	}
 	whole := path
 	path = path.ofOneFlow()
 	p := &Plan{Target: target.Name, Role: opt.Role, Path: path, Route: opt.Route, bufferPayload: target.bufferPayload()}

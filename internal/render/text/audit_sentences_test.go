@@ -41,7 +41,8 @@ func auditedHosts() []*audit.Snapshot {
 			RwndS: 5, SndbufS: 5}, {Local: "a:3", RecvFixed: true, RecvBytes: 1 << 30}},
 		Configured: []audit.Configured{{File: "x.conf", Name: "net.ipv4.tcp_tw_recycle", Value: "1"},
 			{File: "x.conf", Name: "net.ipv4.tcp_turbo", Value: "1"}, {File: "x.conf", Name: "net.ipv4.tcp_sack", Value: "0"},
-			{File: "x.conf", Name: "net.core.rmem_max", Value: "65536"}},
+			{File: "x.conf", Name: "net.core.rmem_max", Value: "65536"},
+			{File: "x.conf", Name: "net.ipv4.tcp_rmem", Value: "4096 131072 8G"}},
 		Namespaces: []audit.Namespace{{PID: 7, Program: "nginx",
 			Values: map[string]string{"net.ipv4.tcp_wmem": "4096 16384 2097152"}}},
 		Unread: []string{"sockets: permission denied"}}
@@ -67,6 +68,7 @@ func auditedHosts() []*audit.Snapshot {
 		windows("windows-2000", "4.0.1381", map[string]string{"TcpWindowSize": "262800"}),
 		windows("windows-2000", "", nil),
 		windows("windows", "10.0.17763", map[string]string{"AutoTuningLevelLocal": "sometimes"}),
+		windows("windows", "10.0.20348", map[string]string{"AutoTuningLevelLocal": "Experimental"}),
 		windows("windows-9x", "", map[string]string{"DefaultRcvWindow": "131400"}),
 		windows("macos", "14.1", map[string]string{"net.inet.tcp.autosndbufmax": "65536", "net.inet.tcp.rfc1323": "0",
 			"kern.ipc.maxsockbuf": "65536", "net.inet.tcp.doautorcvbuf": "0", "net.inet.tcp.recvspace": "32768",

@@ -47,8 +47,7 @@ var planSentences = map[plan.Code]string{
 		"allows no more than %s on %s; the one window is the smaller one, and %s gets %.3g %% of its rate",
 	plan.LeastWindowDelays: "no window keeps %s of delay on %s: even two segments add %s; a smaller MTU of that " +
 		"interface lowers it",
-	plan.DelayUnbounded: "these settings do not bound the queue: only the one window, where a program sets it, adds at " +
-		"most %s",
+	plan.DelayUnbounded: "these settings do not bound the queue: only the one window does, where a program sets it",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
 		"not set Experimental: some firewalls drop its window scale of 14",

@@ -184,6 +184,17 @@ func TestTuneOfLittle(t *testing.T) {
 	}
 }
 
+// TestTune_WindowNotKnown checks that a window that no counter shows is not called 0.
+func TestTune_WindowNotKnown(t *testing.T) {
+	d := record.TuneDirection{Direction: transfer.Up, Trials: []record.TuneTrial{{Automatic: true, GoodputBps: 463e6,
+		Limiter: "unknown"}, {WindowBytes: 66_608, EffectiveBytes: 66_608, GoodputBps: 386e6, Limiter: "unknown"}}}
+	var out strings.Builder
+	text.Tune(&out, &record.Tune{Directions: []record.TuneDirection{d}})
+	if said := out.String(); !strings.Contains(said, "not known  463 Mbit/s") {
+		t.Errorf("%s", said)
+	}
+}
+
 // TestTune_ChosenRow has the rows of a window that is chosen alone, and with streams besides.
 func TestTune_ChosenRow(t *testing.T) {
 	window, streams, resent := 65_536, 4, 0.02

@@ -40,7 +40,11 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 		if !ok {
 			i = len(all)
 			byLabel[asked] = i
-			all = append(all, tried{effective: effective, automatic: t.Automatic, label: exact(effective)})
+			label := "not known"
+			if effective > 0 {
+				label = exact(effective)
+			}
+			all = append(all, tried{effective: effective, automatic: t.Automatic, label: label})
 			var notes []string
 			if t.Automatic {
 				notes = append(notes, "automatic, as it is")
