@@ -124,7 +124,6 @@ func (p Path) fit() float64 {
 // target sizes windows by itself the ceilings follow the path that needs most, and each path grows its own.
 func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	largest := 0
-	narrowest := 0 // the path on which MaxDelay allows the smallest window
 	stated := paths
 	paths = slices.Clone(paths)
 	for i, p := range stated {
@@ -137,9 +136,6 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 		if p.needs() > paths[largest].needs() {
 			largest = i
 		}
-		if p.windowWithin(opt.MaxDelay) < paths[narrowest].windowWithin(opt.MaxDelay) {
-			narrowest = i
-		}
 	}
 	path := stated[largest]
 	path.MSS = stated[0].MSS
@@ -147,8 +143,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	path.MemoryBytes = stated[0].MemoryBytes
 	needed := LeastWindow(paths)
 	window := needed
-	mss := paths[0].MSS
-	allowed := max(paths[narrowest].windowWithin(opt.MaxDelay), 2*mss)
+	allowed := max(paths[narrowestOf(paths, opt.MaxDelay)].windowWithin(opt.MaxDelay), 2*paths[0].MSS)
 	if opt.MaxDelay > 0 {
 		window = min(window, allowed)
 	}
@@ -184,21 +179,43 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.SharedWindow = window
 	p.SharedSend = send
 	p.Shared = shares(paths, p.Role, window, send)
-	for i, least := range shares(paths, Both, 2*mss, 2*mss) {
-		if opt.MaxDelay > 0 && paths[i].windowWithin(opt.MaxDelay) == 0 {
-			p.warn(LeastWindowDelays, units.Time(opt.MaxDelay), paths[i], least.Delay)
-		}
-	}
-	if opt.MaxDelay > 0 && needed > allowed {
-		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
-		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(opt.MaxDelay),
-			units.Size(allowed).Exact(), paths[narrowest], paths[widest], 100*p.Shared[widest].Goodput)
-	}
-	if opt.MaxDelay > 0 && !fixed {
-		p.warn(DelayUnbounded)
-	}
+	p.warnDelay(paths, opt.MaxDelay, fixed)
 	p.noteEachPath(paths, target)
 	return p, nil
+}
+
+// warnDelay warns of paths whose queue no window keeps below maxDelay, and of those that need a larger window; 0: there
+// is no bound.
+func (p *Plan) warnDelay(paths []Path, maxDelay time.Duration, fixed bool) {
+	if maxDelay <= 0 {
+		return
+	}
+	mss := paths[0].MSS
+	narrowest := narrowestOf(paths, maxDelay)
+	allowed := max(paths[narrowest].windowWithin(maxDelay), 2*mss)
+	for i, least := range shares(paths, Both, 2*mss, 2*mss) {
+		if paths[i].windowWithin(maxDelay) == 0 {
+			p.warn(LeastWindowDelays, units.Time(maxDelay), paths[i], least.Delay)
+		}
+	}
+	if needed := LeastWindow(paths); needed > allowed {
+		widest := slices.IndexFunc(paths, func(p Path) bool { return p.leastWindow() == needed })
+		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(maxDelay),
+			units.Size(allowed).Exact(), paths[narrowest], paths[widest], 100*p.Shared[widest].Goodput)
+	}
+	if !fixed {
+		p.warn(DelayUnbounded)
+	}
+}
+
+// narrowestOf returns the path on which delay allows the smallest window.
+func narrowestOf(paths []Path, delay time.Duration) (narrowest int) {
+	for i, p := range paths {
+		if p.windowWithin(delay) < paths[narrowest].windowWithin(delay) {
+			narrowest = i
+		}
+	}
+	return narrowest
 }
 
 // noteEachPath notes the values of single paths where the target has them: of an interface, of a route.
