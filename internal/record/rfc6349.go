@@ -92,8 +92,16 @@ type RFC6349FrameSearch struct {
 	LossRatio float64 `json:"allowed_loss_ratio"`
 }
 
-// RFC6349Verdict of a sign-off and of each of its criteria: pass, fail, inconclusive or not-judged.
+// RFC6349Verdict of a sign-off and of each of its criteria.
 type RFC6349Verdict string
+
+// Verdicts.
+const (
+	RFC6349Pass         RFC6349Verdict = "pass"
+	RFC6349Fail         RFC6349Verdict = "fail"
+	RFC6349Inconclusive RFC6349Verdict = "inconclusive"
+	RFC6349NotJudged    RFC6349Verdict = "not-judged" // nothing was committed to
+)
 
 // RFC6349Criterion is one requirement of the sign-off of a direction.
 type RFC6349Criterion struct {

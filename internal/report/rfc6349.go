@@ -18,7 +18,7 @@ import (
 func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc6349.Result) *record.RFC6349 {
 	doc := &record.RFC6349{Header: h, Peer: peer, Reference: reference,
 		EndedAt: h.StartedAt.Add(r.Elapsed).Round(time.Millisecond), Near: Host(r.Near), Far: Host(r.Far),
-		Verdict: r.Verdict, Interrupted: r.Interrupted, Path: r.Path, Directions: slices.Clone(r.Directions),
+		Interrupted: r.Interrupted, Path: r.Path, Directions: slices.Clone(r.Directions),
 		RunS: r.RunTime.Seconds(), ElapsedS: r.Elapsed.Seconds(), BytesSent: r.Bytes,
 		Warnings: text.RFC6349Warnings(r.Warnings)}
 	if len(cfg.Frames.Sizes) > 0 {
@@ -37,6 +37,7 @@ func RFC6349(h record.Header, peer, reference string, cfg rfc6349.Config, r *rfc
 	for i := range doc.Directions {
 		completeRFC6349(doc, r, &doc.Directions[i])
 	}
+	doc.Verdict = rfc6349.Conclude(doc.Directions)
 	doc.Formulas = text.RFC6349Formulas(doc)
 	text.FillRFC6349(doc)
 	return doc

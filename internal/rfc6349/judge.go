@@ -3,21 +3,21 @@ package rfc6349
 import (
 	"slices"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Verdicts.
 const (
-	Pass         Verdict = "pass"
-	Fail         Verdict = "fail"
-	Inconclusive Verdict = "inconclusive"
-	NotJudged    Verdict = "not-judged" // nothing was committed to
+	Pass         = record.RFC6349Pass
+	Fail         = record.RFC6349Fail
+	Inconclusive = record.RFC6349Inconclusive
+	NotJudged    = record.RFC6349NotJudged
 )
 
 // judge judges the measurements against the committed rates and limits.
 func (t *tester) judge() {
-	var all []Verdict
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
 		if d.CommittedBps > 0 {
@@ -32,16 +32,19 @@ func (t *tester) judge() {
 		d.Criteria = append(d.Criteria, t.judgeMetrics(d)...)
 		for k := range d.Frames {
 			t.judgeFrame(d, &d.Frames[k])
-			if d.CommittedBps > 0 {
-				all = append(all, d.Frames[k].Verdict)
-			}
 		}
-		for _, c := range d.Criteria {
-			all = append(all, c.Verdict)
-		}
-		d.Verdict = directionVerdict(d)
 	}
-	t.out.Verdict = conclude(all)
+	t.out.Verdict = Conclude(t.out.Directions)
+}
+
+// Conclude sets the verdicts of directions by their criteria and frames, and returns that of all.
+func Conclude(directions []Direction) Verdict {
+	var all []Verdict
+	for i := range directions {
+		directions[i].Verdict = directionVerdict(&directions[i])
+		all = append(all, directions[i].Verdict)
+	}
+	return conclude(all)
 }
 
 // conclude is fail where anything failed, and pass only where everything passed that is

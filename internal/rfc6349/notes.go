@@ -50,6 +50,7 @@ const (
 	QueueWithoutLoss      Code = "queue-without-loss"
 	QueueOverflow         Code = "queue-overflow"
 	EveryRun              Code = "every-run"
+	FiguresContradict     Code = "figures-contradict" // package guard
 	SomeRuns              Code = "some-runs"
 	FrameRateMet          Code = "frame-rate-met"
 	FrameSenderLimit      Code = "frame-sender-limit"

@@ -23,6 +23,9 @@ func Tune(d *record.TuneDirection) {
 	for i := range d.Trials {
 		s["goodput_bps"] = max(s["goodput_bps"], d.Trials[i].GoodputBps)
 	}
+	for i := range d.Remedies {
+		s["goodput_bps"] = max(s["goodput_bps"], d.Remedies[i].GoodputBps)
+	}
 	if f := d.File; f != nil && f.After > 0 && f.Before > 0 {
 		s["file_bps"] = float64(f.Bytes) * 8 / min(f.After, f.Before).Seconds()
 	}
@@ -80,7 +83,8 @@ func checkMedian(m *record.TuneMeasured) int {
 	return check(loopRelations, s, drop{"interval_bps": func() { m.CI95Bps = nil }})
 }
 
-// checkGains checks the factors of one direction: of its gain, which is of goodput, and of its remedies.
+// checkGains checks the factors of one direction: of its gain, which is of goodput, of its remedies, of the delay and
+// of other flows.
 func checkGains(d *record.TuneDirection) (broken int) {
 	if d.Gain != nil {
 		s := scope{}
@@ -96,6 +100,12 @@ func checkGains(d *record.TuneDirection) (broken int) {
 		s.add("retransmitted_ratio", r.RetransmittedRatio)
 		broken += check(loopRelations, s, drop{"retransmitted_ratio": func() { r.RetransmittedRatio = nil }})
 		broken += checkGain(scope{}, &r.TuneGain, nil)
+	}
+	if d.Delay != nil {
+		broken += checkGain(scope{}, &d.Delay.TuneGain, nil)
+	}
+	if d.Others != nil {
+		broken += checkGain(scope{}, &d.Others.TuneGain, nil)
 	}
 	return broken
 }

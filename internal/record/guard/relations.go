@@ -128,7 +128,8 @@ const inFlight = threshold.WindowMin * agree
 
 // testRelations are relations between the figures of one test of `rfc6349`, of its runs and of the values that follow
 // from the bottleneck. They are two-way where a figure is computed from the others: ideal_s and delayed_s are the
-// run's time and mean round trip, computed from its ratios.
+// run's time and mean round trip, computed from its ratios. Of a criterion, test_bps is what its test gave, and
+// verdict_low and verdict_high are its measured and its required value in the order that its verdict says.
 var testRelations = []relation{
 	{left: "bottleneck_low_bps", factor: 1, right: "bottleneck_bps", drops: []string{"range_bps"}},
 	{left: "bottleneck_bps", factor: 1, right: "bottleneck_high_bps", drops: []string{"range_bps"}},
@@ -136,7 +137,10 @@ var testRelations = []relation{
 	{left: "max_beside_acks_bps", factor: 1, right: "max_tcp_bps", drops: []string{"max_beside_acks_bps"}},
 	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
 	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
-	{left: "required", factor: 1, right: "due", drops: []string{"required"}},
+	{left: "required", factor: 1, right: "due", drops: []string{"criterion"}},
+	{left: "verdict_low", factor: 1, right: "verdict_high", drops: []string{"criterion"}},
+	{left: "goodput_bps", factor: agree, right: "test_bps", drops: []string{"criterion"}},
+	{left: "test_bps", factor: agree, right: "goodput_bps", drops: []string{"criterion"}},
 	{left: "interval_low_bps", factor: agree, right: "goodput_bps", drops: []string{"interval_bps"}},
 	{left: "goodput_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
 	{left: "goodput_bps", factor: agree, right: "run_most_bps", drops: []string{"goodput_bps"}},

@@ -21,9 +21,16 @@ func RFC6349(d *record.RFC6349Direction) {
 				f.FramesPerSec = 0
 			}})
 	}
-	if d.Bottleneck.IsZero() || d.Bottleneck.AtLeast {
-		return
+	if !d.Bottleneck.IsZero() && !d.Bottleneck.AtLeast {
+		checkCapacity(d)
 	}
+	for i := range d.Criteria {
+		checkCriterion(&d.Criteria[i], d)
+	}
+}
+
+// checkCapacity checks the rates of tests and criteria against the bottleneck.
+func checkCapacity(d *record.RFC6349Direction) {
 	path := scope{"capacity_bps": d.Bottleneck.Bps}
 	for i := range d.Criteria {
 		if c := &d.Criteria[i]; c.Unit == "bps" {
@@ -40,6 +47,48 @@ func RFC6349(d *record.RFC6349Direction) {
 			t.CI95Bps = nil
 		}})
 	}
+}
+
+// figuresContradict is why a criterion is undecided.
+const figuresContradict record.RFC6349Code = "figures-contradict"
+
+// checkCriterion checks the figures of a requirement against its test and its verdict. A contradicted one is undecided.
+func checkCriterion(c *record.RFC6349Criterion, d *record.RFC6349Direction) {
+	if c.Measured == nil {
+		return
+	}
+	undecided := func() {
+		c.Measured = nil
+		c.CI95 = nil
+		c.Verdict = record.RFC6349Inconclusive
+		c.Reason = record.RFC6349Statement{Code: figuresContradict}
+	}
+	s := scope{"due": c.Due, "required": c.Required, "goodput_bps": *c.Measured}
+	if c.CI95 != nil {
+		s["interval_low_bps"] = c.CI95[0]
+		s["interval_high_bps"] = c.CI95[1]
+	}
+	kind := record.RFC6349Kind(c.Name)
+	isMost := c.Name == "buffer-delay"
+	passes := c.Verdict == record.RFC6349Pass
+	switch {
+	case !passes && (c.Verdict != record.RFC6349Fail || kind == "both"): // that one is judged by both directions' sum
+	case passes == isMost:
+		s["verdict_low"] = *c.Measured
+		s["verdict_high"] = c.Required
+	default:
+		s["verdict_low"] = c.Required
+		s["verdict_high"] = *c.Measured
+	}
+	if test := d.Find(kind); test != nil && test.GoodputBps != nil {
+		s["test_bps"] = *test.GoodputBps
+	} else if test != nil {
+		undecided()
+		return
+	} else if c.Name == "bandwidth" {
+		s["test_bps"] = d.Bottleneck.Bps
+	}
+	check(testRelations, s, drop{"interval_bps": func() { c.CI95 = nil }, "criterion": undecided})
 }
 
 // checkLine checks the bottleneck and the values that follow from it and from the committed rate.
