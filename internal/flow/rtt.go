@@ -128,7 +128,7 @@ func (r *rttState) refresh(leastRTT int64) {
 // delay is how long acknowledgements take from the tap to the sender and its answer back
 // to the tap; 0 where that is too little to matter.
 func (r *rttState) delay() int64 {
-	if r.now < 300e3 {
+	if r.now < max(300e3, r.least.supported()/20) {
 		return 0
 	}
 	return r.now

@@ -30,11 +30,14 @@ func (d *Direction) timerDelay(ack, at int64) int64 {
 	}
 	part := d.RTTMin - d.rtt.loopMin
 	waited := at - d.lastSent - part
-	if before := d.acked - d.block.from; before > 0 {
+	switch before := d.acked - d.block.from; {
+	case before > 0:
 		delivering := max(d.owed-d.block.began-part, 0)
 		paced := int64(float64(delivering) * float64(ack-d.acked) / float64(before))
 		waited = min(waited, at-d.owed-paced)
-	} else if !d.promptBefore() {
+	case d.MaxOut <= int64(d.MSS): // a packet without payload crossed the path past the tap in part
+		waited -= part * d.lastLen / threshold.HeaderBytes
+	case !d.promptBefore():
 		return 0
 	}
 	if waited < minDelayedAck {

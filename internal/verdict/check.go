@@ -15,9 +15,10 @@ type Figures struct {
 	// FullLinkBps is the rate at which the link is said to have been full.
 	FullLinkBps float64
 	// WindowBytes is the receive window that is said to limit, WindowRateBps the rate while it did, and WindowTripS
-	// the mean RTT then. If WindowTripS is 0, Check uses RTTLoadedS.
-	WindowBytes, WindowRateBps, WindowTripS float64
-	MinRTTS, RTTLoadedS                     float64
+	// the mean RTT then. If WindowTripS is 0, Check uses RTTLoadedS. WindowUsedBytes is the least of the window that the
+	// sender fills each round trip; 0: all of it.
+	WindowBytes, WindowUsedBytes, WindowRateBps, WindowTripS float64
+	MinRTTS, RTTLoadedS                                      float64
 	// Queue reports a queue in the path. Then the RTT under load is longer than the path's, and Check compares a window
 	// with the min RTT.
 	Queue bool
@@ -78,7 +79,8 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 		}
 		most := threshold.WindowMax * f.WindowRateBps
 		least := f.WindowRateBps / threshold.WindowMin
-		add(f.WindowBytes*8/trip > most, WindowFigure, f.WindowBytes*8/trip, most)
+		used := cmp.Or(f.WindowUsedBytes, f.WindowBytes)
+		add(used*8/trip > most, WindowFigure, used*8/trip, most)
 		add(f.WindowBytes*8/f.MinRTTS < least, WindowFigure, f.WindowBytes*8/f.MinRTTS, least)
 	}
 	if f.MinRTTS > 0 && f.RTTLoadedS > 0 {

@@ -146,3 +146,31 @@ func TestJudge_BlocksAtReceiver(t *testing.T) {
 		t.Errorf("%d full lines and %d others", full, partly)
 	}
 }
+
+// TestJudge_BlocksOfTwoSegmentsFillTheLine checks blocks of one full segment and a short one up a line that is 95 %
+// full.
+func TestJudge_BlocksOfTwoSegmentsFillTheLine(t *testing.T) {
+	for _, bps := range []float64{100e3, 600e3, 2e6} {
+		for _, block := range []int{1960, 2048, 2700} {
+			onLine := int64(float64(block+80) * 8e9 / bps)
+			if g, _ := sendBlocks(t, bps, block, 1, onLine/19); g.Limiter != verdict.Bottleneck {
+				t.Errorf("%.0f bit/s, %d bytes: %s %s %v", bps, block, g.Confidence, g.Limiter, g.Shares)
+			}
+			if g, _ := sendBlocks(t, bps, block, 1, onLine); g.Limiter == verdict.Bottleneck {
+				t.Errorf("%.0f bit/s half full, %d bytes: %s %s %v", bps, block, g.Confidence, g.Limiter, g.Shares)
+			}
+		}
+	}
+}
+
+// TestJudge_AckTimerWhileALineDelivers checks a full line whose segments take longer than the receiver's timer. The
+// timer delays the first acknowledgement of a block and not the last, which two segments cause.
+func TestJudge_AckTimerWhileALineDelivers(t *testing.T) {
+	for _, bps := range []float64{120e3, 200e3, 280e3} {
+		x := transfer{bytes: 60 * 8192, block: 8192, bps: bps, rtt: 5 * ms, tapBeforeLine: true, window: 1 << 20, scale: 7,
+			ackEvery: 2, delayedAck: 40 * ms}
+		if g, _, _ := x.play(t); g.Limiter != verdict.Bottleneck {
+			t.Errorf("%.0f bit/s: %s %s %v", bps, g.Confidence, g.Limiter, g.Shares)
+		}
+	}
+}

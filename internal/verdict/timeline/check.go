@@ -99,14 +99,16 @@ func (t *timeline) figures() verdict.Figures {
 // fullWindow sums the slices in which the window was what limited: its mean size, the rate
 // that came and the round trips that were.
 func (t *timeline) fullWindow(f *verdict.Figures) {
-	var window, came, took, rtt, timed float64
+	var window, used, came, took, rtt, timed float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
 		if s.WindowMax == 0 || full < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
 			continue
 		}
-		window += float64(s.WindowMax) * sliceTime(s)
+		least, most := t.usable(s.WindowMax)
+		window += most * sliceTime(s)
+		used += least * sliceTime(s)
 		came += float64(s.Acked + s.Repeated)
 		took += sliceTime(s)
 		rtt += float64(s.RTTSum) / 1e9
@@ -114,6 +116,7 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 	}
 	if took > 0 {
 		f.WindowBytes = window / took
+		f.WindowUsedBytes = used / took
 		f.WindowRateBps = came * 8 / took
 	}
 	if timed > 0 && f.WindowBytes > 0 {

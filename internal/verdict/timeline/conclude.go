@@ -66,24 +66,6 @@ func (t *timeline) conclude(g *Diagnosis) {
 	g.Prediction = t.predict(g.Verdict)
 }
 
-// windowSubtype says why the receive window is what it is.
-func (t *timeline) windowSubtype() string {
-	d := t.d
-	scale := d.Scale
-	if d.NoScale {
-		scale = -1
-	}
-	return verdict.WindowFacts{Scale: scale, ScaleKnown: d.ScaleKnown, Largest: d.WindowMax,
-		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
-}
-
-// scaleMismatch reports whether the windows are in another unit than the handshake agreed on. Where it is not known in
-// which, they never grew beyond the handshake's own.
-func (t *timeline) scaleMismatch() bool {
-	m, ok := t.c.ScaleMismatch(t.d)
-	return ok && (m.Scale >= 0 || t.d.WindowMax < m.Offered)
-}
-
 // evenness is the lowest and the highest rate of six equal parts of the time after the
 // beginning, bytes/s.
 func (t *timeline) evenness() (least, most float64) {
@@ -131,14 +113,18 @@ func (t *timeline) policed() bool {
 	return first > threshold.FirstBurst*most && most < threshold.PolicedEven*least
 }
 
+// cutsSegments reports whether more segments than the last of a transfer are below the MSS.
+func (t *timeline) cutsSegments() bool {
+	return float64(t.d.SmallSegments) > threshold.SmallShare*float64(t.d.Segments)
+}
+
 // senderCandidates are what may hold a sender back that has room in every window, the
 // likeliest first.
 func (t *timeline) senderCandidates() []verdict.Name {
 	d := t.d
-	small := d.Segments > 0 && float64(d.SmallSegments) > threshold.SmallShare*float64(d.Segments)
 	flat, _, _ := t.flat(float64(d.MaxOut))
 	switch {
-	case small && !t.equalBlocks():
+	case t.cutsSegments() && !t.equalBlocks():
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
 	case t.equalBlocks(), flat > threshold.FlatLong*t.length,
@@ -329,12 +315,4 @@ func (t *timeline) meanRTT() time.Duration {
 		return 0
 	}
 	return time.Duration(sum / n)
-}
-
-// allows is what a window gives over the empty path, bit/s.
-func (t *timeline) allows(window int64) float64 {
-	if t.baseRTT <= 0 {
-		return 0
-	}
-	return float64(window) * 8 / t.baseRTT
 }

@@ -56,7 +56,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		m, _ := t.c.ScaleMismatch(d)
 		guessed := g.Subtype == verdict.ScaleMismatch && m.Scale < 0
-		near := t.baseRTT > 0 && float64(d.WindowMax)/t.baseRTT > threshold.WindowAbove*t.goodput
+		window, _ := t.usable(d.WindowMax)
+		near := t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
 		level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
 		return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:
@@ -67,7 +68,9 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		pausesAreClear := d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(d.Pauses)
 		return verdict.LowerUnless(!corrected && pausesAreClear, verdict.High)
-	case verdict.NagleDelayedAck, verdict.MTUBlackHole:
+	case verdict.NagleDelayedAck: // a queue of other traffic delays single segments too
+		return verdict.LowerUnless(!t.blockwise || d.MaxOut > int64(d.MSS), verdict.High)
+	case verdict.MTUBlackHole:
 		return verdict.High
 	case verdict.SlowStart:
 		if !t.c.SYN && !t.c.SYNACK { // where the transfer began is not known

@@ -275,33 +275,6 @@ func (t *timeline) openingOf(i int) verdict.Name {
 	return verdict.Unknown
 }
 
-// windowOf returns the limiter while the window was full: the link, where the window would allow a fifth more than
-// the rate.
-func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
-	if !t.windowKnown() {
-		return verdict.Unknown
-	}
-	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowLimits*t.rate(s) {
-		switch {
-		case t.ackQueued(s):
-			return verdict.AckPath
-		case (t.serialised || t.queued(s)) && t.full(s):
-			return verdict.Bottleneck
-		}
-	}
-	if t.baseRTT > 0 && s.WindowMax > 0 && float64(s.WindowMax)/t.baseRTT > threshold.WindowFarAbove*t.rate(s) {
-		// A whole window is on its way, and comes much later than over the empty path: it waits
-		// in a queue. Where round trips show none, a loss had let less out.
-		switch {
-		case t.queued(s):
-			return verdict.Bottleneck
-		case t.losing:
-			return verdict.Congestion
-		}
-	}
-	return verdict.ReceiverWindow
-}
-
 // idleOf returns the limiter while nothing was outstanding: the program, if the data before was less than a full
 // segment, so all that there was, or if the pauses are long. Else a paced or shaped sender may have sent segments one
 // by one.
@@ -326,18 +299,6 @@ func (t *timeline) idleElsewhere() verdict.Name {
 		return verdict.Application
 	}
 	return verdict.Unknown
-}
-
-// windowKnown reports whether the window's size can be relied on. Without the handshake, the least scale that fits is
-// used only if the bytes outstanding stayed at that window for long.
-func (t *timeline) windowKnown() bool {
-	d := t.d
-	if d.ScaleKnown {
-		return true
-	}
-	full := t.clock(flow.Full)
-	return full > threshold.ScalePlateau*t.length && d.WindowMax >= int64(threshold.ProbeSegments*d.MSS) &&
-		d.ScaleRaise-d.First < (d.Last-d.First)/3
 }
 
 // appLimitedOf is what limited while the sender had far less outstanding than before: itself, unless marks explain it.

@@ -94,6 +94,23 @@ func TestJudge_DelayedAckSeenAwayFromTheSender(t *testing.T) {
 	}
 }
 
+// A sender with one segment outstanding waits for the timer after each: at the sender and at the receiver, a handshake
+// that took a millisecond leaves no room for a slow line.
+func TestJudge_DelayedAckOfSingleSegments(t *testing.T) {
+	for _, timestamps := range []bool{false, true} {
+		for _, loop := range []int64{1, 99} { // percent of the round trip
+			x := transfer{bps: 20e6, rtt: ms, loop: ms * loop / 100, tapBeforeLine: loop == 1, timestamps: timestamps,
+				window: 1 << 20, scale: 7, ackEvery: 2, delayedAck: 200 * ms}
+			x.block = x.mss()
+			x.bytes = 60 * x.block
+			g, _, _ := x.play(t)
+			if g.Limiter != verdict.NagleDelayedAck || g.Subtype != verdict.AckTimer || g.Confidence == verdict.High {
+				t.Errorf("%s %s (%s) %v: %+v", g.Confidence, g.Limiter, g.Subtype, g.Shares, x)
+			}
+		}
+	}
+}
+
 // A slow line takes as long for the last segment of a block as for the others: no timer.
 func TestJudge_SlowLineIsNoDelayedAck(t *testing.T) {
 	for _, each := range []int64{47 * ms, 187 * ms} { // 256 and 64 kbit/s
