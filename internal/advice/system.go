@@ -94,7 +94,7 @@ var sources = map[Action]map[System]string{
 	RaiseShaper:   {Windows: qosPolicy, Windows2000: noThrottle, MacOS: "man dnctl(8)", FreeBSD: "man ipfw(8)"},
 	LargerWindows: {Windows2000: "Microsoft knowledge base 224829, 214397"},
 	LowWater:      {MacOS: "xnu: bsd/netinet/tcp.h, TCP_NOTSENT_LOWAT"},
-	ProbeMTU: {Windows2000: "Microsoft knowledge base 120642, 314053",
+	ProbeMTU: {Windows2000: "Windows 2000 Resource Kit: EnablePMTUBHDetect (cc960465)",
 		MacOS:   "RFC 4821; xnu: bsd/netinet/tcp_timer.c, pmtud_blackhole_detection",
 		FreeBSD: "RFC 4821; man tcp(4): pmtud_blackhole_detection"},
 	InitialWindow: {Windows: "RFC 6928; learn.microsoft.com: Set-NetTCPSetting, New-NetTransportFilter",

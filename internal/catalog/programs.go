@@ -23,7 +23,7 @@ type Program struct {
 	// ends automatic sizing there. 0: the system sizes that buffer.
 	ReceiveBuffer int `toml:"receive_buffer" json:"receive_buffer_bytes,omitempty"`
 	SendBuffer    int `toml:"send_buffer" json:"send_buffer_bytes,omitempty"`
-	// Plateau says that a window of exactly ReceiveBuffer names the program: no system's default is that size.
+	// Plateau says that a window of exactly ReceiveBuffer names the program: no default of Windows is that size.
 	Plateau bool `toml:"plateau" json:"-"`
 	// ReceiveDatagrams and SendDatagrams are the bytes that it requests by SO_RCVBUF and SO_SNDBUF for its UDP socket. The
 	// host's net.core.rmem_max and wmem_max limit them. 0: no request.
@@ -88,6 +88,17 @@ func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffe
 func ProgramOfWindow(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if p.Plateau && p.ReceiveBuffer == bytes && bytes < 65535 {
+			return p, true
+		}
+	}
+	return Program{}, false
+}
+
+// WindowsProgramOfWindow returns the program whose fixed receive buffer above 65,535 bytes is exactly the largest
+// window that a Windows host offered, on any port. Linux hosts have windows of such sizes for other causes.
+func WindowsProgramOfWindow(bytes int) (Program, bool) {
+	for _, p := range loadPrograms() {
+		if p.Plateau && p.ReceiveBuffer == bytes && bytes > 65535 {
 			return p, true
 		}
 	}

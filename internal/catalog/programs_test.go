@@ -39,9 +39,14 @@ func TestProgramAt(t *testing.T) {
 
 func TestProgramOfWindow(t *testing.T) {
 	for bytes, want := range map[int]string{64512: "cygwin", 65535: "", 65536: "", 64240: "",
-		64511: "", 4194304: "", 0: ""} {
+		64511: "", 4194304: "", 212992: "", 0: ""} {
 		if p, found := ProgramOfWindow(bytes); p.Name != want || found != (want != "") {
 			t.Errorf("%d bytes: %q, want %q", bytes, p.Name, want)
+		}
+	}
+	for bytes, want := range map[int]string{212992: "cygwin-64", 64512: "", 211700: "", 4194304: ""} {
+		if p, found := WindowsProgramOfWindow(bytes); p.Name != want || found != (want != "") {
+			t.Errorf("%d bytes of a Windows host: %q, want %q", bytes, p.Name, want)
 		}
 	}
 }

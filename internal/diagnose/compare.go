@@ -156,7 +156,7 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	r.SYNWaitS = g.SYNWait.Seconds()
 	r.Prediction = predictionOf(&g)
 	r.Settings = settings(p.far.Connection, far, &g, p.target)
-	r.Program = record.NewProgramWindow(g.Verdict, far.From.Port, far.To.Port)
+	r.Program = programWindow(p.far.Connection, far, &g)
 	return g
 }
 

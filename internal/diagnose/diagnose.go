@@ -284,6 +284,6 @@ func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) rec
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(c, d, g, "")
 	r.Fix = fixes(&r, g, d, "")
-	r.Program = record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
+	r.Program = programWindow(c, d, g)
 	return r
 }

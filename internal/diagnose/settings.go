@@ -28,10 +28,24 @@ func targets(o flow.Offer) []string {
 		return nil
 	case o.TTL <= unixTTL && o.Timestamps && o.SACK && o.Scale > macOSScale:
 		return []string{"linux"}
-	case o.TTL > unixTTL && o.TTL <= windowsTTL && !o.Timestamps && o.Scale >= 0:
+	case isWindows(o) && o.Scale >= 0:
 		return []string{"windows-11", "server-2012"}
 	}
 	return nil
+}
+
+// isWindows reports whether a SYN begins with Windows' TTL and asks for no timestamps.
+func isWindows(o flow.Offer) bool {
+	return o.Seen && !o.OptionsCut && o.TTL > unixTTL && o.TTL <= windowsTTL && !o.Timestamps
+}
+
+// programWindow returns the known program whose own window or buffer limits a direction, or nil.
+func programWindow(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) *record.ProgramWindow {
+	p := record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
+	if p == nil && isWindows(c.OfferOf(d.To)) {
+		p = record.NewWindowsProgramWindow(g.Verdict)
+	}
+	return p
 }
 
 // settings plans the windows of a path for the end that limited a direction. It returns nil where the verdict is of

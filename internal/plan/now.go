@@ -58,6 +58,34 @@ func (v present) limits(mss int) (window, inFlight int, ok bool) {
 	return 0, 0, false
 }
 
+// ceilings returns the largest windows and buffers that the present settings of a system without fixed windows allow;
+// a plan lowers none. 0 is not known.
+func (v present) ceilings(mss int) (window, inFlight int) {
+	if window, inFlight, ok := v.limits(mss); ok {
+		return window, inFlight
+	}
+	number := func(name string) int {
+		n, _ := strconv.Atoi(v.value(name))
+		return max(n, 0)
+	}
+	switch v.target.Family {
+	case catalog.FreeBSD:
+		usable := number("kern.ipc.maxsockbuf") / 2304 * 2048
+		return min(number("net.inet.tcp.recvbuf_max"), usable), min(number("net.inet.tcp.sendbuf_max"), usable)
+	case catalog.NetBSD:
+		return number("net.inet.tcp.recvbuf_max"), number("net.inet.tcp.sendbuf_max")
+	case catalog.MacOS:
+		return number("net.inet.tcp.autorcvbufmax"), number("net.inet.tcp.autosndbufmax")
+	case catalog.Solaris:
+		return number("recv_buf"), number("send_buf")
+	case catalog.AIX:
+		return number("tcp_recvspace"), number("tcp_sendspace")
+	case catalog.OpenBSD:
+		return openBSDLargest, openBSDLargest
+	}
+	return 0, 0
+}
+
 // largestBuffer returns the third number of tcp_rmem or tcp_wmem, 0 where there is none.
 func (v present) largestBuffer(name string) int {
 	fields := strings.Fields(v.value(name))

@@ -16,9 +16,6 @@ type ProgramWindow struct {
 // NewProgramWindow returns the known program whose window a verdict's evidence may describe, by the two ports and the
 // size, or by a receive window that only this program gives. It returns nil where none fits.
 func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
-	named := func(p catalog.Program) *ProgramWindow {
-		return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, Description: p.What, Raise: p.Raise}
-	}
 	for _, e := range v.Evidence {
 		inFlight := 0.0
 		if v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.ScaleZero && e.Limiter == v.Limiter {
@@ -39,4 +36,22 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 		}
 	}
 	return nil
+}
+
+// NewWindowsProgramWindow returns the known program whose fixed receive buffer on a Windows host is the window that a
+// verdict's evidence describes, or nil.
+func NewWindowsProgramWindow(v verdict.Verdict) *ProgramWindow {
+	for _, e := range v.Evidence {
+		if v.Limiter != verdict.ReceiverWindow || v.Subtype != verdict.Fixed || e.Limiter != v.Limiter {
+			continue
+		}
+		if p, known := catalog.WindowsProgramOfWindow(int(e.Values["window_bytes"])); known {
+			return named(p)
+		}
+	}
+	return nil
+}
+
+func named(p catalog.Program) *ProgramWindow {
+	return &ProgramWindow{Name: p.Name, WindowBytes: p.Bytes, Description: p.What, Raise: p.Raise}
 }

@@ -41,3 +41,16 @@ func TestNewProgramWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestNewWindowsProgramWindow checks that a scaled window names a program only if the receiver's buffer is fixed.
+func TestNewWindowsProgramWindow(t *testing.T) {
+	for subtype, want := range map[string]bool{verdict.Fixed: true, verdict.AutotuneCeiling: false,
+		verdict.ScaleZero: false} {
+		v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: subtype, Evidence: []verdict.Evidence{{
+			Limiter: verdict.ReceiverWindow, Values: verdict.Values{"window_bytes": 212992}}}}
+		p := NewWindowsProgramWindow(v)
+		if (p != nil) != want || want && p.Name != "cygwin-64" {
+			t.Errorf("%s: %+v", subtype, p)
+		}
+	}
+}

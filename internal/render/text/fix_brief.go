@@ -37,8 +37,27 @@ func briefFix(f *advice.Fix) string {
 			return text
 		}
 	}
+	if text := briefElsewhere[f.Action][f.System.Family()]; text != "" {
+		return text
+	}
 	return briefActions[f.Action]
 }
+
+// briefElsewhere has the few words for actions on systems without the tool that briefActions names.
+var briefElsewhere = map[advice.Action]map[advice.System]string{
+	advice.AskSender: {
+		advice.FreeBSD:     "look at the sender's queue: netstat -x there",
+		advice.Windows2000: "capture at the sending host",
+	},
+	advice.AskReceiver: {
+		advice.Windows:     "run fullpipe why on the receiving host",
+		advice.Windows2000: "capture at the receiving host",
+		advice.MacOS:       receiversNetstat,
+		advice.FreeBSD:     receiversNetstat,
+	},
+}
+
+const receiversNetstat = "look at the receiver's queue: netstat -an there"
 
 // briefSetting formats a setting whose value is the action; "" for others.
 func briefSetting(name, value string) string {
@@ -54,6 +73,8 @@ func briefSetting(name, value string) string {
 		return "use " + value + " connections at once"
 	case "TCP_MAXSEG":
 		return "lower the MSS to " + value
+	case "mtu", "MTU":
+		return "lower the MTU to " + value
 	case "--budget":
 		return "run fullpipe tune with --budget " + value
 	}

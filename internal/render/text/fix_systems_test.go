@@ -33,7 +33,7 @@ func TestFixSentence_SpeaksTheHostsSystem(t *testing.T) {
 						t.Errorf("%s, %s (%s): nothing to do", system, name, subtype)
 					}
 					for _, f := range fixes {
-						said := FixSentence(f)
+						said := FixSentence(f) + " " + briefFix(&f)
 						if found := linuxSource.FindString(f.Source); found != "" {
 							t.Errorf("%s: %q is Linux's: the source of %s is %s", system, found, f.Action, f.Source)
 						}
