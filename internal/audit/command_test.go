@@ -61,6 +61,8 @@ func TestJudge_Commands(t *testing.T) {
 			`reg delete "` + afd + `" /v DefaultSendWindow /f`, true},
 		"a registry value of Windows XP": {windows("6.3.9600", map[string]string{"GlobalMaxTcpWindowSize": "300000"}), wan,
 			"GlobalMaxTcpWindowSize", `reg delete "` + tcpip + `" /v GlobalMaxTcpWindowSize /f`, false},
+		"a window of XP without scaling": {old("5.1.2600", map[string]string{"TcpWindowSize": "262800", "Tcp1323Opts": "0"}),
+			Path{}, "Tcp1323Opts", `reg add "` + tcpip + `" /v Tcp1323Opts /t REG_DWORD /d 1 /f`, false},
 		"no path MTU discovery on XP": {old("5.1.2600", map[string]string{"EnablePMTUDiscovery": "0"}), Path{},
 			"EnablePMTUDiscovery", `reg add "` + tcpip + `" /v EnablePMTUDiscovery /t REG_DWORD /d 1 /f`, true},
 		"no path MTU discovery on 2000, which has no reg": {old("5.0.2195",
@@ -77,7 +79,8 @@ func TestJudge_Commands(t *testing.T) {
 			"MTU", `reg delete "` + tcpip + `\Interfaces\{ID}" /v MTU /f`, false},
 		"a route whose prefix is a command": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Routes: []Route{{"$(calc)", map[string]string{"window": "10000"}}}}, wan,
-			"window", "ip route change PREFIX …", true},
+			"window", "ip route show PREFIX | sed -E 's/ window( lock)? [0-9]+//' | while read -r r; do ip route change $r; " +
+				"done", true},
 		"a .reg file, which names no version": {old("", map[string]string{"TcpWindowSize": "17520"}),
 			Path{RateBps: 1e8, RTT: 80 * time.Millisecond}, "TcpWindowSize",
 			"fullpipe plan --rate 100Mbit/s --rtt 80ms --target windows-2000", true},

@@ -203,7 +203,7 @@ func (j *judge) linuxRoutes() {
 	for _, r := range j.Routes {
 		f := func(code Code, name string) Finding {
 			return Finding{Code: code, Parameter: name, Value: r.Prefix + " " + name + " " + r.Attributes[name],
-				Args: []any{r.Prefix}, Command: "ip route change " + shellWord(r.Prefix, "PREFIX") + " …"}
+				Args: []any{r.Prefix}, Command: withoutAttribute(r.Prefix, name)}
 		}
 		if window, err := strconv.ParseInt(r.Attributes["window"], 10, 64); err == nil {
 			clamped := f(RouteWindow, "window")
@@ -222,6 +222,12 @@ func (j *judge) linuxRoutes() {
 			j.add(small)
 		}
 	}
+}
+
+// withoutAttribute returns the command that removes an attribute from the routes to a prefix.
+func withoutAttribute(prefix, attribute string) string {
+	return fmt.Sprintf("ip route show %s | sed -E 's/ %s( lock)? [0-9]+//' | while read -r r; do ip route change $r; done",
+		shellWord(prefix, "PREFIX"), attribute)
 }
 
 // linuxSockets judges the open connections.

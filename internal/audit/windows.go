@@ -91,7 +91,7 @@ func (j *judge) windows9x() {
 	options, _ := j.number("Tcp1323Opts")
 	if window > model.MaxUnscaled && options&1 == 0 {
 		j.add(Finding{Grade: Risk, Code: UnscaledWindow, Parameter: "Tcp1323Opts",
-			Value: cmp.Or(j.Values["Tcp1323Opts"], "unset"), Args: []any{name, value}})
+			Value: cmp.Or(j.Values["Tcp1323Opts"], "unset"), Args: []any{name, value}, Command: j.scalingCommand()})
 		window = model.MaxUnscaled
 	}
 	for _, maximum := range []string{"GlobalMaxTcpWindoSize", "GlobalMaxTcpWindowSize"} { // 98 reads the first
@@ -196,9 +196,11 @@ func (j *judge) checkWindows2000(name string, scales bool, maximum int64, others
 // effective window.
 func (j *judge) unscaled2000(window int64, name string) int64 {
 	f := Finding{Grade: Risk, Code: UnscaledWindow, Parameter: "Tcp1323Opts",
-		Value: cmp.Or(j.Values["Tcp1323Opts"], "unset"), Args: []any{strings.TrimPrefix(name, perInterface), j.Values[name]}}
+		Value: cmp.Or(j.Values["Tcp1323Opts"], "unset"), Args: []any{strings.TrimPrefix(name, perInterface), j.Values[name]},
+		Command: j.scalingCommand()}
 	switch {
 	case j.Version != "" && !catalog.AtLeast(j.Version, "5.0"):
+		f.Command = ""
 		f.Code = UnscaledWindowNT4
 		f.Source = "Microsoft knowledge base 199947"
 		f.Confirmed = true
@@ -210,6 +212,12 @@ func (j *judge) unscaled2000(window int64, name string) int64 {
 	}
 	j.add(f)
 	return model.MaxUnscaled
+}
+
+// scalingCommand returns the change that switches window scaling on, without timestamps.
+func (j *judge) scalingCommand() string {
+	entry, _ := catalog.Get(j.System, "Tcp1323Opts")
+	return j.registryCommand(entry, "1", "")
 }
 
 // interfaceValues compares the values of single interfaces with the catalog, and their MTU with Ethernet's.

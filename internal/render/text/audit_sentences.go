@@ -72,6 +72,7 @@ func auditValue(value any) any {
 const (
 	withoutProgramBuffer = "take the setting out of the program, or: fullpipe exec --ignore-program-buffers -- PROGRAM"
 	unlessTunnel         = "%[1]s, unless a tunnel needs it"
+	scalingAtBothEnds    = "%[1]s; at both ends, then restart"
 	unlessOffload        = "%[1]s, unless a capture or a faulty card needs it off"
 	probeMTU             = "measure the path MTU: fullpipe tune PEER"
 	fasterReader         = "read faster in the program, or raise tcp_rmem's maximum if more than that is in flight"
@@ -88,10 +89,9 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 		text: "autotuning is off: every receive buffer stays at %s, which caps %s at %s"},
 	audit.SendMax:         {text: "tcp_wmem max %s caps %s at %s"},
 	audit.NoWindowScaling: {text: "no window scaling: windows of at most 65,535 bytes, which caps %s at %s"},
-	audit.RouteWindow: {"the route to %s clamps the window to %s, which caps %s at %s",
-		"%[1]s without window"},
-	audit.RouteCwnd: {"the route to %s clamps the congestion window to %d segments, which caps %s at %s",
-		"%[1]s without cwnd"},
+	audit.RouteWindow:     {text: "the route to %s clamps the window to %s, which caps %s at %s"},
+	audit.RouteCwnd: {
+		text: "the route to %s clamps the congestion window to %d segments, which caps %s at %s"},
 	audit.AutotuningLevel: {text: "autotuning level %s ends at %s, which caps %s at %s"},
 	audit.AutotuningLevelByPolicy: {"autotuning level %s ends at %s, which caps %s at %s",
 		"change the group policy: a local setting does nothing"},
@@ -125,7 +125,7 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.CgroupForConnections: {"buffers of 2 x BDP for %s need %s, more than half of the cgroup's limit of %s, which " +
 		"counts socket buffers too", "raise the container's memory limit, or use fewer connections"},
 	audit.RouteMTU: {"packets to %s have %d bytes at most: %.0f %% headers",
-		"%[1]s without mtu, unless the path needs it"},
+		unlessTunnel},
 	audit.BBRWithoutFQ:            {text: "bbr needs fq to pace before Linux 4.13; new interfaces get %s"},
 	audit.InertSetting:            {"does nothing here: %s", "remove it"},
 	audit.InertInterfaceSetting:   {"does nothing here: %s (interface %s)", "remove it"},
@@ -144,12 +144,12 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 		"allows %s"},
 	audit.UnusedTemplate: {text: "the template was changed, but no transport filter assigns a connection to it"},
 	audit.UnscaledWindow: {"%s is %s, but without bit 0 of Tcp1323Opts no window exceeds 65,535 bytes",
-		"set Tcp1323Opts to 1 (3 with timestamps) at both ends, then restart"},
+		scalingAtBothEnds},
 	audit.UnscaledWindowNT4: {"%s is %s, but NT 4 has no window scaling: no window exceeds 65,535 bytes",
 		"set TcpWindowSize to 64240, or use a later system"},
 	audit.DisputedScaling: {"%s is %s, but sources disagree whether Windows 2000 scales with Tcp1323Opts unset: " +
 		"cc957546 says that it does, knowledge base 224829 that no window exceeds 65,535 bytes",
-		"set Tcp1323Opts to 1 (3 with timestamps) at both ends, then restart"},
+		scalingAtBothEnds},
 	audit.IgnoredInterfaceWindow: {"Windows 2000 uses an interface's value of 64,240 or more for connections that it " +
 		"opens, and 17,520 bytes for those that it accepts", "set TcpWindowSize for the host, not for the interface"},
 	audit.InterfaceMTUSmall: {"packets of %d bytes: %.3g %% headers, %.3g %% with 1500 (interface %s)",
