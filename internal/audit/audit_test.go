@@ -213,6 +213,8 @@ func TestJudge_WindowsBeforeVista(t *testing.T) {
 			UnscaledWindow, "1001560"},
 		"Windows 2000 with scaling unset": {old("windows", "5.0.2195", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
 			DisputedScaling, ""},
+		"a file that may be of Windows 2000": {old("windows-2000", "", with("Tcp1323Opts", "")), Risk, "Tcp1323Opts",
+			DisputedScaling, "1001560"},
 		"NT 4 with a scaled window": {old("windows-2000", "4.0.1381", with("TcpWindowSize", "262800")), Risk, "Tcp1323Opts",
 			UnscaledWindowNT4, "262800"},
 		"NT 4 with a key of 2000": {old("windows-2000", "4.0.1381", map[string]string{"GlobalMaxTcpWindowSize": "262800"}),

@@ -204,7 +204,7 @@ func (j *judge) unscaled2000(window int64, name string) int64 {
 		f.Code = UnscaledWindowNT4
 		f.Source = "Microsoft knowledge base 199947"
 		f.Confirmed = true
-	case f.Value == "unset" && j.Version != "" && !catalog.AtLeast(j.Version, "5.1"):
+	case f.Value == "unset" && !catalog.AtLeast(j.Version, "5.1"): // a .reg file, without a version, may be of 2000
 		f.Code = DisputedScaling
 		f.Source = "Windows 2000 Resource Kit: TcpWindowSize (cc957546); Microsoft knowledge base 224829"
 		j.add(f)
