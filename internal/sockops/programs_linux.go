@@ -116,7 +116,7 @@ func sockOps(rules, connections, asked int) asm.Instructions {
 		asm.FnMapLookupElem.Call(),
 		asm.Mov.Reg(asm.R8, asm.R0),
 		asm.JEq.Imm(asm.R8, 0, "set"),
-		asm.JEq.Imm(asm.R7, opActive, "set"), // was set at connect
+		asm.JEq.Imm(asm.R7, opActive, "congestion"), // the rest was set at connect
 	)
 	for _, s := range settings {
 		done := fmt.Sprint("after ", s.offset)
@@ -127,8 +127,9 @@ func sockOps(rules, connections, asked int) asm.Instructions {
 		p = append(p, setsockopt(s.level, s.name, s.offset, 4)...)
 		p = append(p, nop(done))
 	}
+	// The route's control replaces the socket's after the event of connect() (tcp_output.c, tcp_ca_dst_init).
 	p = append(p,
-		asm.LoadMem(asm.R1, asm.R8, ruleCongestion, asm.Byte),
+		asm.LoadMem(asm.R1, asm.R8, ruleCongestion, asm.Byte).WithSymbol("congestion"),
 		asm.JEq.Imm(asm.R1, 0, "set"),
 	)
 	p = append(p, setsockopt(unix.SOL_TCP, unix.TCP_CONGESTION, ruleCongestion, congestionSize)...)

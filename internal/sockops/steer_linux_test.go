@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
@@ -203,6 +205,31 @@ func TestRun_OutgoingConnections(t *testing.T) {
 				t.Errorf("result upwards %+v", up)
 			}
 		})
+	}
+}
+
+// TestRun_CongestionOverRoute checks that a rule's congestion control replaces that of the route, which the kernel sets
+// at connect().
+func TestRun_CongestionOverRoute(t *testing.T) {
+	testenv.Need(t, append(steeringNeeds, testenv.Iperf3, testenv.NetworkNamespace)...)
+	if !testenv.Inside(t, unix.CLONE_NEWNET) {
+		return
+	}
+	route := &netlink.Route{Dst: netlink.NewIPNet(net.IPv4(127, 0, 0, 1)), LinkIndex: 1, Table: unix.RT_TABLE_LOCAL,
+		Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Congctl: "cubic"}
+	if err := netlink.RouteReplace(route); err != nil {
+		t.Fatal(err)
+	}
+	port := iperf3Server(t)
+	for _, want := range []string{"cubic", "reno"} {
+		cfg := Config{}
+		if want != route.Congctl {
+			cfg.Rules = []Rule{{Socket: transfer.Socket{Congestion: want}}}
+		}
+		report, _ := steered(t, exec.Command("iperf3", "-c", "127.0.0.1", "-p", port, "-n", "100K"), cfg)
+		if got := heaviest(t, report).Stream.Congestion; got != want {
+			t.Errorf("congestion control %q, want %q", got, want)
+		}
 	}
 }
 
