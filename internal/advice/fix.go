@@ -85,7 +85,7 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 			if s.Action == RaiseCeilings && at.system == Linux {
 				fix.Ceiling = ceiling
 			}
-			if s.Scope != Nowhere {
+			if s.Scope != Nowhere && s.Action != PaceBelow { // it removes the losses, not the limit
 				fix.Expected = f.expected(s, len(fixes) == 0)
 			}
 			fixes = append(fixes, fix)
@@ -179,20 +179,15 @@ func (f *Facts) sparedS() float64 {
 	return (rounds(model.InitialWindow) - rounds(initial)) * f.RTTS
 }
 
-// pacedShare of a policed rate keeps what is sent, retransmissions included, below it.
-const pacedShare = 0.97
-
-// policedBps is the rate that a policer lets through, in payload; 0 where none was seen.
-func (f *Facts) policedBps(v verdict.Verdict) float64 {
-	if v.Subtype != verdict.Policer {
-		return 0
-	}
+// cleanBps is the rate at which a paced run lost nothing, in payload; 0 where there was none. The mean rate behind a
+// policer is none: a bucket shorter than a window's burst keeps it far below the policer's.
+func cleanBps(v *verdict.Verdict) float64 {
 	for _, e := range v.Evidence {
-		if rate := e.Values["steady_bps"]; e.Code == verdict.PolicedRate && rate > 0 {
-			return rate
+		if e.Code == verdict.PacedLosesNothing {
+			return e.Values["paced_bps"]
 		}
 	}
-	return f.GoodputBps
+	return 0
 }
 
 // fewStreams is how many connections at once the advice begins with.

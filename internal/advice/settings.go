@@ -35,8 +35,8 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 	case OtherControl:
 		return one("TCP_CONGESTION", inProgram, f.otherControl())
 	case PaceBelow:
-		if rate := f.policedBps(v); rate > 0 {
-			return one("SO_MAX_PACING_RATE", anyTime, strconv.Itoa(int(pacedShare*rate/8)))
+		if rate := cleanBps(&v); rate > 0 {
+			return one("SO_MAX_PACING_RATE", anyTime, strconv.Itoa(int(rate/8)))
 		}
 	case ParallelFlows:
 		return one("connections at once", anyTime, strconv.Itoa(fewStreams))
@@ -68,7 +68,7 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 func (f *Facts) settingsElsewhere(s Step, system System, v verdict.Verdict,
 	one func(name, where, value string) []plan.Setting) []plan.Setting {
 	windows := system.Family() == Windows
-	rate := f.policedBps(v)
+	rate := cleanBps(&v)
 	window := f.window()
 	segments := f.initialWindow()
 	passing := f.PassingMSS >= minMSS
@@ -90,7 +90,7 @@ func (f *Facts) settingsElsewhere(s Step, system System, v verdict.Verdict,
 	case s.Action == WindowOfBDP && window > 0:
 		return one("SO_RCVBUF", "in the program, before connect() or listen()", strconv.Itoa(window))
 	case s.Action == PaceBelow && windows && rate > 0:
-		return one("ThrottleRateActionBitsPerSecond", "New-NetQosPolicy", strconv.Itoa(int(pacedShare*rate)))
+		return one("ThrottleRateActionBitsPerSecond", "New-NetQosPolicy", strconv.Itoa(int(rate)))
 	case s.Action == SmallerSegment && windows:
 		if passing && f.PassingMTU > f.PassingMSS {
 			return one("mtu", "netsh interface "+protocol+" set subinterface", strconv.Itoa(f.PassingMTU))

@@ -90,6 +90,8 @@ type TuneMeasured struct {
 	MedianBps float64     `json:"median_bps"`
 	CI95Bps   *[2]float64 `json:"ci95_bps,omitempty"`
 	Runs      int         `json:"runs"`
+	// RetransmittedRatio is the median share of the bytes sent that were retransmitted; absent: not known.
+	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
 }
 
 // TuneTrial is one transfer.

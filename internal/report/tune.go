@@ -103,7 +103,8 @@ func newTunePath(p *tune.Path) record.TunePath {
 }
 
 func newTuneMeasured(m *tune.Measured) record.TuneMeasured {
-	out := record.TuneMeasured{MedianBps: carried(m.Interval.Mid), Runs: len(m.Goodputs)}
+	out := record.TuneMeasured{MedianBps: carried(m.Interval.Mid), Runs: len(m.Goodputs),
+		RetransmittedRatio: m.Retransmits}
 	if out.MedianBps > 0 {
 		out.CI95Bps = m.Interval.Bounds()
 	}

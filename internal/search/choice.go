@@ -17,7 +17,7 @@ const alike = 1.05
 const cleanerAlike, retransmitsAlike = 1.10, 0.01
 
 // sparesLosses is the share of the bytes sent from which fewer retransmissions alone are worth a change: the candidate
-// then only has to come within alike of the baseline's goodput.
+// then only has to come within alike of the baseline's goodput, and be shown to come within cleanerAlike.
 const sparesLosses = 0.02
 
 // SparesLosses reports that a share of retransmitted bytes is so much below another that this alone is worth a change.
@@ -36,10 +36,17 @@ func (r *candidate) isCleanerThan(other *candidate) bool {
 	return r.retransmitRatio()+retransmitsAlike < other.retransmitRatio()
 }
 
+// sparesLosses reports that a candidate's fewer retransmissions alone are worth a change.
+func (c *Comparison) sparesLosses(r *candidate) bool {
+	return len(r.retransmits) > 0 && SparesLosses(r.retransmitRatio(), c.baseline.retransmitRatio())
+}
+
 // worthwhile returns the gain that a candidate needs to matter: 10 % where the baseline retransmits clearly less, any
-// where the candidate does.
+// where the candidate does, and none where that alone is worth a change.
 func (c *Comparison) worthwhile(r *candidate) float64 {
 	switch {
+	case c.sparesLosses(r):
+		return 1 / alike
 	case c.baseline.isCleanerThan(r):
 		return cleanerAlike
 	case r.isCleanerThan(&c.baseline):
@@ -50,8 +57,8 @@ func (c *Comparison) worthwhile(r *candidate) float64 {
 
 // tolerated is the factor that a candidate has to be shown above: 1, or less where it spares losses.
 func (c *Comparison) tolerated(r *candidate) float64 {
-	if len(r.retransmits) > 0 && SparesLosses(r.retransmitRatio(), c.baseline.retransmitRatio()) {
-		return 1 / alike
+	if c.sparesLosses(r) {
+		return 1 / cleanerAlike
 	}
 	return 1
 }
@@ -64,7 +71,7 @@ func (c *Comparison) Best() (int, bool) {
 		number := i + 1
 		mid := c.Gain(number).Mid
 		switch better := c.gain(number, pickError).Low > c.tolerated(r) || c.above(number); {
-		case better && mid >= 1 && !(c.baseline.isCleanerThan(r) && mid < cleanerAlike):
+		case better && mid >= min(1, c.worthwhile(r)) && !(c.baseline.isCleanerThan(r) && mid < cleanerAlike):
 			shown = append(shown, number)
 		case better || r.out || !(mid >= c.worthwhile(r)):
 			continue

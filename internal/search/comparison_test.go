@@ -243,7 +243,8 @@ func TestBest_RetransmitsLess(t *testing.T) {
 		{"8 % without that is something", []float64{1.08}, []float64{0}, 0, 1},
 		{"2 % without the tenth that the baseline retransmits", []float64{1.02}, []float64{0}, 0.1, 1},
 		{"2 % without that, within 10 % of one with it", []float64{1.09, 1.02}, []float64{0.1, 0}, 0.1, 2},
-		{"2 % less is no remedy", []float64{0.98}, []float64{0}, 0.1, 0},
+		{"4 % less without that", []float64{0.96}, []float64{0}, 0.1, 1},
+		{"6 % less is no remedy", []float64{0.94}, []float64{0}, 0.1, 0},
 		{"as fast without 1.5 % retransmitted", []float64{0.999}, []float64{0}, 0.015, 0},
 	} {
 		comparison := NewComparison(len(c.factors), 8, 0.005, 1)

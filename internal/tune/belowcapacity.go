@@ -95,8 +95,10 @@ func (b *belowCapacity) lossIsRandom() bool {
 func (b *belowCapacity) measure(ctx context.Context, s Setup) (*Trial, error) {
 	cfg := b.searchConfig()
 	cfg.Rounds = min(max(cfg.Rounds, search.FewRounds), search.LossyRounds)
-	length := cfg.Length(s.Window)
-	if !b.can(s) || b.isSpent(probeBudget) || b.budget.Time > 0 && !b.affords(length, 1) {
+	drain, provable := b.seen.drains(s.PacingBps)
+	length := cfg.Length(s.Window) + drain
+	spent := func() bool { return b.isSpent(probeBudget) || b.budget.Time > 0 && !b.affords(length, 1) }
+	if !b.can(s) || !provable || spent() && !(drain > 0 && b.budget.double() && !spent()) {
 		return nil, nil
 	}
 	t, err := b.try(ctx, b.with(s, length, BelowCapacity))
@@ -124,8 +126,11 @@ func (b *belowCapacity) probePacing(ctx context.Context) error {
 	for range mostPacedProbes {
 		rate := bracket.rate
 		t, err := b.measure(ctx, Setup{PacingBps: math.Round(rate)})
-		if t == nil || err != nil {
+		if err != nil {
 			return err
+		}
+		if t == nil {
+			break
 		}
 		ratio, known := t.retransmitRatio()
 		clean := known && ratio <= threshold.PacedClean && t.Goodput >= keepsPace*rate
@@ -146,6 +151,24 @@ func (b *belowCapacity) probePacing(ctx context.Context) error {
 		p.CapacityBps = tooFast
 		p.size(b.seen.trials[len(b.seen.trials)-1].result)
 	}
+	return b.keepMargin(ctx)
+}
+
+// keepMargin replaces a clean rate that a bucket may have let through by one as far below it as that may hide.
+func (b *belowCapacity) keepMargin(ctx context.Context) error {
+	if b.clean == nil {
+		return nil
+	}
+	proven := b.clean.Setup
+	if drain, _ := b.seen.drains(proven.PacingBps); drain == 0 {
+		return nil
+	}
+	t, err := b.measure(ctx, Setup{PacingBps: math.Round(belowTheLine * proven.PacingBps)})
+	if t == nil || err != nil {
+		return err
+	}
+	b.clean = t
+	b.probed = slices.DeleteFunc(b.probed, func(s Setup) bool { return s == proven })
 	return nil
 }
 

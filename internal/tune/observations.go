@@ -3,6 +3,7 @@ package tune
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -73,11 +74,34 @@ func (o *observations) measured(trials []*Trial) (m Measured) {
 	return m
 }
 
-// asFast reports that runs after a change were shown to keep the goodput before, and that their fewer retransmissions
-// alone are worth it. It judges the search's proof and that of a host's changes.
+// sparesLosses reports that the fewer retransmissions of runs after a change alone are worth it.
+func sparesLosses(before, after *float64) bool {
+	return before != nil && after != nil && search.SparesLosses(*after, *before)
+}
+
+// asFast reports that runs after a change that spares losses were shown to keep nearly all of the goodput before. It
+// judges the search's proof and that of a host's changes.
 func asFast(before, after *Measured, gain stats.Interval) bool {
-	return before.Retransmits != nil && after.Retransmits != nil &&
-		search.SparesLosses(*after.Retransmits, *before.Retransmits) && gain.Mid >= search.Enough && gain.Low >= keeps
+	return sparesLosses(before.Retransmits, after.Retransmits) && gain.Mid >= keeps && gain.Low >= keepsShown
+}
+
+// drains returns how long a sender paced at a rate in bit/s has to send before a bucket is empty that lets as much
+// through at first as the baseline's runs had: for so long no loss shows that the rate exceeds the path's. Unpaced runs
+// that lost emptied theirs, so their rates need no proof, and rates too near to them have none: false. From other rates
+// the path's may differ by as little as belowTheLine leaves.
+func (o *observations) drains(rate float64) (wait time.Duration, ok bool) {
+	base := 0.0
+	for _, t := range o.of(func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 }) {
+		base = max(base, t.Goodput)
+	}
+	if base == 0 || rate <= base {
+		return 0, true
+	}
+	bucket := 8 * stats.Median(each(o.baselineRuns(), func(t *Trial) float64 { return t.excess(base / 8) }))
+	seconds := func(excess float64) time.Duration {
+		return time.Duration(min(drained*bucket/excess, longest.Seconds()) * float64(time.Second))
+	}
+	return min(longestDrain, seconds((1-belowTheLine)*rate)), seconds(rate-base) <= longestDrain
 }
 
 // nothing is the goodput, in bit/s, of a transfer that delivered no data.

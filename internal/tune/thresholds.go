@@ -14,8 +14,10 @@ const (
 	farFaster = 1.5 // ratio | chosen: single runs of lossy paths mostly differ by less
 	// repeatable is the difference of two results of the loop beyond their noise.
 	repeatable = 0.01 // ratio | half of what search.Enough leaves: each window reaches 98 % of the best
-	// keeps is the share of the baseline's goodput that a setup for Latency has to keep, keepsInOneRun that of one run.
+	// keeps is the share of the baseline's goodput that a setup for Latency, or with fewer retransmissions, has to keep,
+	// keepsInOneRun that of one run, keepsShown the lower bound of the interval that its proof must reach.
 	keeps         = 0.95 // ratio | search.Nearly
+	keepsShown    = 0.91 // ratio | less than the tenth that limits
 	keepsInOneRun = 0.92 // ratio | keeps, less one run's noise of 3 %
 )
 
@@ -45,6 +47,8 @@ const (
 	pacingFloor = 0.85 // ratio | a policer's bucket adds up to the rest to a short run
 	// belowTheLine is the share of a path's rate at which no queue forms and little is given up.
 	belowTheLine = 0.97 // ratio | chosen: 3 % for bursts of the pacer and errors of the rate
+	// drained is how many times as long as a bucket takes to drain a paced run lasts besides.
+	drained = 1.25 // ratio | chosen: the bucket is estimated from samples
 	// queueSeen is the share of the samples with a queue from which on a standing queue was there.
 	queueSeen = 0.1 // ratio | chosen: fewer samples are bursts
 )

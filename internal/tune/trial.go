@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -162,6 +163,26 @@ func queueAtLoss(trials []*Trial) (queue time.Duration, known bool) {
 		return 0, false
 	}
 	return time.Duration(stats.Median(queues)), true
+}
+
+// excess returns the most bytes that were acknowledged before the first loss beyond a rate in bytes a second: those of
+// a policer's bucket. A queue lets no more through than its link's rate.
+func (t *Trial) excess(rate float64) float64 {
+	end := t.result.Sender()
+	if end == nil || len(end.Streams) != 1 {
+		return 0
+	}
+	most := 0.0
+	lowest := math.Inf(1)
+	for _, s := range end.Streams[0].Samples {
+		if s.Have&transfer.HaveAcked == 0 || s.Retransmitted > 0 {
+			break
+		}
+		ahead := float64(s.Acked) - rate*s.At.Seconds()
+		lowest = min(lowest, ahead)
+		most = max(most, ahead-lowest)
+	}
+	return most
 }
 
 // lostSince returns how many segments a connection retransmitted after a moment.

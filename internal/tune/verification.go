@@ -58,7 +58,8 @@ func (v *verification) verify(ctx context.Context) error {
 	}
 	var before, after []*Trial
 	for ok && len(before) < mostPairs && !v.proven(v.scores(before), v.scores(after)) &&
-		(v.affords(v.span(Setup{})+v.span(target), 1) || better(v.scores(before), v.scores(after)) && v.budget.double()) {
+		(v.affords(v.span(Setup{})+v.span(target), 1) ||
+			(better(v.scores(before), v.scores(after)) || v.sparesLosses(target)) && v.budget.double()) {
 		b, a, err := v.pair(ctx, target, len(before)%2 == 1)
 		if err != nil {
 			return err
@@ -195,6 +196,12 @@ func (v *verification) inTurn(target Setup, confidence float64) stats.Interval {
 // better says that what is proven seems to gain more than a window needs to be called enough.
 func better(before, after []float64) bool {
 	return stats.Gain(before, after, confidence).Mid > 1/search.Enough
+}
+
+// sparesLosses reports that the setup's fewer retransmissions alone may be worth the change.
+func (v *verification) sparesLosses(target Setup) bool {
+	return v.cfg.Goal.isThroughput() &&
+		sparesLosses(retransmits(v.seen.baselineRuns()), retransmits(v.seen.runsOf(target)))
 }
 
 // gainOf is the factor as a second run of the loop would find it again.

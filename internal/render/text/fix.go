@@ -83,13 +83,15 @@ func doAbout(fixes []advice.Fix, v verdict.Verdict) string {
 	return doIf(fixes, v)
 }
 
+const paceBelow = "send just below the policer's rate (fullpipe tune finds it): "
+
 // imperatives has one entry for each action; a test checks that none is missing.
 var imperatives = map[advice.Action]string{
 	advice.LargerWindows: "give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the systems " +
 		"size them (fullpipe tune finds how large)",
 	advice.WindowOfBDP:    "limit the receive window to the BDP (fullpipe tune finds it)",
 	advice.OtherControl:   "try another congestion control, by TCP_CONGESTION in the program or congctl on the route",
-	advice.PaceBelow:      "send just below that rate: SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
+	advice.PaceBelow:      paceBelow + "SO_MAX_PACING_RATE in the program, or a shaper on the sending host",
 	advice.ParallelFlows:  "use several connections at once, at the cost of whoever shares the line",
 	advice.SmallerSegment: "lower the MSS or the MTU until full segments get through (fullpipe measure --mss)",
 	advice.NoDelay:        "set TCP_NODELAY, or write each request in one piece",

@@ -86,7 +86,7 @@ var briefActions = map[advice.Action]string{
 	advice.LargerWindows:         "enlarge the buffers of both ends",
 	advice.WindowOfBDP:           "limit the receive window to the BDP",
 	advice.OtherControl:          "try another congestion control",
-	advice.PaceBelow:             "send just below that rate",
+	advice.PaceBelow:             "send just below the policer's rate",
 	advice.ParallelFlows:         "use several connections at once",
 	advice.SmallerSegment:        "lower the MSS until full segments get through",
 	advice.NoDelay:               "set TCP_NODELAY",

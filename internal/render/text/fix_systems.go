@@ -17,12 +17,10 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 		advice.Windows2000: windowOfBDP,
 	},
 	advice.PaceBelow: {
-		advice.Windows: "send just below that rate: New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the " +
-			"sender, or a program that paces itself",
-		advice.MacOS: "send just below that rate: a dummynet pipe at the sender (dnctl, pfctl), or a program that paces " +
-			"itself",
-		advice.FreeBSD: "send just below that rate: a dummynet pipe at the sender (ipfw pipe), or a program that paces " +
-			"itself",
+		advice.Windows: paceBelow + "New-NetQosPolicy with -ThrottleRateActionBitsPerSecond at the sender, or a program " +
+			"that paces itself",
+		advice.MacOS:   paceBelow + "a dummynet pipe at the sender (dnctl, pfctl), or a program that paces itself",
+		advice.FreeBSD: paceBelow + "a dummynet pipe at the sender (ipfw pipe), or a program that paces itself",
 	},
 	advice.RemovePacing: {
 		advice.Windows:     "raise or remove the throttle on the sender (Get-NetQosPolicy)",

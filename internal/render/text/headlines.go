@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -33,6 +34,11 @@ func tuneHeadline(d *record.TuneDirection) headline {
 			d.Delay.After)
 	case d.Gain != nil && d.After != nil:
 		h.do = fmt.Sprintf("%s gives %s (× %s)", name, units.Rate(d.After.MedianBps), factor(d.Gain.Factor))
+		before := d.Before.RetransmittedRatio
+		after := d.After.RetransmittedRatio
+		if before != nil && after != nil && search.SparesLosses(*after, *before) {
+			h.do += fmt.Sprintf(" and retransmits %s instead of %s", percent(*after), percent(*before))
+		}
 	default:
 		h.do = "use " + name
 	}

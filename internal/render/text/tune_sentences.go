@@ -71,13 +71,13 @@ var tuneSentences = map[tune.Code]string{
 	tune.QueueIsShort:        "a transfer adds so little to the round trip that nobody notices: nothing to change",
 	tune.GainsMoreThanTakes:  "shown to gain more than it takes from another flow on the link",
 	tune.Better:              "shown to be better than today's settings",
-	tune.AsFast:              "as fast as today's settings, with clearly fewer retransmissions",
+	tune.AsFast:              "within 5 % of today's rate, with clearly fewer retransmissions",
 	tune.SmallestWindow:      "the smallest window that is shown to reach 98 % of the best",
 	tune.BetterWindow:        "shown to be better than today's settings; a somewhat smaller window might do as well",
 	tune.NothingHelps:        "nothing that was tried gives 5 % more than today's settings: nothing is changed",
 	tune.NothingShown:        "nothing that was tried was shown to be better than today's settings: nothing is changed",
 	tune.FasterChanged:       "shown to be faster with the change",
-	tune.AsFastChanged:       "as fast with the change, with clearly fewer retransmissions",
+	tune.AsFastChanged:       "the rate stays within 5 % with the change, with clearly fewer retransmissions",
 	tune.SlowerChanged:       "the path is slower with the change",
 }
 

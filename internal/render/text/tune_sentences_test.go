@@ -52,7 +52,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.BetterBelowCeilings, reason, "shown to be better than today's settings; the systems' ceilings keep one " +
 			"connection's window below the 500,000 bytes that the path needs"},
 		{tune.Better, reason, "shown to be better than today's settings"},
-		{tune.AsFast, reason, "as fast as today's settings, with clearly fewer retransmissions"},
+		{tune.AsFast, reason, "within 5 % of today's rate, with clearly fewer retransmissions"},
 		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
 		{tune.BetterWindow, reason, "shown to be better than today's settings; a somewhat smaller window might do as well"},
 		{tune.LinkFull, reason, "automatic sizing reaches 96 % of the most that the path carried in any run: nothing to " +
@@ -97,7 +97,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},
 		{tune.CostsGoodput, applied, "the change costs goodput (× 1.25)"},
 		{tune.FasterChanged, applied, "shown to be faster with the change"},
-		{tune.AsFastChanged, applied, "as fast with the change, with clearly fewer retransmissions"},
+		{tune.AsFastChanged, applied, "the rate stays within 5 % with the change, with clearly fewer retransmissions"},
 		{tune.SlowerChanged, applied, "the path is slower with the change"},
 		{tune.NoGainShown, applied, "no gain was shown (× 0.90 to × 1.10)"},
 		{tune.HostNotSet, applied, "the host could not be put into the state that the proof asks for (see fullpipe " +

@@ -96,7 +96,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 			path.Drops = path.BlindDrops
 		}
 	}
-	paced := pace(&path, sender)
+	paced := pace(&path, sender, length)
 	relieved := paced > 0 && p.Path.Drops > 0
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
 	if sender.Congestion == "bbr" {
@@ -115,7 +115,10 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	case s.Streams > 1 && !p.Policed:
 		goodput = math.Min(p.Path.CapacityBps(), goodput*n)
 	}
-	if paced > 0 {
+	switch {
+	case paced > path.CapacityBps():
+		goodput = paced
+	case paced > 0:
 		goodput = math.Min(goodput, paced)
 		path.Queue = 0
 	}
@@ -167,11 +170,14 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	return result, err
 }
 
-// pace changes a path for a sender paced below its capacity: the queue stays empty. It returns the payload rate that
-// is left to that sender; 0: it is not paced below the capacity.
-func pace(path *simpath.Path, sender transfer.Socket) float64 {
+// pace changes a path for a sender paced below its capacity, or above a policer's for no longer than the bucket lasts:
+// the queue stays empty. It returns the payload rate that is left to that sender; 0: it is not paced so.
+func pace(path *simpath.Path, sender transfer.Socket, length time.Duration) float64 {
 	paced := sender.PacingBps
-	if paced <= 0 || paced >= path.CapacityBps() {
+	excess := paced - path.CapacityBps()
+	early := math.Min(path.EarlyBps, path.AutoWindow*8/path.RTT.Seconds())
+	bucket := (early - path.CapacityBps()) * path.EarlyFor.Seconds()
+	if paced <= 0 || excess >= 0 && (!path.Policed || excess*length.Seconds() > bucket) {
 		return 0
 	}
 	if path.Drops > 0 {
