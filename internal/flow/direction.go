@@ -265,7 +265,7 @@ func (d *Direction) settle() {
 		d.state = Recovery
 	case room < d.window/2+1<<(d.Scale&15) && room < d.tight(): // it is never more than that
 		d.state = Full
-		if d.window < d.WindowMax/2 || d.window == 0 {
+		if 4*d.window < 3*d.WindowMax || d.window == 0 {
 			d.state = Closed
 		}
 	case room < int64(d.MSS) && d.window < d.WindowMax/2: // not a segment fits what the reader left

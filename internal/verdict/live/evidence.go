@@ -36,7 +36,12 @@ func (a *analysis) bestRate() float64 {
 	if a.linkTime <= 0 {
 		return a.path.lastingRate
 	}
-	return max(a.path.lastingRate, a.linkBits/a.linkTime.Seconds()*float64(len(a.connections)))
+	return max(a.path.lastingRate, a.linkRate())
+}
+
+// linkRate returns the mean rate while a link was full, in bit/s.
+func (a *analysis) linkRate() float64 {
+	return a.linkBits / a.linkTime.Seconds() * float64(len(a.connections))
 }
 
 func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, verdict.Values) {
@@ -45,6 +50,9 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 	case a.network.name:
 		if a.network.values["best_bps"] > 0 {
 			a.network.values["best_bps"] = a.bestRate()
+		}
+		if name == verdict.Bottleneck && share < threshold.HeadlineShare && a.linkTime > 0 {
+			a.network.values["steady_bps"] = a.linkRate()
 		}
 		return a.network.code, a.network.values
 	case verdict.Bottleneck:
@@ -170,15 +178,18 @@ func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 // alsoFull names the windows that were full behind a full link and did not limit.
 func (a *analysis) alsoFull() (all []verdict.Evidence) {
 	for _, w := range []struct {
-		name    verdict.Name
-		code    verdict.Code
-		limited time.Duration
-		bytes   func(*connection, *round) int64
+		name     verdict.Name
+		code     verdict.Code
+		full     time.Duration
+		limiting time.Duration
+		bytes    func(*connection, *round) int64
 	}{
-		{verdict.ReceiverWindow, verdict.ReceiveWindowAlsoFull, a.sum((*connection).windowLimited), (*connection).window},
-		{verdict.SendBuffer, verdict.SendBufferAlsoFull, a.sum((*connection).sendLimited), (*connection).outstanding},
+		{verdict.ReceiverWindow, verdict.ReceiveWindowAlsoFull, a.sum((*connection).windowLimited),
+			a.time[verdict.ReceiverWindow] + a.time[verdict.ReceiverApplication], (*connection).window},
+		{verdict.SendBuffer, verdict.SendBufferAlsoFull, a.sum((*connection).sendLimited), a.time[verdict.SendBuffer],
+			(*connection).outstanding},
 	} {
-		if full := ratio(w.limited, a.total); full > threshold.AlsoFull && a.time[w.name] < w.limited/2 {
+		if full := ratio(w.full, a.total); full > threshold.AlsoFull && w.limiting < w.full/2 {
 			size := a.median(w.bytes)
 			all = append(all, verdict.Evidence{Limiter: w.name, Code: w.code, Values: verdict.Values{
 				"window_bytes": float64(size), "full_ratio": full, "allows_bps": a.path.rateAtBaseRTT(size)}})

@@ -52,3 +52,26 @@ func TestEvidence_FullLinkRate(t *testing.T) {
 		t.Errorf("%d of 12 transfers with a full link", seen)
 	}
 }
+
+// TestEvidence_LinkFullBeforeAReaderFellBehind checks a link that was full only until the receiver's buffer was: its
+// rate is the one of that time, and the evidence does not call the closed window also full.
+func TestEvidence_LinkFullBeforeAReaderFellBehind(t *testing.T) {
+	r := recorded(t, "testdata/receiver-application_slow-reader_2.47-Mbits-x-11.2-ms.json.gz")
+	v := Judge(&transfer.Result{Spec: r.Spec, Complete: r.Complete, Near: seen(r.Near, r.Sender()),
+		Far: seen(r.Far, r.Sender())})
+	found := false
+	for _, e := range v.Evidence {
+		switch e.Code {
+		case verdict.FullLink:
+			found = true
+			if rate := e.Values["steady_bps"]; rate < 0.85*2.47e6 || rate > 2.47e6 {
+				t.Errorf("the path delivers a steady %.3g bit/s, want nearly 2.47e6", rate)
+			}
+		case verdict.ReceiveWindowAlsoFull:
+			t.Errorf("a window that the reader closed was also full: %v", e.Values)
+		}
+	}
+	if v.Limiter != verdict.ReceiverApplication || !found {
+		t.Errorf("%s %v: %v", v.Limiter, v.Shares, v.Evidence)
+	}
+}

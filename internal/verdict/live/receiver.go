@@ -14,6 +14,12 @@ func (c *connection) windowLimited(r *round) time.Duration {
 	if c.has(transfer.HaveLimits) {
 		return r.advance(func(s *transfer.Sample) time.Duration { return s.RwndLimited })
 	}
+	return c.segmentBlocked(r)
+}
+
+// segmentBlocked returns the time in which less than a segment fitted into the receive window, by samples. If the
+// receiver closes the window, this is more than the rwnd-limited time, which ends with each small window update.
+func (c *connection) segmentBlocked(r *round) time.Duration {
 	if !c.has(transfer.HaveSendWnd | transfer.HaveInFlight) {
 		return 0
 	}

@@ -217,6 +217,9 @@ var (
 	rwndTime = &claim{name: "rwnd-limited time",
 		means: "tcp_info's rwnd_limited, or a window with less than a segment free",
 		of:    func(f facts) time.Duration { return f.c.windowLimited(f.r) }}
+	closedTime = &claim{name: "time with a closed window",
+		means: "rwnd-limited time, or time with less than a segment free, if that is more",
+		of:    func(f facts) time.Duration { return max(f.c.windowLimited(f.r), f.c.segmentBlocked(f.r)) }}
 	windowTime = &claim{name: "time limited by the window",
 		means: "rwnd-limited time; all time under BBR, which fills a window rarely",
 		of:    func(f facts) time.Duration { return f.windowTime(f.c, f.r) },
@@ -265,7 +268,7 @@ var timeRules = []timeRule{
 		readerPaused.AtLeast("MostlyWaiting", threshold.MostlyWaiting, roundLength)),
 		verdict.ReceiverApplication, allTime, ""},
 	{"unread-data", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread),
-		verdict.ReceiverApplication, rwndTime, ""},
+		verdict.ReceiverApplication, closedTime, ""},
 	{"ack-timer", rule.All(rule.Not(leavesUnread), awaitsAckTimer), verdict.NagleDelayedAck, rwndTime, ""},
 	{"receive-window", rule.All(rule.Not(leavesUnread), rule.Not(mayBeFullLink), windowExplainsRate),
 		verdict.ReceiverWindow, windowTime, ""},

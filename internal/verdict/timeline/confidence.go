@@ -84,7 +84,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if g.Subtype == verdict.LostSYNs {
 			return verdict.LowerUnless(t.synsLost(), verdict.High)
 		}
-		if !t.c.SYN || !t.c.SYNACK { // a queue that never ran empty, as of a shared link, looks like a longer path
+		// Late acknowledgements are no losses. A queue that never ran empty, as of a shared link, looks like a longer path.
+		if 2*d.Spurious > d.Retransmitted || !t.c.SYN || !t.c.SYNACK {
 			return verdict.Low
 		}
 		return verdict.LowerUnless(d.LossEvents >= threshold.PolicedEvents && t.queueMissing() &&

@@ -14,6 +14,7 @@ func TestJudge_SlowReader(t *testing.T) {
 	for _, r := range []transfer{
 		{window: 200_000, read: 32 << 10, scale: 7}, {window: 200_000, read: 32 << 10, scale: 3},
 		{window: 200_000, read: 16 << 10, scale: 7}, {window: 400_000, read: 64 << 10, scale: 4},
+		{window: 200_000, read: 100_000, scale: 7},
 	} {
 		r.ackEvery = 2
 		r.delayedAck = 40 * ms
