@@ -114,7 +114,7 @@ func (p *pair) compare(r *record.CapturedDirection, near judgementOfDirection) {
 	if p.aligned {
 		placeQueue(r, &g)
 	}
-	r.Fix = remaining(fixes(r, &g, far, p.target))
+	r.Fix = remaining(fixes(r, &g, p.far.Connection, far, p.target))
 }
 
 // passesNearFirst reports whether a direction's data passes the near tap first.

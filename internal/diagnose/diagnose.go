@@ -283,7 +283,7 @@ func direction(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) rec
 	}
 	r.Prediction = predictionOf(g)
 	r.Settings = settings(c, d, g, "")
-	r.Fix = fixes(&r, g, d, "")
+	r.Fix = fixes(&r, g, c, d, "")
 	r.Program = programWindow(c, d, g)
 	return r
 }

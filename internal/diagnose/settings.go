@@ -97,32 +97,48 @@ func (d *Diagnosis) SetTarget(system string) {
 		for k, of := range j.directions {
 			r := &d.Record.Connections[i].Directions[k]
 			r.Settings = settings(j.connection, of.flow, &of.diagnosis, system)
-			r.Fix = fixes(r, &of.diagnosis, of.flow, system)
+			r.Fix = fixes(r, &of.diagnosis, j.connection, of.flow, system)
 		}
 	}
 }
 
-// fixes lists the remedies of the verdict, in the words of the stated system; "": not stated. The first one has the
+// fixes lists the remedies of the verdict, each in the words of the system that its end's handshake gives evidence of,
+// or of the stated one; "": not stated. Settings that are one system's need such evidence. The first remedy has the
 // predicted gain.
-func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, f *flow.Direction, target string) []advice.Fix {
+func fixes(d *record.CapturedDirection, g *timeline.Diagnosis, c *flow.Connection, f *flow.Direction, target string,
+) []advice.Fix {
 	facts := advice.Facts{GoodputBps: g.GoodputBps, Bytes: d.Bytes, DurationS: d.DurationS,
 		RTTS: g.RTT.Seconds(), MSSBytes: f.MSS, PassingMSS: passingMSS(f)}
-	// Steps for both ends are in the words of the one that is known.
-	facts.Sender = systemOf(target)
-	facts.Receiver = facts.Sender
+	sender := []string{target}
+	receiver := sender // steps for both ends are in the words of the one that is known
+	if target == "" {
+		sender = targets(c.OfferOf(f.From))
+		receiver = targets(c.OfferOf(f.To))
+	}
+	facts.Sender = systemOf(sender)
+	facts.Receiver = systemOf(receiver)
 	if len(d.Settings) > 0 {
 		facts.Windows = d.Settings[0].Settings
 	}
 	all := advice.Fixes(g.Verdict, facts)
+	for i := range all {
+		unknown := len(sender) == 0 && all[i].End != advice.Receiver || len(receiver) == 0 && all[i].End != advice.Sender
+		if unknown && all[i].Action.Specific() {
+			all[i].Settings = []plan.Setting{}
+		}
+	}
 	if p := g.Prediction; p != nil && p.Limiter == g.Limiter && !all[0].Action.OnlyObserves() {
 		all[0].Expected = &advice.Expected{LowBps: p.LowBps, HighBps: p.HighBps, AtLeast: p.AtLeast}
 	}
 	return all
 }
 
-// systemOf returns the system that names the steps of remedies on a target.
-func systemOf(name string) advice.System {
-	target, err := plan.ParseTarget(name)
+// systemOf returns the system that names the steps of remedies on the first of the targets.
+func systemOf(names []string) advice.System {
+	if len(names) == 0 {
+		return advice.Linux
+	}
+	target, err := plan.ParseTarget(names[0])
 	if err != nil {
 		return advice.Linux
 	}
