@@ -14,6 +14,7 @@ import (
 // Program is a program with a window, a block or a buffer of its own in addition to TCP's.
 type Program struct {
 	Name  string   `toml:"name" json:"name"`
+	Also  []string `toml:"also" json:"-"`                // other names, those of its executables among them
 	Bytes int      `toml:"bytes" json:"bytes,omitempty"` // largest number in flight; 0: TCP alone limits it
 	Ports []uint16 `toml:"ports" json:"-"`               // of its servers
 	// Request is the size of one request in bytes, which the next follows when it has arrived completely. 0: each arriving
@@ -61,10 +62,11 @@ func ProgramNames() (names []string) {
 	return names
 }
 
-// FindProgram returns the program with a name, in any case.
+// FindProgram returns the program with a name, or with the name of an executable, in any case.
 func FindProgram(name string) (Program, bool) {
+	name = strings.TrimSuffix(strings.ToLower(name), ".exe")
 	for _, p := range loadPrograms() {
-		if strings.EqualFold(p.Name, name) {
+		if p.Name == name || slices.Contains(p.Also, name) {
 			return p, true
 		}
 	}
@@ -122,10 +124,6 @@ func ProgramAt(port uint16, inFlight float64) (Program, bool) {
 // PortsOf returns the ports of the servers of a program by the name of its executable, the client's or the server's:
 // 22 for ssh, sshd and sshd-session. It returns nil for an unknown one.
 func PortsOf(executable string) []uint16 {
-	for _, p := range loadPrograms() {
-		if len(p.Ports) > 0 && (executable == p.Name || executable == p.Name+"d" || executable == p.Name+"d-session") {
-			return p.Ports
-		}
-	}
-	return nil
+	p, _ := FindProgram(executable)
+	return p.Ports
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -92,9 +93,28 @@ func TestProgram_WindowOfDocumentedRequests(t *testing.T) {
 	}
 }
 
+// TestFindProgram_ByOtherNames finds programs by the names of executables, and each name in one program only.
+func TestFindProgram_ByOtherNames(t *testing.T) {
+	for name, want := range map[string]string{"scp": "ssh", "SSH.EXE": "ssh", "OpenSSH": "ssh", "robocopy.exe": "smb",
+		"aws": "s3", "node": "node-http2", "GRPC": "grpc", "iperf3": "", "": ""} {
+		if p, found := FindProgram(name); p.Name != want || found != (want != "") {
+			t.Errorf("%q: %q, want %q", name, p.Name, want)
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range Programs() {
+		for _, name := range append(p.Also, p.Name) {
+			if seen[name] || name != strings.ToLower(name) {
+				t.Errorf("%q is the name of two programs, or not in lower case", name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
 // TestPortsOf finds a program's ports by the names of its client's and its server's executables.
 func TestPortsOf(t *testing.T) {
-	for executable, want := range map[string][]uint16{"ssh": {22}, "sshd": {22}, "sshd-session": {22},
+	for executable, want := range map[string][]uint16{"ssh": {22}, "sshd": {22}, "sshd-session": {22}, "scp": {22},
 		"sshfs": nil, "": nil} {
 		if got := PortsOf(executable); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", executable, got, want)

@@ -139,7 +139,7 @@ func FindProgram(name string) (catalog.Program, error) {
 	program, ok := catalog.FindProgram(name)
 	if name != "" && !ok {
 		return program, exit.Usage("--app", fmt.Sprintf("%q is no program that is known", name),
-			strings.Join(catalog.ProgramNames(), ", "))
+			strings.Join(catalog.ProgramNames(), ", ")+"; no --app for others, which have no limit that is known")
 	}
 	return program, nil
 }
