@@ -81,8 +81,11 @@ func (t *Table) Add(s *Segment) {
 		}
 		t.last = c
 	}
-	if c.before != nil {
+	switch {
+	case c.before != nil:
 		c = c.viewOf(s, side)
+	case s.At-c.Started <= viewsWithin && c.isOtherView(s, side):
+		c, side = t.beginView(c, s)
 	}
 	t.Segments++
 	me := &c.sides[0]

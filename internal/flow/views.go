@@ -21,6 +21,28 @@ func (c *Connection) secondView(old *Connection, s *Segment) {
 	c.before = old
 }
 
+// minViewDistance is how far the numbers of two views are apart at the least where no handshake shows them. One view
+// goes that far within viewsWithin at 10 Gbit/s.
+const minViewDistance = 1 << 27
+
+// isOtherView reports whether the numbers of a segment cannot be the connection's, a moment after its first ones.
+func (c *Connection) isOtherView(s *Segment, side int) bool {
+	return s.Flags&(SYN|RST) == 0 && s.Payload > 0 && c.sides[side].dir != nil && c.distance(s, side) > minViewDistance
+}
+
+// beginView follows the second view of old, of which the handshake was not captured. It returns old where the table is
+// full.
+func (t *Table) beginView(old *Connection, s *Segment) (*Connection, int) {
+	side := old.sentBy(s)
+	if len(t.all) >= t.cfg.Connections {
+		return old, side
+	}
+	c, side := t.begin(s, hashOf(s))
+	c.before = old
+	t.last = c
+	return c, side
+}
+
 // viewOf returns the view that a segment of a side belongs to: the one whose numbers are nearer.
 func (c *Connection) viewOf(s *Segment, side int) *Connection {
 	if c.before != nil && c.before.distance(s, side) < c.distance(s, side) {

@@ -69,3 +69,40 @@ func TestTable_RenumberedTwice(t *testing.T) {
 		})
 	}
 }
+
+// The same in a capture that begins later: numbers so far apart are no connection's.
+func TestTable_RenumberedWithoutHandshake(t *testing.T) {
+	tests := []struct {
+		name       string
+		apart      uint32
+		renumbered bool
+	}{
+		{"ahead", 1 << 31, true},
+		{"behind", 1<<32 - 1<<28, true},
+		{"as far as a fast path comes", 100 << 20, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			client := Endpoint4(1, 40000)
+			server := Endpoint4(2, 443)
+			table := NewTable(Config{})
+			const segments = 200
+			for i := range int64(segments) {
+				for view := range int64(2) {
+					moved := uint32(view) * test.apart
+					table.Add(&Segment{At: i*10e6 + view*50e3, Src: server, Dst: client, Seq: 5000 + uint32(i)*1460 + moved,
+						Ack: 1300, Flags: ACK, Window: 500, Payload: 1460, TTL: uint8(64 - view)})
+					table.Add(&Segment{At: i*10e6 + 5e6 - view*50e3, Src: client, Dst: server, Seq: 1300,
+						Ack: 5000 + uint32(i+1)*1460 + moved, Flags: ACK, Window: 500, TTL: uint8(64 - view)})
+				}
+			}
+			got := table.Finish()
+			if len(got) != 1 || got[0].Renumbered != test.renumbered {
+				t.Fatalf("%d connections, renumbered: %t", len(got), got[0].Renumbered)
+			}
+			if d := got[0].Directions()[0]; test.renumbered && (d.Bytes != segments*1460 || d.Missing+d.Retransmitted > 0) {
+				t.Errorf("%d bytes, want %d; %d missing, %d retransmitted", d.Bytes, segments*1460, d.Missing, d.Retransmitted)
+			}
+		})
+	}
+}
