@@ -30,7 +30,7 @@ func (c *Connection) isOtherView(s *Segment, side int) bool {
 	return s.Flags&(SYN|RST) == 0 && s.Payload > 0 && c.sides[side].dir != nil && c.distance(s, side) > minViewDistance
 }
 
-// beginView follows the second view of old, of which the handshake was not captured. It returns old where the table is
+// beginView follows the second view of old in a capture without its handshake. It returns old where the table is
 // full.
 func (t *Table) beginView(old *Connection, s *Segment) (*Connection, int) {
 	side := old.sentBy(s)

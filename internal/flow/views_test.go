@@ -70,7 +70,7 @@ func TestTable_RenumberedTwice(t *testing.T) {
 	}
 }
 
-// The same in a capture that begins later: numbers so far apart are no connection's.
+// TestTable_RenumberedWithoutHandshake checks captures of both sides of such a firewall that begin after the handshake.
 func TestTable_RenumberedWithoutHandshake(t *testing.T) {
 	tests := []struct {
 		name       string
