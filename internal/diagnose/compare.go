@@ -138,7 +138,7 @@ func (p *pair) alike(near, far *flow.Direction) bool {
 func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far *flow.Direction,
 	nearFirst bool) timeline.Diagnosis {
 	const most = 2 // a capture of less than half of the data is of another time
-	g := timeline.Judge(p.far.Connection, far, p.parallel[between(far)]...)
+	g := timeline.Judge(p.far.Connection, far, neighbours(far, p.parallel)...)
 	addCapture(&g.Trust, p.whole, &g.Verdict)
 	nearAt := near.diagnosis.Vantage == timeline.AtSender
 	farAt := g.Vantage == timeline.AtSender

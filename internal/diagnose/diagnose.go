@@ -109,18 +109,43 @@ func between(d *flow.Direction) hosts {
 // mostParallel bounds how many connections between two hosts are compared with each other.
 const mostParallel = 64
 
-// parallels lists the directions between the same two hosts that carried something.
+// parallels lists the directions that carried something by their two hosts, and by either of them with a zero address
+// for the other.
 func parallels(all []*flow.Connection) map[hosts][]timeline.Parallel {
 	const least = 100_000
 	parallel := map[hosts][]timeline.Parallel{}
 	for _, c := range all {
 		for _, d := range c.Directions() {
-			if key := between(d); d.Bytes >= least && len(parallel[key]) < mostParallel {
-				parallel[key] = append(parallel[key], timeline.NewParallel(c, d))
+			if d.Bytes >= least {
+				note(parallel, timeline.NewParallel(c, d))
 			}
 		}
 	}
 	return parallel
+}
+
+// note adds a direction to the lists of its hosts.
+func note(parallel map[hosts][]timeline.Parallel, one timeline.Parallel) {
+	both := between(one.Direction)
+	for _, key := range []hosts{both, {from: both.from}, {to: both.to}} {
+		if len(parallel[key]) < mostParallel {
+			parallel[key] = append(parallel[key], one)
+		}
+	}
+}
+
+// neighbours lists the directions that may share a link with d: those of either of its hosts.
+func neighbours(d *flow.Direction, parallel map[hosts][]timeline.Parallel) (all []timeline.Parallel) {
+	both := between(d)
+	all = slices.Clip(parallel[both])
+	for _, key := range []hosts{{from: both.from}, {to: both.to}} {
+		for _, o := range parallel[key] {
+			if between(o.Direction) != both {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
 }
 
 // maxJudged is the number of connections in a record: some 5 kB each, so that it can be read again
@@ -188,7 +213,7 @@ func judge(c *flow.Connection, least int64, parallel map[hosts][]timeline.Parall
 		if !counts(d, least) {
 			continue
 		}
-		g := timeline.Judge(c, d, parallel[between(d)]...)
+		g := timeline.Judge(c, d, neighbours(d, parallel)...)
 		r.Directions = append(r.Directions, direction(c, d, &g))
 		out.directions = append(out.directions, judgementOfDirection{d, g})
 		r.Vantage = vantageOf(c, d, g.Vantage, r.Vantage)

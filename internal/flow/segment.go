@@ -90,6 +90,9 @@ func (e Endpoint) AddrPort() netip.AddrPort {
 
 func (e *Endpoint) is(o *Endpoint) bool { return e.Lo == o.Lo && e.Port == o.Port && e.Hi == o.Hi }
 
+// SameHost reports whether both have one address.
+func (e *Endpoint) SameHost(o *Endpoint) bool { return e.Lo == o.Lo && e.Hi == o.Hi }
+
 func (e *Endpoint) less(o *Endpoint) bool {
 	switch {
 	case e.Hi != o.Hi:

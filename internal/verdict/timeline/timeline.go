@@ -80,8 +80,8 @@ type timeline struct {
 // decides about the rest, and whether a full window or a repair cost anything: the link may have been full all the
 // same.
 //
-// The others are directions between the same two hosts: connections share a link, and it
-// is full when all of them together fill it.
+// The others are directions of either of its hosts: connections share a link, and it is full when all of them together
+// fill it.
 //
 // A verdict that does not agree with its own figures is judged once more by a round trip
 // that several slices support, and is unknown where that does not fit either.
@@ -190,41 +190,6 @@ func hostOf(v verdict.Verdict) verdict.Verdict {
 		v.Candidates = nil
 	}
 	return v
-}
-
-// Parallel is a direction of another connection between the same two hosts.
-type Parallel struct {
-	Connection *flow.Connection
-	Direction  *flow.Direction
-	pace       float64 // the path's by this direction, bytes per second
-}
-
-// NewParallel computes once the figures that all other directions need.
-func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
-	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace)}
-}
-
-// share finds how many times a direction's own goodput all directions together had while it
-// lasted, 1 when it was alone.
-func (t *timeline) share(others []Parallel) {
-	t.parallelFactor = 1
-	if t.goodput <= 0 {
-		return
-	}
-	from := t.c.Started + t.d.First
-	to := t.c.Started + t.d.Last
-	for _, o := range others {
-		if o.Direction == t.d || o.Direction.Last <= o.Direction.First {
-			continue
-		}
-		a := o.Connection.Started + o.Direction.First
-		b := o.Connection.Started + o.Direction.Last
-		if both := float64(min(b, to) - max(a, from)); both > 0 {
-			bytes := float64(o.Direction.Bytes) * both / float64(b-a)
-			t.parallelFactor += bytes / float64(t.d.Bytes)
-			t.pathPace = max(t.pathPace, o.pace)
-		}
-	}
 }
 
 // newTimeline takes base for the empty path's round trip, seconds, or finds it where that is 0.
