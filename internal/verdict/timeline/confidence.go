@@ -54,8 +54,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if !d.ScaleKnown { // a window that shrank before the capture began looks full
 			return verdict.Low
 		}
-		m, _ := t.c.ScaleMismatch(d)
-		guessed := g.Subtype == verdict.ScaleMismatch && m.Scale < 0
+		m, shrank := t.c.ScaleMismatch(d)
+		guessed := shrank && m.Scale < 0
 		window, _ := t.usable(d.WindowMax)
 		near := t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
 		level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
