@@ -98,7 +98,8 @@ func (b *belowCapacity) measure(ctx context.Context, s Setup) (*Trial, error) {
 	drain, provable := b.seen.drains(s.PacingBps)
 	length := cfg.Length(s.Window) + drain
 	spent := func() bool { return b.isSpent(probeBudget) || b.budget.Time > 0 && !b.affords(length, 1) }
-	if !b.can(s) || !provable || spent() && !(drain > 0 && b.budget.double() && !spent()) {
+	open := drain > 0 || b.clean == nil
+	if !b.can(s) || !provable || spent() && !(open && b.budget.double() && !spent()) {
 		return nil, nil
 	}
 	t, err := b.try(ctx, b.with(s, length, BelowCapacity))
@@ -145,6 +146,11 @@ func (b *belowCapacity) probePacing(ctx context.Context) error {
 		}
 		if !bracket.observe(clean) || b.lossIsRandom() {
 			break
+		}
+		// Pacing that gives no more than today's losses leaves is still above a policer's rate.
+		if base := b.seen.withoutBucket(); bracket.clean == 0 && t.Goodput < tenth*base {
+			bracket.floor = min(bracket.floor, belowTheLine*base)
+			bracket.rate = bracket.floor
 		}
 	}
 	if bracket.clean > 0 && tooFast > 0 && p.CapacityBps > tooFast {
@@ -211,9 +217,12 @@ func (p *pacingBracket) observe(clean bool) (more bool) {
 	return true
 }
 
-// choose leaves the probed setup to compare first, if one seems to help.
+// choose leaves the probed setup to compare first, if one seems to help: no rate above one without loss.
 func (b *belowCapacity) choose() {
-	b.best, _ = b.preferred(b.probed, stats.Median(goodputs(b.seen.baselineRuns())))
+	setups := slices.DeleteFunc(slices.Clone(b.probed), func(s Setup) bool {
+		return b.clean != nil && s.PacingBps > b.clean.Setup.PacingBps
+	})
+	b.best, _ = b.preferred(setups, stats.Median(goodputs(b.seen.baselineRuns())))
 }
 
 // preferred returns the setup that is chosen by one run of each; false where none gives enough more than today's

@@ -85,15 +85,20 @@ func asFast(before, after *Measured, gain stats.Interval) bool {
 	return sparesLosses(before.Retransmits, after.Retransmits) && gain.Mid >= keeps && gain.Low >= keepsShown
 }
 
+// withoutBucket returns the best goodput in bit/s of an unpaced connection after its first losses; 0: not known.
+func (o *observations) withoutBucket() (bps float64) {
+	for _, t := range o.of(func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 }) {
+		bps = max(bps, t.afterLoss())
+	}
+	return bps
+}
+
 // drains returns how long a sender paced at a rate in bit/s has to send before a bucket is empty that lets as much
 // through at first as the baseline's runs had: for so long no loss shows that the rate exceeds the path's. Unpaced runs
 // that lost emptied theirs, so their rates need no proof, and rates too near to them have none: false. From other rates
 // the path's may differ by as little as belowTheLine leaves.
 func (o *observations) drains(rate float64) (wait time.Duration, ok bool) {
-	base := 0.0
-	for _, t := range o.of(func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 }) {
-		base = max(base, t.Goodput)
-	}
+	base := o.withoutBucket()
 	if base == 0 || rate <= base {
 		return 0, true
 	}

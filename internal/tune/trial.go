@@ -185,6 +185,28 @@ func (t *Trial) excess(rate float64) float64 {
 	return most
 }
 
+// afterLoss returns the goodput in bit/s from SettledTrips after the first loss on, when data behind a hole and in a
+// policer's bucket no longer count; 0 where that is less than half of the transfer.
+func (t *Trial) afterLoss() float64 {
+	end := t.result.Sender()
+	if end == nil || len(end.Streams) != 1 || len(end.Streams[0].Samples) == 0 {
+		return 0
+	}
+	all := end.Streams[0].Samples
+	last := &all[len(all)-1]
+	lost := slices.IndexFunc(all, func(s transfer.Sample) bool { return s.Retransmitted > 0 })
+	if lost < 0 {
+		return 0
+	}
+	settled := all[lost].At + threshold.SettledTrips*end.MinRTT()
+	for i := lost; i < len(all) && all[i].At <= last.At/2; i++ {
+		if all[i].At >= settled {
+			return float64(last.Acked-all[i].Acked) * 8 / (last.At - all[i].At).Seconds()
+		}
+	}
+	return 0
+}
+
 // lostSince returns how many segments a connection retransmitted after a moment.
 func lostSince(s *transfer.Stream, at time.Duration) int64 {
 	all, _ := s.Retransmitted()
