@@ -252,6 +252,9 @@ func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
 // baseline. It finds the rate by overfilling the queue, and a queue shorter than its BDP drops much of that.
 func (b *belowCapacity) paced(controls []Setup) (all []Setup) {
 	rate := belowTheLine * b.seen.paceable(&b.limits)
+	if b.clean != nil {
+		rate = min(rate, b.clean.Setup.PacingBps)
+	}
 	blind := b.seen.lossBlindRuns()
 	if rate <= 0 || len(blind) == 0 || b.losesAsBaseline(blind[len(blind)-1]) {
 		return nil
