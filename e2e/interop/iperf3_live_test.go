@@ -115,7 +115,7 @@ func TestIperf3WholeWrites(t *testing.T) {
 	real, port := testenv.Program(t, testenv.Iperf3), harness.StartIperf3(t)
 	for _, c := range []struct {
 		options string
-		within  int64 // datagrams: streams with a rate send by timers of their own, whose order decides the last round
+		within  int64 // datagrams: streams with a rate have a timer each, and the order of the timers decides the last round
 	}{{"-u -n 10000 -l 1448", 0}, {"-u -n 1000 -l 1448 -P 2", 1}, {"-u -n 10000 -l 1000 -P 3", 2},
 		{"-u -k 7 -l 1000 -P 2", 1}, {"-u -n 10000 -l 1448 -b 100k -R", 0}, {"-n 1", 0}, {"-n 100K -P 3", 0},
 		{"-k 5 -P 2", 0}, {"-k 5 -R", 0}, {"-n 100K", 0}} {
