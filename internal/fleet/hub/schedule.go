@@ -167,7 +167,8 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 	}
 	quiet := map[string]recheck.Hours{} // by task
 	for name, task := range m.Tasks {
-		if quiet[name], err = task.Quiet(h.Zone); err != nil {
+		quiet[name], err = task.Quiet(h.Zone)
+		if err != nil {
 			return err
 		}
 	}
