@@ -140,7 +140,7 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.HarmfulAtBoot: {"takes effect at the next boot (%s): %s", "remove the line"},
 	audit.DiffersAtBoot: {text: "it is %s now and will be %s after the next boot (%s)"},
 	audit.GroupPolicy:   {text: "a group policy sets receive autotuning to %s; AutoTuningLevelLocal (%s) does nothing"},
-	audit.ExperimentalLevel: {text: "some firewalls and servers do not bear its window scale of 14; Normal, with 8, " +
+	audit.ExperimentalLevel: {text: "some firewalls and servers do not support its window scale of 14; Normal, with 8, " +
 		"allows %s"},
 	audit.UnusedTemplate: {text: "the template was changed, but no transport filter assigns a connection to it"},
 	audit.UnscaledWindow: {"%s is %s, but without bit 0 of Tcp1323Opts no window exceeds 65,535 bytes",
