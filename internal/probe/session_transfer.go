@@ -96,11 +96,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		case o := <-done:
 			return o.end, o.err
 		case i := <-intervals:
-			if unreported.Bytes == 0 {
-				unreported.Start = i.Start
-			}
-			unreported.End = i.End
-			unreported.Bytes = unreported.Bytes + i.Bytes
+			unreported = joined(unreported, i)
 			if unreported.Bytes < minProgressBytes {
 				continue
 			}
@@ -117,6 +113,16 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 			send(kindProgress, m)
 		}
 	}
+}
+
+// joined returns one interval for two successive ones. The first may be zero: there is none. An interval without bytes
+// counts as any other, so that the intervals of a transfer have no gaps.
+func joined(a, b transfer.Interval) transfer.Interval {
+	start := a.Start
+	if a.End == 0 {
+		start = b.Start
+	}
+	return transfer.Interval{Start: start, End: b.End, Bytes: a.Bytes + b.Bytes}
 }
 
 // downsample limits the samples of a result by the bytes moved: one per 4 kB, at least 24. A slow path must not

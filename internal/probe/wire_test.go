@@ -126,3 +126,18 @@ func TestReadMessage_LengthIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestJoined_IntervalWithoutBytes checks that a pause at the start of a report is part of its interval.
+func TestJoined_IntervalWithoutBytes(t *testing.T) {
+	t.Parallel()
+	var all transfer.Interval
+	for _, i := range []transfer.Interval{
+		{Start: 614, End: 816}, {Start: 816, End: 1024, Bytes: 20_000},
+		{Start: 1024, End: 1200}, {Start: 1200, End: 1400, Bytes: 9},
+	} {
+		all = joined(all, i)
+	}
+	if all.Start != 614 || all.End != 1400 || all.Bytes != 20_009 {
+		t.Errorf("%+v", all)
+	}
+}

@@ -286,11 +286,15 @@ func (h *Hub) renew(ctx context.Context, now time.Time) error {
 
 // follow ends this hub's lead.
 func (h *Hub) follow() {
+	h.resign()
+	h.event(Event{Kind: "follows"})
+}
+
+func (h *Hub) resign() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.leading = false
 	h.book = nil
-	h.mu.Unlock()
-	h.event(Event{Kind: "follows"})
 }
 
 // Refresh reads changes of agents, mesh file and jobs soon.

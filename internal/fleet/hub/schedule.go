@@ -31,7 +31,7 @@ func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) erro
 	}
 	h.mu.Unlock()
 	if err := h.refresh(ctx, now); err != nil {
-		h.follow()
+		h.resign()
 		return err
 	}
 	h.event(Event{Kind: "leads", Detail: fmt.Sprintf("epoch %d", h.lead.Epoch)})
