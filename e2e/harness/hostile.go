@@ -74,9 +74,12 @@ const agentLimits = "day-bytes = \"1GB\"\nday-time = \"1m\"\nmost-time = \"5s\"\
 // hubPatience is the time for a hostile hub's attack, which begins when an agent has joined.
 const hubPatience = 60 * time.Second
 
+// filePatience is the time for a command that reads a file: it waits for nobody.
+const filePatience = 60 * time.Second
+
 // maxResidentBytes limits the memory of a command. A document may have 64 MiB and is in memory twice while it is
-// read.
-var maxResidentBytes = map[string]int64{"record": 512 << 20}
+// read. diagnose collects its garbage rarely.
+var maxResidentBytes = map[string]int64{"record": 512 << 20, "capture": 256 << 20}
 
 // UnsafeOutput describes a control character or a forged line in a program's output. It returns "" if there is
 // none.
@@ -151,6 +154,9 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	env := append(os.Environ(), "FULLPIPE_KEY="+HostileKey, "FULLPIPE_STATE="+filepath.Join(dir, "state"),
 		"XDG_STATE_HOME="+dir, "SSH_ASKPASS=")
 	far := filepath.Join(dir, "far")
+	if kind == "hub" {
+		patience = hubPatience
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	switch kind {
@@ -178,6 +184,7 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 		}
 		env = append(env, "PATH="+dir+":"+os.Getenv("PATH"))
 	default:
+		patience = filePatience
 		content, err := exec.Command(HostileProgram(t), name).Output()
 		if kind == "journal" {
 			far = filepath.Join(dir, "state", "journal-host.json")
@@ -197,9 +204,6 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	if tool := args[0]; tool == "iperf3" {
 		host, port, _ := strings.Cut(args[2], ":")
 		args = append([]string{tool, "-c", host, "-p", port}, args[3:]...)
-	}
-	if kind == "hub" {
-		patience = hubPatience
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = env
@@ -222,7 +226,7 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 		t.Errorf("%s: an interrupt did not end it: %v", attempt, err)
 	case strings.Contains(said, "goroutine ") || strings.Contains(said, "panic:"):
 		t.Errorf("%s: %s", attempt, said)
-	case len(said) == 0 && kind != "record" && !status.Signaled():
+	case len(said) == 0 && !status.Signaled():
 		t.Errorf("%s: nothing was said, %v", attempt, err)
 	case strings.Contains("native iperf3 ssh postgres", kind) && err == nil && name != "native-result-twice":
 		t.Errorf("%s: it is called a success: %s", attempt, said)
