@@ -59,7 +59,8 @@ func Decode(p *Packet, seg *flow.Segment) Kind {
 
 // decodeLayers reads whatever headers there are, one by one.
 func decodeLayers(p *Packet, seg *flow.Segment) Kind {
-	l := headers{rest: p.Data, length: p.Length, seg: seg}
+	l := &p.headers
+	*l = headers{rest: p.Data, length: p.Length, seg: seg}
 	return l.linkLayer(p.Link)
 }
 

@@ -173,17 +173,31 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-func BenchmarkDecodeVXLAN(b *testing.B) {
+// inVXLAN returns an IPv6 segment in VXLAN.
+func inVXLAN() *Packet {
 	inner := ether(typeIPv6, ip6(protoTCP, "fd00::1", "fd00::2", segment(5201, 40000, 1000, 2000, 0)))
 	data := ether(typeIPv4, ip4(protoUDP, "192.0.2.1", "192.0.2.2", udp(portVXLAN, be(uint32(8<<24), uint32(77<<8),
 		inner))))
-	p := Packet{Data: data, Length: len(data) + 1448, Link: linkEthernet}
+	return &Packet{Data: data, Length: len(data) + 1448, Link: linkEthernet}
+}
+
+func BenchmarkDecodeVXLAN(b *testing.B) {
+	p := inVXLAN()
 	var s flow.Segment
 	b.ReportAllocs()
 	for b.Loop() {
-		if Decode(&p, &s) != TCP {
+		if Decode(p, &s) != TCP {
 			b.Fatal("not TCP")
 		}
+	}
+}
+
+// TestDecode_AllocatesNothing checks packets with many headers; those with few take the same way or a shorter one.
+func TestDecode_AllocatesNothing(t *testing.T) {
+	p := inVXLAN()
+	var s flow.Segment
+	if n := testing.AllocsPerRun(100, func() { Decode(p, &s) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -14,6 +14,8 @@ type Packet struct {
 	Length    int    // on the wire, in bytes
 	Link      LinkType
 	Interface uint16
+
+	headers headers // Decode's, here so that it need not allocate them
 }
 
 // LinkType is a value of the tcpdump registry of link-layer header types.
