@@ -38,7 +38,9 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 		ProbedMTUBytes: r.ProbedMTU, Streams: []record.Stream{}}
 	if received, ok := r.Received(); ok {
 		d.Bytes = &received.Bytes
-		d.DurationS = seconds(received.Duration())
+		if received.Bytes > 0 { // of what never arrived there is no time from the first byte to the last
+			d.DurationS = seconds(received.Duration())
+		}
 		if received.HasRate() {
 			d.GoodputBps = rate(received.Bps())
 		}

@@ -98,7 +98,7 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	}
 	// tcp_packets_in_flight: sent, neither selectively acknowledged nor marked lost.
 	s.InFlight = max(int64(i.Unacked)-int64(i.Sacked)-int64(i.Lost)+int64(i.Retrans), 0) * mss
-	s.Lost = int64(i.Lost)
+	s.Lost = max(min(int64(i.Lost), int64(i.Unacked))-int64(i.Retrans), 0)
 	s.Recovering = i.Ca_state >= caRecovery
 	s.Timeouts = int64(i.Retransmits)
 	if i.Rtt > 0 {
@@ -144,8 +144,13 @@ func (i *tcpInfo) fill(s *transfer.Sample) {
 	if i.has(endOfSent) {
 		s.Sent = int64(i.Bytes_sent)
 		s.RetransmittedBytes = int64(i.Bytes_retrans)
-		// Segments need not be full: the unacknowledged bytes are an upper bound.
-		s.InFlight = min(s.InFlight, max(s.Sent-s.RetransmittedBytes-s.Acked, 0))
+		// Segments need not be full: the unacknowledged bytes are an upper bound. A reset clears the kernel's queue of
+		// unacknowledged segments, which never arrived (tcp_write_queue_purge).
+		unacked := max(s.Sent-s.RetransmittedBytes-s.Acked, 0)
+		s.InFlight = min(s.InFlight, unacked)
+		if i.Unacked == 0 {
+			s.InFlight = unacked
+		}
 	}
 	if i.has(endOfMarked) {
 		s.Have |= transfer.HaveDeliveredCE

@@ -221,6 +221,26 @@ func TestShortInfoIsUnknown(t *testing.T) {
 	}
 }
 
+// TestFill_ArrivedInRecovery checks the arrived bytes during recovery, with retransmitted segments in flight, and after
+// a reset, which clears the kernel's queue.
+func TestFill_ArrivedInRecovery(t *testing.T) {
+	const mss = 1448
+	info := tcpInfo{length: uint32(unsafe.Sizeof(unix.TCPInfo{}))}
+	info.Snd_mss, info.Unacked, info.Sacked, info.Lost, info.Retrans = mss, 20, 7, 9, 4
+	info.Bytes_acked, info.Bytes_sent, info.Bytes_retrans = 5*mss, 31*mss, 6*mss
+	for _, purged := range []bool{false, true} {
+		want := int64(5+7) * mss
+		if purged {
+			info.Unacked, info.Sacked, want = 0, 0, 5*mss
+		}
+		var s transfer.Sample
+		info.fill(&s)
+		if arrived := s.Arrived(mss); arrived != want {
+			t.Errorf("after a reset: %v: %d bytes arrived, want %d: %+v", purged, arrived, want, s)
+		}
+	}
+}
+
 func TestSamplingAllocatesNothing(t *testing.T) {
 	a, _ := pair(t, transfer.Socket{}, transfer.Socket{})
 	var s transfer.Sample

@@ -56,7 +56,7 @@ func (s *Schedule) Paths() []record.SweepPath {
 			}
 			p.CapacityBps = max(p.CapacityBps, s.mid(i))
 		}
-		p.AtLeast = s.limitedByBuffers(&p)
+		p.AtLeast = !s.filled(&p)
 		if p.CapacityBps > 0 {
 			p.BDPBytes = model.BDP(p.CapacityBps, time.Duration(p.RTTMin))
 			p.KneeSendBytes, p.KneeReceiveBytes = s.knees(&p)
@@ -88,18 +88,18 @@ func (s *Schedule) knees(p *record.SweepPath) (send, receive float64) {
 // plain is the model with effective buffers equal to the requested ones.
 func plain(kind) func(verdict.Name) float64 { return func(verdict.Name) float64 { return 1 } }
 
-// limitedByBuffers reports whether a buffer or window limited every cell within 5 % of the best, so that larger ones
-// might carry more.
-func (s *Schedule) limitedByBuffers(p *record.SweepPath) bool {
+// filled reports whether the path's rate limited one of the cells within 5 % of the best: a full link or a policer. In
+// other cells larger windows or another sender might carry more.
+func (s *Schedule) filled(p *record.SweepPath) bool {
 	for i, c := range s.cells {
 		if c.Direction != p.Direction || len(s.logs[i]) == 0 || s.mid(i) < 0.95*p.CapacityBps {
 			continue
 		}
-		if l, _ := s.Limiter(i); l != verdict.ReceiverWindow && l != verdict.SendBuffer {
-			return false
+		if l, subtype := s.Limiter(i); l == verdict.Bottleneck || subtype == verdict.Policer {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // Limiter returns the limiter and subtype of more than half of a cell's runs, or mixed.

@@ -244,6 +244,14 @@ func TestPaths(t *testing.T) {
 	if paths = s.Paths(); len(paths) != 1 || !paths[0].AtLeast {
 		t.Errorf("windows were in the way: %+v", paths)
 	}
+	for limiter, filled := range map[verdict.Name]bool{verdict.Application: false, verdict.Congestion: false,
+		verdict.Unknown: false, verdict.Bottleneck: true} {
+		s = NewSchedule(plane([]int{0}, []int{0}), Rules{Precision: 0.03})
+		s.Observe(Trial{Elapsed: time.Second, GoodputBps: 6.4e6, Limiter: limiter, RTT: 30 * time.Millisecond, MSS: 1448})
+		if s.Paths()[0].AtLeast == filled {
+			t.Errorf("limited by %s: %+v", limiter, s.Paths()[0])
+		}
+	}
 }
 
 // BenchmarkNext measures Next in the largest grid, half of it measured. It must be short compared with a run.

@@ -56,7 +56,7 @@ type Sample struct {
 
 	Retransmitted      int64 `json:"retransmitted,omitempty"` // segments
 	RetransmittedBytes int64 `json:"retransmitted_bytes,omitempty"`
-	Lost               int64 `json:"lost,omitempty"` // segments marked lost now
+	Lost               int64 `json:"lost,omitempty"` // segments marked lost and not yet retransmitted
 	Recovering         bool  `json:"recovering,omitempty"`
 	Timeouts           int64 `json:"timeouts,omitempty"` // consecutive, now
 
@@ -90,4 +90,14 @@ type Sample struct {
 	// RunqueueWait is the time in which the program's thread was runnable without a core. It may be part of Blocked. A
 	// writer's excludes the wake-up time of its core.
 	RunqueueWait time.Duration `json:"starved_ns,omitempty"`
+}
+
+// Arrived returns the payload that had arrived, in order or not: the bytes sent once, less those in flight and those
+// that are lost, in segments of the given size. The acknowledged bytes alone do not advance during a hole and jump when
+// it is repaired.
+func (s *Sample) Arrived(mss int64) int64 {
+	if s.Have&(HaveRetrans|HaveInFlight) != HaveRetrans|HaveInFlight || s.Sent <= 0 {
+		return s.Acked
+	}
+	return max(s.Acked, s.Sent-s.RetransmittedBytes-s.InFlight-s.Lost*mss)
 }

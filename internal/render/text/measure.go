@@ -97,6 +97,9 @@ func writeDirection(w io.Writer, d *record.Direction) {
 
 func directionGoodputText(d *record.Direction) string {
 	text := units.Rate(*d.GoodputBps).String()
+	if d.Bytes != nil && *d.Bytes == 0 {
+		return text + "   (nothing arrived)"
+	}
 	if d.Bytes != nil && d.DurationS != nil {
 		text += fmt.Sprintf("   (%s in %s", units.Size(*d.Bytes), SecondsText(*d.DurationS))
 		if n := len(d.Streams); n > 1 {

@@ -59,7 +59,7 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	var dry, ran, starved, rwndLimited, unsent, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
-		r.bps = (c.deliveredBy(r.end.At) - c.deliveredBy(r.start.At)) * 8 / r.length.Seconds()
+		r.bps = (c.arrivingBy(r.end.At) - c.arrivingBy(r.start.At)) * 8 / r.length.Seconds()
 		dry += c.bufferEmptyTime(r)
 		ran += max(c.writerRan(r), 0)
 		starved += c.clockWhile(r, c.sendQueueEmpty, runqueueClock)

@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -13,7 +14,10 @@ import (
 func rates(all []*connection, from, to, span time.Duration) (rates []float64) {
 	before := 0.0
 	for t := from + span; t <= to; t += span {
-		sum := deliveredBy(all, t)
+		sum := 0.0
+		for _, c := range all {
+			sum += c.arrivingBy(t)
+		}
 		rates = append(rates, max(sum-before, 0)*8/span.Seconds())
 		before = sum
 	}
@@ -81,19 +85,36 @@ func (c *connection) deliveredBy(t time.Duration) float64 {
 	return before + share*(c.delivered[i]-before)
 }
 
-// arrivals returns the payload that had arrived at each sample, in order or not: the bytes sent once, less those in
-// flight and those marked lost. The acknowledged bytes alone do not advance during a hole and jump when it is
-// repaired.
+// arrivingBy is deliveredBy with the arrived part of what one acknowledgement brings next: a slow line takes all the
+// time since the last arrival for it. Otherwise three segments count in a time that such a line takes for two and a
+// half, and the best of several rates is far above the line's.
+func (c *connection) arrivingBy(t time.Duration) float64 {
+	i := firstFrom(c.samples, t)
+	if i == len(c.samples) {
+		return c.delivered[i-1]
+	}
+	arrived := c.deliveredBy(t)
+	before := 0.0
+	if i > 0 {
+		before = c.delivered[i-1]
+	}
+	next := i + sort.Search(len(c.samples)-1-i, func(k int) bool { return c.delivered[i+k] > before })
+	from := c.rounds[0].start.At
+	if before > 0 {
+		from = c.samples[sort.SearchFloat64s(c.delivered, before)].At
+	}
+	part := min(c.delivered[next]-before, float64(threshold.DelayedAckSegments*c.mss))
+	share := float64(t-from) / float64(c.samples[next].At-from)
+	return min(max(arrived, before+share*part), c.delivered[next])
+}
+
+// arrivals returns the payload that had arrived at each sample.
 func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []float64 {
 	all := make([]float64, len(samples))
+	first := before.Arrived(mss)
 	most := 0.0
 	for i := range samples {
-		s := &samples[i]
-		arrived := s.Acked - before.Acked
-		if s.Have&(transfer.HaveRetrans|transfer.HaveInFlight) == transfer.HaveRetrans|transfer.HaveInFlight && s.Sent > 0 {
-			arrived = max(arrived, s.Sent-before.Sent-s.RetransmittedBytes-s.InFlight-s.Lost*mss)
-		}
-		most = max(most, float64(arrived))
+		most = max(most, float64(samples[i].Arrived(mss)-first))
 		all[i] = most
 	}
 	return all

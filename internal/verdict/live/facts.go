@@ -81,6 +81,7 @@ var (
 		Of:    func(f facts) float64 { return f.path.linkHeadroom },
 		Uses: uses(limit("SerialisationSeen", threshold.SerialisationSeen),
 			limit("MinSerialisation", ofTime(threshold.MinSerialisation)),
+			limit("SmoothedAfter", threshold.SmoothedAfter),
 			limit("LeastWaits", threshold.LeastWaits),
 			limit("MaxHeadroom", threshold.MaxHeadroom))}
 	arrivalVariation = quantity{Name: "arrivalVariation", Unit: "ratio",

@@ -81,7 +81,8 @@ type analysis struct {
 	cache         cache
 	network       finding // the limiter while the network limits
 	time          map[verdict.Name]time.Duration
-	total         time.Duration
+	total         time.Duration                  // of all rounds
+	judged        time.Duration                  // total, or its part after slow start
 	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by observation
 	slowStartTime time.Duration                  // of SlowStart's: before slow start ended
 	equalTime     time.Duration                  // in which send buffer and receive window limited equally
@@ -135,10 +136,11 @@ func analyse(r *transfer.Result, minRTT time.Duration, as scope) (verdict.Verdic
 			a.attribute(c, &c.rounds[i])
 		}
 	}
+	a.judged = a.total
 	a.leaveOpenBetweenClosings()
 	if as.afterSlowStart && a.slowStartTime < a.total {
 		a.time[verdict.SlowStart] -= a.slowStartTime
-		a.total -= a.slowStartTime
+		a.judged -= a.slowStartTime
 	}
 	return a.conclude(), a.figures()
 }
@@ -189,7 +191,7 @@ func (a *analysis) shares() verdict.Shares {
 	shares := verdict.Shares{}
 	for name, d := range a.time {
 		if d > 0 {
-			shares[name] = float64(d) / float64(a.total)
+			shares[name] = float64(d) / float64(a.judged)
 		}
 	}
 	return shares

@@ -191,7 +191,7 @@ func addAckRates(f facts, v verdict.Values) {
 
 func addUtilization(f facts, v verdict.Values) {
 	addPath(f, v)
-	v["best_ratio"] = f.path.utilization()
+	v["best_ratio"] = min(f.path.utilization(), 1) // the best one leaves single spans out
 }
 
 func addEvenness(f facts, v verdict.Values) {

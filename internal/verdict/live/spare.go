@@ -12,9 +12,10 @@ import (
 
 // linkHeadroomOf returns the least rate of the link as a multiple of the best rate that lasted; 1: it may be full, 0:
 // not known. An acknowledgement waits until the last of its segments has crossed the link, so its round trip includes
-// their serialisation and the queue before them. A host that stops lengthens single round trips, so the fifth that
-// waits least counts. The least round trip must be that of small packets: it is not if the handshake took longer, as
-// after a radio's wake-up. On fast links the time is lost in the hosts' own delays.
+// their serialisation and the queue before them. The smoothed round trip of the first acknowledgements is still that of
+// the handshake. A host that stops lengthens single round trips, so the fifth that waits least counts. The least round
+// trip must be that of small packets: it is not if the handshake took longer, as after a radio's wake-up. On fast links
+// the time is lost in the hosts' own delays.
 func (p *path) linkHeadroomOf(all []*connection) float64 {
 	if p.lastingRateStarted <= 0 || p.minRTT <= 0 ||
 		!all[0].has(transfer.HaveSegmentsIn|transfer.HaveAcked|transfer.HaveRTT) {
@@ -31,7 +32,9 @@ func (p *path) linkHeadroomOf(all []*connection) float64 {
 	var trips []time.Duration
 	for _, c := range all {
 		for i := firstFrom(c.samples, p.startedAt); i < len(c.samples); i++ {
-			trips = append(trips, c.samples[i].RTT)
+			if c.samples[i].SegmentsIn >= threshold.SmoothedAfter {
+				trips = append(trips, c.samples[i].RTT)
+			}
 		}
 	}
 	if len(trips) < threshold.EvenStretches {

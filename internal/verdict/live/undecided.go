@@ -40,7 +40,7 @@ func (a *analysis) pacesToDelivery() bool {
 var (
 	closedRatio = quantity{Name: "closedRatio", Unit: "ratio",
 		Means: "share of the time that the rules gave to receiver-application",
-		Of:    func(f facts) float64 { return ratio(f.time[verdict.ReceiverApplication], f.total) }}
+		Of:    func(f facts) float64 { return ratio(f.time[verdict.ReceiverApplication], f.judged) }}
 	hasSubtype = rule.Fact("hasSubtype", "the network rules found a subtype",
 		func(f facts) bool { return f.network.subtype != "" })
 	closesBetween = rule.All(rule.Not(receiverSeen), rule.Not(hasSubtype), rule.Any(isCongestion, networkOpens),
@@ -83,7 +83,7 @@ func (a *analysis) unknownEvidence(took verdict.Values) (verdict.Code, verdict.V
 		return verdict.KernelSilent, took
 	}
 	if code == verdict.BetweenClosings {
-		took["closed_ratio"] = ratio(a.time[verdict.ReceiverApplication], a.total)
+		took["closed_ratio"] = ratio(a.time[verdict.ReceiverApplication], a.judged)
 		took["steady_bps"] = a.path.meanRate
 		took["retransmitted_ratio"] = a.path.retransmitRatio
 		return code, took

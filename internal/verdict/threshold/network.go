@@ -62,6 +62,8 @@ const (
 	MaxHeadroom       = 10.0                   // ratio | beyond, the hosts' own time counts
 	// LeastWaits is the share of the round trips that show how long the segments themselves take.
 	LeastWaits = 0.2 // ratio | windows of 0.5 to 0.9 BDPs, busy host: a tenth below arithmetic; the mean: a half
+	// SmoothedAfter is how many segments arrive until the smoothed round trip shows a queue and no longer the handshake.
+	SmoothedAfter = 24 // segments | RFC 6298: an eighth of each round trip; (7/8)^24 = 4 %
 	// LinkFree is how many times what comes the link must give for it not to be full, and
 	// LinkClearlyFree the same with certainty.
 	LinkFree        = 1.1 // ratio | definition; full links 0.92 and less, windows of 0.8 BDPs and less 1.1 and more
