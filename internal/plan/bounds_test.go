@@ -3,10 +3,13 @@ package plan
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
 )
 
 // A plan never makes a system's own values smaller.
@@ -44,13 +47,17 @@ func TestNothingIsLowered(t *testing.T) {
 
 func TestMemoryBoundsTheBuffers(t *testing.T) {
 	wan := Path{RateBps: 1000 * mbit, RTT: 100 * ms, Connections: 20, MemoryBytes: 1 << 30}
-	// No ceiling of automatic buffers is lowered: a plan that changes nothing expects what the present settings give.
-	for target, present := range map[string]int{"freebsd": 2 << 20 / 2304 * 2048, "openbsd": 2 << 20, "macos": 4 << 20} {
+	// One connection's automatic buffers fit into a share of 32 MiB, or are bounded by it.
+	for target, want := range map[string]int{"freebsd": 12500520, "openbsd": 2 << 20, "macos": 12500520,
+		"linux-6.1": 8 << 20, "server-2016": 12500520} {
 		p := mustPlan(t, wan, target, Options{})
-		if len(p.Settings) != 0 || len(p.Warnings) != 1 || p.WindowBytes != present/2920*2920 {
+		if p.WindowBytes != want/2920*2920 || len(p.Warnings) == 0 || (p.Warnings[0].Code == MemoryShort) !=
+			(target != "linux-6.1") {
 			t.Errorf("%s: window %d, %v, warnings %v", target, p.WindowBytes, p.Settings, p.Warnings)
 		}
 	}
+	// No ceiling of automatic buffers is lowered: a plan that changes nothing expects what the present settings give.
+	wan.MemoryBytes = 128 << 20
 	p := mustPlan(t, wan, "linux-6.1", Options{})
 	if len(p.Warnings) != 1 || len(p.Settings) != 0 || math.Abs(p.ExpectedBps/p.Now.GoodputBps-1) > 0.01 {
 		t.Errorf("%v, %v: expected %g, now %g", p.Warnings, p.Settings, p.ExpectedBps, p.Now.GoodputBps)
@@ -100,6 +107,60 @@ func TestMemory_LowersPresentWindows(t *testing.T) {
 		Options{})
 	if len(p.Warnings) != 1 || p.Warnings[0].Code != MemoryLowersBelowPath {
 		t.Errorf("the lost rate is not stated: %v", p.Warnings)
+	}
+}
+
+// TestMemory_MoreMemoryIsNoSlower checks on every system that less memory costs a connection its rate by degrees, that
+// nothing becomes smaller without a setting, and that the warning agrees with the settings and the rate.
+func TestMemory_MoreMemoryIsNoSlower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 1))
+	for range 25 {
+		path := Path{RateBps: math.Pow(10, 5+5*rng.Float64()), RTT: time.Duration(math.Pow(10, 5.5+3*rng.Float64())),
+			Connections: 1 + rng.IntN(1000)}
+		if rng.IntN(3) == 0 {
+			path.BackBps = path.RateBps * (0.1 + rng.Float64())
+		}
+		for _, name := range append(Targets(), "linux-6.1", "linux-6.12", "freebsd-14") {
+			free := mustPlan(t, path, name, Options{})
+			family := mustTarget(t, name).Family
+			expected := 0.0
+			for memory := float64(int64(32 << 20)); memory < 1<<42; memory *= 1.6 {
+				bounded := path
+				bounded.MemoryBytes = int64(memory)
+				p := mustPlan(t, bounded, name, Options{})
+				if p.ExpectedBps < 0.999*expected || p.ExpectedBps > 1.001*free.ExpectedBps {
+					t.Fatalf("%s %+v: expected %g, with less memory %g, without a bound %g", name, bounded, p.ExpectedBps, expected,
+						free.ExpectedBps)
+				}
+				one := memory / 1.6 * memoryShare / 2 / p.bufferPayload // the window of one connection with less memory
+				if pair := float64(2 * p.Path.MSS); !p.fixed && expected > 0 && one > 20*pair && p.ExpectedBps > 2.3*expected {
+					t.Errorf("%s %+v: %g becomes %g at 60 %% more memory", name, bounded, expected, p.ExpectedBps)
+				}
+				expected = p.ExpectedBps
+				lowers := false
+				values := present{target: mustTarget(t, name)}
+				for _, s := range p.Settings {
+					was, err := strconv.Atoi(values.value(s.Name))
+					now, bad := strconv.Atoi(s.Value)
+					lowers = lowers || err == nil && bad == nil && now < was && s.Name != "Tcp1323Opts"
+				}
+				said := ""
+				for _, s := range p.Warnings {
+					if strings.HasPrefix(string(s.Code), "memory-") && s.Code != MemoryTooSmall {
+						said = string(s.Code)
+					}
+				}
+				if strings.HasPrefix(said, string(MemoryLowers)) && !lowers && family != catalog.Windows9x {
+					t.Errorf("%s %+v: %s, settings %v", name, bounded, said, p.Settings)
+				}
+				if lowers && said == "" || said == string(MemoryShort) && p.fixed && lowers {
+					t.Errorf("%s %+v: %q, settings %v", name, bounded, said, p.Settings)
+				}
+				if loses := p.ExpectedBps < 0.99*free.ExpectedBps; loses && !strings.HasSuffix(said, string(belowPath)) {
+					t.Errorf("%s %+v: %q, expected %g of %g", name, bounded, said, p.ExpectedBps, free.ExpectedBps)
+				}
+			}
+		}
 	}
 }
 

@@ -85,20 +85,29 @@ func (p *Plan) openBSD() {
 	}
 }
 
+// resize sets the size that every connection has.
+func (p *Plan) resize(v present, role Role, name string, now, bytes int) {
+	if p.changes(now, bytes) {
+		p.set(v, role, name, strconv.Itoa(bytes))
+	} else if p.Role.has(role) {
+		p.note(LimitSuffices, name, units.Size(now))
+	}
+}
+
 func (p *Plan) solaris(v present) {
 	largest := p.largest()
 	p.raise(v, Both, "max_buf", largest+2*p.Path.MSS) // larger than _cwnd_max, as its manual asks
 	p.raise(v, Sender, "_cwnd_max", p.SendBytes)
-	p.raise(v, Sender, "send_buf", p.SendBytes)
-	p.raise(v, Receiver, "recv_buf", p.WindowBytes)
+	p.resize(v, Sender, "send_buf", p.presentSend, p.SendBytes)
+	p.resize(v, Receiver, "recv_buf", p.presentWindow, p.WindowBytes)
 	p.note(BeforeSolaris11)
 	p.note(OneSizeForAll)
 }
 
 func (p *Plan) aix(v present) {
 	p.raise(v, Both, "sb_max", 2*p.largest()) // it counts bookkeeping
-	p.raise(v, Sender, "tcp_sendspace", p.SendBytes)
-	p.raise(v, Receiver, "tcp_recvspace", p.WindowBytes)
+	p.resize(v, Sender, "tcp_sendspace", p.presentSend, p.SendBytes)
+	p.resize(v, Receiver, "tcp_recvspace", p.presentWindow, p.WindowBytes)
 	if p.LargeWindows && v.value("rfc1323") == "0" {
 		p.set(v, Both, "rfc1323", "1")
 	}

@@ -147,7 +147,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	if opt.MaxDelay > 0 {
 		window = min(window, allowed)
 	}
-	fixed := target.Family == catalog.Windows9x || target.Family == catalog.Windows2000
+	_, fixed := fixedSizes[target.Family]
 	if fixed {
 		path.ReceiveWindow = window
 		path.maxWindow = allowed
@@ -179,14 +179,14 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	p.SharedWindow = window
 	p.SharedSend = send
 	p.Shared = shares(paths, p.Role, window, send)
-	p.warnDelay(paths, opt.MaxDelay, fixed)
+	p.warnDelay(paths, opt.MaxDelay)
 	p.noteEachPath(paths, target)
 	return p, nil
 }
 
 // warnDelay warns of paths whose queue no window keeps below maxDelay, and of those that need a larger window; 0: there
 // is no bound.
-func (p *Plan) warnDelay(paths []Path, maxDelay time.Duration, fixed bool) {
+func (p *Plan) warnDelay(paths []Path, maxDelay time.Duration) {
 	if maxDelay <= 0 {
 		return
 	}
@@ -203,7 +203,7 @@ func (p *Plan) warnDelay(paths []Path, maxDelay time.Duration, fixed bool) {
 		p.warn(RateOrDelay, paths[widest], units.Size(needed).Exact(), units.Time(maxDelay),
 			units.Size(allowed).Exact(), paths[narrowest], paths[widest], 100*p.Shared[widest].Goodput)
 	}
-	if !fixed {
+	if !p.fixed {
 		p.warn(DelayUnbounded)
 	}
 }
@@ -231,11 +231,7 @@ func (p *Plan) noteEachPath(paths []Path, target Target) {
 	if p.fixed {
 		return
 	}
-	follow := CeilingsFollowLargest
-	if target.Family == catalog.Solaris || target.Family == catalog.AIX {
-		follow = SizesFollowLargest
-	}
-	p.note(follow, p.Shared)
+	p.note(CeilingsFollowLargest, p.Shared)
 	if target.Family == catalog.Linux {
 		p.note(RouteWindows, p.Shared)
 	}

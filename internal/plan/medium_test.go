@@ -65,8 +65,8 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 			}
 		})
 	}
-	for target, want := range map[string]Code{"linux": CeilingsFollowLargest, "aix": SizesFollowLargest,
-		"solaris": SizesFollowLargest} {
+	for target, want := range map[string]Code{"linux": CeilingsFollowLargest, "aix": LeastWindowForAll,
+		"solaris": PresentWindowLarger} {
 		p, err := NewForAll([]Path{lan, wan}, mustTarget(t, target), Options{})
 		if err != nil || !slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == want }) {
 			t.Errorf("%s: no note %s: %v, %v", target, want, p.Notes, err)

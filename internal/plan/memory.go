@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/fullpipe-net/fullpipe/internal/units"
+import (
+	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/units"
+)
 
 // memoryShare is the part of the main memory that bulk connections may fill on every system: half of tcp_mem's pressure
 // mark, which Linux sets to a sixteenth of memory (net/ipv4/tcp.c tcp_init_mem()).
@@ -29,34 +32,59 @@ func (p *Plan) memory(window, send int) int64 {
 // shareOfLink is the number of BDPs that one link's connections have in flight: one on the path, one in its queue.
 const shareOfLink = 2
 
-// fitMemory lowers the windows until all connections with full buffers fit into their share of the host's memory. The
-// present ceilings of automatic buffers stay: net.ipv4.tcp_mem and its like bound all connections together.
+// fitMemory warns if the buffers exceed their share of the host's memory, and lowers the windows for it. Fixed buffers
+// are lowered until those of all connections fit. Automatic ones are bounded so that those of one connection fit:
+// net.ipv4.tcp_mem and its like bound all connections together, and the present ceilings stay. Windows' levels and
+// OpenBSD's buffers cannot be lowered to a size.
 func (p *Plan) fitMemory(v present) {
 	share := float64(p.Path.MemoryBytes) * memoryShare
 	if share <= 0 || float64(p.MemoryBytes) <= share {
 		return
 	}
-	buffers := 1.0
-	if p.Role == Both {
-		buffers = 2
-	}
 	had := p.MemoryBytes
-	pair := 2 * p.Path.MSS
-	fitted := int(share/buffers/p.bufferPayload/float64(p.Path.Connections)) / pair * pair
-	fitted = max(fitted, pair)
-	least := fitted == pair
 	full := p.ExpectedBps
-	fittedSend := fitted
-	if !p.fixed {
-		window, inFlight := v.ceilings(p.Path.MSS)
-		fitted = max(fitted, window/pair*pair)
-		fittedSend = max(fittedSend, inFlight/pair*pair)
+	connections := 1
+	least := false
+	pair := 2 * p.Path.MSS
+	if p.fixed {
+		connections = p.Path.Connections
+		p.WindowBytes = max(p.WindowBytes, p.presentWindow)
+		p.SendBytes = max(p.SendBytes, p.presentSend)
 	}
-	p.WindowBytes = min(max(p.WindowBytes, p.presentWindow), fitted)
-	p.SendBytes = min(max(p.SendBytes, p.presentSend), fittedSend)
-	size, short := p.shortSize()
-	p.bounded = p.fixed || short
+	if family := v.target.Family; family != catalog.Windows && family != catalog.OpenBSD {
+		payload := int(share / p.bufferPayload / float64(connections))
+		window, send := p.split(payload)
+		window = max(window/pair*pair, pair)
+		send = max(send/pair*pair, pair)
+		least = max(window, send) == pair
+		if !p.fixed {
+			presentWindow, presentSend := v.ceilings(p.Path.MSS)
+			window = max(window, presentWindow)
+			send = max(send, presentSend)
+		}
+		p.WindowBytes = min(p.WindowBytes, window)
+		p.SendBytes = min(p.SendBytes, send)
+	}
+	p.bounded = true
 	p.derive()
+	p.warnMemory(had, full)
+	if p.fixed && least && float64(p.MemoryBytes) > share {
+		p.warn(MemoryTooSmall, units.Size(p.MemoryBytes),
+			max(int(share*float64(p.Path.Connections)/float64(p.MemoryBytes)), 1))
+	}
+}
+
+// split divides payload between the window and the send buffer of one connection: equal parts, unless one needs less.
+func (p *Plan) split(payload int) (window, send int) {
+	if p.Role != Both {
+		return payload, payload
+	}
+	return max(payload/2, payload-p.SendBytes), max(payload/2, payload-p.WindowBytes)
+}
+
+// warnMemory says what the memory bounds: had is the memory of all connections, and full the goodput of one, without
+// the bound.
+func (p *Plan) warnMemory(had int64, full float64) {
 	now := 0
 	if p.Role.has(Receiver) {
 		now = p.presentWindow
@@ -64,6 +92,7 @@ func (p *Plan) fitMemory(v present) {
 	if p.Role.has(Sender) {
 		now = max(now, p.presentSend)
 	}
+	size, short := p.shortSize()
 	code := MemoryShort
 	args := []any{p.Path.Connections, plural(p.Path.Connections), units.Size(had), units.Size(p.Path.MemoryBytes)}
 	switch {
@@ -79,10 +108,6 @@ func (p *Plan) fitMemory(v present) {
 		args = append(args, units.Rate(p.ExpectedBps), 100*loss)
 	}
 	p.warn(code, args...)
-	if fit := int64(share); p.MemoryBytes > fit && least {
-		p.warn(MemoryTooSmall, units.Size(p.MemoryBytes),
-			max(int(share/buffers/p.bufferPayload/float64(pair)), 1))
-	}
 }
 
 // shortSize returns the window or buffer of the role that lacks most of what the path needs, and whether it lacks any.

@@ -55,7 +55,6 @@ const (
 	LeastWindowForAll            Code = "least-window-for-all"
 	InterfaceWindows             Code = "interface-windows"
 	CeilingsFollowLargest        Code = "ceilings-follow-largest"
-	SizesFollowLargest           Code = "sizes-follow-largest"
 	RouteWindows                 Code = "route-windows"
 	AutotuningSuffices           Code = "autotuning-suffices"
 	TemplatesOfTarget            Code = "templates-of-target"

@@ -76,12 +76,6 @@ func (v present) ceilings(mss int) (window, inFlight int) {
 		return number("net.inet.tcp.recvbuf_max"), number("net.inet.tcp.sendbuf_max")
 	case catalog.MacOS:
 		return number("net.inet.tcp.autorcvbufmax"), number("net.inet.tcp.autosndbufmax")
-	case catalog.Solaris:
-		return number("recv_buf"), number("send_buf")
-	case catalog.AIX:
-		return number("tcp_recvspace"), number("tcp_sendspace")
-	case catalog.OpenBSD:
-		return openBSDLargest, openBSDLargest
 	}
 	return 0, 0
 }

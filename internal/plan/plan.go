@@ -179,18 +179,21 @@ func newDirection(d transfer.Direction, way Path) Direction {
 
 // readFixedSizes reads the present window and send buffer of systems with one size for every connection.
 func (p *Plan) readFixedSizes(v present) {
-	window := ""
-	switch v.target.Family {
-	case catalog.Windows2000:
-		window = "TcpWindowSize"
-		p.presentSend, _ = strconv.Atoi(v.value("DefaultSendWindow"))
-	case catalog.Windows9x:
-		window = "DefaultRcvWindow"
-	default:
+	sizes, fixed := fixedSizes[v.target.Family]
+	if !fixed {
 		return
 	}
 	p.fixed = true
-	p.presentWindow, _ = strconv.Atoi(v.value(window))
+	p.presentWindow, _ = strconv.Atoi(v.value(sizes.window))
+	p.presentSend, _ = strconv.Atoi(v.value(sizes.send))
+}
+
+// fixedSizes has the names of the window and the send buffer that every connection of a family has; "" is none.
+var fixedSizes = map[string]struct{ window, send string }{
+	catalog.Windows9x:   {"DefaultRcvWindow", ""},
+	catalog.Windows2000: {"TcpWindowSize", "DefaultSendWindow"},
+	catalog.Solaris:     {"recv_buf", "send_buf"},
+	catalog.AIX:         {"tcp_recvspace", "tcp_sendspace"},
 }
 
 // derive computes the values that follow from the windows.
@@ -229,8 +232,8 @@ func (p *Plan) derive() {
 	p.MemoryBytes = p.memory(window, send)
 }
 
-// wholeSegments returns a fixed window as Windows rounds it: up to whole segments if that needs no window scaling, else
-// down.
+// wholeSegments returns a fixed window as Windows and Solaris round it: up to whole segments if that needs no window
+// scaling, else down.
 func wholeSegments(window, mss int) int {
 	if up := (window + mss - 1) / mss * mss; up <= model.MaxUnscaled || window > model.MaxUnscaled {
 		return up

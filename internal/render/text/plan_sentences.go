@@ -59,7 +59,7 @@ var planSentences = map[plan.Code]string{
 	plan.NoWindowScaling: "this system has no window scaling: %s instead of %s, which allows %s",
 	plan.CorrectedDriver: "Windows 98 scales only with a corrected vtcp.386 (knowledge base 239705, 236926): " +
 		"without it windows above 65,535 bytes fail",
-	plan.MemoryShort:  planMemory,
+	plan.MemoryShort:  planMemory + ": nothing is lowered, the system bounds automatic buffers together",
 	plan.MemoryLowers: planMemory + ": lowered to %s a connection, %s now, which is still enough for the path",
 	plan.MemoryBounds: planMemory + ": no more than %s a connection, which is still enough for the path",
 	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.3g " +
@@ -67,7 +67,7 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.3g %% " +
 		"less than the path",
 
-	plan.LimitSuffices:     "%s: its %s are enough",
+	plan.LimitSuffices:     "%s: its %s allow these windows",
 	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",
 	plan.CountsBookkeeping: "kern.ipc.maxsockbuf counts bookkeeping: 2048/2304 of it is usable",
 	plan.NothingSetsBuffers: "buffers size themselves up to %s (SB_MAX), and nothing sets that: there is " +
@@ -78,7 +78,7 @@ var planSentences = map[plan.Code]string{
 	plan.InterfaceValuesWin: "an interface's own values win while use_isno is 1 (lsattr -E -l en0): set them " +
 		"there too, chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1",
 	plan.SaveRegistryKeys: "%s: save the keys before the change: %s",
-	plan.MaximumSuffices:  "%s: its maximum of %s is enough",
+	plan.MaximumSuffices:  "%s: its maximum of %s allows this window",
 	plan.BuffersTwiceWindow: "buffers are twice the window: half of a receive buffer is window before Linux 6.6, and a " +
 		"send buffer keeps two thirds in flight",
 	plan.TimestampsInSegments: "the windows are whole segments of %d bytes; with timestamps, the default here, a " +
@@ -95,10 +95,8 @@ var planSentences = map[plan.Code]string{
 	plan.InterfaceWindows: "an interface can have its own TcpWindowSize, below %s, which wins over the host's: %s",
 	plan.CeilingsFollowLargest: "windows are automatic here: the ceilings follow the largest path, %s; the one " +
 		"window is for programs that set their own",
-	plan.SizesFollowLargest: "every connection gets the window of the largest path here, %s; the one window is for " +
-		"programs that set their own",
 	plan.RouteWindows:       "a route can have its own bound, --route PREFIX --clamp: %s",
-	plan.AutotuningSuffices: "AutoTuningLevelLocal %s is enough: its windows reach %s",
+	plan.AutotuningSuffices: "AutoTuningLevelLocal %s stays: its windows reach %s",
 	plan.TemplatesOfTarget:  "templates: %s",
 	plan.RegistryIgnored: "TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista: they " +
 		"are not part of the plan",
@@ -110,8 +108,8 @@ var planSentences = map[plan.Code]string{
 	plan.ScalingOptions: "Tcp1323Opts 1 scales without timestamps, 3 with them; timestamps take %d bytes of " +
 		"every segment, %.1f %% at MSS %d, for RTT samples and protection against wrapped sequence numbers (4 GiB " +
 		"take %s here)",
-	plan.ReceiveWindowSuffices: "the receiver's window of %s is enough: it stays",
-	plan.SendWindowSuffices:    "the sender's DefaultSendWindow of %s is enough: it stays",
+	plan.ReceiveWindowSuffices: "the receiver's window of %s stays",
+	plan.SendWindowSuffices:    "the sender's DefaultSendWindow of %s stays",
 	plan.InterfaceWindowWins:   "a TcpWindowSize below %s wins over the global one; delete it, or set it there too",
 	plan.OnlyWritesFile:        "fullpipe does not run on this system: it only writes the file",
 	plan.WindowIsDword: "DefaultRcvWindow is a DWORD here, not a string; with Winsock 2 it is a string: " +
