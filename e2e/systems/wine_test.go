@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -270,6 +271,14 @@ func testWineAudit(t *testing.T, w *wine) {
 	if values, _ := snapshot["values"].(map[string]any); values["TcpWindowSize"] != "131400" ||
 		snapshot["system"] != "windows" {
 		t.Errorf("snapshot: %v", snapshot)
+	}
+	w.add(anAdapter, "MTU", "REG_DWORD", "576")
+	w.write("collect.cmd", audit.CollectBatch)
+	collected, _ := w.run("cmd", "/c", "collect.cmd")
+	read, err := audit.ParseSnapshot([]byte(collected))
+	if err != nil || read.Values["TcpWindowSize"] != "0x20148" || read.Values["DefaultReceiveWindow"] != "0x10000" ||
+		read.Values["Interfaces/{6a0b9e0c-0000-4000-8000-000000000001}/MTU"] != "0x240" || strings.Contains(collected, "Hostname") {
+		t.Errorf("the batch collector: %v, %+v\n%s", err, read, collected)
 	}
 }
 

@@ -27,11 +27,12 @@ type Pasted struct {
 }
 
 var (
-	// reply is a time in any language; letters of a code page that touch the number are a unit too.
-	reply = regexp.MustCompile(`(?i)([=<]) ?([0-9]+(?:[.,][0-9]+)?)(?: ?(?:ms|мс|毫秒|ミリ秒)|[^\x00-\x7f]{2,8}(?:\s|$))`)
-	// replyBare is a reply of fping, fping -e or Test-Connection.
-	replyBare  = regexp.MustCompile(`(?:: \[[0-9]+\], [0-9]+ bytes, |is alive \()([0-9.]+) ms|\s([0-9]+) +[0-9]+ +Success`)
-	repliesOf  = regexp.MustCompile(`^\S+ +:((?: (?:[0-9.]+|-))+)\s*$`) // fping -C
+	// reply is a time behind its label in any language; letters of a code page that touch the number are a unit too.
+	// Windows 2000 writes two spaces before some, and tracert's times have no label.
+	reply = regexp.MustCompile(`(?i)[^\s0-9] ?([=<]) *([0-9]+(?:[.,][0-9]+)?)(?: ?(?:ms|мс|毫秒|ミリ秒)|[^\x00-\x7f]{2,8}(?:\s|$))`)
+	// replyBare is a reply of fping, fping -e, Test-NetConnection or Test-Connection.
+	replyBare  = regexp.MustCompile(`(?:: \[[0-9]+\], [0-9]+ bytes, |is alive \(|\(RTT\) +: )([0-9.]+) ms|\s([0-9]+) +[0-9]+ +Success`)
+	repliesOf  = regexp.MustCompile(`^\S+ +:((?: (?:[0-9]+(?:\.[0-9]+)?|-))+)\s*$`) // fping -C
 	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))?(?: ?(?:ms|мс|毫秒|ミリ秒)|\s*$)`)
 	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
 	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
@@ -80,6 +81,9 @@ func ParsePing(text string) (*Pasted, error) {
 		}
 		if m := summary.FindStringSubmatch(line); m != nil {
 			least = []time.Duration{milliseconds(m[1]), milliseconds(m[3])}
+			continue
+		}
+		if strings.Contains(line, "DUP!") { // a second reply to one probe
 			continue
 		}
 		times := reply.FindAllStringSubmatch(line, -1)

@@ -43,6 +43,16 @@ func TestPing(t *testing.T) {
 				"\xa2\xe0\xa5\xac\xef=47\xac\xe1 TTL=54\r\n", 47 * ms, 0, 0},
 		"Linux in Chinese": {"64 字节，来自 192.0.2.7: icmp_seq=1 ttl=54 时间=12.3 毫秒\n64 字节，来自 192.0.2.7: icmp_seq=2 " +
 			"ttl=54 时间=12.9 毫秒\n", 12300 * time.Microsecond, 500 * time.Microsecond, 0},
+		"Windows 2000 in German": {"Antwort von 192.0.2.7: Bytes=32 Zeit<10ms TTL=128\r\n" +
+			"Antwort von 192.0.2.7: Bytes=32 Zeit<10ms TTL=128\r\n\r\nPing-Statistik für 192.0.2.7:\r\n" +
+			"    Minimum = 0ms, Maximum =  0ms, Mittelwert =  0ms\r\n", 10 * ms, 0, 0},
+		"Windows 2000's summary alone": {"Approximate round trip times in milli-seconds:\r\n" +
+			"    Minimum = 30ms, Maximum =  51ms, Average =  33ms\r\n", 30 * ms, 21 * ms, 0},
+		"a second reply to one probe": {"64 bytes from 192.0.2.7: icmp_seq=1 ttl=54 time=20.4 ms\n64 bytes from 192.0.2.7: " +
+			"icmp_seq=1 ttl=54 time=121 ms (DUP!)\n64 bytes from 192.0.2.7: icmp_seq=2 ttl=54 time=20.9 ms\n",
+			20400 * time.Microsecond, 400 * time.Microsecond, 0},
+		"Test-NetConnection": {"RemoteAddress          : 192.0.2.7\nPingSucceeded          : True\n" +
+			"PingReplyDetails (RTT) : 24 ms\n", 24 * ms, 0, 0},
 		"fping -C": {"192.0.2.7 : 46.2 40.9 - 40.8 44.0\n", 40800 * time.Microsecond, 3100 * time.Microsecond, 0.2},
 		"fping -c": {"192.0.2.7 : [0], 84 bytes, 41.2 ms (41.2 avg, 0% loss)\n192.0.2.7 : [1], 84 bytes, 40.2 ms (40.7 " +
 			"avg, 0% loss)\n\n192.0.2.7 : xmt/rcv/%loss = 2/2/0%, min/avg/max = 40.2/40.7/41.2\n", 40200 * time.Microsecond,
@@ -57,11 +67,12 @@ func TestPing(t *testing.T) {
 	} {
 		p, err := ParsePing(c.text)
 		if err != nil || p.RTT != c.rtt || (p.Jitter-c.jitter).Abs() > time.Microsecond ||
-			p.RTTAtMost != strings.Contains(c.text, "time<") || math.Abs(p.Lost-c.lost) > 1e-9 {
+			p.RTTAtMost != strings.Contains(c.text, "<") || math.Abs(p.Lost-c.lost) > 1e-9 {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	for _, text := range []string{"", "ping: unknown host", "Request timed out.", "time=0 ms"} {
+	for _, text := range []string{"", "ping: unknown host", "Request timed out.", "time=0 ms",
+		"  1    <1 ms    <1 ms    <1 ms  192.0.2.1\n  2    40 ms    41 ms    40 ms  192.0.2.7\n"} {
 		if p, err := ParsePing(text); err == nil {
 			t.Errorf("%q: %+v", text, p)
 		}
