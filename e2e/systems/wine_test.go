@@ -277,7 +277,8 @@ func testWineAudit(t *testing.T, w *wine) {
 	collected, _ := w.run("cmd", "/c", "collect.cmd")
 	read, err := audit.ParseSnapshot([]byte(collected))
 	if err != nil || read.Values["TcpWindowSize"] != "0x20148" || read.Values["DefaultReceiveWindow"] != "0x10000" ||
-		read.Values["Interfaces/{6a0b9e0c-0000-4000-8000-000000000001}/MTU"] != "0x240" || strings.Contains(collected, "Hostname") {
+		read.Values["Interfaces/{6a0b9e0c-0000-4000-8000-000000000001}/MTU"] != "0x240" ||
+		strings.Contains(collected, "Hostname") {
 		t.Errorf("the batch collector: %v, %+v\n%s", err, read, collected)
 	}
 }
