@@ -60,6 +60,8 @@ const (
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
+	// MarksBelowBest: congestion marks (ECN) reduced the congestion window. Also marks (round trips with such reports).
+	MarksBelowBest Code = "marks-below-best"
 	// SpuriousRetransmissions: most of the retransmitted data had arrived, behind later segments. Also
 	// needless_ratio, a share of the retransmitted segments.
 	SpuriousRetransmissions Code = "sent-again-needlessly"

@@ -42,7 +42,7 @@ var evidenceRelations = []relation{
 	{codes: []verdict.Code{verdict.CapturedWaitsSomewhere}, left: "rtt_base_s", right: zero},
 
 	// Rates: a rate that is compared with a better one, and bytes that a rate and its time carry.
-	{codes: []verdict.Code{verdict.LossBelowBest}, left: "steady_bps", factor: agree, right: "best_bps"},
+	{codes: belowBest, left: "steady_bps", factor: agree, right: "best_bps"},
 	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedMax, right: "carried_bytes"},
 	{codes: exchanges, left: "exchanged_bytes", factor: agree, right: "carried_bytes"},
 	{codes: windows, left: "stream_bps", factor: threshold.WindowMin * agree, right: "allows_most_bps"},
@@ -56,6 +56,7 @@ var evidenceRelations = []relation{
 
 var (
 	predicted = []string{"twice_bps", "eightfold_bps"}
+	belowBest = []verdict.Code{verdict.LossBelowBest, verdict.MarksBelowBest}
 	windows   = []verdict.Code{verdict.ReceiveWindowFull, verdict.SendBufferFull, verdict.WindowEachRoundTrip,
 		verdict.CapturedWindowFull, verdict.CapturedProgramWindow, verdict.WatchedProgramWindow}
 	exchanges  = []verdict.Code{verdict.CapturedExchanges, verdict.WatchedExchanges}

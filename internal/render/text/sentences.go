@@ -118,6 +118,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
+	verdict.MarksBelowBest: func(f figures) string {
+		return fmt.Sprintf("a queue on the path marked segments (ECN) in %.0f round trips, and the sender reduced its "+
+			"congestion window for them: %s on average, %s at best (%s)",
+			f["marks"], f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+	},
 	verdict.LossAllTheTime:          formatLossAllTheTime,
 	verdict.SpuriousRetransmissions: formatSpuriousRetransmissions,
 	verdict.WindowOrLink: func(f figures) string {

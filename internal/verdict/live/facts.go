@@ -142,7 +142,13 @@ var (
 	cwndGrows = rule.Fact("cwndGrows", "the congestion windows grew in the second half",
 		func(f facts) bool { return f.measured.cwndGrows },
 		limit("StillOpening", threshold.StillOpening))
-	cwndRegrows = rule.Fact("cwndRegrows", "they were in congestion avoidance after a loss (RFC 5681, 3.1)",
+	markedTrips = quantity{Name: "markedTrips", Unit: "round trips",
+		Means: "round trips in which the receiver reported congestion marks (ECN)",
+		Of:    func(f facts) float64 { return float64(f.measured.markedTrips) }}
+	lossyTrips = quantity{Name: "lossyTrips", Unit: "round trips",
+		Means: "round trips in which segments were retransmitted",
+		Of:    func(f facts) float64 { return float64(f.measured.lossyTrips) }}
+	cwndRegrows = rule.Fact("cwndRegrows", "they were in congestion avoidance after a loss or a mark (RFC 5681, 3.1)",
 		func(f facts) bool { return f.measured.cwndRegrows })
 	hasTimeouts = rule.Fact("hasTimeouts", "a retransmission timeout was seen",
 		func(f facts) bool { return f.measured.hasTimeouts })
@@ -225,6 +231,10 @@ var (
 	losesManyAtOnce = rule.Define("losesManyAtOnce", "segments are lost many at a time",
 		rule.Any(rule.All(modelPaced, startsWithBurst),
 			rule.All(rule.Not(modelPaced), lossDispersion.AtLeast("LossInBursts", threshold.LossInBursts))))
+	// BBR does not react to marks.
+	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
+		rule.All(rule.Not(modelPaced), markedTrips.AtLeast("FewRounds", threshold.FewRounds),
+			markedTrips.Exceeds(lossyTrips)))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
 		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
 			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))

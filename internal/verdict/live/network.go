@@ -10,7 +10,9 @@ import (
 // networkFacts are what the verdict on the network reads besides the path.
 type networkFacts struct {
 	cwndGrows      bool // the congestion windows grew in the second half
-	cwndRegrows    bool // in congestion avoidance, after a loss
+	cwndRegrows    bool // in congestion avoidance, after a loss or a mark
+	markedTrips    int  // round trips in which the receiver reported new congestion marks (ECN)
+	lossyTrips     int  // round trips in which segments were retransmitted
 	hasTimeouts    bool // a retransmission timeout was seen
 	isModelPaced   bool // the congestion control is BBR
 	lossDispersion float64
@@ -25,8 +27,10 @@ type networkFacts struct {
 }
 
 func (a *analysis) networkFacts() networkFacts {
-	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(), hasTimeouts: a.hasTimeouts(),
-		isModelPaced: a.connections[0].isModelPaced(), lossDispersion: a.lossDispersion(),
+	marked := a.trips(func(s *transfer.Sample) int64 { return s.DeliveredCE })
+	lossy := a.trips(func(s *transfer.Sample) int64 { return s.Retransmitted })
+	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(), markedTrips: marked, lossyTrips: lossy,
+		hasTimeouts: a.hasTimeouts(), isModelPaced: a.connections[0].isModelPaced(), lossDispersion: a.lossDispersion(),
 		losses: a.lossEvents(false), laterLosses: a.lossEvents(true), delivery: a.firstDelivery(),
 		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), ackRates: a.ackScatter(), isStarved: a.isStarved(),
 		ackedWindow: a.ackedWindow()}
@@ -42,12 +46,29 @@ func (a *analysis) cwndGrows() bool {
 	return float64(last) >= threshold.StillOpening*float64(middle)
 }
 
-// cwndRegrows reports whether the congestion windows were in congestion avoidance after a loss (RFC 5681, 3.1), in
-// which they grow by about a segment a round trip.
+// trips returns the number of round trips in which a counter of the senders' samples grew. A sender reduces its
+// congestion window at most once in each (RFC 3168, 6.1.2).
+func (a *analysis) trips(counter func(*transfer.Sample) int64) (n int) {
+	trip := max(supportedRTT(a.sender), a.path.minRTT)
+	for _, c := range a.connections {
+		last := -trip - 1
+		for i := 1; i < len(c.samples); i++ {
+			s := &c.samples[i]
+			if counter(s) > counter(&c.samples[i-1]) && s.At-last > trip {
+				last = s.At
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// cwndRegrows reports whether the congestion windows were in congestion avoidance after a loss or a congestion mark
+// (RFC 5681, 3.1; RFC 3168, 6.1.2), in which they grow by about a segment a round trip.
 func (a *analysis) cwndRegrows() bool {
 	for _, c := range a.connections {
 		s := &c.samples[len(c.samples)/2]
-		if s.Retransmitted == 0 && !c.lossBefore || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
+		if s.Retransmitted+s.DeliveredCE == 0 && !c.lossBefore || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
 			return false
 		}
 	}

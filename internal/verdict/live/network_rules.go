@@ -80,6 +80,9 @@ var networkRules = []networkRule{
 			candidates: []verdict.Name{verdict.Bottleneck, verdict.Congestion}}},
 	{"full-link-no-queue", isSteadyUnqueued,
 		outcome{name: verdict.Bottleneck, confidence: verdict.Medium, code: verdict.FullLinkNoQueue, values: addUtilization}},
+	{"marks-below-best", marksReduceCwnd,
+		outcome{name: verdict.Congestion, subtype: verdict.Marked, confidence: verdict.Medium, code: verdict.MarksBelowBest,
+			values: addMarks, certain: utilization.Below("FlatRate", threshold.FlatRate)}},
 	// No better rate ever lasted, so the rate does not show what the loss costs.
 	{"loss-all-the-time", rule.All(isLosing, utilization.AtLeast("FlatRate", threshold.FlatRate)),
 		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossAllTheTime, values: addEvenness}},
@@ -181,6 +184,11 @@ func addPeak(f facts, v verdict.Values) {
 	case deliversBurst.IsTrue(f):
 		v["peak_bps"] = f.measured.delivery.first
 	}
+}
+
+func addMarks(f facts, v verdict.Values) {
+	addPath(f, v)
+	v["marks"] = float64(f.measured.markedTrips)
 }
 
 func addAckRates(f facts, v verdict.Values) {
