@@ -103,9 +103,9 @@ func (p *Plan) warnMemory(had int64, full float64) {
 		code = MemoryBounds
 		args = append(args, units.Size(size))
 	}
-	if loss := 1 - p.ExpectedBps/full; code != MemoryShort && loss >= 0.005 {
+	if left := p.ExpectedBps / full; code != MemoryShort && left <= 0.995 {
 		code += belowPath
-		args = append(args, units.Rate(p.ExpectedBps), 100*loss)
+		args = append(args, units.Rate(p.ExpectedBps), 100*left)
 	}
 	p.warn(code, args...)
 }

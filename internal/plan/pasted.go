@@ -28,14 +28,16 @@ type Pasted struct {
 
 var (
 	// reply is a time behind its label in any language; letters of a code page that touch the number are a unit too.
-	// Windows 2000 writes two spaces before some, and tracert's times have no label.
-	reply = regexp.MustCompile(`(?i)[^\s0-9] ?([=<]) *([0-9]+(?:[.,][0-9]+)?)(?: ?(?:ms|мс|毫秒|ミリ秒)|[^\x00-\x7f]{2,8}(?:\s|$))`)
-	// replyBare is a reply of fping, fping -e, Test-NetConnection or Test-Connection.
-	replyBare  = regexp.MustCompile(`(?:: \[[0-9]+\], [0-9]+ bytes, |is alive \(|\(RTT\) +: )([0-9.]+) ms|\s([0-9]+) +[0-9]+ +Success`)
+	// Windows 2000 writes two spaces before some, HP-UX a point behind them, and tracert's times have no label.
+	reply = regexp.MustCompile(`(?i)[^\s0-9] ?([=<]) *([0-9]+(?:[.,][0-9]*)?)` +
+		`(?: ?(?:ms|мс|毫秒|ミリ秒)|[^\x00-\x7f]{2,8}\s*(?:TTL|$))`)
+	// replyBare is a reply of fping, fping -e, Test-NetConnection, or Test-Connection of PowerShell 7 or before.
+	replyBare = regexp.MustCompile(`(?:: \[[0-9]+\], [0-9]+ bytes, |is alive \(|\(RTT\) +: )([0-9.]+) ms|` +
+		`\s([0-9]+) +[0-9]+ +Success|^\S+ +\S+ +(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-f]*:\S*:\S*) .*\s[0-9]+ +([0-9]+)\s*$`)
 	repliesOf  = regexp.MustCompile(`^\S+ +:((?: (?:[0-9]+(?:\.[0-9]+)?|-))+)\s*$`) // fping -C
 	summary    = regexp.MustCompile(`= ?([0-9.]+)/([0-9.]+)/([0-9.]+)(?:/([0-9.]+))?(?: ?(?:ms|мс|毫秒|ミリ秒)|\s*$)`)
-	sentOf     = regexp.MustCompile(`([0-9]+) packets transmitted, ([0-9]+) `)
-	lostOf     = regexp.MustCompile(`\(([0-9]+)% `)
+	sentOf     = regexp.MustCompile(`^([0-9]+) [^,0-9]+, ([0-9]+) [^,0-9]+,.*%`)
+	lostOf     = regexp.MustCompile(`\([^()%0-9]*(?:([0-9]+) ?%|%([0-9]+))`)
 	bitRate    = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(bits/sec|bit/s|bps|bytes/sec)`)
 	latency    = regexp.MustCompile(`(?i)(?:latency|ping|\]): +([0-9.]+) *m(?:s|illiseconds)`)
 	jitterText = regexp.MustCompile(`(?i)jitter: *([0-9.]+) *ms`)
@@ -76,8 +78,8 @@ func ParsePing(text string) (*Pasted, error) {
 			if sent > 0 {
 				p.Lost = math.Max(1-received/sent, 0)
 			}
-		} else if m := lostOf.FindStringSubmatch(line); m != nil { // Windows prints "Lost = 1 (25% loss)"
-			p.Lost = math.Min(number(m[1])/100, 1)
+		} else if m := lostOf.FindStringSubmatch(line); m != nil { // "Lost = 1 (25% loss)", "(perte 25%)", "(%25 kayıp)"
+			p.Lost = math.Min(number(m[1]+m[2])/100, 1)
 		}
 		if m := summary.FindStringSubmatch(line); m != nil {
 			least = []time.Duration{milliseconds(m[1]), milliseconds(m[3])}
@@ -95,7 +97,7 @@ func ParsePing(text string) (*Pasted, error) {
 		case len(times) == 3: // minimum, maximum, average
 			least = []time.Duration{milliseconds(times[0][2]), milliseconds(times[1][2])}
 		case bare != nil:
-			replies.add(false, bare[1]+bare[2])
+			replies.add(false, bare[1]+bare[2]+bare[3])
 		case all != nil:
 			p.Lost = replies.addAll(strings.Fields(all[1]))
 		}

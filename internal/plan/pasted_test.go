@@ -53,6 +53,18 @@ func TestPing(t *testing.T) {
 			20400 * time.Microsecond, 400 * time.Microsecond, 0},
 		"Test-NetConnection": {"RemoteAddress          : 192.0.2.7\nPingSucceeded          : True\n" +
 			"PingReplyDetails (RTT) : 24 ms\n", 24 * ms, 0, 0},
+		"HP-UX": {"64 bytes from 192.0.2.7: icmp_seq=0. time=45. ms\n64 bytes from 192.0.2.7: icmp_seq=1. time=48. ms\n",
+			45 * ms, 2 * ms, 0},
+		"Test-Connection of Windows PowerShell": {"HOST          192.0.2.7       192.0.2.7                              " +
+			"32       45\nHOST          192.0.2.7                        2001:db8::7                32       49\n",
+			45 * ms, 3 * ms, 0},
+		"Windows in French": {"Réponse de 192.0.2.7 : octets=32 temps=45 ms TTL=54\r\n" +
+			"    Paquets : envoyés = 4, reçus = 1, perdus = 3 (perte 75%),\r\n", 45 * ms, 0, 0.75},
+		"Windows in Turkish": {"192.0.2.7 cevabı: bayt=32 süre=45ms TTL=54\r\n    (%25 kayıp),\r\n", 45 * ms, 0, 0.25},
+		"Windows in Chinese, counts of packets": {"来自 192.0.2.7 的回复: 字节=32 时间=45ms TTL=54\r\n" +
+			"    数据包: 已发送 = 4，已接收 = 3，丢失 = 1 (25% 丢失)，\r\n", 45 * ms, 0, 0.25},
+		"Linux in German": {"64 Bytes von 192.0.2.7: icmp_seq=1 ttl=54 Zeit=12,3 ms\n--- 192.0.2.7 Ping-Statistiken ---\n" +
+			"4 Pakete übertragen, 1 empfangen, 75% Paketverlust, Zeit 3005ms\n", 12300 * time.Microsecond, 0, 0.75},
 		"fping -C": {"192.0.2.7 : 46.2 40.9 - 40.8 44.0\n", 40800 * time.Microsecond, 3100 * time.Microsecond, 0.2},
 		"fping -c": {"192.0.2.7 : [0], 84 bytes, 41.2 ms (41.2 avg, 0% loss)\n192.0.2.7 : [1], 84 bytes, 40.2 ms (40.7 " +
 			"avg, 0% loss)\n\n192.0.2.7 : xmt/rcv/%loss = 2/2/0%, min/avg/max = 40.2/40.7/41.2\n", 40200 * time.Microsecond,

@@ -306,6 +306,9 @@ func (f *flags) take(p *plan.Pasted) {
 		}
 		f.pasted = append(f.pasted, note)
 	}
+	if p.Lost > 0 {
+		f.pasted = append(f.pasted, fmt.Sprintf("%s lost %.3g %% of its probes: no window cures loss", p.Program, 100*p.Lost))
+	}
 	line := func(payload float64) units.Rate { return units.Rate(plan.LineBps(payload, plan.DefaultMSS)) }
 	switch {
 	case f.rate > 0 || f.up > 0 || f.down > 0:
@@ -314,12 +317,6 @@ func (f *flags) take(p *plan.Pasted) {
 		f.down = line(p.DownBps)
 	case p.UpBps > 0 || p.DownBps > 0:
 		f.rate = line(max(p.UpBps, p.DownBps))
-	default:
-		if p.Lost > 0 {
-			f.pasted = append(f.pasted, fmt.Sprintf("%s lost %.3g %% of its probes: no window cures loss", p.Program,
-				100*p.Lost))
-		}
-		return
 	}
 	if p.UpBps > 0 || p.DownBps > 0 {
 		f.pasted = append(f.pasted, fmt.Sprintf("rate from %s: the throughput of one transfer; if the line did not "+

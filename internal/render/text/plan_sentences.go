@@ -38,7 +38,7 @@ var planSentences = map[plan.Code]string{
 	plan.LargestMacOSBuffer: "macOS has no socket buffers above 32 MiB: %s instead of %s, which allows %s",
 	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl returns " +
 		"ERANGE: read the value back",
-	plan.BeyondSystem:    "this path wants %s, which allows %s with what there is: use %d connections",
+	plan.BeyondSystem:    "the path needs windows of %s; the largest of this system allows %s: use %d connections",
 	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
 	plan.FlowCapped:      "one connection gets %s of %s with any window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the BDP is %s, but no TCP window exceeds %s (RFC 7323): use at least %.0f " +
@@ -63,9 +63,9 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryLowers: planMemory + ": lowered to %s a connection, %s now, which is still enough for the path",
 	plan.MemoryBounds: planMemory + ": no more than %s a connection, which is still enough for the path",
 	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.3g " +
-		"%% less than the path",
+		"%% of what more memory gives",
 	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.3g %% " +
-		"less than the path",
+		"of what more memory gives",
 
 	plan.LimitSuffices:     "%s: its %s allow these windows",
 	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",
