@@ -111,6 +111,11 @@ var (
 		Uses:  uses(limit("PacketBytes", threshold.PacketBytes))}
 	lossEventCount = quantity{Name: "lossEventCount", Unit: "events", Means: "number of such losses",
 		Of: func(f facts) float64 { return float64(f.measured.laterLosses.count) }}
+	lossWindowSpread = quantity{Name: "lossWindowSpread", Unit: "ratio",
+		Means: "largest / smallest congestion window when later losses begin; 0: not known",
+		Of:    func(f facts) float64 { return f.measured.laterLosses.windowSpread() },
+		Uses: uses(limit("SettledTrips", threshold.SettledTrips),
+			limit("PolicedLosses", threshold.PolicedLosses))}
 	queueAtAnyLoss = quantity{Name: "queueAtAnyLoss", Unit: "time", Means: "queueAtLoss, slow start included",
 		Of: func(f facts) float64 { return ofTime(f.measured.losses.queue) }}
 	anyLostTime = quantity{Name: "anyLostTime", Unit: "time", Means: "lostTime, slow start included; 0: not known",
@@ -209,9 +214,11 @@ var (
 	showsNoQueue = rule.Define("showsNoQueue", "that queue would be seen, and is not there",
 		rule.All(lastingRateStarted.Positive(), queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
 			rule.Not(queueForms)))
+	// A sender far below the link's rate fills a short queue only with its bursts, which the mean round trip hides.
 	losesWithoutQueue = rule.Define("losesWithoutQueue",
-		"loss without the queue that a full link builds before it drops",
+		"loss without the queue that a full link builds before it drops, on average and when losses begin",
 		rule.All(retransmitRatio.Above("Losing", threshold.Losing), lastingRateStarted.Positive(),
+			rule.Not(queueAtAnyLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)),
 			rule.Any(showsNoQueue, rule.All(rule.Not(queueForms), startsWithBurst))))
 	// A queue that drops in congestion avoidance is about as long as what it drops at once. The bucket of a policer
 	// empties while the round trip stays, and then it drops all that exceeds its rate. Slow start drops more than a
@@ -235,6 +242,10 @@ var (
 	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
 		rule.All(rule.Not(modelPaced), markedTrips.AtLeast("FewRounds", threshold.FewRounds),
 			markedTrips.Exceeds(lossyTrips)))
+	// A policer drops at its own rate. A short queue drops bursts, at whatever rate they are sent.
+	losesAtOneRate = rule.Define("losesAtOneRate", "a single connection's losses begin at one rate",
+		rule.Any(rule.Not(isSingle), modelPaced, rule.All(lossWindowSpread.Positive(),
+			lossWindowSpread.AtMost("PolicedSpread", threshold.PolicedSpread))))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
 		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
 			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))

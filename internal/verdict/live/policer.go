@@ -45,6 +45,8 @@ type lossEvents struct {
 	queue time.Duration
 	// segments is the mean number of segments of an event.
 	segments float64
+	// windows are the congestion windows in bytes at which events began, SettledTrips after the first one ended.
+	windows []int64
 }
 
 // lossEvents returns the events in congestion avoidance, or all of them: slow start overshoots by as much as its window
@@ -52,12 +54,15 @@ type lossEvents struct {
 func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 	base := max(supportedRTT(a.sender), a.path.minRTT)
 	var queues []time.Duration
+	var windows []int64
 	lost := int64(0)
 	for _, c := range a.connections {
 		if !c.has(transfer.HaveRetrans | transfer.HaveRTT) {
 			return lossEvents{}
 		}
 		last := -2*base - 1 // of the event before
+		begun := 0
+		settled := time.Duration(0)
 		counts := false
 		for i := 1; i < len(c.samples); i++ {
 			before := &c.samples[i-1]
@@ -66,10 +71,17 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 				continue
 			}
 			if now.At-last > 2*base {
+				begun++
 				counts = !inAvoidance || before.At > a.path.startedAt && before.Cwnd >= before.Ssthresh
 				if counts {
 					queues = append(queues, max(before.RTT, now.RTT)-base)
 				}
+				if counts && begun > 1 && now.At > settled {
+					windows = append(windows, before.Cwnd)
+				}
+			}
+			if begun == 1 {
+				settled = now.At + threshold.SettledTrips*base
 			}
 			if counts {
 				lost += now.Retransmitted - before.Retransmitted
@@ -82,7 +94,15 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 	}
 	slices.Sort(queues)
 	return lossEvents{count: len(queues), queue: max(queues[len(queues)/2], 0),
-		segments: float64(lost) / float64(len(queues))}
+		segments: float64(lost) / float64(len(queues)), windows: windows}
+}
+
+// windowSpread returns the largest of the windows as a multiple of the smallest; 0: fewer than PolicedLosses.
+func (e *lossEvents) windowSpread() float64 {
+	if len(e.windows) < threshold.PolicedLosses {
+		return 0
+	}
+	return float64(slices.Max(e.windows)) / float64(max(slices.Min(e.windows), 1))
 }
 
 // time returns how long the segments of an event take at the best rate that lasted after slow start; 0: not known.

@@ -97,3 +97,44 @@ func TestJudge_PolicerByLossDispersion(t *testing.T) {
 		}
 	}
 }
+
+// TestJudge_ShortQueueBelowLinkRate checks a sender below a link's rate that loses 24 segments at once. A short queue
+// lengthens the round trip only then. A policer never does, and drops at one rate. Five packets take 16 ms at 3.75
+// Mbit/s.
+func TestJudge_ShortQueueBelowLinkRate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		grown   time.Duration // the round trip when losses begin
+		shrinks int64         // percent of the window at which losses begin, each second time
+		want    verdict.Confidence
+	}{
+		{"no queue, one rate", 0, 0, verdict.Medium},
+		{"no queue, rates of 92 and 100 %", 0, 8, verdict.Medium},
+		{"no queue, rates of 80 and 100 %", 0, 20, verdict.Low},
+		{"a queue of a packet and a half", 5 * ms, 0, verdict.Medium},
+		{"a queue of 30 packets on 45 Mbit/s", 8 * ms, 0, ""},
+		{"a queue of 30 packets on 24 Mbit/s", 15 * ms, 0, ""},
+	} {
+		lost := int64(0)
+		v := Judge(steady(3.75e6, 70*ms, func(i int, s, _ *transfer.Sample) {
+			s.Cwnd, s.Ssthresh = s.InFlight, s.InFlight*7/10
+			if i%50 == 27 {
+				lost += 24
+				s.RTT += c.grown
+			}
+			if i%100 == 26 {
+				s.Cwnd -= s.Cwnd * c.shrinks / 100
+			}
+			s.RTTVar = 0
+			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
+			s.NotSent = 1 << 20
+		}))
+		sure := verdict.Confidence("")
+		if v.Subtype == verdict.Policer {
+			sure = v.Confidence
+		}
+		if sure != c.want || v.Limiter == verdict.Bottleneck {
+			t.Errorf("%s: %s, a policer %q; want %q; %v", c.name, v.Limiter, sure, c.want, v.Evidence)
+		}
+	}
+}

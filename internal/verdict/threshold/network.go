@@ -116,6 +116,8 @@ const (
 	// explains. PolicedLosses is the least number of such losses.
 	QueueOfLost   = 0.1 // ratio | lab: policers 0.00 to 0.07, queues of 6 to 64 packets 0.2 to 1.4
 	PolicedLosses = 2.0 // events | one may be an accident
+	// PolicedSpread is the largest ratio of the windows at which one rate drops.
+	PolicedSpread = 1.15 // ratio | lab: 7 policers 1.00 to 1.08, bursts at queues of 30 packets 1.18 to 1.7
 	// SettledTrips is the time after the first losses end from which a delivery rate is a later one.
 	SettledTrips = 10 // round trips | recovery in congestion avoidance takes one or two
 	// SpanOfArrivals is the time over which a receiver measures a rate, and StartSpans the number of first spans that
