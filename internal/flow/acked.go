@@ -9,7 +9,8 @@ type ackEvent struct {
 	window uint16 // not scaled: the scale may have to be raised meanwhile
 	pure   bool
 	timer  int64 // for how long the receiver's delayed-ACK timer delayed it, 0 if it did not
-	gap    bool  // SACK shows more than a reordering's worth above a hole
+	basis  timerBasis
+	gap    bool // SACK shows more than a reordering's worth above a hole
 }
 
 // acks is a ring of acknowledgements in flight between tap and sender.
@@ -82,7 +83,7 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 		if d.block.firstAt == 0 {
 			d.block.first = ack
 			d.block.firstAt = at
-		} else if d.Spacing != nil && e.timer == 0 && !d.recovering && at > d.owed {
+		} else if d.Spacing != nil && (e.timer == 0 || e.basis == lineOrTimer) && !d.recovering && at > d.owed {
 			d.Spacing.Acks.add(ack-d.acked, int64(max(d.MSS, 536)), at-d.owed)
 		}
 		d.stalled(at)
@@ -206,6 +207,7 @@ func (d *Direction) arrive(e *ackEvent) {
 			d.waitedAt = d.at
 			d.waitedFor = waited
 			d.timerFor = e.timer
+			d.timerBy = e.basis
 			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= minDelayedAck {
 				d.lastDelay = alone
 			}

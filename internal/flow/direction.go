@@ -62,6 +62,12 @@ type Direction struct {
 	// the MSS (the sender had no more data) and a message of the other end since the previous silence.
 	Silences, Drained int64
 
+	// UnclearWaits are waits of all outstanding data for its only acknowledgement, which a delayed ACK's timer or a slow
+	// line made longer by UnclearWaited, nanoseconds.
+	UnclearWaits, UnclearWaited int64
+	// LoneTimerWaits are the TimerWaits for the only acknowledgement of a block.
+	LoneTimerWaits int64
+
 	PushedIdle int64 // the part of the time in pauses that followed the end of a write
 	BackOffs   int64 // pauses twice as long as the one before, with a single segment between them
 	// Stalled is the time in which data was outstanding and no retransmission got through, counted in
@@ -137,6 +143,7 @@ type Direction struct {
 	unaAt     int64 // when una last rose
 	waitedAt  int64
 	timerFor  int64 // how long the receiver's timer delayed the last acknowledgement
+	timerBy   timerBasis
 	prompt    int64 // when the last acknowledgement came, 0 if a timer may have delayed it
 	reopening
 	block // the data sent since nothing was outstanding

@@ -9,9 +9,9 @@ const minDelayedAck = int64(threshold.DelayedAckLeast)
 // delayed finds for how long the receiver's timer delayed an acknowledgement of new data.
 func (d *Direction) delayed(e *ackEvent) {
 	if e.pure && e.ack >= d.high {
-		e.timer = d.timerDelay(e.ack, e.seen)
+		e.timer, e.basis = d.timerDelay(e.ack, e.seen)
 	}
-	if e.timer > 0 {
+	if e.timer > 0 && e.basis != lineOrTimer {
 		d.burstAt = 0
 		d.block.timed = true
 	}
@@ -21,29 +21,67 @@ func (d *Direction) delayed(e *ackEvent) {
 	}
 }
 
-// timerDelay returns for how long the receiver's delayed-ACK timer delayed an acknowledgement of all
-// that is outstanding, 0 if it did not. The acknowledgements before it in the same block show how
-// fast the path delivers: a slow line takes as long for each segment, a timer only for the last.
-func (d *Direction) timerDelay(ack, at int64) int64 {
+// timerBasis is what shows that a timer delayed an acknowledgement, and not a slow line.
+type timerBasis uint8
+
+const (
+	fasterBefore timerBasis = iota // the path had just been faster
+	fasterLine                     // a line this slow would have delayed the handshake, or spaced acknowledgements
+	lineOrTimer                    // nothing
+)
+
+// timerDelay returns for how long the receiver's delayed-ACK timer delayed an acknowledgement of all that is
+// outstanding, 0 if it did not. The acknowledgements before it in the same block show how fast the path delivers: a
+// slow line takes as long for each segment, a timer only for the last.
+func (d *Direction) timerDelay(ack, at int64) (waited int64, basis timerBasis) {
 	if d.recovering || d.RTTMin <= 0 {
-		return 0
+		return 0, fasterBefore
 	}
 	part := d.RTTMin - d.rtt.loopMin
-	waited := at - d.lastSent - part
-	switch before := d.acked - d.block.from; {
-	case before > 0:
+	waited = at - d.lastSent - part
+	if before := d.acked - d.block.from; before > 0 {
 		delivering := max(d.owed-d.block.began-part, 0)
 		paced := int64(float64(delivering) * float64(ack-d.acked) / float64(before))
 		waited = min(waited, at-d.owed-paced)
-	case d.MaxOut <= int64(d.MSS): // a packet without payload crossed the path past the tap in part
-		waited -= part * d.lastLen / threshold.HeaderBytes
-	case !d.promptBefore():
-		return 0
+	} else if !d.promptBefore() {
+		basis = fasterLine
+		if float64(waited) < threshold.LineMargin*float64(d.lineAtMost(ack-d.block.from, part)) {
+			basis = lineOrTimer
+		}
 	}
 	if waited < minDelayedAck {
+		return 0, fasterBefore
+	}
+	return waited, basis
+}
+
+// lineAtMost returns how long a line beyond the tap may take at most for a block that one acknowledgement covered,
+// nanoseconds: in part, a SYN crossed it and its answer came back. The receiver would have acknowledged a long block in
+// pairs of segments that the line had spaced.
+func (d *Direction) lineAtMost(size, part int64) int64 {
+	mss := int64(max(d.MSS, 536))
+	segments := (size + mss - 1) / mss
+	if segments >= threshold.OneAckSegments {
 		return 0
 	}
-	return waited
+	return part * (size + segments*packetHeaders) / d.conn.sides[d.me].offer.length()
+}
+
+// length returns the least length of the SYN's packet, bytes.
+func (o *Offer) length() int64 {
+	n := int64(threshold.HeaderBytes)
+	if o.MSS > 0 {
+		n += 4
+	}
+	if o.Scale > 0 {
+		n += 4
+	}
+	if o.Timestamps {
+		n += 12
+	} else if o.SACK {
+		n += 4
+	}
+	return n
 }
 
 // promptBefore reports whether the receiver, not the path, delays the acknowledgement of a block that has no other. The
@@ -54,8 +92,16 @@ func (d *Direction) promptBefore() bool {
 	return away && d.prompt > 0 && d.block.began-d.prompt < minDelayedAck
 }
 
-// bookTimer moves the wait for the receiver's timer to its clock.
+// bookTimer moves the wait for the receiver's timer to its clock. A wait for the timer or a slow line is only counted.
 func (d *Direction) bookTimer() {
+	switch d.timerBy {
+	case lineOrTimer:
+		d.UnclearWaits++
+		d.UnclearWaited += d.timerFor
+		return
+	case fasterLine:
+		d.LoneTimerWaits++
+	}
 	d.TimerWaits++
 	for _, from := range []Clock{Busy, AppLimited} {
 		moved := min(d.timerFor, d.cur.Clock[from])

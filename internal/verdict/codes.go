@@ -292,6 +292,9 @@ const (
 	CapturedLossOrLink Code = "captured-loss-or-link"
 	// CapturedWaitsSomewhere: a queue of data or of acknowledgements. time_ratio, rtt_base_s.
 	CapturedWaitsSomewhere Code = "captured-waits-somewhere"
+	// CapturedTimerOrLine: blocks waited for their only acknowledgement, for a delayed ACK's timer or a slow line.
+	// time_ratio, waits, wait_s (of each, beyond the empty path's round trip).
+	CapturedTimerOrLine Code = "captured-timer-or-line"
 	// CapturedNoSign: time_ratio.
 	CapturedNoSign Code = "captured-no-sign"
 	// CapturedUnscaled: no window scale was agreed on.

@@ -165,6 +165,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"acknowledgements on their way back; a capture at the sender would show which",
 			cmp.Or(f.known("rtt_base_s", "%s"), "round trip"), f.took())
 	},
+	verdict.CapturedTimerOrLine: func(f figures) string {
+		return fmt.Sprintf("%.0f times all data in flight waited %s longer than on an empty path for its only "+
+			"acknowledgement, %s: for the receiver's delayed-ACK timer, or for a slow line; a capture at the receiver would "+
+			"show which", f["waits"], f.time("wait_s"), f.took())
+	},
 	verdict.CapturedNoSign: func(f figures) string { return "no sign of any limiter " + f.took() },
 	verdict.CapturedUnscaled: fixedSentence(
 		"no window scale was agreed on: the window can never exceed 65,535 bytes"),

@@ -147,6 +147,10 @@ const (
 	InitialSegments = 10 // segments | RFC 6928
 	// DelayedAckLeast is the least time of a delayed-ACK timer.
 	DelayedAckLeast = 30 * time.Millisecond // time | TCP_DELACK_MIN of tcp.h is 40 ms, less a tick of 100 Hz
+	// OneAckSegments are the segments of a block for which a receiver sends two acknowledgements and more as they come.
+	OneAckSegments = 4 // segments | RFC 9293, 3.8.6.3: at least one for every second full-sized segment
+	// LineMargin is by how much a wait must exceed what a line may take at most that delivered the handshake.
+	LineMargin = 1.25 // ratio | the handshake took all its time on that line: already more than it can
 	// A start follows a silence of one part in StartPart of the round trip. It is prompted where a message arrived
 	// within one part in PromptPart, or within HostReacts.
 	StartPart  = 8                    // parts of a round trip | periods of 20 ms at 150 ms

@@ -68,8 +68,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		}
 		pausesAreClear := d.Pauses == 0 || t.clock(flow.Idle) >= threshold.ClearPause.Seconds()*float64(d.Pauses)
 		return verdict.LowerUnless(!corrected && pausesAreClear, verdict.High)
-	case verdict.NagleDelayedAck: // a queue of other traffic delays single segments too
-		return verdict.LowerUnless(!t.blockwise || d.MaxOut > int64(d.MSS), verdict.High)
+	case verdict.NagleDelayedAck: // a queue of other traffic delays single acknowledgements too
+		return verdict.LowerUnless(!t.blockwise || 2*d.LoneTimerWaits <= d.TimerWaits, verdict.High)
 	case verdict.MTUBlackHole:
 		return verdict.High
 	case verdict.SlowStart:

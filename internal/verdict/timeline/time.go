@@ -85,6 +85,8 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	switch {
 	case t.spaced(i), t.waitsForTimer(s):
 		return verdict.Sender
+	case t.unclear:
+		return verdict.Unknown
 	case t.ackQueued(s):
 		return verdict.AckPath
 	case t.queued(s) && t.full(s) && !t.lineIdles():
@@ -118,6 +120,9 @@ func (t *timeline) networkOf(i int) verdict.Name {
 	}
 	if t.blind() && !t.inBursts && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
 		t.unseenQueueTime += sliceTime(s)
+		return verdict.Unknown
+	}
+	if t.timerInTrips() {
 		return verdict.Unknown
 	}
 	return verdict.Sender

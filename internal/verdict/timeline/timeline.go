@@ -51,6 +51,7 @@ type timeline struct {
 	rounds          int
 	pausing         bool    // real pauses in the sending
 	blockwise       bool    // waits for the receiver's delayed-ACK timer took a tenth of the time and more
+	unclear         bool    // waits for the only acknowledgement of a block were most of the time, and its cause is open
 	parallelFactor  float64 // bytes of all connections between the hosts, as a multiple of this one
 	queueing        bool    // a standing queue was seen in much of the time
 	sentFaster      bool    // data was sent faster than it ever arrived
@@ -234,6 +235,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.marked = d.Marks >= threshold.FewRounds
 	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
 		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
+	t.unclear = t.timerOrLine()
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
 	t.inBursts = t.arrivesInBursts()
 	queued := 0.0

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
@@ -106,6 +107,82 @@ func TestJudge_DelayedAckOfSingleSegments(t *testing.T) {
 			g, _, _ := x.play(t)
 			if g.Limiter != verdict.NagleDelayedAck || g.Subtype != verdict.AckTimer || g.Confidence == verdict.High {
 				t.Errorf("%s %s (%s) %v: %+v", g.Confidence, g.Limiter, g.Subtype, g.Shares, x)
+			}
+		}
+	}
+}
+
+// isTimerOrOpen reports whether the verdict is the receiver's timer, or open with the timer among the candidates.
+func isTimerOrOpen(g *Diagnosis) bool {
+	return g.Limiter == verdict.NagleDelayedAck && g.Subtype == verdict.AckTimer ||
+		g.Limiter == verdict.Unknown && slices.Contains(g.Candidates, verdict.NagleDelayedAck)
+}
+
+// TestJudge_OnlyAckOfABlock checks blocks that have a single acknowledgement, which the receiver's timer sends. A line
+// that is slow enough to explain it would have delayed the handshake as well, or spaced the acknowledgements of a long
+// block.
+func TestJudge_OnlyAckOfABlock(t *testing.T) {
+	tests := []struct{ segments, every int }{{1, 2}, {2, 3}, {3, 9}, {5, 99}, {12, 99}, {45, 99}}
+	for _, test := range tests {
+		for _, loop := range []int64{1, 50, 99} { // percent of the round trip
+			for _, rtt := range []int64{400_000, 3 * ms, 10 * ms} {
+				for _, timer := range []int64{40 * ms, 200 * ms} {
+					for _, timestamps := range []bool{false, true} {
+						x := transfer{bps: 300e6, rtt: rtt, loop: rtt * loop / 100, tapBeforeLine: loop == 1,
+							timestamps: timestamps, window: 4 << 20, scale: 7, ackEvery: test.every, delayedAck: timer}
+						x.block = test.segments*x.mss() - 400*min(test.segments-1, 1) // smaller ones alone are Nagle's
+						x.bytes = 40 * x.block
+						g, d, _ := x.play(t)
+						clear := test.segments > 3 || loop == 99 || timer/rtt > 120
+						if !isTimerOrOpen(&g) || clear && (g.Limiter == verdict.Unknown || g.Confidence != verdict.Medium) {
+							t.Errorf("%s %s (%s) %v %v, %d and %d waits: %+v", g.Confidence, g.Limiter, g.Subtype, g.Candidates,
+								g.Shares, d.LoneTimerWaits, d.UnclearWaits, x)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestJudge_OnlyAckBehindSlowLine checks blocks of one and two segments with a single acknowledgement, over a line that
+// takes as long for them as a timer might.
+func TestJudge_OnlyAckBehindSlowLine(t *testing.T) {
+	for _, segments := range []int{1, 2} {
+		for _, loop := range []int64{1, 50} { // percent of the round trip
+			for _, bps := range []float64{64e3, 128e3, 250e3} {
+				x := transfer{bps: bps, loop: ms, tapBeforeLine: true, window: 4 << 20, scale: 7, ackEvery: segments,
+					delayedAck: 500 * ms}
+				x.rtt = int64(2 * 52 * 8e9 / bps) // a SYN and a SYN-ACK
+				x.loop = x.rtt * loop / 100
+				x.block = segments * x.mss()
+				x.bytes = 40 * x.block
+				g, _, _ := x.play(t)
+				if g.Limiter == verdict.NagleDelayedAck || g.Limiter == verdict.Sender {
+					t.Errorf("%s %s (%s) %v %v: %+v", g.Confidence, g.Limiter, g.Subtype, g.Candidates, g.Shares, x)
+				}
+			}
+		}
+	}
+}
+
+// TestJudge_TimerWithoutHandshake checks that single acknowledgements after 40 ms and more are no sure sender where the
+// round trip of the empty path is not known.
+func TestJudge_TimerWithoutHandshake(t *testing.T) {
+	for _, segments := range []int{1, 2, 3} {
+		for _, timer := range []int64{40 * ms, 200 * ms} {
+			x := newTape(3*ms, 0)
+			for i := range 60 {
+				at := 10*ms + int64(i)*(timer+3*ms)
+				for k := range segments {
+					x.data(at+int64(k)*10_000, (i*segments+k)*1460, 1460, 0)
+				}
+				x.ack(at+timer+3*ms-100_000, (i+1)*segments*1460, 4<<20)
+			}
+			x.all = x.all[3:]
+			if g, _ := x.judge(t); !isTimerOrOpen(&g) {
+				t.Errorf("%d segments, timer of %d ms: %s %s %v %v", segments, timer/ms, g.Confidence, g.Limiter,
+					g.Candidates, g.Shares)
 			}
 		}
 	}
