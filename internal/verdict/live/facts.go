@@ -220,6 +220,10 @@ var (
 		rule.All(retransmitRatio.Above("Losing", threshold.Losing), lastingRateStarted.Positive(),
 			rule.Not(queueAtAnyLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)),
 			rule.Any(showsNoQueue, rule.All(rule.Not(queueForms), startsWithBurst))))
+	// A policer drops at its own rate. A short queue drops bursts, at whatever rate they are sent.
+	losesAtOneRate = rule.Define("losesAtOneRate", "a single connection's losses begin at one rate",
+		rule.Any(rule.Not(isSingle), modelPaced, rule.All(lossWindowSpread.Positive(),
+			lossWindowSpread.AtMost("PolicedSpread", threshold.PolicedSpread))))
 	// A queue that drops in congestion avoidance is about as long as what it drops at once. The bucket of a policer
 	// empties while the round trip stays, and then it drops all that exceeds its rate. Slow start drops more than a
 	// queue contains, but only a bucket lets more through at first than later.
@@ -227,7 +231,7 @@ var (
 		rule.All(retransmitRatio.Above("Losing", threshold.Losing), rule.Any(
 			rule.All(lossEventCount.AtLeast("PolicedLosses", threshold.PolicedLosses), lostTime.Positive(),
 				queueAtLoss.AtMost("QueueOfLost", threshold.QueueOfLost, lostTime)),
-			rule.All(deliversBurst, anyLostTime.Positive(),
+			rule.All(deliversBurst, losesAtOneRate, anyLostTime.Positive(),
 				queueAtAnyLoss.AtMost("QueueOfLost", threshold.QueueOfLost, anyLostTime)))))
 	keepsRate = rule.Define("keepsRate", "a steady rate remains",
 		rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)))
@@ -242,10 +246,6 @@ var (
 	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
 		rule.All(rule.Not(modelPaced), markedTrips.AtLeast("FewRounds", threshold.FewRounds),
 			markedTrips.Exceeds(lossyTrips)))
-	// A policer drops at its own rate. A short queue drops bursts, at whatever rate they are sent.
-	losesAtOneRate = rule.Define("losesAtOneRate", "a single connection's losses begin at one rate",
-		rule.Any(rule.Not(isSingle), modelPaced, rule.All(lossWindowSpread.Positive(),
-			lossWindowSpread.AtMost("PolicedSpread", threshold.PolicedSpread))))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
 		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
 			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))

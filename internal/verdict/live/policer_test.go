@@ -138,3 +138,31 @@ func TestJudge_ShortQueueBelowLinkRate(t *testing.T) {
 		}
 	}
 }
+
+// TestJudge_BurstBeforeSmallLosses checks a transfer that delivers a burst and loses 300 segments of it, then 5 at a time
+// behind a queue of 3 ms, which is a tenth of what is lost at once on average. A policer's losses begin at one rate.
+func TestJudge_BurstBeforeSmallLosses(t *testing.T) {
+	for shrinks, want := range map[int64]string{0: verdict.Policer, 30: ""} {
+		lost := int64(0)
+		v := Judge(steady(20e6, 50*ms, func(i int, s, _ *transfer.Sample) {
+			s.Cwnd, s.Ssthresh, s.RTTVar = s.InFlight, s.InFlight*6/10, 0
+			switch {
+			case i <= 10:
+				s.DeliveryBps, s.Ssthresh = 2*s.DeliveryBps, 4*s.InFlight
+			case i == 11:
+				lost += 300
+				s.DeliveryBps *= 2
+			case i == 71 || i == 131:
+				lost += 5
+				s.RTT += 3 * ms
+			}
+			if i == 70 {
+				s.Cwnd -= s.Cwnd * shrinks / 100
+			}
+			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
+		}))
+		if v.Subtype != want {
+			t.Errorf("%d %% between: %s (%s), want %q; %v", shrinks, v.Limiter, v.Subtype, want, v.Evidence)
+		}
+	}
+}
