@@ -139,8 +139,8 @@ func TestJudge_ShortQueueBelowLinkRate(t *testing.T) {
 	}
 }
 
-// TestJudge_BurstBeforeSmallLosses checks a transfer that delivers a burst and loses 300 segments of it, then 5 at a time
-// behind a queue of 3 ms, which is a tenth of what is lost at once on average. A policer's losses begin at one rate.
+// TestJudge_BurstBeforeSmallLosses checks a transfer that delivers a burst, loses 300 segments of it, then 5 at a time
+// behind a queue of 3 ms. At 20 Mbit/s the mean loss takes 62 ms. A policer's losses begin at one rate.
 func TestJudge_BurstBeforeSmallLosses(t *testing.T) {
 	for shrinks, want := range map[int64]string{0: verdict.Policer, 30: ""} {
 		lost := int64(0)

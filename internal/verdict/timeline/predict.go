@@ -20,7 +20,8 @@ type Prediction struct {
 // the pace at which what was outstanding at once got through can be had for longer.
 func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	fixed := v.Limiter // of a sender's candidates none is known to be the one
-	none := v.Subtype == verdict.LostSYNs ||
+	// A policer's rate stays.
+	none := v.Subtype == verdict.LostSYNs || v.Subtype == verdict.Policer ||
 		fixed == verdict.Unknown || fixed == verdict.Mixed || fixed == verdict.Bottleneck
 	if none || t.d.Bytes < threshold.TransferSegments*int64(t.d.MSS) || t.goodput <= 0 {
 		return nil
