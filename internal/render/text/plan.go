@@ -70,8 +70,7 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 	if d.LargeWindows != nil && d.WindowScale != nil && *d.LargeWindows {
 		unscaled := model.LargestUnscaled(d.MSSBytes)
 		t.row("large windows", fmt.Sprintf("needed at both ends, scale %d", *d.WindowScale),
-			fmt.Sprintf("%s of 65,535 allow %s",
-				units.Size(unscaled).Exact(),
+			fmt.Sprintf("%s allow %s", units.Size(unscaled).Exact(),
 				units.Rate(model.Rate(unscaled, units.Seconds(d.RTTS+d.JitterS)))))
 	} else {
 		t.row("large windows", "not needed")
@@ -131,6 +130,7 @@ func writePlanShared(w io.Writer, d *record.Plan) {
 	}
 	fmt.Fprintf(w, "\none window of %s for all%s\n", units.Size(d.SharedWindowBytes).Exact(), send)
 	t := newTable()
+	t.wraps = true
 	for _, p := range d.Paths {
 		t.row(fmt.Sprintf("%s x %s", units.Rate(p.RateBps), p.RTT), "wants "+units.Size(p.Window).String(),
 			"fills "+percent(p.Goodput), added(p.Delay), units.Size(p.Memory).String()+" of memory unused")
@@ -242,6 +242,7 @@ func writePlanTunnel(w io.Writer, tunnel *record.PlanTunnel) {
 	}
 	fmt.Fprintf(w, "\ntunnel %s on %d bytes\n", tunnel.Layers, tunnel.PathMTUBytes)
 	t := newTable()
+	t.wraps = true
 	t.row("MTU inside", fmt.Sprintf("%d bytes", tunnel.MTUBytes), fmt.Sprintf("MSS %d", tunnel.MSSBytes))
 	t.row("around a full segment", fmt.Sprintf("%d bytes", tunnel.AroundBytes),
 		fmt.Sprintf("all headers %.1f %% of the packet; padding at worst %d bytes", 100*tunnel.HeaderRatio,

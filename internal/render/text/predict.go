@@ -13,6 +13,7 @@ import (
 // Predict prints the prediction.
 func Predict(w io.Writer, d *record.Predict) {
 	t := newTable()
+	t.wraps = true
 	t.row("path", d.Path.Text)
 	t.row("goodput", predictRangeText(d.Range))
 	t.row("limited by", predictLimiterText(d))
@@ -47,6 +48,7 @@ func Predict(w io.Writer, d *record.Predict) {
 	}
 	fmt.Fprintln(w, "\nthe rate that each would allow alone")
 	caps := newTable(1)
+	caps.wraps = true
 	for _, c := range d.Caps {
 		caps.row(string(c.Limiter), units.Rate(c.Bps).String(), c.Text)
 	}

@@ -16,6 +16,7 @@ type table struct {
 	rows     [][]string
 	right    map[int]bool // columns of numbers
 	optional []int        // columns that a narrow terminal leaves out, the first one first
+	wraps    bool         // text is wrapped everywhere, not on terminals alone
 }
 
 func newTable(rightColumns ...int) *table {
@@ -147,7 +148,7 @@ func (t *table) leastWidths() (least []int) {
 // write prints the table. Cells that are too long for their column are wrapped.
 func (t *table) write(w io.Writer, indentation string) {
 	widths := t.widths()
-	if len(widths) == 2 || render.IsTerminal(w) {
+	if len(widths) == 2 || t.wraps || render.IsTerminal(w) {
 		widths = t.fit(render.Columns(w) - utf8.RuneCountInString(indentation))
 	}
 	for _, row := range t.rows {

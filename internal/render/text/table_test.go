@@ -18,3 +18,16 @@ func TestTable_WrapsTextAfterALabel(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+func TestTable_WrapsWhereAsked(t *testing.T) {
+	table := newTable()
+	table.wraps = true
+	table.row("label", "value", strings.Repeat("word ", 30))
+	var b strings.Builder
+	table.write(&b, "")
+	for line := range strings.Lines(b.String()) {
+		if len(line) > 101 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+}
