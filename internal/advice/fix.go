@@ -65,7 +65,13 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	if Open(v.Limiter) || v.Confidence == verdict.Low && len(v.Candidates) > 1 { // one guess among several
 		steps = Distinguish(v.Candidates)
 	}
-	if slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == verdict.CapturedSACKOutside }) {
+	shows := func(code verdict.Code) bool {
+		return slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == code })
+	}
+	if v.Subtype == verdict.AckTimer && shows(verdict.WindowAwaitsAckTimer) { // not the sender's blocks
+		steps = []Step{unfix, windows, quickAck}
+	}
+	if shows(verdict.CapturedSACKOutside) {
 		steps = append([]Step{keepSACK}, steps...)
 	}
 	ceiling := f.ceiling(&v)

@@ -216,3 +216,32 @@ func TestFixes_OfferedWhereTheyExist(t *testing.T) {
 		}
 	}
 }
+
+// TestFixes_DelayedAckTimer checks that a window of one segment is enlarged at the receiver, and that blocks are the
+// sender's.
+func TestFixes_DelayedAckTimer(t *testing.T) {
+	tests := []struct {
+		code    verdict.Code
+		actions []Action
+		end     End
+	}{
+		{verdict.WindowAwaitsAckTimer, []Action{UnfixBuffer, LargerWindows, QuickAck}, Receiver},
+		{verdict.CapturedAckTimer, []Action{SendBufferOfTwo, QuickAck}, Sender},
+	}
+	for _, test := range tests {
+		for _, receiver := range Systems() {
+			v := verdict.Verdict{Limiter: verdict.NagleDelayedAck, Subtype: verdict.AckTimer, Confidence: verdict.Medium,
+				Evidence: []verdict.Evidence{{Limiter: verdict.NagleDelayedAck, Code: test.code}}}
+			fixes := Fixes(v, Facts{Receiver: receiver})
+			var actions []Action
+			for _, f := range fixes {
+				actions = append(actions, f.Action)
+			}
+			last := fixes[len(fixes)-1]
+			if !slices.Equal(actions, test.actions) || fixes[0].End != test.end || last.System != receiver ||
+				len(last.Settings) != 1 {
+				t.Errorf("%s, receiver %q: %v at the %s; %+v", test.code, receiver, actions, fixes[0].End, last)
+			}
+		}
+	}
+}

@@ -38,6 +38,7 @@ const (
 	// NoSegmentationOffload: the device or its driver sends super-segments unsplit.
 	NoSegmentationOffload Action = "no-segmentation-offload"
 	SendBufferOfTwo       Action = "send-buffer-of-two-blocks"
+	QuickAck              Action = "quick-ack"          // the receiver acknowledges each segment at once
 	MarkLater             Action = "mark-later"         // the queue marks before the path is full
 	KeepSACK              Action = "keep-sack"          // a box renumbers sequence numbers, but not SACK blocks
 	AnswerSYNs            Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
@@ -114,6 +115,9 @@ var (
 	findLoss  = Step{FindLoss, Network, Between, "RFC 6349 section 3.4"}
 	ecn       = Step{MarkCongestion, Host, Both, "RFC 3168; RFC 8087"}
 	keepSACK  = Step{KeepSACK, Network, Between, "RFC 2018 section 8; Cisco ASA random-sequence-number"}
+	quickAck  = Step{QuickAck, Route, Receiver, "ip-route(8) quickack; tcp(7) TCP_QUICKACK"}
+	unfix     = Step{UnfixBuffer, Host, Receiver,
+		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}
 	fairQueue = Step{FairQueue, Network, Between, "RFC 8290; RFC 7567"}
 )
 
@@ -121,8 +125,7 @@ var table = map[key][]Step{
 	{verdict.ReceiverWindow, ""}: {windows, ceilings, streams},
 	{verdict.ReceiverWindow, verdict.Unscaled}: {{WindowScaling, Host, Both, "RFC 7323 section 2.2"}, windows,
 		streams},
-	{verdict.ReceiverWindow, verdict.ScaleZero}: {{UnfixBuffer, Host, Receiver,
-		"RFC 7323 section 2.3; learn.microsoft.com: SOL_SOCKET socket options, Get-NetTCPSetting"}, windows, streams},
+	{verdict.ReceiverWindow, verdict.ScaleZero}: {unfix, windows, streams},
 	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver,
 		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},
 	{verdict.ReceiverWindow, verdict.Fixed}:           {windows, ceilings, streams},
@@ -157,7 +160,7 @@ var table = map[key][]Step{
 		{SmallerSegment, Program, Both, "RFC 2923"}},
 	{verdict.NagleDelayedAck, ""}: {{NoDelay, Program, Sender, "RFC 9293 section 3.7.4; tcp(7) TCP_NODELAY"}},
 	{verdict.NagleDelayedAck, verdict.AckTimer}: {{SendBufferOfTwo, Program, Sender,
-		"support.microsoft.com: KB 823764, methods 1 and 2; RFC 9293 section 3.8.6.3"}, windows},
+		"support.microsoft.com: KB 823764, methods 1 and 2; RFC 9293 section 3.8.6.3"}, quickAck},
 	{verdict.Application, ""}: {{WriteSooner, Program, Sender, "RFC 6349 section 3.1"},
 		{LargerRequests, Program, Both, "RFC 6349 section 3.1"}},
 	{verdict.Application, verdict.RequestResponse}: {{LargerRequests, Program, Both, "RFC 6349 section 3.1"},

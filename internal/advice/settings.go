@@ -54,6 +54,8 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 		return one("net.ipv4.tcp_window_scaling", sysctl, "1")
 	case ProbeMTU:
 		return one("net.ipv4.tcp_mtu_probing", sysctl, "1")
+	case QuickAck:
+		return one("quickack", "of the route to the other end: ip route change", "1")
 	case NoIdleRestart:
 		return one("net.ipv4.tcp_slow_start_after_idle", sysctl, "0")
 	case ForgetMetrics:
@@ -87,6 +89,10 @@ func (f *Facts) settingsElsewhere(s Step, system System, v verdict.Verdict,
 		return one("EnablePMTUBHDetect", `Tcpip\Parameters, DWORD, after a restart`, "1")
 	case s.Action == WindowScaling && system == Windows2000:
 		return one("Tcp1323Opts", `Tcpip\Parameters, DWORD, after a restart`, "1")
+	case s.Action == QuickAck && (windows || system == Windows2000):
+		return one("TcpAckFrequency", `Tcpip\Parameters\Interfaces\{id}, DWORD, after a restart`, "1")
+	case s.Action == QuickAck:
+		return one("net.inet.tcp.delayed_ack", "sysctl", "0")
 	case s.Action == WindowOfBDP && window > 0:
 		return one("SO_RCVBUF", "in the program, before connect() or listen()", strconv.Itoa(window))
 	case s.Action == PaceBelow && windows && rate > 0:

@@ -97,6 +97,8 @@ var imperatives = map[advice.Action]string{
 	advice.NoDelay:        "set TCP_NODELAY, or write each request in one piece",
 	advice.SendBufferOfTwo: "raise SO_SNDBUF in the sending program to more than two blocks, or leave it alone, so " +
 		"that it sends the next block before the last acknowledgement; or write blocks of an even number of segments",
+	advice.QuickAck: "have the receiver acknowledge each segment at once: ip route change … quickack 1 there, or " +
+		"TCP_QUICKACK in its program after each read",
 	advice.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
 	advice.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
 	advice.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",

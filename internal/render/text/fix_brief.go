@@ -91,6 +91,7 @@ var briefActions = map[advice.Action]string{
 	advice.SmallerSegment:        "lower the MSS until full segments get through",
 	advice.NoDelay:               "set TCP_NODELAY",
 	advice.SendBufferOfTwo:       "raise SO_SNDBUF to more than two blocks",
+	advice.QuickAck:              "acknowledge each segment at once at the receiver",
 	advice.LowWater:              "set TCP_NOTSENT_LOWAT",
 	advice.LargerWrites:          "use larger writes or more threads",
 	advice.RemovePacing:          "raise or remove the pacing rate",

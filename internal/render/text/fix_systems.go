@@ -109,6 +109,12 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"releases without it net.inet.tcp.ecn_initiate_out=1 and ecn_negotiate_in=1",
 		advice.FreeBSD: "mark instead of dropping: net.inet.tcp.ecn.enable=1, where the narrow point's queue marks",
 	},
+	advice.QuickAck: {
+		advice.Windows:     ackFrequency,
+		advice.Windows2000: ackFrequency + " (2000: TcpDelAckTicks 0)",
+		advice.MacOS:       delayedAck,
+		advice.FreeBSD:     delayedAck,
+	},
 	advice.AskSender: {
 		advice.Windows: openPrefix + "run fullpipe why on the sending host while it sends, as Administrator",
 		advice.MacOS:   openPrefix + "run fullpipe why on the sending host while it sends",
@@ -141,6 +147,11 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 
 // openPrefix begins the texts of actions that change nothing.
 const openPrefix = "to find out: "
+
+const ackFrequency = "have the receiver acknowledge each segment at once: the DWORD TcpAckFrequency 1 below " +
+	"Tcpip\\Parameters\\Interfaces\\{id} there, then restart"
+
+const delayedAck = "have the receiver acknowledge each segment at once: sysctl net.inet.tcp.delayed_ack=0 there"
 
 const windowOfBDP = "bound the receive window by the bandwidth-delay product: SO_RCVBUF in the receiving program"
 
