@@ -141,6 +141,14 @@ func TestJudge_Findings(t *testing.T) {
 		"memory pressure": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Counters: map[string]int64{"TCPMemoryPressures": 30, "PruneCalled": 2}}, Path{}, Risk, "TCPMemoryPressures",
 			MemoryPressure, "30"},
+		"handshakes by SYN cookies": {&Snapshot{System: catalog.Linux, Version: "6.1",
+			Counters: map[string]int64{"SyncookiesSent": 4000}}, Path{}, Risk, "SyncookiesSent", SYNCookies, "4000"},
+		"SYN cookies always": {linux("6.1", map[string]string{"net.ipv4.tcp_syncookies": "2"}), Path{}, Harmful,
+			"net.ipv4.tcp_syncookies", HarmfulSetting, "no window passes 65,535 bytes"},
+		"a number of more than 64 bits": {linux("6.1", map[string]string{"net.core.rmem_max": "99999999999999999999"}), Path{},
+			Harmful, "net.core.rmem_max", ImpossibleValue, "2304 to 2147483647"},
+		"an impossible value with a harmful part": {linux("6.1", map[string]string{"net.ipv4.tcp_rmem": "8388608 131072 16384"}),
+			Path{}, Harmful, "net.ipv4.tcp_rmem", ImpossibleValue, ""},
 		"a shaper that caps": {&Snapshot{System: catalog.Linux, Version: "6.1",
 			Interfaces: []Interface{{Name: "eth0", Default: true, Qdisc: "tbf", ShapeBps: 1e8}}}, wan, Limits, "eth0",
 			ShaperRate, "100 Mbit/s"},
@@ -166,7 +174,10 @@ func TestJudge_Findings(t *testing.T) {
 			continue
 		}
 		ok := false
-		for _, f := range found {
+		for i, f := range found {
+			if i > 0 && found[0].Code == ImpossibleValue && f.Grade == Harmful && f.Parameter == found[0].Parameter {
+				t.Errorf("%s: two findings on %s: %+v", name, f.Parameter, found)
+			}
 			ok = ok || f.Grade == c.grade && f.Parameter == c.param && f.Code == c.code &&
 				strings.Contains(fmt.Sprint(f.Args...), c.args)
 			if (f.CostBps > 0) != (f.CapBps > 0) || f.CostBps < 0 || f.CostBps > c.path.RateBps {

@@ -83,6 +83,7 @@ const (
 	SegmentsPruned       Code = "segments-pruned"
 	BacklogDrops         Code = "backlog-drops"
 	AcceptQueueOverflows Code = "accept-queue-overflows"
+	SYNCookies           Code = "syn-cookies"
 	CPUBacklogDrops      Code = "cpu-backlog-drops"
 	DatagramsDropped     Code = "datagrams-dropped"
 	DatagramsUnsent      Code = "datagrams-unsent"

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -165,6 +166,8 @@ func (j *judge) catalogued() {
 		case inert != "" && value != normal.Value:
 			j.addInert(p, value, "", inert)
 		case inert == "" && impossible(p, value):
+			// One command mends it: harm of a part of the value is no finding of its own.
+			j.found = slices.DeleteFunc(j.found, func(o Finding) bool { return o.Parameter == p.Name && o.Grade == Harmful })
 			f.Code = ImpossibleValue
 			f.Args = []any{p.Bounds()}
 			j.add(f)
@@ -202,7 +205,7 @@ func areNumbers(value string) bool {
 	fields := strings.Fields(value)
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(field string) bool {
 		_, err := strconv.ParseInt(field, 0, 64)
-		return err != nil
+		return err != nil && !errors.Is(err, strconv.ErrRange)
 	})
 }
 

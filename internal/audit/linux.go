@@ -278,6 +278,7 @@ func (j *judge) linuxCounters() {
 		{"RcvPruned", SegmentsPruned},
 		{"TCPBacklogDrop", BacklogDrops},
 		{"ListenOverflows", AcceptQueueOverflows},
+		{"SyncookiesSent", SYNCookies},
 		{"softnet_dropped", CPUBacklogDrops},
 	} {
 		if n := j.Counters[c.name]; n >= minEvents {

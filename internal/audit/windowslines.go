@@ -32,7 +32,7 @@ var (
 	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
 	windowsVer    = regexp.MustCompile(`^Microsoft Windows.*?(\d+)\.(\d+)\.(\d+)`)
 	settingLine   = regexp.MustCompile(`^(\w+)(?:\((?:ms|MSS)\))?\s*:\s*(\S.*)$`)
-	netshLine     = regexp.MustCompile(`^(.*\S)\s*:\s*(\S+)\s*(?:\*+)?$`)
+	netshLine     = regexp.MustCompile(`^(.*\S)\s*[:：]\s*(\S+)\s*(?:\*+)?$`)
 )
 
 // bindingKey begins the keys of a binding of TCP/IP of Windows 95, 98 and Me, by number: NetTrans\0003.
@@ -143,13 +143,18 @@ func (w *windowsLines) open(key string) {
 	w.keys[w.key] = true
 }
 
-// registry adds a value that the catalog knows. It ignores all others, which may be private.
+// registry adds a value that the catalog knows; the registry ignores the case of its name. It ignores all others, which
+// may be private.
 func (w *windowsLines) registry(name, value string) {
-	systems := []string{catalog.Windows9x, catalog.Windows2000, catalog.Windows}
-	isKnown := slices.ContainsFunc(systems, func(of string) bool {
-		_, known := catalog.Get(of, name)
-		return known
-	})
+	isKnown := false
+	for _, p := range catalog.All() {
+		windows := p.System == catalog.Windows9x || p.System == catalog.Windows2000 || p.System == catalog.Windows
+		if windows && strings.EqualFold(p.Name, name) {
+			name = p.Name
+			isKnown = true
+			break
+		}
+	}
 	switch {
 	case w.key == `afd\parameters` && strings.EqualFold(name, "DynamicSendBufferDisable"):
 		w.Values["winsock autotuning"] = "on"

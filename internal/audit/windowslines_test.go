@@ -78,6 +78,8 @@ func TestParseSnapshot_WindowsTools(t *testing.T) {
 	}{
 		"a saved .reg file": {savedTcpip, "windows-2000", "", map[string]string{"TcpWindowSize": "64240",
 			"Tcp1323Opts": "0", "Interfaces/{1B-2C}/MTU": "1400", "Hostname": ""}},
+		"a .reg file with names in small letters": {strings.ToLower(savedTcpip), "windows-2000", "", map[string]string{
+			"TcpWindowSize": "64240", "Tcp1323Opts": "0", "Interfaces/{1b-2c}/MTU": "1400"}},
 		"netsh in German": {germanNetsh, "windows", "", map[string]string{"AutoTuningLevelLocal": "HighlyRestricted",
 			"Chimney": "automatic", "EcnCapability": "disabled", "ScalingHeuristics": "Enabled", "Timestamps": "disabled"}},
 		"netsh in Japanese": {japaneseNetsh, "windows", "", map[string]string{"AutoTuningLevelLocal": "Disabled",

@@ -187,6 +187,9 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 		"raise the socket's receive buffer"},
 	audit.AcceptQueueOverflows: {"%d connection requests dropped since boot because a listener's accept queue was full",
 		"raise the program's backlog and net.core.somaxconn"},
+	audit.SYNCookies: {"%d handshakes answered by SYN cookies since boot: a listener's queue was full, and connections " +
+		"without timestamps got no window scaling and no SACK",
+		"raise the program's backlog, net.core.somaxconn and net.ipv4.tcp_max_syn_backlog"},
 	audit.CPUBacklogDrops: {"%d packets dropped before TCP since boot: a CPU's backlog was full",
 		"raise net.core.netdev_max_backlog, or spread the load (RPS, more queues)"},
 	audit.DatagramsDropped: {"%d datagrams dropped since boot because a UDP socket's receive buffer was full; " +
