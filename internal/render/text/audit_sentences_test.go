@@ -17,7 +17,8 @@ func auditedHosts() []*audit.Snapshot {
 		return &audit.Snapshot{System: system, Version: version, Values: values}
 	}
 	sysctls := map[string]string{"net.ipv4.tcp_rmem": "4096 2097152 4194304",
-		"net.ipv4.tcp_wmem": "1048576 1048576 4194304", "net.ipv4.tcp_moderate_rcvbuf": "0", "net.ipv4.tcp_window_scaling": "0", "net.ipv4.tcp_timestamps": "0",
+		"net.ipv4.tcp_wmem":            "1048576 1048576 4194304",
+		"net.ipv4.tcp_moderate_rcvbuf": "0", "net.ipv4.tcp_window_scaling": "0", "net.ipv4.tcp_timestamps": "0",
 		"net.core.rmem_max": "212992", "net.core.wmem_max": "212992", "net.core.default_qdisc": "pfifo_fast",
 		"net.ipv4.tcp_congestion_control": "bbr", "net.ipv4.tcp_mem": "1 2 3", "net.ipv4.tcp_sack": "7",
 		"net.ipv4.tcp_low_latency": "1"}
