@@ -4,8 +4,9 @@ import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 
 // WindowFacts are the known facts of a receive window that limits. Sizes are bytes.
 type WindowFacts struct {
-	Scale                 int  // the shift; -1: not negotiated
-	ScaleKnown            bool // the handshake was seen
+	Scale                 int   // the shift; -1: not negotiated
+	ScaleKnown            bool  // the handshake was seen
+	First                 int64 // the handshake's or the first known; 0: not known
 	Largest, Middle, Last int64
 	SizeKnown             bool // the receiver reported how its buffer is sized
 	Automatic             bool // by its system, not by SO_RCVBUF
@@ -15,11 +16,13 @@ type WindowFacts struct {
 }
 
 // Subtype returns the reason for the window's size. A window that does not grow is Fixed if it is not known how its
-// buffer is sized: SO_RCVBUF, a clamp and an exhausted autotuning ceiling look alike from outside.
+// buffer is sized: SO_RCVBUF, a clamp and an exhausted autotuning ceiling look alike from outside. Below 64 KiB only a
+// system's own sizing grows beyond the handshake's window, which contains all of a smaller fixed buffer.
 func (f WindowFacts) Subtype() string {
 	// A request for more than an unscaled window does not explain a factor of 0: the system did not grant it.
 	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMax
 	fixed := f.SizeKnown && !f.Automatic && !refused
+	grew := f.First > 0 && f.Largest > f.First+1<<max(f.Scale, 0)
 	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMax && f.Largest <= threshold.UnscaledMax
 	switch {
 	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):
@@ -30,7 +33,7 @@ func (f WindowFacts) Subtype() string {
 		return ScaleZero
 	case float64(f.Last) >= threshold.WindowGrows*float64(f.Middle):
 		return AutotuneGrowing
-	case !f.Constant && (f.SizeKnown || f.Scale > 0 && f.Largest > threshold.CeilingMin &&
+	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > threshold.CeilingMin &&
 		f.Largest <= threshold.UnscaledMax):
 		return AutotuneCeiling
 	}

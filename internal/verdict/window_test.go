@@ -1,6 +1,10 @@
 package verdict
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+)
 
 // A factor of 0 that was offered and an option that never came through are two faults with
 // two remedies.
@@ -31,18 +35,21 @@ func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
 }
 
 // A constant window is the program's where the receiver reports that autotuning is off, and where nothing is known but
-// that autotuning did not stop at the maximum of an unscaled window.
+// that autotuning did not stop at the maximum of an unscaled window. There it has grown at least.
 func TestSubtype_ConstantWindow(t *testing.T) {
 	for _, scale := range []int{1, 2, 6, 7, 8, 10, 14} {
 		for _, buffer := range []int64{16 << 10, 64 << 10, 64_768, 100 << 10, 128 << 10, 212_992, 4 << 20, 65_535} {
 			window := buffer >> scale << scale
 			f := WindowFacts{Scale: scale, ScaleKnown: true, Largest: window, Middle: window, Last: window}
-			want := Fixed
-			if window > 64_000 && window < 64<<10 {
-				want = AutotuneCeiling
-			}
-			if got := f.Subtype(); got != want {
-				t.Errorf("%d << %d: %s, want %s", window>>scale, scale, got, want)
+			for _, first := range []int64{0, window * 3 / 4, window, buffer, min(buffer+1000, threshold.UnscaledMax)} {
+				f.First = min(first, threshold.UnscaledMax)
+				want := Fixed
+				if window > 64_000 && window < 64<<10 && first == window*3/4 {
+					want = AutotuneCeiling
+				}
+				if got := f.Subtype(); got != want {
+					t.Errorf("%d << %d after %d: %s, want %s", window>>scale, scale, f.First, got, want)
+				}
 			}
 			f.SizeKnown = true
 			f.Automatic = true

@@ -118,6 +118,7 @@ func (a *analysis) windowSubtype() string {
 	for i := range c.rounds {
 		f.Largest = max(f.Largest, c.window(&c.rounds[i]))
 	}
+	f.First = c.samples[0].SendWnd
 	f.Middle = c.window(&c.rounds[len(c.rounds)/2])
 	f.Last = c.window(&c.rounds[len(c.rounds)-1])
 	if h := c.sender.Handshake; h != nil {

@@ -48,7 +48,7 @@ func TestWindowsInCaptures(t *testing.T) {
 		{"stuck at 63 << 10", 63, 10, verdict.AutotuneCeiling},
 		{"a buffer of 128 KiB", 1024, 7, verdict.Fixed},
 	}
-	for _, test := range tests {
+	for _, test := range tests { // the SYN-ACK's window, which is not scaled, is raw
 		t.Run(test.name, func(t *testing.T) {
 			c := windowed(40e6, test.raw, test.scale, 60).Finish()[0]
 			d := c.Directions()[0]

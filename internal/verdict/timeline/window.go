@@ -14,6 +14,7 @@ func (t *timeline) windowSubtype() string {
 		scale = -1
 	}
 	return verdict.WindowFacts{Scale: scale, ScaleKnown: d.ScaleKnown, Largest: d.WindowMax,
+		First:  int64(t.c.OfferOf(d.To).Window),
 		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
 }
 
