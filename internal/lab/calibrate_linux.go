@@ -31,6 +31,8 @@ const (
 	probeEchoes = 12
 	// probePause separates echoes: without a pause everything is still awake.
 	probePause = 2 * time.Millisecond
+	// maxEchoDelay is how late a busy machine may answer.
+	maxEchoDelay = time.Second
 	// Two rounds of echoes must agree. A disturbance delays one round and only ever makes it longer.
 	probeRounds = 6
 	roundsAgree = 25 * time.Microsecond
@@ -92,7 +94,7 @@ func (e *inside) round(delay time.Duration) (usual time.Duration, err error) {
 		}
 		defer unix.Close(fd)
 		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		patience := unix.NsecToTimeval(int64(2*delay + 100*time.Millisecond))
+		patience := unix.NsecToTimeval(int64(2*delay + maxEchoDelay))
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
 			return err
 		}
