@@ -82,6 +82,8 @@ func (d *Direction) partial(length int64) bool {
 func (d *Direction) fresh(from, to, at int64) {
 	if from == d.high {
 		d.spaced(to-from, at-d.lastSent, at)
+	} else if d.Spacing != nil {
+		d.Spacing.skip(to-from, d.lastLen, int64(d.MSS), at-d.lastSent)
 	}
 	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
 		d.started(at, gap)

@@ -61,6 +61,10 @@ type Spacing struct {
 	// where that was an eighth of the round trip and more, nanoseconds. Pauses are not part of it.
 	Silent int64
 
+	// Holes are full segments that came after one or more that were lost before the tap. Filled are those of them that
+	// came as soon as any other: a queue before the tap had no gap where they were lost.
+	Holes, Filled int64
+
 	released int64 // when the last acknowledgement could let new data come
 	paused   int64 // the pause before the next new data
 	edge     int64 // the right edge of the window when data came last
@@ -116,6 +120,18 @@ func (d *Direction) spaced(length, gap, at int64) {
 		p.Silent += max(late, 0)
 	}
 	p.add(length, d.lastLen, int64(d.MSS), gap)
+}
+
+// skip takes a segment of a length into account that came some nanoseconds after one of another length, with others
+// missing between them.
+func (p *Spacing) skip(length, before, mss, gap int64) {
+	if p.Data.votes == 0 || length != mss || before != mss {
+		return
+	}
+	p.Holes++
+	if 2*gap < 3*p.Data.usual {
+		p.Filled++
+	}
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }

@@ -12,9 +12,12 @@ func (t *timeline) spread() bool {
 	return (t.vantage == AtSender || t.vantage == InTheMiddle) && 2*t.d.Blocks.Spread > t.d.Bytes
 }
 
-// behindPath reports whether the tap is known to be away from the sender, so that it sees what the path did to data.
+// behindPath reports whether the tap is known to be away from the sender, so that it sees what the path did to data. A
+// tap near the sender is where most losses happened before it.
 func (t *timeline) behindPath() bool {
-	return t.d.Spacing != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle)
+	p := t.d.Spacing
+	lostBefore := p != nil && p.Holes >= threshold.FewSegments && t.d.Replaced > t.d.Repeated
+	return p != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle || t.vantage == AtSender && lostBefore)
 }
 
 // spacedByLine reports whether a tap away from the sender saw segments arrive in proportion to their own lengths: a
@@ -24,25 +27,26 @@ func (t *timeline) spacedByLine() bool {
 	return t.behindPath() && p.Short >= threshold.FewRounds && 4*p.Agree >= 3*p.Short && 4*p.Data.Bytes >= t.d.Bytes
 }
 
-// isEven reports whether most data came at one pace, which is the goodput: nothing paused.
+// isEven reports whether most data came at one pace, which is the mean rate, repetitions included: nothing paused.
 func (t *timeline) isEven(p *flow.Pace) bool {
 	rate := p.Rate()
-	return 2*p.Bytes >= t.d.Bytes && t.goodput >= threshold.LineFilled*rate && threshold.LineFilled*t.goodput <= rate
+	mean := max(t.goodput, float64(t.d.Captured)/max(t.length, 1e-9))
+	return 2*p.Bytes >= t.d.Bytes && mean >= threshold.LineFilled*rate && threshold.LineFilled*mean <= rate
 }
 
 // arrivesEvenly reports whether data came evenly from a line before the tap. A pacing sender sends segments in pairs or
 // larger bursts, a program in writes.
 func (t *timeline) arrivesEvenly() bool {
-	if !t.behindPath() || t.losing {
+	p := t.d.Spacing
+	if !t.behindPath() || t.losing && (p.Holes < threshold.FewSegments || 4*p.Filled < 3*p.Holes) {
 		return false
 	}
-	p := t.d.Spacing
 	return (p.Short < threshold.FewRounds || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
 }
 
 // onlyEven reports whether nothing but the even arrival shows a full line: no queue was seen, nor bursts before it.
 func (t *timeline) onlyEven() bool {
-	return t.arrivesEvenly() && t.d.Spacing.Silent == 0 && !t.queueing && !t.serialised && !t.linkFull()
+	return t.arrivesEvenly() && (t.losing || t.d.Spacing.Silent == 0) && !t.queueing && !t.serialised && !t.linkFull()
 }
 
 // arrivesInBursts reports whether data came to a tap away from the sender in bursts. A queue before the tap leaves no

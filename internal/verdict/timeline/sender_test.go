@@ -217,3 +217,41 @@ func TestJudge_FewSegmentsAreNoSender(t *testing.T) {
 		}
 	}
 }
+
+// TestJudge_LossesBeforeATapBehindTheLine checks captures without timestamps, at the receiver. A full line delivers at
+// one pace, and leaves no gap where its queue dropped segments. Losses at random leave gaps.
+func TestJudge_LossesBeforeATapBehindTheLine(t *testing.T) {
+	full := 0
+	for _, l := range []line{
+		{bps: 3e6, rtt: 30 * ms, queue: 12 * simPacket},
+		{bps: 8e6, rtt: 12 * ms, queue: 15 * simPacket},
+		{bps: 15e6, rtt: 5 * ms, queue: 12 * simPacket},
+		{bps: 40e6, rtt: 20 * ms, queue: 60 * simPacket},
+		{bps: 90e6, rtt: 4 * ms, queue: 20 * simPacket},
+		{bps: 30e6, rtt: 40 * ms, queue: 200 * simPacket, loss: 0.005},
+		{bps: 200e6, rtt: 15 * ms, queue: 300 * simPacket, loss: 0.002},
+	} {
+		for seed := range uint64(3) {
+			l.far = true
+			x := tape{all: l.play(4000*ms, seed)}
+			for i := range x.all {
+				x.all[i].Options &^= flow.HasTimestamps
+				x.all[i].MSS = simMSS
+			}
+			g, d := x.judge(t)
+			used := g.GoodputBps * simPacket / simMSS / l.bps
+			want := verdict.Congestion
+			if used > 0.93 {
+				full++
+				want = verdict.Bottleneck
+			}
+			if g.Limiter != want || want == verdict.Bottleneck && g.Confidence == verdict.High || used > 0.8 && used < 0.93 {
+				t.Errorf("%+v: %.2f of the line, %s %s %v, %d of %d holes filled", l, used, g.Confidence, g.Limiter, g.Shares,
+					d.Spacing.Filled, d.Spacing.Holes)
+			}
+		}
+	}
+	if full != 15 {
+		t.Errorf("%d full lines", full)
+	}
+}
