@@ -196,8 +196,18 @@ func cleanBps(v *verdict.Verdict) float64 {
 	return 0
 }
 
-// fewStreams is how many connections at once the advice begins with.
+// fewStreams is how many connections at once the advice begins with, where it was not measured how many fill the path.
 const fewStreams = 4
+
+// streamsAtOnce returns the number of connections to use: those that were measured to fill the path, or fewStreams.
+func streamsAtOnce(v *verdict.Verdict) int {
+	for _, e := range v.Evidence {
+		if e.Code == verdict.StreamsCarryMore && e.Values["fill_streams"] > 1 {
+			return int(e.Values["fill_streams"])
+		}
+	}
+	return fewStreams
+}
 
 // minMSS is the least PassingMSS that is advised: every path carries it (RFC 9293 section 3.7.1).
 const minMSS = 536

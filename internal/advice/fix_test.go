@@ -34,6 +34,16 @@ func TestFixesOfAPath(t *testing.T) {
 		t.Errorf("8 Mbit/s are a million bytes a second: %+v", pace)
 	}
 
+	// As many connections as were measured to fill the path.
+	for fills, want := range map[float64]string{0: "4", 7: "7"} {
+		perFlow := verdict.Verdict{Limiter: verdict.Bottleneck, Subtype: verdict.PerFlow, Evidence: []verdict.Evidence{
+			{Code: verdict.StreamsCarryMore, Values: verdict.Values{"fill_streams": fills}}}}
+		several := fixOf(t, Fixes(perFlow, Facts{}), ParallelFlows)
+		if len(several.Settings) != 1 || several.Settings[0].Value != want {
+			t.Errorf("%v fill the path: %+v", fills, several)
+		}
+	}
+
 	// 1 MB at 100 ms: 10 segments take 7 round trips to open, 100 take 4 (10 × (2^7 - 1)
 	// segments are 1.8 MB, 100 × (2^3 - 1) 1.01 MB).
 	short := Facts{GoodputBps: 8e6, Bytes: 1000000, DurationS: 1, RTTS: 0.1, MSSBytes: 1448}

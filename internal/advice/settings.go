@@ -39,7 +39,7 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 			return one("SO_MAX_PACING_RATE", anyTime, strconv.Itoa(int(rate/8)))
 		}
 	case ParallelFlows:
-		return one("connections at once", anyTime, strconv.Itoa(fewStreams))
+		return one("connections at once", anyTime, strconv.Itoa(streamsAtOnce(&v)))
 	case SmallerSegment:
 		if f.PassingMSS >= minMSS {
 			return one("TCP_MAXSEG", inProgram, strconv.Itoa(f.PassingMSS))
