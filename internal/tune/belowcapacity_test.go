@@ -143,6 +143,41 @@ func TestTune_Policer(t *testing.T) {
 	}
 }
 
+// TestTune_LargeBucket has policers with buckets of megabytes: runs that do not empty the bucket are faster than the
+// policed rate, without loss.
+func TestTune_LargeBucket(t *testing.T) {
+	for _, c := range []struct {
+		bps, keeps float64
+		rtt        time.Duration
+		bucket     float64 // bytes
+	}{
+		{14e6, 0.95, 30 * time.Millisecond, 2e6},
+		{14e6, 0.8, 150 * time.Millisecond, 2e6},
+		{17e6, 0.85, 12 * time.Millisecond, 1.5e6},
+		{25e6, 0.9, 20 * time.Millisecond, 2.5e6},
+		{50e6, 0.9, 5 * time.Millisecond, 4e6},
+		{40e6, 0.85, 10 * time.Millisecond, 3e6},
+	} {
+		const burst = 4 // times the rate
+		path := shallow(c.bps, c.rtt, 0, c.keeps, 0.02)
+		path.Drops, path.Policed = 0.08, true
+		path.EarlyBps = burst * c.bps
+		path.EarlyFor = time.Duration(c.bucket * 8 / c.bps / (burst - 1) * float64(time.Second))
+		for seed := range uint64(3) {
+			peer := simpeer.New(path, seed)
+			peer.Bucket = true
+			d := run(t, peer, func(cfg *Config) { cfg.Seed = seed })
+			if d.Chosen == nil {
+				t.Errorf("%+v, seed %d: %s: %s", c, seed, d.Verdict, d.Reason.Code)
+				continue
+			}
+			if share := d.After.Interval.Mid / path.CapacityBps(); share < 0.9 || share > 1.02 {
+				t.Errorf("%+v, seed %d: %s gives %.3f of the rate", c, seed, d.Chosen, share)
+			}
+		}
+	}
+}
+
 // TestPacingBracket has paths of a capacity, with the rate that is tried first, the best goodput so far, and the lowest
 // rate that is known to lose.
 func TestPacingBracket(t *testing.T) {

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -15,8 +16,22 @@ func (r *runner) searchConfig() search.Config {
 		Rounds: p.rounds(r.budget.stated.Time), Burst: p.burst}
 }
 
-// length is how long a transfer with a setup has to last.
-func (r *runner) length(s Setup) time.Duration { return r.searchConfig().Length(s.Window) }
+// length is how long a transfer with a setup has to last: behind a policer until its bucket is empty, once.
+func (r *runner) length(s Setup) time.Duration {
+	length := r.searchConfig().Length(s.Window)
+	if s == (Setup{}) || !r.seen.policed() {
+		return length
+	}
+	rate := s.PacingBps
+	if rate == 0 && s.Streams < 2 {
+		rate = float64(s.Window) * 8 / max(r.path.round, time.Microsecond).Seconds()
+	}
+	drain, _ := r.seen.drains(rate)
+	if !slices.ContainsFunc(r.seen.runsOf(s), func(t *Trial) bool { return t.isClean() && t.Spec.Time >= drain }) {
+		length += drain
+	}
+	return length
+}
 
 // span is how long a transfer takes that is measured as the goal wants it.
 func (r *runner) span(s Setup) time.Duration {

@@ -93,6 +93,11 @@ func (o *observations) withoutBucket() (bps float64) {
 	return bps
 }
 
+// policed reports that a transfer's verdict named a policer.
+func (o *observations) policed() bool {
+	return slices.ContainsFunc(o.trials, func(t Trial) bool { return t.verdict.Subtype == verdict.Policer })
+}
+
 // drains returns how long a sender paced at a rate in bit/s has to send before a bucket is empty that lets as much
 // through at first as the baseline's runs had: for so long no loss shows that the rate exceeds the path's. Unpaced runs
 // that lost emptied theirs, so their rates need no proof, and rates too near to them have none: false. From other rates

@@ -93,6 +93,12 @@ func (t *Trial) retransmitRatio() (ratio float64, known bool) {
 	return t.result.RetransmitRatio()
 }
 
+// isClean reports that a transfer retransmitted next to nothing.
+func (t *Trial) isClean() bool {
+	ratio, known := t.retransmitRatio()
+	return known && ratio <= threshold.PacedClean
+}
+
 // RetransmitRatio returns the share of the bytes sent that were retransmitted; nil where it is not known.
 func (t *Trial) RetransmitRatio() *float64 { return retransmits([]*Trial{t}) }
 

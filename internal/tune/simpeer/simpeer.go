@@ -24,6 +24,8 @@ type Peer struct {
 	// Policed makes every way to send get the same: no congestion control and no number
 	// of streams carries more.
 	Policed bool
+	// Bucket makes the path's early rate a policer's bucket: it lasts longer for slower senders, and loses nothing.
+	Bucket bool
 	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
 	// the share of a fixed number of connections.
 	FlowBps, OthersBps float64
@@ -152,9 +154,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	default:
 		t.losesNow = path.Drops == 0 && !relieved && !path.Lossless(effective)
 	}
-	if early := math.Min(path.EarlyBps, effective*8/path.RTT.Seconds()); early > goodput && !t.exchange {
-		t.early = (early - goodput) / 8
-	}
+	p.addEarly(&t, sender.PacingBps)
 	from := netip.MustParseAddrPort("192.0.2.1:40000")
 	to := netip.MustParseAddrPort("192.0.2.2:5201")
 	send := t.end(from, to, true, sender)
@@ -168,6 +168,21 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		end.CPU = &transfer.CPU{Wall: length, Process: length / 20, BusiestThread: 0.05, RunqueueWait: starved}
 	}
 	return result, err
+}
+
+// addEarly adds the data that arrives early, by the path's rate of that time, the window and, with a bucket, pacing.
+func (p *Peer) addEarly(t *traffic, paced float64) {
+	early := math.Min(t.path.EarlyBps, t.window*8/t.path.RTT.Seconds())
+	full := p.Path.CapacityBps()
+	if p.Bucket && paced > full {
+		early = math.Min(early, paced)
+	}
+	if early > t.goodput && !t.exchange {
+		t.early = (early - t.goodput) / 8
+	}
+	if p.Bucket && early > full {
+		t.losesFrom = time.Duration((t.path.EarlyBps - full) / (early - full) * float64(t.path.EarlyFor))
+	}
 }
 
 // pace changes a path for a sender paced below its capacity, or above a policer's for no longer than the bucket lasts:
@@ -221,7 +236,8 @@ type traffic struct {
 	goodput, window float64
 	length          time.Duration
 	exchange        bool
-	early           float64       // bytes a second above the goodput while the path's EarlyFor lasts
+	early           float64       // bytes a second above the goodput until losesFrom, or while the path's EarlyFor lasts
+	losesFrom       time.Duration // when a policer's bucket is empty; 0: none
 	retransmits     float64       // share of the bytes sent
 	fullRTT         time.Duration // when a queue drops; 0: none does
 	streams         int
@@ -236,7 +252,7 @@ func (t *traffic) arrived(at time.Duration) int64 {
 		phase := math.Mod(steady/tooth, 1)
 		steady -= 0.2 * phase * (1 - phase) * tooth
 	}
-	return int64(t.goodput/8*steady + t.early*min(at, t.path.EarlyFor).Seconds())
+	return int64(t.goodput/8*steady + t.early*min(at, cmp.Or(t.losesFrom, t.path.EarlyFor)).Seconds())
 }
 
 // samples is the number of samples of a transfer, toothSamples that from one loss event behind a policer to the next.
@@ -292,6 +308,7 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 					if t.path.Policed {
 						until = t.arrived(t.length * time.Duration(i/toothSamples*toothSamples) / samples)
 					}
+					until = max(until-t.arrived(t.losesFrom), 0)
 					sample.Retransmitted = int64(math.Ceil(lost / (1 - lost) * float64(until) / float64(t.path.MSS)))
 				}
 				if i%4 == 0 { // between losses the window or the link is full
