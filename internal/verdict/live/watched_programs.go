@@ -137,7 +137,8 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 }
 
 // KnownWindow attributes what a watched receiver left unknown to the sending program's own window. In both halves of
-// the span, the bytes that came in a round trip must be a window that known reports for the connection's ports.
+// the span, the most bytes that came in a round trip must be a window that known reports for the connection's ports: no
+// more than the window comes in one, and less where the programs of a busy host are late.
 // This end's program must send messages all the time, its receive window must have room, and nothing may show a loss
 // or a standing queue: a full line shows one or the other.
 func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) verdict.Verdict {
@@ -162,16 +163,15 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 		}
 		loaded += s.RTT / time.Duration(n)
 	}
-	inRoundTrip := func(a, b *transfer.Sample) float64 {
-		return float64(b.Received-a.Received) / max((b.At-a.At).Seconds(), 1e-6) * e.rtt
-	}
-	window := inRoundTrip(first, last)
-	middle := &w.Samples[n/2]
+	mean := e.came / max(e.span, 1e-6) * e.rtt
+	early := mostInRoundTrip(w.Samples[:n/2+1], least(w.Samples))
+	late := mostInRoundTrip(w.Samples[n/2:], least(w.Samples))
+	window := max(early, late)
 	rounds := min(e.span/max(e.rtt, 1e-6), float64(n-1))
 	if e.rtt <= 0 || last.RcvOOOPack > first.RcvOOOPack || showsQueue(e.rtt, loaded.Seconds()) ||
 		rounds < threshold.FewRounds || messages < threshold.ExchangesRestart*rounds ||
 		float64(room) < threshold.ProgramWindowRoom*window ||
-		!known(window) || !known(inRoundTrip(first, middle)) || !known(inRoundTrip(middle, last)) {
+		mean < threshold.WatchedFlat*window || !known(early) || !known(late) {
 		return v
 	}
 	share := v.Shares[verdict.Unknown]
@@ -181,6 +181,9 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	v.Limiter = verdict.Application
 	v.Subtype = verdict.ProgramWindow
 	v.Confidence = verdict.Medium
+	if !known(mean) {
+		v.Confidence = verdict.Low
+	}
 	v.Candidates = nil
 	v.Evidence = slices.DeleteFunc(slices.Clone(v.Evidence), func(e verdict.Evidence) bool {
 		return e.Code == verdict.SenderUnseen
@@ -191,19 +194,45 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	return v
 }
 
+// mostInRoundTrip returns the most bytes that came in a round trip between two samples, each sample's interval as even.
+func mostInRoundTrip(samples []transfer.Sample, rtt time.Duration) (most float64) {
+	end := 0
+	for i := range samples {
+		until := samples[i].At + rtt
+		for end+1 < len(samples) && samples[end+1].At < until {
+			end++
+		}
+		if end+1 == len(samples) {
+			break
+		}
+		a := &samples[end]
+		b := &samples[end+1]
+		part := float64(until-a.At) / max(float64(b.At-a.At), 1)
+		most = max(most, float64(a.Received-samples[i].Received)+part*float64(b.Received-a.Received))
+	}
+	return most
+}
+
+// least returns the least round trip of the samples.
+func least(samples []transfer.Sample) time.Duration {
+	var rtt time.Duration
+	for i := range samples {
+		if s := samples[i].MinRTT; s > 0 && (rtt == 0 || s < rtt) {
+			rtt = s
+		}
+	}
+	return rtt
+}
+
 func (w *Watched) exchange() exchange {
 	first := &w.Samples[0]
 	last := &w.Samples[len(w.Samples)-1]
 	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),
 		acked: float64(last.Acked - first.Acked), mss: float64(w.Handshake.SegmentSize())}
-	least := time.Duration(0)
 	rates := make([]float64, 0, len(w.Samples))
 	message := false
 	for i := range w.Samples {
 		s := &w.Samples[i]
-		if s.MinRTT > 0 && (least == 0 || s.MinRTT < least) {
-			least = s.MinRTT
-		}
 		if i > 0 && s.Received > w.Samples[i-1].Received {
 			e.messages++
 			message = true
@@ -227,7 +256,7 @@ func (w *Watched) exchange() exchange {
 			e.window = float64(s.SendWnd)
 		}
 	}
-	e.rtt = least.Seconds()
+	e.rtt = least(w.Samples).Seconds()
 	slices.Sort(e.inFlight)
 	slices.Sort(rates)
 	e.best = rates[len(rates)*9/10]

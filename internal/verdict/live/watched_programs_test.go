@@ -191,18 +191,22 @@ func TestKnownWindow_Receiver(t *testing.T) {
 		bps, later        float64 // in the first and in the second half
 		base, rtt         time.Duration
 		room, lost, spoke int64 // spoke: bytes that this end sends in each sample
+		late              int64 // samples of 12 in which nothing comes
 		known             func(float64) bool
 		want              string
 	}{
-		{"a channel over 167 ms", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, verdict.ProgramWindow},
-		{"a channel over 40 ms", 415e6, 410e6, 40 * ms, 41 * ms, 8 << 20, 0, 60, ssh, verdict.ProgramWindow},
-		{"half of it", 49e6, 49e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, ""},
-		{"a rate that falls through it", 150e6, 46e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, ssh, ""},
-		{"with a queue", 98e6, 98e6, 167 * ms, 230 * ms, 8 << 20, 0, 60, ssh, ""},
-		{"with losses", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 1, 60, ssh, ""},
-		{"without messages", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 0, ssh, ""},
-		{"at this end's window", 98e6, 98e6, 167 * ms, 168 * ms, 2 << 20, 0, 60, ssh, ""},
-		{"no program known", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, nil, ""},
+		{"a channel over 167 ms", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, ssh, verdict.ProgramWindow},
+		{"a channel over 40 ms", 415e6, 410e6, 40 * ms, 41 * ms, 8 << 20, 0, 60, 0, ssh, verdict.ProgramWindow},
+		{"half of it", 49e6, 49e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, ssh, ""},
+		{"a rate that falls through it", 150e6, 46e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, ssh, ""},
+		{"a channel of a busy host", 140e6, 140e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 3, ssh, verdict.ProgramWindow},
+		{"a channel that is idle most of the time", 140e6, 140e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 7, ssh, ""},
+		{"more at times", 180e6, 180e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 4, ssh, ""},
+		{"with a queue", 98e6, 98e6, 167 * ms, 230 * ms, 8 << 20, 0, 60, 0, ssh, ""},
+		{"with losses", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 1, 60, 0, ssh, ""},
+		{"without messages", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 0, 0, ssh, ""},
+		{"at this end's window", 98e6, 98e6, 167 * ms, 168 * ms, 2 << 20, 0, 60, 0, ssh, ""},
+		{"no program known", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, nil, ""},
 	} {
 		w := Watched{}
 		received := 0.0
@@ -214,11 +218,14 @@ func TestKnownWindow_Receiver(t *testing.T) {
 			w.Samples = append(w.Samples, transfer.Sample{At: time.Duration(i) * 50 * ms, MinRTT: c.base, RTT: c.rtt,
 				Have: transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd,
 				Sent: i * c.spoke, Received: int64(received), ReceiveWnd: c.room, RcvOOOPack: i * c.lost})
-			received += rate / 8 * 0.05
+			if i%12 >= c.late {
+				received += rate / 8 * 0.05
+			}
 		}
 		v := KnownWindow(w, open, c.known)
-		if v.Subtype != c.want || v.Confidence == verdict.High {
-			t.Errorf("%s: %s/%s %v", c.name, v.Limiter, v.Subtype, v.Evidence)
+		if v.Subtype != c.want || v.Confidence == verdict.High ||
+			c.late > 0 && v.Confidence != verdict.Low {
+			t.Errorf("%s: %s/%s %s %v", c.name, v.Limiter, v.Subtype, v.Confidence, v.Evidence)
 		}
 		complete(t, v)
 	}
