@@ -123,6 +123,7 @@ type Direction struct {
 
 	// All positions are payload bytes from the first one, unwrapped.
 	high      int64 // one past the highest byte seen
+	before    int64 // bytes in flight when the capture began, which the tap never saw
 	una       int64 // first byte not acknowledged, as the sender knows
 	acked     int64 // the same, as the tap knows
 	edge      int64 // the window's right edge, as the sender knows
@@ -180,6 +181,7 @@ func (c *Connection) newDirection(s *Segment, from int, at int64) *Direction {
 		d.base = first
 	} else if peer.have && int32(s.Seq-peer.ack) >= 0 && s.Seq-peer.ack < 1<<24 {
 		d.base = peer.ack
+		d.before = int64(s.Seq - peer.ack)
 	}
 	if peer.have {
 		d.window = int64(peer.window)
@@ -324,8 +326,8 @@ func (d *Direction) finish() {
 	d.cur.Clock[Recovery] -= d.needlessTailTime
 	d.closeRound()
 	d.closeSlice(d.Last)
-	d.Bytes = d.high
-	d.Acked = d.acked
+	d.Bytes = d.high - d.before
+	d.Acked = max(d.acked-d.before, 0)
 	d.DataRTTMin = d.rtt.least.data()
 	if d.acked < d.high && d.stalled(d.lastSent) {
 		heard := d.conn.sides[1-d.me].heard

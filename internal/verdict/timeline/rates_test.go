@@ -1,8 +1,11 @@
 package timeline
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -46,6 +49,32 @@ func TestTimeline_PathRate(t *testing.T) {
 		line.pathRate(verdict.Bottleneck, v)
 		if len(v) != 1 || v[test.key] != test.bps {
 			t.Errorf("%.2g bytes in %.2g s: %v", test.delivered, test.took, v)
+		}
+	}
+}
+
+// TestJudge_CutOutOfAConnection checks that a capture which begins in the middle of a connection does not count the
+// bytes that were in flight then: the rate of a few round trips is that of the connection.
+func TestJudge_CutOutOfAConnection(t *testing.T) {
+	const mss = 1460
+	for _, segments := range []int{8, 44} { // a window
+		for _, rtt := range []int64{3 * ms, 60 * ms} {
+			for _, trips := range []int64{5, 9, 30} {
+				x := newTape(rtt, 0)
+				each := rtt / int64(segments)
+				for i := range segments * int(trips+20) {
+					at := 2*rtt + int64(i)*each
+					x.data(at, i*mss, mss, 0)
+					x.ack(at+rtt-1000, (i+1)*mss, segments*mss)
+				}
+				slices.SortStableFunc(x.all, func(a, b flow.Segment) int { return cmp.Compare(a.At, b.At) })
+				x.all = slices.DeleteFunc(x.all, func(s flow.Segment) bool { return s.At < 8*rtt || s.At > (8+trips)*rtt })
+				g, d := x.judge(t)
+				if want := mss * 8e9 / float64(each); g.GoodputBps < 0.9*want || g.GoodputBps > 1.04*want {
+					t.Errorf("%d segments, %d ms, %d round trips: %.0f bit/s, want %.0f; %d bytes, %d acknowledged", segments,
+						rtt/ms, trips, g.GoodputBps, want, d.Bytes, d.Acked)
+				}
+			}
 		}
 	}
 }
