@@ -54,7 +54,8 @@ type Windows struct {
 	ReceiveBuffer *Buffer `json:"receive_buffer,omitempty"`
 }
 
-// Buffer is a socket buffer. A size of 0 is not known, or was not requested.
+// Buffer is a socket buffer. A size of 0 is not known, or was not requested. EffectiveBytes may exceed a granted send
+// buffer: Linux extends a segment that waits without checking the size (tcp_sendmsg_locked).
 type Buffer struct {
 	RequestedBytes int  `json:"requested_bytes,omitempty"`
 	GrantedBytes   int  `json:"granted_bytes,omitempty"`

@@ -164,7 +164,11 @@ func bufferText(b *record.Buffer) string {
 		parts = append(parts, granted)
 	}
 	if b.EffectiveBytes > 0 {
-		parts = append(parts, units.Size(b.EffectiveBytes).String()+" reached")
+		reached := units.Size(b.EffectiveBytes).String() + " reached"
+		if b.GrantedBytes > 0 && b.EffectiveBytes > b.GrantedBytes {
+			reached += " (the system checks the size only for a new segment)"
+		}
+		parts = append(parts, reached)
 	}
 	return strings.Join(parts, ", ")
 }

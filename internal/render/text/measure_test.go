@@ -89,3 +89,19 @@ UP (this host sends)
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// TestMeasureText_BufferAboveGranted checks that bytes in flight above a granted send buffer are explained.
+func TestMeasureText_BufferAboveGranted(t *testing.T) {
+	for flight, want := range map[int]string{
+		131_072: "64 KiB asked, 128 KiB granted, 128 KiB reached\n",
+		189_688: "185 KiB reached (the system checks the size only",
+	} {
+		d := report.Direction(measured(), verdict.Verdict{Limiter: verdict.SendBuffer}, nil)
+		d.Windows.SendBuffer = &record.Buffer{RequestedBytes: 65_536, GrantedBytes: 131_072, EffectiveBytes: flight}
+		var b strings.Builder
+		text.Measure(&b, &record.Measure{Directions: []record.Direction{d}})
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%d bytes in flight: no %q in\n%s", flight, want, b.String())
+		}
+	}
+}

@@ -45,7 +45,8 @@ type lossEvents struct {
 	queue time.Duration
 	// segments is the mean number of segments of an event.
 	segments float64
-	// windows are the congestion windows in bytes at which events began, SettledTrips after the first one ended.
+	// windows are the congestion windows in bytes at which events began, from the first time on that no segment was lost
+	// for SettledTrips.
 	windows []int64
 }
 
@@ -61,9 +62,8 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 			return lossEvents{}
 		}
 		last := -2*base - 1 // of the event before
-		begun := 0
-		settled := time.Duration(0)
 		counts := false
+		settled := false // no loss followed the first ones for SettledTrips
 		for i := 1; i < len(c.samples); i++ {
 			before := &c.samples[i-1]
 			now := &c.samples[i]
@@ -71,17 +71,14 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 				continue
 			}
 			if now.At-last > 2*base {
-				begun++
+				settled = settled || last > 0 && now.At-last > threshold.SettledTrips*base
 				counts = !inAvoidance || before.At > a.path.startedAt && before.Cwnd >= before.Ssthresh
 				if counts {
 					queues = append(queues, max(before.RTT, now.RTT)-base)
 				}
-				if counts && begun > 1 && now.At > settled {
+				if counts && settled {
 					windows = append(windows, before.Cwnd)
 				}
-			}
-			if begun == 1 {
-				settled = now.At + threshold.SettledTrips*base
 			}
 			if counts {
 				lost += now.Retransmitted - before.Retransmitted
