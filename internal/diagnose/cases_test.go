@@ -20,6 +20,9 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"syn-lost", verdict.Congestion, verdict.LostSYNs, verdict.High},
 		{"gso-leak", verdict.MTUBlackHole, verdict.Oversized, verdict.High},
 		{"kb823764", verdict.NagleDelayedAck, verdict.AckTimer, verdict.High},
+		{"afd-uplink", verdict.Bottleneck, "", verdict.Medium},
+		{"any-dups", verdict.Sender, "", verdict.Medium}, // every packet twice
+		{"sack-unmapped", verdict.Mixed, "", verdict.Low},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {
