@@ -2,9 +2,10 @@ package guard
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// Tune checks the rates of one direction of `tune` against the capacity of its path.
+// Tune checks the rates of one direction of `tune`, and those of its evidence, against the capacity of its path.
 func Tune(d *record.TuneDirection) {
 	p := &d.Path
 	measured := []*record.TuneMeasured{&d.Before}
@@ -54,7 +55,20 @@ func Tune(d *record.TuneDirection) {
 		broken += checkMedian(m)
 	}
 	broken += checkGains(d)
-	conclude(&d.Before.Verdict, broken, false)
+	beforeBroken, causeRemoved := checkRates(&d.Before.Verdict, p)
+	conclude(&d.Before.Verdict, broken+beforeBroken, causeRemoved)
+	if d.After != nil {
+		afterBroken, causeRemoved := checkRates(&d.After.Verdict, p)
+		conclude(&d.After.Verdict, afterBroken, causeRemoved)
+	}
+}
+
+// checkRates checks the rates of a verdict's evidence against the path's capacity.
+func checkRates(v *verdict.Verdict, p *record.TunePath) (broken int, causeRemoved bool) {
+	if p.AtLeast {
+		return 0, false
+	}
+	return evidence(v, scope{"path_bps": p.CapacityBps})
 }
 
 // checkTrial checks the window and the losses of one transfer.

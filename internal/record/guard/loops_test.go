@@ -145,3 +145,35 @@ func unless0(gone bool, figure float64) float64 {
 	}
 	return figure
 }
+
+// TestTune_EvidenceWithinCapacity checks that no rate of a verdict exceeds what the path carries, unless the path may
+// carry more or a policer let it through at first.
+func TestTune_EvidenceWithinCapacity(t *testing.T) {
+	faster := verdict.Values{"steady_bps": 46.3e3, "best_bps": 95.8e3}
+	for _, c := range []struct {
+		name    string
+		code    verdict.Code
+		atLeast bool
+		kept    bool
+	}{
+		{"a rate between losses", verdict.LossBelowBest, false, false},
+		{"the path may carry more", verdict.LossBelowBest, true, true},
+		{"a policer", verdict.PolicedRate, false, true},
+	} {
+		sound := func() verdict.Verdict {
+			return verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.Medium,
+				Evidence: []verdict.Evidence{{Limiter: verdict.Congestion, Code: c.code, Values: faster}}}
+		}
+		d := &record.TuneDirection{Path: record.TunePath{CapacityBps: 46.5e3, BottleneckBps: 48e3, AtLeast: c.atLeast},
+			Before: record.TuneMeasured{MedianBps: 46.3e3}, After: &record.TuneMeasured{MedianBps: 46.4e3}}
+		d.Before.Verdict = sound()
+		d.After.Verdict = sound()
+		Tune(d)
+		for _, v := range []verdict.Verdict{d.Before.Verdict, d.After.Verdict} {
+			kept := v.Evidence[0].Code == c.code
+			if kept != c.kept || kept != (v.Confidence == verdict.Medium) || d.Path.CapacityBps == 0 {
+				t.Errorf("%s: %+v", c.name, v)
+			}
+		}
+	}
+}

@@ -47,6 +47,11 @@ var evidenceRelations = []relation{
 	{codes: exchanges, left: "exchanged_bytes", factor: agree, right: "carried_bytes"},
 	{codes: windows, left: "stream_bps", factor: threshold.WindowMin * agree, right: "allows_most_bps"},
 
+	// Rates of one transfer are no more than its path carries. A policer lets its first burst through.
+	{left: "steady_bps", factor: agree, right: "path_bps"},
+	{codes: bestOfPath, left: "best_bps", factor: agree, right: "path_bps"},
+	{left: "link_least_bps", factor: agree, right: "path_bps", drops: []string{"link_least_bps"}},
+
 	// A prediction is no less than the measured rate.
 	{left: "allows_bps", factor: 1, right: "twice_bps", drops: predicted},
 	{left: "goodput_bps", factor: 1, right: "twice_bps", drops: predicted},
@@ -61,6 +66,9 @@ var (
 		verdict.CapturedWindowFull, verdict.CapturedProgramWindow, verdict.WatchedProgramWindow}
 	exchanges  = []verdict.Code{verdict.CapturedExchanges, verdict.WatchedExchanges}
 	throughRTT = append([]verdict.Code{verdict.CapturedAckQueue}, append(windows, exchanges...)...)
+	// bestOfPath are observations with a rate that the path gave for a part of the time.
+	bestOfPath = []verdict.Code{verdict.LossBelowBest, verdict.LossWithoutCPU, verdict.CwndOpens, verdict.CwndFull,
+		verdict.FullLinkOnceOpen, verdict.ArrivesWithHoles}
 	// wholeTimeRate are observations of one connection's rate in a share of its time.
 	wholeTimeRate = []verdict.Code{verdict.CapturedFullLink, verdict.CapturedQueueUnseen, verdict.CapturedLossOrLink}
 )

@@ -80,6 +80,14 @@ var pieces = []piece{
 		faults: map[string]verdict.Values{"rtt_base_s>0": {"rtt_base_s": 0}}},
 	{code: verdict.LossBelowBest, values: verdict.Values{"steady_bps": 8e6, "best_bps": 9e6},
 		faults: map[string]verdict.Values{"steady_bps>best_bps": {"steady_bps": 24e6}}},
+	{code: verdict.CwndFull,
+		values: verdict.Values{"steady_bps": 8e6, "best_bps": 9e6, "link_least_bps": 9e6, "path_bps": 9e6},
+		faults: map[string]verdict.Values{
+			"steady_bps>path_bps":     {"steady_bps": 24e6},
+			"best_bps>path_bps":       {"best_bps": 27e6},
+			"link_least_bps>path_bps": {"link_least_bps": 27e6},
+		},
+		left: map[string][]string{"link_least_bps>path_bps": {"link_least_bps"}}},
 	{code: verdict.CapturedExchanges, values: verdict.Values{"rtt_s": 0.04, "exchanges": 90, "block_bytes": 1e5},
 		faults: map[string]verdict.Values{"exchanged_bytes>carried_bytes": {"exchanges": 270}}},
 }
