@@ -11,9 +11,13 @@ import (
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
 
+// unbounded is the ratio of the bounds from which an interval says nothing: two values of which one is twice the other
+// have such a one.
+const unbounded = 1e4
+
 // Bounds returns both bounds, or nil if the interval is unbounded or has no estimate.
 func (i Interval) Bounds() *[2]float64 {
-	if math.IsInf(i.High, 0) || math.IsNaN(i.Mid) {
+	if i.High > unbounded*i.Low || math.IsNaN(i.Mid) {
 		return nil
 	}
 	return &[2]float64{i.Low, i.High}

@@ -128,3 +128,16 @@ func TestMiddle(t *testing.T) {
 		}
 	}
 }
+
+// TestInterval_Bounds checks that an interval that says nothing has no bounds.
+func TestInterval_Bounds(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		bounded bool
+	}{{[]float64{4.6}, false}, {[]float64{4.6, 1.1}, false}, {[]float64{4.6, 2.2}, false}, {[]float64{4.6, 3.7}, true},
+		{[]float64{4.6, 1.1, 4.5, 4.8}, true}} {
+		if got := Estimate(c.values, 0.95).Bounds(); (got != nil) != c.bounded {
+			t.Errorf("%v: %v", c.values, got)
+		}
+	}
+}

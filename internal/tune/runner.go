@@ -30,6 +30,7 @@ type runner struct {
 	remote    netip.AddrPort  // of the last transfer; invalid: not known
 	control   string          // the congestion control that the sender uses by default; "": not known
 	blackHole verdict.Verdict // of the baseline where its full segments vanish
+	probes    bool            // transfers are probed, because their sender cannot be seen
 }
 
 func newRunner(cfg Config, d transfer.Direction) *runner {
@@ -139,7 +140,7 @@ func (r *runner) tryFor(ctx context.Context, t Trial) (Trial, error) {
 // with returns the transfer of a setup. A clamp limits its window up to the size of automatic sizing, else buffers do.
 func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 	t := Trial{Asked: s.Window, Setup: s, Purpose: why, Remedy: s.besides(), Automatic: s == Setup{},
-		Spec: transfer.Spec{Direction: r.direction, Time: length}}
+		Spec: transfer.Spec{Direction: r.direction, Time: length, Latency: r.probes}}
 	sender, receiver := r.ends(&t.Spec)
 	if s.Window > 0 {
 		chosen := r.sockets.buffers(s.Window)

@@ -185,7 +185,7 @@ func (c *comparison) unpairedRemedy() Remedy {
 	u := c.unpaired
 	runs := c.seen.runsOf(u.setup)
 	r := singleRun(u.setup, runs[0], 1)
-	r.Goodput = stats.Median(goodputs(runs))
+	r.Goodput = stats.Median(c.seen.turns(u.setup)) // the gain is of these runs
 	r.Retransmits = retransmits(runs)
 	r.Runs = u.runs.Runs(1)
 	r.BaselineRuns = u.runs.Runs(0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
@@ -40,6 +41,7 @@ func TestUnpaired_ScatteredPaths(t *testing.T) {
 					inTurn += trial.elapsed
 				}
 			}
+			checkRunsOfGain(t, &d)
 			if inTurn > 2*unpairedTime || inTurn > unpairedTime && d.Verdict == search.Change {
 				t.Errorf("%s, seed %d: %s after %v of comparisons", c.name, seed, d.Reason.Code, inTurn)
 			}
@@ -62,6 +64,22 @@ func TestUnpaired_ScatteredPaths(t *testing.T) {
 		}
 		if first < c.first || after < c.after {
 			t.Errorf("%s: %d of %d are decided, %d with the budget that they ask for", c.name, first, seeds, after)
+		}
+	}
+}
+
+// checkRunsOfGain checks that a candidate's goodput is that of the runs which its gain is of.
+func checkRunsOfGain(t *testing.T, d *Direction) {
+	t.Helper()
+	for _, r := range d.Remedies {
+		var inTurn []float64
+		for _, trial := range d.Trials {
+			if trial.inTurn && trial.Setup == r.Setup && r.BaselineRuns > 0 {
+				inTurn = append(inTurn, trial.Goodput)
+			}
+		}
+		if len(inTurn) > 0 && r.Goodput != stats.Median(inTurn) {
+			t.Errorf("%s: %.0f bit/s beside a gain of %.2f of runs with %.0f", r.Name, r.Goodput, r.Gain.Mid, inTurn)
 		}
 	}
 }

@@ -48,6 +48,11 @@ var (
 		func(a *arrivalFacts) bool { return showsQueue(a.idleEcho, a.loadedEcho) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)))
 
+	probesShowStandingQueue = rule.Fact("probesShowStandingQueue", "nearly all probes under load show a queue",
+		func(a *arrivalFacts) bool { return showsQueue(a.idleEcho, a.standingEcho) },
+		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)),
+		limit("FastProbes", threshold.FastProbes))
+
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
 	arrivalsShowStandingQueue = rule.Define("arrivalsShowStandingQueue", "a queue is in the path",
@@ -85,6 +90,10 @@ var arrivalRules = []decision[*arrivalFacts]{
 
 // probeRules decide what limits a transfer by its receiver and the probes during it.
 var probeRules = []decision[*arrivalFacts]{
+	// A host that is late delays single probes, a full link all of them.
+	{"full-link-by-all-probes", rule.All(probesShowStandingQueue,
+		arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
+		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
 	{"full-link-by-probes", rule.All(probesShowQueue, arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
 		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
 	{"sender-unseen", rule.Condition[*arrivalFacts]{}, verdict.Unknown, verdict.Low, nil, ""},

@@ -27,6 +27,7 @@ type arrivalFacts struct {
 	// The same by the sending program's own probes before and during the transfer; 0: none. The program may
 	// run late, but waits for no acknowledgement.
 	idleEcho, loadedEcho float64
+	standingEcho         float64 // what all but FastProbes of the probes under load took; 0: not known
 	late                 float64 // the share of the time in which the program was to run and did not
 }
 
@@ -101,10 +102,6 @@ func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 	a.base = minRTTOf(end).Seconds()
 	a.rtt = end.LoadedRTT(start).Seconds()
 	a.standing = end.LoadedRTTLessVar(start).Seconds()
-	if l := r.Latency; l != nil && len(l.Idle) > 0 && len(l.Loaded) > 0 {
-		a.idleEcho = medianOf(l.Idle)
-		a.loadedEcho = medianOf(l.Loaded)
-	}
 	span := max(threshold.RoundTrips*minRTTOf(end), threshold.ShortestRound, threshold.SpanOfArrivals)
 	from := threshold.MaxTime
 	to := time.Duration(0)
@@ -114,6 +111,10 @@ func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 	}
 	// Slow start loses what it overshoots by, once: that limits nothing.
 	started := from + min(max(to-from, 0)/4, start)
+	if s, ok := r.Startup(); ok {
+		started = max(started, from+s.End)
+	}
+	a.addProbes(r.Latency, min(ratio(started, to), 1))
 	var segments, disordered float64
 	for i := range end.Streams {
 		s := &end.Streams[i]
@@ -130,28 +131,50 @@ func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 	if segments > 0 {
 		a.disordered = min(disordered/segments, 1)
 	}
-	rates := startedRates(end, from, to, span)
+	rates := startedRates(end, from, started, to, span)
 	if len(rates) == 0 {
 		return a
 	}
 	a.mean = meanOf(rates)
 	a.top = bestLasting(rates)
-	short := startedRates(end, from, to, max(threshold.EvenRoundTrips*minRTTOf(end), threshold.SpanOfArrivals))
+	short := startedRates(end, from, started, to, max(threshold.EvenRoundTrips*minRTTOf(end), threshold.SpanOfArrivals))
 	if mean, dev := stats.MeanDev(short); mean > 0 {
 		a.deviation = dev / mean
 	}
 	return a
 }
 
+// addProbes adds the round trips of the probes. Those in the first share of the transfer were made in slow start, which
+// has built no queue yet.
+func (a *arrivalFacts) addProbes(l *transfer.Latency, share float64) {
+	if l == nil || len(l.Idle) == 0 {
+		return
+	}
+	loaded := slices.Clone(l.Loaded[int(share*float64(len(l.Loaded))):])
+	if len(loaded) == 0 {
+		return
+	}
+	a.idleEcho = medianOf(l.Idle)
+	a.loadedEcho = medianOf(loaded)
+	if len(l.Idle) > 1 { // one alone is a kernel's least round trip
+		slices.Sort(loaded)
+		a.standingEcho = loaded[int(threshold.FastProbes*float64(len(loaded)))].Seconds()
+	}
+}
+
 // startedRates are the rates in bit/s at which an end received, span by span, without slow start.
-func startedRates(e *transfer.End, from, to, span time.Duration) (rates []float64) {
+func startedRates(e *transfer.End, from, started, to, span time.Duration) (rates []float64) {
 	before := receivedBy(e, from)
+	first := 0
 	for t := from + span; t <= to; t += span {
 		now := receivedBy(e, t)
 		rates = append(rates, max(now-before, 0)*8/span.Seconds())
 		before = now
+		if t-span < started && t+span <= to {
+			first = len(rates)
+		}
 	}
-	return rates[min(len(rates)/4, threshold.StartSpans):]
+	return rates[max(first, min(len(rates)/4, threshold.StartSpans)):]
 }
 
 // receivedBy is the payload that an end had received at a time, all streams together.

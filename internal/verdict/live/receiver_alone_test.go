@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,21 +44,28 @@ func TestWindowsWithoutASender(t *testing.T) {
 	}
 }
 
-// A constant rate and probes with longer round trips: the link is probably full, though the sender is not visible.
+// A constant rate and probes with longer round trips: the link is probably full, though the sender is not visible. Where
+// only some probes took longer, the host may have been late.
 func TestJudge_FullLinkByProbesAtTheReceiver(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
 		idle   time.Duration
 		loaded time.Duration
-		faster int64 // of the second half
+		faster int64         // of the second half
+		start  time.Duration // of slow start
+		short  int           // probes of 20 that took no longer: the first ones
 		want   verdict.Name
+		sure   verdict.Confidence
 	}{
-		{"pings rose", 20 * ms, 80 * ms, 1, verdict.Bottleneck},
-		{"pings rose, long path", 150 * ms, 260 * ms, 1, verdict.Bottleneck},
-		{"pings stayed", 20 * ms, 21 * ms, 1, verdict.Unknown},
-		{"no pings", 0, 0, 1, verdict.Unknown},
-		{"pings rose, the rate varied", 20 * ms, 80 * ms, 6, verdict.Unknown},
+		{"pings rose", 20 * ms, 80 * ms, 1, 0, 0, verdict.Bottleneck, verdict.Medium},
+		{"pings rose, long path", 150 * ms, 260 * ms, 1, 0, 4, verdict.Bottleneck, verdict.Medium},
+		{"pings rose after slow start", 150 * ms, 260 * ms, 1, 4 * time.Second, 8, verdict.Bottleneck, verdict.Medium},
+		{"most pings rose", 20 * ms, 80 * ms, 1, 0, 7, verdict.Bottleneck, verdict.Low},
+		{"some pings rose", 20 * ms, 80 * ms, 1, 0, 12, verdict.Unknown, verdict.Low},
+		{"pings stayed", 20 * ms, 21 * ms, 1, 0, 0, verdict.Unknown, verdict.Low},
+		{"no pings", 0, 0, 1, 0, 0, verdict.Unknown, verdict.Low},
+		{"pings rose, the rate varied", 20 * ms, 80 * ms, 6, 0, 0, verdict.Unknown, verdict.Low},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stream := transfer.Stream{First: ms}
@@ -68,6 +76,9 @@ func TestJudge_FullLinkByProbesAtTheReceiver(t *testing.T) {
 				if at%(2*time.Second) > time.Second {
 					rate *= c.faster
 				}
+				if at < c.start {
+					rate /= 8
+				}
 				stream.Bytes += rate
 				stream.Last = at
 				stream.Samples = append(stream.Samples, transfer.Sample{At: at, Have: have, MinRTT: 20 * ms,
@@ -77,10 +88,11 @@ func TestJudge_FullLinkByProbesAtTheReceiver(t *testing.T) {
 				Near: &transfer.End{Streams: []transfer.Stream{stream}}, Complete: true}
 			if c.idle > 0 {
 				r.Latency = &transfer.Latency{Method: "ICMP", Idle: []time.Duration{c.idle, c.idle, c.idle},
-					Loaded: []time.Duration{c.loaded, c.loaded, c.loaded}}
+					Loaded: append(slices.Repeat([]time.Duration{c.idle}, c.short),
+						slices.Repeat([]time.Duration{c.loaded}, 20-c.short)...)}
 			}
 			v := Judge(r)
-			if v.Limiter != c.want || v.Confidence != verdict.Low {
+			if v.Limiter != c.want || v.Confidence != c.sure {
 				t.Errorf("%s, %s: %v %v", v.Limiter, v.Confidence, v.Shares, v.Evidence)
 			}
 			if c.want == verdict.Bottleneck && len(v.Candidates) > 0 {
