@@ -6,6 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Verdicts.
@@ -20,6 +21,7 @@ const (
 func (t *tester) judge() {
 	for i := range t.out.Directions {
 		d := &t.out.Directions[i]
+		t.exceedUDP(d)
 		if d.CommittedBps > 0 {
 			d.Criteria = append(d.Criteria, t.judgeBandwidth(d))
 			for _, kind := range []Kind{Full, Several, Both} {
@@ -88,6 +90,21 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 		c.Reason.Code = LineTooNarrow
 	}
 	return c
+}
+
+// exceedUDP makes the bottleneck's rate by UDP a lower bound where the typical run of a TCP test carried more.
+func (t *tester) exceedUDP(d *Direction) {
+	most := threshold.FiguresAgree * t.tcpOf(d.Bottleneck.Bps)
+	exceeds := func(test Test) bool { return test.Typical() != nil && test.Typical().SteadyBps > most }
+	if d.Bottleneck.AtLeast || most == 0 || !slices.ContainsFunc(d.Tests, exceeds) {
+		return
+	}
+	d.Bottleneck.AtLeast = true
+	for i := range d.Tests {
+		if d.Tests[i].Kind != Both {
+			d.Tests[i].AchievableBps = t.achievable(d, &d.Tests[i])
+		}
+	}
 }
 
 // mostTCP is the largest goodput of any run in a direction.

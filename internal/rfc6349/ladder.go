@@ -133,7 +133,7 @@ func (t *tester) try(ctx context.Context, d *Direction, test *Test, step Stateme
 func (t *tester) achievable(d *Direction, test *Test) float64 {
 	most := t.tcpOf(d.Bottleneck.Bps)
 	if d.Bottleneck.AtLeast {
-		most = max(most, d.MaxTCPBps)
+		most = max(most, d.MaxTCPBps, t.mostTCP(d))
 	}
 	if test.Window == 0 {
 		return most

@@ -98,6 +98,7 @@ func TestSignOff(t *testing.T) {
 		{"loss", func(p *simpath.Path) { p.Loss = 0.01 }, nil, Fail, ""},
 		{"hosts that cannot send so fast over UDP", nil, func(_ *Config, f *far) { f.hostBps = 40e6 }, Inconclusive,
 			UDPTreatedWorse},
+		{"a line that carries less UDP", nil, func(_ *Config, f *far) { f.udpBps = 60e6 }, Inconclusive, UDPTreatedWorse},
 		{"hosts whose windows stop early", func(p *simpath.Path) { p.AutoWindow, p.Ceiling = 65535, 65535 }, nil,
 			Inconclusive, LimitedByEnd},
 		{"the directions share one medium", nil, func(_ *Config, f *far) { f.shared = true }, Fail, SharedMedium},
@@ -119,6 +120,7 @@ func TestSignOff(t *testing.T) {
 			}
 			var reasons []Code
 			for _, d := range r.Directions {
+				checkBottleneck(t, &d)
 				for _, one := range d.Criteria {
 					reasons = append(reasons, one.Reason.Code)
 				}
@@ -127,6 +129,23 @@ func TestSignOff(t *testing.T) {
 				t.Errorf("no criterion has the reason %q: %q", c.reason, reasons)
 			}
 		})
+	}
+}
+
+// checkBottleneck checks that no TCP test carried more than the bottleneck allows, unless that is a lower bound.
+func checkBottleneck(t *testing.T, d *Direction) {
+	t.Helper()
+	for i := range d.Tests {
+		test := &d.Tests[i]
+		run := test.Typical()
+		if run == nil || test.Kind == Both {
+			continue
+		}
+		if most := 1.05 * min(test.AchievableBps, d.Bottleneck.Bps); run.SteadyBps > most && !d.Bottleneck.AtLeast ||
+			run.SteadyBps > 1.05*test.AchievableBps {
+			t.Errorf("%s: %.3g bit/s of %.3g, the bottleneck is %.3g", test.Kind, run.SteadyBps, test.AchievableBps,
+				d.Bottleneck.Bps)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type far struct {
 	*simpeer.Peer
 	hostBps float64 // the sending host's maximum over UDP; 0: no bound
 	hostFPS float64 // the receiving host's maximum; 0: no bound
+	udpBps  float64 // the line's maximum for UDP; 0: no bound
 	burst   float64 // bytes that get through beyond the line's rate
 	shared  bool    // the directions share one medium
 }
@@ -58,6 +59,9 @@ func (f *far) datagrams(ctx context.Context, s transfer.DatagramSpec) (*transfer
 	line := f.Path.RateBps * float64(s.Size) / float64(s.Size+28)
 	if f.hostFPS > 0 {
 		line = min(line, f.hostFPS*float64(s.Size)*8)
+	}
+	if f.udpBps > 0 {
+		line = min(line, f.udpBps)
 	}
 	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
 	received := min(sent, line/8/float64(s.Size)*s.Time.Seconds()+f.burst/float64(s.Size)) * (1 - f.Path.Loss)

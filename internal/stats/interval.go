@@ -11,8 +11,8 @@ import (
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
 
-// unbounded is the ratio of the bounds from which an interval says nothing: two values of which one is twice the other
-// have such a one.
+// unbounded is the ratio between the bounds of an interval that is too wide to be of use. Two values have such an
+// interval if one is twice the other.
 const unbounded = 1e4
 
 // Bounds returns both bounds, or nil if the interval is unbounded or has no estimate.
@@ -46,6 +46,9 @@ func Estimate(values []float64, confidence float64) Interval {
 	}
 	return geometric(Logs(values), confidence)
 }
+
+// Typical returns the value that Estimate bounds, NaN for no values.
+func Typical(values []float64) float64 { return Estimate(values, 0.95).Mid }
 
 // Gain bounds the factor between paired measurements. before[i] and after[i] are adjacent in time, so that slow
 // drift cancels out. The shorter list sets the number of pairs.

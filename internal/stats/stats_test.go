@@ -129,7 +129,7 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// TestInterval_Bounds checks that an interval that says nothing has no bounds.
+// TestInterval_Bounds checks that an interval that is too wide to be of use has no bounds.
 func TestInterval_Bounds(t *testing.T) {
 	for _, c := range []struct {
 		values  []float64

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -56,8 +57,19 @@ func (b *belowCapacity) lacksQueue() bool {
 
 // probe measures pacing rates and windows, one run each, and leaves the best of them.
 func (b *belowCapacity) probe(ctx context.Context) error {
+	if err := b.measureAfterLosses(ctx); err != nil {
+		return err
+	}
 	if err := b.probePacing(ctx); err != nil {
 		return err
+	}
+	today := b.seen.measured(b.seen.baselineRuns())
+	if b.refine(&today); today.Verdict.Subtype == verdict.Policer {
+		paced := 0.0
+		if b.clean != nil {
+			paced = b.clean.Goodput
+		}
+		b.seen.leaveOutBuckets(paced)
 	}
 	random := b.lossIsRandom()
 	for _, share := range []float64{1, belowBDP} {
@@ -217,10 +229,10 @@ func (p *pacingBracket) observe(clean bool) (more bool) {
 	return true
 }
 
-// choose leaves the probed setup to compare first, if one seems to help: no rate above one without loss.
+// choose leaves the probed setup to compare first, if one seems to help: of the paced ones the fastest without loss.
 func (b *belowCapacity) choose() {
 	setups := slices.DeleteFunc(slices.Clone(b.probed), func(s Setup) bool {
-		return b.clean != nil && s.PacingBps > b.clean.Setup.PacingBps
+		return b.clean != nil && s.PacingBps > 0 && s != b.clean.Setup
 	})
 	b.best, _ = b.preferred(setups, stats.Median(goodputs(b.seen.baselineRuns())))
 }
@@ -276,7 +288,7 @@ func (b *belowCapacity) losesAsBaseline(t *Trial) bool {
 
 // remedies returns the probed setups that change more than a window, with what their one run gave.
 func (b *belowCapacity) remedies() (all []Remedy) {
-	today := stats.Median(goodputs(b.seen.baselineRuns()))
+	today := stats.Typical(goodputs(b.seen.baselineRuns()))
 	for _, s := range b.probed {
 		runs := b.seen.runsOf(s)
 		if s.besides() == "" || len(runs) == 0 {
@@ -300,7 +312,8 @@ func singleRun(s Setup, t *Trial, today float64) Remedy {
 // open.
 func (b *belowCapacity) refine(m *Measured) {
 	v := &m.Verdict
-	if b.clean == nil || v.Limiter != verdict.Congestion && v.Limiter != verdict.Unknown || v.Subtype != "" {
+	open := v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed
+	if b.clean == nil || v.Limiter != verdict.Congestion && !open || v.Subtype != "" {
 		return
 	}
 	today := b.seen.baselineRuns()
@@ -316,11 +329,12 @@ func (b *belowCapacity) refine(m *Measured) {
 	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
 	formed := threshold.QueueFormed * threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / b.clean.Goodput
 	formed = max(formed, threshold.QueueResolvable*b.clean.result.MinRTT().Seconds())
-	if queue.Seconds() > formed || m.Interval.Mid < threshold.PolicedSteady*b.clean.Goodput ||
-		m.Interval.Mid > tenth*b.clean.Goodput {
+	unpaced := min(m.Interval.Mid, cmp.Or(b.seen.withoutBucket(), m.Interval.Mid))
+	if queue.Seconds() > formed || unpaced < threshold.PolicedSteady*b.clean.Goodput ||
+		unpaced > tenth*b.clean.Goodput {
 		return
 	}
-	v.Shares = attribute(v.Shares, []verdict.Name{v.Limiter}, verdict.Congestion)
+	v.Shares = attribute(v.Shares, append(slices.Clone(v.Candidates), v.Limiter), verdict.Congestion)
 	v.Limiter = verdict.Congestion
 	v.Subtype = verdict.Policer
 	v.Candidates = nil

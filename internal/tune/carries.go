@@ -67,7 +67,7 @@ func (o *observations) carries(tried bool) {
 	burst := today.Subtype == verdict.Policer && tried && !p.AtLeast
 	// The rate between losses is an estimate; a setup that fills the link in spite of them measures it.
 	burst = burst || !p.AtLeast && (of.Setup.Congestion == lossBlind && o.fills(of.Setup) || o.agreed(bps, of.Setup))
-	if steady := policedBps(&today); steady > 0 && burst && bps > steady && bps < tenth*steady {
+	if steady := policedBps(&today); o.longRun == 0 && steady > 0 && burst && bps > steady && bps < tenth*steady {
 		bps = steady // of short runs a part came out of the bucket
 	}
 	if bps > p.CapacityBps || burst {

@@ -201,7 +201,7 @@ func (c *comparison) record(rounds *search.Comparison, setups []Setup, runs [][]
 			continue
 		}
 		r := Remedy{Name: setups[i].String(), Setup: setups[i], Base: setups[0],
-			Goodput: stats.Median(goodputs(runs[i])), Runs: rounds.Runs(i), Gain: rounds.Gain(i),
+			Goodput: stats.Typical(goodputs(runs[i])), Runs: rounds.Runs(i), Gain: rounds.Gain(i),
 			Retransmits: retransmits(runs[i]),
 			Spec:        c.with(setups[i], c.length(setups[i]), Candidate).Spec,
 			needs:       time.Duration(rounds.Needs(i)+fewestProof) * (c.span(setups[0]) + c.span(setups[i]))}

@@ -63,10 +63,16 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
-// remedies returns the compared setups, and those that were measured in one run only.
+// remedies returns the compared setups, and those that were measured in one run only. Where too few runs bound a gain
+// over the baseline, it is the ratio of the goodputs that are shown, not that of single runs.
 func (l *loop) remedies() []Remedy {
 	all := slices.Clone(l.compared.remedies)
+	today := l.out.Before.Interval.Mid
 	for i := range all {
+		r := &all[i]
+		if l.cfg.Goal.isThroughput() && r.Base == (Setup{}) && today > nothing && r.Gain.Bounds() == nil {
+			r.Gain.Mid = r.Goodput / today
+		}
 		all[i].Name = l.granted(all[i].Setup).String()
 		all[i].Base = l.granted(all[i].Base)
 	}

@@ -1,11 +1,14 @@
 package tune
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // A window that was clipped has one size in the rows and in the result: the one that was given.
@@ -40,6 +43,20 @@ func TestLoop_WarningsNameTheGrantedWindow(t *testing.T) {
 	for i, want := range []int{200_000, 64 << 10, 0} {
 		if got := l.warnings()[i].Setup; got != (Setup{Window: want, Streams: 4}) {
 			t.Errorf("warning %d is about %s, want a window of %d", i, got, want)
+		}
+	}
+}
+
+// TestConclude_SingleRunsGain checks that the factor of a candidate with too few runs for an interval is that of the
+// goodputs that are shown, and that a bounded factor stays.
+func TestConclude_SingleRunsGain(t *testing.T) {
+	for high, want := range map[float64]float64{math.Inf(1): 3, 12: 10.5} {
+		l := looped(Path{CapacityBps: 2e9, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 425e6, verdict.Verdict{}))
+		l.compared.remedies = []Remedy{{Setup: Setup{Streams: 4}, Goodput: 1275e6, Runs: 1,
+			Gain: stats.Interval{Low: 9, Mid: 10.5, High: high}}}
+		l.conclude(false)
+		if got := l.out.Remedies[0].Gain.Mid; math.Abs(got-want) > 0.01 {
+			t.Errorf("× %.2f, want %.2f", got, want)
 		}
 	}
 }

@@ -16,6 +16,9 @@ type observations struct {
 	path   *pathModel
 	goal   Goal
 	best   float64 // the largest goodput, in bit/s
+	// longRun is the rate in bit/s to which leaveOutBuckets reduces goodputs at most, and bucket the bytes by which it
+	// does at most; 0: it does not.
+	longRun, bucket float64
 }
 
 // of returns the trials that a condition picks.
@@ -85,14 +88,6 @@ func asFast(before, after *Measured, gain stats.Interval) bool {
 	return sparesLosses(before.Retransmits, after.Retransmits) && gain.Mid >= keeps && gain.Low >= keepsShown
 }
 
-// withoutBucket returns the best goodput in bit/s of an unpaced connection after its first losses; 0: not known.
-func (o *observations) withoutBucket() (bps float64) {
-	for _, t := range o.of(func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 }) {
-		bps = max(bps, t.afterLoss())
-	}
-	return bps
-}
-
 // policed reports that a transfer's verdict named a policer.
 func (o *observations) policed() bool {
 	return slices.ContainsFunc(o.trials, func(t Trial) bool { return t.verdict.Subtype == verdict.Policer })
@@ -107,7 +102,7 @@ func (o *observations) drains(rate float64) (wait time.Duration, ok bool) {
 	if base == 0 || rate <= base {
 		return 0, true
 	}
-	bucket := 8 * stats.Median(each(o.baselineRuns(), func(t *Trial) float64 { return t.excess(base / 8) }))
+	bucket := 8 * stats.Median(each(o.baselineRuns(), func(t *Trial) float64 { return t.excess(base/8, false) }))
 	seconds := func(excess float64) time.Duration {
 		return time.Duration(min(drained*bucket/excess, longest.Seconds()) * float64(time.Second))
 	}

@@ -57,7 +57,7 @@ func (r *runner) probePath(ctx context.Context) error {
 	spec.Direction = r.direction
 	r.report(Setup{}, IdlePath)
 	if r.cfg.Peer.Check(transfer.TCP(spec)) != nil {
-		// The transfers' own round trips have to do. A server that makes no exchanges reports nothing of its kernel either.
+		// The transfers' own round trips have to do. A server without exchanges does not report its kernel's counters either.
 		r.probes = r.direction == transfer.Down
 		return nil
 	}

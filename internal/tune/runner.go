@@ -92,6 +92,7 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 		t.verdict = live.Judge(result)
 	}
 	t.Limiter = t.verdict.Limiter
+	r.seen.leaveOutBucket(&t)
 	sender, receiver := r.ends(&t.Spec)
 	t.setEffective(*sender, *receiver)
 	if !t.shared {

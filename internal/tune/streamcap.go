@@ -20,6 +20,7 @@ type streamProbe struct {
 	tried  map[int][]*Trial  // by the number of streams
 	found  *verdict.Evidence // several streams carry a tenth more; nil: not shown
 	fills  int               // streams that fill the path
+	same   bool              // several streams carry as much as one
 }
 
 const firstStreams = 4
@@ -36,6 +37,7 @@ func (p *streamProbe) probe(ctx context.Context) error {
 				return err
 			}
 			if t.Goodput < tenth*best {
+				p.same = p.found == nil && tenth*t.Goodput > p.single.Goodput
 				return nil
 			}
 			p.tried[n] = append(p.tried[n], t)
@@ -115,9 +117,19 @@ func (p *streamProbe) leavesLinkIdle() bool {
 }
 
 // refine names the kind of bottleneck that the streams showed: a cap per connection, a link that others share, or
-// neither where the round trip changed or one connection leaves the link idle.
+// neither where the round trip changed or one connection leaves the link idle. Where only the receiver is seen, streams
+// that carry as much as one exclude what limits each connection of the sender.
 func (p *streamProbe) refine(v *verdict.Verdict) {
-	if p.found == nil || v.Limiter != verdict.Bottleneck {
+	if v.Limiter != verdict.Bottleneck {
+		return
+	}
+	if p.found == nil {
+		of := func(code verdict.Code) bool {
+			return slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == code })
+		}
+		if p.same && v.Confidence == verdict.Low && of(verdict.ArrivesThroughAQueue) && !of(verdict.RunsDisagree) {
+			v.Confidence = verdict.Medium
+		}
 		return
 	}
 	values := p.found.Values

@@ -122,3 +122,26 @@ func TestStreamProbe_Kind(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamProbe_SameRate checks that streams which carry no more than one make a full link that only the receiver
+// sees probable, if all runs name it.
+func TestStreamProbe_SameRate(t *testing.T) {
+	queue := verdict.Evidence{Code: verdict.ArrivesThroughAQueue}
+	for _, c := range []struct {
+		name     string
+		same     bool
+		evidence []verdict.Evidence
+		want     verdict.Confidence
+	}{
+		{"the same rate", true, []verdict.Evidence{queue}, verdict.Medium},
+		{"not tried", false, []verdict.Evidence{queue}, verdict.Low},
+		{"the sender was seen", true, []verdict.Evidence{{Code: verdict.FullLinkNoQueue}}, verdict.Low},
+		{"a run names another limiter", true, []verdict.Evidence{queue, {Code: verdict.RunsDisagree}}, verdict.Low},
+	} {
+		v := verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.Low, Evidence: c.evidence}
+		p := &streamProbe{same: c.same}
+		if p.refine(&v); v.Confidence != c.want || v.Subtype != "" {
+			t.Errorf("%s: %s, %q", c.name, v.Confidence, v.Subtype)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -169,48 +168,6 @@ func queueAtLoss(trials []*Trial) (queue time.Duration, known bool) {
 		return 0, false
 	}
 	return time.Duration(stats.Median(queues)), true
-}
-
-// excess returns the most bytes that were acknowledged before the first loss beyond a rate in bytes a second: those of
-// a policer's bucket. A queue lets no more through than its link's rate.
-func (t *Trial) excess(rate float64) float64 {
-	end := t.result.Sender()
-	if end == nil || len(end.Streams) != 1 {
-		return 0
-	}
-	most := 0.0
-	lowest := math.Inf(1)
-	for _, s := range end.Streams[0].Samples {
-		if s.Have&transfer.HaveAcked == 0 || s.Retransmitted > 0 {
-			break
-		}
-		ahead := float64(s.Acked) - rate*s.At.Seconds()
-		lowest = min(lowest, ahead)
-		most = max(most, ahead-lowest)
-	}
-	return most
-}
-
-// afterLoss returns the goodput in bit/s from SettledTrips after the first loss on, when data behind a hole and in a
-// policer's bucket no longer count; 0 where that is less than half of the transfer.
-func (t *Trial) afterLoss() float64 {
-	end := t.result.Sender()
-	if end == nil || len(end.Streams) != 1 || len(end.Streams[0].Samples) == 0 {
-		return 0
-	}
-	all := end.Streams[0].Samples
-	last := &all[len(all)-1]
-	lost := slices.IndexFunc(all, func(s transfer.Sample) bool { return s.Retransmitted > 0 })
-	if lost < 0 {
-		return 0
-	}
-	settled := all[lost].At + threshold.SettledTrips*end.MinRTT()
-	for i := lost; i < len(all) && all[i].At <= last.At/2; i++ {
-		if all[i].At >= settled {
-			return float64(last.Acked-all[i].Acked) * 8 / (last.At - all[i].At).Seconds()
-		}
-	}
-	return 0
 }
 
 // lostSince returns how many segments a connection retransmitted after a moment.

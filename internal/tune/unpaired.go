@@ -168,7 +168,7 @@ func (c *comparison) runsLeft(start time.Duration) int {
 
 // recordUnpaired enters what the single runs and the comparison showed of each candidate.
 func (c *comparison) recordUnpaired(tried []Setup) {
-	today := stats.Median(goodputs(c.seen.baselineRuns()))
+	today := stats.Typical(goodputs(c.seen.baselineRuns()))
 	for _, s := range tried {
 		runs := c.seen.runsOf(s)
 		r := singleRun(s, runs[len(runs)-1], today)
@@ -185,7 +185,7 @@ func (c *comparison) unpairedRemedy() Remedy {
 	u := c.unpaired
 	runs := c.seen.runsOf(u.setup)
 	r := singleRun(u.setup, runs[0], 1)
-	r.Goodput = stats.Median(c.seen.turns(u.setup)) // the gain is of these runs
+	r.Goodput = stats.Typical(c.seen.turns(u.setup)) // the gain is of these runs
 	r.Retransmits = retransmits(runs)
 	r.Runs = u.runs.Runs(1)
 	r.BaselineRuns = u.runs.Runs(0)

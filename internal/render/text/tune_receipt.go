@@ -73,10 +73,10 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 	all := tuneDirectionTried(d)
 	best := 0.0
 	for _, t := range all {
-		best = max(best, stats.Median(t.goodputs))
+		best = max(best, stats.Typical(t.goodputs))
 	}
 	for _, t := range all {
-		goodput := stats.Median(t.goodputs)
+		goodput := stats.Typical(t.goodputs)
 		r.Trials = append(r.Trials, TuneReceiptTrial{Window: t.label, Goodput: units.Rate(goodput).String(),
 			Limiter: t.limiter(), Note: t.note, Runs: len(t.goodputs), Percent: 100 * goodput / max(best, 1)})
 	}

@@ -101,12 +101,12 @@ func tuneTrials(d *record.TuneDirection, barColumns int) *table {
 	all := tuneDirectionTried(d)
 	best := 0.0
 	for _, t := range all {
-		best = max(best, stats.Median(t.goodputs))
+		best = max(best, stats.Typical(t.goodputs))
 	}
 	table := newTable(0, 1, 2)
 	table.row("window", "goodput", "runs", "", "limited by", "")
 	for _, t := range all {
-		goodput := stats.Median(t.goodputs)
+		goodput := stats.Typical(t.goodputs)
 		note := t.note
 		if len(t.retransmits) > 0 {
 			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")

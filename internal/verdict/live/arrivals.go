@@ -27,7 +27,7 @@ type arrivalFacts struct {
 	// The same by the sending program's own probes before and during the transfer; 0: none. The program may
 	// run late, but waits for no acknowledgement.
 	idleEcho, loadedEcho float64
-	standingEcho         float64 // what all but FastProbes of the probes under load took; 0: not known
+	standingEcho         float64 // exceeded by all probes under load but FastProbes of them; 0: not known
 	late                 float64 // the share of the time in which the program was to run and did not
 }
 
@@ -156,7 +156,7 @@ func (a *arrivalFacts) addProbes(l *transfer.Latency, share float64) {
 	}
 	a.idleEcho = medianOf(l.Idle)
 	a.loadedEcho = medianOf(loaded)
-	if len(l.Idle) > 1 { // one alone is a kernel's least round trip
+	if len(l.Idle) > 1 { // a single one is a kernel's least round trip
 		slices.Sort(loaded)
 		a.standingEcho = loaded[int(threshold.FastProbes*float64(len(loaded)))].Seconds()
 	}

@@ -44,7 +44,7 @@ func TestWindowsWithoutASender(t *testing.T) {
 	}
 }
 
-// A constant rate and probes with longer round trips: the link is probably full, though the sender is not visible. Where
+// A constant rate and probes with longer round trips: the link is probably full, though the sender is not visible. If
 // only some probes took longer, the host may have been late.
 func TestJudge_FullLinkByProbesAtTheReceiver(t *testing.T) {
 	const ms = time.Millisecond

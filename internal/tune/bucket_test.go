@@ -1,0 +1,63 @@
+package tune
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
+
+// policedTrial is a transfer over a line in bit/s with a policer's rate and bucket. It loses a segment as the line's
+// queue fills, and from the time on that the bucket is empty.
+func policedTrial(s Setup, line, rate, bucket float64, length time.Duration) Trial {
+	const step, rtt, mss = 10 * time.Millisecond, 30 * time.Millisecond, 1448
+	stream := transfer.Stream{Handshake: &transfer.Handshake{MSS: mss}, Last: length}
+	for at := step; at <= length; at += step {
+		arrived := int64(min(line*at.Seconds(), 8*bucket+rate*at.Seconds()) / 8)
+		sample := transfer.Sample{At: at, Acked: arrived, RTT: rtt, MinRTT: rtt,
+			Have: transfer.HaveAcked | transfer.HaveRetrans | transfer.HaveRTT | transfer.HaveMinRTT}
+		if at > 5*step {
+			sample.Retransmitted = 1
+		}
+		if line*at.Seconds() > 8*bucket+rate*at.Seconds() {
+			sample.Retransmitted = int64(at/step) - 5
+		}
+		stream.Samples = append(stream.Samples, sample)
+		stream.Bytes = arrived
+	}
+	r := &transfer.Result{Spec: transfer.Spec{Direction: transfer.Up}, Complete: true,
+		Near: &transfer.End{Streams: []transfer.Stream{stream}}}
+	return Trial{Setup: s, Automatic: s == Setup{}, Limiter: verdict.Congestion, Goodput: float64(stream.Bytes) * 8 /
+		length.Seconds(), result: r}
+}
+
+// TestTrial_LeavesOutTheBucket checks the rate after losses where a policer lets much through at first, and that
+// goodputs are reduced to it.
+func TestTrial_LeavesOutTheBucket(t *testing.T) {
+	for _, c := range []struct{ line, rate, bucket float64 }{
+		{100e6, 20e6, 500e3},
+		{200e6, 60e6, 2e6},
+		{50e6, 5e6, 100e3},
+		{1e9, 300e6, 8e6},
+	} {
+		const length = 1600 * time.Millisecond
+		o := observations{path: &pathModel{}, trials: []Trial{policedTrial(Setup{}, c.line, c.rate, c.bucket, length),
+			policedTrial(Setup{}, c.line, c.rate, c.bucket, policedRun),
+			policedTrial(Setup{Congestion: "bbr"}, 0.7*c.line, c.rate, c.bucket, length),
+			policedTrial(Setup{Streams: 4}, c.line, c.rate, c.bucket, length*3/4)}}
+		if got := o.withoutBucket(); math.Abs(got/c.rate-1) > 0.02 {
+			t.Errorf("%+v: %.4g bit/s after losses", c, got)
+		}
+		if o.trials[0].Goodput < 1.05*c.rate {
+			t.Fatalf("%+v: %.4g bit/s with the bucket", c, o.trials[0].Goodput)
+		}
+		o.leaveOutBuckets(0.97 * c.rate)
+		for i := range o.trials {
+			if got := o.trials[i].Goodput; math.Abs(got/c.rate-1) > 0.02 {
+				t.Errorf("%+v: %s: %.4g bit/s", c, o.trials[i].Setup, got)
+			}
+		}
+	}
+}
