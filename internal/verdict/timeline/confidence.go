@@ -94,7 +94,8 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		if t.onlyEven() {
 			return verdict.Low
 		}
-		return verdict.LowerUnless(t.queueing && d.ScaleKnown && t.queueAhead(), verdict.High)
+		// A program that writes by a clock of its own is as fast over any faster line, though each write fills this one.
+		return verdict.LowerUnless(t.queueing && d.ScaleKnown && t.queueAhead() && !t.pausing, verdict.High)
 	case verdict.Sender:
 		// So few losses may hold a congestion window as well.
 		allows := t.lossAllows()

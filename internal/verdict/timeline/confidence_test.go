@@ -265,3 +265,15 @@ func TestJudge_ProgramSteadyAfterSlowStart(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeline_PausesAreNoFullLine checks that a queue is no high confidence in a full line where the sender pauses: a
+// program that writes by its own clock is as fast over any faster line.
+func TestTimeline_PausesAreNoFullLine(t *testing.T) {
+	for pausing, want := range map[bool]verdict.Confidence{false: verdict.High, true: verdict.Medium} {
+		line := timeline{c: &flow.Connection{}, d: &flow.Direction{ScaleKnown: true}, vantage: AtReceiver, queueing: true,
+			pausing: pausing}
+		if got := line.evidenceLevel(&Diagnosis{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}); got != want {
+			t.Errorf("pausing %t: %s, want %s", pausing, got, want)
+		}
+	}
+}
