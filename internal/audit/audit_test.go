@@ -213,7 +213,7 @@ func TestJudge_WindowsBeforeVista(t *testing.T) {
 		args     string // part of the printed values
 	}{
 		"XP without settings: window": {old("windows", "5.1.2600", nil), Limits, "TcpWindowSize",
-			DisputedReceiveWindow, "6.55 Mbit/s"},
+			DisputedReceiveWindow, "6.54 Mbit/s"},
 		"XP without settings: AFD": {old("windows", "5.1.2600", nil), Limits, "DefaultSendWindow",
 			AFDSendWindow, "8192"},
 		"2000 without settings": {old("windows-2000", "5.0.2195", nil), Limits, "TcpWindowSize",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -105,7 +106,8 @@ func (j *judge) limit(window int64, f Finding) {
 	if !j.path.stated() || window <= 0 {
 		return
 	}
-	rate := model.Rate(int(window), j.path.RTT)
+	line := model.NewService(j.path.RTT, j.path.RateBps, j.path.RateBps, plan.DefaultMSS, model.IPHeaders, 0)
+	rate := line.Rate(int(window))
 	if rate >= j.path.RateBps {
 		return
 	}

@@ -136,6 +136,9 @@ func (s Service) Goodput(window, mss int) float64 {
 	return math.Min(float64(8*sent)/round.Seconds(), s.Capacity(mss))
 }
 
+// Rate returns the goodput in bit/s of bytes in flight that need not be whole segments.
+func (s Service) Rate(bytes int) float64 { return Rate(bytes, s.RTT+s.Segment+s.Ack) }
+
 // Window returns the smallest even number of segments, in bytes, that reaches a share (0 to 1) of the capacity when
 // the RTT is longer by jitter. The maximum is MaxWindow.
 func (s Service) Window(mss int, share float64, jitter time.Duration) int {

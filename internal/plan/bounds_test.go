@@ -276,3 +276,13 @@ func TestOneFlowIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestNow_CountsSegmentsInService checks that a small send buffer's rate includes the time that a segment and its
+// acknowledgement take on the line, as predict's does.
+func TestNow_CountsSegmentsInService(t *testing.T) {
+	p := mustPlan(t, Path{RateBps: 2.608 * mbit, RTT: 43500 * time.Microsecond}, "windows-2000", Options{})
+	round := 43.5e-3 + (1500+40)*8/(2.608*mbit)
+	if want := 8192 * 8 / round; math.Abs(p.Now.GoodputBps/want-1) > 1e-3 {
+		t.Errorf("now %g, want %g", p.Now.GoodputBps, want)
+	}
+}

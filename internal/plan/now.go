@@ -96,9 +96,11 @@ func (p *Plan) judgeNow(v present) {
 	if !ok || len(p.Directions) > 0 {
 		return
 	}
-	capacity := p.Path.service().Capacity(p.Path.MSS)
+	line := p.Path.service()
+	capacity := line.Capacity(p.Path.MSS)
+	line.RTT += p.Path.Jitter
 	// Segments of a window are whole; a sender with a full buffer also sends parts of one.
-	p.Now = &Now{GoodputBps: min(p.Path.Fills(window)*capacity, model.Rate(inFlight, p.Path.RTT+p.Path.Jitter)),
+	p.Now = &Now{GoodputBps: min(p.Path.Fills(window)*capacity, line.Rate(inFlight)),
 		Limiter: verdict.Bottleneck}
 	switch {
 	case p.Now.GoodputBps >= enough*capacity:
