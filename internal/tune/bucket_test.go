@@ -22,7 +22,7 @@ func policedTrial(s Setup, line, rate, bucket float64, length time.Duration) Tri
 			sample.Retransmitted = 1
 		}
 		if line*at.Seconds() > 8*bucket+rate*at.Seconds() {
-			sample.Retransmitted = int64(at/step) - 5
+			sample.Retransmitted = 4 * int64(at/step)
 		}
 		stream.Samples = append(stream.Samples, sample)
 		stream.Bytes = arrived
@@ -58,6 +58,23 @@ func TestTrial_LeavesOutTheBucket(t *testing.T) {
 			if got := o.trials[i].Goodput; math.Abs(got/c.rate-1) > 0.02 {
 				t.Errorf("%+v: %s: %.4g bit/s", c, o.trials[i].Setup, got)
 			}
+		}
+	}
+}
+
+// TestCarries_Overfilled checks that a bucket's rate is no capacity where a control that ignores losses overfills the
+// path and no run comes near it.
+func TestCarries_Overfilled(t *testing.T) {
+	const length = 1600 * time.Millisecond
+	for control, want := range map[string]float64{lossBlind: 69e6, "reno": 149e6} {
+		before := policedTrial(Setup{}, 200e6, 60e6, 2e6, length)
+		other := policedTrial(Setup{Congestion: control}, 200e6, 60e6, 2e6, length)
+		before.Goodput = 61e6
+		other.Goodput = 69e6
+		l := looped(Path{CapacityBps: 149e6, RTT: 3e7, MSS: 1448}, before, before, other)
+		l.seen.best = 69e6
+		if l.seen.carries(true); l.path.CapacityBps != want {
+			t.Errorf("%s: carries %.4g", control, l.path.CapacityBps)
 		}
 	}
 }

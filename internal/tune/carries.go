@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // mostCarried returns the largest median goodput of a setup with two runs or more, and one of those runs; or that of a
@@ -70,10 +71,24 @@ func (o *observations) carries(tried bool) {
 	if steady := policedBps(&today); o.longRun == 0 && steady > 0 && burst && bps > steady && bps < tenth*steady {
 		bps = steady // of short runs a part came out of the bucket
 	}
+	// The rate between losses may be a bucket's: a control that overfills the path comes near to what it carries.
+	if best := max(bps, o.best); !burst && !p.AtLeast && p.CapacityBps > best && o.isOverfilled() {
+		bps = best
+		burst = true
+	}
 	if bps > p.CapacityBps || burst {
 		p.CapacityBps = bps
 		o.path.size(of.result)
 	}
+}
+
+// isOverfilled reports that lossBlind sent so much more than the path carries that it lost as much as behind a policer.
+func (o *observations) isOverfilled() bool {
+	return slices.ContainsFunc(o.lossBlindRuns(), func(t *Trial) bool {
+		ratio, known := t.retransmitRatio()
+		network := t.Limiter == verdict.Bottleneck || t.Limiter == verdict.Congestion
+		return known && network && ratio >= threshold.PolicedLoss
+	})
 }
 
 // atMost returns the most that transfers can have carried, in bit/s: the path's capacity or, where only windows
