@@ -233,6 +233,10 @@ var (
 				queueAtLoss.AtMost("QueueOfLost", threshold.QueueOfLost, lostTime)),
 			rule.All(deliversBurst, losesAtOneRate, anyLostTime.Positive(),
 				queueAtAnyLoss.AtMost("QueueOfLost", threshold.QueueOfLost, anyLostTime)))))
+	policesSurely = rule.Define("policesSurely", "and no queue that would be seen forms when later ones begin",
+		rule.All(losesAtOneRate, rule.Not(rule.All(
+			queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
+			queueAtLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)))))
 	keepsRate = rule.Define("keepsRate", "a steady rate remains",
 		rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)))
 	// CUBIC's rate is between its decrease and the best one.

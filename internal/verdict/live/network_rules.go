@@ -53,7 +53,7 @@ var networkRules = []networkRule{
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
 	{"policer", rule.All(losesManyAtOnce,
 		rule.Any(rule.All(losesWithoutQueue, keepsRate), rule.All(losesBeyondQueue, keepsSawtooth))),
-		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, certain: losesAtOneRate,
+		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, certain: policesSurely,
 			code: verdict.PolicedRate, values: addPeak}},
 	{"loss-without-queue", losesWithoutQueue,
 		outcome{name: verdict.Congestion, confidence: verdict.High, certain: isBelowBest, code: verdict.LossWithoutQueue,

@@ -166,3 +166,26 @@ func TestJudge_BurstBeforeSmallLosses(t *testing.T) {
 		}
 	}
 }
+
+// TestJudge_QueueAtLaterLosses checks losses of slow start, without a queue, and fewer later ones with a queue or none.
+func TestJudge_QueueAtLaterLosses(t *testing.T) {
+	for grown, want := range map[time.Duration]verdict.Confidence{0: verdict.Medium, 8 * ms: verdict.Low} {
+		lost := int64(0)
+		v := Judge(steady(3.75e6, 70*ms, func(i int, s, _ *transfer.Sample) {
+			s.Cwnd, s.Ssthresh, s.RTTVar = s.InFlight, s.InFlight*7/10, 0
+			if i <= 110 {
+				s.Ssthresh = 2 * s.InFlight
+			}
+			if i%20 == 7 {
+				lost += 24
+			}
+			if i%20 == 7 && i > 120 {
+				s.RTT += grown
+			}
+			s.Retransmitted, s.RetransmittedBytes = lost, lost*1448
+		}))
+		if v.Subtype != verdict.Policer || v.Confidence != want {
+			t.Errorf("%v: %s (%s), %s; want a policer, %s; %v", grown, v.Limiter, v.Subtype, v.Confidence, want, v.Evidence)
+		}
+	}
+}
