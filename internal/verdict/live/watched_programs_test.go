@@ -201,7 +201,7 @@ func TestKnownWindow_Receiver(t *testing.T) {
 		{"a rate that falls through it", 150e6, 46e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, ssh, ""},
 		{"a channel of a busy host", 140e6, 140e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 3, ssh, verdict.ProgramWindow},
 		{"a channel that is idle most of the time", 140e6, 140e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 7, ssh, ""},
-		{"more at times", 180e6, 180e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 4, ssh, ""},
+		{"more at times", 220e6, 220e6, 120 * ms, 124 * ms, 8 << 20, 0, 60, 4, ssh, ""},
 		{"with a queue", 98e6, 98e6, 167 * ms, 230 * ms, 8 << 20, 0, 60, 0, ssh, ""},
 		{"with losses", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 1, 60, 0, ssh, ""},
 		{"without messages", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 0, 0, ssh, ""},

@@ -68,11 +68,13 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	return v
 }
 
-// mostInRoundTrip returns the most bytes that came in a round trip between two samples, each sample's interval as even.
+// mostInRoundTrip returns the most bytes that came in a round trip, as the mean of some: between two samples the
+// arrivals are taken for even, and one round trip's may be off by those of a sample.
 func mostInRoundTrip(samples []transfer.Sample, rtt time.Duration) (most float64) {
+	const rounds = 4
 	end := 0
 	for i := range samples {
-		until := samples[i].At + rtt
+		until := samples[i].At + rounds*rtt
 		for end+1 < len(samples) && samples[end+1].At < until {
 			end++
 		}
@@ -84,5 +86,5 @@ func mostInRoundTrip(samples []transfer.Sample, rtt time.Duration) (most float64
 		part := float64(until-a.At) / max(float64(b.At-a.At), 1)
 		most = max(most, float64(a.Received-samples[i].Received)+part*float64(b.Received-a.Received))
 	}
-	return most
+	return most / rounds
 }
