@@ -67,8 +67,8 @@ var (
 	exchanges  = []verdict.Code{verdict.CapturedExchanges, verdict.WatchedExchanges}
 	throughRTT = append([]verdict.Code{verdict.CapturedAckQueue}, append(windows, exchanges...)...)
 	// bestOfPath are observations with a rate that the path gave for a part of the time.
-	bestOfPath = []verdict.Code{verdict.LossBelowBest, verdict.LossWithoutCPU, verdict.CwndOpens, verdict.CwndFull,
-		verdict.FullLinkOnceOpen, verdict.ArrivesWithHoles}
+	bestOfPath = append([]verdict.Code{verdict.LossWithoutCPU, verdict.CwndOpens, verdict.CwndFull,
+		verdict.FullLinkOnceOpen, verdict.ArrivesWithHoles}, belowBest...)
 	// wholeTimeRate are observations of one connection's rate in a share of its time.
 	wholeTimeRate = []verdict.Code{verdict.CapturedFullLink, verdict.CapturedQueueUnseen, verdict.CapturedLossOrLink}
 )
