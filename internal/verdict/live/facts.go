@@ -60,6 +60,11 @@ var (
 			limit("EvenBest", threshold.EvenBest))}
 	retransmitRatio = quantity{Name: "retransmitRatio", Unit: "ratio", Means: "retransmitted bytes / bytes sent",
 		Of: func(f facts) float64 { return f.path.retransmitRatio }}
+	segmentsInFlight = quantity{Name: "segmentsInFlight", Unit: "segments",
+		Means: "meanRate x mean round trip of each connection",
+		Of: func(f facts) float64 {
+			return f.path.meanRate / 8 * f.path.meanRTT.Seconds() / float64(len(f.connections)) / float64(f.connections[0].mss)
+		}}
 	dsackRatio = quantity{Name: "dsackRatio", Unit: "ratio",
 		Means: "retransmitted segments that had arrived (DSACK), where reordering was seen",
 		Of:    func(f facts) float64 { return f.path.dsackRatio },

@@ -32,10 +32,12 @@ var (
 	hasSteadyQueue = rule.Define("hasSteadyQueue", "a full link, or a standing queue at a steady rate",
 		rule.Any(isFull, rule.All(hasStandingQueue, utilization.AtLeast("FlatRate", threshold.FlatRate),
 			rule.Not(rule.All(evennessByDeliveryRate, isUneven)))))
-	// BBR may lose a tenth and more behind a short queue.
+	// BBR may lose a tenth and more behind a short queue. A window of few segments overflows one every few round trips,
+	// and is repeated as a whole where too few duplicate acknowledgements follow a loss.
 	explainsLoss = rule.Define("queueExplainsLoss", "the queue explains the losses",
 		rule.Any(retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss),
-			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued)))
+			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),
+			rule.All(rule.Not(modelPaced), segmentsInFlight.Below("FewInFlight", threshold.FewInFlight))))
 	isFullLink       = rule.All(hasSteadyQueue, explainsLoss)
 	isSteadyUnqueued = rule.All(utilization.AtLeast("FlatRate", threshold.FlatRate), rule.Not(isUneven),
 		retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss))

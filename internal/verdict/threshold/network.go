@@ -80,6 +80,8 @@ const (
 	Losing = 0.0005 // ratio | attribution bank, loss under cubic; captures of loss-1pc
 	// HeavyLoss is the share that a short queue does not lose even to BBR.
 	HeavyLoss = 0.1 // ratio | BBRv1 (Cardwell et al. 2016) ignores loss up to a fifth
+	// FewInFlight is the window below which halving leaves too few segments for a fast retransmission.
+	FewInFlight = 8.0 // segments | RFC 5681, 3.2: three duplicate acknowledgements
 	// SpuriousRatio is the share of retransmitted segments with a DSACK from which reordering explains the apparent loss.
 	// The DSACKs of the last ones are still missing. ReorderedSegments is the least number of reordered segments.
 	SpuriousRatio     = 0.5 // ratio | definition: most of them
