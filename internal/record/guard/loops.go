@@ -2,7 +2,6 @@ package guard
 
 import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // Tune checks the rates of one direction of `tune`, and those of its evidence, against the capacity of its path.
@@ -55,20 +54,20 @@ func Tune(d *record.TuneDirection) {
 		broken += checkMedian(m)
 	}
 	broken += checkGains(d)
-	beforeBroken, causeRemoved := checkRates(&d.Before.Verdict, p)
-	conclude(&d.Before.Verdict, broken+beforeBroken, causeRemoved)
-	if d.After != nil {
-		afterBroken, causeRemoved := checkRates(&d.After.Verdict, p)
-		conclude(&d.After.Verdict, afterBroken, causeRemoved)
+	for _, m := range measured {
+		brokenRates, causeRemoved := checkRates(m, p)
+		conclude(&m.Verdict, broken+brokenRates, causeRemoved)
+		broken = 0 // counted in the verdict before
 	}
 }
 
-// checkRates checks the rates of a verdict's evidence against the path's capacity.
-func checkRates(v *verdict.Verdict, p *record.TunePath) (broken int, causeRemoved bool) {
-	if p.AtLeast {
-		return 0, false
+// checkRates checks the rates of a verdict's evidence against the goodput beside it and the path's capacity.
+func checkRates(m *record.TuneMeasured, p *record.TunePath) (broken int, causeRemoved bool) {
+	s := scope{"stream_bps": m.MedianBps / float64(max(len(m.Streams), 1))}
+	if !p.AtLeast {
+		s["path_bps"] = p.CapacityBps
 	}
-	return evidence(v, scope{"path_bps": p.CapacityBps})
+	return evidence(&m.Verdict, s)
 }
 
 // checkTrial checks the window and the losses of one transfer.

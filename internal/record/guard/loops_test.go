@@ -177,3 +177,19 @@ func TestTune_EvidenceWithinCapacity(t *testing.T) {
 		}
 	}
 }
+
+// TestTune_WindowsAllowTheGoodput checks a window's rate against the goodput of all runs and all streams beside it.
+func TestTune_WindowsAllowTheGoodput(t *testing.T) {
+	for streams, kept := range map[int]bool{1: false, 2: false, 4: true} {
+		full := verdict.Values{"time_ratio": 0.99, "window_bytes": 819e3, "rtt_s": 0.12, "allows_bps": 54.6e6}
+		d := &record.TuneDirection{Before: record.TuneMeasured{MedianBps: 182e6}}
+		d.Before.Streams = make([]record.Stream, streams)
+		d.Before.Verdict = verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.High,
+			Evidence: []verdict.Evidence{{Limiter: verdict.ReceiverWindow, Code: verdict.ReceiveWindowFull, Values: full}}}
+		Tune(d)
+		v := d.Before.Verdict
+		if v.Evidence[0].Code == verdict.ReceiveWindowFull != kept || v.Confidence == verdict.High != kept {
+			t.Errorf("%d streams: %+v", streams, v)
+		}
+	}
+}
