@@ -273,7 +273,8 @@ const (
 	CapturedQueueBetween Code = "captured-queue-between"
 	// CapturedAckQueue: time_ratio, rtt_s, rtt_base_s.
 	CapturedAckQueue Code = "captured-ack-queue"
-	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes.
+	// CapturedSenderWaits: time_ratio, outstanding_bytes, window_bytes, retransmitted_segments; losing (1) where they
+	// limited at other times.
 	CapturedSenderWaits Code = "captured-sender-waits"
 	// CapturedBlocks: blocks of one size, each released by the acknowledgement of the one before. block_bytes, blocks,
 	// block_bps (the rate of the acknowledgements within a block, where the path delivered it more slowly than it was

@@ -118,7 +118,9 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.CapturedSenderWaits: func(f figures) string {
 		lost := "nothing lost and no queue"
-		if n := f["retransmitted_segments"]; n > 0 {
+		if n := f["retransmitted_segments"]; f.has("losing") {
+			lost = "no recovery from loss and no queue"
+		} else if n > 0 {
 			lost = fmt.Sprintf("%.0f segments retransmitted, too few to matter, and no queue", n)
 		}
 		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host limits "+

@@ -231,6 +231,9 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 		v["outstanding_bytes"] = float64(d.MaxOut)
 		v["window_bytes"] = float64(d.WindowMax)
 		v["retransmitted_segments"] = float64(d.Retransmitted - d.Spurious)
+		if t.losing {
+			v["losing"] = 1
+		}
 		return verdict.CapturedSenderWaits, v
 	case verdict.Unknown:
 		return t.missing(v)
