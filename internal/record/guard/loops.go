@@ -61,7 +61,7 @@ func Tune(d *record.TuneDirection) {
 	}
 }
 
-// checkRates checks the rates of a verdict's evidence against the goodput beside it and the path's capacity.
+// checkRates checks the rates of a verdict's evidence against the goodput and the path's capacity.
 func checkRates(m *record.TuneMeasured, p *record.TunePath) (broken int, causeRemoved bool) {
 	s := scope{"stream_bps": m.MedianBps / float64(max(len(m.Streams), 1))}
 	if !p.AtLeast {

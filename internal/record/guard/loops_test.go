@@ -178,7 +178,7 @@ func TestTune_EvidenceWithinCapacity(t *testing.T) {
 	}
 }
 
-// TestTune_WindowsAllowTheGoodput checks a window's rate against the goodput of all runs and all streams beside it.
+// TestTune_WindowsAllowTheGoodput checks a window's rate against the goodput of all runs and all streams.
 func TestTune_WindowsAllowTheGoodput(t *testing.T) {
 	for streams, kept := range map[int]bool{1: false, 2: false, 4: true} {
 		full := verdict.Values{"time_ratio": 0.99, "window_bytes": 819e3, "rtt_s": 0.12, "allows_bps": 54.6e6}
