@@ -54,6 +54,7 @@ func TestClient_SurvivesMisbehavingServers(t *testing.T) {
 	l.Close()
 	readForever := answering(t, untilClosed)
 	resetting := answering(t, func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0) })
+	const beyondBuffers = 64 << 20 // so that a sender notices what happens to its connection
 	port := func(address string) int { a, _ := net.ResolveTCPAddr("tcp", address); return a.Port }
 
 	progress := func(then func(net.Conn)) func(net.Conn) {
@@ -147,7 +148,7 @@ func TestClient_SurvivesMisbehavingServers(t *testing.T) {
 			c, err := far(address).Connect(context.Background())
 			if err == nil {
 				defer c.Close()
-				_, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: tt.direction, Bytes: 1 << 20}, nil)
+				_, err = transfer.Run(context.Background(), c, transfer.Spec{Direction: tt.direction, Bytes: beyondBuffers}, nil)
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v; want %q", err, tt.want)
