@@ -51,7 +51,7 @@ var (
 	probesShowStandingQueue = rule.Fact("probesShowStandingQueue", "nearly all probes under load show a queue",
 		func(a *arrivalFacts) bool { return showsQueue(a.idleEcho, a.standingEcho) },
 		limit("StandingQueue", threshold.StandingQueue), limit("SmallPacketQueue", ofTime(threshold.SmallPacketQueue)),
-		limit("FastProbes", threshold.FastProbes))
+		limit("FastProbes", threshold.FastProbes), limit("FewProbes", threshold.FewProbes))
 
 	arrivalsQueue = rule.Define("arrivalsQueue", "a queue forms in the path",
 		rule.All(rttShowsQueue, rule.Not(echoesContradict)))
@@ -75,7 +75,7 @@ var arrivalRules = []decision[*arrivalFacts]{
 		rule.All(rule.Not(arrivalsLose), arrivalUtilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)))),
 		verdict.Bottleneck, verdict.Medium, nil, verdict.ArrivesThroughAQueue},
 	// A receiver that sends little measures few round trips. Probes of a late program show its own delay as well.
-	{"lossy-full-link-by-probes", rule.All(arrivalsLose, probesShowQueue,
+	{"full-link-by-probes", rule.All(rule.Any(probesShowStandingQueue, rule.All(arrivalsLose, probesShowQueue)),
 		lateRatio.Below("StarvedDevice", threshold.StarvedDevice),
 		arrivalUtilization.AtLeast("FlatRate", threshold.FlatRate)),
 		verdict.Bottleneck, verdict.Low, nil, verdict.ArrivesThroughAQueue},
@@ -83,7 +83,7 @@ var arrivalRules = []decision[*arrivalFacts]{
 	{"loss-without-queue", rule.All(arrivalsLose, rule.Not(arrivalsQueue), rule.Not(probesShowQueue),
 		lateRatio.Below("StarvedDevice", threshold.StarvedDevice)),
 		verdict.Congestion, verdict.Medium, nil, verdict.ArrivesWithHoles},
-	{"loss-or-queue", rule.Any(arrivalsLose, arrivalsQueue), verdict.Unknown, verdict.Low, nil, ""},
+	{"loss-or-queue", rule.Any(arrivalsLose, arrivalsQueue, probesShowQueue), verdict.Unknown, verdict.Low, nil, ""},
 	{"sender", rule.Condition[*arrivalFacts]{}, verdict.Sender, verdict.Low,
 		[]verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.CPU, verdict.Application}, verdict.ArrivesUnlimited},
 }

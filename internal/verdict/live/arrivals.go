@@ -156,7 +156,7 @@ func (a *arrivalFacts) addProbes(l *transfer.Latency, share float64) {
 	}
 	a.idleEcho = medianOf(l.Idle)
 	a.loadedEcho = medianOf(loaded)
-	if len(l.Idle) > 1 { // a single one is a kernel's least round trip
+	if len(l.Idle) > 1 && len(loaded) >= threshold.FewProbes { // a single idle one is a kernel's least round trip
 		slices.Sort(loaded)
 		a.standingEcho = loaded[int(threshold.FastProbes*float64(len(loaded)))].Seconds()
 	}

@@ -36,6 +36,17 @@ func TestArrivals(t *testing.T) {
 			Loaded: []time.Duration{loaded}}
 		return r
 	}
+	// probed has 20 probes, a share of them through a queue.
+	probed := func(r *transfer.Result, share float64) *transfer.Result {
+		echoed(r, rtt)
+		for i := range 20 {
+			r.Latency.Loaded = append(r.Latency.Loaded, rtt)
+			if float64(i%10) < 10*share {
+				r.Latency.Loaded[i] = 3 * rtt / 2
+			}
+		}
+		return r
+	}
 	late := func(r *transfer.Result, share float64) *transfer.Result {
 		r.Far.CPU = &transfer.CPU{RunqueueWait: share}
 		return r
@@ -92,7 +103,13 @@ func TestArrivals(t *testing.T) {
 			verdict.Congestion, verdict.Medium},
 		"late acknowledgements": {echoed(upload(80*time.Millisecond, 0.01, 0, true), rtt), verdict.Congestion,
 			verdict.Medium},
-		"a late browser": {echoed(upload(41*time.Millisecond, 0, 0, true), 3*rtt), verdict.Sender, verdict.Low},
+		"a late browser": {echoed(upload(41*time.Millisecond, 0, 0, true), 3*rtt), verdict.Unknown,
+			verdict.Low},
+		"a queue that nearly all probes show": {probed(upload(rtt, 0, 0, true), 0.9), verdict.Bottleneck, verdict.Low},
+		"a queue that most probes show":       {probed(upload(rtt, 0, 0, true), 0.7), verdict.Unknown, verdict.Low},
+		"a queue that nearly all probes show, at an unsteady rate": {slower(probed(upload(rtt, 0, 0, true), 0.9), 1, true),
+			verdict.Unknown, verdict.Low},
+		"a queue that few probes show": {probed(upload(rtt, 0, 0, true), 0.3), verdict.Sender, verdict.Low},
 		"both see it": {echoed(upload(80*time.Millisecond, 0.01, 0, true), 2*rtt), verdict.Bottleneck,
 			verdict.Medium},
 		"jitter without a standing queue": {scattered(echoed(upload(80*time.Millisecond, 0, 0, true), 2*rtt), 0),

@@ -128,7 +128,9 @@ const (
 	SpanOfArrivals   = 200 * time.Millisecond // time | five samples of 40 ms
 	StartSpans       = 5                      // spans | a second: slow start reaches 1 Gbit/s over 80 ms
 	SmallPacketQueue = 3 * time.Millisecond   // time | a host's own scatter: smoothed round trips on loopback, below 2 ms
-	// FastProbes is the share of the probes under load that may take less than a standing queue makes them take.
+	// Fewer than FewProbes may all be of a program that runs late. FastProbes is the share of the probes under load that
+	// may take less than a standing queue makes them take.
+	FewProbes  = 5    // probes | one each 200 ms: a second
 	FastProbes = 0.25 // ratio | CUBIC leaves a queue of half a BDP empty for less of the time
 	// LossExplains is the share of what Reno would reach with a path's losses that must have
 	// arrived for them to be what limits: with any other sender it is more.
