@@ -73,8 +73,12 @@ func rfc6349Failed(r *record.RFC6349) string {
 func rfc6349Headline(d *record.RFC6349Direction) headline {
 	for _, kind := range []record.RFC6349Kind{rfc6349.Full, rfc6349.Automatic} {
 		if test := d.Find(kind); test != nil && test.GoodputBps != nil {
+			fixes := d.Fix
+			if len(fixes) > 0 && fixes[0].Limiter != test.Limiter { // of another test
+				fixes = nil
+			}
 			return headline{subject: rateSubject(test.GoodputBps, string(d.Direction)), bps: *test.GoodputBps,
-				pathBps: d.MaxTCPBps, fixes: d.Fix,
+				pathBps: d.MaxTCPBps, fixes: fixes,
 				verdict: verdict.Verdict{Limiter: test.Limiter, Subtype: test.Subtype, Confidence: test.Confidence}}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -104,5 +105,17 @@ func TestRFC6349_UnknownAchievableRate(t *testing.T) {
 		Kind: rfc6349.Full, GoodputBps: &goodput, Runs: []record.RFC6349Run{{SteadyBps: goodput}}}}}}})
 	if !strings.Contains(out.String(), "9 Mbit/s of –") || strings.Contains(out.String(), "0 bit/s") {
 		t.Error(out.String())
+	}
+}
+
+// TestRFC6349Headline_FixesOfItsOwnLimiter checks that the first line has no remedy against what limited another test.
+func TestRFC6349Headline_FixesOfItsOwnLimiter(t *testing.T) {
+	goodput := 9e6
+	d := &record.RFC6349Direction{Tests: []record.RFC6349Test{{Kind: rfc6349.Full, GoodputBps: &goodput,
+		Limiter: verdict.Bottleneck, Confidence: verdict.High}},
+		Fix: advice.Fixes(verdict.Verdict{Limiter: verdict.Congestion, Confidence: verdict.High}, advice.Facts{})}
+	h := rfc6349Headline(d)
+	if do := briefDo(h.fixes, &h.verdict); !strings.Contains(do, "nothing to tune") {
+		t.Error(do)
 	}
 }
