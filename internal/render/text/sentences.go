@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // sentences has one entry for each code; a test checks that none is missing.
@@ -159,9 +160,12 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the path delivers a steady %s with a standing queue (%s)", f.rate("steady_bps"), f.loaded())
 	},
 	verdict.FullLinkNoQueue: func(f figures) string {
-		return fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, without much of a queue (%s, %s "+
-			"retransmitted)",
-			f.rate("steady_bps"), f.share("best_ratio"), f.loaded(), f.share("retransmitted_ratio"))
+		queue := "without much of a queue"
+		if base := f["rtt_base_s"]; base > 0 && f["rtt_s"] >= (1+threshold.LongQueue)*base {
+			queue = "with a queue that comes and goes"
+		}
+		return fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, %s (%s, %s retransmitted)",
+			f.rate("steady_bps"), f.share("best_ratio"), queue, f.loaded(), f.share("retransmitted_ratio"))
 	},
 	verdict.PacedLosesNothing: func(f figures) string {
 		return fmt.Sprintf("paced at %s it carries %s and retransmits %s, unpaced %s: the path drops what exceeds "+
