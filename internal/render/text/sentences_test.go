@@ -80,8 +80,8 @@ func TestSentence_LinkRateOnlyIfMeasured(t *testing.T) {
 	}
 }
 
-// TestSentence_QueueOfItsRoundTrips checks that a full link without a standing queue is not said to have hardly any queue
-// where the mean round trip shows one.
+// TestSentence_QueueOfItsRoundTrips checks that a full link is not said to have hardly any queue where the mean round
+// trip shows one.
 func TestSentence_QueueOfItsRoundTrips(t *testing.T) {
 	for loaded, want := range map[float64]string{1.1: "comes and goes", 0.65: "without much", 0: "without much"} {
 		text := Sentence(verdict.Evidence{Code: verdict.FullLinkNoQueue, Values: verdict.Values{
