@@ -32,7 +32,8 @@ var (
 	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
 	windowsVer    = regexp.MustCompile(`^Microsoft Windows.*?(\d+)\.(\d+)\.(\d+)`)
 	settingLine   = regexp.MustCompile(`^(\w+)(?:\((?:ms|MSS)\))?\s*:\s*(\S.*)$`)
-	netshLine     = regexp.MustCompile(`^(.*\S)\s*[:：]\s*(\S+)\s*(?:\*+)?$`)
+	// Chinese and Japanese systems write a colon of full width.
+	netshLine = regexp.MustCompile(`^(.*\S)\s*[:：]\s*(\S+)\s*(?:\*+)?$`)
 )
 
 // bindingKey begins the keys of a binding of TCP/IP of Windows 95, 98 and Me, by number: NetTrans\0003.

@@ -45,7 +45,7 @@ func (d *Direction) timerDelay(ack, at int64) (waited int64, basis timerBasis) {
 		waited = min(waited, at-d.owed-paced)
 	} else if !d.promptBefore() {
 		basis = fasterLine
-		if float64(waited) < threshold.LineMargin*float64(d.lineAtMost(ack-d.block.from, part)) {
+		if float64(waited) < threshold.LineMargin*d.lineAtMost(ack-d.block.from, part) {
 			basis = lineOrTimer
 		}
 	}
@@ -58,13 +58,13 @@ func (d *Direction) timerDelay(ack, at int64) (waited int64, basis timerBasis) {
 // lineAtMost returns how long a line beyond the tap may take at most for a block that one acknowledgement covered,
 // nanoseconds: in part, a SYN crossed it and its answer came back. The receiver would have acknowledged a long block in
 // pairs of segments that the line had spaced.
-func (d *Direction) lineAtMost(size, part int64) int64 {
+func (d *Direction) lineAtMost(size, part int64) float64 {
 	mss := int64(max(d.MSS, 536))
 	segments := (size + mss - 1) / mss
 	if segments >= threshold.OneAckSegments {
 		return 0
 	}
-	return part * (size + segments*packetHeaders) / d.conn.sides[d.me].offer.length()
+	return float64(part) * float64(size+segments*packetHeaders) / float64(d.conn.sides[d.me].offer.length())
 }
 
 // length returns the least length of the SYN's packet, bytes.

@@ -46,7 +46,11 @@ func (o *observations) leaveOutBucket(t *Trial) {
 	}
 	received, _ := t.result.Received()
 	startup, _ := t.result.Startup()
-	added := 8 * o.bucket / (received.Duration() - startup.End).Seconds()
+	steady := received.Duration() - startup.End
+	if steady <= 0 {
+		return
+	}
+	added := 8 * o.bucket / steady.Seconds()
 	t.Goodput = max(min(t.Goodput, o.longRun), t.Goodput-added)
 }
 

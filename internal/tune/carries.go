@@ -65,18 +65,19 @@ func (o *observations) carries(tried bool) {
 		return
 	}
 	today := o.measured(o.baselineRuns()).Verdict
-	burst := today.Subtype == verdict.Policer && tried && !p.AtLeast
+	// isMost: the path carries no more than bps.
+	isMost := today.Subtype == verdict.Policer && tried && !p.AtLeast
 	// The rate between losses is an estimate; a setup that fills the link in spite of them measures it.
-	burst = burst || !p.AtLeast && (of.Setup.Congestion == lossBlind && o.fills(of.Setup) || o.agreed(bps, of.Setup))
-	if steady := policedBps(&today); o.longRun == 0 && steady > 0 && burst && bps > steady && bps < tenth*steady {
+	isMost = isMost || !p.AtLeast && (of.Setup.Congestion == lossBlind && o.fills(of.Setup) || o.agreed(bps, of.Setup))
+	if steady := policedBps(&today); o.longRun == 0 && steady > 0 && isMost && bps > steady && bps < tenth*steady {
 		bps = steady // of short runs a part came out of the bucket
 	}
 	// The rate between losses may be a bucket's: a control that overfills the path comes near to what it carries.
-	if best := max(bps, o.best); !burst && !p.AtLeast && p.CapacityBps > best && o.isOverfilled() {
+	if best := max(bps, o.best); !isMost && !p.AtLeast && p.CapacityBps > best && o.isOverfilled() {
 		bps = best
-		burst = true
+		isMost = true
 	}
-	if bps > p.CapacityBps || burst {
+	if bps > p.CapacityBps || isMost {
 		p.CapacityBps = bps
 		o.path.size(of.result)
 	}

@@ -81,8 +81,15 @@ func (c *connection) deliveredBy(t time.Duration) float64 {
 		before = c.delivered[i-1]
 		at = c.samples[i-1].At
 	}
-	share := max(float64(t-at)/float64(c.samples[i].At-at), 0)
-	return before + share*(c.delivered[i]-before)
+	return before + timeShare(t, at, c.samples[i].At)*(c.delivered[i]-before)
+}
+
+// timeShare returns how much of the time between two moments had passed at a third one: 1 where there is none.
+func timeShare(t, from, to time.Duration) float64 {
+	if to <= from {
+		return 1
+	}
+	return max(float64(t-from)/float64(to-from), 0)
 }
 
 // arrivingBy is deliveredBy with the arrived part of what one acknowledgement brings next: a slow line takes all the
@@ -104,8 +111,7 @@ func (c *connection) arrivingBy(t time.Duration) float64 {
 		from = c.samples[sort.SearchFloat64s(c.delivered, before)].At
 	}
 	part := min(c.delivered[next]-before, float64(threshold.DelayedAckSegments*c.mss))
-	share := float64(t-from) / float64(c.samples[next].At-from)
-	return min(max(arrived, before+share*part), c.delivered[next])
+	return min(max(arrived, before+timeShare(t, from, c.samples[next].At)*part), c.delivered[next])
 }
 
 // arrivals returns the payload that had arrived at each sample.

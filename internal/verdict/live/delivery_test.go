@@ -75,3 +75,16 @@ func TestJudgeSteady_SharesOfTime(t *testing.T) {
 		}
 	}
 }
+
+// TestArrivingBy_AllAtOnce checks bytes that arrived in the moment in which the first round begins, as a coarse clock
+// shows them.
+func TestArrivingBy_AllAtOnce(t *testing.T) {
+	c := &connection{mss: 1448, samples: make([]transfer.Sample, 3), rounds: []round{{start: &transfer.Sample{}}},
+		delivered: []float64{2896, 2896, 5792}}
+	c.samples[2].At = 10 * ms
+	for _, at := range []time.Duration{0, 5 * ms, 10 * ms, 20 * ms} {
+		if n := c.arrivingBy(at); !(n >= 0 && n <= 5792) {
+			t.Errorf("%v: %v bytes", at, n)
+		}
+	}
+}

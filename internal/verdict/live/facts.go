@@ -238,7 +238,7 @@ var (
 				queueAtLoss.AtMost("QueueOfLost", threshold.QueueOfLost, lostTime)),
 			rule.All(deliversBurst, losesAtOneRate, anyLostTime.Positive(),
 				queueAtAnyLoss.AtMost("QueueOfLost", threshold.QueueOfLost, anyLostTime)))))
-	policesSurely = rule.Define("policesSurely", "and no queue that would be seen forms when later ones begin",
+	policerClear = rule.Define("policerClear", "losses begin at one rate, and no visible queue forms before later ones",
 		rule.All(losesAtOneRate, rule.Not(rule.All(
 			queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
 			queueAtLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)))))

@@ -33,5 +33,12 @@ func FuzzJudge(f *testing.F) {
 		if math.IsNaN(sum) || math.Abs(sum-1) > 1e-6 {
 			t.Errorf("shares sum to %v: %v", sum, v.Shares)
 		}
+		for _, e := range v.Evidence {
+			for name, value := range e.Values {
+				if math.IsNaN(value) || math.IsInf(value, 0) {
+					t.Errorf("%s: %s is %v", e.Code, name, value)
+				}
+			}
+		}
 	})
 }

@@ -55,7 +55,7 @@ var networkRules = []networkRule{
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
 	{"policer", rule.All(losesManyAtOnce,
 		rule.Any(rule.All(losesWithoutQueue, keepsRate), rule.All(losesBeyondQueue, keepsSawtooth))),
-		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, certain: policesSurely,
+		outcome{name: verdict.Congestion, subtype: verdict.Policer, confidence: verdict.Medium, certain: policerClear,
 			code: verdict.PolicedRate, values: addPeak}},
 	{"loss-without-queue", losesWithoutQueue,
 		outcome{name: verdict.Congestion, confidence: verdict.High, certain: isBelowBest, code: verdict.LossWithoutQueue,
