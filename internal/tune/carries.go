@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -29,14 +28,23 @@ func (o *observations) mostCarried() (bps float64, of *Trial) {
 	return bps, of
 }
 
-// repeated are the ways to send that were tried twice or more, with their runs.
-func (o *observations) repeated() map[Setup][]*Trial {
-	runs := map[Setup][]*Trial{}
-	for _, t := range o.of(func(t *Trial) bool { return t.result != nil && t.Goodput > nothing }) {
-		runs[t.Setup] = append(runs[t.Setup], t)
+// repeated returns the runs of each setup that was tried twice or more.
+func (o *observations) repeated() [][]*Trial {
+	runs := bySetup(o.of(func(t *Trial) bool { return t.result != nil && t.Goodput > nothing }))
+	return slices.DeleteFunc(runs, func(trials []*Trial) bool { return len(trials) < 2 })
+}
+
+// bySetup returns the trials of each setup, in the order of their first trials.
+func bySetup(trials []*Trial) (groups [][]*Trial) {
+	for _, t := range trials {
+		i := slices.IndexFunc(groups, func(group []*Trial) bool { return group[0].Setup == t.Setup })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], t)
 	}
-	maps.DeleteFunc(runs, func(_ Setup, trials []*Trial) bool { return len(trials) < 2 })
-	return runs
+	return groups
 }
 
 // agreed says that another way to send, which takes losses otherwise, came as far as the most did, and that
@@ -44,7 +52,8 @@ func (o *observations) repeated() map[Setup][]*Trial {
 func (o *observations) agreed(bps float64, most Setup) bool {
 	network := func(t *Trial) bool { return t.Limiter == verdict.Bottleneck || t.Limiter == verdict.Congestion }
 	agree := false
-	for s, trials := range o.repeated() {
+	for _, trials := range o.repeated() {
+		s := trials[0].Setup
 		otherwise := s.Congestion != most.Congestion || max(s.Streams, 1) != max(most.Streams, 1)
 		switch all := !slices.ContainsFunc(trials, func(t *Trial) bool { return !network(t) }); {
 		case s == most && !all:
@@ -119,12 +128,8 @@ func (o *observations) unpolice(m *Measured) {
 	if v.Subtype != verdict.Policer {
 		return
 	}
-	faster := map[Setup][]float64{}
-	for _, t := range o.of(func(t *Trial) bool { return !t.Automatic && t.Spec.Streams < 2 }) {
-		faster[t.Setup] = append(faster[t.Setup], t.Goodput)
-	}
-	for _, bps := range faster {
-		if len(bps) < 2 || stats.Median(bps) < tenth*m.Interval.Mid {
+	for _, faster := range bySetup(o.of(func(t *Trial) bool { return !t.Automatic && t.Spec.Streams < 2 })) {
+		if len(faster) < 2 || stats.Median(goodputs(faster)) < tenth*m.Interval.Mid {
 			continue
 		}
 		v.Subtype = ""

@@ -21,15 +21,12 @@ func (o *observations) settle(m *Measured, with Setup) {
 	for _, t := range o.runsOf(with) {
 		effective = max(effective, t.Effective)
 	}
-	roomier := map[Setup][]*Trial{}
-	for _, t := range o.of(func(t *Trial) bool {
+	roomier := o.of(func(t *Trial) bool {
 		return t.Remedy == with.besides() && float64(t.Effective) >= larger*float64(effective)
-	}) {
-		roomier[t.Setup] = append(roomier[t.Setup], t)
-	}
+	})
 	var best float64
 	var other *Trial
-	for _, trials := range roomier {
+	for _, trials := range bySetup(roomier) {
 		if g := stats.Median(goodputs(trials)); g > best {
 			best = g
 			other = trials[0]
@@ -106,20 +103,18 @@ func windowOrLink(v *verdict.Verdict) bool {
 	return v.Limiter == verdict.Unknown && len(v.Candidates) == 2 && slices.Contains(v.Candidates, verdict.Bottleneck)
 }
 
-// usual is a trial of the limiter, windows apart, that most of the roomier trials had; nil
-// where none had another. A full link is the answer where as many say so.
-func usual(roomier map[Setup][]*Trial) (often *Trial) {
+// usual returns the first trial of the limiter, windows apart, that most of the roomier trials had; nil where none had
+// another. Of limiters that as many had, a full link is the answer, or else the one that showed first.
+func usual(roomier []*Trial) (often *Trial) {
 	count := map[verdict.Name]int{}
-	for _, trials := range roomier {
-		for _, t := range trials {
-			if blamed(&t.verdict) != "" {
-				continue
-			}
-			count[t.Limiter]++
-			if often == nil || count[t.Limiter] > count[often.Limiter] ||
-				count[t.Limiter] == count[often.Limiter] && t.Limiter == verdict.Bottleneck {
-				often = t
-			}
+	others := slices.DeleteFunc(slices.Clone(roomier), func(t *Trial) bool { return blamed(&t.verdict) != "" })
+	for _, t := range others {
+		count[t.Limiter]++
+	}
+	for _, t := range others {
+		if often == nil || count[t.Limiter] > count[often.Limiter] ||
+			count[t.Limiter] == count[often.Limiter] && t.Limiter == verdict.Bottleneck && often.Limiter != verdict.Bottleneck {
+			often = t
 		}
 	}
 	return often

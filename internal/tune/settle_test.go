@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -103,6 +104,35 @@ func TestCounterfactual_Confidence(t *testing.T) {
 		m := l.seen.measured(l.seen.runsOf(just))
 		if v := m.Verdict; v.Limiter != c.limiter || v.Confidence != c.expected {
 			t.Errorf("%s: %s, %s", c.name, v.Limiter, v.Confidence)
+		}
+	}
+}
+
+// TestSettle_SameTrialsSameVerdict checks that a verdict depends on the trials only, also where as many of the roomier
+// ones name one limiter as another.
+func TestSettle_SameTrialsSameVerdict(t *testing.T) {
+	for _, names := range [][]verdict.Name{
+		{verdict.Congestion, verdict.Application},
+		{verdict.Application, verdict.Congestion, verdict.Unknown},
+		{verdict.Congestion, verdict.Bottleneck},
+	} {
+		want := names[0]
+		if slices.Contains(names, verdict.Bottleneck) {
+			want = verdict.Bottleneck
+		}
+		for range 200 {
+			l := looped(Path{})
+			for i, name := range names {
+				l.seen.trials = append(l.seen.trials, Trial{Setup: Setup{Window: (i + 2) << 20}, Effective: (i + 2) << 20,
+					Goodput: 10e6, Limiter: name, verdict: verdict.Verdict{Limiter: name, Confidence: verdict.Medium}})
+			}
+			l.seen.trials = append(l.seen.trials, Trial{Automatic: true, Effective: 1 << 20, Goodput: 10e6,
+				Limiter: verdict.ReceiverWindow, result: &transfer.Result{},
+				verdict: verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium}})
+			m := l.seen.measured(l.seen.baselineRuns())
+			if m.Verdict.Limiter != want || m.Verdict.Evidence[0].Values["larger_window_bytes"] != 2<<20 {
+				t.Fatalf("%v: %s, %v", names, m.Verdict.Limiter, m.Verdict.Evidence[0].Values)
+			}
 		}
 	}
 }
