@@ -1,13 +1,19 @@
 package timeline
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -159,8 +165,20 @@ func (c *tally) String() string {
 
 func (c *tally) all() int { return c.right + c.open + c.low + c.medium + c.high }
 
+var update = flag.Bool("update", false, "write the golden file")
+
+// goldenLine returns a verdict as one line of the golden file.
+func (x *sampled) goldenLine(n int, g *Diagnosis) string {
+	fix := "none"
+	if fixes := advice.Fixes(g.Verdict, advice.Facts{GoodputBps: g.GoodputBps}); len(fixes) > 0 {
+		fix = string(fixes[0].Action)
+	}
+	return fmt.Sprintf("%d, %s, tap at %2.0f %%: %s (%s), %s, candidates %v, fix %s, right %v\n", n, x.kind,
+		100*float64(x.loop)/float64(x.rtt), g.Limiter, g.Subtype, g.Confidence, g.Candidates, fix, x.right)
+}
+
 // TestJudge_SampledTransfers judges random transfers whose limiter is known, at three taps. Nine of ten verdicts are
-// right, and none is wrong with high confidence.
+// right, and none is wrong with high confidence. The golden file shows which of them a changed rule touches.
 func TestJudge_SampledTransfers(t *testing.T) {
 	count := 600
 	if testing.Short() {
@@ -169,6 +187,7 @@ func TestJudge_SampledTransfers(t *testing.T) {
 	r := sample{rand.New(rand.NewPCG(7, 11))}
 	rows := map[string]*tally{}
 	total := &tally{}
+	var golden strings.Builder
 	for total.all() < count {
 		x := r.next(sampledKinds[total.all()%len(sampledKinds)])
 		if !x.isClear() {
@@ -176,6 +195,7 @@ func TestJudge_SampledTransfers(t *testing.T) {
 		}
 		g, d, ranOut := x.play(t)
 		x.addSlowStart(float64(d.Last-d.First)/1e9, ranOut)
+		golden.WriteString(x.goldenLine(total.all(), &g))
 		key := fmt.Sprintf("%s, tap at %2.0f %%", x.kind, 100*float64(x.loop)/float64(x.rtt))
 		if rows[key] == nil {
 			rows[key] = &tally{}
@@ -193,5 +213,22 @@ func TestJudge_SampledTransfers(t *testing.T) {
 	t.Logf("%-30s %s", "all", total)
 	if 10*total.right < 9*count {
 		t.Errorf("%d of %d right, want 90 %%", total.right, count)
+	}
+	const name = "testdata/sampled.txt"
+	if *update && !testing.Short() {
+		if err := os.WriteFile(name, []byte(golden.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(want)))
+	first := strings.Join(lines[:min(count, len(lines))], "")
+	if got := golden.String(); got != first {
+		t.Errorf("verdicts changed (go test ./internal/verdict/timeline -update accepts them):\n%s",
+			diff.Diff(name, []byte(first), "now", []byte(got)))
 	}
 }
