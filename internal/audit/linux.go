@@ -161,7 +161,7 @@ func (j *judge) linuxMemory() {
 	if ok && j.MemoryBytes > 0 && mem[2] > j.MemoryBytes/page {
 		j.add(Finding{Grade: Harmful, Code: MemoryInPages, Parameter: name, Value: j.Values[name],
 			Args:    []any{units.Size(float64(mem[2]) * float64(page)), units.Size(j.MemoryBytes)},
-			Command: fmt.Sprintf("sysctl -w %s='%d %d %d'", name, mem[0]/page, mem[1]/page, mem[2]/page)})
+			Command: j.command(entry, j.safeValue(entry), "")})
 		ok = false
 	}
 	if !j.path.stated() {
