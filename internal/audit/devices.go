@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -43,14 +44,14 @@ func (j *judge) interfaceRate(i *Interface) {
 		f.Args = []any{units.Rate(bps), j.path}
 		f.Confirmed = true
 		f.Source = "the interface's own settings"
-		j.addLimit(bps, f)
+		j.addLimit(bps, j.path.RateBps, f)
 	}
-	if speed := float64(i.SpeedBps); i.Default && speed > 0 && speed < j.path.RateBps {
+	if speed := float64(i.SpeedBps); i.Default && speed > 0 && plan.Limits(speed, j.path.RateBps) {
 		limit(speed, Finding{Code: LinkRate, Value: units.Rate(speed).String()})
 	}
 	show := "tc -s qdisc show dev " + shellWord(i.Name, "NAME")
 	switch shape := float64(i.ShapeBps); {
-	case i.Default && shape > 0 && shape < j.path.RateBps:
+	case i.Default && shape > 0 && plan.Limits(shape, j.path.RateBps):
 		limit(shape, Finding{Code: ShaperRate, Value: i.Qdisc + " " + units.Rate(shape).String(), Command: show})
 	case shapers[i.Qdisc]:
 		j.addInterface(i, Finding{Grade: Risk, Code: ShaperConfigured, Value: i.Qdisc, Command: show})

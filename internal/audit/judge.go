@@ -100,26 +100,36 @@ func (j *judge) add(f Finding) {
 	j.found = append(j.found, f)
 }
 
-// limit appends a finding if a window of that many bytes cannot fill the path. It adds the grade, the rates, and the
-// path and the remaining rate as last values.
-func (j *judge) limit(window int64, f Finding) {
-	if !j.path.stated() || window <= 0 {
-		return
+// goodput returns the goodput in bit/s that a receive window and bytes in flight allow on the path, and the line's.
+// limits reports whether they cost so much that they are a limit; without a stated path they are none.
+func (j *judge) goodput(window, inFlight int64) (bps, capacity float64, limits bool) {
+	if !j.path.stated() || window <= 0 || inFlight <= 0 {
+		return 0, 0, false
 	}
-	line := model.NewService(j.path.RTT, j.path.RateBps, j.path.RateBps, plan.DefaultMSS, model.IPHeaders, 0)
-	rate := line.Rate(int(window))
-	if rate >= j.path.RateBps {
-		return
-	}
-	f.Args = append(f.Args, j.path, units.Rate(rate))
-	j.addLimit(rate, f)
+	path := plan.Path{RateBps: j.path.RateBps, RTT: j.path.RTT}
+	bps, capacity = path.Goodput(int(min(window, model.MaxWindow)), int(min(inFlight, model.MaxWindow)))
+	return bps, capacity, plan.Limits(bps, capacity)
 }
 
-// addLimit appends a finding that limits the path to a rate in bit/s.
-func (j *judge) addLimit(rate float64, f Finding) {
+// limit appends a finding if a receive window of that many bytes limits the path. It adds the grade, the rates, and
+// the path and the remaining goodput as last values.
+func (j *judge) limit(window int64, f Finding) { j.limitBoth(window, model.MaxWindow, f) }
+
+// limitSend is limit for a send buffer that keeps that many bytes in flight.
+func (j *judge) limitSend(inFlight int64, f Finding) { j.limitBoth(model.MaxWindow, inFlight, f) }
+
+func (j *judge) limitBoth(window, inFlight int64, f Finding) {
+	if bps, capacity, limits := j.goodput(window, inFlight); limits {
+		f.Args = append(f.Args, j.path, units.Rate(bps))
+		j.addLimit(bps, capacity, f)
+	}
+}
+
+// addLimit appends a finding that limits the path to a rate instead of another, in bit/s.
+func (j *judge) addLimit(rate, instead float64, f Finding) {
 	f.Grade = Limits
 	f.CapBps = rate
-	f.CostBps = j.path.RateBps - rate
+	f.CostBps = instead - rate
 	j.add(f)
 }
 

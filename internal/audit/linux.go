@@ -98,7 +98,7 @@ func (j *judge) linuxWindows() {
 	}
 	wmem, haveWmem := j.numbers(wmemName)
 	if haveWmem {
-		j.limit(int64(model.LinuxAutomaticInFlight(int(wmem[2]))), Finding{Code: SendMax, Parameter: wmemName,
+		j.limitSend(int64(model.LinuxAutomaticInFlight(int(wmem[2]))), Finding{Code: SendMax, Parameter: wmemName,
 			Value: j.Values[wmemName],
 			Args:  []any{units.Size(wmem[2])}, Command: command})
 	}
@@ -131,9 +131,9 @@ func (j *judge) largeDefaults(name string, values [3]int64, usual int64) {
 // programWindows judges the limit of buffers that programs set themselves.
 func (j *judge) programWindows(name, option string) {
 	limit, ok := j.number(name)
-	rate := model.Rate(int(limit), j.path.RTT)
+	rate, _, limits := j.goodput(limit, limit)
 	entry, _ := catalog.Get(catalog.Linux, name)
-	if !ok || !j.path.stated() || rate >= j.path.RateBps || impossible(entry, j.Values[name]) {
+	if !ok || !limits || impossible(entry, j.Values[name]) {
 		return
 	}
 	j.add(Finding{Grade: Risk, Code: ProgramWindowMax, Parameter: name, Value: j.Values[name],
@@ -213,7 +213,7 @@ func (j *judge) linuxRoutes() {
 		if cwnd, err := strconv.ParseInt(r.Attributes["cwnd"], 10, 32); err == nil {
 			clamped := f(RouteCwnd, "cwnd")
 			clamped.Args = append(clamped.Args, cwnd)
-			j.limit(cwnd*routeMSS, clamped)
+			j.limitSend(cwnd*routeMSS, clamped)
 		}
 		if mtu, err := strconv.Atoi(r.Attributes["mtu"]); err == nil && mtu > 0 && mtu < minIPv6MTU {
 			small := f(RouteMTU, "mtu")
@@ -257,11 +257,11 @@ func (j *judge) linuxSockets() {
 func (j *judge) programBuffer(s Socket, option string, bytes int64) {
 	f := Finding{Grade: Risk, Code: ProgramBuffer, Parameter: option, Value: strconv.FormatInt(bytes, 10),
 		Args: []any{s, option, units.Size(bytes)}}
-	rate := model.Rate(int(bytes/2), j.path.RTT)
-	if j.path.stated() && rate < j.path.RateBps {
+	rate, capacity, limits := j.goodput(bytes/2, bytes/2)
+	if limits {
 		f.Code = ProgramBufferCaps
 		f.Args = append(f.Args, j.path, units.Rate(rate))
-		j.addLimit(rate, f)
+		j.addLimit(rate, capacity, f)
 		return
 	}
 	j.add(f)

@@ -54,7 +54,7 @@ func (j *judge) windows() {
 			Command: "netsh int tcp set global autotuninglevel=normal"})
 	}
 	if strings.EqualFold(j.Values["winsock autotuning"], "off") {
-		j.limit(staticSendBuffer, Finding{Code: DynamicSendBufferOff, Parameter: "winsock autotuning", Value: "off",
+		j.limitSend(staticSendBuffer, Finding{Code: DynamicSendBufferOff, Parameter: "winsock autotuning", Value: "off",
 			Command: "netsh winsock set autotuning on"})
 	}
 	for _, template := range []string{"InternetCustom", "Custom"} {
@@ -100,7 +100,7 @@ func (j *judge) windows9x() {
 			return
 		}
 	}
-	j.limit(window, Finding{Code: FixedReceiveWindow, Parameter: name, Value: value, Args: []any{Bytes(window)},
+	j.limit(wholeSegments(window), Finding{Code: FixedReceiveWindow, Parameter: name, Value: value, Args: []any{Bytes(window)},
 		Command: j.planCommand()})
 }
 
@@ -148,7 +148,7 @@ func (j *judge) windows2000() {
 		send = afdDefault
 		value = "unset"
 	}
-	j.limit(send, Finding{Code: AFDSendWindow, Parameter: "DefaultSendWindow", Value: value, Args: []any{Bytes(send)},
+	j.limitSend(send, Finding{Code: AFDSendWindow, Parameter: "DefaultSendWindow", Value: value, Args: []any{Bytes(send)},
 		Command: j.planCommand()})
 }
 
@@ -189,7 +189,12 @@ func (j *judge) checkWindows2000(name string, scales bool, maximum int64, others
 		return
 	}
 	f.Args = append(f.Args, Bytes(window))
-	j.limit(window, f)
+	j.limit(wholeSegments(window), f)
+}
+
+// wholeSegments returns a window of the registry as these systems round it.
+func wholeSegments(window int64) int64 {
+	return int64(plan.WholeSegments(int(min(window, model.MaxWindow)), plan.DefaultMSS))
 }
 
 // unscaled2000 appends the finding that a TcpWindowSize above 65,535 bytes lacks window scaling, and returns the

@@ -127,7 +127,7 @@ func TestParseSnapshot_WindowsTools(t *testing.T) {
 		grade     Grade
 		parameter string
 		capBps    float64
-	}{{Limits, "GlobalMaxTcpWindoSize", 32768 * 8 / 0.081232}, {Risk, "Tcp1323Opts", 0}, {Risk, "MaxMTU", 0}} {
+	}{{Limits, "GlobalMaxTcpWindoSize", 22 * 1460 * 8 / 0.082432}, {Risk, "Tcp1323Opts", 0}, {Risk, "MaxMTU", 0}} {
 		f := found(judged, want.parameter)
 		if f.Grade != want.grade || math.Abs(f.CapBps-want.capBps) > 1 {
 			t.Errorf("Windows 98: %s is %+v, want %s at %g bit/s", want.parameter, f, want.grade, want.capBps)

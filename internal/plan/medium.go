@@ -161,7 +161,7 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	}
 	send := window
 	if fixed {
-		now := wholeSegments(p.presentWindow, p.Path.MSS)
+		now := WholeSegments(p.presentWindow, p.Path.MSS)
 		if now > p.WindowBytes && !p.bounded {
 			p.note(PresentWindowLarger, units.Size(window).Exact(), units.Size(now).Exact())
 			window = now

@@ -53,7 +53,7 @@ func (v present) limits(mss int) (window, inFlight int, ok bool) {
 	case catalog.Windows2000:
 		window, _ = strconv.Atoi(v.value("TcpWindowSize"))
 		inFlight, _ = strconv.Atoi(v.value("DefaultSendWindow"))
-		return wholeSegments(window, mss), inFlight, window > 0 && inFlight > 0
+		return WholeSegments(window, mss), inFlight, window > 0 && inFlight > 0
 	}
 	return 0, 0, false
 }
@@ -96,14 +96,10 @@ func (p *Plan) judgeNow(v present) {
 	if !ok || len(p.Directions) > 0 {
 		return
 	}
-	line := p.Path.service()
-	capacity := line.Capacity(p.Path.MSS)
-	line.RTT += p.Path.Jitter
-	// Segments of a window are whole; a sender with a full buffer also sends parts of one.
-	p.Now = &Now{GoodputBps: min(p.Path.Fills(window)*capacity, line.Rate(inFlight)),
-		Limiter: verdict.Bottleneck}
+	goodput, capacity := p.Path.Goodput(window, inFlight)
+	p.Now = &Now{GoodputBps: goodput, Limiter: verdict.Bottleneck}
 	switch {
-	case p.Now.GoodputBps >= enough*capacity:
+	case !Limits(goodput, capacity):
 	case inFlight < window:
 		p.Now.Limiter = verdict.SendBuffer
 	default:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
 // Path is the path of a plan.
@@ -123,10 +124,23 @@ func (p Path) service() model.Service {
 	return s
 }
 
+// Goodput returns the goodput in bit/s of one connection with a receive window and at most inFlight bytes
+// unacknowledged, and the line's capacity. Segments of a window are whole; a sender with a full buffer also sends
+// parts of one. plan, predict and audit share this arithmetic.
+func (p Path) Goodput(window, inFlight int) (goodput, capacity float64) {
+	p.MSS = p.mss()
+	line := p.service()
+	capacity = line.Capacity(p.MSS)
+	line.RTT += p.Jitter
+	return min(line.Goodput(window, p.MSS), line.Rate(inFlight)), capacity
+}
+
 // Fills returns the share of the line's capacity that a window reaches.
 func (p Path) Fills(window int) float64 {
-	line := p.service()
-	capacity := line.Capacity(p.MSS)
-	line.RTT += p.Jitter
-	return line.Goodput(window, p.MSS) / capacity
+	goodput, capacity := p.Goodput(window, model.MaxWindow)
+	return goodput / capacity
 }
+
+// Limits reports whether a goodput on a line of that capacity is a limit: without it the goodput would be at least
+// 10 % higher, as for every limiter (package verdict).
+func Limits(goodput, capacity float64) bool { return goodput*threshold.CauseFactor <= capacity }

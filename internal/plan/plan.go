@@ -205,12 +205,11 @@ func (p *Plan) derive() {
 	window := p.WindowBytes
 	send := p.SendBytes
 	if !p.bounded { // nothing is lowered
-		window = max(window, wholeSegments(p.presentWindow, p.Path.MSS))
+		window = max(window, WholeSegments(p.presentWindow, p.Path.MSS))
 		send = max(send, p.presentSend)
 	}
 	if len(p.Directions) == 0 {
-		p.CapacityBps = p.Path.service().Capacity(p.Path.MSS)
-		p.ExpectedBps = p.Path.Fills(min(window, send)) * p.CapacityBps
+		p.ExpectedBps, p.CapacityBps = p.Path.Goodput(min(window, send), model.MaxWindow)
 	}
 	for i := range p.Directions {
 		d := &p.Directions[i]
@@ -221,8 +220,8 @@ func (p *Plan) derive() {
 			d.WindowBytes = window
 		}
 		d.WindowScale = model.Scale(d.WindowBytes)
-		capacity := way.service().Capacity(way.MSS)
-		d.ExpectedBps = way.Fills(d.WindowBytes) * capacity
+		capacity := 0.0
+		d.ExpectedBps, capacity = way.Goodput(d.WindowBytes, model.MaxWindow)
 		d.Fills = d.ExpectedBps / capacity
 		if (d.Direction == transfer.Up) == (p.Role != Receiver) {
 			p.CapacityBps = capacity
@@ -232,9 +231,9 @@ func (p *Plan) derive() {
 	p.MemoryBytes = p.memory(window, send)
 }
 
-// wholeSegments returns a fixed window as Windows and Solaris round it: up to whole segments if that needs no window
+// WholeSegments returns a fixed window as Windows and Solaris round it: up to whole segments if that needs no window
 // scaling, else down.
-func wholeSegments(window, mss int) int {
+func WholeSegments(window, mss int) int {
 	if up := (window + mss - 1) / mss * mss; up <= model.MaxUnscaled || window > model.MaxUnscaled {
 		return up
 	}
