@@ -23,6 +23,8 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"afd-uplink", verdict.Bottleneck, "", verdict.Medium},
 		{"any-dups", verdict.Sender, "", verdict.Medium}, // every packet twice
 		{"sack-unmapped", verdict.Mixed, "", verdict.Low},
+		{"ack-timer-5seg-receiver", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
+		{"ack-timer-2seg-middle", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

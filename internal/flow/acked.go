@@ -201,11 +201,11 @@ func (d *Direction) arrive(e *ackEvent) {
 	d.cur.window(d.window)
 	if e.ack > d.una {
 		d.lastDelay = 0
-		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && (d.state == Busy || d.state == AppLimited) &&
-			d.RTTMin > 0 &&
-			waited >= d.RTTMin+minDelayedAck {
+		if waited := d.at - d.lastSent; e.pure && e.ack >= d.high && d.RTTMin > 0 &&
+			(d.state == Busy || d.state == AppLimited || d.state == Full) && waited >= d.RTTMin+minDelayedAck {
 			d.waitedAt = d.at
 			d.waitedFor = waited
+			d.waitedIn = d.state
 			d.timerFor = e.timer
 			d.timerBy = e.basis
 			if alone := min(waited-d.RTTMin, d.at-d.unaAt); alone >= minDelayedAck {

@@ -65,8 +65,8 @@ type Direction struct {
 	// UnclearWaits are waits of all outstanding data for its only acknowledgement, which a delayed ACK's timer or a slow
 	// line made longer by UnclearWaited, nanoseconds.
 	UnclearWaits, UnclearWaited int64
-	// LoneTimerWaits are the TimerWaits for the only acknowledgement of a block.
-	LoneTimerWaits int64
+	// LoneTimerWaits are TimerWaits for the only acknowledgement of a block, WindowTimerWaits those with a full window.
+	LoneTimerWaits, WindowTimerWaits int64
 
 	PushedIdle int64 // the part of the time in pauses that followed the end of a write
 	BackOffs   int64 // pauses twice as long as the one before, with a single segment between them
@@ -143,6 +143,7 @@ type Direction struct {
 	lastDelay int64 // how long the last acknowledgement came after the one before and a round trip, of a timer's length
 	unaAt     int64 // when una last rose
 	waitedAt  int64
+	waitedIn  Clock // that ran meanwhile
 	timerFor  int64 // how long the receiver's timer delayed the last acknowledgement
 	timerBy   timerBasis
 	prompt    int64 // when the last acknowledgement came, 0 if a timer may have delayed it

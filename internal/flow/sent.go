@@ -170,7 +170,9 @@ func (d *Direction) inferScale(out, at int64) {
 // resolveWaits gives the silence before a segment to its clock.
 func (d *Direction) resolveWaits(at, length int64) {
 	if d.waitedFor > 0 {
-		if at-d.waitedAt <= max(2e6, d.RTTMin/4) && length < int64(d.MSS) && d.lastLen < int64(d.MSS) {
+		small := d.waitedIn != Full && length < int64(d.MSS) && d.lastLen < int64(d.MSS)
+		since := at - d.waitedAt
+		if since <= max(2e6, d.RTTMin/4) && small {
 			for _, from := range []Clock{Busy, AppLimited} {
 				moved := min(d.waitedFor, d.cur.Clock[from])
 				d.cur.Clock[from] -= moved
@@ -178,7 +180,7 @@ func (d *Direction) resolveWaits(at, length int64) {
 				d.waitedFor -= moved
 			}
 			d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
-		} else if at-d.waitedAt <= max(2e6, d.RTTMin/4) && d.timerFor > 0 && !d.answered {
+		} else if since <= max(2e6, d.RTTMin/4, d.serializedBefore()) && d.timerFor > 0 && !d.answered {
 			d.bookTimer()
 		}
 		d.waitedFor = 0

@@ -92,6 +92,20 @@ func (d *Direction) promptBefore() bool {
 	return away && d.prompt > 0 && d.block.began-d.prompt < minDelayedAck
 }
 
+// serializedBefore returns for how long a line before the tap may delay the first segment that the present
+// acknowledgement lets out, nanoseconds: as long as it spaced those of the block. 0 where that is not known to be short
+// compared with the wait for the timer: single segments that come as far apart waited for the line.
+func (d *Direction) serializedBefore() int64 {
+	mss := int64(max(d.MSS, 536))
+	if size := d.high - d.block.from; size > mss {
+		each := (d.lastSent - d.block.began) * mss / (size - mss)
+		return min(each+each/spacingParts, d.timerFor/2)
+	} else if d.WindowMax < 2*mss { // no other segment was on the line
+		return d.timerFor / 4
+	}
+	return 0
+}
+
 // bookTimer moves the wait for the receiver's timer to its clock. A wait for the timer or a slow line is only counted.
 func (d *Direction) bookTimer() {
 	switch d.timerBy {
@@ -103,7 +117,10 @@ func (d *Direction) bookTimer() {
 		d.LoneTimerWaits++
 	}
 	d.TimerWaits++
-	for _, from := range []Clock{Busy, AppLimited} {
+	if d.waitedIn == Full {
+		d.WindowTimerWaits++
+	}
+	for _, from := range []Clock{d.waitedIn, Busy, AppLimited} {
 		moved := min(d.timerFor, d.cur.Clock[from])
 		d.cur.Clock[from] -= moved
 		d.cur.Clock[AckTimer] += moved

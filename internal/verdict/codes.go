@@ -34,7 +34,8 @@ const (
 	// NagleDelayedSegment: less than a segment waited for an acknowledgement. time_ratio.
 	NagleDelayedSegment Code = "nagle-delayed-ack"
 	// WindowAwaitsAckTimer: the receive window has room for one segment, and the receiver's delayed-ACK timer delays its
-	// acknowledgement. time_ratio, window_bytes, rtt_s (mean), rtt_base_s (least).
+	// acknowledgement. time_ratio, window_bytes, rtt_s (mean), rtt_base_s (least). In a capture the timer delays the only
+	// acknowledgement of a full window of any size: time_ratio, window_bytes, waits, waited_s, timer_s (mean).
 	WindowAwaitsAckTimer Code = "window-awaits-ack-timer"
 	// TimeoutsOnly: nothing was acknowledged while segments timed out. time_ratio.
 	TimeoutsOnly Code = "nothing-gets-through"

@@ -51,6 +51,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f["round_trips"])
 	},
 	verdict.WindowAwaitsAckTimer: func(f figures) string {
+		if f.has("timer_s") {
+			return fmt.Sprintf("%s the receiver's window of %s was full and the only acknowledgement of its data came from "+
+				"the delayed-ACK timer, %s late on average, %s", count(int(f["waits"]), "time"), f.size("window_bytes"),
+				f.time("timer_s"), f.took())
+		}
 		return fmt.Sprintf("the receive window of %s has room for one segment, and the receiver's delayed-ACK timer delays "+
 			"its acknowledgement, %s: round trips of %s on average, %s at least", f.size("window_bytes"), f.took(),
 			f.time("rtt_s"), f.time("rtt_base_s"))

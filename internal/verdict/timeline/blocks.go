@@ -57,8 +57,11 @@ func (t *timeline) arrivesInBursts() bool {
 
 // lineIdles reports whether the slowest line of the path is before the tap and had no data in much of the time.
 func (t *timeline) lineIdles() bool {
-	p := t.d.Spacing
-	return t.inBursts && (t.vantage == AtReceiver || p.Data.Rate() < 2*max(t.pathPace, p.Acks.Rate()))
+	if !t.inBursts || t.vantage == AtReceiver {
+		return t.inBursts
+	}
+	p := t.d.Spacing // pairs that acknowledgements let out before the line have no usual pace
+	return 4*p.Data.Bytes >= t.d.Bytes && p.Data.Rate() < 2*max(t.pathPace, p.Acks.Rate())
 }
 
 // caughtUp reports whether the sender had sent all data of its program at a later moment: no window had limited it.

@@ -165,6 +165,10 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 			v["waited_s"] = waited
 			v["waits"] = float64(d.TimerWaits)
 			v["timer_s"] = waited / float64(d.TimerWaits)
+			if 2*d.WindowTimerWaits > d.TimerWaits {
+				v["window_bytes"] = float64(d.WindowMax)
+				return verdict.WindowAwaitsAckTimer, v
+			}
 			v["block_bytes"] = float64(d.Bytes) / float64(max(d.Restarts, 1))
 			return verdict.CapturedAckTimer, v
 		}

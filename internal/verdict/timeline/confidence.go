@@ -57,7 +57,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 		m, shrank := t.c.ScaleMismatch(d)
 		guessed := shrank && m.Scale < 0
 		window, _ := t.usable(d.WindowMax)
-		near := t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
+		near := !shrank && t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
 		level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
 		return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
 	case verdict.ReceiverApplication:

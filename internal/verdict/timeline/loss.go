@@ -153,7 +153,7 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.
 func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
-	if !stalled(s) && (t.linkIsFull || t.queueing && t.full(s) || t.neverEmpty(s) || t.queued(s) && t.full(s)) {
+	if !stalled(s) && (t.linkIsFull || t.queueing && t.full(s) || t.neverEmpty(s) || t.lineQueued(s) && t.full(s)) {
 		return verdict.Bottleneck
 	}
 	return t.lossOf(s)

@@ -88,8 +88,12 @@ func (x transfer) play(t *testing.T) (g Diagnosis, d *flow.Direction, ranOut int
 	t.Helper()
 	s := &sim{transfer: x, tape: newTape(x.rtt, x.loop), edge: x.window, right: x.window, echo: 7000}
 	for i := range s.tape.all {
-		if s.tape.all[i].Options&flow.HasScale != 0 {
-			s.tape.all[i].Scale = uint8(x.scale)
+		one := &s.tape.all[i]
+		if one.Options&flow.HasScale != 0 {
+			one.Scale = uint8(x.scale)
+		}
+		if x.scale == 0 && one.Flags&(flow.SYN|flow.ACK) == flow.SYN|flow.ACK {
+			one.Window = uint16(min(x.window, int(one.Window)))
 		}
 	}
 	if x.timestamps {

@@ -27,6 +27,10 @@ func (t *timeline) queued(s *flow.Slice) bool {
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
 
+// lineQueued reports whether a queue was in front of the line. Round trips do not show one where the arrivals show that
+// the line had no data in much of the time: then the receiver waited, or its acknowledgements did.
+func (t *timeline) lineQueued(s *flow.Slice) bool { return t.queued(s) && !t.lineIdles() }
+
 // byLittle reports whether so much was outstanding at such a rate that each byte was on its way for
 // several times the empty path's round trip (Little's law), while the path gave its best:
 // the rest it waited in a queue.
@@ -89,7 +93,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Unknown
 	case t.ackQueued(s):
 		return verdict.AckPath
-	case t.queued(s) && t.full(s) && !t.lineIdles():
+	case t.lineQueued(s) && t.full(s):
 		return verdict.Bottleneck
 	case t.stopAndWait(s):
 		return verdict.Application
@@ -232,10 +236,13 @@ func (t *timeline) attribute(i int, to *attributed) {
 	}
 	add(t.idleOf(i), flow.Idle)
 	add(verdict.NagleDelayedAck, flow.NagleWait)
-	if t.blockwise {
-		add(verdict.NagleDelayedAck, flow.AckTimer)
-	} else {
+	switch {
+	case !t.blockwise:
 		add(t.networkLimiter[i], flow.AckTimer)
+	case t.scaleMismatch(): // a window in its own unit has room for two segments, which need no timer
+		add(verdict.ReceiverWindow, flow.AckTimer)
+	default:
+		add(verdict.NagleDelayedAck, flow.AckTimer)
 	}
 	add(verdict.MTUBlackHole, flow.BlackHole)
 	add(t.slowStartOf(i), flow.SlowStart)

@@ -242,7 +242,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	probes := 0
 	for i := range d.Slices {
 		s := &d.Slices[i]
-		if t.queued(s) && t.full(s) && !t.ackQueued(s) {
+		if t.lineQueued(s) && t.full(s) && !t.ackQueued(s) {
 			queued += sliceTime(s)
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]

@@ -53,7 +53,7 @@ func (t *timeline) usable(window int64) (least, most float64) {
 // windowOf returns the limiter while the window was full: the link, where the window would allow a fifth more than
 // the rate.
 func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
-	if !t.windowKnown() {
+	if !t.windowKnown() || t.unclear {
 		return verdict.Unknown
 	}
 	window, _ := t.usable(s.WindowMax)
@@ -61,7 +61,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
-		case (t.serialised || t.queued(s)) && t.full(s):
+		case (t.serialised || t.lineQueued(s)) && t.full(s):
 			return verdict.Bottleneck
 		}
 	}
@@ -69,7 +69,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 		// A whole window is on its way, and comes much later than over the empty path: it waits
 		// in a queue. Where round trips show none, a loss had let less out.
 		switch {
-		case t.queued(s):
+		case t.lineQueued(s):
 			return verdict.Bottleneck
 		case t.losing:
 			return verdict.Congestion
