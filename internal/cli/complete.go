@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
+	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -49,7 +50,7 @@ func completions(root *cobra.Command) {
 
 // completedFlags are the flags with closed lists; predict's near and far are stacks.
 func completedFlags(command string) map[string][]string {
-	stacks := cmdflag.StackNames()
+	stacks := append(cmdflag.StackNames(), link.Systems()...)
 	formats := append([]string{"text", "json"}, plan.Formats()...)
 	criteria := cmdflag.LimiterNames()
 	for _, name := range verdict.Names() {

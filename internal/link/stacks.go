@@ -62,7 +62,7 @@ func Stacks() []Stack {
 	return append(append(stacks, oldWindows()...), today()...)
 }
 
-// FindStack returns the stack with a name.
+// FindStack returns the stack with a name, or that of a system that plan knows.
 func FindStack(name string) (Stack, error) {
 	var names []string
 	for _, s := range Stacks() {
@@ -71,6 +71,10 @@ func FindStack(name string) (Stack, error) {
 		}
 		names = append(names, s.Name)
 	}
+	if s, ok := ofPlan(name); ok {
+		return s, nil
+	}
+	names = append(names, Systems()...)
 	return Stack{}, fmt.Errorf("no stack is called %q%s (there are %s)", name, near(name, names),
 		strings.Join(names, ", "))
 }

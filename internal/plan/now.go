@@ -76,6 +76,10 @@ func (v present) ceilings(mss int) (window, inFlight int) {
 		return number("net.inet.tcp.recvbuf_max"), number("net.inet.tcp.sendbuf_max")
 	case catalog.MacOS:
 		return number("net.inet.tcp.autorcvbufmax"), number("net.inet.tcp.autosndbufmax")
+	case catalog.OpenBSD:
+		return openBSDLargest, openBSDLargest
+	case catalog.Windows: // before dynamic send buffers
+		return AutotuningWindow(v.value("AutoTuningLevelLocal")), model.DefaultAFDQuota
 	}
 	return 0, 0
 }

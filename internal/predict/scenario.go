@@ -146,7 +146,11 @@ func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 	if r.capped { // each connection makes its rounds at its own rate
 		rate = r.rate / float64(r.connections)
 	}
-	if rate <= 0 || r.window >= math.MaxInt32 || r.send < r.window || p.VPN.Kind != "" {
+	if r.sendBound() { // as in model.Service.Rate
+		r.trailing = 0
+		return
+	}
+	if rate <= 0 || r.window >= math.MaxInt32 || r.overruns || p.VPN.Kind != "" {
 		return
 	}
 	line := func(mss float64) model.Service {
@@ -172,6 +176,12 @@ func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 		r.segment *= cut.Segment.Seconds() / whole.Segment.Seconds()
 		r.mss = mss
 	}
+}
+
+// sendBound reports whether the send buffer is firm and limits more than the window, whose round takes a segment
+// longer. Its last segment is a part: it is acknowledged at once, or later with the next one.
+func (r *scenario) sendBound() bool {
+	return !r.overruns && !math.IsInf(r.send, 1) && r.send*(r.rtt+r.segment) < r.window*r.rtt
 }
 
 const defaultMTU = 1500
@@ -231,8 +241,8 @@ func (r *scenario) receiver(receiver link.Stack, stripped link.Options, s Setup)
 // automaticWindow returns the window of a stack's automatic receive buffer. Other systems' buffers follow Linux 6.6 and
 // later, as in the lab.
 func automaticWindow(s link.Stack, largest, mss int) int {
-	if version, ok := strings.CutPrefix(s.Name, "linux-"); ok {
-		return plan.LinuxWindow(version, sysctl(s, "ipv4.tcp_adv_win_scale"), largest, mss)
+	if version, ok := strings.CutPrefix(s.Name, "linux"); ok {
+		return plan.LinuxWindow(strings.TrimPrefix(version, "-"), sysctl(s, "ipv4.tcp_adv_win_scale"), largest, mss)
 	}
 	return model.LinuxReceiveWindow(largest, mss)
 }

@@ -67,7 +67,10 @@ func (r *scenario) simulate(n int) result {
 // margins returns the model's error as shares, chosen on the training seeds of TestBankPredict. The lower one is
 // larger: host effects outside the model (bursts, a late process) overflow a short queue.
 func (r *scenario) margins(typical float64) (below, above float64) {
-	const short = 0.6 // BDPs
+	const short = 0.6  // BDPs
+	if r.sendBound() { // the last segment's acknowledgement may wait for another segment
+		defer func() { below = math.Min(below+0.6*r.segment/(r.rtt+r.segment), 0.2) }()
+	}
 	switch {
 	case r.overruns:
 		return 0.35, 0.35

@@ -71,7 +71,8 @@ added to it. The models and their sources are in docs/how-verdicts-are-reached.m
 	fl.Var(&f.jitter, "jitter", "variation of the delay of each direction")
 	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
 	fl.StringVar(&f.queue, "queue", "", "queue of the line: 1bdp, 150kB or 100packets")
-	fl.StringVar(&f.stack, "stack", "", "TCP stack of both hosts: "+strings.Join(cmdflag.StackNames(), ", "))
+	fl.StringVar(&f.stack, "stack", "", "TCP stack of both hosts: "+
+		strings.Join(cmdflag.StackNames(), ", ")+", or any other --target of plan")
 	fl.StringVar(&f.near, "near", "", "the stack of this host")
 	fl.StringVar(&f.far, "far", "", "the stack of the far host")
 	fl.StringVarP(&f.direction, "direction", "d", "up", "direction of the data: up (this host sends) or down")
