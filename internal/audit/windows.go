@@ -100,8 +100,8 @@ func (j *judge) windows9x() {
 			return
 		}
 	}
-	j.limit(wholeSegments(window), Finding{Code: FixedReceiveWindow, Parameter: name, Value: value, Args: []any{Bytes(window)},
-		Command: j.planCommand()})
+	j.limit(wholeSegments(window), Finding{Code: FixedReceiveWindow, Parameter: name, Value: value,
+		Args: []any{Bytes(window)}, Command: j.planCommand()})
 }
 
 // defaultNumber returns a parameter's default in this version, and whether sources disagree on it.
