@@ -178,8 +178,8 @@ func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 	}
 }
 
-// sendBound reports whether the send buffer is firm and limits more than the window, whose round takes a segment
-// longer. Its last segment is a part: it is acknowledged at once, or later with the next one.
+// sendBound reports whether the send buffer is firm and limits more than the window. A window's round takes a segment
+// longer. A buffer's last segment is a part: it is acknowledged at once, or later with the next one.
 func (r *scenario) sendBound() bool {
 	return !r.overruns && !math.IsInf(r.send, 1) && r.send*(r.rtt+r.segment) < r.window*r.rtt
 }

@@ -46,8 +46,8 @@ func TestTransfer_SmallSendBuffers(t *testing.T) {
 	}
 }
 
-// TestTransfer_KnowsPlansSystems checks that predict knows every system of plan, and that both give the same goodput for
-// its defaults.
+// TestTransfer_KnowsPlansSystems checks that predict knows every system of plan, and that both have the same goodput
+// for its defaults.
 func TestTransfer_KnowsPlansSystems(t *testing.T) {
 	compared := 0
 	for _, name := range append(plan.Targets(), "linux-5.10", "freebsd-14.2", "macos-14") {
