@@ -25,6 +25,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"sack-unmapped", verdict.Mixed, "", verdict.Low},
 		{"ack-timer-5seg-receiver", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"ack-timer-2seg-middle", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
+		{"no-window-update", verdict.ReceiverWindow, verdict.NoUpdates, verdict.High},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

@@ -57,8 +57,8 @@ func settings(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis, syst
 	role := plan.Role("")
 	end := d.From
 	switch {
-	case g.Subtype == verdict.ScaleMismatch, g.Subtype == verdict.Fixed, g.Subtype == verdict.Unscaled,
-		g.Subtype == verdict.ScaleZero:
+	case slices.Contains([]string{verdict.ScaleMismatch, verdict.NoUpdates, verdict.Fixed, verdict.Unscaled,
+		verdict.ScaleZero}, g.Subtype):
 		return nil
 	case g.Limiter == verdict.ReceiverWindow:
 		role = plan.Receiver

@@ -59,6 +59,9 @@ func (d *Direction) acknowledged(s *Segment, at int64) {
 	if ack < 0 || ack > d.high+1<<30 {
 		return
 	}
+	if s.Flags&SYN == 0 {
+		d.announced(s.Window, ack, at)
+	}
 	if ack > d.high {
 		d.beyond(ack, at)
 	}

@@ -257,6 +257,9 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		c.acknowledge(s, me, peer, at)
 	}
 	if s.Payload == 0 || s.Flags&SYN != 0 {
+		if d := me.dir; d != nil && d.shutAt > 0 && s.pure() && d.position(s.Seq) < d.high {
+			d.probed(at)
+		}
 		return true
 	}
 	if me.dir == nil {

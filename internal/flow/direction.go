@@ -148,6 +148,7 @@ type Direction struct {
 	timerBy   timerBasis
 	prompt    int64 // when the last acknowledgement came, 0 if a timer may have delayed it
 	reopening
+	shut
 	block // the data sent since nothing was outstanding
 
 	waiting  acks

@@ -10,6 +10,7 @@ func (d *Direction) sent(s *Segment, at int64) {
 	to := from + length
 	if length <= 1 && (to <= d.una || from == d.high && d.edge <= d.high) || to < 0 {
 		d.Probes++ // a keep-alive, or a probe of a closed window
+		d.probed(at)
 		return
 	}
 	if from < d.high && d.justPassed(from, at) {

@@ -233,6 +233,9 @@ const (
 	// CapturedWindowFull: time_ratio, window_bytes, window_scale, rtt_s, allows_bps;
 	// scale_inferred is 1 where the handshake was not captured.
 	CapturedWindowFull Code = "captured-window-full"
+	// CapturedNoUpdates: the window had closed and opened only in the answer to a probe. time_ratio, window_bytes,
+	// openings, waited_s (for them).
+	CapturedNoUpdates Code = "captured-no-window-updates"
 	// CapturedWindowClosed: time_ratio, window_bytes, zero_windows.
 	CapturedWindowClosed Code = "captured-window-closed"
 	// CapturedIdle: time_ratio, idle_s.

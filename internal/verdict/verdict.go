@@ -47,6 +47,8 @@ const (
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
 	ScaleMismatch = "scale-mismatch"
+	// receiver-window: a closed window opens only in the answer to a probe
+	NoUpdates = "no-window-updates"
 	// bottleneck: the path limits the rate of each connection, several carry several times as much
 	PerFlow = "per-flow"
 	// bottleneck: several connections carry more together, each less than one alone: others share the link
@@ -80,7 +82,7 @@ func Names() []Name {
 func Subtypes(limiter Name) []string {
 	switch limiter {
 	case ReceiverWindow:
-		return []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch}
+		return []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch, NoUpdates}
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:

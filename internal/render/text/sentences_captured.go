@@ -54,6 +54,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"with a window of 0): "+
 			"the receiving program does not read as fast as data comes", f.size("window_bytes"), f.took(), f["zero_windows"])
 	},
+	verdict.CapturedNoUpdates: func(f figures) string {
+		return fmt.Sprintf("%s the receiver's window of %s closed and opened only in the answer to a probe, %s in all, "+
+			"%s: its TCP sends no window updates (RFC 9293, 3.8.6), so that whether its program reads slowly is not known; "+
+			"update that system", count(int(f["openings"]), "time"), f.size("window_bytes"), f.time("waited_s"), f.took())
+	},
 	verdict.CapturedIdle: func(f figures) string {
 		return "nothing was outstanding and the window open " + f.took() + ": the sending program had nothing to send"
 	},

@@ -99,6 +99,9 @@ func (t *timeline) figures() verdict.Figures {
 // fullWindow sums the slices in which the window was what limited: its mean size, the rate
 // that came and the round trips that were.
 func (t *timeline) fullWindow(f *verdict.Figures) {
+	if t.noUpdates() { // the window says nothing of the rate
+		return
+	}
 	var window, used, came, took, rtt, timed float64
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]

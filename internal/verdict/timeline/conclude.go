@@ -16,6 +16,8 @@ func (t *timeline) conclude(g *Diagnosis) {
 		g.Subtype = t.windowSubtype()
 		if t.scaleMismatch() {
 			g.Subtype = verdict.ScaleMismatch
+		} else if t.noUpdates() {
+			g.Subtype = verdict.NoUpdates
 		}
 	case verdict.Congestion:
 		if t.lostSYNsDominate() {
@@ -142,14 +144,7 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 	v := verdict.Values{"time_ratio": share}
 	switch name {
 	case verdict.ReceiverWindow:
-		v["window_bytes"] = float64(d.WindowMax)
-		v["rtt_s"] = t.baseRTT
-		v["window_scale"] = float64(d.Scale)
-		v["allows_bps"] = t.allows(d.WindowMax)
-		if !d.ScaleKnown {
-			v["scale_inferred"] = 1
-		}
-		return verdict.CapturedWindowFull, v
+		return t.describeWindow(v)
 	case verdict.ReceiverApplication:
 		v["window_bytes"] = float64(d.WindowMax)
 		v["zero_windows"] = float64(d.ZeroWindows)

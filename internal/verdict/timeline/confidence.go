@@ -51,15 +51,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	corrected := t.vantage != AtSender
 	switch g.Limiter {
 	case verdict.ReceiverWindow:
-		if !d.ScaleKnown { // a window that shrank before the capture began looks full
-			return verdict.Low
-		}
-		m, shrank := t.c.ScaleMismatch(d)
-		guessed := shrank && m.Scale < 0
-		window, _ := t.usable(d.WindowMax)
-		near := !shrank && t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
-		level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
-		return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
+		return t.windowLevel(g.Subtype)
 	case verdict.ReceiverApplication:
 		return verdict.LowerUnless(d.ZeroWindows > 0 && d.ScaleKnown, verdict.High)
 	case verdict.Application:
@@ -105,6 +97,22 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	return verdict.Medium
 }
 
+// windowLevel is the confidence in the evidence of a receive window.
+func (t *timeline) windowLevel(subtype string) verdict.Confidence {
+	if subtype == verdict.NoUpdates {
+		return verdict.High
+	}
+	if !t.d.ScaleKnown { // a window that shrank before the capture began looks full
+		return verdict.Low
+	}
+	m, shrank := t.c.ScaleMismatch(t.d)
+	guessed := shrank && m.Scale < 0
+	window, _ := t.usable(t.d.WindowMax)
+	near := !shrank && t.baseRTT > 0 && window/t.baseRTT > threshold.WindowAbove*t.goodput
+	level := verdict.LowerUnless(t.vantage != InTheMiddle && !guessed, verdict.High)
+	return verdict.LowerUnless(!near && !t.even && t.vantage != VantageUnknown, level)
+}
+
 // queueMissing reports whether a standing queue would have been seen and was not: the empty
 // path's round trip is known, and no part of it was taken for constant.
 func (t *timeline) queueMissing() bool {
@@ -129,6 +137,7 @@ var ratelessRules = []struct {
 		func(t *timeline) bool { return t.clock(flow.BlackHole) > 0 }},
 	{"all segments longer than the MSS lost", verdict.MTUBlackHole, (*timeline).oversized},
 	{"lost SYNs", verdict.Congestion, (*timeline).synsLost},
+	{"window that opens only in the answer to a probe", verdict.ReceiverWindow, (*timeline).noUpdates},
 	{"zero window", verdict.ReceiverApplication, func(t *timeline) bool { return t.d.ZeroWindows > 0 }},
 }
 

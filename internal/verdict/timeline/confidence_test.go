@@ -115,6 +115,15 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 			x.data(4001*ms, 4*1460, 1460, 0)
 			x.ack(4021*ms, 5*1460, 64<<10)
 		}},
+		{"three probes", "window that opens only in the answer to a probe", func(x *tape) {
+			for i := range 4 {
+				at := int64(40+500*i) * ms
+				x.data(at, i*1460, 1460, 0)
+				x.ack(at+rtt, (i+1)*1460, 0)
+				x.data(at+400*ms, (i+1)*1460-1, 1, 0)
+				x.ack(at+400*ms+rtt, (i+1)*1460, 64<<10)
+			}
+		}},
 	}
 	for _, r := range ratelessRules {
 		tested := false

@@ -246,11 +246,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 	}
 	add(verdict.MTUBlackHole, flow.BlackHole)
 	add(t.slowStartOf(i), flow.SlowStart)
-	if t.d.ScaleKnown || t.d.ZeroWindows > 0 {
-		add(verdict.ReceiverApplication, flow.Closed)
-	} else {
-		add(verdict.Unknown, flow.Closed)
-	}
+	add(t.closedOf(), flow.Closed)
 	add(t.windowOf(s), flow.Full)
 	add(t.recoveryOf(s), flow.Recovery)
 	add(t.networkLimiter[i], flow.Busy)

@@ -25,6 +25,43 @@ func (t *timeline) scaleMismatch() bool {
 	return ok && (m.Scale >= 0 || t.d.WindowMax < m.Offered)
 }
 
+// noUpdates reports whether nearly all closed windows opened only in the answer to a probe: the receiver's TCP sends no
+// updates of its window, so nothing shows when its program had read.
+func (t *timeline) noUpdates() bool {
+	d := t.d
+	return d.Openings >= threshold.FewSegments && 4*d.ProbedOpenings >= 3*d.Openings &&
+		float64(d.ProbedTime)/1e9 > threshold.HeadlineShare*t.clock(flow.Closed)
+}
+
+// closedOf returns the limiter while the window was closed.
+func (t *timeline) closedOf() verdict.Name {
+	switch {
+	case t.noUpdates():
+		return verdict.ReceiverWindow
+	case t.d.ScaleKnown || t.d.ZeroWindows > 0:
+		return verdict.ReceiverApplication
+	}
+	return verdict.Unknown
+}
+
+// describeWindow returns the evidence for a receive window, and adds its values to v.
+func (t *timeline) describeWindow(v verdict.Values) (verdict.Code, verdict.Values) {
+	d := t.d
+	v["window_bytes"] = float64(d.WindowMax)
+	if t.noUpdates() {
+		v["openings"] = float64(d.ProbedOpenings)
+		v["waited_s"] = float64(d.ProbedTime) / 1e9
+		return verdict.CapturedNoUpdates, v
+	}
+	v["rtt_s"] = t.baseRTT
+	v["window_scale"] = float64(d.Scale)
+	v["allows_bps"] = t.allows(d.WindowMax)
+	if !d.ScaleKnown {
+		v["scale_inferred"] = 1
+	}
+	return verdict.CapturedWindowFull, v
+}
+
 // allows is what a window gives over the empty path, bit/s.
 func (t *timeline) allows(window int64) float64 {
 	if t.baseRTT <= 0 {
