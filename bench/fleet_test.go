@@ -43,7 +43,7 @@ type swarm struct {
 
 // Mesh files of 1,000 agents.
 const (
-	nobodysMesh = "[task.t]\nbetween = [\"nobody\"]\nevery = \"1m\"\n"
+	nobodysMesh = "[limits]\nmost-full = 0.6\n"
 	// slowMesh gives 1.1 results a second: twelve agents test each other once a minute.
 	slowMesh = "[task.t]\nbetween = [\"swarm-?\", \"swarm-10\", \"swarm-11\"]\nevery = \"1m\"\ntime = \"100ms\"\n" +
 		"most = \"1MB\"\n"

@@ -70,7 +70,7 @@ func makeFaults(t *testing.T, length time.Duration, database *pgtest.Server) {
 func (f *fleet) noMesh() string {
 	f.t.Helper()
 	name := f.dir + "/none.toml"
-	err := os.WriteFile(name, []byte("[task.throughput]\nbetween = [\"nobody\"]\nevery = \"1m\"\n"), 0o600)
+	err := os.WriteFile(name, []byte("[limits]\nmost-full = 0.6\n"), 0o600)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -201,15 +201,9 @@ func (f *fleet) checkMeetings(busy []agentLine) {
 	}
 }
 
-// TestFleet_FirstGrid checks that a new fleet has its whole grid soon, with a limiter in each cell, and that both ends'
-// counts agree.
-func TestFleet_FirstGrid(t *testing.T) {
-	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
-		return
-	}
-	f := newFleet(t, 3, "[task.throughput]\nbetween = [\"*\"]\nevery = \"1h\"\ntime = \"500ms\"\nmost = \"20MB\"\n",
-		nil)
+// awaitGrid waits until a number of cells of the grid have a result with a limiter that both ends' counts confirm.
+func (f *fleet) awaitGrid(cells int) {
+	f.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		var doc struct {
@@ -218,7 +212,7 @@ func TestFleet_FirstGrid(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(f.ask("grid", "--json")), &doc); err != nil {
-			t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		full := 0
 		for _, row := range doc.Rows {
@@ -228,14 +222,26 @@ func TestFleet_FirstGrid(t *testing.T) {
 				}
 			}
 		}
-		if full == 6 {
-			break
+		if full == cells {
+			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of 6 cells: %s", full, f.ask("runs"))
+			f.t.Fatalf("%d of %d cells: %s%s%+v", full, cells, f.ask("runs"), f.ask("agents"), f.events())
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
+}
+
+// TestFleet_FirstGrid checks that a new fleet has its whole grid soon, with a limiter in each cell, and that both ends'
+// counts agree.
+func TestFleet_FirstGrid(t *testing.T) {
+	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+		return
+	}
+	f := newFleet(t, 3, "[task.throughput]\nbetween = [\"*\"]\nevery = \"1h\"\ntime = \"500ms\"\nmost = \"20MB\"\n",
+		nil)
+	f.awaitGrid(6)
 	if text := f.ask("grid"); !strings.Contains(text, "h0") || !strings.Contains(text, "bit/s") {
 		t.Errorf("the grid as text:\n%s", text)
 	}

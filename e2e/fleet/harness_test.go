@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,7 @@ type agentLine struct {
 	Role       string    `json:"role"`
 	Far        string    `json:"far"`
 	Begin, End time.Time `json:"-"`
+	Detail     string    `json:"detail"`
 	BeginText  string    `json:"begin"`
 	EndText    string    `json:"end"`
 }
@@ -82,8 +84,7 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	f.command("ip", "link", "add", "br0", "type", "bridge")
 	f.command("ip", "addr", "add", "10.77.0.1/16", "dev", "br0")
 	f.command("ip", "link", "set", "br0", "up")
-	limits := filepath.Join(f.dir, "agent.toml")
-	if err := os.WriteFile(limits, []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.center = &process{name: "hub", start: func() *exec.Cmd {
@@ -94,19 +95,8 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	f.begin(f.center)
 	for i := range agents {
 		name := fmt.Sprintf("h%d", i)
-		f.command("ip", "netns", "add", name)
-		f.command("ip", "link", "add", "v"+name, "type", "veth", "peer", "name", "eth0", "netns", name)
-		f.command("ip", "link", "set", "v"+name, "master", "br0", "up")
-		f.command("ip", "-n", name, "addr", "add", fmt.Sprintf("10.77.1.%d/16", i+1), "dev", "eth0")
-		f.command("ip", "-n", name, "link", "set", "eth0", "up")
-		f.command("ip", "-n", name, "link", "set", "lo", "up")
-		a := &process{name: name, start: func() *exec.Cmd {
-			cmd := exec.Command("ip", "netns", "exec", name, f.program, "agent", "--json", "--name", name, "--join", f.join,
-				"--limits", limits)
-			cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+filepath.Join(f.dir, name))
-			return cmd
-		}}
-		f.agents = append(f.agents, a)
+		f.addHost(name, fmt.Sprintf("10.77.1.%d/16", i+1))
+		f.addAgent(name)
 	}
 	if err := os.WriteFile(f.dir+"/mesh.toml", []byte(mesh), 0o600); err != nil {
 		t.Fatal(err)
@@ -116,6 +106,29 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 		f.begin(a)
 	}
 	return f
+}
+
+// addHost makes a namespace whose eth0 is on the bridge.
+func (f *fleet) addHost(name, address string) {
+	f.t.Helper()
+	f.command("ip", "netns", "add", name)
+	f.command("ip", "link", "add", "v"+name, "type", "veth", "peer", "name", "eth0", "netns", name)
+	f.command("ip", "link", "set", "v"+name, "master", "br0", "up")
+	f.command("ip", "-n", name, "addr", "add", address, "dev", "eth0")
+	f.command("ip", "-n", name, "link", "set", "eth0", "up")
+	f.command("ip", "-n", name, "link", "set", "lo", "up")
+}
+
+// addAgent adds the agent of a namespace, which is not started yet.
+func (f *fleet) addAgent(name string) *process {
+	a := &process{name: name, start: func() *exec.Cmd {
+		cmd := exec.Command("ip", "netns", "exec", name, f.program, "agent", "--json", "--name", name, "--join", f.join,
+			"--limits", filepath.Join(f.dir, "agent.toml"))
+		cmd.Env = append(os.Environ(), "FULLPIPE_STATE="+filepath.Join(f.dir, name))
+		return cmd
+	}}
+	f.agents = append(f.agents, a)
+	return a
 }
 
 // ask runs a command of the hub on its database.
@@ -193,6 +206,13 @@ func (f *fleet) read(p *process, from io.Reader, ready chan struct{}) {
 		f.lines = append(f.lines, line)
 		f.mu.Unlock()
 	}
+}
+
+// events returns the agents' newest lines.
+func (f *fleet) events() []agentLine {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.lines[max(len(f.lines)-30, 0):])
 }
 
 // kill ends a process with SIGKILL.

@@ -49,7 +49,7 @@ func benchmarkAddResult(b *testing.B, url string) {
 		a, z := min(near, far), max(near, far)
 		jobs = append(jobs, Job{ID: id, Pair: a + " " + z, Task: "t", A: a, B: z, Origin: record.Scheduled, Due: now,
 			Late: now})
-		grants = append(grants, Grant{id, near, time.Minute})
+		grants = append(grants, Grant{ID: id, Near: near, Lasts: time.Minute})
 		directions := []record.Direction{{Direction: "up", GoodputBps: &bps, Streams: []record.Stream{},
 			Warnings: []string{strings.Repeat("x", 8000)}}, {Direction: "down", GoodputBps: &bps, Streams: []record.Stream{}}}
 		doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",

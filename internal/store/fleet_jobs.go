@@ -25,6 +25,7 @@ type Job struct {
 	Epoch          int64
 	Granted, Until time.Time // the grant
 	Ended          time.Time
+	Charged        int64 // bytes that it takes of its hosts' and links' budgets: reserved at its grant, then what it moved
 	Counts
 }
 
@@ -104,6 +105,7 @@ type Grant struct {
 	ID    string
 	Near  string // the agent that tests
 	Lasts time.Duration
+	Bytes int64 // reserved of the budgets of its hosts and links
 }
 
 // Grant orders due jobs, if this hub leads, and returns the IDs of those that it granted: not those that have ended or
@@ -117,12 +119,13 @@ func (f *Fleet) Grant(ctx context.Context, lead Lead, now time.Time, grants ...G
 	err = f.change(ctx, func(tx *sql.Tx) error {
 		return eachRows(grants, func(some []Grant) error {
 			v := values{args: []any{string(mesh.Granted), lead.Epoch, now.UnixNano(), string(mesh.Due), lead.Holder},
-				types: []string{"TEXT", "TEXT", "BIGINT"}}
+				types: []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}}
 			for _, g := range some {
-				v.add(g.ID, g.Near, now.Add(g.Lasts).UnixNano())
+				v.add(g.ID, g.Near, now.Add(g.Lasts).UnixNano(), g.Bytes)
 			}
 			rows, err := tx.QueryContext(ctx, "UPDATE job SET state = $1, near = g.near, epoch = $2, granted_ns = $3, "+
-				"until_ns = g.until_ns FROM (SELECT column1 AS id, column2 AS near, column3 AS until_ns FROM (VALUES "+
+				"until_ns = g.until_ns, charged = g.bytes FROM (SELECT column1 AS id, column2 AS near, column3 AS until_ns, "+
+				"column4 AS bytes FROM (VALUES "+
 				v.text.String()+") AS v) AS g WHERE job.id = g.id AND job.state = $4 AND "+f.leads(2, 5)+" RETURNING job.id",
 				v.args...)
 			if err != nil {
@@ -163,6 +166,8 @@ type End struct {
 	State  mesh.State
 	Reason mesh.Reason
 	Detail string
+	// Spent reports that the run may have moved payload: it stays charged to the budgets.
+	Spent bool
 }
 
 // Finish ends jobs, by ID, that have not ended. Each direction of their pairs shows the reason in Grid.
@@ -179,13 +184,17 @@ func (f *Fleet) Finish(ctx context.Context, ends map[string]End, now time.Time) 
 
 // finish ends some jobs with one statement for the jobs and one for the grid.
 func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End, now time.Time) error {
-	v := values{args: []any{now.UnixNano()}, types: []string{"TEXT", "TEXT", "TEXT", "TEXT"}}
+	v := values{args: []any{now.UnixNano()}, types: []string{"TEXT", "TEXT", "TEXT", "TEXT", "BIGINT"}}
 	for _, id := range some {
-		v.add(id, string(ends[id].State), string(ends[id].Reason), plain(ends[id].Detail))
+		spent := 0
+		if ends[id].Spent {
+			spent = 1
+		}
+		v.add(id, string(ends[id].State), string(ends[id].Reason), plain(ends[id].Detail), spent)
 	}
 	rows, err := tx.QueryContext(ctx, "UPDATE job SET state = e.state, reason = e.reason, detail = e.detail, "+
-		"ended_ns = $1 FROM (SELECT column1 AS id, column2 AS state, column3 AS reason, column4 AS detail FROM (VALUES "+
-		v.text.String()+") AS v) AS e WHERE job.id = e.id AND job.state IN ('due', 'granted') "+
+		"ended_ns = $1, charged = charged * e.spent FROM (SELECT column1 AS id, column2 AS state, column3 AS reason, "+
+		"column4 AS detail, column5 AS spent FROM (VALUES "+v.text.String()+") AS v) AS e WHERE job.id = e.id AND job.state IN ('due', 'granted') "+
 		"RETURNING job.id, task, a, b", v.args...)
 	if err != nil {
 		return err
@@ -216,12 +225,12 @@ func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End,
 }
 
 const selectJob = "SELECT id, pair, task, a, b, near, origin, due_ns, late_ns, state, reason, detail, epoch, " +
-	"granted_ns, until_ns, ended_ns, near_up, near_down, far_up, far_down FROM job"
+	"granted_ns, until_ns, ended_ns, charged, near_up, near_down, far_up, far_down FROM job"
 
 func scanJob(row interface{ Scan(...any) error }) (j Job, err error) {
 	var due, late, granted, until, ended int64
 	err = row.Scan(&j.ID, &j.Pair, &j.Task, &j.A, &j.B, &j.Near, &j.Origin, &due, &late, &j.State, &j.Reason, &j.Detail,
-		&j.Epoch, &granted, &until, &ended, &j.NearUp, &j.NearDown, &j.FarUp, &j.FarDown)
+		&j.Epoch, &granted, &until, &ended, &j.Charged, &j.NearUp, &j.NearDown, &j.FarUp, &j.FarDown)
 	j.Due = moment(due)
 	j.Late = moment(late)
 	j.Granted = moment(granted)
@@ -239,6 +248,30 @@ func (f *Fleet) OpenJobs(ctx context.Context) (jobs []Job, err error) {
 	}, selectJob+" WHERE state IN ('due', 'granted') ORDER BY due_ns, id")
 	return jobs, err
 }
+
+// Charge is what an ended run took of its hosts' and links' budgets.
+type Charge struct {
+	A, B  string // agents
+	At    time.Time
+	Bytes int64
+}
+
+// Charges returns the charges of the runs that have ended and were granted since a time, the oldest first.
+func (f *Fleet) Charges(ctx context.Context, since time.Time) (charges []Charge, err error) {
+	err = f.query(ctx, func(rows *sql.Rows) error {
+		var c Charge
+		var at int64
+		err := rows.Scan(&c.A, &c.B, &at, &c.Bytes)
+		c.At = moment(at)
+		charges = append(charges, c)
+		return err
+	}, "SELECT a, b, granted_ns, charged FROM job WHERE due_ns >= $1 AND granted_ns >= $2 AND charged > 0 AND "+
+		"state NOT IN ('due', 'granted') ORDER BY granted_ns", since.Add(-maxWait).UnixNano(), since.UnixNano())
+	return charges, err
+}
+
+// maxWait is a time that no run waits for its grant, so that the index of due times serves.
+const maxWait = 100 * 24 * time.Hour
 
 // JobFilter selects jobs.
 type JobFilter struct {

@@ -82,9 +82,12 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) (Job, erro
 	}
 	job.NearUp = countOf(r.doc, transfer.Up)
 	job.NearDown = countOf(r.doc, transfer.Down)
+	if job.State == mesh.Done { // the payload of a run that broke off is not known: its reservation stays charged
+		job.Charged = job.NearUp.Int64 + job.NearDown.Int64
+	}
 	_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3, near_up = $4, "+
-		"near_down = $5 WHERE id = $6", string(job.State), string(job.Reason), r.at.UnixNano(), job.NearUp, job.NearDown,
-		job.ID)
+		"near_down = $5, charged = $6 WHERE id = $7", string(job.State), string(job.Reason), r.at.UnixNano(), job.NearUp,
+		job.NearDown, job.Charged, job.ID)
 	if err != nil {
 		return job, err
 	}

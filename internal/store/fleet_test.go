@@ -109,7 +109,7 @@ func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
 	job := Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
 		Late: begin.Add(time.Minute)}
 	must(t, f.Due(t.Context(), lead, []Job{job}, map[string]time.Time{"t a b": begin.Add(time.Hour)}))
-	granted, err := f.Grant(t.Context(), lead, begin, Grant{id, near, time.Minute})
+	granted, err := f.Grant(t.Context(), lead, begin, Grant{ID: id, Near: near, Lasts: time.Minute})
 	if err != nil || !granted[id] {
 		t.Fatalf("granted %v, %v", granted, err)
 	}
@@ -120,7 +120,7 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		id, lead := granted(t, f, "b")
-		if again, err := f.Grant(t.Context(), lead, begin, Grant{id, "a", time.Minute}); again[id] || err != nil {
+		if again, err := f.Grant(t.Context(), lead, begin, Grant{ID: id, Near: "a", Lasts: time.Minute}); again[id] || err != nil {
 			t.Errorf("granted twice: %v, %v", again, err)
 		}
 		doc := documentOf(t, id, FleetPathKey("t", "b", "a"), begin, 1e6, 2e6)
@@ -316,7 +316,7 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 			t.Errorf("%+v %v", log, err)
 		}
 		id, _ := granted(t, f, "a")
-		must(t, f.Finish(t.Context(), map[string]End{id: {mesh.Skipped, mesh.HostTaken, "run"}}, begin))
+		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Skipped, Reason: mesh.HostTaken, Detail: "run"}}, begin))
 		counts, err := f.CountJobs(t.Context(), time.Time{})
 		if err != nil || counts[End{State: mesh.Skipped, Reason: mesh.HostTaken}] != 1 {
 			t.Errorf("%v %v", counts, err)

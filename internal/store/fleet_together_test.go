@@ -27,7 +27,7 @@ func someGranted(t *testing.T, f *Fleet, n int) (ids []string) {
 		ids = append(ids, id)
 		jobs = append(jobs, Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
 			Late: begin.Add(time.Minute)})
-		grants = append(grants, Grant{id, "a", time.Minute})
+		grants = append(grants, Grant{ID: id, Near: "a", Lasts: time.Minute})
 	}
 	must(t, f.Due(t.Context(), lead, jobs, nil))
 	_, err = f.Grant(t.Context(), lead, begin, grants...)

@@ -229,6 +229,17 @@ func (s *Server) meshDocument(version int64, text string) *FleetMesh {
 	return &FleetMesh{s.header("fleet-mesh"), version, text, strings.Split(strings.TrimRight(text, "\n"), "\n")}
 }
 
+// Members returns the hosts as a mesh has them.
+func (f *Fleet) Members(ctx context.Context) (members []mesh.Agent, err error) {
+	agents, err := f.Store.Agents(ctx)
+	for _, a := range agents {
+		var hello bus.Hello
+		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen has no limits
+		members = append(members, hello.Agent(a.ID, a.Name, a.Labels))
+	}
+	return members, err
+}
+
 // names returns the members' names by ID.
 func (f *Fleet) names(ctx context.Context) (map[string]string, error) {
 	agents, err := f.Store.Agents(ctx)
@@ -277,7 +288,15 @@ func (s *Server) setFleetMesh(r *http.Request) (any, error) {
 		return nil, &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the mesh file is too large: at most %d "+
 			"bytes are read", mesh.MaxFile), ""}
 	}
-	if _, err := mesh.Parse(text); err != nil {
+	members, err := s.cfg.Fleet.Members(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	m, err := mesh.Parse(text)
+	if err == nil {
+		_, err = m.Check(members)
+	}
+	if err != nil {
 		return nil, &requestError{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
 	}
 	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), "api", time.Now())

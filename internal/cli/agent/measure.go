@@ -17,7 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
-// connectTime limits the wait for one address of the far end.
+// connectTime limits the wait for one address of the far end. Many addresses share the time in which it admits.
 const connectTime = 3 * time.Second
 
 // measure returns the function that makes both transfers of a run and encodes its document.
@@ -59,8 +59,10 @@ func connect(ctx context.Context, o bus.Order) (transfer.Peer, error) {
 		return nil, err
 	}
 	var failed []error
-	for _, at := range o.Peers {
-		connecting, cancel := context.WithTimeout(ctx, connectTime)
+	end := time.Now().Add(o.Within) // the far end admits nobody later
+	for i, at := range o.Peers {
+		wait := min(connectTime, time.Until(end)/time.Duration(len(o.Peers)-i))
+		connecting, cancel := context.WithTimeout(ctx, wait)
 		far, err := peer.Open(connecting, "fullpipe://"+at.String(), peer.Options{Key: &key, TestID: o.Run})
 		cancel()
 		if err == nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
+	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
 func newToken(o *options) *cobra.Command {
@@ -109,11 +110,11 @@ func newMesh(o *options) *cobra.Command {
 				return err
 			}
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {
-				agents, err := f.Agents(ctx)
+				members, err := (&web.Fleet{Store: f}).Members(ctx)
 				if err != nil {
 					return err
 				}
-				if _, err := m.Plan(meshAgents(agents)); err != nil {
+				if _, err := m.Check(members); err != nil {
 					return err
 				}
 				version, err := f.SetMesh(ctx, text, userName(), time.Now())
@@ -157,23 +158,13 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mesh.MaxFile+1))
 }
 
-func meshAgents(all []store.Agent) (agents []mesh.Agent) {
-	for _, a := range all {
-		var hello bus.Hello
-		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen has no limits
-		agents = append(agents, mesh.Agent{ID: a.ID, Name: a.Name, Labels: a.Labels, DayBytes: hello.Limits.DayBytes})
-	}
-	return agents
-}
-
 // showPlan prints the tasks with their intervals, and the fullest hosts and links.
 func showPlan(ctx context.Context, cmd *cobra.Command, f *store.Fleet, m *mesh.Mesh) error {
-	agents, err := f.Agents(ctx)
+	members, err := (&web.Fleet{Store: f}).Members(ctx)
 	if err != nil {
 		return err
 	}
-	members := meshAgents(agents)
-	plan, err := m.Plan(members)
+	plan, err := m.Check(members)
 	if err != nil {
 		return err
 	}
@@ -193,23 +184,24 @@ func showPlan(ctx context.Context, cmd *cobra.Command, f *store.Fleet, m *mesh.M
 		}
 		bound := "-"
 		if longest.Bound != "" {
-			bound = mesh.Describe(longest.Bound, members) + ", time"
-			if longest.ByBytes {
-				bound = mesh.Describe(longest.Bound, members) + ", bytes"
-			}
+			bound = mesh.Describe(longest.Bound, members) + ", " + string(longest.By)
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", name, count, units.Time(time.Duration(task.Every)),
 			units.Time(longest.Every), bound)
 	}
-	fmt.Fprintln(table, "\nHOST OR LINK\tRUNS A DAY\tFULL\tA DAY\tLIMIT")
+	fmt.Fprintln(table, "\nHOST OR LINK\tRUNS A DAY\tFULL\tBYTES A DAY\tLIMIT\tTIME A DAY\tLIMIT")
 	const shown = 20
 	for _, load := range plan.Loads[:min(len(plan.Loads), shown)] {
-		limit := "-"
+		bytes := "-"
 		if load.Budget.Bytes > 0 {
-			limit = units.Size(load.Budget.Bytes).String()
+			bytes = units.Size(load.Budget.Bytes).String()
 		}
-		fmt.Fprintf(table, "%s\t%.0f\t%.1f %%\t%s\t%s\n", mesh.Describe(load.Resource, members), load.RunsADay,
-			100*load.Full, units.Size(load.BytesADay), limit)
+		duration := "-"
+		if load.Budget.Time > 0 {
+			duration = units.Time(load.Budget.Time)
+		}
+		fmt.Fprintf(table, "%s\t%.0f\t%.1f %%\t%s\t%s\t%s\t%s\n", mesh.Describe(load.Resource, members), load.RunsADay,
+			100*load.Full, units.Size(load.BytesADay), bytes, units.Time(load.TimeADay), duration)
 	}
 	return table.Flush()
 }

@@ -81,6 +81,11 @@ type Hello struct {
 	Waiting   int               `json:"waiting"` // results in its outbox
 }
 
+// Agent returns the member of a mesh that sent the hello.
+func (h Hello) Agent(id, name string, labels map[string]string) mesh.Agent {
+	return mesh.Agent{ID: id, Name: name, Labels: labels, DayBytes: h.Limits.DayBytes, DayTime: h.Limits.DayTimeNs}
+}
+
 // Limits are an agent's own limits, for the hub's plan.
 type Limits struct {
 	DayBytes  int64   `json:"day_bytes,omitempty"`

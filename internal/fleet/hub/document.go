@@ -12,16 +12,6 @@ import (
 // maxBps is the greatest goodput that a hub takes from an agent: 100 Tbit/s.
 const maxBps = 1e14
 
-// movedBy returns the payload of a document in bytes, both ways.
-func movedBy(doc *record.Measure) (bytes int64) {
-	for i := range doc.Directions {
-		if n := doc.Directions[i].Bytes; n != nil && *n > 0 {
-			bytes += *n
-		}
-	}
-	return bytes
-}
-
 // decodeResult decodes a document and rejects one whose figures cannot be true.
 func decodeResult(data []byte) (*record.Measure, error) {
 	if len(data) > bus.MaxMessage {

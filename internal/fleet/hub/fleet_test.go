@@ -193,7 +193,7 @@ func simDocument(t *testing.T, o bus.Order, at time.Time) []byte {
 		Envelope: &record.Envelope{ID: o.Run, TestID: o.Run, Origin: record.Origin(o.Origin), Outcome: record.Done,
 			PathKey: o.PathKey}}, Peer: o.Far}
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
-		d := record.Direction{Direction: direction, GoodputBps: &bps, Streams: []record.Stream{}}
+		d := record.Direction{Direction: direction, GoodputBps: &bps, Bytes: &o.Spec.Bytes, Streams: []record.Stream{}}
 		d.Limiter = "bottleneck"
 		doc.Directions = append(doc.Directions, d)
 	}

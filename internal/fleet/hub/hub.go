@@ -101,6 +101,7 @@ type Hub struct {
 	members map[string]*member
 	pairs   map[string]*pair
 	book    *mesh.Book // the waiting and running runs; nil unless this hub leads
+	budgets map[mesh.Resource]mesh.Budget
 
 	freshAt time.Time
 	dues    dueQueue             // when pairs are due
@@ -134,9 +135,10 @@ type run struct {
 	job    store.Job
 	needs  []mesh.Resource
 	near   string          // the agent that tests now
+	bytes  int64           // of each direction, at most; 0 is no limit
 	failed chan bus.Failed // by its near agent
 	done   chan struct{}   // closed when its result is stored
-	moved  int64           // payload in bytes, before done is closed
+	moved  int64           // bytes that count for budgets, before done is closed
 }
 
 // New returns a hub. Run starts it.

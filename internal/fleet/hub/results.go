@@ -107,7 +107,7 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 		select {
 		case <-g.done:
 		default:
-			g.moved = movedBy(doc)
+			g.moved = job.Charged
 			close(g.done)
 		}
 	}

@@ -70,7 +70,7 @@ func (h *Hub) grantsFor(started []mesh.Run) (grants []store.Grant) {
 		if p := h.pairs[job.Pair]; p != nil && p.near != "" {
 			near = p.near
 		}
-		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderDuration(r)})
+		grants = append(grants, store.Grant{ID: r.ID, Near: near, Lasts: h.orderDuration(r), Bytes: r.Bytes})
 	}
 	return grants
 }
@@ -93,9 +93,10 @@ func (h *Hub) launch(ctx context.Context, job store.Job, g store.Grant, needs []
 	job.Near = g.Near
 	job.Granted = now
 	job.Until = now.Add(g.Lasts)
+	job.Charged = g.Bytes
 	task := h.taskOf(job.Task)
 	lead := h.lead
-	r := &run{job: job, needs: needs, near: g.Near, failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	r := &run{job: job, needs: needs, near: g.Near, bytes: h.directionBytes(task, g.Bytes, needs), failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[job.ID] = r
 	h.event(Event{Kind: "started", Run: job.ID, Pair: h.names(job)})
 	h.work.Go(func() {
@@ -115,26 +116,34 @@ func (h *Hub) free(id string, moved int64) {
 	h.poke()
 }
 
-// carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved.
+// carryOut orders a run of both agents and waits for its end. It returns the bytes that it moved, or may have moved.
 func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.Lead, end time.Time) (moved int64) {
 	near := g.job.Near
+	firstDetail := "" // of the other way round
 	for attempt := range 2 {
 		ended, final := h.attempt(ctx, g, task, lead, near, end)
 		unreachable := final.Reason == mesh.Unreachable
 		switch {
 		case ended && final.State == mesh.Granted:
-			return 0 // this hub stops
+			return g.job.Charged // this hub stops
 		case ended:
 			h.remember(ctx, g.job.Pair, near)
 			return g.moved
 		case unreachable && attempt == 0 && time.Until(end) > 2*time.Duration(task.Time):
 			near = g.job.Other(near)
+			firstDetail = final.Detail + "; "
 			if err := h.Fleet.SetNear(ctx, g.job.ID, near); err != nil {
-				return 0
+				return g.job.Charged
 			}
 			continue
 		}
+		if unreachable {
+			final.Detail = firstDetail + final.Detail
+		}
 		h.finish(context.WithoutCancel(ctx), map[string]store.End{g.job.ID: final}, time.Now())
+		if final.Spent {
+			return g.job.Charged
+		}
 		break
 	}
 	return 0
@@ -165,7 +174,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(),
 		Within: admissionTime, Until: time.Until(end), Task: g.job.Task,
 		Origin: string(g.job.Origin), PathKey: store.FleetPathKey(g.job.Task, near, g.job.Other(near)),
-		Spec: h.spec(task, nearAgent, farAgent)}
+		Spec: spec(task, g.bytes, nearAgent, farAgent)}
 	serve := order
 	serve.Role = bus.RoleServe
 	serve.Far = nearAgent.Name
@@ -199,9 +208,10 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 		return true, final
 	case f := <-g.failed:
 		h.Orders.Stop(farAgent.ID, g.job.ID)
-		return false, store.End{State: mesh.Failed, Reason: f.Reason, Detail: nearAgent.Name + ": " + f.Detail}
+		return false, store.End{State: mesh.Failed, Reason: f.Reason, Detail: nearAgent.Name + ": " + f.Detail,
+			Spent: f.Reason != mesh.Unreachable}
 	case <-timer.C:
-		return false, store.End{State: mesh.Lost, Reason: mesh.NoResult}
+		return false, store.End{State: mesh.Lost, Reason: mesh.NoResult, Spent: true}
 	case <-ctx.Done():
 		return true, store.End{State: mesh.Granted} // the next hub waits for its end
 	}
@@ -234,22 +244,15 @@ func refused(a member, reply bus.OrderReply) store.End {
 	return store.End{State: mesh.Refused, Reason: reason, Detail: a.Name + ": " + oneLine(reply.Detail)}
 }
 
-// dayShare: one direction of a run may use 1/dayShare of an agent's bytes of a day, so a run uses at most a fifth.
-const dayShare = 10
-
-// spec returns the size of a run's transfers: the task's, narrowed by both agents' own limits.
-func (h *Hub) spec(task mesh.Task, agents ...member) bus.Spec {
-	s := bus.Spec{Time: time.Duration(task.Time), Bytes: int64(task.Most), Streams: task.Streams,
-		Congestion: task.Congestion}
+// spec returns the size of a run's transfers: at most bytes of each direction, narrowed by both agents' own limits.
+func spec(task mesh.Task, bytes int64, agents ...member) bus.Spec {
+	s := bus.Spec{Time: time.Duration(task.Time), Bytes: bytes, Streams: task.Streams, Congestion: task.Congestion}
 	for _, a := range agents {
 		if limit := a.hello.Limits.TimeNs; limit > 0 {
 			s.Time = min(s.Time, limit)
 		}
 		if limit := a.hello.Limits.RateBps; limit > 0 && (s.Bps == 0 || limit < s.Bps) {
 			s.Bps = limit
-		}
-		if limit := a.hello.Limits.DayBytes / dayShare; limit > 0 && (s.Bytes == 0 || limit < s.Bytes) {
-			s.Bytes = limit
 		}
 	}
 	return s
@@ -262,22 +265,36 @@ func (h *Hub) adopt(ctx context.Context, j store.Job, needs []mesh.Resource) {
 	h.work.Go(func() {
 		timer := time.NewTimer(time.Until(j.Until) + lostAfter)
 		defer timer.Stop()
-		final := store.End{State: mesh.Lost, Reason: mesh.NoResult}
+		final := store.End{State: mesh.Lost, Reason: mesh.NoResult, Spent: true}
 		ended := false
+		moved := j.Charged
 		select {
 		case <-g.done:
 			ended = true
+			moved = g.moved
 		case f := <-g.failed:
-			final = store.End{State: mesh.Failed, Reason: f.Reason, Detail: f.Detail}
+			final = store.End{State: mesh.Failed, Reason: f.Reason, Detail: f.Detail, Spent: f.Reason != mesh.Unreachable}
 		case <-timer.C:
 		case <-ctx.Done():
 			return
 		}
+		if !final.Spent {
+			moved = 0
+		}
 		if !ended {
 			h.finish(ctx, map[string]store.End{j.ID: final}, time.Now())
 		}
-		h.free(j.ID, 0)
+		h.free(j.ID, moved)
 	})
+}
+
+// addresses returns the addresses of an agent's host: its own, and the one that the hub sees, which a NAT has made.
+func (m member) addresses() []netip.Addr {
+	own := m.hello.Addresses[:min(len(m.hello.Addresses), bus.MaxAddresses-1)]
+	if !m.seenFrom.IsValid() || m.seenFrom.IsLoopback() || slices.Contains(own, m.seenFrom) {
+		return own
+	}
+	return append(slices.Clone(own), m.seenFrom)
 }
 
 // peers returns the addresses at which others may reach an agent.
@@ -285,21 +302,16 @@ func (m member) peers(port int) (all []netip.AddrPort) {
 	if port <= 0 || port > 65535 {
 		return nil
 	}
-	addresses := m.hello.Addresses
-	if m.seenFrom.IsValid() && !m.seenFrom.IsLoopback() && !slices.Contains(addresses, m.seenFrom) {
-		addresses = append(slices.Clone(addresses), m.seenFrom)
-	}
-	for _, a := range addresses {
+	for _, a := range m.addresses() {
 		all = append(all, netip.AddrPortFrom(a, uint16(port)))
 	}
-	return all[:min(len(all), bus.MaxAddresses)]
+	return all
 }
 
-// networks returns the addresses from which an agent's connections may come: its own, and the one that the hub sees,
-// which a NAT has made.
+// networks returns the addresses from which an agent's connections may come.
 func (m member) networks() (all []netip.Prefix) {
-	for _, p := range m.peers(1) {
-		all = append(all, netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
+	for _, a := range m.addresses() {
+		all = append(all, netip.PrefixFrom(a, a.BitLen()))
 	}
 	return all
 }

@@ -27,7 +27,7 @@ func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) erro
 	h.pairs = map[string]*pair{}
 	h.jobs = map[string]store.Job{}
 	for id, r := range h.runs {
-		h.book.Lease(id, r.needs, 0, r.job.Until.Add(lostAfter), now)
+		h.book.Lease(id, r.needs, r.job.Charged, r.job.Until.Add(lostAfter), now)
 	}
 	h.mu.Unlock()
 	if err := h.refresh(ctx, now); err != nil {
@@ -172,7 +172,11 @@ func (h *Hub) replan(ctx context.Context, text string, now time.Time) error {
 			return err
 		}
 	}
-	h.finish(ctx, h.setPlan(m, plan, quiet, states, now), now)
+	charges, err := h.charges(ctx, m, plan, now)
+	if err != nil {
+		return err
+	}
+	h.finish(ctx, h.setPlan(m, plan, charges, quiet, states, now), now)
 	return nil
 }
 
@@ -181,14 +185,14 @@ func (h *Hub) meshAgents() (agents []mesh.Agent) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, a := range h.members {
-		agents = append(agents, mesh.Agent{ID: a.ID, Name: a.Name, Labels: a.Labels, DayBytes: a.hello.Limits.DayBytes})
+		agents = append(agents, a.hello.Agent(a.ID, a.Name, a.Labels))
 	}
 	return agents
 }
 
 // setPlan replaces the planned pairs. It returns how the runs end that wait for other pairs.
-func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, quiet map[string]recheck.Hours, states map[string]store.PairState,
-	now time.Time) map[string]store.End {
+func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quiet map[string]recheck.Hours,
+	states map[string]store.PairState, now time.Time) map[string]store.End {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pairs := make(map[string]*pair, len(plan.Pairs))
@@ -214,7 +218,8 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, quiet map[string]recheck.Ho
 			h.dues.add(p.test, key)
 		}
 	}
-	h.book.SetBudgets(plan.Budgets, now)
+	h.budgets = plan.Budgets
+	h.book.SetBudgets(plan.Budgets, charges, now)
 	dropped := h.book.Remove(func(r mesh.Run) bool { return pairs[r.Pair] == nil })
 	ends := map[string]store.End{}
 	for _, r := range dropped {
@@ -262,14 +267,11 @@ func (h *Hub) takeJobs(ctx context.Context, jobs []store.Job, now time.Time) map
 	ends := map[string]store.End{}
 	for _, j := range jobs {
 		p := h.pairs[j.Pair]
-		needs := []mesh.Resource{mesh.HostResource(j.A), mesh.HostResource(j.B)}
-		if p != nil {
-			needs = p.Needs
-		}
+		needs := h.needsOf(h.mesh, j.A, j.B)
 		switch {
 		case j.State == mesh.Granted:
 			// Another process ordered it: its hosts and links are in use until the end of the order.
-			h.book.Lease(j.ID, needs, 0, j.Until.Add(lostAfter), now)
+			h.book.Lease(j.ID, needs, j.Charged, j.Until.Add(lostAfter), now)
 			h.adopt(ctx, j, needs)
 		case h.members[j.A] == nil || h.members[j.B] == nil:
 			ends[j.ID] = store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
@@ -296,8 +298,8 @@ func (h *Hub) taskOf(name string) mesh.Task {
 // await puts a due job into the book. mu is locked.
 func (h *Hub) await(j store.Job, needs []mesh.Resource) {
 	h.jobs[j.ID] = j
-	h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: needs, Bytes: h.taskOf(j.Task).RunBytes(), Due: j.Due, Late: j.Late,
-		First: j.Origin != record.Scheduled})
+	h.book.Due(mesh.Run{ID: j.ID, Pair: j.Pair, Needs: needs, Bytes: h.taskOf(j.Task).RunBytesWithin(needs, h.budgets),
+		Due: j.Due, Late: j.Late, First: j.Origin != record.Scheduled})
 }
 
 // finish ends jobs, by ID, without a result. A database that fails leaves them open: the next refresh finds them.

@@ -47,20 +47,55 @@ type lease struct {
 // NewBook returns an empty book with full budgets.
 func NewBook(budgets map[Resource]Budget, now time.Time) *Book {
 	b := &Book{leases: map[string]lease{}, users: map[Resource]string{}, away: map[Resource]time.Time{}}
-	b.SetBudgets(budgets, now)
+	b.SetBudgets(budgets, nil, now)
 	return b
 }
 
-// SetBudgets replaces the budgets. One that stays the same keeps its level.
-func (b *Book) SetBudgets(budgets map[Resource]Budget, now time.Time) {
-	buckets := make(map[Resource]*bucket, len(budgets))
+// Charge is what an ended run took of the byte budgets of its hosts and links.
+type Charge struct {
+	At    time.Time
+	Needs []Resource
+	Bytes int64
+}
+
+// Lacks reports whether one of the budgets is new to the book: SetBudgets then needs the charges.
+func (b *Book) Lacks(budgets map[Resource]Budget) bool {
 	for r, budget := range budgets {
+		if budget.Bytes > 0 && b.buckets[r] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// SetBudgets replaces the budgets. One that the book has keeps its level. The level of a new one is what the charges of
+// the last day, in order of time, and the runs that have leases leave.
+func (b *Book) SetBudgets(budgets map[Resource]Budget, charges []Charge, now time.Time) {
+	buckets := make(map[Resource]*bucket, len(budgets))
+	unknown := map[Resource]*bucket{}
+	for r, budget := range budgets {
+		old := b.buckets[r]
+		if old == nil {
+			buckets[r] = newBucket(budget.Bytes, now.Add(-day))
+			unknown[r] = buckets[r]
+			continue
+		}
 		fresh := newBucket(budget.Bytes, now)
-		if old := b.buckets[r]; old != nil && fresh != nil {
+		if fresh != nil {
 			old.refill(now)
 			fresh.level = min(old.level, fresh.level) // a lower budget counts what was taken under the higher one
 		}
 		buckets[r] = fresh
+	}
+	for _, c := range charges {
+		for _, r := range c.Needs {
+			unknown[r].take(c.Bytes, c.At)
+		}
+	}
+	for _, run := range b.leases {
+		for _, r := range run.needs {
+			unknown[r].take(run.bytes, now)
+		}
 	}
 	b.buckets = buckets
 }

@@ -110,3 +110,61 @@ func TestBook_Remove(t *testing.T) {
 		t.Error("an empty book wakes")
 	}
 }
+
+// TestBook_BudgetsHoldOverRestarts makes the book anew at each hour of three days, from the charges of the last one.
+// Runs that take what they can move no more than the budget in any 24 hours.
+func TestBook_BudgetsHoldOverRestarts(t *testing.T) {
+	wan := LinkResource("wan")
+	needs := []Resource{HostResource("a"), HostResource("b"), wan}
+	budgets := map[Resource]Budget{wan: {Bytes: 1000}}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var charges []Charge
+	var b *Book
+	for minute := range 3 * 24 * 60 {
+		now := start.Add(time.Duration(minute) * time.Minute)
+		if minute%60 == 0 {
+			b = NewBook(nil, now)
+			if !b.Lacks(budgets) {
+				t.Fatal("a new book knows the budgets")
+			}
+			var recent []Charge
+			for _, c := range charges {
+				if now.Sub(c.At) < day {
+					recent = append(recent, c)
+				}
+			}
+			b.SetBudgets(budgets, recent, now)
+		}
+		id := fmt.Sprint(minute)
+		b.Due(Run{ID: id, Needs: needs, Bytes: 20, Due: now, Late: now.Add(time.Second)})
+		started, _ := b.Next(now, func(Run) time.Duration { return time.Minute })
+		b.Remove(func(Run) bool { return true })
+		for range started {
+			b.Free(id, 20, now)
+			charges = append(charges, Charge{now, needs, 20})
+		}
+		sum := int64(0)
+		for _, c := range charges {
+			if now.Sub(c.At) < day {
+				sum += c.Bytes
+			}
+		}
+		if sum > 1000 || now.Sub(start) > day && sum < 800 {
+			t.Fatalf("the 24 hours before %v moved %d of 1000 bytes", now, sum)
+		}
+	}
+	if b.Lacks(budgets) {
+		t.Error("the book does not know its budgets")
+	}
+	// A run that another hub ordered is charged once: by its lease until its end, by its charge later.
+	b = NewBook(nil, start)
+	b.Lease("adopted", needs, 150, start.Add(time.Minute), start)
+	b.SetBudgets(budgets, nil, start)
+	if b.buckets[wan].level != 50 {
+		t.Errorf("%.0f bytes are left beside a lease of 150 of 200", b.buckets[wan].level)
+	}
+	b.Free("adopted", 100, start)
+	if b.buckets[wan].level != 100 {
+		t.Errorf("%.0f bytes are left after a run of 100 of 200", b.buckets[wan].level)
+	}
+}

@@ -75,7 +75,7 @@ type Limits struct {
 // command line starts programs on the hub's host.
 type Alert struct {
 	Webhook string   `toml:"webhook"`
-	On      []string `toml:"on"`    // kinds of changes; none is all
+	On      []string `toml:"on"`    // of Changes; none is all
 	Sites   []string `toml:"sites"` // changes that concern one of these sites; none is all
 }
 
@@ -195,10 +195,7 @@ func (m *Mesh) checkSite(n string, fault func(where, format string, args ...any)
 }
 
 func (m *Mesh) checkMembers(n string, task Task, fault func(where, format string, args ...any)) {
-	for _, list := range []struct {
-		key     string
-		members []string
-	}{{"between", task.Between}, {"from", task.From}, {"to", task.To}} {
+	for _, list := range task.lists() {
 		for _, member := range list.members {
 			pattern, isSite := strings.CutPrefix(member, "site:")
 			if _, err := path.Match(pattern, ""); err != nil {
@@ -218,6 +215,7 @@ func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any
 	if u, err := url.Parse(alert.Webhook); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		fault("alert."+n+".webhook", "is not a URL such as https://alerts.example.net/hook")
 	}
+	checkOn(n, alert.On, fault)
 	for _, site := range alert.Sites {
 		if _, known := m.Sites[site]; !known {
 			fault("alert."+n+".sites", "there is no site %q", site)

@@ -77,6 +77,8 @@ func TestParse_Faults(t *testing.T) {
 		{"[alert.a]\nsites = [\"x\"]", "alert.a.webhook: is not a URL"},
 		{"[alert.a]\nwebhook = \"https://b.example.net\"\nsites = [\"x\"]", "alert.a.sites: there is no site"},
 		{"[alert.a]\nwebhook = \"https://b.example.net\"\nprogram = \"/bin/sh\"", "program"},
+		{"[alert.a]\nwebhook = \"https://b.example.net\"\non = [\"dipp\", \"rtt\"]", `alert.a.on: there is no change "dipp" (dip?)`},
+		{"[alert.a]\nwebhook = \"https://b.example.net\"\non = [\"agent-away\"]", `"agent-away": one of goodput, rtt, limiter`},
 		{strings.Repeat("#", MaxFile+1), "at most 1048576 are read"},
 	} {
 		_, err := Parse([]byte(c.text))
@@ -104,7 +106,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%s is occupied for %.3f of the time, at most %.3f is allowed", load.Resource, load.Full,
 					m.Limits.MostFull)
 			}
-			if limit := load.Budget.Bytes; limit > 0 && float64(load.BytesADay) > byteHeadroom*float64(limit)*1.01+1 {
+			if limit := load.Budget.Bytes; limit > 0 && float64(load.BytesADay) > headroom*float64(limit)*1.01+1 {
 				t.Errorf("%s moves %d bytes a day, its budget is %d", load.Resource, load.BytesADay, limit)
 			}
 		}

@@ -7,13 +7,15 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Agent is a member of the fleet.
 type Agent struct {
 	ID, Name string
 	Labels   map[string]string
-	DayBytes int64 // its own limit in any 24 hours; 0 is none
+	DayBytes int64         // its own limit in any 24 hours; 0 is none
+	DayTime  time.Duration // likewise, of transfers
 }
 
 // Pair is two agents that repeat a task. A run of the pair measures both directions.
@@ -102,7 +104,12 @@ func (m *Mesh) Pairs(agents []Agent) ([]Pair, error) {
 	return pairs, nil
 }
 
-// needs returns the hosts and links of a run between two agents.
+// Needs returns the hosts and links of a run between two agents.
+func (m *Mesh) Needs(a, b Agent) []Resource {
+	return m.needs(placed{a, m.SiteOf(a)}, placed{b, m.SiteOf(b)})
+}
+
+// needs is Needs for agents with their sites.
 func (m *Mesh) needs(a, b placed) []Resource {
 	needs := []Resource{HostResource(a.ID), HostResource(b.ID)}
 	if a.site != b.site {

@@ -2,13 +2,10 @@ package mesh
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // Budget limits all runs of a host or link in any 24 hours; 0 is no limit.
@@ -21,18 +18,29 @@ type Budget struct {
 type Planned struct {
 	Pair
 	Every time.Duration // mean time between runs, at least what the task asks for
-	// Bound is the host or link that stretched the interval, "" where the interval is as asked.
+	// Bound is the host or link that stretched the interval, "" where the interval is as asked. By is the limit.
 	Bound Resource
-	// ByBytes reports that the byte budget of Bound stretched the interval, not the time that runs occupy it.
-	ByBytes bool
+	By    Limit
+	Bytes int64 // payload of a run, both ways, at most: what the run reserves of each byte budget
 }
+
+// Limit names a limit of a host or link, as the files have it.
+type Limit string
+
+// The closed list of limits.
+const (
+	MostFull Limit = "most-full"
+	DayBytes Limit = "day-bytes"
+	DayTime  Limit = "day-time"
+)
 
 // Load is the use of a host or link by the planned runs.
 type Load struct {
 	Resource  Resource
 	RunsADay  float64
-	Full      float64 // share of the time that runs occupy it
-	BytesADay int64   // at most, or as assumed for tasks without Most
+	Full      float64       // share of the time that runs occupy it
+	BytesADay int64         // at most, or as assumed for tasks without Most
+	TimeADay  time.Duration // of transfers
 	Budget    Budget
 }
 
@@ -48,13 +56,18 @@ const (
 	setup = 2 * time.Second
 	// assumedRate is the rate in bit/s of tasks without Most.
 	assumedRate = 1e9
-	// byteHeadroom is the share of a byte budget that the plan uses. The rest is for repeated tests.
-	byteHeadroom = 0.65
-	day          = 24 * time.Hour
+	// headroom is the share of a budget that the plan uses. The rest is for repeated tests.
+	headroom = 0.65
+	// runShare: one direction of a run may use 1/runShare of a byte budget, so a run uses at most a fifth.
+	runShare = 10
+	day      = 24 * time.Hour
 )
 
 // RunTime returns how long a run of a throughput task occupies its hosts and links.
 func (t Task) RunTime() time.Duration { return 2*time.Duration(t.Time) + setup }
+
+// TransferTime returns the greatest time of a run's transfers, which counts as time of its agents' day.
+func (t Task) TransferTime() time.Duration { return 2 * time.Duration(t.Time) }
 
 // RunBytes returns the payload of a run, both ways: at most, or as assumed for a task without Most.
 func (t Task) RunBytes() int64 {
@@ -64,15 +77,26 @@ func (t Task) RunBytes() int64 {
 	return 2 * int64(time.Duration(t.Time).Seconds()*assumedRate/8)
 }
 
+// RunBytesWithin returns the payload of a run, both ways, that the budgets of its hosts and links allow.
+func (t Task) RunBytesWithin(needs []Resource, budgets map[Resource]Budget) int64 {
+	bytes := t.RunBytes()
+	for _, r := range needs {
+		if day := budgets[r].Bytes; day > 0 {
+			bytes = min(bytes, max(2*(day/runShare), 1))
+		}
+	}
+	return bytes
+}
+
 func (m *Mesh) budgets(agents []Agent) map[Resource]Budget {
 	budgets := map[Resource]Budget{}
 	for _, a := range agents {
-		bytes := int64(m.Limits.DayBytes)
-		if a.DayBytes > 0 && (bytes == 0 || a.DayBytes < bytes) {
-			bytes = a.DayBytes
+		b := Budget{Bytes: int64(m.Limits.DayBytes), Time: max(a.DayTime, 0)}
+		if a.DayBytes > 0 && (b.Bytes == 0 || a.DayBytes < b.Bytes) {
+			b.Bytes = a.DayBytes
 		}
-		if bytes > 0 {
-			budgets[HostResource(a.ID)] = Budget{Bytes: bytes}
+		if b != (Budget{}) {
+			budgets[HostResource(a.ID)] = b
 		}
 	}
 	for n, link := range m.Links {
@@ -84,19 +108,17 @@ func (m *Mesh) budgets(agents []Agent) map[Resource]Budget {
 }
 
 // Plan plans the throughput tasks of a mesh. A task's interval is stretched for a pair until runs occupy each of its
-// hosts and links for at most MostFull of the time, and use at most byteHeadroom of each byte budget.
+// hosts and links for at most MostFull of the time, and use at most headroom of each budget.
 func (m *Mesh) Plan(agents []Agent) (*Plan, error) {
 	pairs, err := m.Pairs(agents)
 	if err != nil {
 		return nil, err
 	}
 	budgets := m.budgets(agents)
-	if err := m.checkBursts(agents, pairs, budgets); err != nil {
-		return nil, err
-	}
 	planned := make([]Planned, len(pairs))
 	for i, p := range pairs {
-		planned[i] = Planned{Pair: p, Every: time.Duration(m.Tasks[p.Task].Every)}
+		task := m.Tasks[p.Task]
+		planned[i] = Planned{Pair: p, Every: time.Duration(task.Every), Bytes: task.RunBytesWithin(p.Needs, budgets)}
 	}
 	asked := m.loads(planned, budgets)
 	for i := range planned {
@@ -113,21 +135,22 @@ func (m *Mesh) stretch(p *Planned, asked map[Resource]Load) {
 	factor := 1.0
 	for _, r := range p.Needs {
 		load := asked[r]
-		if f := load.Full / m.Limits.MostFull; f > factor {
-			factor = f
-			p.Bound = r
-			p.ByBytes = false
-		}
-		if load.Budget.Bytes == 0 {
-			continue
-		}
-		if f := float64(load.BytesADay) / (byteHeadroom * float64(load.Budget.Bytes)); f > factor {
-			factor = f
-			p.Bound = r
-			p.ByBytes = true
+		for _, use := range []struct {
+			limit         Limit
+			asked, budget float64
+		}{
+			{MostFull, load.Full, m.Limits.MostFull},
+			{DayBytes, float64(load.BytesADay), headroom * float64(load.Budget.Bytes)},
+			{DayTime, float64(load.TimeADay), headroom * float64(load.Budget.Time)},
+		} {
+			if f := use.asked / use.budget; use.budget > 0 && f > factor {
+				factor = f
+				p.Bound = r
+				p.By = use.limit
+			}
 		}
 	}
-	p.Every = time.Duration(float64(p.Every) * factor)
+	p.Every = time.Duration(min(float64(p.Every)*factor, float64(maxEvery)))
 }
 
 // loads sums the use of each host and link by the pairs.
@@ -141,28 +164,12 @@ func (m *Mesh) loads(pairs []Planned, budgets map[Resource]Budget) map[Resource]
 			load.Budget = budgets[r]
 			load.RunsADay += day.Hours() / p.Every.Hours()
 			load.Full += task.RunTime().Seconds() / p.Every.Seconds()
-			load.BytesADay += int64(float64(task.RunBytes()) * day.Hours() / p.Every.Hours())
+			load.BytesADay += int64(float64(p.Bytes) * day.Hours() / p.Every.Hours())
+			load.TimeADay += time.Duration(float64(task.TransferTime()) * day.Hours() / p.Every.Hours())
 			loads[r] = load
 		}
 	}
 	return loads
-}
-
-// checkBursts returns an error where a run of a task never fits into the byte budget of a host or link.
-func (m *Mesh) checkBursts(agents []Agent, pairs []Pair, budgets map[Resource]Budget) error {
-	for _, p := range pairs {
-		task := m.Tasks[p.Task]
-		for _, r := range p.Needs {
-			limit := budgets[r].Bytes
-			if limit == 0 || float64(task.RunBytes()) <= burst*float64(limit) {
-				continue
-			}
-			return fmt.Errorf("task.%s: a run moves up to %s, more than a fifth of the %s a day of %s: "+
-				"set most, or raise day-bytes", p.Task, units.Size(task.RunBytes()), units.Size(limit),
-				Describe(r, agents))
-		}
-	}
-	return nil
 }
 
 // Describe returns "host ber-1" or "link berlin-wan".

@@ -173,7 +173,7 @@ func TestPlan_StretchesInterval(t *testing.T) {
 
 func TestPlan_RunLargerThanBurst(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\n[limits]\nday-bytes = \"5GB\"")
-	_, err := m.Plan(fleet(3, 1))
+	_, err := m.Check(fleet(3, 1))
 	if err == nil || err.Error() != "task.a: a run moves up to 1.16 GiB, more than a fifth of the 4.66 GiB a day of "+
 		"host s000-0: set most, or raise day-bytes" {
 		t.Error(err)
@@ -195,6 +195,109 @@ func TestPlan_OwnLimitOfAgent(t *testing.T) {
 		}
 		if got := p.Every.Hours(); math.Abs(got-want) > 0.01 {
 			t.Errorf("%s every %.2f h, want %.2f", p.Key(), got, want)
+		}
+	}
+}
+
+// TestPlan_TinyLimitOfAgent checks that an agent's own limits, which it may invent, change nothing for the others.
+func TestPlan_TinyLimitOfAgent(t *testing.T) {
+	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
+	for _, limits := range []Agent{{DayBytes: 1}, {DayBytes: 5e6}, {DayTime: 1}, {DayTime: time.Second}, {DayTime: -1},
+		{DayBytes: 1, DayTime: 1}} {
+		agents := fleet(6, 1)
+		agents[3].DayBytes = limits.DayBytes
+		agents[3].DayTime = limits.DayTime
+		plan, err := m.Plan(agents)
+		if err != nil {
+			t.Fatalf("%+v: %v", limits, err)
+		}
+		for _, p := range plan.Pairs {
+			its := p.A == "id00003" || p.B == "id00003"
+			if !its && p.Every != 6*time.Hour || p.Every < 6*time.Hour || p.Bytes < 1 {
+				t.Errorf("%+v: %s every %v with %d bytes", limits, p.Key(), p.Every, p.Bytes)
+			}
+			if day := limits.DayBytes; its && day >= 5 && float64(p.Bytes) > burst*float64(day) {
+				t.Errorf("%+v: %s reserves %d bytes", limits, p.Key(), p.Bytes)
+			}
+		}
+	}
+}
+
+// TestPlan_DayTime checks that the time of a host's transfers fits into its own time of a day, with room for repeated
+// tests.
+func TestPlan_DayTime(t *testing.T) {
+	for _, c := range []struct {
+		hosts     int
+		task      string
+		dayTime   time.Duration
+		asked     float64 // hours
+		stretched float64
+	}{
+		{11, "every = \"1h\"", 10 * time.Minute, 1, 24 * 10 * 10 / (0.65 * 600)},
+		{11, "every = \"1h\"\ntime = \"1s\"", 10 * time.Minute, 1, 24 * 10 * 2 / (0.65 * 600)},
+		{11, "every = \"24h\"", 10 * time.Minute, 24, 24},
+		{5, "every = \"30m\"\ntime = \"20s\"", 2 * time.Hour, 0.5, 0.5 * 48 * 4 * 40 / (0.65 * 7200)},
+		{5, "every = \"30m\"\ntime = \"20s\"", 0, 0.5, 0.5},
+	} {
+		m := sited(t, 0, false, "[task.a]\nbetween = [\"*\"]\n"+c.task)
+		agents := fleet(c.hosts, 1)
+		for i := range agents {
+			agents[i].DayTime = c.dayTime
+		}
+		plan, err := m.Check(agents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plan.Pairs {
+			wantBy := Limit("")
+			if c.stretched > c.asked {
+				wantBy = DayTime
+			}
+			if got := p.Every.Hours(); math.Abs(got-c.stretched) > 0.01*c.stretched || p.By != wantBy {
+				t.Errorf("%d hosts, %q: every %.2f h by %q, want %.2f", c.hosts, c.task, got, p.By, c.stretched)
+			}
+		}
+		for _, load := range plan.Loads {
+			if c.dayTime > 0 && load.TimeADay > c.dayTime*2/3 {
+				t.Errorf("%s: %v a day of %v", load.Resource, load.TimeADay, c.dayTime)
+			}
+		}
+	}
+	m := sited(t, 0, false, "[task.a]\nbetween = [\"*\"]\nevery = \"6h\"\ntime = \"1m\"")
+	agents := fleet(2, 1)
+	agents[1].DayTime = 90 * time.Second
+	if _, err := m.Check(agents); err == nil || !strings.Contains(err.Error(), "takes up to 2m, more than the 90 s a day of host") {
+		t.Error(err)
+	}
+}
+
+// TestCheck_MembersWithoutHosts checks that a member of a task that selects no host is an error, with its place.
+func TestCheck_MembersWithoutHosts(t *testing.T) {
+	agents := []Agent{{ID: "1", Name: "ber-1"}, {ID: "2", Name: "ber-2"}, {ID: "3", Name: "gw-1"}}
+	sites := "[site.berlin]\nagents = [\"ber-*\"]\n[site.oslo]\nagents = [\"osl-*\"]\n[task.a]\nevery = \"6h\"\n"
+	for _, c := range []struct{ members, want string }{
+		{`between = ["*"]`, ""},
+		{`between = ["site:berlin", "gw-1"]`, ""},
+		{`from = ["ber-?"]` + "\n" + `to = ["gw-*"]`, ""},
+		{`between = ["site:*"]`, ""},
+		{`between = ["gw-11"]`, `task.a.between: "gw-11" matches no host of the fleet (gw-1?)`},
+		{`between = ["*", "fra-*"]`, `task.a.between: "fra-*" matches no host of the fleet`},
+		{`between = ["site:oslo"]`, `task.a.between: "site:oslo" matches no host`},
+		{`from = ["*"]` + "\n" + `to = ["nobody"]`, `task.a.to: "nobody" matches no host`},
+	} {
+		m, err := Parse([]byte(sites + c.members))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Check(agents)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.members, err, c.want)
+		}
+		if _, err := m.Plan(agents); err != nil { // hosts may leave a running fleet
+			t.Errorf("%s: the plan of a running fleet: %v", c.members, err)
+		}
+		if _, err := m.Check(nil); err != nil {
+			t.Errorf("%s: before the first host: %v", c.members, err)
 		}
 	}
 }

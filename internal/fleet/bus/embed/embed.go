@@ -31,6 +31,9 @@ type Server struct {
 
 	mu    sync.Mutex
 	conns map[string]map[uint64]bool // connections by public key; the server forgets closed ones by itself
+	// forwarded has the agents' addresses by the local address of the proxy's connection to the server. Nobody else can
+	// bind that address, so no header and no other process on this host can claim one.
+	forwarded map[string]netip.Addr
 }
 
 // Admit returns the ID of the agent with a public key, which connects from an address.
@@ -41,7 +44,7 @@ const admitTime = 5 * time.Second
 
 // Start starts a server. admit is asked at each connect.
 func Start(admit Admit, secret string) (*Server, error) {
-	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}}
+	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}, forwarded: map[string]netip.Addr{}}
 	server, err := natsd.NewServer(&natsd.Options{
 		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
@@ -79,6 +82,10 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 		// The hub's own connection is a pipe; a WebSocket cannot know the secret.
 		return d.s.hub != "" && options.Token == d.s.hub
 	}
+	from, ok := d.s.forwardedFrom(c.RemoteAddress())
+	if !ok {
+		return false // not by the hub's proxy
+	}
 	key, err := nkeys.FromPublicKey(options.Nkey)
 	if err != nil {
 		return false
@@ -89,7 +96,7 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
 	defer cancel()
-	agent, err := d.admit(ctx, options.Nkey, addressOf(c.RemoteAddress()))
+	agent, err := d.admit(ctx, options.Nkey, from)
 	if err != nil {
 		return false
 	}
@@ -103,14 +110,26 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	return true
 }
 
-// addressOf returns the address that the proxy in front forwarded, the zero value without one.
-func addressOf(a net.Addr) netip.Addr {
-	host, _, err := net.SplitHostPort(a.String())
-	if err != nil {
-		host = a.String()
+// forwardedFrom returns the address of the agent whose connection the proxy forwards, and false for another connection.
+func (s *Server) forwardedFrom(at net.Addr) (from netip.Addr, ok bool) {
+	if at == nil {
+		return from, false
 	}
-	addr, _ := netip.ParseAddr(host)
-	return addr.Unmap()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, ok = s.forwarded[at.String()]
+	return from, ok
+}
+
+// setForwarded records the agent of a proxy's connection; an invalid address removes it.
+func (s *Server) setForwarded(at net.Addr, from netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !from.IsValid() {
+		delete(s.forwarded, at.String())
+		return
+	}
+	s.forwarded[at.String()] = from
 }
 
 // permissions returns what an agent may publish and subscribe to: its own subjects only.
@@ -152,19 +171,23 @@ func (s *Server) Handler() (http.Handler, error) {
 			http.Error(w, "agents connect here", http.StatusUpgradeRequired)
 			return
 		}
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil {
+			http.Error(w, "the address cannot be read", http.StatusBadRequest)
+			return
+		}
 		back, err := net.DialTimeout("tcp", target.Host, admitTime)
 		if err != nil {
 			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
 			return
 		}
 		defer back.Close()
+		s.setForwarded(back.LocalAddr(), from.Addr().Unmap())
+		defer s.setForwarded(back.LocalAddr(), netip.Addr{}) // before back is closed and its port is free
 		out := r.Clone(r.Context())
 		out.URL = &url.URL{Path: "/"}
 		out.Host = target.Host
-		out.Header.Del("X-Forwarded-For")
-		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-			out.Header.Set("X-Forwarded-For", host)
-		}
+		out.Header.Del("X-Forwarded-For") // a stranger's
 		if err := out.Write(back); err != nil {
 			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
 			return

@@ -3,6 +3,8 @@ package embed
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -25,6 +27,7 @@ type site struct {
 
 	mu     sync.Mutex
 	agents map[string]string // nkey → ID
+	from   netip.Addr        // of the newest connect
 }
 
 // slow is an agent about whom the store takes long to answer.
@@ -33,8 +36,9 @@ const slow = "slow"
 func start(t *testing.T) *site {
 	t.Helper()
 	s := &site{agents: map[string]string{}}
-	server, err := Start(func(_ context.Context, nkey string, _ netip.Addr) (string, error) {
+	server, err := Start(func(_ context.Context, nkey string, from netip.Addr) (string, error) {
 		s.mu.Lock()
+		s.from = from
 		id, known := s.agents[nkey]
 		s.mu.Unlock()
 		if id == slow {
@@ -171,6 +175,33 @@ func TestServer_Admission(t *testing.T) {
 			conn.Close()
 			t.Errorf("%s was admitted", name)
 		}
+	}
+}
+
+// TestServer_AddressOfAgent checks that the hub learns an agent's own address: not the proxy's, and none that the agent
+// or another process on the hub's host claims.
+func TestServer_AddressOfAgent(t *testing.T) {
+	s := start(t)
+	key, public := s.member(t, "anna")
+	forged := http.Header{"X-Forwarded-For": {"203.0.113.9"}, "Forwarded": {"for=203.0.113.9"}}
+	for _, local := range []string{"127.0.0.1", "127.7.7.7"} {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
+		conn, err := s.dial(key, public, nats.Dialer(dialer), nats.WebSocketConnectionHeaders(forged))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		from := s.from
+		s.mu.Unlock()
+		if from != netip.MustParseAddr(local) {
+			t.Errorf("the agent at %s is seen at %s", local, from)
+		}
+		conn.Close()
+	}
+	s.url = s.nats.WebsocketURL() // past the proxy
+	if conn, err := s.dial(key, public, nats.WebSocketConnectionHeaders(forged)); err == nil {
+		conn.Close()
+		t.Error("a connection past the proxy was admitted")
 	}
 }
 
