@@ -84,7 +84,8 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	f.command("ip", "link", "add", "br0", "type", "bridge")
 	f.command("ip", "addr", "add", "10.77.0.1/16", "dev", "br0")
 	f.command("ip", "link", "set", "br0", "up")
-	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n"), 0o600); err != nil {
+	limits := []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n")
+	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), limits, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.center = &process{name: "hub", start: func() *exec.Cmd {

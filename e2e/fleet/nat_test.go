@@ -42,8 +42,8 @@ func TestFleet_NAT(t *testing.T) {
 	}
 }
 
-// addNAT makes a namespace "nat" on the bridge. What enters it by its other device, to be named inner, to one of the
-// ports goes on from its own address: a NAT as connections see it, without filters in the kernel.
+// addNAT makes a namespace "nat" on the bridge. Its other device gets the name inner. It forwards connections to the
+// ports from its own address: a NAT as connections see it, without filters in the kernel.
 func (f *fleet) addNAT(outer string, ports ...string) {
 	f.t.Helper()
 	f.addHost("nat", outer)

@@ -194,8 +194,8 @@ func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End,
 	}
 	rows, err := tx.QueryContext(ctx, "UPDATE job SET state = e.state, reason = e.reason, detail = e.detail, "+
 		"ended_ns = $1, charged = charged * e.spent FROM (SELECT column1 AS id, column2 AS state, column3 AS reason, "+
-		"column4 AS detail, column5 AS spent FROM (VALUES "+v.text.String()+") AS v) AS e WHERE job.id = e.id AND job.state IN ('due', 'granted') "+
-		"RETURNING job.id, task, a, b", v.args...)
+		"column4 AS detail, column5 AS spent FROM (VALUES "+v.text.String()+") AS v) AS e WHERE job.id = e.id AND "+
+		"job.state IN ('due', 'granted') RETURNING job.id, task, a, b", v.args...)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,8 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		id, lead := granted(t, f, "b")
-		if again, err := f.Grant(t.Context(), lead, begin, Grant{ID: id, Near: "a", Lasts: time.Minute}); again[id] || err != nil {
+		again, err := f.Grant(t.Context(), lead, begin, Grant{ID: id, Near: "a", Lasts: time.Minute})
+		if again[id] || err != nil {
 			t.Errorf("granted twice: %v, %v", again, err)
 		}
 		doc := documentOf(t, id, FleetPathKey("t", "b", "a"), begin, 1e6, 2e6)
@@ -316,7 +317,8 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 			t.Errorf("%+v %v", log, err)
 		}
 		id, _ := granted(t, f, "a")
-		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Skipped, Reason: mesh.HostTaken, Detail: "run"}}, begin))
+		taken := End{State: mesh.Skipped, Reason: mesh.HostTaken, Detail: "run"}
+		must(t, f.Finish(t.Context(), map[string]End{id: taken}, begin))
 		counts, err := f.CountJobs(t.Context(), time.Time{})
 		if err != nil || counts[End{State: mesh.Skipped, Reason: mesh.HostTaken}] != 1 {
 			t.Errorf("%v %v", counts, err)

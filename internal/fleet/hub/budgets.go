@@ -10,7 +10,8 @@ import (
 
 // charges returns what the runs of the last day took of the budgets, if the book does not know it: after the hub began
 // to lead, or with a budget that is new in the mesh file.
-func (h *Hub) charges(ctx context.Context, m *mesh.Mesh, plan *mesh.Plan, now time.Time) (all []mesh.Charge, err error) {
+func (h *Hub) charges(ctx context.Context, m *mesh.Mesh, plan *mesh.Plan, now time.Time) (all []mesh.Charge,
+	err error) {
 	h.mu.Lock()
 	lacks := h.book.Lacks(plan.Budgets)
 	h.mu.Unlock()
@@ -34,8 +35,8 @@ func (h *Hub) needsOf(m *mesh.Mesh, a, b string) []mesh.Resource {
 	return m.Needs(first.hello.Agent(a, first.Name, first.Labels), second.hello.Agent(b, second.Name, second.Labels))
 }
 
-// directionBytes returns the most payload of a direction of a run: half of what it has reserved of a budget, without one
-// what its task says. mu is locked.
+// directionBytes returns the greatest payload of a direction of a run: half of its reservation, or as its task says
+// where no host or link has a budget. mu is locked.
 func (h *Hub) directionBytes(task mesh.Task, reserved int64, needs []mesh.Resource) int64 {
 	if slices.ContainsFunc(needs, func(r mesh.Resource) bool { return h.budgets[r].Bytes > 0 }) {
 		return max(reserved/2, 1)

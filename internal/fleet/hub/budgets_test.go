@@ -36,8 +36,8 @@ func TestBudgets_HoldOverHubRestarts(t *testing.T) {
 	}
 }
 
-// restartHubs lets two agents at the ends of a link be tested, and returns the payload of all runs that were ordered, by
-// the agents' own account.
+// restartHubs lets two agents at the ends of a link be tested, and returns the payload of all runs by the agents' own
+// account.
 func restartHubs(t *testing.T, links string, every, restart, lasts time.Duration) (moved int64) {
 	w := newWorld(t, 2, 7)
 	defer w.fleet.Close()

@@ -96,7 +96,8 @@ func (h *Hub) launch(ctx context.Context, job store.Job, g store.Grant, needs []
 	job.Charged = g.Bytes
 	task := h.taskOf(job.Task)
 	lead := h.lead
-	r := &run{job: job, needs: needs, near: g.Near, bytes: h.directionBytes(task, g.Bytes, needs), failed: make(chan bus.Failed, 1), done: make(chan struct{})}
+	r := &run{job: job, needs: needs, near: g.Near, bytes: h.directionBytes(task, g.Bytes, needs),
+		failed: make(chan bus.Failed, 1), done: make(chan struct{})}
 	h.runs[job.ID] = r
 	h.event(Event{Kind: "started", Run: job.ID, Pair: h.names(job)})
 	h.work.Go(func() {

@@ -68,8 +68,8 @@ func (b *Book) Lacks(budgets map[Resource]Budget) bool {
 	return false
 }
 
-// SetBudgets replaces the budgets. One that the book has keeps its level. The level of a new one is what the charges of
-// the last day, in order of time, and the runs that have leases leave.
+// SetBudgets replaces the budgets. One that the book has keeps its level. A new one is full a day
+// ago, then reduced by the charges, in order of time, and by the runs that have leases.
 func (b *Book) SetBudgets(budgets map[Resource]Budget, charges []Charge, now time.Time) {
 	buckets := make(map[Resource]*bucket, len(budgets))
 	unknown := map[Resource]*bucket{}

@@ -161,7 +161,7 @@ func TestBook_BudgetsHoldOverRestarts(t *testing.T) {
 	b.Lease("adopted", needs, 150, start.Add(time.Minute), start)
 	b.SetBudgets(budgets, nil, start)
 	if b.buckets[wan].level != 50 {
-		t.Errorf("%.0f bytes are left beside a lease of 150 of 200", b.buckets[wan].level)
+		t.Errorf("%.0f bytes are left with a lease of 150 of 200", b.buckets[wan].level)
 	}
 	b.Free("adopted", 100, start)
 	if b.buckets[wan].level != 100 {

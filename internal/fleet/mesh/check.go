@@ -22,7 +22,7 @@ func (m *Mesh) Check(agents []Agent) (*Plan, error) {
 	return plan, errors.Join(m.checkHosts(agents), m.checkRuns(agents, plan))
 }
 
-// checkHosts returns an error for each member of a task that selects no host. A fleet without hosts has none to compare.
+// checkHosts returns an error for each member of a task that selects no host. It returns nil before the first host.
 func (m *Mesh) checkHosts(agents []Agent) error {
 	if len(agents) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (t Task) lists() []memberList {
 	return []memberList{{"between", t.Between}, {"from", t.From}, {"to", t.To}}
 }
 
-// Changes are what an alert may be on: the metrics and the kinds of changes.
+// Changes are the values of an alert's on: the metrics and the kinds of changes.
 var Changes = []string{recheck.Goodput, recheck.RTT, recheck.Limiter, recheck.MTU, recheck.Handshake, recheck.FarKernel,
 	string(changepoint.Dipped), string(recheck.Rise), string(changepoint.Changed), string(changepoint.Back)}
 

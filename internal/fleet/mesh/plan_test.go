@@ -266,7 +266,8 @@ func TestPlan_DayTime(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nbetween = [\"*\"]\nevery = \"6h\"\ntime = \"1m\"")
 	agents := fleet(2, 1)
 	agents[1].DayTime = 90 * time.Second
-	if _, err := m.Check(agents); err == nil || !strings.Contains(err.Error(), "takes up to 2m, more than the 90 s a day of host") {
+	_, err := m.Check(agents)
+	if err == nil || !strings.Contains(err.Error(), "takes up to 2m, more than the 90 s a day of host") {
 		t.Error(err)
 	}
 }
