@@ -4,6 +4,7 @@ package harness
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
@@ -19,7 +20,8 @@ import (
 func ServePages(t testing.TB, s *store.Store) (site *httptest.Server, open string) {
 	t.Helper()
 	const token = "a token for tests alone"
-	pages := web.New(web.Config{History: s, Version: "test", Opening: token, Ours: func(string) bool { return true },
+	pages := web.New(web.Config{History: s, Version: "test", Opening: token,
+		Ours:  func(*http.Request) bool { return true },
 		Speed: web.NewSpeed(web.SpeedConfig{Kept: s.Document}),
 		Watch: func(ctx context.Context, each func(*printed.Watch)) error {
 			each(&printed.Watch{LengthS: 2, Standing: 7, Connections: []printed.WatchedConnection{{

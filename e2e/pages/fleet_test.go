@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
@@ -100,7 +101,7 @@ func fleetOf(t *testing.T, hosts int) (base string, ctx context.Context) {
 		{Task: "throughput", Sender: "id001", Receiver: "id000", GoodputBps: 1e8, WithinBps: 1e8}}))
 	const token = "a token for tests alone"
 	pages := web.New(web.Config{History: f.Store(), Version: "test", Opening: token, Fleet: &web.Fleet{Store: f},
-		Ours: func(string) bool { return true }})
+		Ours: func(*http.Request) bool { return true }})
 	site := httptest.NewServer(pages)
 	t.Cleanup(func() { site.CloseClientConnections(); site.Close(); pages.Close() })
 	ctx = scripted(t)

@@ -21,12 +21,7 @@ type Limiter struct {
 const maxKeys = 4096
 
 // Take removes a token from the key's bucket. It returns false if the bucket is empty.
-func (l *Limiter) Take(key string, now time.Time) bool { return l.spend(key, now, l.Every) }
-
-// Has reports whether the key's bucket has a token.
-func (l *Limiter) Has(key string, now time.Time) bool { return l.spend(key, now, 0) }
-
-func (l *Limiter) spend(key string, now time.Time, cost time.Duration) bool {
+func (l *Limiter) Take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	whole := l.spent[key]
@@ -36,15 +31,13 @@ func (l *Limiter) spend(key string, now time.Time, cost time.Duration) bool {
 	if whole.Sub(now)+l.Every > time.Duration(l.Burst)*l.Every {
 		return false
 	}
-	if cost > 0 {
-		if l.spent == nil {
-			l.spent = map[string]time.Time{}
-		}
-		if _, known := l.spent[key]; !known && len(l.spent) >= maxKeys {
-			l.forget(now)
-		}
-		l.spent[key] = whole.Add(cost)
+	if l.spent == nil {
+		l.spent = map[string]time.Time{}
 	}
+	if _, known := l.spent[key]; !known && len(l.spent) >= maxKeys {
+		l.forget(now)
+	}
+	l.spent[key] = whole.Add(l.Every)
 	return true
 }
 

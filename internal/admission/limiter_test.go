@@ -20,10 +20,10 @@ func TestLimiter_ManyKeys(t *testing.T) {
 			t.Fatalf("%d keys are kept", len(l.spent))
 		}
 	}
-	if l.Has("guesser", now.Add(30*time.Second)) {
+	if l.Take("guesser", now.Add(30*time.Second)) {
 		t.Error("a token before a minute")
 	}
-	if !l.Has("guesser", now.Add(time.Minute)) {
+	if !l.Take("guesser", now.Add(time.Minute)) {
 		t.Error("no token after a minute")
 	}
 	for n := range maxKeys / 2 {

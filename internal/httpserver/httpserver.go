@@ -5,20 +5,20 @@ package httpserver
 import (
 	"context"
 	"crypto/tls"
-	"log"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
-// Config configures a Server. Only Handler and ErrorLog are required.
+// Config configures a Server. Only Handler and Log are required.
 type Config struct {
 	Handler http.Handler
-	// ErrorLog receives net/http's errors of requests and handshakes, one call for each.
-	ErrorLog *log.Logger
+	// Log receives net/http's errors of requests and handshakes. Strangers cause most of them.
+	Log *serverlog.Log
 	// TLS, if not nil, is used. HTTP/2 is not served.
 	TLS *tls.Config
 	// BaseContext is the context of all requests; nil: context.Background.
@@ -61,7 +61,7 @@ func Start(l *net.TCPListener, c Config) *Server {
 }
 
 func start(l *Listener, c Config) *Server {
-	s := &Server{ended: make(chan struct{}), http: &http.Server{Handler: c.Handler, ErrorLog: c.ErrorLog,
+	s := &Server{ended: make(chan struct{}), http: &http.Server{Handler: c.Handler, ErrorLog: c.Log.ErrorLog(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeaderBytes, ConnContext: c.ConnContext, ConnState: TrackState}}
 	if c.BaseContext != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,7 +62,8 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 		client: &http.Client{Timeout: testTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
 	bound := admission.Load{int64(places)}
 	s.listener.Places.Limits = admission.Limits{Total: bound, PerHost: bound}
-	c := Config{Handler: handler, ErrorLog: log.New(said, "", 0),
+	log := serverlog.New(serverlog.Config{Out: said})
+	c := Config{Handler: handler, Log: log,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }}
 	s.url = "http://" + s.address
 	if secure {
@@ -70,7 +71,7 @@ func serve(t *testing.T, secure bool, places int, handler http.Handler) *site {
 		c.TLS, s.client.Transport.(*http.Transport).TLSClientConfig = certificate()
 	}
 	s.Server = start(s.listener, c)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close(); log.Close() })
 	return s
 }
 

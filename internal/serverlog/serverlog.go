@@ -27,6 +27,8 @@ type Config struct {
 	Clean func(string) string
 	// Summary formats the number of suppressed events of a kind, and the last of them.
 	Summary func(k Kind, count int64, last string) string
+	// Now is the clock of the quotas; nil is time.Now.
+	Now func() time.Time
 	// Lost formats the number of lines lost because they were not read in time.
 	Lost func(count int64) string
 }
@@ -64,6 +66,9 @@ func New(c Config) *Log {
 	if c.Lost == nil {
 		c.Lost = func(count int64) string { return fmt.Sprintf("%d lines were lost: nobody read them in time", count) }
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return &Log{config: c, quotas: map[Kind]*quota{},
 		lines: newLineQueue(c.Out, func(n int64) []byte { return []byte(c.Lost(n) + "\n") })}
 }
@@ -82,7 +87,7 @@ func (l *Log) Print(k Kind, line func() string) {
 		q = newQuota(k.Trusted)
 		l.quotas[k] = q
 	}
-	if !q.allows(time.Now(), 1+min(q.suppressed, 1)) {
+	if !q.allows(l.config.Now(), 1+min(q.suppressed, 1)) {
 		q.suppressed++
 		q.last = line
 		if l.timer == nil {
@@ -166,7 +171,7 @@ func (l *Log) summarize() {
 		return
 	}
 	for _, k := range l.kinds() {
-		if q := l.quotas[k]; q.suppressed > 0 && q.allows(time.Now(), 1) {
+		if q := l.quotas[k]; q.suppressed > 0 && q.allows(l.config.Now(), 1) {
 			l.summary(k, q)
 		}
 		if l.quotas[k].suppressed > 0 && l.timer == nil {

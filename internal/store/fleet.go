@@ -209,6 +209,17 @@ func (f *Fleet) Accounts(ctx context.Context) (all []Account, err error) {
 	return all, err
 }
 
+// AccountByToken returns the user whose token has a hash. The error is ErrNotFound without one.
+func (f *Fleet) AccountByToken(ctx context.Context, hash string) (a Account, err error) {
+	defer f.s.explain(&err)
+	err = f.s.db.QueryRowContext(ctx, "SELECT name, role, token FROM account WHERE token = $1", hash).Scan(&a.Name,
+		&a.Role, &a.TokenHash)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return a, err
+}
+
 // change runs statements in one transaction.
 func (f *Fleet) change(ctx context.Context, do func(*sql.Tx) error) (err error) {
 	defer f.s.explain(&err)

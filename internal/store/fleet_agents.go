@@ -59,6 +59,9 @@ func (f *Fleet) AddEnrolment(ctx context.Context, e Enrolment, now time.Time) er
 // nothing. A name that is taken gets a number: "web-2".
 func (f *Fleet) Enrol(ctx context.Context, hash string, a Agent, from netip.Addr, now time.Time) (admitted Agent,
 	err error) {
+	if err := f.mayEnrol(ctx, hash, a.NKey); err != nil {
+		return a, err
+	}
 	err = f.change(ctx, func(tx *sql.Tx) error {
 		known, err := scanAgent(tx.QueryRowContext(ctx, selectAgent+" WHERE nkey = $1", a.NKey))
 		if err == nil && known.Removed.IsZero() {
@@ -97,6 +100,17 @@ func (f *Fleet) Enrol(ctx context.Context, hash string, a Agent, from netip.Addr
 		return err
 	})
 	return admitted, err
+}
+
+// mayEnrol refuses a stranger without a transaction, which would delay others: neither the token nor the key is known.
+func (f *Fleet) mayEnrol(ctx context.Context, hash, nkey string) error {
+	var known bool
+	err := f.s.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM enrolment WHERE hash = $1) OR "+
+		"EXISTS (SELECT 1 FROM agent WHERE nkey = $2)", hash, nkey).Scan(&known)
+	if err == nil && !known {
+		err = ErrEnrolment
+	}
+	return err
 }
 
 // useToken checks a token, takes one use of it and returns its labels.

@@ -3,8 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,30 +49,6 @@ func (s *Server) fleetRoutes() []route {
 		{"POST /api/v1/fleet/tokens", Admin, s.answer(s.fleetToken)},
 		{"DELETE /api/v1/fleet/hosts/{name}", Admin, s.answer(s.removeFleetHost)},
 	}
-}
-
-// accountRole returns the role of a named user's token.
-func (s *Server) accountRole(ctx context.Context, token string) Role {
-	if s.cfg.Fleet == nil || token == "" {
-		return Nobody
-	}
-	accounts, err := s.cfg.Fleet.Store.Accounts(ctx)
-	if err != nil {
-		return Nobody
-	}
-	hash := hashOf(token)
-	role := Nobody
-	for _, a := range accounts {
-		if same(a.TokenHash, hash) {
-			role = max(role, map[string]Role{"viewer": Viewer, "operator": Operator, "admin": Admin}[a.Role])
-		}
-	}
-	return role
-}
-
-func hashOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }
 
 // FleetHosts is the document of a fleet's hosts.
@@ -299,7 +273,7 @@ func (s *Server) setFleetMesh(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &requestError{http.StatusBadRequest, err.Error(), "fullpipe-hub mesh check FILE"}
 	}
-	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), "api", time.Now())
+	version, err := s.cfg.Fleet.Store.SetMesh(r.Context(), string(text), visitorOf(r.Context()).name, time.Now())
 	return s.meshDocument(version, string(text)), err
 }
 
@@ -310,7 +284,7 @@ type FleetToken struct {
 }
 
 func (s *Server) fleetToken(r *http.Request) (any, error) {
-	token, err := s.cfg.Fleet.Token(r.Context(), "api")
+	token, err := s.cfg.Fleet.Token(r.Context(), visitorOf(r.Context()).name)
 	return &FleetToken{s.header("fleet-token"), token}, err
 }
 

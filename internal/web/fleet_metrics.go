@@ -53,6 +53,8 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 	for end, n := range counts {
 		page.Sample("runs", float64(n), "state", string(end.State), "reason", string(end.Reason))
 	}
+	page.Family("refused_changes", "counter", "", "Requests to change something that this hub process refused.")
+	page.Sample("refused_changes_total", float64(s.refusedChanges.Load()))
 	cells, err := f.Grid(r.Context(), "")
 	if err != nil || len(cells) > maxPathMetrics {
 		return page, err

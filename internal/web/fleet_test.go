@@ -81,7 +81,7 @@ func fleetSite(t testing.TB, agents int) *Server {
 		t.Fatal(err)
 	}
 	s := New(Config{History: f.Store(), Version: "test", Opening: fleetAdmin, Viewer: "viewer-token-45678",
-		Operator: "operator-token-9012", Ours: func(string) bool { return true }, Fleet: &Fleet{Store: f,
+		Operator: "operator-token-9012", Ours: func(*http.Request) bool { return true }, Fleet: &Fleet{Store: f,
 			Request: func(context.Context, string, string) (store.Job, error) { return store.Job{ID: "asked"}, nil },
 			Token:   func(context.Context, string) (string, error) { return "fph1.x", nil }}})
 	t.Cleanup(s.Close)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/subtle"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -34,10 +33,11 @@ func (r Role) article() string {
 	return "a viewer"
 }
 
-// visitor has the role of a request and the path prefix of its session's pages.
+// visitor has the account of a request, and the path prefix of its session's pages.
 type visitor struct {
-	role Role
-	base string
+	account
+	session *session // nil: the request has the token itself
+	base    string
 }
 
 type visitorKey struct{}
@@ -75,14 +75,22 @@ func maxBody(path string) int64 {
 	return maxFormBytes
 }
 
-// ServeHTTP authenticates a request and serves it.
+// ServeHTTP authenticates a request and serves it. It records those that may change something.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isReadOnly(r.Method) {
+		s.guard(w, r)
+		return
+	}
+	s.serveChange(w, r)
+}
+
+func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
-	if s.cfg.Encrypted {
+	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody(r.URL.Path))
-	if !s.cfg.Ours(r.Host) {
+	if !s.cfg.Ours(r) {
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
 			"use the address that fullpipe ui printed")
 		return
@@ -94,18 +102,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/s/"):
 		s.withSession(w, r)
-	case !s.admitUnauthenticated(w, r):
 	case r.URL.Path == "/open":
 		s.open(w, r)
 	case strings.HasPrefix(r.URL.Path, "/static/") && isReadOnly(r.Method): // the login page needs these files
-		s.inside.ServeHTTP(w, r)
+		if s.admitUnauthenticated(w, r) {
+			s.inside.ServeHTTP(w, r)
+		}
 	default:
 		s.withToken(w, r)
 	}
 }
 
-// admitUnauthenticated reports whether a client without a session is below its request limit. If not, it has sent the
-// refusal.
+// admitUnauthenticated reports whether a client without a right token is below its request limit. If not, it has sent
+// the refusal.
 func (s *Server) admitUnauthenticated(w http.ResponseWriter, r *http.Request) bool {
 	may := s.unauthenticated.Take(addressOf(r), time.Now())
 	if !may {
@@ -126,34 +135,37 @@ func (s *Server) withSession(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	user, err := s.accountOf(r.Context(), one.token)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if user.role == Nobody { // the user was removed, or has another token
+		s.end(id)
+		s.loginPage(w, r, http.StatusUnauthorized, "")
+		return
+	}
 	switch r.Header.Get("Sec-Fetch-Site") { // set by the browser, not by the page
 	case "", "none", "same-origin":
 	default:
 		s.refuse(w, r, http.StatusForbidden, "the request comes from a page of another site", "open this page directly")
 		return
 	}
-	s.serve(w, r, visitor{one.role, "/s/" + id}, "/"+rest, id)
+	s.serve(w, r, visitor{user, one, "/s/" + id}, "/"+rest, id)
 }
 
 // withToken serves programs that send a bearer token. Others get the login page.
 func (s *Server) withToken(w http.ResponseWriter, r *http.Request) {
-	brought := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if brought == "" {
-		s.loginPage(w, r, http.StatusUnauthorized, "")
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if token == "" {
+		if s.admitUnauthenticated(w, r) {
+			s.loginPage(w, r, http.StatusUnauthorized, "")
+		}
 		return
 	}
-	address := addressOf(r)
-	if !s.failures.Has(address, time.Now()) {
-		tooMany(w, r, s.refuse)
-		return
+	if user, ok := s.admit(w, r, token); ok {
+		s.serve(w, r, visitor{account: user}, r.URL.Path, user.token+addressOf(r))
 	}
-	role := s.roleOf(r.Context(), brought)
-	if role == Nobody {
-		s.failures.Take(address, time.Now())
-		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
-		return
-	}
-	s.serve(w, r, visitor{role, ""}, r.URL.Path, address)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, key string) {
@@ -173,26 +185,6 @@ func tooMany(w http.ResponseWriter, r *http.Request, refuse refusing) {
 	w.Header().Set("Retry-After", "10")
 	refuse(w, r, http.StatusTooManyRequests, "too many requests", "wait some seconds")
 }
-
-// roleOf returns the role of a token, or Nobody. The comparisons take constant time.
-func (s *Server) roleOf(ctx context.Context, token string) Role {
-	role := s.accountRole(ctx, token)
-	opening := Operator
-	if s.cfg.Fleet != nil {
-		opening = Admin
-	}
-	for _, one := range []struct {
-		token string
-		role  Role
-	}{{s.cfg.Viewer, Viewer}, {s.cfg.Operator, Operator}, {s.cfg.Opening, opening}} {
-		if one.token != "" && same(token, one.token) {
-			role = max(role, one.role)
-		}
-	}
-	return role
-}
-
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // hostOf returns the prefix whose requests share one limit: an IPv4 address or an IPv6 /64.
 func hostOf(r *http.Request) netip.Prefix {

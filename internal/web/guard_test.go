@@ -39,7 +39,7 @@ func newTestServer(t testing.TB, cfg Config) (s *Server, id, key string) {
 	}
 	cfg.History, cfg.Version = history, "test"
 	if cfg.Ours == nil {
-		cfg.Ours = func(host string) bool { return host == "example.com" } // the Host of httptest.NewRequest
+		cfg.Ours = func(r *http.Request) bool { return r.Host == "example.com" } // the Host of httptest.NewRequest
 	}
 	s = New(cfg)
 	t.Cleanup(s.Close)
@@ -155,10 +155,10 @@ func TestServer_Access(t *testing.T) {
 // TestOpen_TypedToken checks that a typed token opens a session, except from a form of another site.
 func TestOpen_TypedToken(t *testing.T) {
 	const viewer = "viewer-token-45678"
-	s, id, _ := newTestServer(t, Config{Viewer: viewer, Encrypted: true})
+	s, id, _ := newTestServer(t, Config{Viewer: viewer})
 	post := func(token string, change func(*http.Request)) *httptest.ResponseRecorder {
 		body := url.Values{"token": {token}}.Encode()
-		r := httptest.NewRequest("POST", "/open", strings.NewReader(body))
+		r := httptest.NewRequest("POST", "https://example.com/open", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if change != nil {
 			change(r)

@@ -219,7 +219,7 @@ func (s *Server) stream(l *live, w http.ResponseWriter, r *http.Request) {
 				}
 				return
 			}
-			if !send("", line) {
+			if !s.stillMay(r) || !send("", line) {
 				return
 			}
 		}

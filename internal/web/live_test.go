@@ -20,7 +20,7 @@ import (
 func TestLive(t *testing.T) {
 	var watches, ended atomic.Int32
 	period := make(chan float64)
-	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(*http.Request) bool { return true },
 		Watch: func(ctx context.Context, each func(*record.Watch)) error {
 			watches.Add(1)
 			defer ended.Add(1)
@@ -99,7 +99,7 @@ func TestLive(t *testing.T) {
 // TestLive_OutlastsReadTimeout checks that the read timeout of a request does not end the stream.
 func TestLive_OutlastsReadTimeout(t *testing.T) {
 	period, ended := make(chan float64), make(chan struct{})
-	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(string) bool { return true },
+	s, _, _ := newTestServer(t, Config{Viewer: "viewer's token", Ours: func(*http.Request) bool { return true },
 		Watch: func(ctx context.Context, each func(*record.Watch)) error {
 			defer close(ended)
 			for {

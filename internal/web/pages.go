@@ -56,7 +56,7 @@ func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, m
 		s.refuse(w, r, status, message, "Authorization: Bearer TOKEN, or the address that fullpipe ui printed")
 		return
 	}
-	writePage(w, r, status, loginPage(message, s.cfg.Viewer != "" || s.cfg.Operator != ""))
+	writePage(w, r, status, loginPage(message, s.cfg.Viewer != "" || s.cfg.Operator != "" || s.cfg.Fleet != nil))
 }
 
 // render writes a page.

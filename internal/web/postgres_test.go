@@ -47,7 +47,7 @@ func TestPages_SameOnPostgreSQL(t *testing.T) {
 			id, key = doc.ID, doc.PathKey
 		}
 		s := New(Config{History: history, Version: "test", Operator: "operator's token",
-			Ours: func(string) bool { return true }})
+			Ours: func(*http.Request) bool { return true }})
 		t.Cleanup(s.Close)
 		return s
 	}

@@ -225,6 +225,9 @@ func (s *Server) streamTest(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case one := <-states:
+			if !s.stillMay(r) {
+				return
+			}
 			line, err := json.Marshal(render.Document(one)) // the page's script shows its texts unchanged
 			if err != nil {
 				return

@@ -21,7 +21,7 @@ import (
 func TestRetests(t *testing.T) {
 	news, ends := make(chan TestNews), make(chan error)
 	s, _, key := newTestServer(t, Config{Viewer: "viewer's token", Operator: "operator's token",
-		Ours: func(string) bool { return true },
+		Ours: func(*http.Request) bool { return true },
 		Tests: &Tests{May: func(_ context.Context, p store.Series) error {
 			if p.Far != "far.example.net" {
 				return errors.New("not that one")

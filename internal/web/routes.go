@@ -68,18 +68,18 @@ func newInside(s *Server) *inside {
 	return in
 }
 
-// needs returns the least role for a request: the role of its route. Without a route it is Viewer for GET and HEAD, and
+// needs returns the least role for a request, and its route. Without a route the role is Viewer for GET and HEAD, and
 // Operator for other methods.
-func (in *inside) needs(r *http.Request) Role {
+func (in *inside) needs(r *http.Request) (role Role, route string) {
 	_, pattern := in.mux.Handler(r)
 	role, known := in.roles[pattern]
 	switch {
 	case known:
-		return role
+		return role, pattern
 	case isReadOnly(r.Method):
-		return Viewer
+		return Viewer, ""
 	default:
-		return Operator
+		return Operator, ""
 	}
 }
 
@@ -88,7 +88,8 @@ func isReadOnly(method string) bool { return method == http.MethodGet || method 
 
 func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	role := visitorOf(r.Context()).role
-	needed := in.needs(r)
+	needed, route := in.needs(r)
+	identify(r, visitorOf(r.Context()).account, route)
 	switch {
 	case role >= needed:
 		in.mux.ServeHTTP(w, r)

@@ -10,19 +10,25 @@ const (
 	cookieName     = "fullpipe"
 	maxSessions    = 256
 	sessionTimeout = 12 * time.Hour // idle timeout of a session
+	maxSessionAge  = 24 * time.Hour
 )
 
-// session is an authenticated browser.
+// session is an authenticated browser. It has the token that opened it, not a role: see accountOf.
 type session struct {
 	secret string
-	role   Role
+	token  string // its hash
+	begun  time.Time
 	used   time.Time
 }
 
+// isOver reports whether a session has reached its maximum age.
+func (s *session) isOver(now time.Time) bool { return now.Sub(s.begun) > maxSessionAge }
+
 // begin creates a session. Above maxSessions it replaces the least recently used one.
-func (s *Server) begin(role Role) (id string, one *session) {
+func (s *Server) begin(token string) (id string, one *session) {
 	id = rand.Text()
-	one = &session{rand.Text() + rand.Text(), role, time.Now()}
+	now := time.Now()
+	one = &session{rand.Text() + rand.Text(), token, now, now}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.sessions) >= maxSessions {
@@ -47,12 +53,19 @@ func (s *Server) session(id string) *session {
 		return nil
 	}
 	now := time.Now()
-	if now.Sub(one.used) > sessionTimeout {
+	if now.Sub(one.used) > sessionTimeout || one.isOver(now) {
 		delete(s.sessions, id)
 		return nil
 	}
 	one.used = now
 	return one
+}
+
+// end ends a session.
+func (s *Server) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, id)
 }
 
 // open exchanges a token for a session: the token in the address that fullpipe ui printed, or a typed one.
@@ -70,21 +83,15 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, http.StatusMethodNotAllowed, "this address accepts GET and POST only", "open it in a browser")
 		return
 	}
-	address := addressOf(r)
-	if !s.failures.Has(address, time.Now()) && r.Method == http.MethodPost {
-		tooMany(w, r, s.refuse)
+	user, ok := s.admit(w, r, token)
+	if !ok {
 		return
 	}
-	role := s.roleOf(r.Context(), token)
-	if role == Nobody {
-		s.failures.Take(address, time.Now())
-		s.loginPage(w, r, http.StatusUnauthorized, "unknown token")
-		return
-	}
-	id, one := s.begin(role)
+	identify(r, user, r.Method+" /open")
+	id, one := s.begin(user.token)
 	base := "/s/" + id
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: one.secret, Path: base + "/", HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: s.cfg.Encrypted})
+		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 	// After a redirect the browser would still treat the request as cross-site and withhold the strict cookie. A page
 	// that navigates by itself is same-site.
 	first := base + "/"

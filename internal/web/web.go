@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
@@ -19,13 +20,11 @@ type Config struct {
 	Version string // of the program
 	// Ours reports whether a request's Host names this server. Another name may be DNS rebinding: the name of a hostile
 	// page that resolves to this host.
-	Ours func(host string) bool
+	Ours func(*http.Request) bool
 	// Opening is the operator token in the address that fullpipe ui prints and opens.
 	Opening string
 	// Viewer and Operator are bearer tokens; "" is none.
 	Viewer, Operator string
-	// Encrypted reports that the server uses TLS.
-	Encrypted bool
 	// Watch watches this host's connections and calls each once a period; nil: not supported.
 	Watch func(ctx context.Context, each func(*record.Watch)) error
 	// Tests runs tests of known paths; nil: the pages offer none.
@@ -34,6 +33,8 @@ type Config struct {
 	Speed *Speed
 	// Fleet is the fleet of a hub; nil: this is not a hub.
 	Fleet *Fleet
+	// Record receives each request with an unsafe method, before its client gets the response; nil: nobody.
+	Record func(context.Context, Change)
 	// Note is shown on every page; "": none.
 	Note string
 }
@@ -45,11 +46,12 @@ type Server struct {
 	cross           *http.CrossOriginProtection
 	failures        admission.Limiter // wrong tokens, by address
 	unauthenticated admission.Limiter // unauthenticated requests, by address
-	requests        admission.Limiter // authenticated requests, by session or address
+	requests        admission.Limiter // authenticated requests, by session, or by token and address
 	live            *live
 	grids           *live // changes of the grid of a fleet
 	retests         *retests
 	troubles        troubles
+	refusedChanges  atomic.Int64
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*session

@@ -3,6 +3,7 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func (b *BoundedText) Kept() []byte {
 func LogStderr(cmd *cobra.Command) (end func()) {
 	// Without this a reader that has gone ends the process (os/signal, SIGPIPE).
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	l := serverlog.New(serverlog.Config{Out: cmd.ErrOrStderr(), Clean: render.Line})
+	l := NewLog(cmd, serverlog.Config{Out: cmd.ErrOrStderr()})
 	cmd.SetErr(l)
 	return l.Close
 }
@@ -110,13 +111,27 @@ func (s suppressed) String() string {
 // EventLog returns a log of a command's events on standard output: each kind has a quota, and no slow reader delays the
 // command. The caller closes it.
 func EventLog(cmd *cobra.Command) *serverlog.Log {
-	c := serverlog.Config{Out: cmd.OutOrStdout(), Clean: render.Line}
+	c := serverlog.Config{Out: cmd.OutOrStdout()}
 	if WantsJSON(cmd) {
 		c.Summary = func(k serverlog.Kind, count int64, _ string) string {
 			return suppressed{Event: "suppressed", Of: k.Event, Count: count}.String()
 		}
 		c.Lost = func(count int64) string { return suppressed{Event: "unread", Count: count}.String() }
 	}
+	return NewLog(cmd, c)
+}
+
+type clockKey struct{}
+
+// WithClock sets the clock of the logs of a context's commands. Tests use it.
+func WithClock(ctx context.Context, now func() time.Time) context.Context {
+	return context.WithValue(ctx, clockKey{}, now)
+}
+
+// NewLog returns a log of a command. The caller closes it.
+func NewLog(cmd *cobra.Command, c serverlog.Config) *serverlog.Log {
+	c.Clean = render.Line
+	c.Now, _ = cmd.Context().Value(clockKey{}).(func() time.Time)
 	return serverlog.New(c)
 }
 

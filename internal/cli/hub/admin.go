@@ -67,6 +67,9 @@ func newToken(o *options) *cobra.Command {
 					return fmt.Errorf("the hub's address is not known yet: start fullpipe-hub serve first: %w", err)
 				}
 				secret, err := hub.NewToken(ctx, f, e, now)
+				if err == nil {
+					err = f.Audit(ctx, audit("token", fmt.Sprintf("%d hosts, %v", uses, lasts)))
+				}
 				if err != nil {
 					return err
 				}
@@ -216,11 +219,15 @@ func newBackup(o *options) *cobra.Command {
 		}}
 }
 
+// audit returns the entry of a change that this program's user makes now.
 func audit(action, detail string) store.AuditEntry {
+	return auditEntry(time.Now(), userName(), action, detail)
+}
+
+func auditEntry(at time.Time, by, action, detail string) store.AuditEntry {
 	var random [10]byte
 	rand.Read(random[:])
-	now := time.Now()
-	return store.AuditEntry{ID: record.NewID(now, random), At: now, By: userName(), Action: action, Detail: detail}
+	return store.AuditEntry{ID: record.NewID(at, random), At: at, By: by, Action: action, Detail: detail}
 }
 
 func userName() string {

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -28,8 +27,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
-	"github.com/fullpipe-net/fullpipe/internal/render"
-	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
@@ -93,6 +90,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if err := f.alerts.Check(); err != nil {
 		return err
 	}
+	defer console.LogStderr(cmd)()
 	l, err := socket.Listen(ctx, f.listen, socket.Options{})
 	if err != nil {
 		return err
@@ -126,19 +124,20 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if err := wire.Listen(ctx, h); err != nil {
 		return err
 	}
+	page, names, err := f.listenPage(ctx)
+	if err != nil {
+		return err
+	}
 	admin := rand.Text()
-	config := f.pages(fleet, urls, pin, admin)
-	config.Encrypted = true
-	pages := web.New(config)
+	pages := web.New(f.pages(fleet, urls, pin, admin, names, func(ctx context.Context, c web.Change) {
+		recordChange(ctx, cmd, events, fleet, c)
+	}))
 	defer pages.Close()
 	open := urls[0] + "/open?token=" + admin
-	if f.page != "" {
-		local, end, err := f.servePage(ctx, cmd, f.pages(fleet, urls, pin, admin))
-		if err != nil {
-			return err
-		}
-		defer end()
-		open = local
+	if page != nil {
+		local := httpserver.Start(page, httpserver.Config{Handler: pages, BaseContext: ctx, Log: console.LogOf(cmd)})
+		defer local.Close()
+		open = fmt.Sprintf("http://%s/open?token=%s", page.Addr(), admin)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(bus.JoinPath, hub.JoinHandler(fleet, agentURLs, func(store.Agent) { h.Refresh() }))
@@ -147,7 +146,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	}
 	mux.Handle("/", pages)
 	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx, MaxConns: maxConns(),
-		ErrorLog: log.New(console.Progress(cmd), "", 0)})
+		Log: console.LogOf(cmd)})
 	defer server.Close()
 	if err := f.ready(ctx, cmd, fleet, urls, pin, open); err != nil {
 		return err
@@ -168,11 +167,13 @@ func maxConns() int {
 	return max((files-reserve)/filesOfAgent, 1)
 }
 
-// pages returns the configuration of the pages. Any host name is ours: over TLS the browser has compared it with the
-// certificate.
-func (f *serveFlags) pages(fleet *store.Fleet, urls []string, pin, admin string) web.Config {
-	return web.Config{History: fleet.Store(), Version: build.Version(), Opening: admin, Note: f.note,
-		Ours: func(string) bool { return true }, Fleet: &web.Fleet{Store: fleet,
+// pages returns the configuration of the pages. Over TLS any host name is ours: the browser has compared it with the
+// certificate. Without TLS it is one of names, another may be DNS rebinding.
+func (f *serveFlags) pages(fleet *store.Fleet, urls []string, pin, admin string, names []string,
+	record func(context.Context, web.Change)) web.Config {
+	return web.Config{History: fleet.Store(), Version: build.Version(), Opening: admin, Note: f.note, Record: record,
+		Ours: func(r *http.Request) bool { return r.TLS != nil || slices.Contains(names, r.Host) },
+		Fleet: &web.Fleet{Store: fleet,
 			Request: func(ctx context.Context, a, b string) (store.Job, error) {
 				return hub.Request(ctx, fleet, a, b, time.Now(), requestTime)
 			},
@@ -183,29 +184,23 @@ func (f *serveFlags) pages(fleet *store.Fleet, urls []string, pin, admin string)
 			}}}
 }
 
-// servePage serves the pages on a loopback address without TLS, so that a browser on this host shows no warning. It
-// returns the address with an admin's token.
-func (f *serveFlags) servePage(ctx context.Context, cmd *cobra.Command, config web.Config) (open string, end func(),
-	err error) {
-	l, err := socket.Listen(ctx, f.page, socket.Options{})
+// listenPage listens on a loopback address for the pages without TLS, so that a browser on this host shows no warning.
+// names are its Hosts. Without --page there is no listener.
+func (f *serveFlags) listenPage(ctx context.Context) (l *net.TCPListener, names []string, err error) {
+	if f.page == "" {
+		return nil, nil, nil
+	}
+	l, err = socket.Listen(ctx, f.page, socket.Options{})
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	at := l.Addr().(*net.TCPAddr).AddrPort()
 	if !at.Addr().IsLoopback() {
 		l.Close()
-		return "", nil, exit.Usage("--page", fmt.Sprintf("%s is not an address of this host alone", at.Addr()),
+		return nil, nil, exit.Usage("--page", fmt.Sprintf("%s is not an address of this host alone", at.Addr()),
 			"--page 127.0.0.1:8080, and --listen for other hosts")
 	}
-	names := []string{at.String(), fmt.Sprintf("localhost:%d", at.Port())}
-	config.Ours = func(host string) bool { return slices.Contains(names, host) }
-	pages := web.New(config)
-	server := httpserver.Start(l, httpserver.Config{Handler: pages, BaseContext: ctx,
-		ErrorLog: log.New(console.Progress(cmd), "", 0)})
-	return fmt.Sprintf("http://%s/open?token=%s", at, config.Opening), func() {
-		server.Close()
-		pages.Close()
-	}, nil
+	return l, []string{at.String(), fmt.Sprintf("localhost:%d", at.Port())}, nil
 }
 
 // names returns the hub's URLs for tokens, and the names and addresses for its certificate.
@@ -284,47 +279,4 @@ func (f *serveFlags) ready(ctx context.Context, cmd *cobra.Command, fleet *store
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "page (admin): %s\njoin a host (%d times, %d h):\n"+
 		"  fullpipe agent --join %s\n", open, firstUses, int(firstTime.Hours()), join)
 	return err
-}
-
-// hubLine is a line of serve --json.
-type hubLine struct {
-	At     time.Time `json:"at"`
-	Event  string    `json:"event"`
-	Agent  string    `json:"agent,omitempty"`
-	Run    string    `json:"run,omitempty"`
-	Pair   []string  `json:"pair,omitempty"`
-	State  string    `json:"state,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// printEvent prints an event. The hub makes runs itself; an agent can cause errors.
-func printEvent(cmd *cobra.Command, out *serverlog.Log, e hub.Event) {
-	at := time.Now().UTC()
-	line := func() string { return eventText(cmd, at, e) }
-	switch e.Kind {
-	case "started", "ended":
-		_, _ = out.Results().Write([]byte(line() + "\n")) // lines that are not read in time are counted
-	default:
-		out.Print(serverlog.Kind{Event: e.Kind, Trusted: e.Kind != "error"}, line)
-	}
-}
-
-func eventText(cmd *cobra.Command, at time.Time, e hub.Event) string {
-	line := hubLine{At: at, Event: e.Kind, Agent: e.Agent, Run: e.Run, State: string(e.State), Reason: string(e.Reason),
-		Detail: e.Detail}
-	if e.Pair[0] != "" {
-		line.Pair = e.Pair[:]
-	}
-	if console.WantsJSON(cmd) {
-		text, _ := json.Marshal(line) // texts and times
-		return string(text)
-	}
-	text := at.Format(time.TimeOnly) + "  " + e.Kind
-	for _, word := range append([]string{e.Agent, line.State, line.Reason, e.Detail}, line.Pair...) {
-		if word != "" {
-			text += "  " + word
-		}
-	}
-	return render.Line(text)
 }

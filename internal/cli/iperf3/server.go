@@ -213,7 +213,7 @@ type serverPrinter struct {
 // have a quota.
 func (h *serverPrinter) logOutput() (end func()) {
 	object := h.f.stream || console.WantsJSON(h.cmd)
-	h.out = serverlog.New(serverlog.Config{Out: h.cmd.OutOrStdout(),
+	h.out = console.NewLog(h.cmd, serverlog.Config{Out: h.cmd.OutOrStdout(),
 		Summary: func(_ serverlog.Kind, count int64, last string) string {
 			if object { // the count is on standard error
 				return last

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
@@ -141,7 +142,7 @@ func namesAddress(host string) bool {
 
 // OwnHosts returns a check of a request's Host: with TLS the certificate's names, else the address and localhost
 // with the port.
-func (f *ListenFlags) OwnHosts(at net.Addr) (func(host string) bool, error) {
+func (f *ListenFlags) OwnHosts(at net.Addr) (func(*http.Request) bool, error) {
 	own, err := netip.ParseAddrPort(at.String())
 	if err != nil {
 		return nil, err
@@ -150,10 +151,10 @@ func (f *ListenFlags) OwnHosts(at net.Addr) (func(host string) bool, error) {
 	if f.TLS != nil {
 		leaf = f.TLS.Certificates[0].Leaf
 	}
-	return func(host string) bool {
-		name, port, err := net.SplitHostPort(host)
+	return func(r *http.Request) bool {
+		name, port, err := net.SplitHostPort(r.Host)
 		if err != nil {
-			name = strings.Trim(host, "[]")
+			name = strings.Trim(r.Host, "[]")
 			port = "80"
 			if leaf != nil {
 				port = "443"

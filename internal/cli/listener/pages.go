@@ -28,7 +28,7 @@ import (
 // ServePages serves web pages, some with tests.
 func ServePages(ctx context.Context, cmd *cobra.Command, l *net.TCPListener, secure *tls.Config,
 	pages http.Handler) *httpserver.Server {
-	return httpserver.Start(l, httpserver.Config{Handler: pages, ErrorLog: console.LogOf(cmd).ErrorLog(), TLS: secure,
+	return httpserver.Start(l, httpserver.Config{Handler: pages, Log: console.LogOf(cmd), TLS: secure,
 		BaseContext: ctx, Wrap: ndt7.Accepted, ConnContext: ndt7.WithConn})
 }
 

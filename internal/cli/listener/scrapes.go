@@ -129,7 +129,7 @@ func (e *Exporter) serve(l *net.TCPListener, token string, secure *tls.Config, l
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", requireToken(e, token))
 	mux.Handle("GET /{$}", requireToken(root, token))
-	return httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, ErrorLog: log.ErrorLog()})
+	return httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, Log: log})
 }
 
 // ServeMetrics listens for scrapes of metrics, which about describes, and prints the address. The command's standard

@@ -38,7 +38,7 @@ func newServeLog(cmd *cobra.Command, quiet bool) *eventLog {
 	l.notes = console.LogOf(cmd)
 	l.events = l.notes
 	if console.WantsJSON(cmd) {
-		l.events = serverlog.New(serverlog.Config{Out: cmd.OutOrStdout(),
+		l.events = console.NewLog(cmd, serverlog.Config{Out: cmd.OutOrStdout(),
 			Summary: func(k serverlog.Kind, count int64, _ string) string {
 				return (&event{At: now(), Event: "suppressed", Of: k.Event, Count: count}).object()
 			},

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/history"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 	"github.com/fullpipe-net/fullpipe/internal/web"
@@ -77,7 +78,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer l.Close()
-	cfg := web.Config{Version: build.Version(), Viewer: token, Encrypted: f.listen.Cert != "", Note: f.note,
+	cfg := web.Config{Version: build.Version(), Viewer: token, Note: f.note,
 		Tests: pageTests(cmd, f.retests),
 		Watch: func(ctx context.Context, each func(*record.Watch)) error { return watchForPages(ctx, cmd, each) }}
 	if f.listen.Operator != "" {
@@ -87,6 +88,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	cfg.Record = func(_ context.Context, c web.Change) { logChange(console.LogOf(cmd), c) }
 	cfg.Ours, err = f.listen.OwnHosts(l.Addr())
 	if err != nil {
 		return err
@@ -126,6 +128,15 @@ func (f *flags) serve(ctx context.Context, cmd *cobra.Command, l *net.TCPListene
 	case <-server.Ended():
 		return server.Err()
 	}
+}
+
+// logChange prints a change that a client made or was refused.
+func logChange(out *serverlog.Log, c web.Change) {
+	kind := serverlog.Kind{Event: "changed", Trusted: true}
+	if c.Refused() {
+		kind = serverlog.Kind{Event: "refused"}
+	}
+	out.Note(kind, fmt.Sprintf("%s by %s: %d %s %s", kind.Event, c.By, c.Status, c.Action, c.Detail))
 }
 
 func (f *flags) printAddress(cmd *cobra.Command, doc *opened) error {

@@ -48,7 +48,8 @@ const (
 	maxJoinBody = 16 << 10
 	maxLabels   = 32
 	maxLabel    = 128
-	// An address may bring wrong tokens at first, then one at a time: each is a question to the database.
+	// Wrong tokens of an address: at first, then one at a time. Above that its connection ends, which costs it a TLS
+	// handshake for the next. Right tokens have no limit.
 	wrongTokens = 100
 	wrongEvery  = 6 * time.Second
 )
@@ -58,6 +59,9 @@ func JoinHandler(f *store.Fleet, urls []string, joined func(store.Agent)) http.H
 	wrong := &admission.Limiter{Every: wrongEvery, Burst: wrongTokens}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, reply := join(f, r, wrong, joined)
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Connection", "close")
+		}
 		if reply.Error == "" {
 			reply.URLs = urls
 		}
@@ -76,10 +80,6 @@ func join(f *store.Fleet, r *http.Request, wrong *admission.Limiter, joined func
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the address cannot be read")
 	}
-	host := admission.Host(from.Addr()).String()
-	if !wrong.Has(host, time.Now()) {
-		return refuse(http.StatusTooManyRequests, "too many wrong tokens from this address: wait a minute")
-	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxJoinBody))
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the request cannot be read")
@@ -96,7 +96,9 @@ func join(f *store.Fleet, r *http.Request, wrong *admission.Limiter, joined func
 		from.Addr(), time.Now())
 	switch {
 	case errors.Is(err, store.ErrEnrolment):
-		wrong.Take(host, time.Now())
+		if !wrong.Take(admission.Host(from.Addr()).String(), time.Now()) {
+			return refuse(http.StatusTooManyRequests, "too many wrong tokens from this address: wait a minute")
+		}
 		return refuse(http.StatusForbidden, err.Error())
 	case err != nil:
 		return refuse(http.StatusServiceUnavailable, "the hub cannot store it now")

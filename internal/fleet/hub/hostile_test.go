@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -204,7 +205,8 @@ func TestHello_Hostile(t *testing.T) {
 	}
 }
 
-// TestJoin_StolenToken checks the limits of a stolen token, and that guesses do not reach the database.
+// TestJoin_StolenToken checks the limits of a stolen token, and that only wrong tokens count towards the limits of
+// their address.
 func TestJoin_StolenToken(t *testing.T) {
 	fleet, err := store.OpenFleet(t.Context(), t.TempDir(), "")
 	if err != nil {
@@ -279,5 +281,10 @@ func TestJoin_StolenToken(t *testing.T) {
 	}
 	if status, reply := ask(good, "c", "192.0.2.8:1"); status != http.StatusOK {
 		t.Errorf("another address meanwhile: %d %s", status, reply.Error)
+	}
+	for i := range 6 {
+		if status, reply := ask(good, fmt.Sprint("d", i), "192.0.2.7:1"); status != http.StatusOK {
+			t.Errorf("right token %d of the guesser's address: %d %s", i, status, reply.Error)
+		}
 	}
 }
