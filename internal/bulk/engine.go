@@ -44,8 +44,8 @@ type Endpoint struct {
 	Latest *Latest
 	// Burst is the number of writes in a row of a rate-limited sender; 0: one.
 	Burst int
-	// KeepOpen does not close the streams when all is sent, and applies the Spec's Bytes to a receiver too, for
-	// protocols that signal the end elsewhere.
+	// KeepOpen does not close the streams when all is sent, and ends a receiver after the Spec's Bytes, for protocols
+	// that signal the end elsewhere. Another receiver fails with ErrExcess if more arrive.
 	KeepOpen bool
 	// Stall is the longest time without progress of a transfer without a time; 0: StallTimeout.
 	Stall time.Duration
@@ -78,9 +78,10 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 	loops := make([]*loop, len(p.Streams))
 	var budget atomic.Int64
 	budget.Store(p.Spec.Bytes)
+	ceiling := newCeiling(p)
 	for i, s := range p.Streams {
 		l := &loop{account: account{clock: c, writes: p.Send}, stream: s, program: p.Spec.Program, keepOpen: p.KeepOpen,
-			burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTimeout)}
+			ceiling: ceiling, burst: max(p.Burst, 1), stall: cmp.Or(p.Stall, StallTimeout)}
 		l.uncopied = socket.DropsUncopied && !p.Spec.Program.CopyReceived
 		if p.Send {
 			l.uncopied = p.Spec.Program.ByReference && rule == nil
@@ -157,6 +158,7 @@ func (p Endpoint) Run(ctx context.Context) (*transfer.End, error) {
 		}
 		backdate(samples.series[i])
 		end.Streams[i] = l.describe(samples.series[i], p)
+		end.Moved += l.occupied(samples.series[i], p)
 		if l.err != nil {
 			errs = append(errs, fmt.Errorf("data connection: %w", closed(l.err)))
 		}

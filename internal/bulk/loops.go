@@ -28,6 +28,7 @@ type loop struct {
 	program  transfer.Program
 	end      time.Duration // on the clock; 0: no time set
 	budget   *atomic.Int64 // bytes that all streams may still write, or read; nil: no bound
+	ceiling  *ceiling      // of the bytes that all streams may read; nil: no bound
 	piece    int           // bytes of the budget that one write may claim
 	burst    int           // writes between two pauses of a rate-limited sender
 	keepOpen bool
@@ -229,7 +230,7 @@ func (l *loop) receive(limit time.Duration) error {
 	}
 	waited := false
 	for unanswered := 0; !l.over() && (l.budget == nil || l.budget.Load() > 0); {
-		n, err := l.get(size)
+		n, err := l.takeWithin(size)
 		l.moved(n)
 		if l.budget != nil {
 			l.budget.Add(-int64(n))
