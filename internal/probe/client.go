@@ -48,6 +48,9 @@ type Far struct {
 	// OnQueued, if not nil, receives the client's place in the queue of an exclusive server; 1 is next. nil: do
 	// not wait.
 	OnQueued func(place int)
+	// Cautious sends nothing but Marker before the server has replied to it as a fullpipe server, for an address that
+	// somebody else chose. It takes a round trip more.
+	Cautious bool
 	Timeouts Timeouts
 }
 

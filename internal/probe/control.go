@@ -62,6 +62,9 @@ func handshake(ctx context.Context, f Far, conn net.Conn) (*control, error) {
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
 	answered := &markerConn{Conn: conn}
 	_, err := conn.Write(Marker[:])
+	if err == nil && f.Cautious {
+		err = answered.awaitReply()
+	}
 	var secured *tls.Conn
 	if err == nil {
 		secured, err = secureClient(ctx, answered, f.Key)
@@ -137,8 +140,8 @@ type farOutcome struct {
 	err    error
 }
 
-// Limits on the far end's messages during a transfer. An honest one sends five per second and a reply to each of
-// our echoes, at most ten per second.
+// Limits on the other end's messages: the server's during a transfer, the client's in a session. Honest ends send five
+// per second and ten echoes.
 const (
 	maxBurstMessages     = 100 // messages
 	maxMessagesPerSecond = 50
@@ -187,7 +190,7 @@ func (c *control) readUntilResult(spec transfer.Spec, each func(transfer.Interva
 	}
 }
 
-var errFlood = errors.New("the far end floods its control connection")
+var errFlood = errors.New("the other end floods its control connection")
 
 // progressMerger merges a far end's intervals that are shorter than progressInterval.
 type progressMerger struct {
@@ -245,13 +248,20 @@ func (a *markerConn) Write(b []byte) (int, error) {
 }
 
 func (a *markerConn) Read(b []byte) (int, error) {
-	if !a.replyRead {
-		if err := readMarkerReply(a.Conn); err != nil {
-			return 0, err
-		}
-		a.replyRead = true
+	if err := a.awaitReply(); err != nil {
+		return 0, err
 	}
 	return a.Conn.Read(b)
+}
+
+// awaitReply reads the server's reply to Marker, once.
+func (a *markerConn) awaitReply() error {
+	if a.replyRead {
+		return nil
+	}
+	err := readMarkerReply(a.Conn)
+	a.replyRead = err == nil
+	return err
 }
 
 // Identify returns "a fullpipe server", or an error that names another kind of server. It needs no key.

@@ -3,14 +3,11 @@ package probe
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/admission"
-	"github.com/fullpipe-net/fullpipe/internal/bulk"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -51,7 +48,10 @@ type Session struct {
 	Timeouts      Timeouts
 	// Turn, if not nil, is the queue of an exclusive server.
 	Turn *Turn
-	// Event, if not nil, receives each transfer.
+	// Offered, if not nil, is asked about each offer within the limits before its transfer is accepted. An error refuses
+	// the offer.
+	Offered func(transfer.Spec) (Allowance, error)
+	// Event, if not nil, receives each accepted transfer at its end, also if the client has left.
 	Event func(*transfer.Result)
 
 	startedAt    time.Time // start of Serve
@@ -164,10 +164,14 @@ func (s *Session) checkRequest() error {
 func readRequests(secured *tls.Conn, over <-chan struct{}) (<-chan message, <-chan error) {
 	messages := make(chan message)
 	gone := make(chan error, 1)
+	startedAt := time.Now()
 	go func() {
 		defer close(messages)
-		for {
+		for read := 0; ; read++ {
 			m, err := readMessage(secured, maxRequest)
+			if err == nil && float64(read) > maxBurstMessages+maxMessagesPerSecond*time.Since(startedAt).Seconds() {
+				err = errFlood
+			}
 			if err != nil {
 				gone <- err
 				return
@@ -237,104 +241,3 @@ func (s *Session) grant(conn net.Conn) (revoke func(), err error) {
 	conn.SetWriteDeadline(time.Now().Add(s.timeouts().Answer))
 	return revoke, writeMessage(conn, kindAccept, answer)
 }
-
-// serveOffer replies to one offer with a transfer's result or a refusal. An error ends the session.
-func (s *Session) serveOffer(ctx context.Context, conn net.Conn, o offer, messages <-chan message) error {
-	spec := o.Spec
-	spec.TestID = o.TestID
-	send := func(k kind, body any) error {
-		conn.SetWriteDeadline(time.Now().Add(s.timeouts().Answer))
-		return writeMessage(conn, k, body)
-	}
-	err := o.check()
-	if err == nil {
-		err = s.Hello.Check(spec)
-	}
-	if err != nil {
-		return send(kindAccept, refusal(err))
-	}
-	s.extendTurn(admission.Lease(spec.Time))
-	ctx, expire := Until(ctx, s.expiresAt())
-	defer expire()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	options := bulk.Options(spec.Direction == transfer.Down, spec.Far)
-	tokens := make([]Preface, max(spec.Streams, 1))
-	answer := accept{}
-	for i := range tokens {
-		tokens[i] = NewToken()
-		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
-	}
-	expected := Expected{Tokens: tokens, Options: options, Client: s.Remote.Addr(), Local: s.Local.Addr()}
-	// Ports are usable if no NAT changes them and each stream has one.
-	if o.From == s.Remote.Port() && len(o.Ports) == len(tokens) {
-		expected.Ports = o.Ports
-	}
-	arriving, port, forget, err := s.Host.Expect(ctx, expected)
-	if err != nil {
-		return send(kindAccept, refusal(err))
-	}
-	defer forget()
-	answer.Port = port
-	if spec.Direction == transfer.Down && socket.RemembersPaths() {
-		answer.Warnings = append(answer.Warnings, "the far end has cached metrics of earlier transfers to this host "+
-			"(net.ipv4.tcp_no_metrics_save is 0), "+
-			"which change how this one began")
-	}
-	if err := send(kindAccept, answer); err != nil {
-		return err
-	}
-
-	// From here on the client may send Stop or leave.
-	watched := make(chan struct{})
-	finished := make(chan struct{})
-	var left error
-	sending := &bulk.Latest{}
-	go func() {
-		defer close(watched)
-		for {
-			select {
-			case m, open := <-messages:
-				switch {
-				case !open:
-					left = errLeft
-				case m.kind == kindEcho:
-					left = answerEcho(conn, m, sending.Get(), time.Since(s.startedAt), s.timeouts().Answer)
-					if left == nil {
-						continue
-					}
-				case m.kind != kindStop:
-					left = fmt.Errorf("message %q during a transfer", m.kind)
-				}
-				cancel(errStopped)
-			case <-finished:
-			}
-			return
-		}
-	}()
-	if port != 0 {
-		expected.Ports = nil // any port
-	}
-	end, err := s.transfer(ctx, spec, expected, arriving, sending, send)
-	close(finished)
-	<-watched
-	if left != nil {
-		return left
-	}
-	r := result{End: end, Stopped: errors.Is(err, errStopped)}
-	if err != nil {
-		r.Error = err.Error()
-	}
-	if s.Event != nil {
-		s.Event(&transfer.Result{Spec: spec, Far: end, Complete: err == nil})
-	}
-	if end != nil {
-		downsample(end)
-	}
-	return send(kindResult, r)
-}
-
-var (
-	errStopped = errors.New("stopped by the client")
-	errLeft    = errors.New("the client left during a transfer")
-)

@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -14,60 +13,84 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func refusal(err error) accept {
-	var u *transfer.Unsupported
-	if errors.As(err, &u) {
-		return accept{Field: u.Field, Error: u.Reason}
-	}
-	return accept{Error: err.Error()}
-}
-
-// transfer runs the server's part of a transfer over the arriving streams.
-func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Expected, arriving <-chan *net.TCPConn,
-	sending *bulk.Latest,
-	send func(kind, any) error) (*transfer.End, error) {
-	n := len(expected.Tokens)
-	ports := expected.Ports
-	var streams []*socket.Stream
-	defer func() { closeAll(streams) }()
-	late := time.NewTimer(s.timeouts().Answer)
+// awaitStreams returns the data connections when all have arrived, with an error those until then.
+func (t *offered) awaitStreams(ctx context.Context) (streams []*socket.Stream, err error) {
+	n := len(t.expected.Tokens)
+	ports := t.expected.Ports
+	late := time.NewTimer(t.timeouts().Answer)
 	defer late.Stop()
 	for len(streams) < n {
 		select {
-		case conn := <-arriving:
+		case conn := <-t.arriving:
 			if from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port(); len(ports) > 0 && !slices.Contains(ports, from) {
 				conn.Close()
-				return nil, fmt.Errorf("a NAT moved a data connection to port %d, so its window could not be set",
-					from)
+				return streams, fmt.Errorf("a NAT moved a data connection to port %d, so its window could not be set", from)
 			}
-			st, err := socket.NewStream(conn, expected.Options)
+			st, err := socket.NewStream(conn, t.expected.Options)
 			if err != nil {
-				return nil, err
+				return streams, err
 			}
 			streams = append(streams, st)
 		case <-late.C:
-			return nil, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, s.timeouts().Answer)
+			return streams, fmt.Errorf("%d of %d data connections arrived within %v", len(streams), n, t.timeouts().Answer)
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return streams, context.Cause(ctx)
 		}
+	}
+	return streams, nil
+}
+
+// arrived returns the data connections that wait for their transfer.
+func (t *offered) arrived() (streams []*socket.Stream) {
+	for {
+		select {
+		case conn := <-t.arriving:
+			if st, err := socket.NewStream(conn, t.expected.Options); err == nil {
+				streams = append(streams, st)
+			}
+		default:
+			return streams
+		}
+	}
+}
+
+// unreadBytes returns the payload that waits in the kernel.
+func unreadBytes(streams []*socket.Stream) (bytes int64) {
+	for _, s := range streams {
+		var sample transfer.Sample
+		if s.Sample(&sample, false) == nil && sample.Have&transfer.HaveQueue != 0 {
+			bytes += sample.Queued
+		}
+	}
+	return bytes
+}
+
+// move moves the payload within the allowance, and sends progress.
+func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
+	spec := t.spec
+	if limit := t.allowance.Bytes; limit > 0 && (spec.Bytes == 0 || limit < spec.Bytes) {
+		spec.Bytes = limit
+	}
+	if t.allowance.Time > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, t.allowance.Time, errTime)
+		defer end()
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var moved int64
 	p := bulk.Endpoint{Send: spec.Direction == transfer.Down, Spec: spec, Streams: streams,
-		Every:  200 * time.Millisecond,
-		Latest: sending,
-		Stall:  s.timeouts().Stall}
+		Every: 200 * time.Millisecond, Latest: &t.sending, Stall: t.timeouts().Stall}
 	// Progress also serves as keepalive, so it is sent without data too. On a slow path its traffic would disturb
 	// the measurement, so it waits for minProgressBytes.
 	const minProgressBytes = 32 << 10
-	alive := time.NewTicker(s.timeouts().Stall / 4)
+	alive := time.NewTicker(t.timeouts().Stall / 4)
 	defer alive.Stop()
 	var unreported transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
 	p.Each = func(i transfer.Interval) {
 		moved += i.Bytes
-		if err := s.Hello.Limits.Excess(moved, i.End); err != nil {
+		if err := t.Hello.Limits.Excess(moved, i.End); err != nil {
 			stop(err)
 		}
 		if p.Send {
@@ -83,7 +106,7 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 		err error
 	}
 	done := make(chan outcome, 1)
-	over := s.Host.Begin(cmp.Or(spec.TestID, s.Remote.Addr().String()))
+	over := t.Host.Begin(cmp.Or(spec.TestID, t.Remote.Addr().String()))
 	go func() {
 		end, err := p.Run(ctx)
 		if concurrent := over(); end != nil {
@@ -94,23 +117,24 @@ func (s *Session) transfer(ctx context.Context, spec transfer.Spec, expected Exp
 	for {
 		select {
 		case o := <-done:
-			return o.end, o.err
+			t.end = o.end
+			return o.err
 		case i := <-intervals:
 			unreported = joined(unreported, i)
 			if unreported.Bytes < minProgressBytes {
 				continue
 			}
 			merged := unreported
-			send(kindProgress, progressMessage{&merged})
+			t.send(kindProgress, progressMessage{&merged})
 			unreported = transfer.Interval{}
-			alive.Reset(s.timeouts().Stall / 4)
+			alive.Reset(t.timeouts().Stall / 4)
 		case <-alive.C:
 			var m progressMessage
 			if merged := unreported; merged.Bytes > 0 {
 				m.Interval = &merged
 				unreported = transfer.Interval{}
 			}
-			send(kindProgress, m)
+			t.send(kindProgress, m)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 const (
 	maxRequest  = 64 << 10 // a client's message
 	maxAnswer   = 64 << 10 // a server's message except results
+	maxOften    = 4 << 10  // a message of either end that is sent many times during a transfer
 	maxResult   = 2 << 20  // a compressed result
 	maxUnpacked = 6 << 20  // a decompressed result: 4000 samples of up to 1 kB, and more
 )
@@ -192,8 +193,15 @@ func readMessage(r io.Reader, limit int) (message, error) {
 		return message{}, fmt.Errorf("a message of %d bytes (at most %d are allowed)", length, limit)
 	}
 	m := message{kind: kind(head[4])}
-	if m.kind != kindResult && length > maxAnswer {
-		return message{}, fmt.Errorf("message %q of %d bytes (at most %d are allowed)", m.kind, length, maxAnswer)
+	switch m.kind {
+	case kindResult:
+	case kindProgress, kindEcho, kindStop:
+		limit = maxOften
+	default:
+		limit = maxAnswer
+	}
+	if int64(length) > int64(limit) {
+		return message{}, fmt.Errorf("message %q of %d bytes (at most %d are allowed)", m.kind, length, limit)
 	}
 	// The buffer grows with received bytes, not with the announced length.
 	var b bytes.Buffer

@@ -57,6 +57,9 @@ type Config struct {
 	AllowUnauthenticated bool
 	// ShareWindows enables Window, if the system can share a port.
 	ShareWindows bool
+	// Offered, if not nil, is asked about each offer of a client before its transfer is accepted; see probe.Session.
+	// holder is the name of the client's key, "" for the server's.
+	Offered func(holder string, s transfer.Spec) (probe.Allowance, error)
 	// UnreachableTimeout is how long a client's host may be unreachable; 0: socket.GoneTime.
 	UnreachableTimeout time.Duration
 	// Event, if not nil, receives client and transfer events from many goroutines. It must not block.
@@ -232,6 +235,9 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	holder := ""
 	session.Event = func(r *transfer.Result) {
 		s.report(Event{Kind: "transfer", Client: client, Keyed: true, Holder: holder, Result: r})
+	}
+	if s.config.Offered != nil {
+		session.Offered = func(spec transfer.Spec) (probe.Allowance, error) { return s.config.Offered(holder, spec) }
 	}
 	done := pending(&s.handshakes, conn)
 	secured, err := session.Admit(ctx, conn)
