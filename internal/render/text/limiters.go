@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -14,6 +15,9 @@ func Limiter(w io.Writer, d *record.ExplainedLimiter) {
 	fmt.Fprintln(w, string(d.Limiter)+verdict.Suffix(d.Subtype))
 	t := newTable()
 	t.row("what it is", d.Description)
+	if d.Subtype == "" && len(verdict.Subtypes(d.Limiter)) > 0 {
+		t.row("subtypes", strings.Join(verdict.Subtypes(d.Limiter), ", ")+" (fullpipe explain SUBTYPE)")
+	}
 	t.row("how it looks", d.Looks)
 	t.row("to be sure", d.Sure)
 	for i, f := range d.Fix {
@@ -43,6 +47,9 @@ func ExplainLimiter(word string, system advice.System) (d record.ExplainedLimite
 	if subtype != "" {
 		e.lab = "" // it shows the limiter
 	}
+	if subtype == verdict.AckTimer {
+		e = ackTimer
+	}
 	candidates := []verdict.Name(nil)
 	if name == verdict.Sender {
 		candidates = []verdict.Name{verdict.Application, verdict.SendBuffer}
@@ -55,6 +62,13 @@ func ExplainLimiter(word string, system advice.System) (d record.ExplainedLimite
 		Lab: e.lab, Fix: FixSentences(advice.Fixes(verdict.Verdict{Limiter: name, Subtype: subtype, Candidates: candidates},
 			facts))}, true
 }
+
+// ackTimer explains nagle-delayed-ack (ack-timer), which Nagle's rule has no part in.
+var ackTimer = explanation{"the sender waits for an acknowledgement that the receiver's delayed-ACK timer delays: " +
+	"the receive window has room for one segment, or the sender's blocks end in one",
+	"in flight stays at one segment or one block, acknowledgements 40 to 500 ms late",
+	"with a receive window or send buffer of two more segments it is gone",
+	"fullpipe measure lab:lan-10m,far.delack=200ms --receive-buffer 2306"}
 
 // sureElsewhere has the confirming test of a limiter on a system without Linux's tools.
 var sureElsewhere = map[verdict.Name]string{
@@ -82,9 +96,11 @@ func inLab(far, near string) string {
 	return "FULLPIPE_KEY=$(fullpipe key new) fullpipe lab rate=50mbit,rtt=20ms --far " + far + " -- sh -c '" + near + "'"
 }
 
+type explanation struct{ cause, looks, sure, lab string }
+
 // limiters has one entry for each name; tests check that none is missing, and that each lab
 // line shows its limiter.
-var limiters = map[verdict.Name]struct{ cause, looks, sure, lab string }{
+var limiters = map[verdict.Name]explanation{
 	verdict.Application: {"the sending program does not write", "in flight comes and goes below both windows; nothing " +
 		"waits unsent",
 		"ss -tim at the sender: app_limited, busy time far below the connection's age",

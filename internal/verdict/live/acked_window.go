@@ -17,6 +17,7 @@ type ackedWindow struct {
 	ratio    float64 // share of the window that one acknowledgement covers
 	idle     float64 // min RTT / time in which one window arrives
 	ackDelay time.Duration
+	probed   float64 // share of the windows that were acknowledged after a needless retransmission
 }
 
 var (
@@ -32,10 +33,13 @@ var (
 		Means: "minRTT / time in which one receive window arrives",
 		Of:    func(f facts) float64 { return f.measured.ackedWindow.idle }}
 	ackDelay = quantity{Name: "ackDelay", Unit: "time",
-		Means: "rttGrowth without the time that a segment takes on the link, at most",
+		Means: "rttGrowth without the time that a segment takes on the link, at most; or time per window - longest RTT",
 		Of:    func(f facts) float64 { return ofTime(f.measured.ackedWindow.ackDelay) },
 		Uses: uses(limit("HeaderBytes", threshold.HeaderBytes),
 			limit("LeastWaits", threshold.LeastWaits), limit("TransferSegments", threshold.TransferSegments))}
+	probedRatio = quantity{Name: "probedRatio", Unit: "ratio",
+		Means: "DSACKs / receive windows sent: the acknowledgement followed a retransmission of data that had arrived",
+		Of:    func(f facts) float64 { return f.measured.ackedWindow.probed }}
 
 	// Nothing is sent from the end of a window to its acknowledgement, so that the link is idle for at least minRTT.
 	windowAckedAtOnce = rule.Define("windowAckedAtOnce", "one acknowledgement covers the whole receive window",
@@ -45,8 +49,9 @@ var (
 	awaitsAckTimer = rule.Define("awaitsAckTimer",
 		"the window has room for one segment, and its acknowledgement takes longer than the path explains",
 		rule.All(windowSegments.Positive(), windowSegments.Below("DelayedAckSegments", threshold.DelayedAckSegments),
-			ackDelay.AtLeast("MinAckDelay", ofTime(threshold.MinAckDelay)),
-			ackDelay.AtLeast("AckDelayShare", threshold.AckDelayShare, rttGrowth)))
+			rule.Any(probedRatio.AtLeast("ProbedWindows", threshold.ProbedWindows),
+				rule.All(ackDelay.AtLeast("MinAckDelay", ofTime(threshold.MinAckDelay)),
+					ackDelay.AtLeast("AckDelayShare", threshold.AckDelayShare, rttGrowth)))))
 )
 
 // ackedWindow measures the receive window of a single connection.
@@ -60,8 +65,11 @@ func (a *analysis) ackedWindow() (w ackedWindow) {
 	mss := float64(c.mss)
 	w = ackedWindow{segments: window / c.fullSegment(window), ratio: c.segmentsPerAck(a.path) * mss / window,
 		idle: a.path.minRTT.Seconds() * a.path.meanRate / 8 / window}
-	if last := &c.samples[len(c.samples)-1]; last.Acked >= threshold.TransferSegments*c.mss {
-		w.ackDelay = c.ackDelay(a.path.minRTT)
+	w.ackDelay = c.ackDelay(a.path.minRTT)
+	if a.path.retransmitRatio <= threshold.Losing {
+		w.ackDelay = max(w.ackDelay, c.unmeasuredDelay(window, a.path.minRTT))
+		last := &c.samples[len(c.samples)-1]
+		w.probed = float64(last.DSACKDups) * window / max(float64(last.Acked), 1)
 	}
 	return w
 }
@@ -77,8 +85,7 @@ func (c *connection) fullSegment(window float64) float64 {
 }
 
 // ackDelay returns how much longer than a segment's time on the link the mean acknowledgement took in the second half
-// of a transfer of many segments, when srtt has converged. The segment takes at most the growth of the RTTs that grew
-// least. A packet without payload crosses the link within minRTT, and a segment takes longer in proportion to its size.
+// of a transfer. Once srtt has converged, the segment takes at most the growth of the RTTs that grew least.
 func (c *connection) ackDelay(minRTT time.Duration) time.Duration {
 	var rtts []time.Duration
 	var sum time.Duration
@@ -88,6 +95,35 @@ func (c *connection) ackDelay(minRTT time.Duration) time.Duration {
 	}
 	slices.Sort(rtts)
 	n := len(rtts)
-	onLink := min(rtts[int(float64(n)*threshold.LeastWaits)]-minRTT, scale(minRTT, 1+float64(c.mss)/threshold.HeaderBytes))
+	onLink := c.segmentTimeMax(minRTT)
+	if c.samples[len(c.samples)-1].Acked >= threshold.TransferSegments*c.mss {
+		onLink = min(onLink, rtts[int(float64(n)*threshold.LeastWaits)]-minRTT)
+	}
 	return sum/time.Duration(n) - minRTT - onLink
+}
+
+// unmeasuredDelay returns how much longer one window took in the second half of a transfer than any RTT then or, while
+// srtt has not converged, than an RTT on the slowest link. The round trips of retransmitted segments are not measured
+// (RFC 6298, 3).
+func (c *connection) unmeasuredDelay(window float64, minRTT time.Duration) time.Duration {
+	half := c.samples[len(c.samples)/2:]
+	first := &half[0]
+	last := &half[len(half)-1]
+	if last.Acked <= first.Acked {
+		return 0
+	}
+	longest := time.Duration(0)
+	for i := range half {
+		longest = max(longest, half[i].RTT)
+	}
+	if last.Acked < threshold.TransferSegments*c.mss {
+		longest = minRTT + c.segmentTimeMax(minRTT)
+	}
+	return scale(last.At-first.At, window/float64(last.Acked-first.Acked)) - longest
+}
+
+// segmentTimeMax returns the longest time that a segment takes on the link: a packet without payload crosses it within
+// minRTT, and a segment takes longer in proportion to its size.
+func (c *connection) segmentTimeMax(minRTT time.Duration) time.Duration {
+	return scale(minRTT, 1+float64(c.mss)/threshold.HeaderBytes)
 }

@@ -142,7 +142,7 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 		}
 		now := c.deliveredBy(s.At)
 		then := c.deliveredBy(s.At - span)
-		if now-then < threshold.SlowStartGrows*(then-c.deliveredBy(s.At-2*span)) {
+		if now-then <= threshold.SlowStartGrows*(then-c.deliveredBy(s.At-2*span)) {
 			return s.At - span
 		}
 	}

@@ -79,8 +79,9 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 		return verdict.StillInSlowStart, took
 	case verdict.NagleDelayedAck:
 		if awaitsAckTimer.IsTrue(a.whole()) {
-			took["window_bytes"] = float64(a.median((*connection).window))
-			took["rtt_s"] = a.path.meanRTT.Seconds()
+			window := float64(a.median((*connection).window))
+			took["window_bytes"] = window
+			took["rtt_s"] = max(a.path.meanRTT.Seconds(), window*8/a.path.meanRate) // of all its segments
 			took["rtt_base_s"] = a.path.minRTT.Seconds()
 			return verdict.WindowAwaitsAckTimer, took
 		}

@@ -68,9 +68,10 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	}
 	p.baseRTT = minRTT
 	if p.lastingRate > 0 {
-		p.baseRTT += seconds(float64(all[0].mss) * 8 / p.lastingRate)
+		p.baseRTT += min(seconds(float64(all[0].mss)*8/p.lastingRate), all[0].segmentTimeMax(minRTT))
 	}
 	p.addCounters(all)
+	p.meanRTT = max(p.meanRTT, p.fullWindowTrip(all))
 	if p.meanRTT > 0 { // no round trip under load is shorter than the empty path's
 		p.baseRTT = max(p.minRTT, min(p.baseRTT, p.meanRTT))
 	}
@@ -110,18 +111,39 @@ func (p *path) addCounters(all []*connection) {
 			}
 		}
 	}
-	if sent > 0 {
-		p.retransmitRatio = min(float64(retransmittedBytes)/float64(sent), 1)
-	}
-	// Packets that the network duplicates cause DSACKs too, but no reordering.
-	if retransmitted > 0 && reordered >= threshold.ReorderedSegments {
-		p.dsackRatio = min(float64(dsacks)/float64(retransmitted), 1)
-	}
 	if n > 0 {
 		p.meanRTT = seconds(rtt / n)
 		p.standingRTT = seconds(standing / n)
 		p.queuedRatio = queued / n
 	}
+	if sent > 0 {
+		p.retransmitRatio = min(float64(retransmittedBytes)/float64(sent), 1)
+	}
+	if retransmitted <= 0 {
+		return
+	}
+	// The DSACK of the last one may still be missing.
+	spurious := min(float64(dsacks+int64(len(all)))/float64(retransmitted), 1)
+	// Packets that the network duplicates cause DSACKs too, but no reordering. Without it, a timer repeated segments whose
+	// acknowledgements were late, which costs no cwnd (RFC 8985, 7.4).
+	switch {
+	case reordered >= threshold.ReorderedSegments:
+		p.dsackRatio = min(float64(dsacks)/float64(retransmitted), 1)
+	case spurious >= threshold.SpuriousRatio && dsacks <= retransmitted:
+		p.retransmitRatio *= 1 - spurious
+	}
+}
+
+// fullWindowTrip returns the time in which one window arrives, if it was full most of the time and so few segments
+// arrived that srtt is still nearer to the handshake's RTT; else 0.
+func (p *path) fullWindowTrip(all []*connection) time.Duration {
+	c := all[0]
+	acked := c.samples[len(c.samples)-1].Acked
+	if len(all) != 1 || c.windowFullRatio < threshold.MostlyWaiting || p.meanRate <= 0 ||
+		acked >= threshold.TransferSegments*c.mss {
+		return 0
+	}
+	return seconds(float64(c.window(&c.rounds[len(c.rounds)/2])) * 8 / p.meanRate)
 }
 
 // ackAggregationDelay returns how much longer the segments of one acknowledgement take to arrive than two do (RFC

@@ -94,6 +94,8 @@ const (
 	MinAckDelay        = 10 * time.Millisecond // time | include/net/tcp.h, TCP_DELACK_MIN: 40 ms; srtt shows a part
 	AckDelayShare      = 0.2                   // ratio | lab: modems without a timer 0.1, timers of 200 ms 0.3
 	HeaderBytes        = 40                    // bytes | RFC 791, RFC 9293: headers without options
+	// ProbedWindows is the share of windows with a needless probe (RFC 8985, 7) from which a timer delays their ACKs.
+	ProbedWindows = 0.5 // ratio | definition: most of them; lab, windows below two segments: 0.96 to 1
 	// EvenedOut is over how many round trips a rate is a rate and not one burst.
 	EvenedOut = 4 // round trips | a window's worth comes once in each
 )
