@@ -3,13 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/history"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -21,18 +21,18 @@ import (
 const connectTime = 3 * time.Second
 
 // measure returns the function that makes both transfers of a run and encodes its document.
-func measure(hostID string) func(context.Context, bus.Order, func(int64)) ([]byte, error) {
-	return func(ctx context.Context, o bus.Order, moved func(int64)) ([]byte, error) {
+func measure(hostID string) func(context.Context, bus.Order, *agent.Use) ([]byte, error) {
+	return func(ctx context.Context, o bus.Order, used *agent.Use) ([]byte, error) {
 		began := time.Now()
 		ctx = history.WithSession(ctx)
-		far, err := connect(ctx, o)
+		far, err := connect(ctx, o, used)
 		if err != nil {
-			return nil, &agent.UnreachableError{Err: err}
+			return nil, err
 		}
 		defer far.Close()
 		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: build.Version(),
 			StartedAt: began.UTC().Round(time.Millisecond)}, Peer: o.Far}
-		err = transfers(ctx, far, o, doc, moved)
+		err = transfers(ctx, far, o, doc, used)
 		if len(doc.Directions) == 0 {
 			return nil, err
 		}
@@ -53,38 +53,41 @@ func measure(hostID string) func(context.Context, bus.Order, func(int64)) ([]byt
 }
 
 // connect connects to the first address of the far end that accepts the run's key.
-func connect(ctx context.Context, o bus.Order) (transfer.Peer, error) {
+func connect(ctx context.Context, o bus.Order, used *agent.Use) (transfer.Peer, error) {
 	key, err := probe.ParseKey(o.Key)
 	if err != nil {
 		return nil, err
 	}
-	var failed []error
+	unreachable := &agent.UnreachableError{}
 	end := time.Now().Add(o.Within) // the far end admits nobody later
 	for i, at := range o.Peers {
 		wait := min(connectTime, time.Until(end)/time.Duration(len(o.Peers)-i))
 		connecting, cancel := context.WithTimeout(ctx, wait)
-		far, err := peer.Open(connecting, "fullpipe://"+at.String(), peer.Options{Key: &key, TestID: o.Run})
+		used.Connections++
+		far, err := probe.Far{Address: at.String(), Key: key, TestID: o.Run, Cautious: true,
+			OnQueued: func(int) {}}.Connect(connecting)
 		cancel()
 		if err == nil {
 			return far, nil
 		}
-		failed = append(failed, err)
+		unreachable.Attempts = append(unreachable.Attempts, agent.Attempt{To: at, Err: err})
 	}
-	return nil, errors.Join(failed...)
+	return nil, unreachable
 }
 
 // transfers makes the transfers, one after the other.
-func transfers(ctx context.Context, far transfer.Peer, o bus.Order, doc *record.Measure, moved func(int64)) error {
-	var total int64
+func transfers(ctx context.Context, far transfer.Peer, o bus.Order, doc *record.Measure, used *agent.Use) error {
+	streams := max(o.Spec.Streams, 1)
 	for _, direction := range []transfer.Direction{transfer.Up, transfer.Down} {
-		socket := transfer.Socket{Congestion: o.Spec.Congestion, PacingBps: o.Spec.Bps}
+		socket := transfer.Socket{Congestion: o.Spec.Congestion, PacingBps: math.Floor(o.Spec.Bps / float64(streams))}
 		spec := transfer.Spec{Direction: direction, Streams: o.Spec.Streams, Time: o.Spec.Time, Bytes: o.Spec.Bytes,
 			Near: socket, Far: socket, TestID: o.Run}
-		result, err := transfer.Run(ctx, far, spec, func(i transfer.Interval) {
-			total += i.Bytes
-			moved(total)
-		})
+		used.Connections += streams
+		result, err := transfer.Run(ctx, far, spec, nil)
 		if result != nil {
+			if result.Near != nil {
+				used.Bytes += result.Near.Moved
+			}
 			doc.Near = report.Host(result.Near)
 			doc.Far = report.Host(result.Far)
 			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))

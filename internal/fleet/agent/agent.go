@@ -20,6 +20,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/outbox"
@@ -42,8 +43,8 @@ type Config struct {
 	Limits    Limits
 	LimitsErr error // the fault of the limits file: no tests are made
 	// Measure makes both transfers of a run with the far end at one of the addresses, and returns the encoded
-	// document. moved is called with the bytes so far. A document comes with an error where part of the run failed.
-	Measure func(ctx context.Context, o bus.Order, moved func(int64)) (doc []byte, err error)
+	// document. It adds to used its bytes and connections. A document comes with an error where part of the run failed.
+	Measure func(ctx context.Context, o bus.Order, used *Use) (doc []byte, err error)
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
 }
@@ -62,12 +63,6 @@ type Event struct {
 	Begin, End time.Time
 }
 
-// UnreachableError reports that no address of the far end accepted a connection.
-type UnreachableError struct{ Err error }
-
-func (e *UnreachableError) Error() string { return e.Err.Error() }
-func (e *UnreachableError) Unwrap() error { return e.Err }
-
 // maxOrder is the longest run that an agent accepts.
 const maxOrder = 30 * time.Minute
 
@@ -78,69 +73,92 @@ type agent struct {
 	server *server.Server
 	box    *outbox.Box
 	spent  *ledger
-	wake   chan struct{} // a result waits, or the hub is reachable
+	wake   chan struct{}     // a result waits, or the hub is reachable
+	orders admission.Limiter // accepted ones
 	work   sync.WaitGroup
 	ctx    context.Context // of all runs
 
 	mu              sync.Mutex
+	ended           bool               // work takes no more
 	endIntroduction context.CancelFunc // of the newest connection
 
 	epoch   int64
-	serving map[string]*servedRun // by run
-	testing map[string]testedRun
-	ordered []string // role and run of the newest orders
-}
-
-// testedRun is a run with this host as the near end.
-type testedRun struct {
-	cancel context.CancelFunc
-	spec   bus.Spec
-}
-
-// servedRun is a run with this host as the far end.
-type servedRun struct {
-	spec      bus.Spec
-	holder    probe.Holder
-	admitted  bool // the near end has connected
-	transfers int  // that have ended
-	counted   bus.Served
+	serving map[string]*servedRun         // by run
+	testing map[string]context.CancelFunc // runs with this host as the near end
+	ordered []string                      // role and run of the newest orders
 }
 
 // Run runs an agent until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	spent, err := openLedger(ctx, c.Dir)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a, err := open(ctx, c)
 	if err != nil {
 		return err
 	}
-	a := &agent{Config: c, box: outbox.In(c.Dir), spent: spent, wake: make(chan struct{}, 1), ctx: ctx,
-		serving: map[string]*servedRun{}, testing: map[string]testedRun{}}
-	a.server, err = server.New(ctx, server.Config{Address: c.Listen, Key: probe.NewKey(), Holders: a.holders,
-		Software: c.Version, Exclusive: true, ShareWindows: true, Event: a.served})
+	return a.run(cancel)
+}
+
+// open listens and connects to the hub. run or close ends the agent.
+func open(ctx context.Context, c Config) (a *agent, err error) {
+	a = &agent{Config: c, box: outbox.In(c.Dir), wake: make(chan struct{}, 1), ctx: ctx,
+		orders:  admission.Limiter{Every: orderEvery, Burst: orderBurst},
+		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}}
+	a.spent, err = openLedger(ctx, c.Dir, c.Limits)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	a.server, err = server.New(ctx, server.Config{Address: c.Listen, Key: probe.NewKey(), Holders: a.holders,
+		Software: c.Version, Exclusive: true, ShareWindows: true, Offered: a.offered, Event: a.connectedTo})
+	if err != nil {
+		return nil, err
 	}
 	a.mu.Lock() // connected, which needs the connection, waits
+	defer a.mu.Unlock()
 	a.conn, err = bus.Dialer{Agent: c.State.ID, Key: c.Key, URLs: c.State.URLs, TLS: c.TLS,
 		Connected: a.connected, Lost: a.lost}.Dial()
-	a.mu.Unlock()
 	if err != nil {
 		a.server.Close()
-		return err
+		return nil, err
 	}
-	defer a.work.Wait()
+	return a, nil
+}
+
+// run takes orders until the agent's context ends, or until it can take none. cancel ends the context.
+func (a *agent) run(cancel context.CancelFunc) error {
 	defer a.conn.Close()
+	defer a.end(cancel)
+	defer a.server.Close()
 	if err := a.conn.Serve(bus.OrderKind, a.order); err != nil {
-		a.server.Close()
 		return err
 	}
 	if err := a.conn.Serve(bus.StopKind, a.stop); err != nil {
-		a.server.Close()
 		return err
 	}
 	a.event(Event{Kind: "ready", Addr: a.server.Addr()})
-	a.work.Go(func() { a.deliver(ctx) })
-	a.work.Go(func() { a.report(ctx) })
-	return a.server.Serve(ctx)
+	a.start(func() { a.deliver(a.ctx) })
+	a.start(func() { a.report(a.ctx) })
+	return a.server.Serve(a.ctx)
+}
+
+// start runs work on a goroutine of its own. It returns false, and does not run it, after the agent's end has begun.
+func (a *agent) start(work func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return false
+	}
+	a.work.Go(work)
+	return true
+}
+
+// end ends the agent's work and waits for it. Runs that end with it still report to the hub.
+func (a *agent) end(cancel context.CancelFunc) {
+	cancel()
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
+	a.work.Wait()
 }
 
 func (a *agent) event(e Event) {
@@ -177,7 +195,7 @@ func (a *agent) connected() {
 	}
 	a.endIntroduction = cancel
 	a.mu.Unlock()
-	a.work.Go(func() {
+	a.start(func() {
 		defer cancel()
 		for wait := minRetry; ; wait = min(2*wait, maxRetry) {
 			later, err := a.introduce(ctx)

@@ -13,51 +13,39 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
-	"github.com/fullpipe-net/fullpipe/internal/outbox"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // newAgent returns an agent with a server on loopback, without a hub.
 func newAgent(t *testing.T, limits Limits) *agent {
 	t.Helper()
-	dir := t.TempDir()
-	spent, err := openLedger(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Config: Config{Limits: limits, Dir: dir, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
-		Measure: func(context.Context, bus.Order, func(int64)) ([]byte, error) { return []byte("{}"), nil }},
-		box: outbox.In(dir), spent: spent, ctx: ctx, serving: map[string]*servedRun{}, testing: map[string]testedRun{},
-		wake: make(chan struct{}, 1)}
+	return newAgentIn(t, t.TempDir(), limits)
+}
+
+func newAgentIn(t *testing.T, dir string, limits Limits) *agent {
+	t.Helper()
 	key, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.conn, err = bus.Dialer{Agent: "anna", Key: key, URLs: []string{"nats://127.0.0.1:1"}, Connected: func() {},
-		Lost: func(error) {}}.Dial()
+	ctx, cancel := context.WithCancel(context.Background())
+	a, err := open(ctx, Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Limits: limits,
+		Dir: dir, Listen: "127.0.0.1:0", Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
+		Measure: func(context.Context, bus.Order, *Use) ([]byte, error) { return []byte("{}"), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.conn.Close)
-	a.server, err = server.New(ctx, server.Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Holders: a.holders,
-		Exclusive: true, Event: a.served})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.server.Serve(ctx)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- a.run(cancel) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 	return a
 }
@@ -66,11 +54,15 @@ func newAgent(t *testing.T, limits Limits) *agent {
 func order(role string) bus.Order {
 	var random [10]byte
 	rand.Read(random[:])
-	return bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Epoch: 1,
+	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Epoch: 1,
 		Key:    probe.NewKey().String(),
 		Within: 20 * time.Second, Until: 20 * time.Second,
 		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
 		From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	if role == bus.RoleTest {
+		o.Peers = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:9")}
+	}
+	return o
 }
 
 // TestRefusals checks each reason for which a host refuses an order.
@@ -85,7 +77,7 @@ func TestRefusals(t *testing.T) {
 		name   string
 		limits Limits
 		change func(o *bus.Order)
-		spent  recheck.Cost
+		spent  Use
 		want   mesh.Reason
 	}{
 		{name: "no limits"},
@@ -94,10 +86,10 @@ func TestRefusals(t *testing.T) {
 		{name: "no rate in the order", limits: Limits{Rate: 1e6}, want: mesh.Rate},
 		{name: "rate too high", limits: Limits{Rate: 1e6}, change: func(o *bus.Order) { o.Spec.Bps = 2e6 }, want: mesh.Rate},
 		{name: "rate within the limit", limits: Limits{Rate: 1e6}, change: func(o *bus.Order) { o.Spec.Bps = 1e6 }},
-		{name: "bytes are used", limits: Limits{Budget: recheck.Budget{Bytes: 10e6}}, spent: recheck.Cost{Bytes: 9e6},
+		{name: "bytes are used", limits: Limits{Budget: recheck.Budget{Bytes: 10e6}}, spent: Use{Bytes: 9e6},
 			want: mesh.BytesBudget},
 		{name: "time is used", limits: Limits{Budget: recheck.Budget{Time: time.Minute}},
-			spent: recheck.Cost{Time: time.Minute},
+			spent: Use{Time: time.Minute},
 			want:  mesh.TimeBudget},
 		{name: "another network", limits: Limits{Peers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			want: mesh.Peer},
@@ -260,25 +252,45 @@ func TestServe_BusyHost(t *testing.T) {
 
 func TestLedger_SurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
-	l, err := openLedger(t.Context(), dir)
+	l, err := openLedger(t.Context(), dir, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	l.add(now, Limits{}, 100, time.Second)
-	l.add(now.Add(time.Hour), Limits{}, 50, time.Second)
-	again, err := openLedger(t.Context(), dir)
+	charged := func(at time.Time, maximum Use) *charge {
+		t.Helper()
+		c, err := l.charge(at, maximum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	charged(now, Use{Bytes: 900, Time: time.Minute, Connections: 9}).settle(now, Use{100, time.Second, 1})
+	second := charged(now.Add(time.Hour), Use{Bytes: 50, Time: time.Second})
+	second.settle(now, Use{Bytes: 60, Time: time.Second}) // it used more
+	second.settle(now, Use{})
+	killed := charged(now, Use{Bytes: 7, Time: time.Second})
+	again, err := openLedger(t.Context(), dir, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := again.today(now.Add(2*time.Hour), Limits{}); got != (recheck.Cost{Bytes: 150, Time: 2 * time.Second}) {
-		t.Errorf("after a restart: %+v", got)
+	want := Use{Bytes: 167, Time: 3 * time.Second, Connections: 1}
+	if got := again.today(now.Add(2 * time.Hour)); got != want {
+		t.Errorf("after a restart: %+v, want %+v", got, want)
 	}
-	if got := again.today(now.Add(24*time.Hour), Limits{}); got != (recheck.Cost{}) {
+	if got := again.today(now.Add(24 * time.Hour)); got != (Use{}) {
 		t.Errorf("the next day: %+v", got)
 	}
-	if got := again.today(now, Limits{}); got != (recheck.Cost{}) {
+	if got := again.today(now); got != (Use{}) {
 		t.Errorf("a clock that is set back brings back: %+v", got)
+	}
+	// A run over midnight is charged to the new day.
+	if got := l.today(now.Add(24 * time.Hour)); got != (Use{Bytes: 7, Time: time.Second}) {
+		t.Errorf("during a run, the next day: %+v", got)
+	}
+	killed.settle(now.Add(24*time.Hour), Use{Bytes: 3})
+	if got := l.today(now.Add(24 * time.Hour)); got != (Use{Bytes: 3}) {
+		t.Errorf("after it: %+v", got)
 	}
 }
 
@@ -317,6 +329,6 @@ func FuzzParseLimits(f *testing.F) {
 			return
 		}
 		o := order(bus.RoleServe)
-		l.refusal(&o, recheck.Cost{}, time.Now())
+		l.refusal(&o, Use{}, time.Now())
 	})
 }

@@ -120,7 +120,7 @@ func TestOrder_FloodStaysWithinTheBudget(t *testing.T) {
 	for range 100 {
 		accepted[unlimited.order(bus.Encode(order(bus.RoleServe))).(bus.OrderReply).Refused]++
 	}
-	if accepted[""] != maxServing || accepted[mesh.Busy] != 100-maxServing {
+	if accepted[""] != maxServing || accepted[mesh.Busy] < 20 || accepted[mesh.Connections] < 60 {
 		t.Errorf("without a budget: %v", accepted)
 	}
 }
@@ -132,7 +132,7 @@ func TestLimits_WiderNetworkThanAllowed(t *testing.T) {
 		"10.1.0.0/0": mesh.Peer, "10.2.0.0/24": mesh.Peer, "::/0": mesh.Peer} {
 		o := order(bus.RoleServe)
 		o.From = []netip.Prefix{netip.MustParsePrefix(network)}
-		if got, _ := l.refusal(&o, recheck.Cost{}, time.Now()); got != want {
+		if got, _ := l.refusal(&o, Use{}, time.Now()); got != want {
 			t.Errorf("%s: %q, want %q", network, got, want)
 		}
 	}
@@ -163,7 +163,7 @@ func TestServe_KeyHasTheSizeOfItsRun(t *testing.T) {
 			t.Errorf("%s: more than the order allows was transferred", name)
 		}
 	}
-	if spent := a.spent.today(time.Now(), a.Limits); spent.Bytes > 2*o.Spec.Bytes {
+	if spent := a.spent.today(time.Now()); spent.Bytes > 2*o.Spec.Bytes {
 		t.Errorf("the run's key moved %d bytes", spent.Bytes)
 	}
 }

@@ -2,19 +2,11 @@ package agent
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
@@ -98,8 +90,31 @@ func (l Limits) forHub(broken error) bus.Limits {
 	return out
 }
 
+// rateSlack is the time by which a transfer at the order's rate may be longer than ordered.
+const rateSlack = time.Second
+
+// costOf returns the maximum that one transfer of an order uses: its bytes, or its rate times its time. 0 bytes
+// are no limit.
+func costOf(s bus.Spec) recheck.Cost {
+	c := recheck.Cost{Bytes: s.Bytes, Time: s.Time}
+	if s.Bps > 0 {
+		moves := min(s.Bps/8*(s.Time+rateSlack).Seconds(), maxBytes)
+		if c.Bytes == 0 || moves < float64(c.Bytes) {
+			c.Bytes = max(int64(moves), 1)
+		}
+	}
+	return c
+}
+
+// left returns what of a day's budget is left besides spent, at least 0. It is 0 too where there is no budget.
+func (l Limits) left(spent Use) recheck.Cost {
+	return recheck.Cost{Bytes: max(l.Budget.Bytes-spent.Bytes, 0), Time: max(l.Budget.Time-spent.Time, 0)}
+}
+
 // refusal returns why the limits do not allow an order, "" where they do. spent is of today.
-func (l Limits) refusal(o *bus.Order, spent recheck.Cost, now time.Time) (mesh.Reason, string) {
+func (l Limits) refusal(o *bus.Order, spent Use, now time.Time) (mesh.Reason, string) {
+	cost := costOf(o.Spec)
+	left := l.left(spent)
 	switch {
 	case l.Quiet.Quiet(now):
 		return mesh.QuietHours, "of this host"
@@ -109,10 +124,13 @@ func (l Limits) refusal(o *bus.Order, spent recheck.Cost, now time.Time) (mesh.R
 		return mesh.Rate, fmt.Sprintf("this host allows %s", l.Rate)
 	case l.Budget.Bytes > 0 && o.Spec.Bytes == 0:
 		return mesh.BytesBudget, "the order has no size"
-	case l.Budget.Bytes > 0 && o.Spec.Bytes > (l.Budget.Bytes-spent.Bytes)/2:
+	case l.Budget.Bytes > 0 && cost.Bytes > left.Bytes/2:
 		return mesh.BytesBudget, fmt.Sprintf("%s of %s a day are used", units.Size(spent.Bytes), units.Size(l.Budget.Bytes))
-	case l.Budget.Time > 0 && spent.Time+2*o.Spec.Time > l.Budget.Time:
+	case l.Budget.Time > 0 && 2*cost.Time > left.Time:
 		return mesh.TimeBudget, fmt.Sprintf("%s of %s a day are used", units.Time(spent.Time), units.Time(l.Budget.Time))
+	case o.Role == bus.RoleTest && spent.Connections+connectionsOf(o) > maxFailedConnections:
+		return mesh.Connections, fmt.Sprintf("%d connections of failed runs today; the limit is %d", spent.Connections,
+			maxFailedConnections)
 	}
 	for _, p := range o.Peers {
 		if addr := p.Addr().Unmap(); !addr.IsValid() || !l.allowsPeers(netip.PrefixFrom(addr, addr.BitLen())) {
@@ -135,68 +153,4 @@ func (l Limits) allowsPeers(network netip.Prefix) bool {
 	return network.IsValid() && (len(l.Peers) == 0 || slices.ContainsFunc(l.Peers, func(p netip.Prefix) bool {
 		return network.Bits() >= p.Bits() && p.Contains(network.Addr())
 	}))
-}
-
-// ledger counts the bytes and time of a day's runs, also over restarts.
-type ledger struct {
-	path string
-	mu   sync.Mutex
-	day  time.Time
-	cost recheck.Cost
-}
-
-// ledgerFile is the ledger's file.
-type ledgerFile struct {
-	Day    time.Time     `json:"day"`
-	Bytes  int64         `json:"bytes"`
-	TimeNs time.Duration `json:"time_ns"`
-}
-
-func openLedger(ctx context.Context, dir string) (*ledger, error) {
-	l := &ledger{path: filepath.Join(dir, "spent.json")}
-	text, err := os.ReadFile(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		// A directory that cannot be written to would let every restart begin with an empty ledger.
-		return l, atomicfile.WritePrivate(ctx, l.path, encodeLedger(ledgerFile{}))
-	}
-	if err != nil {
-		return nil, err
-	}
-	var file ledgerFile
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w; remove it to begin the day's budgets anew", l.path, err)
-	}
-	l.day = file.Day
-	l.cost = recheck.Cost{Bytes: file.Bytes, Time: file.TimeNs}
-	return l, nil
-}
-
-func encodeLedger(file ledgerFile) []byte {
-	text, _ := json.Marshal(file) // numbers and a time
-	return append(text, '\n')
-}
-
-// today returns the bytes and time of this day's runs, by the clock of the limits' zone.
-func (l *ledger) today(now time.Time, limits Limits) recheck.Cost {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.turn(limits.Quiet.Day(now))
-	return l.cost
-}
-
-// turn begins a new day. A clock that was set back does not begin one.
-func (l *ledger) turn(day time.Time) {
-	if day.After(l.day) {
-		l.day = day
-		l.cost = recheck.Cost{}
-	}
-}
-
-// add counts a transfer. A file that cannot be written is found by the next order, which needs disk space.
-func (l *ledger) add(now time.Time, limits Limits, moved int64, took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.turn(limits.Quiet.Day(now))
-	l.cost = l.cost.Plus(recheck.Cost{Bytes: moved, Time: took})
-	_ = atomicfile.WritePrivate(context.Background(), l.path, encodeLedger(ledgerFile{l.day, l.cost.Bytes, l.cost.Time}))
 }

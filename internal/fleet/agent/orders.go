@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
-	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
-	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // order handles an order and returns the reply.
@@ -63,16 +58,17 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 	case a.isRepeated(o):
 		return mesh.Stale, "this run was ordered before"
 	}
-	for _, p := range o.Peers {
-		if !a.isPeer(p.Addr()) {
-			return mesh.Peer, p.Addr().String()
-		}
+	if why := restrictPeers(o, hostNetwork(a.Addresses)); why != "" {
+		return mesh.Peer, why
 	}
 	if reason, detail := a.Limits.refusal(o, a.committed(time.Now()), time.Now()); reason != "" {
 		return reason, detail
 	}
 	if err := a.box.Try(roomForResult); err != nil {
 		return mesh.DiskFull, err.Error()
+	}
+	if !a.orders.Take("", time.Now()) {
+		return mesh.Connections, "more than an order a second"
 	}
 	return "", ""
 }
@@ -106,124 +102,26 @@ func (a *agent) isRepeated(o *bus.Order) bool {
 	return false
 }
 
-// isPeer reports whether an address can be another agent's. One that has a meaning on this host or link only is one
-// where this host's own address is of that kind.
-func (a *agent) isPeer(addr netip.Addr) bool {
-	addr = addr.Unmap()
-	own := func(kind func(netip.Addr) bool) bool { return slices.ContainsFunc(a.Addresses, kind) }
-	switch {
-	case !addr.IsValid(), addr.IsUnspecified(), addr.IsMulticast():
-		return false
-	case addr.IsLoopback():
-		return own(netip.Addr.IsLoopback)
-	case addr.IsLinkLocalUnicast():
-		return own(netip.Addr.IsLinkLocalUnicast)
-	}
-	return true
-}
-
-// committed returns the cost of today's runs, with the maximum of those that have not ended.
-func (a *agent) committed(now time.Time) recheck.Cost {
-	cost := a.spent.today(now, a.Limits)
+// committed returns what today's runs use, with the maximum of those that have not ended.
+func (a *agent) committed(now time.Time) Use {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.committedLocked(now)
+}
+
+// committedLocked is committed while mu is locked.
+func (a *agent) committedLocked(now time.Time) Use {
+	use := a.spent.today(now)
 	for _, run := range a.serving {
-		for range 2 - min(run.transfers, 2) {
-			cost = cost.Plus(recheck.Cost{Bytes: run.spec.Bytes, Time: run.spec.Time})
+		cost := costOf(run.spec)
+		for range maxTransfers - run.transfers {
+			use = use.plus(Use{Bytes: cost.Bytes, Time: cost.Time})
 		}
 	}
-	for _, run := range a.testing {
-		cost = cost.Plus(recheck.Cost{Bytes: 2 * run.spec.Bytes, Time: 2 * run.spec.Time})
-	}
-	return cost
+	return use
 }
 
-// serve makes the run's key valid.
-func (a *agent) serve(o bus.Order) (mesh.Reason, string) {
-	key, err := probe.ParseKey(o.Key)
-	if err != nil {
-		return mesh.Stale, "the run's key cannot be read"
-	}
-	release, free := a.server.TryTurn(0, func() {})
-	if !free {
-		return mesh.Busy, "another test runs on this host"
-	}
-	release() // the near end takes the turn when it connects
-	now := time.Now()
-	run := &servedRun{spec: o.Spec, counted: bus.Served{V: bus.Version, Run: o.Run, UpBytes: -1, DownBytes: -1},
-		holder: probe.Holder{Name: o.Run, Key: key, From: o.From, Until: now.Add(o.Until),
-			Time: o.Spec.Time + time.Second, Bytes: o.Spec.Bytes, Bps: float64(o.Spec.Bps)}}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.serving) >= maxServing {
-		return mesh.Busy, "other runs wait for this host"
-	}
-	a.serving[o.Run] = run
-	time.AfterFunc(o.Within, func() { a.endAdmission(o.Run) })
-	time.AfterFunc(o.Until, func() { a.forget(o.Run) })
-	a.event(Event{Kind: "order", Run: o.Run, Role: o.Role, Far: o.Far})
-	return "", ""
-}
-
-func (a *agent) forget(run string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.serving, run)
-}
-
-// endAdmission makes a run's key invalid if the near end has not connected.
-func (a *agent) endAdmission(run string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.serving[run]; s != nil && !s.admitted {
-		delete(a.serving, run)
-	}
-}
-
-// holders returns the keys of the runs that this host serves now.
-func (a *agent) holders() (all []probe.Holder) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, run := range a.serving {
-		all = append(all, run.holder)
-	}
-	return all
-}
-
-// served notes that others connect, and counts their transfers. A run has two transfers; its key ends with the second.
-func (a *agent) served(e server.Event) {
-	if e.Kind == "client" {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if run := a.serving[e.Holder]; run != nil {
-			run.admitted = true
-		}
-		return
-	}
-	if e.Kind != "transfer" || e.Result == nil {
-		return
-	}
-	span, _ := e.Result.Received()
-	a.spent.add(time.Now(), a.Limits, span.Bytes, span.Duration())
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	run := a.serving[e.Holder]
-	if run == nil {
-		return
-	}
-	run.transfers++
-	if e.Result.Spec.Direction == transfer.Up {
-		run.counted.UpBytes = span.Bytes
-	} else {
-		run.counted.DownBytes = span.Bytes
-	}
-	if run.transfers >= 2 {
-		delete(a.serving, e.Holder)
-		_ = a.conn.Send(bus.ServedKind, run.counted) // without it the result is the near end's word
-	}
-}
-
-// test starts a run as the near end.
+// test starts a run as the near end. The maximum of its transfers is charged before the first connection.
 func (a *agent) test(o bus.Order) (mesh.Reason, string) {
 	ctx, cancel := context.WithTimeout(a.ctx, o.Until)
 	release, free := a.server.TryTurn(o.Until, cancel)
@@ -231,26 +129,48 @@ func (a *agent) test(o bus.Order) (mesh.Reason, string) {
 		cancel()
 		return mesh.Busy, "another test runs on this host"
 	}
-	a.mu.Lock()
-	a.testing[o.Run] = testedRun{cancel, o.Spec}
-	a.mu.Unlock()
-	a.event(Event{Kind: "order", Run: o.Run, Role: o.Role, Far: o.Far})
-	a.work.Go(func() {
-		begin := time.Now()
-		moved := int64(0)
-		doc, err := a.Measure(ctx, o, func(n int64) { moved = n })
-		interrupted := a.ctx.Err() != nil
-		timedOut := ctx.Err() != nil && !interrupted
+	end := func() {
 		cancel()
 		release()
-		end := time.Now()
-		a.spent.add(end, a.Limits, moved, end.Sub(begin))
-		a.mu.Lock()
-		delete(a.testing, o.Run)
-		a.mu.Unlock()
-		a.finish(o, doc, err, Event{Run: o.Run, Role: o.Role, Far: o.Far, Begin: begin, End: end}, interrupted, timedOut)
-	})
+	}
+	cost := costOf(o.Spec)
+	o.Spec.Bytes = cost.Bytes // both transfers end there
+	charged, err := a.spent.charge(time.Now(), Use{Bytes: maxTransfers * cost.Bytes, Time: maxTransfers * cost.Time,
+		Connections: connectionsOf(&o)})
+	if err != nil {
+		end()
+		return mesh.DiskFull, err.Error()
+	}
+	a.mu.Lock()
+	a.testing[o.Run] = cancel
+	a.mu.Unlock()
+	a.event(Event{Kind: "order", Run: o.Run, Role: o.Role, Far: o.Far})
+	if !a.start(func() { a.measure(ctx, o, charged, end) }) {
+		charged.settle(time.Now(), Use{})
+		end()
+		return mesh.Interrupted, ""
+	}
 	return "", ""
+}
+
+// measure makes a run's transfers. end frees this host.
+func (a *agent) measure(ctx context.Context, o bus.Order, charged *charge, end func()) {
+	begin := time.Now()
+	var used Use
+	doc, err := a.Measure(ctx, o, &used)
+	interrupted := a.ctx.Err() != nil
+	timedOut := ctx.Err() != nil && !interrupted
+	end()
+	now := time.Now()
+	used.Time = now.Sub(begin)
+	if err == nil {
+		used.Connections = 0
+	}
+	charged.settle(now, used)
+	a.mu.Lock()
+	delete(a.testing, o.Run)
+	a.mu.Unlock()
+	a.finish(o, doc, err, Event{Run: o.Run, Role: o.Role, Far: o.Far, Begin: begin, End: now}, interrupted, timedOut)
 }
 
 // finish puts a run's document into the outbox, or reports why there is none.
@@ -279,14 +199,20 @@ func (a *agent) finish(o bus.Order, doc []byte, err error, e Event, interrupted,
 		e.Reason = mesh.FarError
 	}
 	e.Kind = "failed"
-	if err != nil {
+	detail := ""
+	switch {
+	case unreachable != nil:
+		e.Detail = unreachable.Error()
+		detail = unreachable.Codes()
+	case err != nil:
 		e.Detail = err.Error()
+		detail = e.Detail
 	}
 	a.event(e)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), failedTime)
 	defer cancel()
 	var receipt bus.Receipt
-	_ = a.conn.Ask(ctx, bus.FailedKind, bus.Failed{V: bus.Version, Run: o.Run, Reason: e.Reason, Detail: e.Detail},
+	_ = a.conn.Ask(ctx, bus.FailedKind, bus.Failed{V: bus.Version, Run: o.Run, Reason: e.Reason, Detail: detail},
 		&receipt) // without it the run is lost at the end of its order
 }
 
@@ -298,10 +224,10 @@ func (a *agent) stop(data []byte) any {
 	var s bus.Stop
 	if bus.Decode(data, &s) == nil {
 		a.mu.Lock()
-		if run, known := a.testing[s.Run]; known {
-			run.cancel()
+		if cancel, known := a.testing[s.Run]; known {
+			cancel()
 		}
-		delete(a.serving, s.Run)
+		a.close(a.serving[s.Run])
 		a.mu.Unlock()
 	}
 	return struct{}{}

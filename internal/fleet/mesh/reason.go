@@ -36,6 +36,7 @@ const (
 	DiskFull     Reason = "disk-full"
 	LimitsBroken Reason = "limits-broken" // the agent's own file has a fault
 	TimeBudget   Reason = "time-budget"
+	Connections  Reason = "connections" // the agent makes no more connections for now, or for today
 
 	// Refused or Skipped
 	QuietHours  Reason = "quiet-hours"
@@ -59,7 +60,8 @@ func Reasons(s State) []Reason {
 	case Failed:
 		return []Reason{Unreachable, TimedOut, FarError, Interrupted}
 	case Refused:
-		return []Reason{Busy, QuietHours, BytesBudget, TimeBudget, Peer, Rate, Stale, DiskFull, LimitsBroken}
+		return []Reason{Busy, QuietHours, BytesBudget, TimeBudget, Peer, Rate, Stale, DiskFull, LimitsBroken,
+			Connections}
 	case Skipped:
 		return []Reason{HostTaken, LinkTaken, AgentAway, QuietHours, BytesBudget, HubAway, MeshChanged, AgentRemoved}
 	case Lost:
