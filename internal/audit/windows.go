@@ -15,7 +15,6 @@ import (
 
 const (
 	staticSendBuffer = 64 << 10 // bytes in flight on Windows 7 and later without dynamic send buffering
-	afdDefault       = 8192     // bytes: DefaultSendWindow if it is not set
 
 	// minIgnoredWindow is the TcpWindowSize of one interface that Windows 2000 does not use for connections that it
 	// accepts (knowledge base 263088).
@@ -145,7 +144,7 @@ func (j *judge) windows2000() {
 	send, set := j.number("DefaultSendWindow")
 	value := j.Values["DefaultSendWindow"]
 	if !set || send <= 0 {
-		send = afdDefault
+		send = int64(model.AFDQuota(j.MemoryBytes))
 		value = "unset"
 	}
 	j.limitSend(send, Finding{Code: AFDSendWindow, Parameter: "DefaultSendWindow", Value: value, Args: []any{Bytes(send)},

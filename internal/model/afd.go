@@ -7,8 +7,16 @@ type AFD struct {
 	Quota int // bytes
 }
 
-// DefaultAFDQuota is AFD's DefaultSendWindow on hosts with more than 19 MB of memory.
+// DefaultAFDQuota is AFD's DefaultSendWindow on hosts with 19 MB of memory or more.
 const DefaultAFDQuota = 8192
+
+// AFDQuota returns the default of DefaultSendWindow on a host with that many bytes of memory; 0 is not known.
+func AFDQuota(memory int64) int {
+	if memory > 0 && memory < 19<<20 {
+		return 4096
+	}
+	return DefaultAFDQuota
+}
 
 // Outstanding returns the unacknowledged bytes with writes of one size.
 func (a AFD) Outstanding(write int) int {

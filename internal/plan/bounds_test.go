@@ -286,3 +286,43 @@ func TestNow_CountsSegmentsInService(t *testing.T) {
 		t.Errorf("now %g, want %g", p.Now.GoodputBps, want)
 	}
 }
+
+// TestTotal_SumAndOne checks that many connections with small windows fill a line that one of them does not.
+func TestTotal_SumAndOne(t *testing.T) {
+	for _, c := range []struct {
+		connections int
+		sum, one    float64 // shares of the line
+	}{{1, 0.027, 0.027}, {25, 0.67, 0.027}, {300, 1, 0.027}} {
+		p, err := New(Path{RateBps: 60 * mbit, RTT: 80 * ms, ReceiveWindow: 16060, Connections: c.connections},
+			mustTarget(t, "windows-2000"), Options{Role: Receiver})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, fills := p.Total(p.ExpectedBps)
+		one := p.ExpectedBps / p.CapacityBps
+		if math.Abs(fills-c.sum) > 0.03 || math.Abs(one-c.one) > 0.005 || math.Abs(sum-fills*p.CapacityBps) > 1 {
+			t.Errorf("%d connections fill %.3f, one %.3f; want %.3f, %.3f", c.connections, fills, one, c.sum, c.one)
+		}
+	}
+	p, err := New(Path{RateBps: 10 * 1e3 * mbit, RTT: 20 * ms, FlowCapBps: 4 * 1e3 * mbit, Connections: 2},
+		mustTarget(t, "linux-6.12"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, fills := p.Total(p.ExpectedBps); math.Abs(fills-0.8) > 0.01 {
+		t.Errorf("two connections of 4 Gbit/s fill %.3f of 10 Gbit/s", fills)
+	}
+}
+
+// TestAFD_SmallHosts checks the default of DefaultSendWindow on hosts with less than 19 MB of memory.
+func TestAFD_SmallHosts(t *testing.T) {
+	for memory, quota := range map[int64]float64{0: 8192, 12 << 20: 4096, 18 << 20: 4096, 19 << 20: 8192, 1 << 30: 8192} {
+		p, err := New(Path{RateBps: 20 * mbit, RTT: 70 * ms, MemoryBytes: memory}, mustTarget(t, "windows-2000"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Now.GoodputBps * 0.0706 / 8; math.Abs(got/quota-1) > 0.01 {
+			t.Errorf("%d bytes of memory: %.0f bytes in flight, want %.0f", memory, got, quota)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (p Path) windowWithin(delay time.Duration) int {
 	pair := 2 * p.MSS
 	largest := math.MaxInt
 	for _, way := range []Path{p, p.received()} {
-		bytes := math.Min(model.BDP(way.RateBps, p.RTT+p.Jitter+delay), model.MaxWindow)
+		bytes := math.Min(model.BDP(way.RateBps, p.RTT+p.Jitter+delay)/p.onLine(), model.MaxWindow)
 		largest = min(largest, int(bytes)/pair*pair)
 	}
 	return largest
@@ -65,7 +65,12 @@ func (p Path) windowWithin(delay time.Duration) int {
 // queueing returns the longest time that a window's bytes wait in the path's queue: their time at the path's rate that
 // exceeds the round trip.
 func (p Path) queueing(window int) time.Duration {
-	return max(0, model.RTT(window, p.RateBps)-p.RTT-p.Jitter)
+	return max(0, model.RTT(window, p.RateBps/p.onLine())-p.RTT-p.Jitter)
+}
+
+// onLine returns the bytes on the line for a byte of payload: headers take their time in the queue too.
+func (p Path) onLine() float64 {
+	return float64(p.mss()+max(p.headers, model.IPHeaders)+p.Overhead) / float64(p.mss())
 }
 
 // shares returns the rate and the delay of one window on each of several paths: the host receives at most window bytes
@@ -184,10 +189,20 @@ func NewForAll(paths []Path, target Target, opt Options) (*Plan, error) {
 	return p, nil
 }
 
+// maxUsualQueue is the queueing delay from which other programs' handshakes on the path time out (RFC 6298 section 2:
+// 1 s for the first SYN).
+const maxUsualQueue = time.Second
+
 // warnDelay warns of paths whose queue no window keeps below maxDelay, and of those that need a larger window; 0: there
 // is no bound.
 func (p *Plan) warnDelay(paths []Path, maxDelay time.Duration) {
 	if maxDelay <= 0 {
+		for i, s := range p.Shared {
+			if time.Duration(s.Delay) > maxUsualQueue {
+				p.warn(LongQueue, units.Size(max(p.SharedWindow, p.SharedSend)).Exact(), paths[i],
+					units.Time(time.Duration(s.Delay)))
+			}
+		}
 		return
 	}
 	mss := paths[0].MSS

@@ -30,9 +30,9 @@ func TestNewForAll_LeastWindow(t *testing.T) {
 		"a LAN and a line of two rates":      {[]Path{lan, adsl}, 0, 46720, false},
 		"three paths from 20 to 900 ms": {[]Path{{RateBps: 10 * mbit, RTT: 20 * ms},
 			{RateBps: 64e3, RTT: 400 * ms}, {RateBps: 28.8e3, RTT: 900 * ms}}, 0, 26280, false},
-		"a delay that the LAN keeps":           {[]Path{lan, wan}, 10 * ms, 32120, false},
+		"a delay that the LAN keeps":           {[]Path{lan, wan}, 15 * ms, 32120, false},
 		"a delay that the modem cannot keep":   {[]Path{lan, wan, modem}, 500 * ms, 2920, true},
-		"a delay that the leased line exceeds": {[]Path{leased, {RateBps: 10 * mbit, RTT: 80 * ms}}, 100 * ms, 43800, true},
+		"a delay that the leased line exceeds": {[]Path{leased, {RateBps: 10 * mbit, RTT: 80 * ms}}, 100 * ms, 40880, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := NewForAll(c.paths, mustTarget(t, "windows-2000"), Options{MaxDelay: c.maxDelay})
@@ -91,14 +91,18 @@ func TestNewForAll_DelayIsTheQueuesOfAllInFlight(t *testing.T) {
 		exceeded bool
 		delay    float64 // of the modem
 	}{
-		{0, false, 29200*8/28.8e3 - 0.18}, {2 * time.Second, false, 5840*8/28.8e3 - 0.18},
-		{640 * ms, false, 2920*8/28.8e3 - 0.18}, {630 * ms, true, 2920*8/28.8e3 - 0.18},
+		{0, false, 20*1500*8/28.8e3 - 0.18}, {2 * time.Second, false, 4*1500*8/28.8e3 - 0.18},
+		{660 * ms, false, 2*1500*8/28.8e3 - 0.18}, {650 * ms, true, 2*1500*8/28.8e3 - 0.18},
 	} {
 		p, err := NewForAll([]Path{dsl, modem}, mustTarget(t, "windows-2000"), Options{MaxDelay: c.maxDelay})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := p.Shared[1].Delay.Seconds()
+		long := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == LongQueue })
+		if long != (c.maxDelay == 0) {
+			t.Errorf("at most %s: a delay of %.3f s warned about: %v", c.maxDelay, got, long)
+		}
 		exceeded := slices.ContainsFunc(p.Warnings, func(s Statement) bool { return s.Code == LeastWindowDelays })
 		if math.Abs(got-c.delay) > 0.001 || exceeded != c.exceeded {
 			t.Errorf("at most %s: a window of %d adds %.3f s, want %.3f; two segments exceed the bound: %v", c.maxDelay,

@@ -27,6 +27,8 @@ const (
 	SendWindowTakesPool   Code = "send-window-takes-pool"
 	NoWindowScaling       Code = "no-window-scaling"
 	CorrectedDriver       Code = "corrected-driver"
+	LongRoundTrip         Code = "long-round-trip"
+	LongQueue             Code = "long-queue"
 	MemoryShort           Code = "memory-short"
 	MemoryLowers          Code = "memory-lowers"
 	MemoryBounds          Code = "memory-bounds"

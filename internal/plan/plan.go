@@ -65,6 +65,7 @@ type Plan struct {
 	SharedSend    int         // the send buffer with it, bytes
 	Warnings      []Statement // limits of the target, bounded values
 	Notes         []Statement // remarks on the settings
+	whole         Path        // of all connections
 	head          []string    // warnings in words, for the head of a text
 	bufferPayload float64     // bytes of buffer for a byte of payload at the target
 	// fixed means that the target has windows and buffers of one size for every connection; presentWindow and presentSend
@@ -114,14 +115,18 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	path.Connections = max(path.Connections, 1)
 	whole := path
 	path = path.ofOneFlow()
-	p := &Plan{Target: target.Name, Role: opt.Role, Path: path, Route: opt.Route, bufferPayload: target.bufferPayload()}
+	p := &Plan{Target: target.Name, Role: opt.Role, Path: path, Route: opt.Route, whole: whole,
+		bufferPayload: target.bufferPayload()}
 	if p.Role == "" {
 		p.Role = Both
 	}
-	values := present{target: target, values: opt.Values}
+	values := present{target: target, values: opt.Values, memory: path.MemoryBytes}
 	if most := max(whole.RateBps, whole.BackBps); whole.FlowCapBps > 0 && whole.FlowCapBps < most {
 		p.warn(FlowCapped, units.Rate(whole.FlowCapBps),
 			units.Rate(most), math.Ceil(most/whole.FlowCapBps))
+	}
+	if way := path.RTT + path.Jitter; way > maxUsualRTT {
+		p.warn(LongRoundTrip, units.Time(way))
 	}
 	p.readFixedSizes(values)
 	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
@@ -132,6 +137,22 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// maxUsualRTT is the largest round trip without a warning: TCP's handshake and its timers begin with 1 s (RFC 6298
+// section 2), and paths by geostationary satellite have 0.6 s.
+const maxUsualRTT = 3 * time.Second
+
+// Total returns the goodput in bit/s that all connections together have if one of them alone has bps, and its share of
+// what the line carries.
+func (p *Plan) Total(bps float64) (sum, fills float64) {
+	way := p.whole
+	if p.Role == Receiver {
+		way = way.received()
+	}
+	capacity := way.service().Capacity(way.MSS)
+	sum = min(float64(p.Path.Connections)*bps, capacity)
+	return sum, sum / capacity
 }
 
 // For returns only the settings of a plan, nil if the path cannot be planned for.

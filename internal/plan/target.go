@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
@@ -132,6 +133,7 @@ func (t Target) settings(p *Plan, values present, opt Options) error {
 type present struct {
 	target Target
 	values map[string]string
+	memory int64 // the host's, bytes; 0 is not known
 }
 
 func (v present) known(name string) (string, bool) {
@@ -144,6 +146,9 @@ func (v present) known(name string) (string, bool) {
 func (v present) value(name string) string {
 	if value, ok := v.values[name]; ok {
 		return value
+	}
+	if name == "DefaultSendWindow" && v.target.Family == catalog.Windows2000 {
+		return strconv.Itoa(model.AFDQuota(v.memory))
 	}
 	entry, ok := catalog.Get(v.target.Family, name)
 	if !ok || len(entry.Defaults) == 0 {

@@ -26,6 +26,11 @@ type Plan struct {
 	// FillsRatio its share of the capacity.
 	ExpectedGoodputBps float64 `json:"expected_goodput_bps,omitempty"`
 	FillsRatio         float64 `json:"fills_ratio,omitempty"`
+	// TotalGoodputBps is the payload of all connections together with these windows, TotalFillsRatio its share of the
+	// line's capacity, and TotalNowBps their payload with the present settings. They are absent for one connection.
+	TotalGoodputBps float64 `json:"total_goodput_bps,omitempty"`
+	TotalFillsRatio float64 `json:"total_fills_ratio,omitempty"`
+	TotalNowBps     float64 `json:"total_now_bps,omitempty"`
 	// Now is the result for one connection with the target's present settings, or its defaults.
 	Now *plan.Now `json:"now,omitempty"`
 	// Directions are the two directions of an asymmetric path. RateBps and the values derived from it then describe the

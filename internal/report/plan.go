@@ -25,6 +25,12 @@ func Plan(header record.Header, p *plan.Plan) *record.Plan {
 		SharedWindowBytes: p.SharedWindow, SharedSendBytes: p.SharedSend,
 		Now: p.Now, Directions: p.Directions, Paths: p.Shared,
 		ExpectedGoodputBps: p.ExpectedBps, FillsRatio: p.ExpectedBps / p.CapacityBps}
+	if p.Path.Connections > 1 {
+		doc.TotalGoodputBps, doc.TotalFillsRatio = p.Total(p.ExpectedBps)
+		if p.Now != nil {
+			doc.TotalNowBps, _ = p.Total(p.Now.GoodputBps)
+		}
+	}
 	if p.Route.Prefix != "" {
 		doc.Route = &p.Route
 	}

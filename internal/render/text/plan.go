@@ -76,27 +76,45 @@ func writePlanBothWays(t *table, d *record.Plan, path string) {
 		t.row("large windows", "not needed")
 	}
 	if d.ExpectedGoodputBps > 0 && len(d.Paths) == 0 { // the directions have it for each path
-		bounded := d.App != nil && d.App.AllowsBps > 0 // by the program's window
-		if d.Now != nil {
-			now := d.Now.GoodputBps
-			limited := ""
-			if d.Now.Limiter != verdict.Bottleneck {
-				limited = "limited by " + string(d.Now.Limiter)
-			}
-			if bounded && d.App.AllowsBps < now {
-				now = d.App.AllowsBps
-				limited = "limited by the program's window"
-			}
-			t.row("now", units.Rate(now).String(), limited)
-		}
-		goodput := d.ExpectedGoodputBps
-		fills := d.FillsRatio
-		if bounded && d.App.AllowsBps < goodput {
-			goodput = d.App.AllowsBps
-			fills = d.App.FillsRatio
-		}
-		t.row("expected", units.Rate(goodput).String(), percent(fills)+" of what the line carries")
+		writePlanGoodput(t, d)
 	}
+}
+
+// writePlanGoodput prints the goodput with the present and the planned settings: of one connection, and of all.
+func writePlanGoodput(t *table, d *record.Plan) {
+	bounded := d.App != nil && d.App.AllowsBps > 0 // by the program's window
+	row := func(label string, one, all float64, remark string) {
+		if d.TotalGoodputBps <= 0 {
+			t.row(label, units.Rate(one).String(), remark)
+			return
+		}
+		line := d.TotalGoodputBps / d.TotalFillsRatio
+		if bounded {
+			all = min(all, float64(d.Connections)*d.App.AllowsBps)
+		}
+		t.row(label, units.Rate(all).String(), fmt.Sprintf("%d connections together, %s of what the line carries",
+			d.Connections, percent(all/line)))
+		t.row("  one alone", units.Rate(one).String(), remark)
+	}
+	if d.Now != nil {
+		now := d.Now.GoodputBps
+		limited := ""
+		if d.Now.Limiter != verdict.Bottleneck {
+			limited = "limited by " + string(d.Now.Limiter)
+		}
+		if bounded && d.App.AllowsBps < now {
+			now = d.App.AllowsBps
+			limited = "limited by the program's window"
+		}
+		row("now", now, d.TotalNowBps, limited)
+	}
+	goodput := d.ExpectedGoodputBps
+	fills := d.FillsRatio
+	if bounded && d.App.AllowsBps < goodput {
+		goodput = d.App.AllowsBps
+		fills = d.App.FillsRatio
+	}
+	row("expected", goodput, d.TotalGoodputBps, percent(fills)+" of what the line carries")
 }
 
 // writePlanDirections prints the needs of each host in each direction.

@@ -47,6 +47,9 @@ var planSentences = map[plan.Code]string{
 		"allows no more than %s on %s; the one window is the smaller one, and %s gets %.3g %% of its rate",
 	plan.LeastWindowDelays: "no window keeps %s of delay on %s: even two segments add %s; a smaller MTU of that " +
 		"interface lowers it",
+	plan.LongRoundTrip: "a round trip of %s is unusual: TCP repeats its SYN after 1 s; check the unit",
+	plan.LongQueue: "a window of %s adds %[3]s of delay on %[2]s: other programs there wait as long, and their " +
+		"handshakes time out after 1 s; --max-delay 200ms bounds it",
 	plan.DelayUnbounded: "these settings do not bound the queue: only the one window does, where a program sets it",
 	plan.MemoryTooSmall: "even two segments each take %s: use at most %d connections",
 	plan.AutotuningEnds: "autotuning level Normal ends at 16,776,960 bytes, %s here: use at least %d connections; do " +
@@ -62,10 +65,10 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryShort:  planMemory + ": nothing is lowered, the system bounds automatic buffers together",
 	plan.MemoryLowers: planMemory + ": lowered to %s a connection, %s now, which is still enough for the path",
 	plan.MemoryBounds: planMemory + ": no more than %s a connection, which is still enough for the path",
-	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows %s each, %.3g " +
-		"%% of what more memory gives",
-	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows %s each, %.3g %% " +
-		"of what more memory gives",
+	plan.MemoryLowersBelowPath: planMemory + ": lowered to %s a connection, %s now, which allows one alone %s, " +
+		"%.3g %% of what more memory gives it",
+	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows one alone %s, " +
+		"%.3g %% of what more memory gives it",
 
 	plan.LimitSuffices:     "%s: its %s allow these windows",
 	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",

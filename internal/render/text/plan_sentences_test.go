@@ -29,6 +29,7 @@ func TestPlanSentences(t *testing.T) {
 	}
 	const ms = time.Millisecond
 	paths := []plan.Path{{RateBps: 1e9, RTT: 100 * ms}, {RateBps: 1e5, RTT: 10 * ms}, {RateBps: 400e9, RTT: time.Second},
+		{RateBps: 1e7, RTT: 11 * time.Second},
 		{RateBps: 25e9, FlowCapBps: 5e9, RTT: 70 * ms},
 		{RateBps: 20e6, RTT: 50 * ms, Connections: 90, MemoryBytes: 256 << 20},
 		{RateBps: 0.5e6, RTT: 30 * ms, Connections: 250, MemoryBytes: 96 << 20},
