@@ -159,7 +159,7 @@ func (f *Facts) expected(s Step, first bool) *Expected {
 	if !first {
 		return nil
 	}
-	e := &Expected{LowBps: threshold.CauseFactor * f.GoodputBps, AtLeast: true}
+	e := &Expected{LowBps: threshold.CauseFactor.Value * f.GoodputBps, AtLeast: true}
 	if f.PathBps > e.LowBps {
 		e.HighBps = f.PathBps
 		e.AtLeast = false

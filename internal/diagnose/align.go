@@ -98,7 +98,7 @@ func driftOf(client, server line) float64 {
 		slices.Reverse(drifts)
 	}
 	for _, drift := range drifts {
-		if math.Abs(drift) <= threshold.ClockDrift {
+		if math.Abs(drift) <= threshold.ClockDrift.Value {
 			return drift
 		}
 	}

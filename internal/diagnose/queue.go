@@ -17,18 +17,18 @@ func placeQueue(r *record.CapturedDirection, g *timeline.Diagnosis) {
 	w := r.Between.Ways
 	queue := w.DataQueueS + w.AckQueueS
 	trip := orElse(r.RTTMinS, w.RTTMinS)
-	if queue < threshold.StandingQueue*trip || queue < r.Between.QueuePastS {
+	if queue < threshold.StandingQueue.Value*trip || queue < r.Between.QueuePastS {
 		return
 	}
 	acks := w.AckQueueS / queue
 	says := r.Limiter
-	long := queue >= threshold.LongQueue*trip
+	long := queue >= threshold.LongQueue.Value*trip
 	open := r.Limiter == verdict.Unknown || r.Limiter == verdict.Mixed
 	switch {
-	case acks >= threshold.AckQueue && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
+	case acks >= threshold.AckQueue.Value && (r.Limiter == verdict.Bottleneck || r.Limiter == verdict.AckPath ||
 		long && advice.Open(r.Limiter)):
 		says = verdict.AckPath
-	case acks > threshold.AckQueueHardly:
+	case acks > threshold.AckQueueHardly.Value:
 		return
 	case open && long && slices.Contains(r.Candidates, verdict.Bottleneck):
 		says = verdict.Bottleneck

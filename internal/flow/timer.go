@@ -69,7 +69,7 @@ func (d *Direction) lineAtMost(size, part int64) float64 {
 
 // length returns the least length of the SYN's packet, bytes.
 func (o *Offer) length() int64 {
-	n := int64(threshold.HeaderBytes)
+	n := int64(threshold.HeaderBytes.Value)
 	if o.MSS > 0 {
 		n += 4
 	}

@@ -143,4 +143,4 @@ func (p Path) Fills(window int) float64 {
 
 // Limits reports whether a goodput on a line of that capacity is a limit: without it the goodput would be at least
 // 10 % higher, as for every limiter (package verdict).
-func Limits(goodput, capacity float64) bool { return goodput*threshold.CauseFactor <= capacity }
+func Limits(goodput, capacity float64) bool { return goodput*threshold.CauseFactor.Value <= capacity }

@@ -94,7 +94,7 @@ func (t *tester) judgeBandwidth(d *Direction) Criterion {
 
 // exceedUDP makes the bottleneck's rate by UDP a lower bound where the typical run of a TCP test carried more.
 func (t *tester) exceedUDP(d *Direction) {
-	most := threshold.FiguresAgree * t.tcpOf(d.Bottleneck.Bps)
+	most := threshold.FiguresAgree.Value * t.tcpOf(d.Bottleneck.Bps)
 	exceeds := func(test Test) bool { return test.Typical() != nil && test.Typical().SteadyBps > most }
 	if d.Bottleneck.AtLeast || most == 0 || !slices.ContainsFunc(d.Tests, exceeds) {
 		return

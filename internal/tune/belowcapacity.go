@@ -48,11 +48,11 @@ func (b *belowCapacity) lacksQueue() bool {
 		}
 	}
 	ratio := stats.Median(retransmitRatios(today))
-	most := 1 + threshold.StandingQueue
-	if ratio >= threshold.PolicedLoss { // a queue that loses so much is a long one
-		most = 1 + threshold.LongQueue
+	most := 1 + threshold.StandingQueue.Value
+	if ratio >= threshold.PolicedLoss.Value { // a queue that loses so much is a long one
+		most = 1 + threshold.LongQueue.Value
 	}
-	return len(above) > 0 && stats.Median(above) < most && ratio > threshold.Losing
+	return len(above) > 0 && stats.Median(above) < most && ratio > threshold.Losing.Value
 }
 
 // probe measures pacing rates and windows, one run each, and leaves the best of them.
@@ -133,7 +133,7 @@ func (b *belowCapacity) probePacing(ctx context.Context) error {
 	bracket := pacingBracket{rate: belowTheLine * b.seen.paceable(&b.limits), floor: pacingFloor * b.seen.best}
 	if steady := policedBps(&b.limits); steady > 0 {
 		bracket.floor = min(bracket.rate, steady)
-		bracket.lost = steady / threshold.PolicedSteady
+		bracket.lost = steady / threshold.PolicedSteady.Value
 	}
 	tooFast := 0.0 // the lowest rate at which the path dropped much
 	for range mostPacedProbes {
@@ -146,14 +146,14 @@ func (b *belowCapacity) probePacing(ctx context.Context) error {
 			break
 		}
 		ratio, known := t.retransmitRatio()
-		clean := known && ratio <= threshold.PacedClean && t.Goodput >= keepsPace*rate
+		clean := known && ratio <= threshold.PacedClean.Value && t.Goodput >= keepsPace*rate
 		if clean && t.Goodput > p.CapacityBps {
 			p.learn(t)
 		}
 		if clean && (b.clean == nil || t.Goodput > b.clean.Goodput) {
 			b.clean = t
 		}
-		if known && ratio > threshold.PacedClean {
+		if known && ratio > threshold.PacedClean.Value {
 			tooFast = rate
 		}
 		if !bracket.observe(clean) || b.lossIsRandom() {
@@ -320,17 +320,18 @@ func (b *belowCapacity) refine(m *Measured) {
 	ratio := stats.Median(retransmitRatios(today))
 	paced, _ := b.clean.retransmitRatio()
 	queue, known := queueAtLoss(today)
-	if !(ratio >= threshold.PolicedLoss) || !known {
+	if !(ratio >= threshold.PolicedLoss.Value) || !known {
 		return
 	}
 	evidence := verdict.Evidence{Limiter: verdict.Congestion, Code: verdict.PacedLosesNothing, Values: verdict.Values{
 		"paced_bps": b.clean.Setup.PacingBps, "goodput_bps": b.clean.Goodput, "paced_ratio": paced,
 		"retransmitted_ratio": ratio, "queue_s": queue.Seconds()}}
 	v.Evidence = append([]verdict.Evidence{evidence}, v.Evidence...)
-	formed := threshold.QueueFormed * threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / b.clean.Goodput
-	formed = max(formed, threshold.QueueResolvable*b.clean.result.MinRTT().Seconds())
+	queueBits := threshold.QueueBeforeLoss.Value * threshold.PacketBytes.Value * 8
+	formed := threshold.QueueFormed.Value * queueBits / b.clean.Goodput
+	formed = max(formed, threshold.QueueResolvable.Value*b.clean.result.MinRTT().Seconds())
 	unpaced := min(m.Interval.Mid, cmp.Or(b.seen.withoutBucket(), m.Interval.Mid))
-	if queue.Seconds() > formed || unpaced < threshold.PolicedSteady*b.clean.Goodput ||
+	if queue.Seconds() > formed || unpaced < threshold.PolicedSteady.Value*b.clean.Goodput ||
 		unpaced > tenth*b.clean.Goodput {
 		return
 	}

@@ -15,7 +15,8 @@ import (
 // to show what it lets through without its bucket.
 func (b *belowCapacity) measureAfterLosses(ctx context.Context) error {
 	ratio := stats.Median(retransmitRatios(b.seen.baselineRuns()))
-	if !(ratio >= threshold.PolicedLoss) || b.seen.withoutBucket() > 0 || b.budget.Time > 0 && !b.affords(policedRun, 1) {
+	if !(ratio >= threshold.PolicedLoss.Value) || b.seen.withoutBucket() > 0 ||
+		b.budget.Time > 0 && !b.affords(policedRun, 1) {
 		return nil
 	}
 	_, err := b.try(ctx, b.with(Setup{}, policedRun, TodayLonger))

@@ -97,7 +97,7 @@ func (o *observations) isOverfilled() bool {
 	return slices.ContainsFunc(o.lossBlindRuns(), func(t *Trial) bool {
 		ratio, known := t.retransmitRatio()
 		network := t.Limiter == verdict.Bottleneck || t.Limiter == verdict.Congestion
-		return known && network && ratio >= threshold.PolicedLoss
+		return known && network && ratio >= threshold.PolicedLoss.Value
 	})
 }
 

@@ -200,7 +200,7 @@ func (l *loop) disturbed() *record.TuneDisturbed {
 			}
 		}
 		share := stats.Median(starved)
-		if len(starved) == 0 || share < threshold.RunDelay || share < stats.Median(ran) ||
+		if len(starved) == 0 || share < threshold.RunDelay.Value || share < stats.Median(ran) ||
 			share < record.OrZero(d.NearStarved) {
 			continue
 		}

@@ -143,7 +143,7 @@ func TestExtended_PolicerSuspected(t *testing.T) {
 	for stated, want := range map[time.Duration]time.Duration{0: policedRun, 12 * time.Second: 3500 * time.Millisecond,
 		time.Minute: policedRun} {
 		b := &budget{stated: search.Budget{Time: stated}, spent: search.Budget{Time: 2500 * time.Millisecond}}
-		if got := b.remainingBudget(policedRun); got != want || got < threshold.PolicedTime {
+		if got := b.remainingBudget(policedRun); got != want || got < threshold.PolicedTime.Time() {
 			t.Errorf("of %v: %v", stated, got)
 		}
 	}

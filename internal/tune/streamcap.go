@@ -112,8 +112,8 @@ func leastStream(t *Trial) float64 {
 func (p *streamProbe) leavesLinkIdle() bool {
 	ratio, known := p.single.retransmitRatio()
 	empty := float64(p.single.result.MinRTT())
-	return known && ratio > threshold.Losing &&
-		float64(p.single.result.MeanRTT()) < (1+threshold.StandingQueue)*empty
+	return known && ratio > threshold.Losing.Value &&
+		float64(p.single.result.MeanRTT()) < (1+threshold.StandingQueue.Value)*empty
 }
 
 // refine names the kind of bottleneck that the streams showed: a cap per connection, a link that others share, or
@@ -133,12 +133,12 @@ func (p *streamProbe) refine(v *verdict.Verdict) {
 		return
 	}
 	values := p.found.Values
-	noise := threshold.SameRTTNoise.Seconds()
-	allowed := max(threshold.SameRTT*values["rtt_single_s"], values["rtt_single_s"]+noise)
-	least := min(values["rtt_single_s"]/threshold.SameRTT, values["rtt_single_s"]-noise)
+	noise := threshold.SameRTTNoise.Time().Seconds()
+	allowed := max(threshold.SameRTT.Value*values["rtt_single_s"], values["rtt_single_s"]+noise)
+	least := min(values["rtt_single_s"]/threshold.SameRTT.Value, values["rtt_single_s"]-noise)
 	same := values["rtt_several_s"] <= allowed && values["rtt_several_s"] >= least
 	v.Evidence = append([]verdict.Evidence{*p.found}, slices.Clone(v.Evidence)...)
-	capped := values["least_ratio"] >= threshold.StreamShare
+	capped := values["least_ratio"] >= threshold.StreamShare.Value
 	switch {
 	case !same || !capped && p.leavesLinkIdle():
 		v.Limiter = verdict.Unknown

@@ -95,7 +95,7 @@ func (t *Trial) retransmitRatio() (ratio float64, known bool) {
 // isClean reports that a transfer retransmitted next to nothing.
 func (t *Trial) isClean() bool {
 	ratio, known := t.retransmitRatio()
-	return known && ratio <= threshold.PacedClean
+	return known && ratio <= threshold.PacedClean.Value
 }
 
 // RetransmitRatio returns the share of the bytes sent that were retransmitted; nil where it is not known.
@@ -105,7 +105,7 @@ func (t *Trial) RetransmitRatio() *float64 { return retransmits([]*Trial{t}) }
 func (t *Trial) mayBePoliced() bool {
 	return t.Limiter == verdict.Congestion && !t.canShowPolicer() &&
 		slices.ContainsFunc(t.verdict.Evidence, func(e verdict.Evidence) bool {
-			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= threshold.PolicedLoss
+			return e.Code == verdict.LossWithoutQueue && e.Values["retransmitted_ratio"] >= threshold.PolicedLoss.Value
 		})
 }
 
@@ -113,7 +113,7 @@ func (t *Trial) mayBePoliced() bool {
 func (t *Trial) canShowPolicer() bool {
 	startup, ok := t.result.Startup()
 	received, _ := t.result.Received()
-	return ok && received.Duration()-startup.End >= threshold.PolicedTime
+	return ok && received.Duration()-startup.End >= threshold.PolicedTime.Time()
 }
 
 // drained says that a transfer lost segments, and that its standing queue was gone in the last quarter.
@@ -122,7 +122,7 @@ func (t *Trial) drained() bool {
 	if !t.loses() || end == nil {
 		return false
 	}
-	empty := float64(t.result.MinRTT()) * (1 + threshold.StandingQueue)
+	empty := float64(t.result.MinRTT()) * (1 + threshold.StandingQueue.Value)
 	queued := func(all []transfer.Sample) (n float64) {
 		for i := range all {
 			if float64(all[i].RTT) > empty {

@@ -105,7 +105,7 @@ func (r *runner) keepsLosses(s Setup) bool {
 	runs := r.seen.runsOf(s)
 	ratio, known := runs[len(runs)-1].retransmitRatio()
 	removesLosses := s == Setup{Window: s.Window, PacingBps: s.PacingBps}
-	left := max(threshold.Losing, fewLosses*stats.Median(retransmitRatios(r.seen.baselineRuns())))
+	left := max(threshold.Losing.Value, fewLosses*stats.Median(retransmitRatios(r.seen.baselineRuns())))
 	return removesLosses && known && ratio > left
 }
 

@@ -69,7 +69,7 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 	}
 	if full := blamed(Bottleneck); v.Limiter == Bottleneck && f.FullLinkBps > 0 && f.CarriedBytes > 0 {
 		said := f.FullLinkBps / 8 * full * f.LengthS
-		allowed := threshold.CarriedMax * f.CarriedBytes
+		allowed := threshold.CarriedMax.Value * f.CarriedBytes
 		add(said > allowed, FullLinkFigure, said, allowed)
 	}
 	if v.Limiter == ReceiverWindow && f.WindowBytes > 0 && f.MinRTTS > 0 && f.WindowRateBps > 0 {
@@ -77,22 +77,22 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 		if !f.Queue {
 			trip = max(trip, cmp.Or(f.WindowTripS, f.RTTLoadedS)) // jitter
 		}
-		most := threshold.WindowMax * f.WindowRateBps
-		least := f.WindowRateBps / threshold.WindowMin
+		most := threshold.WindowMax.Value * f.WindowRateBps
+		least := f.WindowRateBps / threshold.WindowMin.Value
 		used := cmp.Or(f.WindowUsedBytes, f.WindowBytes)
 		add(used*8/trip > most, WindowFigure, used*8/trip, most)
 		add(f.WindowBytes*8/f.MinRTTS < least, WindowFigure, f.WindowBytes*8/f.MinRTTS, least)
 	}
 	if f.MinRTTS > 0 && f.RTTLoadedS > 0 {
-		add(f.RTTLoadedS*threshold.RTTScatter < f.MinRTTS, RTTFigure, f.MinRTTS, f.RTTLoadedS)
+		add(f.RTTLoadedS*threshold.RTTScatter.Value < f.MinRTTS, RTTFigure, f.MinRTTS, f.RTTLoadedS)
 	}
 	if network := blamed(Bottleneck, Congestion, AckPath, ReceiverWindow, MTUBlackHole); f.IdleRatio > 0 {
-		allowed := 1 - f.IdleRatio + threshold.IdleTolerance
+		allowed := 1 - f.IdleRatio + threshold.IdleTolerance.Value
 		add(network > allowed, IdleFigure, network, allowed)
 	}
 	if f.MinRTTS > 0 && v.Limiter == SlowStart {
 		trips := blamed(SlowStart) * f.LengthS / f.MinRTTS
-		allowed := threshold.SlowStartTrips * max(f.SlowStarts, 1)
+		allowed := threshold.SlowStartTrips.Value * max(f.SlowStarts, 1)
 		add(trips > allowed, SlowStartFigure, trips, allowed)
 	}
 	if v.Limiter == Congestion && f.GoodputBps > 0 {

@@ -16,16 +16,16 @@ func Headline(shares Shares) Verdict {
 		next = shares[top[1]]
 	}
 	switch first := shares[top[0]]; {
-	case first >= threshold.HeadlineShare && first >= threshold.HeadlineLead*next:
+	case first >= threshold.HeadlineShare.Value && first >= threshold.HeadlineLead.Value*next:
 		v.Limiter = top[0]
 		return v
-	case shares[NagleDelayedAck] >= threshold.NagleShare:
+	case shares[NagleDelayedAck] >= threshold.NagleShare.Value:
 		v.Limiter = NagleDelayedAck
 		return v
 	}
 	v.Limiter = Mixed
 	for _, n := range top {
-		if shares[n] >= threshold.CandidateShare && n != Unknown {
+		if shares[n] >= threshold.CandidateShare.Value && n != Unknown {
 			v.Candidates = append(v.Candidates, n)
 		}
 	}

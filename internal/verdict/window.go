@@ -20,10 +20,12 @@ type WindowFacts struct {
 // system's own sizing grows beyond the handshake's window, which contains all of a smaller fixed buffer.
 func (f WindowFacts) Subtype() string {
 	// A request for more than an unscaled window does not explain a factor of 0: the system did not grant it.
-	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > threshold.UnscaledMax
+	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > int64(threshold.UnscaledMax.Value)
 	fixed := f.SizeKnown && !f.Automatic && !refused
 	grew := f.First > 0 && f.Largest > f.First+1<<max(f.Scale, 0)
-	atMost := float64(f.Largest) >= threshold.UnscaledNear*threshold.UnscaledMax && f.Largest <= threshold.UnscaledMax
+	largest := float64(f.Largest)
+	unscaled := threshold.UnscaledMax.Value
+	atMost := largest >= threshold.UnscaledNear.Value*unscaled && largest <= unscaled
 	switch {
 	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):
 		return Unscaled
@@ -31,10 +33,10 @@ func (f WindowFacts) Subtype() string {
 		return Fixed
 	case f.ScaleKnown && f.Scale == 0 && atMost:
 		return ScaleZero
-	case float64(f.Last) >= threshold.WindowGrows*float64(f.Middle):
+	case float64(f.Last) >= threshold.WindowGrows.Value*float64(f.Middle):
 		return AutotuneGrowing
-	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > threshold.CeilingMin &&
-		f.Largest <= threshold.UnscaledMax):
+	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > int64(threshold.CeilingMin.Value) &&
+		f.Largest <= int64(threshold.UnscaledMax.Value)):
 		return AutotuneCeiling
 	}
 	return Fixed

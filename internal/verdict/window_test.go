@@ -41,8 +41,9 @@ func TestSubtype_ConstantWindow(t *testing.T) {
 		for _, buffer := range []int64{16 << 10, 64 << 10, 64_768, 100 << 10, 128 << 10, 212_992, 4 << 20, 65_535} {
 			window := buffer >> scale << scale
 			f := WindowFacts{Scale: scale, ScaleKnown: true, Largest: window, Middle: window, Last: window}
-			for _, first := range []int64{0, window * 3 / 4, window, buffer, min(buffer+1000, threshold.UnscaledMax)} {
-				f.First = min(first, threshold.UnscaledMax)
+			for _, first := range []int64{0, window * 3 / 4, window, buffer,
+				min(buffer+1000, int64(threshold.UnscaledMax.Value))} {
+				f.First = min(first, int64(threshold.UnscaledMax.Value))
 				want := Fixed
 				if window > 64_000 && window < 64<<10 && first == window*3/4 {
 					want = AutotuneCeiling

@@ -5,18 +5,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-const agree = threshold.FiguresAgree
+var agree = threshold.FiguresAgree.Value
 
 // evidenceRelations are relations between the values of one piece of evidence, and between them and the figures of its
 // direction. See products for the names that are not keys.
 var evidenceRelations = []relation{
 	// A figure and its bound.
-	{left: "rtt_base_s", factor: threshold.RTTScatter, right: "rtt_s"},
+	{left: "rtt_base_s", factor: threshold.RTTScatter.Value, right: "rtt_s"},
 	{left: "retransmitted_segments", factor: 1, right: "segments"},
 	{left: "outside", factor: 1, right: "blocks"},
 	{left: "agree", factor: 1, right: "runs"},
 	{left: "missing_bytes", factor: agree, right: "bytes_with_missing"},
-	{left: "queued_bytes", factor: threshold.QueuedMax, right: "granted_bytes"},
+	{left: "queued_bytes", factor: threshold.QueuedMax.Value, right: "granted_bytes"},
 	{left: "from_s", factor: 1, right: "to_s"},
 	{left: "wait_s", factor: agree, right: "total_s"},
 	{left: "idle_s", factor: agree, right: "total_s"},
@@ -35,7 +35,7 @@ var evidenceRelations = []relation{
 	{left: "receiver_ratio", factor: agree, right: "1"},
 	{left: "send_buffer_ratio", factor: agree, right: "1"},
 	{left: "out_of_order_ratio", factor: agree, right: "1"},
-	{left: "best_ratio", factor: threshold.CauseFactor, right: "1"},
+	{left: "best_ratio", factor: threshold.CauseFactor.Value, right: "1"},
 
 	// Round trips that the sentence needs.
 	{codes: throughRTT, left: "rtt_s", right: zero},
@@ -43,9 +43,9 @@ var evidenceRelations = []relation{
 
 	// Rates: a rate that is compared with a better one, and bytes that a rate and its time carry.
 	{codes: belowBest, left: "steady_bps", factor: agree, right: "best_bps"},
-	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedMax, right: "carried_bytes"},
+	{codes: wholeTimeRate, left: "best_bytes", factor: threshold.CarriedMax.Value, right: "carried_bytes"},
 	{codes: exchanges, left: "exchanged_bytes", factor: agree, right: "carried_bytes"},
-	{codes: windows, left: "stream_bps", factor: threshold.WindowMin * agree, right: "allows_most_bps"},
+	{codes: windows, left: "stream_bps", factor: threshold.WindowMin.Value * agree, right: "allows_most_bps"},
 
 	// Rates of one transfer are no more than its path carries. A policer lets its first burst through.
 	{left: "steady_bps", factor: agree, right: "path_bps"},
@@ -83,7 +83,7 @@ func products(s scope, v verdict.Values) {
 	if n, ok := v["exchanges"]; ok {
 		s["exchanged_bytes"] = n * v["block_bytes"]
 	}
-	if v["time_ratio"] >= threshold.ClearShare {
+	if v["time_ratio"] >= threshold.ClearShare.Value {
 		s["allows_most_bps"] = v["allows_bps"]
 	}
 	if bytes, ok := s["bytes"]; ok {
@@ -95,10 +95,10 @@ func products(s scope, v verdict.Values) {
 var directionRelations = []relation{
 	{left: "goodput_bps", factor: agree, right: "carried_bps", drops: []string{"goodput_bps"}},
 	{left: "steady_bytes", factor: agree, right: "carried_bytes", drops: []string{"steady_goodput_bps"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_max_s", drops: []string{"rtt_max_s"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_s", drops: []string{"rtt_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_max_s", drops: []string{"rtt_max_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_s", drops: []string{"rtt_s"}},
 	{left: "latency_loaded_s", factor: 1, right: "latency_p95_s", drops: []string{"latency"}},
 	{left: "latency_p95_s", factor: 1, right: "latency_largest_s", drops: []string{"latency"}},
 	{left: "interval_bytes", factor: agree, right: "carried_bytes", drops: []string{"intervals"}},
@@ -117,7 +117,7 @@ var loopRelations = []relation{
 	{left: "goodput_bps", factor: agree, right: "capacity_bps", drops: []string{"capacity_bps"}},
 	{left: "interval_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_high_bps"}},
 	{left: "file_bps", factor: agree, right: "capacity_bps", drops: []string{"file_bps"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_loaded_s", drops: []string{"rtt_loaded_s"}},
 	{left: "capacity_bps", factor: 1, right: "bottleneck_bps", drops: []string{"capacity_bps"}},
 	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
 	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
@@ -133,7 +133,7 @@ var loopRelations = []relation{
 }
 
 // inFlight is by how much the goodput times the shortest round trip may exceed the greatest amount in flight.
-const inFlight = threshold.WindowMin * agree
+var inFlight = threshold.WindowMin.Value * agree
 
 // testRelations are relations between the figures of one test of `rfc6349`, of its runs and of the values that follow
 // from the bottleneck. They are two-way where a figure is computed from the others: ideal_s and delayed_s are the
@@ -156,7 +156,7 @@ var testRelations = []relation{
 	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
 	{left: "achievable_bps", factor: agree, right: "line_bps", drops: []string{"achievable_bps"}},
 	{left: "whole_bps", factor: agree, right: "carried_bps", drops: []string{"run"}},
-	{left: "carried_bps", factor: threshold.CarriedMax, right: "whole_bps", drops: []string{"run"}},
+	{left: "carried_bps", factor: threshold.CarriedMax.Value, right: "whole_bps", drops: []string{"run"}},
 	{left: "steady_bytes", factor: agree, right: "carried_bytes", drops: []string{"run"}},
 	{left: "ideal_s", factor: agree, right: "duration_s", drops: []string{"transfer_time_ratio"}},
 	{left: "duration_s", factor: agree, right: "ideal_s", drops: []string{"transfer_time_ratio"}},
@@ -165,7 +165,7 @@ var testRelations = []relation{
 	{left: "retransmitted_bytes", factor: 1, right: "sent_bytes", drops: []string{"sender"}},
 	{left: "once_bytes", factor: agree, right: "efficient_bytes", drops: []string{"sender"}},
 	{left: "efficient_bytes", factor: agree, right: "once_bytes", drops: []string{"sender"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"round_trips"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_mean_s", drops: []string{"round_trips"}},
 	{left: "delayed_s", factor: agree, right: "rtt_mean_s", drops: []string{"buffer_delay"}},
 	{left: "rtt_mean_s", factor: agree, right: "delayed_s", drops: []string{"buffer_delay"}},
 	{left: "flight_bytes", factor: inFlight, right: "in_flight_bytes", drops: []string{"in_flight_bytes"}},
@@ -186,8 +186,8 @@ var gridRelations = []relation{
 	{left: "predicted_high_bps", factor: agree, right: "capacity_bps", drops: []string{"interval_bps"}},
 	{left: "bdp_bytes", factor: agree, right: "product_bytes", drops: []string{"bdp_bytes"}},
 	{left: "product_bytes", factor: agree, right: "bdp_bytes", drops: []string{"bdp_bytes"}},
-	{left: "knee_send_bytes", factor: threshold.QueuedMax, right: "bdp_bytes", drops: []string{"knee_send"}},
-	{left: "knee_receive_bytes", factor: threshold.QueuedMax, right: "bdp_bytes", drops: []string{"knee_receive"}},
+	{left: "knee_send_bytes", factor: threshold.QueuedMax.Value, right: "bdp_bytes", drops: []string{"knee_send"}},
+	{left: "knee_receive_bytes", factor: threshold.QueuedMax.Value, right: "bdp_bytes", drops: []string{"knee_receive"}},
 	{left: "knee_send_bytes", factor: agree, right: "send_most_bytes", drops: []string{"knee_send"}},
 	{left: "knee_receive_bytes", factor: agree, right: "receive_most_bytes", drops: []string{"knee_receive"}},
 	{left: "flight_bytes", factor: inFlight, right: "sent_effective_bytes", drops: []string{"send_buffer"}},
@@ -201,7 +201,7 @@ var wayRelations = []relation{
 	{left: "run_least_bps", factor: agree, right: "goodput_bps", drops: []string{"goodput_bps"}},
 	{left: "interval_low_bps", factor: agree, right: "goodput_bps", drops: []string{"interval_bps"}},
 	{left: "goodput_bps", factor: agree, right: "interval_high_bps", drops: []string{"interval_bps"}},
-	{left: "rtt_min_s", factor: threshold.RTTScatter, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
+	{left: "rtt_min_s", factor: threshold.RTTScatter.Value, right: "rtt_mean_s", drops: []string{"rtt_mean_s"}},
 	{left: "mss_bytes", factor: 1, right: "path_mtu_bytes", drops: []string{"path_mtu_bytes"}},
 	{left: "retransmitted_ratio", factor: agree, right: "1", drops: []string{"retransmitted_ratio"}},
 	{left: "near_cpu_ratio", factor: agree, right: "1", drops: []string{"near_cpu_ratio"}},

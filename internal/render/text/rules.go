@@ -19,7 +19,7 @@ These are the rules by which a transfer is judged from the samples of its ends, 
 them.
 `)
 	var inputs []rule.Input
-	var thresholds []threshold.Named
+	var thresholds []*threshold.Number
 	for _, l := range lists {
 		fmt.Fprintf(w, "\n## %s\n\n", l.Title)
 		for i, r := range l.Rows {
@@ -46,8 +46,8 @@ them.
 		}
 	}
 	fmt.Fprint(w, "\n## Thresholds\n\n| threshold | value | unit | origin |\n|---|---|---|---|\n")
-	for _, n := range sorted(thresholds, func(n threshold.Named) string { return n.Name }) {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", n.Name, n.Text(), n.Unit(), n.Origin())
+	for _, n := range sorted(thresholds, func(n *threshold.Number) string { return n.Name }) {
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", n.Name, n.Text(), n.Unit, n.Origin)
 	}
 }
 

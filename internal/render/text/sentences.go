@@ -166,7 +166,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.FullLinkNoQueue: func(f figures) string {
 		queue := "without much of a queue"
-		if base := f["rtt_base_s"]; base > 0 && f["rtt_s"] >= (1+threshold.LongQueue)*base {
+		if base := f["rtt_base_s"]; base > 0 && f["rtt_s"] >= (1+threshold.LongQueue.Value)*base {
 			queue = "with a queue that comes and goes"
 		}
 		return fmt.Sprintf("the path delivers a steady %s, %s of the best it ever gave, %s (%s, %s retransmitted)",

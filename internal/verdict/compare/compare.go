@@ -83,7 +83,7 @@ func Sides(first, second Side) Difference {
 	case math.IsNaN(factor.Mid):
 		d.Code = TooLittle
 		return d
-	case f.High < threshold.CauseFactor && f.Low > 1/threshold.CauseFactor:
+	case f.High < threshold.CauseFactor.Value && f.Low > 1/threshold.CauseFactor.Value:
 		d.Cause = NoDifference
 		d.Confidence = verdict.High
 		d.Code = WithinTenPercent
@@ -109,15 +109,15 @@ func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
 	restLow := f.Low
 	for _, e := range d.Explanations {
 		restLow /= e.High
-		if e.Low >= threshold.CauseFactor {
+		if e.Low >= threshold.CauseFactor.Value {
 			shown = append(shown, e)
 		}
-		if e.High >= threshold.CauseFactor {
+		if e.High >= threshold.CauseFactor.Value {
 			d.Candidates = append(d.Candidates, e.Cause)
 		}
 	}
 	switch {
-	case f.Low < threshold.CauseFactor:
+	case f.Low < threshold.CauseFactor.Value:
 		d.Code = OpenWhether
 		return
 	case len(d.Candidates) == 0:
@@ -126,14 +126,14 @@ func (d *Difference) attribute(slow, fast *Side, f stats.Interval) {
 			d.Code = LimiterNotClear
 		}
 		return
-	case len(shown) == 1 && len(d.Candidates) == 1 && restLow < threshold.CauseFactor:
+	case len(shown) == 1 && len(d.Candidates) == 1 && restLow < threshold.CauseFactor.Value:
 		d.Cause = shown[0].Cause
 		d.Candidates = nil
 		d.Code = OneCause
 		d.Values = verdict.Values{"factor_low": shown[0].Low, "factor_high": shown[0].High}
 	default:
 		d.Cause = MixedCause
-		if restLow >= threshold.CauseFactor {
+		if restLow >= threshold.CauseFactor.Value {
 			d.Candidates = append(d.Candidates, UnknownCause)
 		}
 		d.Code = MoreThanOneCause

@@ -115,7 +115,7 @@ func (s *Side) limiters() (names []verdict.Name) {
 		count[name]++
 	}
 	for _, name := range verdict.Names() {
-		if count[name] > 0 && count[name] >= threshold.LimiterCounts*float64(len(s.Verdicts)) {
+		if count[name] > 0 && count[name] >= threshold.LimiterCounts.Value*float64(len(s.Verdicts)) {
 			names = append(names, name)
 		}
 	}
@@ -124,8 +124,8 @@ func (s *Side) limiters() (names []verdict.Name) {
 
 // saturated says that one of the hosts had no CPU left.
 func (s *Side) saturated() bool {
-	return s.NearCPU != nil && *s.NearCPU >= threshold.SaturatedHost || s.FarCPU != nil &&
-		*s.FarCPU >= threshold.SaturatedHost
+	return s.NearCPU != nil && *s.NearCPU >= threshold.SaturatedHost.Value || s.FarCPU != nil &&
+		*s.FarCPU >= threshold.SaturatedHost.Value
 }
 
 func busy(e *transfer.End) []float64 {

@@ -14,7 +14,7 @@ import (
 // arrived bytes to the sender's. Its growth above the least lag is compared with the growth of the RTT at the same
 // moments, so that the ends' clocks may differ by any constant.
 func (a *analysis) ackQueueShare() float64 {
-	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing || !hasStandingQueue.IsTrue(a.whole()) {
+	if len(a.connections) != 1 || a.path.retransmitRatio > threshold.Losing.Value || !hasStandingQueue.IsTrue(a.whole()) {
 		return 0
 	}
 	c := a.connections[0]
@@ -32,7 +32,7 @@ type ackLag struct{ lag, rtt time.Duration }
 // ackShare returns the mean delay of acknowledgements above the least one, as a share of the queueing delay. It
 // returns 0 if that is not known, because the receiver was sampled too rarely (every) or the delay is too short.
 func ackShare(lags []ackLag, every, base time.Duration) float64 {
-	if len(lags) < threshold.AckLags {
+	if len(lags) < int(threshold.AckLags.Value) {
 		return 0
 	}
 	least := lags[0].lag
@@ -52,7 +52,7 @@ func ackShare(lags []ackLag, every, base time.Duration) float64 {
 	}
 	n := time.Duration(len(lags) - 2)
 	waited := sum/n - least
-	if waited < max(threshold.AckLagResolved, every) {
+	if waited < max(threshold.AckLagResolved.Time(), every) {
 		return 0
 	}
 	return min(ratio(waited, rtt/n), 1)
@@ -74,7 +74,7 @@ func (c *connection) ackLags() (lags []ackLag, every time.Duration) {
 		if s.Have&transfer.HaveAcked == 0 {
 			return nil, 0
 		}
-		if s.Acked <= before.Acked || s.At-before.At > threshold.AckLagGap*usual {
+		if s.Acked <= before.Acked || s.At-before.At > scale(usual, threshold.AckLagGap.Value) {
 			continue
 		}
 		acked := s.Acked - 1 // tcp_input.c, tcp_snd_una_update, counts the SYN where this end connected
@@ -87,7 +87,7 @@ func (c *connection) ackLags() (lags []ackLag, every time.Duration) {
 		a := &arrived[next-1]
 		b := &arrived[next]
 		if a.Have&b.Have&transfer.HaveReceived == 0 || a.Received > acked || b.Received <= a.Received ||
-			b.At-a.At > threshold.AckLagGap*every {
+			b.At-a.At > scale(every, threshold.AckLagGap.Value) {
 			continue
 		}
 		part := float64(acked-a.Received) / float64(b.Received-a.Received)
@@ -117,11 +117,12 @@ type scatter struct{ acks, data float64 }
 func (a *analysis) ackScatter() (s scatter) {
 	c := a.connections[0]
 	if a.receiver != nil || len(a.connections) != 1 || !c.has(transfer.HaveSegmentsIn|transfer.HaveAcked) ||
-		a.path.retransmitRatio > threshold.Losing {
+		a.path.retransmitRatio > threshold.Losing.Value {
 		return s
 	}
 	last := c.samples[len(c.samples)-1].At
-	span := max((last-a.path.startedAt)/(threshold.SteadySpans+1), threshold.EvenedOut*a.path.baseRTT)
+	span := max((last-a.path.startedAt)/time.Duration(threshold.SteadySpans.Value+1),
+		scale(a.path.baseRTT, threshold.EvenedOut.Value))
 	var acks, data []float64
 	var from *transfer.Sample
 	hole := false // a hole delays cumulative acknowledgements, and the sample after its repair has them all
@@ -140,7 +141,7 @@ func (a *analysis) ackScatter() (s scatter) {
 			from = now
 		}
 	}
-	if len(acks) < threshold.SteadySpans {
+	if len(acks) < int(threshold.SteadySpans.Value) {
 		return s
 	}
 	variation := func(rates []float64) float64 {

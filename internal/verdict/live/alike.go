@@ -15,7 +15,7 @@ func (c *connection) equalLimit(r *round, full verdict.Name) verdict.Name {
 		return ""
 	}
 	next := func(size, above int64) bool {
-		return size > 0 && float64(above) < threshold.CauseFactor*float64(size)
+		return size > 0 && float64(above) < threshold.CauseFactor.Value*float64(size)
 	}
 	switch {
 	case full == verdict.SendBuffer && next(c.outstanding(r), c.window(r)):
@@ -28,7 +28,7 @@ func (c *connection) equalLimit(r *round, full verdict.Name) verdict.Name {
 
 // waitsForSpace reports whether the writer mostly waits for space in the send buffer.
 func (c *connection) waitsForSpace(r *round) bool {
-	return c.blocked(r) >= time.Duration(threshold.MostlyWaiting*float64(r.length))
+	return c.blocked(r) >= time.Duration(threshold.MostlyWaiting.Value*float64(r.length))
 }
 
 // queued returns the largest number of bytes in the send buffer in the round, sent or not.
@@ -42,7 +42,7 @@ func (c *connection) queued(r *round) (most int64) {
 // equalWindows returns the evidence of equal limits, from a share of the time on that is worth telling.
 func (a *analysis) equalWindows() []verdict.Evidence {
 	share := ratio(a.equalTime, a.total)
-	if share < threshold.EvidenceShare {
+	if share < threshold.EvidenceShare.Value {
 		return nil
 	}
 	return []verdict.Evidence{{Limiter: verdict.Mixed, Code: verdict.EqualWindows, Values: verdict.Values{

@@ -98,12 +98,13 @@ func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 		a.late = sender.CPU.RunqueueWait
 	}
 	end := r.Receiver()
-	const start = threshold.StartSpans * threshold.SpanOfArrivals
+	start := scale(threshold.SpanOfArrivals.Time(), threshold.StartSpans.Value)
 	a.base = minRTTOf(end).Seconds()
 	a.rtt = end.LoadedRTT(start).Seconds()
 	a.standing = end.LoadedRTTLessVar(start).Seconds()
-	span := max(threshold.RoundTrips*minRTTOf(end), threshold.ShortestRound, threshold.SpanOfArrivals)
-	from := threshold.MaxTime
+	span := max(scale(minRTTOf(end), threshold.RoundTrips.Value), threshold.ShortestRound.Time(),
+		threshold.SpanOfArrivals.Time())
+	from := threshold.MaxTime.Time()
 	to := time.Duration(0)
 	for i := range end.Streams {
 		from = min(from, end.Streams[i].First)
@@ -137,7 +138,8 @@ func newArrivals(r *transfer.Result, idle float64) (a arrivalFacts) {
 	}
 	a.mean = meanOf(rates)
 	a.top = bestLasting(rates)
-	short := startedRates(end, from, started, to, max(threshold.EvenRoundTrips*minRTTOf(end), threshold.SpanOfArrivals))
+	short := startedRates(end, from, started, to,
+		max(scale(minRTTOf(end), threshold.EvenRoundTrips.Value), threshold.SpanOfArrivals.Time()))
 	if mean, dev := stats.MeanDev(short); mean > 0 {
 		a.deviation = dev / mean
 	}
@@ -156,9 +158,10 @@ func (a *arrivalFacts) addProbes(l *transfer.Latency, share float64) {
 	}
 	a.idleEcho = medianOf(l.Idle)
 	a.loadedEcho = medianOf(loaded)
-	if len(l.Idle) > 1 && len(loaded) >= threshold.FewProbes { // a single idle one is a kernel's least round trip
+	// A single idle one is a kernel's least round trip.
+	if len(l.Idle) > 1 && len(loaded) >= int(threshold.FewProbes.Value) {
 		slices.Sort(loaded)
-		a.standingEcho = loaded[int(threshold.FastProbes*float64(len(loaded)))].Seconds()
+		a.standingEcho = loaded[int(threshold.FastProbes.Value*float64(len(loaded)))].Seconds()
 	}
 }
 
@@ -174,7 +177,7 @@ func startedRates(e *transfer.End, from, started, to, span time.Duration) (rates
 			first = len(rates)
 		}
 	}
-	return rates[max(first, min(len(rates)/4, threshold.StartSpans)):]
+	return rates[max(first, min(len(rates)/4, int(threshold.StartSpans.Value))):]
 }
 
 // receivedBy is the payload that an end had received at a time, all streams together.
@@ -215,10 +218,11 @@ func medianOf(times []time.Duration) float64 {
 // order is at least the loss rate, so Reno would reach at least the computed rate.
 func (a *arrivalFacts) lossExplains() bool {
 	rtt := time.Duration(a.base * float64(time.Second)) // a host's own work may lengthen the others
-	return a.mean >= threshold.LossExplains*model.Mathis(a.mss, rtt, a.disordered)
+	return a.mean >= threshold.LossExplains.Value*model.Mathis(a.mss, rtt, a.disordered)
 }
 
 // showsQueue says that round trips under load show a queue that is in the path.
 func showsQueue(base, loaded float64) bool {
-	return base > 0 && loaded >= (1+threshold.StandingQueue)*base && loaded-base >= threshold.SmallPacketQueue.Seconds()
+	return base > 0 && loaded >= (1+threshold.StandingQueue.Value)*base &&
+		loaded-base >= threshold.SmallPacketQueue.Time().Seconds()
 }

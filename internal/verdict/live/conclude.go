@@ -25,7 +25,8 @@ func (a *analysis) conclude() verdict.Verdict {
 	switch {
 	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
 		v.Candidates = slices.Clone(a.network.candidates)
-	case v.Limiter == verdict.Mixed && ratio(a.unknownTime[verdict.BetweenClosings], a.judged) >= threshold.CandidateShare:
+	case v.Limiter == verdict.Mixed &&
+		ratio(a.unknownTime[verdict.BetweenClosings], a.judged) >= threshold.CandidateShare.Value:
 		for _, name := range a.candidates(verdict.BetweenClosings) {
 			if !slices.Contains(v.Candidates, name) {
 				v.Candidates = append(v.Candidates, name)

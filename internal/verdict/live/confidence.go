@@ -18,7 +18,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	for _, c := range a.connections {
 		rounds += len(c.rounds)
 	}
-	if rounds < threshold.FewRounds || v.Shares[v.Limiter] < threshold.ClearShare {
+	if rounds < int(threshold.FewRounds.Value) || v.Shares[v.Limiter] < threshold.ClearShare.Value {
 		level = verdict.Lower(level)
 	}
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
@@ -37,7 +37,7 @@ var highRules = []struct {
 	when    condition
 }{
 	{verdict.SlowStart, condition{}},
-	{verdict.CPU, rule.Any(senderThread.AtLeast("SaturatedThread", threshold.SaturatedThread), receiverSaturated)},
+	{verdict.CPU, rule.Any(senderThread.AtLeast(threshold.SaturatedThread), receiverSaturated)},
 	{verdict.Application, rule.All(knowsProgram, has("knowsClocks", "the kernel reports its three clocks",
 		transfer.HaveLimits))},
 	{verdict.ReceiverApplication, receiverSeen},
@@ -47,15 +47,15 @@ var highRules = []struct {
 		aloneExplains("bufferAloneExplains", "a full send buffer", (*connection).outstanding), hasIdleGaps)},
 	{verdict.NagleDelayedAck, rule.Fact("awaitsResponses", "the program waited for responses",
 		func(f facts) bool { return f.sum((*connection).awaited) > 0 })},
-	{verdict.LocalQueue, unsentRatio.AtLeast("HeadlineShare", threshold.HeadlineShare)},
+	{verdict.LocalQueue, unsentRatio.AtLeast(threshold.HeadlineShare)},
 	{verdict.Pacing, pacingLimit.Positive()},
 }
 
 func aloneExplains(name, limiter string, size func(*connection, *round) int64) condition {
 	return rule.Fact(name, limiter+" each round trip gives the rate, and no queue lengthens the round trip",
 		func(f facts) bool { return f.windowAloneExplains(size) },
-		limit("StandingQueue", threshold.StandingQueue), limit("WindowLimits", threshold.WindowLimits),
-		limit("WindowClearlyLimits", threshold.WindowClearlyLimits))
+		threshold.StandingQueue, threshold.WindowLimits,
+		threshold.WindowClearlyLimits)
 }
 
 // evidenceLevel returns the confidence that the evidence of a limiter allows.
@@ -75,9 +75,9 @@ func (a *analysis) evidenceLevel(n verdict.Name) verdict.Confidence {
 // isWindowNear reports whether the receive window was full as well and allows hardly more than the rate at the base
 // RTT.
 func (a *analysis) isWindowNear() bool {
-	full := ratio(a.sum((*connection).windowLimited), a.total) > threshold.AlsoFull
+	full := ratio(a.sum((*connection).windowLimited), a.total) > threshold.AlsoFull.Value
 	each := a.path.meanRate / float64(len(a.connections))
-	return full && a.path.rateAtBaseRTT(a.median((*connection).window)) <= threshold.WindowLimits*each
+	return full && a.path.rateAtBaseRTT(a.median((*connection).window)) <= threshold.WindowLimits.Value*each
 }
 
 // windowAloneExplains reports whether a whole window each round trip gives the rate and no queue lengthens the round
@@ -85,6 +85,6 @@ func (a *analysis) isWindowNear() bool {
 func (a *analysis) windowAloneExplains(window func(*connection, *round) int64) bool {
 	each := a.path.meanRate / float64(len(a.connections))
 	size := a.median(window)
-	queue := hasStandingQueue.IsTrue(a.whole()) && a.path.rateAtBaseRTT(size) > threshold.WindowLimits*each
-	return !queue && a.path.rateAtMeanRTT(size) <= threshold.WindowClearlyLimits*each
+	queue := hasStandingQueue.IsTrue(a.whole()) && a.path.rateAtBaseRTT(size) > threshold.WindowLimits.Value*each
+	return !queue && a.path.rateAtMeanRTT(size) <= threshold.WindowClearlyLimits.Value*each
 }

@@ -55,7 +55,7 @@ func newConnection(r *transfer.Result, i int, minRTT time.Duration) *connection 
 	if len(samples) == 0 {
 		return c
 	}
-	c.rounds = cut(before, samples, max(threshold.RoundTrips*minRTT, threshold.ShortestRound), c.mss)
+	c.rounds = cut(before, samples, max(scale(minRTT, threshold.RoundTrips.Value), threshold.ShortestRound.Time()), c.mss)
 	var dry, ran, starved, rwndLimited, unsent, total time.Duration
 	for i := range c.rounds {
 		r := &c.rounds[i]
@@ -109,7 +109,7 @@ func during(s *transfer.Stream) (before transfer.Sample, kept []transfer.Sample)
 	for i := range s.Samples {
 		sample := &s.Samples[i]
 		switch {
-		case s.First < 0 || sample.At < 0 || sample.At > threshold.MaxTime:
+		case s.First < 0 || sample.At < 0 || sample.At > threshold.MaxTime.Time():
 		case sample.At <= s.First:
 			before = *sample
 			before.At = s.First
@@ -143,7 +143,7 @@ func lastProgress(s *transfer.Stream) time.Duration {
 			end = max(end, sample.At)
 		}
 	}
-	if float64(acked-atLast) < threshold.DrainedShare*float64(acked) {
+	if float64(acked-atLast) < threshold.DrainedShare.Value*float64(acked) {
 		return s.Last
 	}
 	return end

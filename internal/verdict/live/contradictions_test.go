@@ -147,7 +147,7 @@ func TestJudge_RateNearBestIsSteady(t *testing.T) {
 	for _, name := range files {
 		for _, e := range Judge(recorded(t, name)).Evidence {
 			if level := e.Values["steady_bps"] / e.Values["best_bps"]; e.Code == verdict.LossBelowBest &&
-				level >= threshold.FlatRate {
+				level >= threshold.FlatRate.Value {
 				t.Errorf("%s: %.0f %% of the best is called less", filepath.Base(name), 100*level)
 			}
 		}

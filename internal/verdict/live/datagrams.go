@@ -21,47 +21,47 @@ type datagramFacts struct {
 }
 
 var (
-	lossRatio = rule.Quantity[*datagramFacts]{Name: "datagramLoss", Unit: "ratio", Means: "datagrams lost / sent",
+	lossRatio = &rule.Quantity[*datagramFacts]{Name: "datagramLoss", Unit: "ratio", Means: "datagrams lost / sent",
 		Of: func(f *datagramFacts) float64 { return f.lossRatio }}
-	datagramDelay = rule.Quantity[*datagramFacts]{Name: "datagramDelay", Unit: "time",
+	datagramDelay = &rule.Quantity[*datagramFacts]{Name: "datagramDelay", Unit: "time",
 		Means: "median delay above the least one", Of: func(f *datagramFacts) float64 { return ofTime(f.delay) }}
-	askedRate = rule.Quantity[*datagramFacts]{Name: "askedRate", Unit: "bit/s", Means: "rate that was asked for; 0: none",
+	askedRate = &rule.Quantity[*datagramFacts]{Name: "askedRate", Unit: "bit/s", Means: "rate that was asked for; 0: none",
 		Of: func(f *datagramFacts) float64 { return f.asked }}
-	reachedRate = rule.Quantity[*datagramFacts]{Name: "sentRateAndATenth", Unit: "bit/s",
+	reachedRate = &rule.Quantity[*datagramFacts]{Name: "sentRateAndATenth", Unit: "bit/s",
 		Means: "rate sent and a tenth more",
-		Of:    func(f *datagramFacts) float64 { return f.sent * threshold.CauseFactor },
-		Uses:  uses(limit("CauseFactor", threshold.CauseFactor))}
-	datagramSender = rule.Quantity[*datagramFacts]{Name: "datagramSenderThread", Unit: "ratio",
+		Of:    func(f *datagramFacts) float64 { return f.sent * threshold.CauseFactor.Value },
+		Uses:  numbers{threshold.CauseFactor}}
+	datagramSender = &rule.Quantity[*datagramFacts]{Name: "datagramSenderThread", Unit: "ratio",
 		Means: "CPU time / wall time of the busiest sending thread",
 		Of:    func(f *datagramFacts) float64 { return busiest(f.sender) }}
-	datagramReceiver = rule.Quantity[*datagramFacts]{Name: "datagramReceiverThread", Unit: "ratio",
+	datagramReceiver = &rule.Quantity[*datagramFacts]{Name: "datagramReceiverThread", Unit: "ratio",
 		Means: "CPU time / wall time of the busiest receiving thread",
 		Of:    func(f *datagramFacts) float64 { return busiest(f.receiver) }}
 	delayKnown = rule.Fact("datagramDelayKnown", "the receiver reported the datagrams' delay",
 		func(f *datagramFacts) bool { return f.delayKnown })
 	senderHadTime = rule.Fact("datagramSenderHadTime", "the sending host reported that it had processor time left",
 		func(f *datagramFacts) bool { return f.sender != nil && !outOfTime(f.sender) },
-		limit("DatagramBusy", threshold.DatagramBusy))
+		threshold.DatagramBusy)
 	receiverOutOfTime = rule.Fact("datagramReceiverOutOfTime", "the receiving host reported that it had none left",
 		func(f *datagramFacts) bool { return f.receiver != nil && outOfTime(f.receiver) },
-		limit("DatagramBusy", threshold.DatagramBusy))
-	losesDatagrams = lossRatio.AtLeast("DatagramLoss", threshold.DatagramLoss)
+		threshold.DatagramBusy)
+	losesDatagrams = lossRatio.AtLeast(threshold.DatagramLoss)
 )
 
 // datagramRules decide what kept a UDP transfer from carrying more.
 var datagramRules = []decision[*datagramFacts]{
-	{"receiver-busy", rule.All(losesDatagrams, datagramReceiver.AtLeast("DatagramBusy", threshold.DatagramBusy)),
+	{"receiver-busy", rule.All(losesDatagrams, datagramReceiver.AtLeast(threshold.DatagramBusy)),
 		verdict.CPU, verdict.Medium, nil, verdict.DatagramsReceiverBusy},
 	{"delay-unknown", rule.All(losesDatagrams, rule.Not(delayKnown)),
 		verdict.Unknown, verdict.Low, []verdict.Name{verdict.Bottleneck, verdict.Congestion}, verdict.DatagramsLost},
-	{"queue-full", rule.All(losesDatagrams, datagramDelay.AtLeast("DatagramQueue", ofTime(threshold.DatagramQueue))),
+	{"queue-full", rule.All(losesDatagrams, datagramDelay.AtLeast(threshold.DatagramQueue)),
 		verdict.Bottleneck, verdict.High, nil, verdict.DatagramsQueueFull},
 	{"receiver-out-of-time", rule.All(losesDatagrams, receiverOutOfTime), verdict.Unknown, verdict.Low,
 		[]verdict.Name{verdict.CPU, verdict.Congestion}, verdict.DatagramsReceiverOutOfTime},
 	{"lost-without-queue", losesDatagrams, verdict.Congestion, verdict.Medium, nil, verdict.DatagramsNoQueue},
 	{"as-asked", rule.All(askedRate.Positive(), rule.Not(askedRate.Exceeds(reachedRate))),
 		verdict.Application, verdict.High, nil, verdict.DatagramsAsAsked},
-	{"sender-busy", datagramSender.AtLeast("DatagramBusy", threshold.DatagramBusy),
+	{"sender-busy", datagramSender.AtLeast(threshold.DatagramBusy),
 		verdict.CPU, verdict.Medium, nil, verdict.DatagramsSenderSlow},
 	{"sender-not-known", rule.Not(senderHadTime), verdict.Unknown, verdict.Low,
 		[]verdict.Name{verdict.CPU, verdict.LocalQueue}, verdict.DatagramsSenderUnknown},
@@ -101,8 +101,8 @@ func JudgeDatagrams(r *transfer.DatagramResult) verdict.Verdict {
 // outOfTime reports whether a host's processors, or the core of one of its data threads, had no time left for the
 // transfer.
 func outOfTime(c *transfer.CPU) bool {
-	return c.BusiestThread+c.RunqueueWait >= threshold.DatagramBusy ||
-		c.Host != nil && *c.Host >= threshold.DatagramBusy
+	return c.BusiestThread+c.RunqueueWait >= threshold.DatagramBusy.Value ||
+		c.Host != nil && *c.Host >= threshold.DatagramBusy.Value
 }
 
 func datagramVerdict(r *transfer.DatagramResult, d *decision[*datagramFacts], more verdict.Values) verdict.Verdict {

@@ -32,7 +32,7 @@ func bestLasting(rates []float64) float64 {
 		return 0
 	}
 	slices.Sort(pairs)
-	return pairs[int(float64(len(pairs)-1)*(1-threshold.BestLeftOut))]
+	return pairs[int(float64(len(pairs)-1)*(1-threshold.BestLeftOut.Value))]
 }
 
 // lowerOfPairs are the smaller ones of every two rates in a row.
@@ -110,7 +110,7 @@ func (c *connection) arrivingBy(t time.Duration) float64 {
 	if before > 0 {
 		from = c.samples[sort.SearchFloat64s(c.delivered, before)].At
 	}
-	part := min(c.delivered[next]-before, float64(threshold.DelayedAckSegments*c.mss))
+	part := min(c.delivered[next]-before, float64(int64(threshold.DelayedAckSegments.Value)*c.mss))
 	return min(max(arrived, before+timeShare(t, from, c.samples[next].At)*part), c.delivered[next])
 }
 
@@ -130,7 +130,7 @@ func arrivals(samples []transfer.Sample, before transfer.Sample, mss int64) []fl
 // threshold, something was lost, or two round trips brought little more than the two
 // before.
 func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
-	span := max(threshold.RoundTrips*minRTT, threshold.SlowStartSpan)
+	span := max(scale(minRTT, threshold.RoundTrips.Value), threshold.SlowStartSpan.Time())
 	from := c.rounds[0].start.At
 	for i := range c.samples {
 		s := &c.samples[i]
@@ -142,7 +142,7 @@ func (c *connection) slowStartEnd(minRTT time.Duration) time.Duration {
 		}
 		now := c.deliveredBy(s.At)
 		then := c.deliveredBy(s.At - span)
-		if now-then <= threshold.SlowStartGrows*(then-c.deliveredBy(s.At-2*span)) {
+		if now-then <= threshold.SlowStartGrows.Value*(then-c.deliveredBy(s.At-2*span)) {
 			return s.At - span
 		}
 	}
@@ -183,11 +183,11 @@ func (p *path) evennessOf(all []*connection, segments, byChance int) float64 {
 		from = at
 		before = now
 	}
-	if len(rates) < threshold.EvenStretches {
+	if len(rates) < int(threshold.EvenStretches.Value) {
 		return 0
 	}
 	slices.Sort(rates)
-	best := rates[int(float64(len(rates))*threshold.EvenBest)]
+	best := rates[int(float64(len(rates))*threshold.EvenBest.Value)]
 	if best <= 0 {
 		return 0
 	}

@@ -37,7 +37,7 @@ func TestRates_SlowLine(t *testing.T) {
 			r := slowLine(segment, inPairs, 1000)
 			line := 1448 * 8 / segment.Seconds()
 			a := newAnalysis(r, 60*ms, scope{})
-			if p := a.path; p.lastingRate > threshold.FiguresAgree*line || p.lastingRate < 0.8*line {
+			if p := a.path; p.lastingRate > threshold.FiguresAgree.Value*line || p.lastingRate < 0.8*line {
 				t.Errorf("%v, in pairs %v: %.0f bit/s lasted, the line gives %.0f", segment, inPairs, p.lastingRate, line)
 			}
 			for _, round := range a.connections[0].rounds {
@@ -53,7 +53,7 @@ func TestRates_SlowLine(t *testing.T) {
 // line look faster than it is.
 func TestSpare_SmoothedAfter(t *testing.T) {
 	r := slowLine(200*ms, false, 1000)
-	if p := newAnalysis(r, 60*ms, scope{}).path; p.linkHeadroom >= threshold.LinkFree {
+	if p := newAnalysis(r, 60*ms, scope{}).path; p.linkHeadroom >= threshold.LinkFree.Value {
 		t.Errorf("the line is %.2f times as fast as what came", p.linkHeadroom)
 	}
 }

@@ -64,9 +64,9 @@ func runqueueWaited(v verdict.Verdict, r *transfer.Result) (verdict.Values, int)
 		}
 	})
 	switch starved := maxRunqueueWait(r); {
-	case starved < threshold.RunDelay || v.Limiter == verdict.CPU:
+	case starved < threshold.RunDelay.Value || v.Limiter == verdict.CPU:
 		return nil, 0
-	case starved < threshold.StarvedHost:
+	case starved < threshold.StarvedHost.Value:
 		return values, 1
 	}
 	return values, 2
@@ -87,7 +87,7 @@ func maxRunqueueWait(r *transfer.Result) (most float64) {
 // host's doing: acknowledgements wait there until timers fire. It returns false if as much is lost while both ends
 // have a core.
 func (a *analysis) isStarved() bool {
-	if maxRunqueueWait(a.result) < threshold.StarvedHost {
+	if maxRunqueueWait(a.result) < threshold.StarvedHost.Value {
 		return false
 	}
 	var rounds int
@@ -96,7 +96,7 @@ func (a *analysis) isStarved() bool {
 		for i := range c.rounds {
 			r := &c.rounds[i]
 			delay := max(r.advance(runqueueClock), c.readerSpent(r, runqueueClock))
-			if r.start.At < c.startedAt || ratio(delay, r.length) >= threshold.RunDelay {
+			if r.start.At < c.startedAt || ratio(delay, r.length) >= threshold.RunDelay.Value {
 				continue
 			}
 			rounds++
@@ -104,7 +104,7 @@ func (a *analysis) isStarved() bool {
 			resent += float64((r.end.Retransmitted - r.start.Retransmitted) * c.mss)
 		}
 	}
-	return rounds < threshold.FewRounds || resent <= threshold.Losing*arrived
+	return rounds < int(threshold.FewRounds.Value) || resent <= threshold.Losing.Value*arrived
 }
 
 // memoryPressure returns the kernels' shortage of memory at either end. Such a kernel closes windows and drops
@@ -136,7 +136,7 @@ func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int
 			values["beside_s"] = b.Time.Seconds()
 		}
 	})
-	if values["beside_s"] < threshold.EvidenceShare*length {
+	if values["beside_s"] < threshold.EvidenceShare.Value*length {
 		return values, 0
 	}
 	return values, 1
@@ -147,11 +147,11 @@ func concurrentTests(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int
 func clockTrouble(_ verdict.Verdict, r *transfer.Result) (verdict.Values, int) {
 	values := verdict.Values{}
 	eachEnd(r, func(name string, e *transfer.End) {
-		if e.ClockStep.Abs() >= threshold.ClockStep {
+		if e.ClockStep.Abs() >= threshold.ClockStep.Time() {
 			values[name+"_step_s"] = e.ClockStep.Seconds()
 		}
 	})
-	if math.Abs(r.ClockDrift) >= threshold.ClockDrift {
+	if math.Abs(r.ClockDrift) >= threshold.ClockDrift.Value {
 		values["drift_ratio"] = r.ClockDrift
 	}
 	return values, 1

@@ -15,7 +15,7 @@ import (
 // without limiting.
 func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	for _, name := range shares.Top() {
-		if shares[name] < threshold.EvidenceShare {
+		if shares[name] < threshold.EvidenceShare.Value {
 			continue
 		}
 		code, values := a.evidenceOf(name, shares[name])
@@ -24,7 +24,7 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 		}
 		all = append(all, verdict.Evidence{Limiter: name, Code: code, Values: values})
 	}
-	if shares[verdict.Bottleneck] >= threshold.EvidenceShare {
+	if shares[verdict.Bottleneck] >= threshold.EvidenceShare.Value {
 		all = append(all, a.alsoFull()...)
 	}
 	return append(all, a.equalWindows()...)
@@ -51,7 +51,7 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 		if a.network.values["best_bps"] > 0 {
 			a.network.values["best_bps"] = a.bestRate()
 		}
-		if name == verdict.Bottleneck && share < threshold.HeadlineShare && a.linkTime > 0 {
+		if name == verdict.Bottleneck && share < threshold.HeadlineShare.Value && a.linkTime > 0 {
 			a.network.values["steady_bps"] = a.linkRate()
 		}
 		return a.network.code, a.network.values
@@ -155,7 +155,7 @@ func (a *analysis) readerEvidence(took verdict.Values) (verdict.Code, verdict.Va
 func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 	running := a.connections[0].runningRatio
 	runDelay := a.connections[0].runqueueRatio
-	if saturated(a.sender) || running >= threshold.SaturatedThread {
+	if saturated(a.sender) || running >= threshold.SaturatedThread.Value {
 		v := verdict.Values{"running_ratio": running}
 		if a.sender.CPU != nil {
 			v["busiest_thread_ratio"] = a.sender.CPU.BusiestThread
@@ -166,7 +166,7 @@ func (a *analysis) cpuEvidence() (verdict.Code, verdict.Values) {
 		return verdict.SenderCPU, v
 	}
 	switch {
-	case runDelay >= threshold.RunDelay:
+	case runDelay >= threshold.RunDelay.Value:
 		return verdict.SenderRunqueueWait, verdict.Values{"starved_ratio": runDelay}
 	case a.receiver == nil || a.receiver.CPU == nil:
 		return verdict.ReceiverRunqueueWait, nil
@@ -190,7 +190,7 @@ func (a *analysis) alsoFull() (all []verdict.Evidence) {
 		{verdict.SendBuffer, verdict.SendBufferAlsoFull, a.sum((*connection).sendLimited), a.time[verdict.SendBuffer],
 			(*connection).outstanding},
 	} {
-		if full := ratio(w.full, a.total); full > threshold.AlsoFull && w.limiting < w.full/2 {
+		if full := ratio(w.full, a.total); full > threshold.AlsoFull.Value && w.limiting < w.full/2 {
 			size := a.median(w.bytes)
 			all = append(all, verdict.Evidence{Limiter: w.name, Code: w.code, Values: verdict.Values{
 				"window_bytes": float64(size), "full_ratio": full, "allows_bps": a.path.rateAtBaseRTT(size)}})

@@ -24,76 +24,72 @@ type (
 	condition = rule.Condition[facts]
 )
 
-func uses(all ...threshold.Named) []threshold.Named { return all }
-
-func limit(name string, value float64) threshold.Named {
-	return threshold.Named{Name: name, Value: value}
-}
+type numbers = []*threshold.Number
 
 func ofTime(d time.Duration) float64 { return float64(d) }
 
 // Inputs of the rules on the transfer as a whole.
 var (
-	meanRate = quantity{Name: "meanRate", Unit: "bit/s", Means: "rate of all connections after slow start",
+	meanRate = &quantity{Name: "meanRate", Unit: "bit/s", Means: "rate of all connections after slow start",
 		Of: func(f facts) float64 { return f.path.meanRate }}
-	lastingRate = quantity{Name: "lastingRate", Unit: "bit/s",
+	lastingRate = &quantity{Name: "lastingRate", Unit: "bit/s",
 		Means: "best rate over two spans in a row, the best spans left out",
 		Of:    func(f facts) float64 { return f.path.lastingRate },
-		Uses:  uses(limit("BestLeftOut", threshold.BestLeftOut))}
-	lastingRateStarted = quantity{Name: "lastingRateStarted", Unit: "bit/s", Means: "lastingRate after slow start",
+		Uses:  numbers{threshold.BestLeftOut}}
+	lastingRateStarted = &quantity{Name: "lastingRateStarted", Unit: "bit/s", Means: "lastingRate after slow start",
 		Of: func(f facts) float64 { return f.path.lastingRateStarted }}
-	peakRate = quantity{Name: "peakRate", Unit: "bit/s", Means: "best rate over two spans in a row",
+	peakRate = &quantity{Name: "peakRate", Unit: "bit/s", Means: "best rate over two spans in a row",
 		Of: func(f facts) float64 { return f.path.peakRate }}
-	utilization = quantity{Name: "utilization", Unit: "ratio", Means: "meanRate / lastingRate",
+	utilization = &quantity{Name: "utilization", Unit: "ratio", Means: "meanRate / lastingRate",
 		Of: func(f facts) float64 { return f.path.utilization() }}
-	queueRatio = quantity{Name: "queueRatio", Unit: "ratio",
+	queueRatio = &quantity{Name: "queueRatio", Unit: "ratio",
 		Means: "standing queue (srtt - 2 rttvar - base RTT) / base RTT",
 		Of:    func(f facts) float64 { return f.path.queueRatio() }}
-	queuedRatio = quantity{Name: "queuedRatio", Unit: "ratio", Means: "share of the samples with a standing queue",
+	queuedRatio = &quantity{Name: "queuedRatio", Unit: "ratio", Means: "share of the samples with a standing queue",
 		Of:   func(f facts) float64 { return f.path.queuedRatio },
-		Uses: uses(limit("StandingQueue", threshold.StandingQueue))}
-	evenness = quantity{Name: "evenness", Unit: "ratio",
+		Uses: numbers{threshold.StandingQueue}}
+	evenness = &quantity{Name: "evenness", Unit: "ratio",
 		Means: "mean rate / best tenth of the rates within half a round trip; 0: not known",
 		Of:    func(f facts) float64 { return f.path.evenness },
-		Uses: uses(limit("EvenSegments", threshold.EvenSegments),
-			limit("EvenStretches", threshold.EvenStretches),
-			limit("EvenBest", threshold.EvenBest))}
-	retransmitRatio = quantity{Name: "retransmitRatio", Unit: "ratio", Means: "retransmitted bytes / bytes sent",
+		Uses: numbers{threshold.EvenSegments,
+			threshold.EvenStretches,
+			threshold.EvenBest}}
+	retransmitRatio = &quantity{Name: "retransmitRatio", Unit: "ratio", Means: "retransmitted bytes / bytes sent",
 		Of: func(f facts) float64 { return f.path.retransmitRatio }}
-	segmentsInFlight = quantity{Name: "segmentsInFlight", Unit: "segments",
+	segmentsInFlight = &quantity{Name: "segmentsInFlight", Unit: "segments",
 		Means: "meanRate x mean round trip of each connection",
 		Of: func(f facts) float64 {
 			return f.path.meanRate / 8 * f.path.meanRTT.Seconds() / float64(len(f.connections)) / float64(f.connections[0].mss)
 		}}
-	dsackRatio = quantity{Name: "dsackRatio", Unit: "ratio",
+	dsackRatio = &quantity{Name: "dsackRatio", Unit: "ratio",
 		Means: "retransmitted segments that had arrived (DSACK), where reordering was seen",
 		Of:    func(f facts) float64 { return f.path.dsackRatio },
-		Uses:  uses(limit("ReorderedSegments", threshold.ReorderedSegments))}
-	minRTT = quantity{Name: "minRTT", Unit: "time", Means: "least round trip of all connections",
+		Uses:  numbers{threshold.ReorderedSegments}}
+	minRTT = &quantity{Name: "minRTT", Unit: "time", Means: "least round trip of all connections",
 		Of: func(f facts) float64 { return ofTime(f.path.minRTT) }}
-	rttGrowth = quantity{Name: "rttGrowth", Unit: "time", Means: "mean round trip after slow start - minRTT",
+	rttGrowth = &quantity{Name: "rttGrowth", Unit: "time", Means: "mean round trip after slow start - minRTT",
 		Of: func(f facts) float64 { return ofTime(f.path.meanRTT - f.path.minRTT) }}
-	queueBeforeLoss = quantity{Name: "queueBeforeLoss", Unit: "time",
+	queueBeforeLoss = &quantity{Name: "queueBeforeLoss", Unit: "time",
 		Means: "queueing delay of the shortest queue that a link has when it drops",
 		Of:    func(f facts) float64 { return ofTime(f.path.queueBeforeLoss()) },
-		Uses: uses(limit("QueueBeforeLoss", threshold.QueueBeforeLoss),
-			limit("PacketBytes", threshold.PacketBytes))}
-	rttJitterRatio = quantity{Name: "rttJitterRatio", Unit: "ratio",
+		Uses: numbers{threshold.QueueBeforeLoss,
+			threshold.PacketBytes}}
+	rttJitterRatio = &quantity{Name: "rttJitterRatio", Unit: "ratio",
 		Means: "standard deviation of srtt / (mean RTT - minRTT), of watched connections",
 		Of:    func(f facts) float64 { return f.path.rttJitterRatio }}
-	linkHeadroom = quantity{Name: "linkHeadroom", Unit: "ratio",
+	linkHeadroom = &quantity{Name: "linkHeadroom", Unit: "ratio",
 		Means: "least link rate / lastingRateStarted, by serialisation delay; 0: not known",
 		Of:    func(f facts) float64 { return f.path.linkHeadroom },
-		Uses: uses(limit("SerialisationSeen", threshold.SerialisationSeen),
-			limit("MinSerialisation", ofTime(threshold.MinSerialisation)),
-			limit("SmoothedAfter", threshold.SmoothedAfter),
-			limit("LeastWaits", threshold.LeastWaits),
-			limit("MaxHeadroom", threshold.MaxHeadroom))}
-	arrivalVariation = quantity{Name: "arrivalVariation", Unit: "ratio",
+		Uses: numbers{threshold.SerialisationSeen,
+			threshold.MinSerialisation,
+			threshold.SmoothedAfter,
+			threshold.LeastWaits,
+			threshold.MaxHeadroom}}
+	arrivalVariation = &quantity{Name: "arrivalVariation", Unit: "ratio",
 		Means: "standard deviation of the bytes in half a round trip / bytes in a round trip; 0: not known",
 		Of:    func(f facts) float64 { return f.path.arrivalVariation },
-		Uses:  uses(limit("VariationSpan", threshold.VariationSpan))}
-	gapEvenness = quantity{Name: "gapEvenness", Unit: "ratio",
+		Uses:  numbers{threshold.VariationSpan}}
+	gapEvenness = &quantity{Name: "gapEvenness", Unit: "ratio",
 		Means: "evenness, or the same by stretches of few segments",
 		Of: func(f facts) float64 {
 			if f.path.evenness == 0 {
@@ -101,61 +97,61 @@ var (
 			}
 			return f.path.evenness
 		},
-		Uses: uses(limit("ByChance", threshold.ByChance))}
-	lossDispersion = quantity{Name: "lossDispersion", Unit: "ratio",
+		Uses: numbers{threshold.ByChance}}
+	lossDispersion = &quantity{Name: "lossDispersion", Unit: "ratio",
 		Means: "variance / mean of the retransmissions in a round after slow start; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.lossDispersion },
-		Uses: uses(limit("DispersionRounds", threshold.DispersionRounds),
-			limit("PolicedTime", ofTime(threshold.PolicedTime)))}
-	queueAtLoss = quantity{Name: "queueAtLoss", Unit: "time",
+		Uses: numbers{threshold.DispersionRounds,
+			threshold.PolicedTime}}
+	queueAtLoss = &quantity{Name: "queueAtLoss", Unit: "time",
 		Means: "growth of the round trip when losses begin in congestion avoidance, the median",
 		Of:    func(f facts) float64 { return ofTime(f.measured.laterLosses.queue) }}
-	lostTime = quantity{Name: "lostTime", Unit: "time",
+	lostTime = &quantity{Name: "lostTime", Unit: "time",
 		Means: "time that the segments lost at once take at lastingRateStarted; 0: not known",
 		Of:    func(f facts) float64 { return ofTime(f.measured.laterLosses.time(f.path)) },
-		Uses:  uses(limit("PacketBytes", threshold.PacketBytes))}
-	lossEventCount = quantity{Name: "lossEventCount", Unit: "events", Means: "number of such losses",
+		Uses:  numbers{threshold.PacketBytes}}
+	lossEventCount = &quantity{Name: "lossEventCount", Unit: "events", Means: "number of such losses",
 		Of: func(f facts) float64 { return float64(f.measured.laterLosses.count) }}
-	lossWindowSpread = quantity{Name: "lossWindowSpread", Unit: "ratio",
+	lossWindowSpread = &quantity{Name: "lossWindowSpread", Unit: "ratio",
 		Means: "largest / smallest congestion window when later losses begin; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.laterLosses.windowSpread() },
-		Uses: uses(limit("SettledTrips", threshold.SettledTrips),
-			limit("PolicedLosses", threshold.PolicedLosses))}
-	queueAtAnyLoss = quantity{Name: "queueAtAnyLoss", Unit: "time", Means: "queueAtLoss, slow start included",
+		Uses: numbers{threshold.SettledTrips,
+			threshold.PolicedLosses}}
+	queueAtAnyLoss = &quantity{Name: "queueAtAnyLoss", Unit: "time", Means: "queueAtLoss, slow start included",
 		Of: func(f facts) float64 { return ofTime(f.measured.losses.queue) }}
-	anyLostTime = quantity{Name: "anyLostTime", Unit: "time", Means: "lostTime, slow start included; 0: not known",
+	anyLostTime = &quantity{Name: "anyLostTime", Unit: "time", Means: "lostTime, slow start included; 0: not known",
 		Of:   func(f facts) float64 { return ofTime(f.measured.losses.time(f.path)) },
-		Uses: uses(limit("PacketBytes", threshold.PacketBytes))}
-	firstDeliveryRate = quantity{Name: "firstDeliveryRate", Unit: "bit/s",
+		Uses: numbers{threshold.PacketBytes}}
+	firstDeliveryRate = &quantity{Name: "firstDeliveryRate", Unit: "bit/s",
 		Means: "best delivery rate of the kernel until the first losses end",
 		Of:    func(f facts) float64 { return f.measured.delivery.first }}
-	laterDeliveryRate = quantity{Name: "laterDeliveryRate", Unit: "bit/s",
+	laterDeliveryRate = &quantity{Name: "laterDeliveryRate", Unit: "bit/s",
 		Means: "best one after them, the best twentieth left out; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.delivery.later },
-		Uses: uses(limit("SettledTrips", threshold.SettledTrips),
-			limit("BestLeftOut", threshold.BestLeftOut))}
-	ackQueueRatio = quantity{Name: "ackQueueRatio", Unit: "ratio",
+		Uses: numbers{threshold.SettledTrips,
+			threshold.BestLeftOut}}
+	ackQueueRatio = &quantity{Name: "ackQueueRatio", Unit: "ratio",
 		Means: "share of the queueing delay in which acknowledgements waited; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.ackQueue },
-		Uses: uses(limit("AckLags", threshold.AckLags),
-			limit("AckLagResolved", ofTime(threshold.AckLagResolved)),
-			limit("AckLagGap", threshold.AckLagGap))}
-	ackRateVariation = quantity{Name: "ackRateVariation", Unit: "ratio",
+		Uses: numbers{threshold.AckLags,
+			threshold.AckLagResolved,
+			threshold.AckLagGap}}
+	ackRateVariation = &quantity{Name: "ackRateVariation", Unit: "ratio",
 		Means: "standard deviation / mean of the rate of acknowledgements; 0: not known",
 		Of:    func(f facts) float64 { return f.measured.ackRates.acks },
-		Uses: uses(limit("SteadySpans", threshold.SteadySpans),
-			limit("EvenedOut", threshold.EvenedOut))}
-	dataRateVariation = quantity{Name: "dataRateVariation", Unit: "ratio",
+		Uses: numbers{threshold.SteadySpans,
+			threshold.EvenedOut}}
+	dataRateVariation = &quantity{Name: "dataRateVariation", Unit: "ratio",
 		Means: "the same of the data that they acknowledge",
 		Of:    func(f facts) float64 { return f.measured.ackRates.data }}
 
 	cwndGrows = rule.Fact("cwndGrows", "the congestion windows grew in the second half",
 		func(f facts) bool { return f.measured.cwndGrows },
-		limit("StillOpening", threshold.StillOpening))
-	markedTrips = quantity{Name: "markedTrips", Unit: "round trips",
+		threshold.StillOpening)
+	markedTrips = &quantity{Name: "markedTrips", Unit: "round trips",
 		Means: "round trips in which the receiver reported congestion marks (ECN)",
 		Of:    func(f facts) float64 { return float64(f.measured.markedTrips) }}
-	lossyTrips = quantity{Name: "lossyTrips", Unit: "round trips",
+	lossyTrips = &quantity{Name: "lossyTrips", Unit: "round trips",
 		Means: "round trips in which segments were retransmitted",
 		Of:    func(f facts) float64 { return float64(f.measured.lossyTrips) }}
 	cwndRegrows = rule.Fact("cwndRegrows", "they were in congestion avoidance after a loss or a mark (RFC 5681, 3.1)",
@@ -168,107 +164,107 @@ var (
 		func(f facts) bool { return f.measured.receiverSeen })
 	isStarved = rule.Fact("isStarved", "an end had no core most of the time, and nothing shows loss while both had one",
 		func(f facts) bool { return f.measured.isStarved },
-		limit("StarvedHost", threshold.StarvedHost),
-		limit("RunDelay", threshold.RunDelay),
-		limit("FewRounds", threshold.FewRounds))
+		threshold.StarvedHost,
+		threshold.RunDelay,
+		threshold.FewRounds)
 	queueDrained = rule.Fact("queueDrained", "the queue was often empty, and the rate then lower",
 		func(f facts) bool { return f.path.queueDrained },
-		limit("QueueDrained", threshold.QueueDrained),
-		limit("ClearlyUneven", threshold.ClearlyUneven))
+		threshold.QueueDrained,
+		threshold.ClearlyUneven)
 	evennessByDeliveryRate = rule.Fact("evennessByDeliveryRate", "evenness comes from the kernel's delivery rates",
 		func(f facts) bool { return f.path.evennessByDeliveryRate })
 	isSingle = rule.Fact("isSingle", "the transfer has one connection",
 		func(f facts) bool { return len(f.connections) == 1 })
 	pacesToDelivery = rule.Fact("pacesToDelivery", "the sender paces to the rate that arrives",
 		func(f facts) bool { return f.analysis.pacesToDelivery() },
-		limit("PacedFaster", threshold.PacedFaster))
+		threshold.PacedFaster)
 	isCongestion = rule.Fact("isCongestion", "the rules before found congestion",
 		func(f facts) bool { return f.network.name == verdict.Congestion })
 
 	hasStandingQueue = rule.Define("hasStandingQueue", "a queue is in the path between bursts",
-		queueRatio.AtLeast("StandingQueue", threshold.StandingQueue))
+		queueRatio.AtLeast(threshold.StandingQueue))
 	isUneven = rule.Define("isUneven", "data arrives in bursts with idle time in between",
-		rule.All(evenness.Positive(), evenness.Below("EvenRate", threshold.EvenRate)))
+		rule.All(evenness.Positive(), evenness.Below(threshold.EvenRate)))
 	// A queue longer than the sender's own bursts make it, without loss, leaves only the link to be unsteady.
 	isFull = rule.Once(rule.Define("isFull", "a link is full: it has a standing queue and a steady rate",
 		rule.All(meanRate.Positive(), hasStandingQueue, rule.Not(queueDrained), rule.Not(windowAckedAtOnce),
-			rule.Not(rule.All(isUneven, queueRatio.Below("BeyondBursts", threshold.BeyondBursts))),
-			rule.Any(utilization.AtLeast("FlatRate", threshold.FlatRate),
-				rule.All(queueRatio.AtLeast("BeyondBursts", threshold.BeyondBursts),
-					queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued)),
-				rule.All(evenness.AtLeast("EvenRate", threshold.EvenRate),
-					utilization.AtLeast("VeryUnsteady", threshold.VeryUnsteady)),
-				rule.All(rule.Not(evenness.AtLeast("EvenRate", threshold.EvenRate)),
-					queueRatio.AtLeast("LongQueue", threshold.LongQueue), utilization.AtLeast("Unsteady", threshold.Unsteady),
-					retransmitRatio.AtMost("Losing", threshold.Losing))))),
+			rule.Not(rule.All(isUneven, queueRatio.Below(threshold.BeyondBursts))),
+			rule.Any(utilization.AtLeast(threshold.FlatRate),
+				rule.All(queueRatio.AtLeast(threshold.BeyondBursts),
+					queuedRatio.AtLeast(threshold.MostlyQueued)),
+				rule.All(evenness.AtLeast(threshold.EvenRate),
+					utilization.AtLeast(threshold.VeryUnsteady)),
+				rule.All(rule.Not(evenness.AtLeast(threshold.EvenRate)),
+					queueRatio.AtLeast(threshold.LongQueue), utilization.AtLeast(threshold.Unsteady),
+					retransmitRatio.AtMost(threshold.Losing))))),
 		func(f facts) *rule.Result { return &f.cache.isFull })
 	// isFullInBatches is true if a link looks full except that its rate is uneven. Wi-Fi and DOCSIS release packets in
 	// batches. Windows that are sent in bursts look the same.
 	isFullInBatches = rule.Once(rule.Define("isFullInBatches", "only unevenness speaks against a full link",
-		rule.All(rule.Not(isFull), isUneven, utilization.AtLeast("FlatRate", threshold.FlatRate),
-			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),
-			queueRatio.Above("QueueOfWindow", threshold.QueueOfWindow))),
+		rule.All(rule.Not(isFull), isUneven, utilization.AtLeast(threshold.FlatRate),
+			queuedRatio.AtLeast(threshold.MostlyQueued),
+			queueRatio.Above(threshold.QueueOfWindow))),
 		func(f facts) *rule.Result { return &f.cache.isFullInBatches })
 	startsWithBurst = rule.Define("startsWithBurst", "the transfer began well above all later rates",
-		peakRate.Above("FirstBurst", threshold.FirstBurst, lastingRateStarted))
+		peakRate.Above(threshold.FirstBurst, lastingRateStarted))
 	deliversBurst = rule.Define("deliversBurst", "the first round trips delivered more than all later ones",
 		rule.All(laterDeliveryRate.Positive(),
-			firstDeliveryRate.Above("DeliveryBurst", threshold.DeliveryBurst, laterDeliveryRate)))
+			firstDeliveryRate.Above(threshold.DeliveryBurst, laterDeliveryRate)))
 	queueForms = rule.Define("queueForms", "round trips grew by the queue that precedes loss",
-		rttGrowth.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss))
+		rttGrowth.Above(threshold.QueueFormed, queueBeforeLoss))
 	showsNoQueue = rule.Define("showsNoQueue", "that queue would be seen, and is not there",
-		rule.All(lastingRateStarted.Positive(), queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
+		rule.All(lastingRateStarted.Positive(), queueBeforeLoss.Above(threshold.QueueResolvable, minRTT),
 			rule.Not(queueForms)))
 	// A sender far below the link's rate fills a short queue only with its bursts, which the mean round trip hides.
 	losesWithoutQueue = rule.Define("losesWithoutQueue",
 		"loss without the queue that a full link builds before it drops, on average and when losses begin",
-		rule.All(retransmitRatio.Above("Losing", threshold.Losing), lastingRateStarted.Positive(),
-			rule.Not(queueAtAnyLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)),
+		rule.All(retransmitRatio.Above(threshold.Losing), lastingRateStarted.Positive(),
+			rule.Not(queueAtAnyLoss.Above(threshold.QueueFormed, queueBeforeLoss)),
 			rule.Any(showsNoQueue, rule.All(rule.Not(queueForms), startsWithBurst))))
 	// A policer drops at its own rate. A short queue drops bursts, at whatever rate they are sent.
 	losesAtOneRate = rule.Define("losesAtOneRate", "a single connection's losses begin at one rate",
 		rule.Any(rule.Not(isSingle), modelPaced, rule.All(lossWindowSpread.Positive(),
-			lossWindowSpread.AtMost("PolicedSpread", threshold.PolicedSpread))))
+			lossWindowSpread.AtMost(threshold.PolicedSpread))))
 	// A queue that drops in congestion avoidance is about as long as what it drops at once. The bucket of a policer
 	// empties while the round trip stays, and then it drops all that exceeds its rate. Slow start drops more than a
 	// queue contains, but only a bucket lets more through at first than later.
 	losesBeyondQueue = rule.Define("losesBeyondQueue", "far more is lost at once than the queue before could contain",
-		rule.All(retransmitRatio.Above("Losing", threshold.Losing), rule.Any(
-			rule.All(lossEventCount.AtLeast("PolicedLosses", threshold.PolicedLosses), lostTime.Positive(),
-				queueAtLoss.AtMost("QueueOfLost", threshold.QueueOfLost, lostTime)),
+		rule.All(retransmitRatio.Above(threshold.Losing), rule.Any(
+			rule.All(lossEventCount.AtLeast(threshold.PolicedLosses), lostTime.Positive(),
+				queueAtLoss.AtMost(threshold.QueueOfLost, lostTime)),
 			rule.All(deliversBurst, losesAtOneRate, anyLostTime.Positive(),
-				queueAtAnyLoss.AtMost("QueueOfLost", threshold.QueueOfLost, anyLostTime)))))
+				queueAtAnyLoss.AtMost(threshold.QueueOfLost, anyLostTime)))))
 	policerClear = rule.Define("policerClear", "losses begin at one rate, and no visible queue forms before later ones",
 		rule.All(losesAtOneRate, rule.Not(rule.All(
-			queueBeforeLoss.Above("QueueResolvable", threshold.QueueResolvable, minRTT),
-			queueAtLoss.Above("QueueFormed", threshold.QueueFormed, queueBeforeLoss)))))
+			queueBeforeLoss.Above(threshold.QueueResolvable, minRTT),
+			queueAtLoss.Above(threshold.QueueFormed, queueBeforeLoss)))))
 	keepsRate = rule.Define("keepsRate", "a steady rate remains",
-		rule.Not(meanRate.Below("PolicedSteady", threshold.PolicedSteady, lastingRateStarted)))
+		rule.Not(meanRate.Below(threshold.PolicedSteady, lastingRateStarted)))
 	// CUBIC's rate is between its decrease and the best one.
 	keepsSawtooth = rule.Define("keepsSawtooth", "the rate is that of a saw-tooth below the best one",
-		rule.Not(meanRate.Below("CubicDecrease", threshold.CubicDecrease, lastingRateStarted)))
+		rule.Not(meanRate.Below(threshold.CubicDecrease, lastingRateStarted)))
 	// BBR keeps a steady rate through any loss, so only a first burst shows a policer there.
 	losesManyAtOnce = rule.Define("losesManyAtOnce", "segments are lost many at a time",
 		rule.Any(rule.All(modelPaced, startsWithBurst),
-			rule.All(rule.Not(modelPaced), lossDispersion.AtLeast("LossInBursts", threshold.LossInBursts))))
+			rule.All(rule.Not(modelPaced), lossDispersion.AtLeast(threshold.LossInBursts))))
 	// BBR does not react to marks.
 	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
-		rule.All(rule.Not(modelPaced), markedTrips.AtLeast("FewRounds", threshold.FewRounds),
+		rule.All(rule.Not(modelPaced), markedTrips.AtLeast(threshold.FewRounds),
 			markedTrips.Exceeds(lossyTrips)))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
-		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost("AcksSteady", threshold.AcksSteady),
-			ackRateVariation.AtMost("AcksSteadier", threshold.AcksSteadier, dataRateVariation)))
+		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost(threshold.AcksSteady),
+			ackRateVariation.AtMost(threshold.AcksSteadier, dataRateVariation)))
 	// A full return path carries a fixed number of acknowledgements a second, however much each acknowledges.
 	isClocked = rule.Define("ackRateLimits", "acknowledgements arrive at a rate of their own",
-		rule.All(mayBeClocked, dataRateVariation.AtLeast("DataVaries", threshold.DataVaries)))
+		rule.All(mayBeClocked, dataRateVariation.AtLeast(threshold.DataVaries)))
 	hasIdleGaps = rule.Define("hasIdleGaps", "data arrives with gaps that a larger window would fill",
 		rule.Any(rule.All(rule.Not(evennessByDeliveryRate),
-			rule.Any(rule.All(gapEvenness.Positive(), gapEvenness.Below("ClearlyUneven", threshold.ClearlyUneven)),
-				arrivalVariation.AtLeast("VariationOfGaps", threshold.VariationOfGaps))),
-			linkHeadroom.AtLeast("LinkClearlyFree", threshold.LinkClearlyFree)))
+			rule.Any(rule.All(gapEvenness.Positive(), gapEvenness.Below(threshold.ClearlyUneven)),
+				arrivalVariation.AtLeast(threshold.VariationOfGaps))),
+			linkHeadroom.AtLeast(threshold.LinkClearlyFree)))
 	isContinuous = rule.Once(rule.Define("isContinuous", "data arrives without gaps",
-		rule.All(rule.Not(evennessByDeliveryRate), rule.Not(linkHeadroom.AtLeast("LinkFree", threshold.LinkFree)),
-			rule.Any(rule.All(evenness.Positive(), rule.Not(pacesToDelivery), evenness.AtLeast("FlatRate", threshold.FlatRate)),
+		rule.All(rule.Not(evennessByDeliveryRate), rule.Not(linkHeadroom.AtLeast(threshold.LinkFree)),
+			rule.Any(rule.All(evenness.Positive(), rule.Not(pacesToDelivery), evenness.AtLeast(threshold.FlatRate)),
 				rule.All(rule.Any(rule.Not(evenness.Positive()), pacesToDelivery), linkHeadroom.Positive(),
 					rule.Not(hasIdleGaps))))), func(f facts) *rule.Result { return &f.cache.isContinuous })
 )

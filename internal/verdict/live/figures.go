@@ -15,7 +15,7 @@ func (a *analysis) figures() verdict.Figures {
 	f := verdict.Figures{LengthS: a.total.Seconds() / float64(n), FullLinkBps: a.path.meanRate,
 		MinRTTS: a.path.minRTT.Seconds(), RTTLoadedS: a.path.meanRTT.Seconds(),
 		WindowBytes: float64(a.median((*connection).window)), WindowRateBps: a.windowRate(),
-		SlowStarts: 1, Queue: isFull.IsTrue(a.whole()) && a.path.queueRatio() > threshold.QueueOfWindow}
+		SlowStarts: 1, Queue: isFull.IsTrue(a.whole()) && a.path.queueRatio() > threshold.QueueOfWindow.Value}
 	idle := time.Duration(0)
 	known := true
 	for _, c := range a.connections {
@@ -43,7 +43,7 @@ func (a *analysis) windowRate() float64 {
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			r := &c.rounds[i]
-			if float64(c.windowLimited(r)) >= threshold.HeadlineShare*float64(r.length) {
+			if float64(c.windowLimited(r)) >= threshold.HeadlineShare.Value*float64(r.length) {
 				bytes += r.bps * r.length.Seconds() / 8
 				took += r.length
 			}
@@ -71,5 +71,5 @@ func supportedRTT(e *transfer.End) time.Duration {
 		return 0
 	}
 	slices.Sort(all)
-	return all[int(float64(len(all)-1)*threshold.BestLeftOut)]
+	return all[int(float64(len(all)-1)*threshold.BestLeftOut.Value)]
 }

@@ -43,7 +43,7 @@ func (a *analysis) cwndGrows() bool {
 		middle += c.samples[len(c.samples)/2].Cwnd
 		last += c.samples[len(c.samples)-1].Cwnd
 	}
-	return float64(last) >= threshold.StillOpening*float64(middle)
+	return float64(last) >= threshold.StillOpening.Value*float64(middle)
 }
 
 // trips returns the number of round trips in which a counter of the senders' samples grew. A sender reduces its
@@ -77,7 +77,7 @@ func (a *analysis) cwndRegrows() bool {
 
 // queueBeforeLoss returns the queueing delay of the few packets that any link queues before it drops.
 func (p *path) queueBeforeLoss() time.Duration {
-	return seconds(threshold.QueueBeforeLoss * threshold.PacketBytes * 8 / p.lastingRateStarted)
+	return seconds(threshold.QueueBeforeLoss.Value * threshold.PacketBytes.Value * 8 / p.lastingRateStarted)
 }
 
 // hasTimeouts reports whether a retransmission timeout was seen.

@@ -30,19 +30,19 @@ type networkRule struct {
 var (
 	// hasSteadyQueue is also true where only the congestion window was ever full.
 	hasSteadyQueue = rule.Define("hasSteadyQueue", "a full link, or a standing queue at a steady rate",
-		rule.Any(isFull, rule.All(hasStandingQueue, utilization.AtLeast("FlatRate", threshold.FlatRate),
+		rule.Any(isFull, rule.All(hasStandingQueue, utilization.AtLeast(threshold.FlatRate),
 			rule.Not(rule.All(evennessByDeliveryRate, isUneven)))))
 	// BBR may lose a tenth and more behind a short queue. A window of few segments overflows one every few round trips,
 	// and is repeated as a whole where too few duplicate acknowledgements follow a loss.
 	explainsLoss = rule.Define("queueExplainsLoss", "the queue explains the losses",
-		rule.Any(retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss),
-			queuedRatio.AtLeast("MostlyQueued", threshold.MostlyQueued),
-			rule.All(rule.Not(modelPaced), segmentsInFlight.Below("FewInFlight", threshold.FewInFlight))))
+		rule.Any(retransmitRatio.Below(threshold.HeavyLoss),
+			queuedRatio.AtLeast(threshold.MostlyQueued),
+			rule.All(rule.Not(modelPaced), segmentsInFlight.Below(threshold.FewInFlight))))
 	isFullLink       = rule.All(hasSteadyQueue, explainsLoss)
-	isSteadyUnqueued = rule.All(utilization.AtLeast("FlatRate", threshold.FlatRate), rule.Not(isUneven),
-		retransmitRatio.Below("HeavyLoss", threshold.HeavyLoss))
-	isBelowBest = utilization.Below("ClearlyUneven", threshold.ClearlyUneven)
-	isLosing    = retransmitRatio.Above("Losing", threshold.Losing)
+	isSteadyUnqueued = rule.All(utilization.AtLeast(threshold.FlatRate), rule.Not(isUneven),
+		retransmitRatio.Below(threshold.HeavyLoss))
+	isBelowBest = utilization.Below(threshold.ClearlyUneven)
+	isLosing    = retransmitRatio.Above(threshold.Losing)
 )
 
 // networkRules decide what limits in the time that no end accounts for: the first one that applies. Loss alone proves
@@ -50,7 +50,7 @@ var (
 var networkRules = []networkRule{
 	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}},
-	{"still-growing", rule.All(utilization.Above("StillGrowing", threshold.StillGrowing), cwndGrows,
+	{"still-growing", rule.All(utilization.Above(threshold.StillGrowing), cwndGrows,
 		rule.Not(cwndRegrows)),
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
 	{"policer", rule.All(losesManyAtOnce,
@@ -60,7 +60,7 @@ var networkRules = []networkRule{
 	{"loss-without-queue", losesWithoutQueue,
 		outcome{name: verdict.Congestion, confidence: verdict.High, certain: isBelowBest, code: verdict.LossWithoutQueue,
 			values: addPath}},
-	{"queue-of-acks", ackQueueRatio.AtLeast("AckQueue", threshold.AckQueue),
+	{"queue-of-acks", ackQueueRatio.AtLeast(threshold.AckQueue),
 		outcome{name: verdict.AckPath, confidence: verdict.Medium, code: verdict.QueueOfAcks, values: addPath}},
 	// A device with a varying rate may merge packets, and its receiver then acknowledges each batch. That looks alike.
 	{"steady-acks", rule.All(hasStandingQueue, isClocked),
@@ -73,9 +73,9 @@ var networkRules = []networkRule{
 	// may do so on a faster link as well.
 	{"full-link", isFullLink,
 		outcome{name: verdict.Bottleneck, confidence: verdict.High, code: verdict.FullLink, values: addPath,
-			certain: rule.All(utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat), rule.Not(isUneven), receiverSeen,
-				ackQueueRatio.AtMost("AckQueueHardly", threshold.AckQueueHardly),
-				rule.Any(rule.Not(isLosing), queueRatio.AtLeast("LongQueue", threshold.LongQueue)))}},
+			certain: rule.All(utilization.AtLeast(threshold.ClearlyFlat), rule.Not(isUneven), receiverSeen,
+				ackQueueRatio.AtMost(threshold.AckQueueHardly),
+				rule.Any(rule.Not(isLosing), queueRatio.AtLeast(threshold.LongQueue)))}},
 	// CUBIC's window hardly grows near the last loss, so a steady rate alone proves no full link.
 	{"steady-after-loss", rule.All(isSteadyUnqueued, cwndRegrows, showsNoQueue),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.FullLinkNoQueue, values: addUtilization,
@@ -84,12 +84,12 @@ var networkRules = []networkRule{
 		outcome{name: verdict.Bottleneck, confidence: verdict.Medium, code: verdict.FullLinkNoQueue, values: addUtilization}},
 	{"marks-below-best", marksReduceCwnd,
 		outcome{name: verdict.Congestion, subtype: verdict.Marked, confidence: verdict.Medium, code: verdict.MarksBelowBest,
-			values: addMarks, certain: utilization.Below("FlatRate", threshold.FlatRate)}},
+			values: addMarks, certain: utilization.Below(threshold.FlatRate)}},
 	// No better rate ever lasted, so the rate does not show what the loss costs.
-	{"loss-all-the-time", rule.All(isLosing, utilization.AtLeast("FlatRate", threshold.FlatRate)),
+	{"loss-all-the-time", rule.All(isLosing, utilization.AtLeast(threshold.FlatRate)),
 		outcome{name: verdict.Congestion, confidence: verdict.Medium, code: verdict.LossAllTheTime, values: addEvenness}},
 	{"loss-below-best",
-		rule.Any(isLosing, rule.All(hasTimeouts, utilization.Below("FlatRate", threshold.FlatRate))),
+		rule.Any(isLosing, rule.All(hasTimeouts, utilization.Below(threshold.FlatRate))),
 		outcome{name: verdict.Congestion, confidence: verdict.High, code: verdict.LossBelowBest, values: addPath,
 			certain: rule.All(isBelowBest, rule.Not(hasStandingQueue))}},
 	{"cwnd-regrows", rule.All(cwndGrows, cwndRegrows),
@@ -102,7 +102,7 @@ var networkRules = []networkRule{
 
 // congestionRules refine a verdict of congestion: the first one that applies. Fields that its outcome omits stay.
 var congestionRules = []networkRule{
-	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast("SpuriousRatio", threshold.SpuriousRatio)),
+	{"reordering", rule.All(isCongestion, isLosing, dsackRatio.AtLeast(threshold.SpuriousRatio)),
 		outcome{name: verdict.Congestion, subtype: verdict.Reordering, code: verdict.SpuriousRetransmissions,
 			values: func(f facts, v verdict.Values) { v["needless_ratio"] = f.path.dsackRatio }}},
 	{"starved-host", rule.All(isCongestion, isStarved),

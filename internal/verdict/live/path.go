@@ -42,8 +42,8 @@ type path struct {
 
 // newPath measures the path of a transfer by all of its connections.
 func newPath(minRTT time.Duration, all []*connection) *path {
-	p := &path{minRTT: minRTT, startedAt: threshold.MaxTime}
-	start := threshold.MaxTime
+	p := &path{minRTT: minRTT, startedAt: threshold.MaxTime.Time()}
+	start := threshold.MaxTime.Time()
 	end := time.Duration(0)
 	for _, c := range all {
 		start = min(start, c.rounds[0].start.At)
@@ -51,9 +51,11 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 		p.startedAt = min(p.startedAt, c.startedAt)
 	}
 	p.startedAt = min(max(p.startedAt, start), end)
-	span := max(threshold.RoundTrips*minRTT, threshold.ShortestRound, (end-start)/threshold.MaxSpans)
+	span := max(scale(minRTT, threshold.RoundTrips.Value), threshold.ShortestRound.Time(),
+		(end-start)/time.Duration(threshold.MaxSpans.Value))
 	if total := deliveredBy(all, end); total > 0 {
-		span = max(span, scale(end-start, min(threshold.SegmentsPerSpan*float64(all[0].mss)/total, threshold.MaxSpan)))
+		span = max(span, scale(end-start,
+			min(threshold.SegmentsPerSpan.Value*float64(all[0].mss)/total, threshold.MaxSpan.Value)))
 	}
 	if rates := rates(all, start, end, span); len(rates) > 0 {
 		fastest := fastestDelivery(all)
@@ -75,8 +77,8 @@ func newPath(minRTT time.Duration, all []*connection) *path {
 	if p.meanRTT > 0 { // no round trip under load is shorter than the empty path's
 		p.baseRTT = max(p.minRTT, min(p.baseRTT, p.meanRTT))
 	}
-	p.evenness = p.evennessOf(all, threshold.EvenSegments, 0)
-	p.evennessShortWindows = p.evennessOf(all, 0, threshold.ByChance)
+	p.evenness = p.evennessOf(all, int(threshold.EvenSegments.Value), 0)
+	p.evennessShortWindows = p.evennessOf(all, 0, int(threshold.ByChance.Value))
 	p.arrivalVariation = p.arrivalVariationOf(all)
 	p.linkHeadroom = p.linkHeadroomOf(all)
 	p.queueDrained = p.queueDrains(all)
@@ -104,7 +106,7 @@ func (p *path) addCounters(all []*connection) {
 				rtt += s.RTT.Seconds()
 				least := max(s.RTT-2*s.RTTVar-aggregation, p.minRTT)
 				standing += least.Seconds()
-				if least >= scale(p.baseRTT, 1+threshold.StandingQueue) {
+				if least >= scale(p.baseRTT, 1+threshold.StandingQueue.Value) {
 					queued++
 				}
 				n++
@@ -127,9 +129,9 @@ func (p *path) addCounters(all []*connection) {
 	// Packets that the network duplicates cause DSACKs too, but no reordering. Without it, a timer repeated segments whose
 	// acknowledgements were late, which costs no cwnd (RFC 8985, 7.4).
 	switch {
-	case reordered >= threshold.ReorderedSegments:
+	case reordered >= int64(threshold.ReorderedSegments.Value):
 		p.dsackRatio = min(float64(dsacks)/float64(retransmitted), 1)
-	case spurious >= threshold.SpuriousRatio && dsacks <= retransmitted:
+	case spurious >= threshold.SpuriousRatio.Value && dsacks <= retransmitted:
 		p.retransmitRatio *= 1 - spurious
 	}
 }
@@ -139,8 +141,8 @@ func (p *path) addCounters(all []*connection) {
 func (p *path) fullWindowTrip(all []*connection) time.Duration {
 	c := all[0]
 	acked := c.samples[len(c.samples)-1].Acked
-	if len(all) != 1 || c.windowFullRatio < threshold.MostlyWaiting || p.meanRate <= 0 ||
-		acked >= threshold.TransferSegments*c.mss {
+	if len(all) != 1 || c.windowFullRatio < threshold.MostlyWaiting.Value || p.meanRate <= 0 ||
+		acked >= int64(threshold.TransferSegments.Value)*c.mss {
 		return 0
 	}
 	return seconds(float64(c.window(&c.rounds[len(c.rounds)/2])) * 8 / p.meanRate)
@@ -152,11 +154,11 @@ func (p *path) fullWindowTrip(all []*connection) time.Duration {
 // includes this delay: a receiver that reads slowly acknowledges a dozen segments at once. If the receive window was
 // not full, a link released the segments in a batch, and the delay is 0.
 func (p *path) ackAggregationDelay(c *connection, n int) time.Duration {
-	if p.meanRate <= 0 || c.windowFullRatio < threshold.AlsoFull {
+	if p.meanRate <= 0 || c.windowFullRatio < threshold.AlsoFull.Value {
 		return 0
 	}
 	inTime := 2.0 // segments
-	if w := c.largestWindow(); w > 0 && float64(w) < 2*threshold.DelayedAckSegments*float64(c.mss) {
+	if w := c.largestWindow(); w > 0 && float64(w) < 2*threshold.DelayedAckSegments.Value*float64(c.mss) {
 		inTime = 1
 	}
 	return seconds(max(c.segmentsPerAck(p)-inTime, 0) * float64(c.mss) * 8 * float64(n) / p.meanRate)
@@ -182,12 +184,12 @@ func (p *path) utilization() float64 {
 func (p *path) hasQueueIn(c *connection, r *round, n int) bool {
 	standing := mean(r.samples, func(s *transfer.Sample) float64 { return (s.RTT - 2*s.RTTVar).Seconds() }) -
 		p.ackAggregationDelay(c, n).Seconds()
-	return standing >= (1+threshold.StandingQueue)*p.baseRTT.Seconds()
+	return standing >= (1+threshold.StandingQueue.Value)*p.baseRTT.Seconds()
 }
 
 // isFullIn reports whether the link was full in one round of one of n connections.
 func (p *path) isFullIn(c *connection, r *round, n int) bool {
-	return c.has(transfer.HaveRTT) && p.hasQueueIn(c, r, n) && r.bps*float64(n) >= threshold.FlatRate*p.lastingRate
+	return c.has(transfer.HaveRTT) && p.hasQueueIn(c, r, n) && r.bps*float64(n) >= threshold.FlatRate.Value*p.lastingRate
 }
 
 // queueDrains compares the rounds with a queue and those without, after slow start.
@@ -207,8 +209,9 @@ func (p *path) queueDrains(all []*connection) bool {
 			of.bytes += r.bps * r.length.Seconds()
 		}
 	}
-	return p.retransmitRatio > 0 && with.took > 0 && without.took >= threshold.QueueDrained*(with.took+without.took) &&
-		without.bytes*with.took < threshold.ClearlyUneven*with.bytes*without.took
+	return p.retransmitRatio > 0 && with.took > 0 &&
+		without.took >= threshold.QueueDrained.Value*(with.took+without.took) &&
+		without.bytes*with.took < threshold.ClearlyUneven.Value*with.bytes*without.took
 }
 
 // rateAtBaseRTT returns what a window gives at the base RTT, in bit/s.
@@ -230,7 +233,7 @@ func (p *path) rateAtMeanRTT(window int64) float64 {
 // minRTTOf is the smallest round trip that any of an end's connections saw, 0 if none that
 // can be true.
 func minRTTOf(e *transfer.End) time.Duration {
-	if least := e.MinRTT(); least < threshold.MaxTime {
+	if least := e.MinRTT(); least < threshold.MaxTime.Time() {
 		return least
 	}
 	return 0

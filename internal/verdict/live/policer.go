@@ -30,8 +30,8 @@ func (a *analysis) lossDispersion() float64 {
 			seen += r.length
 		}
 	}
-	if n < threshold.DispersionRounds || sum <= 0 ||
-		seen < time.Duration(len(a.connections))*threshold.PolicedTime {
+	if n < threshold.DispersionRounds.Value || sum <= 0 ||
+		seen < time.Duration(len(a.connections))*threshold.PolicedTime.Time() {
 		return 0
 	}
 	mean := sum / n
@@ -71,7 +71,7 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 				continue
 			}
 			if now.At-last > 2*base {
-				settled = settled || last > 0 && now.At-last > threshold.SettledTrips*base
+				settled = settled || last > 0 && now.At-last > scale(base, threshold.SettledTrips.Value)
 				counts = !inAvoidance || before.At > a.path.startedAt && before.Cwnd >= before.Ssthresh
 				if counts {
 					queues = append(queues, max(before.RTT, now.RTT)-base)
@@ -96,7 +96,7 @@ func (a *analysis) lossEvents(inAvoidance bool) lossEvents {
 
 // windowSpread returns the largest of the windows as a multiple of the smallest; 0: fewer than PolicedLosses.
 func (e *lossEvents) windowSpread() float64 {
-	if len(e.windows) < threshold.PolicedLosses {
+	if len(e.windows) < int(threshold.PolicedLosses.Value) {
 		return 0
 	}
 	return float64(slices.Max(e.windows)) / float64(max(slices.Min(e.windows), 1))
@@ -107,7 +107,7 @@ func (e *lossEvents) time(p *path) time.Duration {
 	if e.count == 0 || p.lastingRateStarted <= 0 {
 		return 0
 	}
-	return seconds(e.segments * threshold.PacketBytes * 8 / p.lastingRateStarted)
+	return seconds(e.segments * threshold.PacketBytes.Value * 8 / p.lastingRateStarted)
 }
 
 // firstDelivery is the kernel's best delivery rate until the first losses end, and of the later ones the best without
@@ -120,17 +120,17 @@ func (a *analysis) firstDelivery() (d firstDelivery) {
 		return firstDelivery{}
 	}
 	trip := max(supportedRTT(a.sender), a.path.minRTT)
-	end := threshold.MaxTime // of the first losses
+	end := threshold.MaxTime.Time() // of the first losses
 	var later []float64
 	for i := 1; i < len(c.samples); i++ {
 		s := &c.samples[i]
-		if s.Retransmitted > c.samples[i-1].Retransmitted && (end == threshold.MaxTime || s.At <= end+2*trip) {
+		if s.Retransmitted > c.samples[i-1].Retransmitted && (end == threshold.MaxTime.Time() || s.At <= end+2*trip) {
 			end = s.At
 		}
 		switch {
-		case end == threshold.MaxTime || s.At <= end+trip:
+		case end == threshold.MaxTime.Time() || s.At <= end+trip:
 			d.first = max(d.first, s.DeliveryBps)
-		case s.At > end+threshold.SettledTrips*trip:
+		case s.At > end+scale(trip, threshold.SettledTrips.Value):
 			later = append(later, s.DeliveryBps)
 		}
 	}
@@ -138,6 +138,6 @@ func (a *analysis) firstDelivery() (d firstDelivery) {
 		return firstDelivery{}
 	}
 	slices.Sort(later)
-	d.later = later[int(float64(len(later)-1)*(1-threshold.BestLeftOut))]
+	d.later = later[int(float64(len(later)-1)*(1-threshold.BestLeftOut.Value))]
 	return d
 }

@@ -35,8 +35,8 @@ func (c *connection) leavesUnread(r *round) bool {
 		queued := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.Queued) })
 		window := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.ReceiveWnd) })
 		waited := c.readerSpent(r, func(s *transfer.Sample) time.Duration { return max(s.Blocked-s.RunqueueWait, 0) })
-		return queued > 0 && queued >= threshold.Unread*(queued+window) && float64(waited) < threshold.MostlyWaiting*float64(
-			r.length)
+		return queued > 0 && queued >= threshold.Unread.Value*(queued+window) &&
+			float64(waited) < threshold.MostlyWaiting.Value*float64(r.length)
 	}
 	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || c.isWatched && c.cwndOutgrewWindow(r))
 }
@@ -46,8 +46,8 @@ func (c *connection) leavesUnread(r *round) bool {
 // its data is no longer read.
 func (c *connection) cwndOutgrewWindow(r *round) bool {
 	cwnd := r.end.Cwnd
-	return c.has(transfer.HaveCwnd) && cwnd >= threshold.EarnedSegments*c.mss &&
-		float64(cwnd) >= threshold.WindowHasClosed*float64(c.window(r))
+	return c.has(transfer.HaveCwnd) && cwnd >= int64(threshold.EarnedSegments.Value)*c.mss &&
+		float64(cwnd) >= threshold.WindowHasClosed.Value*float64(c.window(r))
 }
 
 // windowCloses reports whether the receive window often fell below half of its largest size. A window that is merely
@@ -58,10 +58,10 @@ func (c *connection) windowCloses(r *round) bool {
 		largest = max(largest, c.samples[i].SendWnd)
 	}
 	return portion(r.samples, func(s *transfer.Sample) bool {
-		return float64(s.SendWnd) < threshold.WindowCloses*float64(
+		return float64(s.SendWnd) < threshold.WindowCloses.Value*float64(
 			largest)
 	}) >=
-		threshold.WindowClosesOften
+		threshold.WindowClosesOften.Value
 }
 
 // readerPaused returns the time in which the receiving program chose not to read.
@@ -83,8 +83,8 @@ func (c *connection) readerSpent(r *round, clock func(*transfer.Sample) time.Dur
 // windowTime returns the time that the receive window limits. A sender that paces to the rate of a small window (BBR)
 // fills that window only at times. The window then limits the rest of the time too.
 func (a *analysis) windowTime(c *connection, r *round) time.Duration {
-	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow && r.start.At >= c.startedAt &&
-		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits*a.smoothedRate(r.bps) {
+	if c.isModelPaced() && c.windowFullRatio >= threshold.PacedWindow.Value && r.start.At >= c.startedAt &&
+		a.path.rateAtBaseRTT(c.window(r)) <= threshold.WindowLimits.Value*a.smoothedRate(r.bps) {
 		return r.length
 	}
 	return c.windowLimited(r)

@@ -24,7 +24,7 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 		}
 		for from, j := 0, 1; j < len(samples); j++ {
 			b := &samples[j]
-			if b.At-samples[from].At < threshold.EvenedOut*minRTT && j < len(samples)-1 {
+			if b.At-samples[from].At < time.Duration(threshold.EvenedOut.Value)*minRTT && j < len(samples)-1 {
 				continue // a window's worth comes in bursts, a round trip apart
 			}
 			span := samples[from : j+1]
@@ -57,7 +57,7 @@ func unreadTime(span []transfer.Sample) (sum time.Duration) {
 	for i := 1; i < len(span); i++ {
 		a := &span[i-1]
 		b := &span[i]
-		if d := b.At - a.At; leftUnread(b) && float64(b.Blocked-a.Blocked) < threshold.MostlyWaiting*float64(d) {
+		if d := b.At - a.At; leftUnread(b) && float64(b.Blocked-a.Blocked) < threshold.MostlyWaiting.Value*float64(d) {
 			sum += d
 		}
 	}
@@ -73,7 +73,8 @@ func largestWindow(span []transfer.Sample) (most int64) {
 
 func leftUnread(s *transfer.Sample) bool {
 	have := transfer.HaveQueue | transfer.HaveReceiveWnd
-	return s.Have&have == have && s.Queued > 0 && float64(s.Queued) >= threshold.Unread*float64(s.Queued+s.ReceiveWnd)
+	return s.Have&have == have && s.Queued > 0 &&
+		float64(s.Queued) >= threshold.Unread.Value*float64(s.Queued+s.ReceiveWnd)
 }
 
 // windowExplains says whether a whole window came in every round trip.
@@ -83,7 +84,7 @@ func windowExplains(a, b *transfer.Sample, window int64, minRTT time.Duration) b
 		return false
 	}
 	rate := float64(b.Received-a.Received) / (b.At - a.At).Seconds()
-	return float64(window)/minRTT.Seconds() <= threshold.WindowLimits*rate
+	return float64(window)/minRTT.Seconds() <= threshold.WindowLimits.Value*rate
 }
 
 func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields, window int64,
@@ -91,10 +92,10 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 	add := func(n verdict.Name, c verdict.Code, values verdict.Values) {
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: n, Code: c, Values: values})
 	}
-	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.EvidenceShare {
+	if share := v.Shares[verdict.ReceiverApplication]; share >= threshold.EvidenceShare.Value {
 		add(verdict.ReceiverApplication, verdict.Unread, verdict.Values{"time_ratio": share})
 	}
-	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.EvidenceShare {
+	if share := v.Shares[verdict.ReceiverWindow]; share >= threshold.EvidenceShare.Value {
 		add(verdict.ReceiverWindow, verdict.WindowEachRoundTrip, verdict.Values{"time_ratio": share,
 			"window_bytes": float64(window),
 			"rtt_s":        minRTT.Seconds(), "allows_bps": float64(window) * 8 / minRTT.Seconds()})
@@ -109,7 +110,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 		open := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck,
 			verdict.LocalQueue, verdict.Pacing, verdict.CPU, verdict.AckPath, verdict.NagleDelayedAck}
 		for _, own := range []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication} {
-			if v.Shares[own] >= threshold.CandidateShare {
+			if v.Shares[own] >= threshold.CandidateShare.Value {
 				open = slices.Insert(open, 0, own)
 			}
 		}
@@ -122,7 +123,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 func ownWindowSubtype(s *transfer.Stream) string {
 	zero := s.Handshake != nil && s.Handshake.ReceiveScale == 0
 	switch {
-	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > threshold.UnscaledMax):
+	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > int(threshold.UnscaledMax.Value)):
 		return verdict.Fixed
 	case s.Handshake != nil && s.Handshake.ReceiveScale < 0:
 		return verdict.Unscaled

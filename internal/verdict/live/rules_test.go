@@ -1,57 +1,16 @@
 package live
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
-	"strconv"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// TestRules_NameTheThresholdTheyUse checks that a rule prints the threshold that it compares with: wherever a call has
-// a name and threshold.X after it, the name is X.
-func TestRules_NameTheThresholdTheyUse(t *testing.T) {
-	found := 0
-	for _, name := range []string{"facts.go", "network_rules.go", "time_rules.go", "arrival_rules.go", "datagrams.go",
-		"confidence.go", "undecided.go"} {
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) < 2 {
-				return true
-			}
-			literal, ok := call.Args[0].(*ast.BasicLit)
-			if !ok || literal.Kind != token.STRING {
-				return true
-			}
-			value := call.Args[1]
-			if inner, ok := value.(*ast.CallExpr); ok && len(inner.Args) == 1 { // ofTime(threshold.X)
-				value = inner.Args[0]
-			}
-			selector, ok := value.(*ast.SelectorExpr)
-			if !ok || selector.X.(*ast.Ident).Name != "threshold" {
-				return true
-			}
-			found++
-			if printed, _ := strconv.Unquote(literal.Value); printed != selector.Sel.Name {
-				t.Errorf("%s: %s is printed as %s", files.Position(call.Pos()), selector.Sel.Name, printed)
-			}
-			return true
-		})
-	}
-	if found < 100 {
-		t.Errorf("%d thresholds found in the rules, want at least 100", found)
-	}
-}
-
 // TestRules_Complete checks that every rule has a name of its own, an outcome and inputs, and that every threshold has
-// a unit and an origin. A list in which the first rule decides ends with one that always applies.
+// a name of its own, a unit and an origin. A list in which the first rule decides ends with one that always applies.
 func TestRules_Complete(t *testing.T) {
+	named := map[string]*threshold.Number{}
 	for _, l := range Rules() {
 		var names []string
 		for _, r := range l.Rows {
@@ -66,9 +25,13 @@ func TestRules_Complete(t *testing.T) {
 			}
 		}
 		for _, n := range l.Thresholds {
-			if n.Unit() == "" || n.Origin() == "" {
-				t.Errorf("%s: %s has no unit or origin", l.Title, n.Name)
+			if n.Name == "" || n.Unit == "" || n.Origin == "" {
+				t.Errorf("%s: %+v lacks a name, a unit or an origin", l.Title, n)
 			}
+			if other := named[n.Name]; other != nil && other != n {
+				t.Errorf("%s: two thresholds %s", l.Title, n.Name)
+			}
+			named[n.Name] = n
 		}
 	}
 	for name, always := range map[string]bool{

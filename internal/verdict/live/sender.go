@@ -9,7 +9,7 @@ import (
 )
 
 // saturated reports whether an end's busiest data thread has no CPU time left.
-func saturated(e *transfer.End) bool { return busiestThread(e) >= threshold.SaturatedThread }
+func saturated(e *transfer.End) bool { return busiestThread(e) >= threshold.SaturatedThread.Value }
 
 // busiestThread returns the CPU time of an end's busiest data thread as a share of the wall time; 0: not known.
 func busiestThread(e *transfer.End) float64 {
@@ -30,7 +30,7 @@ func busiest(c *transfer.CPU) float64 {
 // round's rate.
 func (a *analysis) smoothedRate(bps float64) float64 {
 	each := a.path.meanRate / float64(len(a.connections))
-	if math.Abs(bps-each) <= threshold.RoundScatter*each {
+	if math.Abs(bps-each) <= threshold.RoundScatter.Value*each {
 		return each
 	}
 	return bps
@@ -136,7 +136,7 @@ func (c *connection) outstanding(r *round) (most int64) {
 func (c *connection) nagle(r *round) time.Duration {
 	before := r.start
 	delayed := func(s *transfer.Sample) bool {
-		flows := s.Sent > before.Sent && s.InFlight > threshold.NagleSegments*c.mss
+		flows := s.Sent > before.Sent && s.InFlight > int64(threshold.NagleSegments.Value)*c.mss
 		before = s
 		return s.NotSent > 0 && s.NotSent < c.mss && s.InFlight > 0 && !flows && halfUsed(s, s.Cwnd) &&
 			(s.Have&transfer.HaveSendWnd == 0 || halfUsed(s, s.SendWnd))
@@ -157,11 +157,11 @@ func (c *connection) respondsOften(minRTT time.Duration) bool {
 		}
 	}
 	span := c.samples[len(c.samples)-1].At - c.samples[0].At
-	longest := threshold.NagleResponses * (2*minRTT + threshold.DelayedAck).Seconds()
+	longest := threshold.NagleResponses.Value * (2*minRTT + threshold.DelayedAck.Time()).Seconds()
 	return responses > 0 && span.Seconds()/responses <= longest
 }
 
 // halfUsed says whether a window has room for as much again as is queued.
 func halfUsed(s *transfer.Sample, window int64) bool {
-	return float64(s.InFlight+s.NotSent) <= threshold.NagleWindow*float64(window)
+	return float64(s.InFlight+s.NotSent) <= threshold.NagleWindow.Value*float64(window)
 }

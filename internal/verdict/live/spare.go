@@ -23,7 +23,7 @@ func (p *path) linkHeadroomOf(all []*connection) float64 {
 	}
 	// even is how long they take if that is the link's rate.
 	even := all[0].segmentsPerAck(p) * float64(all[0].mss) * 8 / p.lastingRateStarted
-	if even < max(threshold.SerialisationSeen*p.minRTT.Seconds(), threshold.MinSerialisation.Seconds()) {
+	if even < max(threshold.SerialisationSeen.Value*p.minRTT.Seconds(), threshold.MinSerialisation.Time().Seconds()) {
 		return 0
 	}
 	if handshake := all[0].sender.Samples[0].RTT; (handshake - p.minRTT).Seconds() > even {
@@ -32,22 +32,22 @@ func (p *path) linkHeadroomOf(all []*connection) float64 {
 	var trips []time.Duration
 	for _, c := range all {
 		for i := firstFrom(c.samples, p.startedAt); i < len(c.samples); i++ {
-			if c.samples[i].SegmentsIn >= threshold.SmoothedAfter {
+			if c.samples[i].SegmentsIn >= int64(threshold.SmoothedAfter.Value) {
 				trips = append(trips, c.samples[i].RTT)
 			}
 		}
 	}
-	if len(trips) < threshold.EvenStretches {
+	if len(trips) < int(threshold.EvenStretches.Value) {
 		return 0
 	}
 	slices.Sort(trips)
-	waited := (trips[int(float64(len(trips))*threshold.LeastWaits)] - p.minRTT).Seconds()
-	return min(even/max(waited, even/threshold.MaxHeadroom), threshold.MaxHeadroom)
+	waited := (trips[int(float64(len(trips))*threshold.LeastWaits.Value)] - p.minRTT).Seconds()
+	return min(even/max(waited, even/threshold.MaxHeadroom.Value), threshold.MaxHeadroom.Value)
 }
 
 // addHeadroom adds the least rate of the link if it is more than the rate that came. A far larger one is not resolved.
 func (p *path) addHeadroom(values verdict.Values) {
-	if p.linkHeadroom >= threshold.LinkFree && p.linkHeadroom < threshold.MaxHeadroom {
+	if p.linkHeadroom >= threshold.LinkFree.Value && p.linkHeadroom < threshold.MaxHeadroom.Value {
 		values["link_least_bps"] = p.linkHeadroom * p.lastingRateStarted
 	}
 }
@@ -70,7 +70,7 @@ func (c *connection) segmentsPerAck(p *path) float64 {
 // in a whole one, without the share that delayed acknowledgements cause. A full link delivers evenly. A window that
 // the link sends in half of the time gives 0.3. 0 is not known, also where losses make the rate vary.
 func (p *path) arrivalVariationOf(all []*connection) float64 {
-	if len(all) != 1 || p.meanRate <= 0 || p.meanRTT <= 0 || p.retransmitRatio > threshold.Losing {
+	if len(all) != 1 || p.meanRate <= 0 || p.meanRTT <= 0 || p.retransmitRatio > threshold.Losing.Value {
 		return 0
 	}
 	c := all[0]
@@ -84,7 +84,7 @@ func (p *path) arrivalVariationOf(all []*connection) float64 {
 			break
 		}
 		took := c.samples[j].At - c.samples[i].At
-		if took > scale(half, threshold.VariationSpan) {
+		if took > scale(half, threshold.VariationSpan.Value) {
 			continue
 		}
 		arrived := (c.delivered[j] - c.delivered[i]) / float64(c.mss)
@@ -92,7 +92,7 @@ func (p *path) arrivalVariationOf(all []*connection) float64 {
 		squares = squares + away*away
 		n = n + 1
 	}
-	if n < threshold.EvenStretches {
+	if n < threshold.EvenStretches.Value {
 		return 0
 	}
 	const even = 6 // the variance of how many whole steps fall into a stretch is a sixth of the step's square

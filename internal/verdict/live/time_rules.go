@@ -22,71 +22,71 @@ type timeRule struct {
 type claim struct {
 	name, means string
 	of          func(facts) time.Duration
-	uses        []threshold.Named
+	uses        numbers
 }
 
 // Inputs of the rules on a round.
 var (
-	roundLength = quantity{Name: "roundLength", Unit: "time", Means: "length of the round",
+	roundLength = &quantity{Name: "roundLength", Unit: "time", Means: "length of the round",
 		Of:   func(f facts) float64 { return ofTime(f.r.length) },
-		Uses: uses(limit("RoundTrips", threshold.RoundTrips), limit("ShortestRound", ofTime(threshold.ShortestRound)))}
-	roundRate = quantity{Name: "roundRate", Unit: "bit/s", Means: "goodput of the round",
+		Uses: numbers{threshold.RoundTrips, threshold.ShortestRound}}
+	roundRate = &quantity{Name: "roundRate", Unit: "bit/s", Means: "goodput of the round",
 		Of: func(f facts) float64 { return f.r.bps }}
-	smoothedRate = quantity{Name: "smoothedRate", Unit: "bit/s",
+	smoothedRate = &quantity{Name: "smoothedRate", Unit: "bit/s",
 		Means: "roundRate, or the connection's mean rate where they hardly differ",
 		Of:    func(f facts) float64 { return f.analysis.smoothedRate(f.r.bps) },
-		Uses:  uses(limit("RoundScatter", threshold.RoundScatter))}
-	windowAtBaseRTT = quantity{Name: "windowAtBaseRTT", Unit: "bit/s", Means: "receive window / base RTT",
+		Uses:  numbers{threshold.RoundScatter}}
+	windowAtBaseRTT = &quantity{Name: "windowAtBaseRTT", Unit: "bit/s", Means: "receive window / base RTT",
 		Of: func(f facts) float64 { return f.path.rateAtBaseRTT(f.c.window(f.r)) }}
-	windowAtMeanRTT = quantity{Name: "windowAtMeanRTT", Unit: "bit/s", Means: "receive window / mean RTT",
+	windowAtMeanRTT = &quantity{Name: "windowAtMeanRTT", Unit: "bit/s", Means: "receive window / mean RTT",
 		Of: func(f facts) float64 { return f.path.rateAtMeanRTT(f.c.window(f.r)) }}
-	outstandingAtBaseRTT = quantity{Name: "outstandingAtBaseRTT", Unit: "bit/s",
+	outstandingAtBaseRTT = &quantity{Name: "outstandingAtBaseRTT", Unit: "bit/s",
 		Means: "most bytes queued or in flight / base RTT",
 		Of:    func(f facts) float64 { return f.path.rateAtBaseRTT(f.c.outstanding(f.r)) }}
-	timeoutsInARow = quantity{Name: "timeoutsInARow",
+	timeoutsInARow = &quantity{Name: "timeoutsInARow",
 		Means: "consecutive retransmission timeouts at the end of the round",
 		Of:    func(f facts) float64 { return float64(f.r.end.Timeouts) }}
-	ackedBytes = quantity{Name: "ackedBytes", Unit: "bytes", Means: "bytes acknowledged in the round",
+	ackedBytes = &quantity{Name: "ackedBytes", Unit: "bytes", Means: "bytes acknowledged in the round",
 		Of: func(f facts) float64 { return float64(f.r.end.Acked - f.r.start.Acked) }}
-	senderThread = quantity{Name: "senderThread", Unit: "ratio",
+	senderThread = &quantity{Name: "senderThread", Unit: "ratio",
 		Means: "CPU time / wall time of the busiest sending thread",
 		Of:    func(f facts) float64 { return busiestThread(f.sender) }}
-	receiverThread = quantity{Name: "receiverThread", Unit: "ratio",
+	receiverThread = &quantity{Name: "receiverThread", Unit: "ratio",
 		Means: "CPU time / wall time of the busiest receiving thread",
 		Of:    func(f facts) float64 { return busiestThread(f.receiver) }}
-	runningRatio = quantity{Name: "runningRatio", Unit: "ratio",
+	runningRatio = &quantity{Name: "runningRatio", Unit: "ratio",
 		Means: "share of the time in which the writer did not wait",
 		Of:    func(f facts) float64 { return f.c.runningRatio }}
-	runqueueRatio = quantity{Name: "runDelayRatio", Unit: "ratio",
+	runqueueRatio = &quantity{Name: "runDelayRatio", Unit: "ratio",
 		Means: "share of the time in which the writer had no core and all it had written was sent",
 		Of:    func(f facts) float64 { return f.c.runqueueRatio }}
-	bufferEmptyRatio = quantity{Name: "bufferEmptyRatio", Unit: "ratio",
+	bufferEmptyRatio = &quantity{Name: "bufferEmptyRatio", Unit: "ratio",
 		Means: "share of the time in which the writer waited with nothing unsent",
 		Of:    func(f facts) float64 { return f.c.bufferEmptyRatio }}
-	unsentRatio = quantity{Name: "unsentRatio", Unit: "ratio",
+	unsentRatio = &quantity{Name: "unsentRatio", Unit: "ratio",
 		Means: "share of the time in which data waited though both windows had room",
 		Of:    func(f facts) float64 { return f.c.unsentRatio }}
-	windowFullRatio = quantity{Name: "windowFullRatio", Unit: "ratio",
+	windowFullRatio = &quantity{Name: "windowFullRatio", Unit: "ratio",
 		Means: "share of the time in which the receive window was full",
 		Of:    func(f facts) float64 { return f.c.windowFullRatio }}
-	segmentsPerAck = quantity{Name: "segmentsPerAck", Unit: "segments", Means: "segments that an acknowledgement covers",
+	segmentsPerAck = &quantity{Name: "segmentsPerAck", Unit: "segments", Means: "segments that an acknowledgement covers",
 		Of: func(f facts) float64 { return f.c.segmentsPerAck(f.path) }}
-	rttGrowthSeconds = quantity{Name: "rttAboveBase", Unit: "s", Means: "mean RTT - base RTT",
+	rttGrowthSeconds = &quantity{Name: "rttAboveBase", Unit: "s", Means: "mean RTT - base RTT",
 		Of: func(f facts) float64 { return (f.path.meanRTT - f.path.baseRTT).Seconds() }}
-	ackedSegmentsTime = quantity{Name: "ackedSegmentsTime", Unit: "s",
+	ackedSegmentsTime = &quantity{Name: "ackedSegmentsTime", Unit: "s",
 		Means: "time in which the segments of one acknowledgement arrive",
 		Of: func(f facts) float64 {
 			return f.c.segmentsPerAck(f.path) * float64(f.c.mss) * 8 * float64(len(f.connections)) / f.path.meanRate
 		}}
-	readerPaused = quantity{Name: "readerPaused", Unit: "time",
+	readerPaused = &quantity{Name: "readerPaused", Unit: "time",
 		Means: "time in which the receiving program chose not to read",
 		Of:    func(f facts) float64 { return ofTime(f.c.readerPaused(f.r)) }}
-	readerRunqueue = quantity{Name: "readerRunDelay", Unit: "time",
+	readerRunqueue = &quantity{Name: "readerRunDelay", Unit: "time",
 		Means: "time in which the receiving program had no core",
 		Of:    func(f facts) float64 { return ofTime(f.c.readerSpent(f.r, runqueueClock)) }}
-	readerRunqueueRatio = quantity{Name: "readerRunDelayRatio", Unit: "ratio", Means: "readerRunDelay / roundLength",
+	readerRunqueueRatio = &quantity{Name: "readerRunDelayRatio", Unit: "ratio", Means: "readerRunDelay / roundLength",
 		Of: func(f facts) float64 { return ratio(f.c.readerSpent(f.r, runqueueClock), f.r.length) }}
-	receiverRunqueueRatio = quantity{Name: "receiverRunDelay", Unit: "ratio",
+	receiverRunqueueRatio = &quantity{Name: "receiverRunDelay", Unit: "ratio",
 		Means: "share of the transfer in which the receiving thread had no core",
 		Of: func(f facts) float64 {
 			if f.receiver == nil || f.receiver.CPU == nil {
@@ -94,13 +94,13 @@ var (
 			}
 			return f.receiver.CPU.RunqueueWait
 		}}
-	pacingLimit = quantity{Name: "pacingLimit", Unit: "bit/s", Means: "SO_MAX_PACING_RATE of the socket; 0: none",
+	pacingLimit = &quantity{Name: "pacingLimit", Unit: "bit/s", Means: "SO_MAX_PACING_RATE of the socket; 0: none",
 		Of: func(f facts) float64 { return f.c.spec.PacingBps }}
-	pacingRate = quantity{Name: "pacingRate", Unit: "bit/s", Means: "mean pacing rate of the kernel in the round",
+	pacingRate = &quantity{Name: "pacingRate", Unit: "bit/s", Means: "mean pacing rate of the kernel in the round",
 		Of: func(f facts) float64 {
 			return mean(f.r.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
 		}}
-	largerRate = quantity{Name: "largerRate", Unit: "bit/s",
+	largerRate = &quantity{Name: "largerRate", Unit: "bit/s",
 		Means: "roundRate or the connection's mean rate, the larger",
 		Of:    func(f facts) float64 { return max(f.r.bps, f.path.meanRate/float64(len(f.connections))) }}
 
@@ -111,7 +111,7 @@ var (
 		func(f facts) bool { return f.c.isWatched })
 	hasResponses = rule.Fact("hasResponses", "the peer sends often enough for the program to wait for its responses",
 		func(f facts) bool { return f.c.hasResponses },
-		limit("NagleResponses", threshold.NagleResponses), limit("DelayedAck", ofTime(threshold.DelayedAck)))
+		threshold.NagleResponses, threshold.DelayedAck)
 	usesModelPacing = rule.Fact("usesModelPacing", "the connection's congestion control paces by its model (BBR)",
 		func(f facts) bool { return f.c.isModelPaced() })
 	isStarted = rule.Fact("isStarted", "the round begins after slow start",
@@ -119,12 +119,12 @@ var (
 	leavesUnread = rule.Fact("leavesUnread",
 		"the receiving program leaves data unread; where the receiver is not seen, its window closes",
 		func(f facts) bool { return f.c.leavesUnread(f.r) },
-		limit("Unread", threshold.Unread), limit("MostlyWaiting", threshold.MostlyWaiting),
-		limit("WindowCloses", threshold.WindowCloses), limit("WindowClosesOften", threshold.WindowClosesOften),
-		limit("WindowHasClosed", threshold.WindowHasClosed), limit("EarnedSegments", threshold.EarnedSegments))
+		threshold.Unread, threshold.MostlyWaiting,
+		threshold.WindowCloses, threshold.WindowClosesOften,
+		threshold.WindowHasClosed, threshold.EarnedSegments)
 	isFullIn = rule.Fact("isFullInRound", "a queue is in the path and the round reaches the lasting rate",
 		func(f facts) bool { return f.path.isFullIn(f.c, f.r, len(f.connections)) },
-		limit("StandingQueue", threshold.StandingQueue), limit("FlatRate", threshold.FlatRate))
+		threshold.StandingQueue, threshold.FlatRate)
 	networkOpens = rule.Fact("networkOpens", "the network rules found slow start",
 		func(f facts) bool { return f.network.name == verdict.SlowStart })
 	networkBelowBest = rule.Fact("networkBelowBest", "they found loss below the best rate",
@@ -138,30 +138,30 @@ var (
 		transfer.HaveLimits|transfer.HaveNotSent|transfer.HaveCwnd)
 
 	senderSaturated = rule.Define("senderSaturated", "the sending thread has no CPU time left",
-		rule.Any(senderThread.AtLeast("SaturatedThread", threshold.SaturatedThread),
-			runningRatio.AtLeast("SaturatedThread", threshold.SaturatedThread)))
+		rule.Any(senderThread.AtLeast(threshold.SaturatedThread),
+			runningRatio.AtLeast(threshold.SaturatedThread)))
 	receiverSaturated = rule.Define("receiverSaturated", "the receiving thread has no CPU time left",
-		receiverThread.AtLeast("SaturatedThread", threshold.SaturatedThread))
+		receiverThread.AtLeast(threshold.SaturatedThread))
 	readerStarved = rule.Define("readerRunDelayed", "the reader had no core for longer than it paused",
-		rule.All(readerRunqueue.Exceeds(readerPaused), readerRunqueueRatio.AtLeast("RunDelay", threshold.RunDelay)))
+		rule.All(readerRunqueue.Exceeds(readerPaused), readerRunqueueRatio.AtLeast(threshold.RunDelay)))
 	// A receiver that reads slowly acknowledges as it reads, a dozen segments at once.
 	acksFollowReads = rule.Define("acksFollowReads",
 		"each acknowledgement covers several segments, which may explain the longer round trip",
-		rule.All(rule.Not(receiverSeen), windowFullRatio.AtLeast("MostlyWaiting", threshold.MostlyWaiting),
-			segmentsPerAck.AtLeast("SegmentsPerRead", threshold.SegmentsPerRead),
-			rttGrowthSeconds.AtMost("ReadDelay", threshold.ReadDelay, ackedSegmentsTime)))
+		rule.All(rule.Not(receiverSeen), windowFullRatio.AtLeast(threshold.MostlyWaiting),
+			segmentsPerAck.AtLeast(threshold.SegmentsPerRead),
+			rttGrowthSeconds.AtMost(threshold.ReadDelay, ackedSegmentsTime)))
 	mayBeFullLink = rule.Define("mayBeFullLink", "a full window and a full link look alike",
 		rule.All(rule.Any(isFullInBatches, rule.All(isFull, acksFollowReads)),
-			windowAtBaseRTT.Above("WindowLimits", threshold.WindowLimits, smoothedRate)))
+			windowAtBaseRTT.Above(threshold.WindowLimits, smoothedRate)))
 	// A window that a queue emptied leaves a longer RTT. Few round trips do not show the queue.
 	windowExplainsRate = rule.Define("windowExplainsRate", "a full receive window explains the rate of the round",
-		rule.Any(rule.All(rttJitterRatio.AtLeast("RTTJitterRatio", threshold.RTTJitterRatio),
-			windowAtMeanRTT.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate)),
-			rule.All(windowAtBaseRTT.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate),
+		rule.Any(rule.All(rttJitterRatio.AtLeast(threshold.RTTJitterRatio),
+			windowAtMeanRTT.AtMost(threshold.WindowLimits, smoothedRate)),
+			rule.All(windowAtBaseRTT.AtMost(threshold.WindowLimits, smoothedRate),
 				rule.Not(rule.All(isSingle, isContinuous)),
-				rule.Any(rule.Not(isFull), queueRatio.AtMost("QueueOfWindow", threshold.QueueOfWindow))),
-			rule.All(rule.Not(windowAtBaseRTT.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate)), rule.Not(isFull),
-				windowAtMeanRTT.AtMost("WindowFarAbove", threshold.WindowFarAbove, smoothedRate))))
+				rule.Any(rule.Not(isFull), queueRatio.AtMost(threshold.QueueOfWindow))),
+			rule.All(rule.Not(windowAtBaseRTT.AtMost(threshold.WindowLimits, smoothedRate)), rule.Not(isFull),
+				windowAtMeanRTT.AtMost(threshold.WindowFarAbove, smoothedRate))))
 	windowMatchesPath = rule.Define("windowMatchesPath",
 		"neither a larger window nor a faster link alone gives a tenth more",
 		matchesPath(windowAtBaseRTT))
@@ -169,35 +169,35 @@ var (
 		matchesPath(outstandingAtBaseRTT))
 	isClearlyFull = rule.Once(rule.Define("isClearlyFull",
 		"a full link with known evenness or a clearly flat rate",
-		rule.All(isFull, rule.Any(evenness.Positive(), utilization.AtLeast("ClearlyFlat", threshold.ClearlyFlat)))),
+		rule.All(isFull, rule.Any(evenness.Positive(), utilization.AtLeast(threshold.ClearlyFlat)))),
 		func(f facts) *rule.Result { return &f.cache.isClearlyFull })
 	// A buffer that runs dry is refilled in bursts, and the kernel does not open a cwnd that is not used (RFC 7661).
 	bufferRunsDry = rule.Define("bufferRunsDry", "the send buffer runs dry often enough to limit all the time",
-		rule.All(rule.Not(isClearlyFull), bufferEmptyRatio.AtLeast("BufferEmpty", threshold.BufferEmpty)))
+		rule.All(rule.Not(isClearlyFull), bufferEmptyRatio.AtLeast(threshold.BufferEmpty)))
 	bufferMayLimit = rule.Define("bufferMayLimit", "the send buffer is not above what the full link carries",
 		rule.Any(rule.Not(isClearlyFull),
-			rule.Not(outstandingAtBaseRTT.Above("WindowLimits", threshold.WindowLimits, roundRate))))
+			rule.Not(outstandingAtBaseRTT.Above(threshold.WindowLimits, roundRate))))
 	pacedByLimit = rule.Define("pacedByLimit", "the socket's pacing limit is near the rate",
-		rule.All(pacingLimit.Positive(), pacingLimit.AtMost("PacedNear", threshold.PacedNear, largerRate)))
+		rule.All(pacingLimit.Positive(), pacingLimit.AtMost(threshold.PacedNear, largerRate)))
 	pacedByKernel = rule.Define("pacedByKernel", "the kernel's pacing rate is near the rate, without BBR",
 		rule.All(rule.Not(pacedByLimit), rule.Not(usesModelPacing), pacingRate.Positive(),
-			pacingRate.AtMost("PacedNear", threshold.PacedNear, largerRate)))
+			pacingRate.AtMost(threshold.PacedNear, largerRate)))
 	// A host that stops for a moment fills the cwnd once, so frequent waiting without loss is true between samples too.
 	oftenUnsent = rule.Define("oftenUnsent", "data waits so often that it does so between the samples too",
-		rule.All(rule.Not(bufferEmptyRatio.AtLeast("BufferEmpty", threshold.BufferEmpty)),
-			unsentRatio.AtLeast("UnsentOften", threshold.UnsentOften), rule.Not(isLosing), isStarted))
+		rule.All(rule.Not(bufferEmptyRatio.AtLeast(threshold.BufferEmpty)),
+			unsentRatio.AtLeast(threshold.UnsentOften), rule.Not(isLosing), isStarted))
 	// BBR leaves room in its cwnd on purpose when it probes.
 	sometimesUnsent = rule.Define("sometimesUnsent",
 		"data waits in some samples, and neither buffer nor BBR explains it",
-		rule.All(rule.Not(bufferEmptyRatio.AtLeast("BufferEmpty", threshold.BufferEmpty)), rule.Not(oftenUnsent),
-			rule.Not(rule.All(usesModelPacing, unsentRatio.Below("UnsentOften", threshold.UnsentOften)))))
+		rule.All(rule.Not(bufferEmptyRatio.AtLeast(threshold.BufferEmpty)), rule.Not(oftenUnsent),
+			rule.Not(rule.All(usesModelPacing, unsentRatio.Below(threshold.UnsentOften)))))
 )
 
 // matchesPath is the condition that a window at the base RTT gives hardly more than a rate that arrives without gaps.
-func matchesPath(window quantity) condition {
+func matchesPath(window *quantity) condition {
 	return rule.All(isSingle, isContinuous,
-		rule.Any(rule.All(isFull, window.AtMost("CauseFactor", threshold.CauseFactor, smoothedRate)),
-			rule.All(rule.Not(isFull), window.AtMost("WindowLimits", threshold.WindowLimits, smoothedRate))))
+		rule.Any(rule.All(isFull, window.AtMost(threshold.CauseFactor, smoothedRate)),
+			rule.All(rule.Not(isFull), window.AtMost(threshold.WindowLimits, smoothedRate))))
 }
 
 // Times that the rules claim.
@@ -210,7 +210,7 @@ var (
 	nagleTime = &claim{name: "time delayed by Nagle's rule",
 		means: "less than a segment waits for an acknowledgement, with room in every window",
 		of:    func(f facts) time.Duration { return f.c.nagle(f.r) },
-		uses:  uses(limit("NagleSegments", threshold.NagleSegments), limit("NagleWindow", threshold.NagleWindow))}
+		uses:  numbers{threshold.NagleSegments, threshold.NagleWindow}}
 	idleTime = &claim{name: "idle time",
 		means: "nothing queued or in flight, or the program pauses or awaits an answer with all data sent",
 		of:    func(f facts) time.Duration { return f.c.programIdle(f.r) }}
@@ -223,7 +223,7 @@ var (
 	windowTime = &claim{name: "time limited by the window",
 		means: "rwnd-limited time; all time under BBR, which fills a window rarely",
 		of:    func(f facts) time.Duration { return f.windowTime(f.c, f.r) },
-		uses:  uses(limit("PacedWindow", threshold.PacedWindow), limit("WindowLimits", threshold.WindowLimits))}
+		uses:  numbers{threshold.PacedWindow, threshold.WindowLimits}}
 	sndbufTime = &claim{name: "sndbuf-limited time",
 		means: "tcp_info's sndbuf_limited, or the writer waits with nothing unsent, the longer",
 		of:    func(f facts) time.Duration { return max(f.c.sendLimited(f.r), f.c.bufferEmptyTime(f.r)) }}
@@ -234,38 +234,38 @@ var (
 	slowStartTime = &claim{name: "time before the end of slow start",
 		means: "cwnd reaches ssthresh, a loss, or two round trips with little growth",
 		of:    func(f facts) time.Duration { return min(f.c.startedAt, f.r.end.At) - f.r.start.At },
-		uses: uses(limit("SlowStartGrows", threshold.SlowStartGrows),
-			limit("SlowStartSpan", ofTime(threshold.SlowStartSpan)))}
+		uses: numbers{threshold.SlowStartGrows,
+			threshold.SlowStartSpan}}
 	waitingTime = &claim{name: "time with data unsent", means: "while both windows had room",
 		of: func(f facts) time.Duration {
 			return scale(f.r.length, portion(f.r.samples, func(s *transfer.Sample) bool {
-				return f.c.dataWaits(s, threshold.OpenSteadyWindow)
+				return f.c.dataWaits(s, threshold.OpenSteadyWindow.Value)
 			}))
 		},
-		uses: uses(limit("OpenSteadyWindow", threshold.OpenSteadyWindow), limit("OpenWindow", threshold.OpenWindow),
-			limit("Deferred", threshold.Deferred))}
+		uses: numbers{threshold.OpenSteadyWindow, threshold.OpenWindow,
+			threshold.Deferred}}
 	unsentTime = &claim{name: "time with data unsent in samples", means: "the same, with a cwnd that does not grow",
 		of: func(f facts) time.Duration { return scale(f.r.length, f.c.unsentShare(f.r)) },
-		uses: uses(limit("OpenSteadyWindow", threshold.OpenSteadyWindow), limit("OpenWindow", threshold.OpenWindow),
-			limit("Deferred", threshold.Deferred), limit("BBRProbing", threshold.BBRProbing),
-			limit("MostlyWaiting", threshold.MostlyWaiting))}
+		uses: numbers{threshold.OpenSteadyWindow, threshold.OpenWindow,
+			threshold.Deferred, threshold.BBRProbing,
+			threshold.MostlyWaiting}}
 )
 
 // timeRules are applied to each round in this order. Each claims time that the rules before left.
 var timeRules = []timeRule{
-	{"mtu-black-hole", rule.All(knowsRecovery, timeoutsInARow.AtLeast("BlackHoleTimeouts", threshold.BlackHoleTimeouts),
+	{"mtu-black-hole", rule.All(knowsRecovery, timeoutsInARow.AtLeast(threshold.BlackHoleTimeouts),
 		rule.Not(ackedBytes.Positive())), verdict.MTUBlackHole, allTime, ""},
 	{"sender-cpu", senderSaturated, verdict.CPU, ranTime, ""},
-	{"sender-run-delay", rule.All(rule.Not(senderSaturated), runqueueRatio.AtLeast("RunDelay", threshold.RunDelay)),
+	{"sender-run-delay", rule.All(rule.Not(senderSaturated), runqueueRatio.AtLeast(threshold.RunDelay)),
 		verdict.CPU, runqueueTime, ""},
 	{"nagle", rule.All(rule.Not(isNoDelay), rule.Any(rule.Not(isWatched), hasResponses), knowsUnsent, knowsFlight),
 		verdict.NagleDelayedAck, nagleTime, ""},
 	{"idle-program", condition{}, verdict.Application, idleTime, ""},
 	{"receiver-cpu", rule.All(rule.Any(receiverSaturated,
-		rule.All(rule.Any(rule.Not(receiverCPUKnown), receiverRunqueueRatio.AtLeast("RunDelay", threshold.RunDelay)),
+		rule.All(rule.Any(rule.Not(receiverCPUKnown), receiverRunqueueRatio.AtLeast(threshold.RunDelay)),
 			readerStarved)), leavesUnread), verdict.CPU, rwndTime, ""},
 	{"reader-pauses", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread,
-		readerPaused.AtLeast("MostlyWaiting", threshold.MostlyWaiting, roundLength)),
+		readerPaused.AtLeast(threshold.MostlyWaiting, roundLength)),
 		verdict.ReceiverApplication, allTime, ""},
 	{"unread-data", rule.All(rule.Not(receiverSaturated), rule.Not(readerStarved), leavesUnread),
 		verdict.ReceiverApplication, closedTime, ""},
@@ -282,7 +282,7 @@ var timeRules = []timeRule{
 	{"dry-send-buffer", bufferRunsDry, verdict.SendBuffer, allTime, ""},
 	{"send-buffer", bufferMayLimit, verdict.SendBuffer, sndbufTime, ""},
 	{"program-or-buffer", rule.All(rule.Not(knowsProgram), knowsUnsent, rule.Not(rule.All(isFull, evenness.Positive(),
-		outstandingAtBaseRTT.Above("WindowLimits", threshold.WindowLimits, roundRate)))),
+		outstandingAtBaseRTT.Above(threshold.WindowLimits, roundRate)))),
 		verdict.Sender, emptyQueueTime, ""},
 	{"slow-start", condition{}, verdict.SlowStart, slowStartTime, ""},
 	{"pacing-limit", pacedByLimit, verdict.Pacing, waitingTime, ""},

@@ -34,17 +34,17 @@ func (a *analysis) pacesToDelivery() bool {
 	c := a.connections[0]
 	pacing := mean(c.samples, func(s *transfer.Sample) float64 { return s.PacingBps })
 	return (c.isModelPaced() || c.spec.PacingBps > 0) &&
-		pacing < threshold.PacedFaster*a.path.meanRate/float64(len(a.connections))
+		pacing < threshold.PacedFaster.Value*a.path.meanRate/float64(len(a.connections))
 }
 
 var (
-	closedRatio = quantity{Name: "closedRatio", Unit: "ratio",
+	closedRatio = &quantity{Name: "closedRatio", Unit: "ratio",
 		Means: "share of the time that the rules gave to receiver-application",
 		Of:    func(f facts) float64 { return ratio(f.time[verdict.ReceiverApplication], f.judged) }}
 	hasSubtype = rule.Fact("hasSubtype", "the network rules found a subtype",
 		func(f facts) bool { return f.network.subtype != "" })
 	closesBetween = rule.All(rule.Not(receiverSeen), rule.Not(hasSubtype), rule.Any(isCongestion, networkOpens),
-		closedRatio.AtLeast("ClosesOften", threshold.ClosesOften))
+		closedRatio.AtLeast(threshold.ClosesOften))
 )
 
 // leaveOpenBetweenClosings moves time of the congestion window between two closings of the receive window to unknown,

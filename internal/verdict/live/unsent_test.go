@@ -21,7 +21,7 @@ func TestGatheredSegmentsWaitInNoQueue(t *testing.T) {
 	} {
 		s := transfer.Sample{Have: transfer.HaveSendWnd, InFlight: v.inFlight, NotSent: v.notSent, Cwnd: 411720,
 			SendWnd: 191000}
-		if got := c.dataWaits(&s, threshold.OpenWindow); got != v.waits {
+		if got := c.dataWaits(&s, threshold.OpenWindow.Value); got != v.waits {
 			t.Errorf("%d in flight, %d unsent: waits is %v", v.inFlight, v.notSent, got)
 		}
 	}

@@ -156,7 +156,7 @@ func (p *path) addWatched(all []*connection) {
 			rates[i] = c.samples[i].DeliveryBps
 		}
 		slices.Sort(rates)
-		best += rates[int(float64(len(rates)-1)*threshold.EvenBest)]
+		best += rates[int(float64(len(rates)-1)*threshold.EvenBest.Value)]
 	}
 	if p.evenness == 0 && best > 0 && len(all) == 1 { // of several the best comes at different times
 		p.evenness = min(p.meanRate/best, 1)

@@ -87,10 +87,10 @@ func (e *exchange) programLimits(v verdict.Verdict) bool {
 		return true
 	case verdict.Mixed:
 		its := v.Shares[verdict.Application] + v.Shares[verdict.Sender] + v.Shares[verdict.SendBuffer]
-		if 8*e.acked/e.span <= threshold.EvenRate*e.best {
+		if 8*e.acked/e.span <= threshold.EvenRate.Value*e.best {
 			its += v.Shares[verdict.Bottleneck]
 		}
-		return its >= threshold.EvenRate && v.Shares[verdict.Bottleneck] < threshold.HeadlineShare
+		return its >= threshold.EvenRate.Value && v.Shares[verdict.Bottleneck] < threshold.HeadlineShare.Value
 	}
 	return false
 }
@@ -112,11 +112,12 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 			e.messages++
 		}
 	}
-	if e.messages < threshold.FewRounds || last.RcvOOOPack > first.RcvOOOPack || w.Answered < threshold.ExchangesWait {
+	if e.messages < threshold.FewRounds.Value || last.RcvOOOPack > first.RcvOOOPack ||
+		w.Answered < threshold.ExchangesWait {
 		return v
 	}
 	each := e.span / e.messages
-	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate*e.rtt ||
+	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate.Value*e.rtt ||
 		wait*threshold.ExchangesWait > e.rtt || each < threshold.SamplesPerExchange*e.sampleInterval() {
 		return v
 	}
@@ -201,7 +202,7 @@ func (e *exchange) exchanges() float64 {
 // is woken before.
 func (e *exchange) inTurn() int {
 	n := e.exchanges()
-	if n < threshold.FewRounds || e.rtt <= 0 {
+	if n < threshold.FewRounds.Value || e.rtt <= 0 {
 		return 0
 	}
 	block := e.acked / n
@@ -211,7 +212,7 @@ func (e *exchange) inTurn() int {
 	}
 	for turns := 1; turns <= 2; turns++ {
 		k := float64(turns)
-		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate*k*block &&
+		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate.Value*k*block &&
 			threshold.FlatShare*e.queued <= k*block &&
 			(turns == 1 || e.inFlight[len(e.inFlight)/10] <= threshold.TurnsTrough*e.queued) {
 			return turns
@@ -273,6 +274,6 @@ func (e *exchange) ownWindow() bool {
 		e.window >= threshold.ProgramWindowRoom*level && e.cwnd > level &&
 		flat >= threshold.WatchedFlat*float64(len(e.inFlight)) &&
 		threshold.FlatShare*e.inFlight[len(e.inFlight)-1] <= level &&
-		rounds >= threshold.FewRounds && e.messages >= threshold.ExchangesRestart*rounds &&
+		rounds >= threshold.FewRounds.Value && e.messages >= threshold.ExchangesRestart*rounds &&
 		e.came <= threshold.ProgramWindowResponses*e.acked
 }

@@ -10,25 +10,25 @@ import (
 type pair struct{ a, b float64 }
 
 var (
-	a = Quantity[pair]{Name: "a", Unit: "ratio", Means: "the first", Of: func(p pair) float64 { return p.a }}
-	b = Quantity[pair]{Name: "b", Unit: "ratio", Means: "the second", Of: func(p pair) float64 { return p.b },
-		Uses: []threshold.Named{{Name: "EvenBest", Value: threshold.EvenBest}}}
+	a = &Quantity[pair]{Name: "a", Unit: "ratio", Means: "the first", Of: func(p pair) float64 { return p.a }}
+	b = &Quantity[pair]{Name: "b", Unit: "ratio", Means: "the second", Of: func(p pair) float64 { return p.b },
+		Uses: []*threshold.Number{threshold.EvenBest}}
 	isOdd = Fact("isOdd", "a is odd", func(p pair) bool { return int(p.a)%2 == 1 })
 )
 
 func TestCondition(t *testing.T) {
-	large := Define("isLarge", "a is large", All(a.Above("WindowFarAbove", threshold.WindowFarAbove), isOdd))
+	large := Define("isLarge", "a is large", All(a.Above(threshold.WindowFarAbove), isOdd))
 	for _, c := range []struct {
 		condition Condition[pair]
 		text      string
 		yes, no   pair
 	}{
-		{a.AtLeast("FlatRate", threshold.FlatRate), "a >= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.89}},
-		{a.Above("FlatRate", threshold.FlatRate), "a > 0.9 (FlatRate)", pair{a: 0.91}, pair{a: 0.9}},
-		{a.AtMost("FlatRate", threshold.FlatRate), "a <= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.91}},
-		{a.Below("FlatRate", threshold.FlatRate), "a < 0.9 (FlatRate)", pair{a: 0.89}, pair{a: 0.9}},
-		{a.AtLeast("WindowFarAbove", threshold.WindowFarAbove, b), "a >= 2 (WindowFarAbove) × b", pair{4, 2}, pair{4, 2.1}},
-		{a.Above("PolicedTime", float64(threshold.PolicedTime)), "a > 3 s (PolicedTime)", pair{a: 4e9}, pair{a: 3e9}},
+		{a.AtLeast(threshold.FlatRate), "a >= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.89}},
+		{a.Above(threshold.FlatRate), "a > 0.9 (FlatRate)", pair{a: 0.91}, pair{a: 0.9}},
+		{a.AtMost(threshold.FlatRate), "a <= 0.9 (FlatRate)", pair{a: 0.9}, pair{a: 0.91}},
+		{a.Below(threshold.FlatRate), "a < 0.9 (FlatRate)", pair{a: 0.89}, pair{a: 0.9}},
+		{a.AtLeast(threshold.WindowFarAbove, b), "a >= 2 (WindowFarAbove) × b", pair{4, 2}, pair{4, 2.1}},
+		{a.Above(threshold.PolicedTime), "a > 3 s (PolicedTime)", pair{a: 4e9}, pair{a: 3e9}},
 		{a.Positive(), "a > 0", pair{a: 1}, pair{}},
 		{a.Exceeds(b), "a > b", pair{2, 1}, pair{1, 1}},
 		{Not(isOdd), "not isOdd", pair{a: 2}, pair{a: 1}},
@@ -64,8 +64,8 @@ func TestOnce_EvaluatesOncePerPlace(t *testing.T) {
 
 func TestAdd_ListsEachInputAndThresholdOnce(t *testing.T) {
 	var l List
-	Add(&l, "first", All(a.AtLeast("FlatRate", threshold.FlatRate), b.Positive()), "yes")
-	Add(&l, "second", a.Below("FlatRate", threshold.FlatRate), "no", isOdd)
+	Add(&l, "first", All(a.AtLeast(threshold.FlatRate), b.Positive()), "yes")
+	Add(&l, "second", a.Below(threshold.FlatRate), "no", isOdd)
 	Add(&l, "last", Condition[pair]{}, "else")
 	if len(l.Rows) != 3 || l.Rows[2].When != "always" {
 		t.Errorf("%+v", l.Rows)
@@ -73,14 +73,14 @@ func TestAdd_ListsEachInputAndThresholdOnce(t *testing.T) {
 	if len(l.Inputs) != 3 || l.Inputs[2].Name != "isOdd" {
 		t.Errorf("%+v", l.Inputs)
 	}
-	if len(l.Thresholds) != 2 || l.Thresholds[1].Name != "EvenBest" || l.Thresholds[0].Origin() != "definition" {
+	if len(l.Thresholds) != 2 || l.Thresholds[1].Name != "EvenBest" || l.Thresholds[0].Origin != "definition" {
 		t.Errorf("%+v", l.Thresholds)
 	}
 }
 
 func TestList_JSON(t *testing.T) {
 	var l List
-	Add(&l, "late", Define("isLate", "a is late", a.AtLeast("PolicedTime", float64(threshold.PolicedTime))), "yes")
+	Add(&l, "late", Define("isLate", "a is late", a.AtLeast(threshold.PolicedTime)), "yes")
 	got, err := json.Marshal(l)
 	const want = `{"title":"","rules":[{"name":"late","when":"isLate","outcome":"yes"}],"inputs":[` +
 		`{"name":"isLate","means":"a is late","definition":"a \u003e= 3 s (PolicedTime)"},` +

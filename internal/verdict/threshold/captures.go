@@ -11,8 +11,6 @@ const (
 	SureRounds   = 3  // rounds | two rounds cannot show a trend
 	// BytesShown is how many times what its packets or acknowledgements show a direction may have carried.
 	BytesShown = 1.05 // ratio | definition
-	// TransferSegments make a transfer of a conversation.
-	TransferSegments = 20 // segments | two initial windows of ten (RFC 6928)
 	// TapAtSender and TapAtReceiver are shares of the round trip between the tap and the sender. Below the first the tap
 	// is at the sender, above the second it is at the receiver.
 	TapAtSender   = 0.2 // ratio | capture bank, three taps

@@ -24,7 +24,8 @@ func (t *timeline) behindPath() bool {
 // line slower than the sender delivered them.
 func (t *timeline) spacedByLine() bool {
 	p := t.d.Spacing
-	return t.behindPath() && p.Short >= threshold.FewRounds && 4*p.Agree >= 3*p.Short && 4*p.Data.Bytes >= t.d.Bytes
+	return t.behindPath() && p.Short >= int64(threshold.FewRounds.Value) && 4*p.Agree >= 3*p.Short &&
+		4*p.Data.Bytes >= t.d.Bytes
 }
 
 // isEven reports whether most data came at one pace, which is the mean rate, repetitions included: nothing paused.
@@ -41,7 +42,7 @@ func (t *timeline) arrivesEvenly() bool {
 	if !t.behindPath() || t.losing && (p.Holes < threshold.FewSegments || 4*p.Filled < 3*p.Holes) {
 		return false
 	}
-	return (p.Short < threshold.FewRounds || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
+	return (p.Short < int64(threshold.FewRounds.Value) || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
 }
 
 // onlyEven reports whether nothing but the even arrival shows a full line: no queue was seen, nor bursts before it.
@@ -73,7 +74,7 @@ func (t *timeline) caughtUp(s *flow.Slice) bool {
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
 // delivers a block.
 func (t *timeline) serialises() bool {
-	slow := t.spread() && t.d.Blocks.Count >= threshold.FewRounds || t.spacedByLine()
+	slow := t.spread() && t.d.Blocks.Count >= int64(threshold.FewRounds.Value) || t.spacedByLine()
 	return slow && t.goodput >= threshold.LineFilled*t.lineRate()
 }
 
@@ -94,7 +95,8 @@ func (t *timeline) lineRate() float64 {
 // before: a send buffer or a program that writes when the last write is acknowledged.
 func (t *timeline) equalBlocks() bool {
 	b := &t.d.Blocks
-	return t.vantage == AtSender && b.Equal() && b.Count >= threshold.FewRounds && 2*b.Count*b.Size > t.d.Bytes
+	return t.vantage == AtSender && b.Equal() && b.Count >= int64(threshold.FewRounds.Value) &&
+		2*b.Count*b.Size > t.d.Bytes
 }
 
 // describeBlocks returns the evidence for equal blocks, false if there are none or another limiter explains them.

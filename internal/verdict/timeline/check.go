@@ -13,7 +13,8 @@ import (
 func (t *timeline) oneWay() bool {
 	d := t.d
 	unacknowledged := d.Bytes - d.Acked
-	if d.Acknowledgements < threshold.FewSegments && unacknowledged > threshold.EarnedSegments*int64(max(d.MSS, 536)) {
+	earned := int64(threshold.EarnedSegments.Value) * int64(max(d.MSS, 536))
+	if d.Acknowledgements < threshold.FewSegments && unacknowledged > earned {
 		return true // no sender goes so far without acknowledgements
 	}
 	if d.Timeouts > 0 || d.Silent > 0 {
@@ -73,7 +74,7 @@ func (t *timeline) silence() float64 {
 // then.
 func (t *timeline) gone(g *Diagnosis) bool {
 	return t.d.Silent > 0 && !t.oneWay() && g.Limiter != verdict.MTUBlackHole &&
-		t.silence() > threshold.HeadlineShare*float64(t.c.Ended-t.d.First)/1e9
+		t.silence() > threshold.HeadlineShare.Value*float64(t.c.Ended-t.d.First)/1e9
 }
 
 func (t *timeline) silent() verdict.Evidence {
@@ -106,7 +107,7 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
 		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) / 1e9
-		if s.WindowMax == 0 || full < threshold.HeadlineShare*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
+		if s.WindowMax == 0 || full < threshold.HeadlineShare.Value*sliceTime(s) || t.windowOf(s) != verdict.ReceiverWindow {
 			continue
 		}
 		least, most := t.usable(s.WindowMax)

@@ -49,7 +49,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 	}
 	g.Confidence = t.confidence(g)
 	for _, name := range g.Shares.Top() {
-		if g.Shares[name] < threshold.EvidenceShare {
+		if g.Shares[name] < threshold.EvidenceShare.Value {
 			continue
 		}
 		code, values := t.describe(name, g.Shares[name])
@@ -104,7 +104,7 @@ func (t *timeline) policed() bool {
 	if d.LossEvents < threshold.PolicedEvents || t.queueing || len(d.Slices) < threshold.PolicedSlices {
 		return false
 	}
-	if float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts*float64(d.LossEvents) {
+	if float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts.Value*float64(d.LossEvents) {
 		return false
 	}
 	first := 0.0
@@ -112,7 +112,7 @@ func (t *timeline) policed() bool {
 		first = max(first, d.Slices[i].PeakAcked)
 	}
 	least, most := t.evenness()
-	return first > threshold.FirstBurst*most && most < threshold.PolicedEven*least
+	return first > threshold.FirstBurst.Value*most && most < threshold.PolicedEven*least
 }
 
 // cutsSegments reports whether more segments than the last of a transfer are below the MSS.
@@ -218,7 +218,7 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 		if t.queueing {
 			v["queue"] = 1
 		}
-		if t.clock(flow.Full) > threshold.AlsoFull*t.length {
+		if t.clock(flow.Full) > threshold.AlsoFull.Value*t.length {
 			v["window_allows_bps"] = t.allows(d.WindowMax)
 		}
 		return verdict.CapturedFullLink, v
@@ -293,7 +293,7 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 // connection that shares the link, or is often idle, does not last.
 func (t *timeline) pathRate(name verdict.Name, v verdict.Values) {
 	mean := t.delivered[name] / max(t.time[name], 1e-9)
-	if t.capacity > threshold.CarriedMax*mean && mean > 0 {
+	if t.capacity > threshold.CarriedMax.Value*mean && mean > 0 {
 		v["mean_bps"] = mean * 8
 		return
 	}

@@ -15,8 +15,8 @@ func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
 	}
 	level := t.evidenceLevel(g)
 	needsRate := !t.rateless(g)
-	fewRounds := t.rounds < threshold.FewRounds && needsRate && g.Limiter != verdict.SlowStart
-	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare {
+	fewRounds := t.rounds < int(threshold.FewRounds.Value) && needsRate && g.Limiter != verdict.SlowStart
+	if fewRounds || g.Shares[g.Limiter] < threshold.ClearShare.Value {
 		level = verdict.Lower(level)
 	}
 	if !t.trust.Supports(g.Limiter) {
@@ -91,7 +91,7 @@ func (t *timeline) evidenceLevel(g *Diagnosis) verdict.Confidence {
 	case verdict.Sender:
 		// So few losses may hold a congestion window as well.
 		allows := t.lossAllows()
-		return verdict.LowerUnless(d.Segments >= threshold.TransferSegments && !t.growing() &&
+		return verdict.LowerUnless(d.Segments >= int64(threshold.TransferSegments.Value) && !t.growing() &&
 			(allows == 0 || allows > threshold.LossAllows*t.goodput), verdict.Medium)
 	}
 	return verdict.Medium

@@ -135,12 +135,12 @@ func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
 
 // synsLost reports whether waiting for lost SYNs took most of the time.
 func (t *timeline) synsLost() bool {
-	return t.synWait() > threshold.HeadlineShare*t.wall()
+	return t.synWait() > threshold.HeadlineShare.Value*t.wall()
 }
 
 // lostSYNsDominate reports whether lost SYNs, and not a congestion window, took most of congestion's time.
 func (t *timeline) lostSYNsDominate() bool {
-	return t.synWait() > threshold.HeadlineShare*t.time[verdict.Congestion]
+	return t.synWait() > threshold.HeadlineShare.Value*t.time[verdict.Congestion]
 }
 
 // lossOf returns the limiter while a congestion window grew back, or a segment was retransmitted.

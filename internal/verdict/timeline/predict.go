@@ -23,10 +23,10 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	// A policer's rate stays.
 	none := v.Subtype == verdict.LostSYNs || v.Subtype == verdict.Policer ||
 		fixed == verdict.Unknown || fixed == verdict.Mixed || fixed == verdict.Bottleneck
-	if none || t.d.Bytes < threshold.TransferSegments*int64(t.d.MSS) || t.goodput <= 0 {
+	if none || t.d.Bytes < int64(threshold.TransferSegments.Value)*int64(t.d.MSS) || t.goodput <= 0 {
 		return nil
 	}
-	low := threshold.CauseFactor * t.goodput
+	low := threshold.CauseFactor.Value * t.goodput
 	ceiling := t.overloaded()
 	if v.Limiter != verdict.Congestion {
 		low = max(low, threshold.PaceReached*t.pathPace)

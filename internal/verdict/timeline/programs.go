@@ -29,7 +29,7 @@ func (t *timeline) programs(g *Diagnosis) {
 // the round trips which that takes are most of the time.
 func (t *timeline) exchanging() bool {
 	d := t.d
-	if d.Exchanges < threshold.FewRounds || t.baseRTT <= 0 ||
+	if d.Exchanges < int64(threshold.FewRounds.Value) || t.baseRTT <= 0 ||
 		float64(d.Exchanges) < threshold.ExchangesRestart*float64(d.Restarts) || t.clocked() {
 		return false
 	}
@@ -40,7 +40,8 @@ func (t *timeline) exchanging() bool {
 // sending messages: then the program has a window of its own, which the messages open.
 func (t *timeline) programWindow() bool {
 	d := t.d
-	if t.rounds < threshold.FewRounds || t.losing || float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
+	if t.rounds < int(threshold.FewRounds.Value) || t.losing ||
+		float64(d.WindowMax) < threshold.ProgramWindowRoom*t.level() ||
 		t.level() < float64(threshold.ProbeSegments*d.MSS) || t.conversing() || !t.gives(t.level()) || t.unprompted() {
 		return false
 	}
@@ -52,7 +53,7 @@ func (t *timeline) programWindow() bool {
 		return false
 	}
 	at, span, carried := t.flat(t.level())
-	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare*float64(d.Bytes)
+	return at > threshold.FlatLong*span && carried > threshold.HeadlineShare.Value*float64(d.Bytes)
 }
 
 // clocked reports whether a clock of the sender's own starts its blocks: they come at equal intervals, and the wait
@@ -65,7 +66,8 @@ func (t *timeline) clocked() bool {
 // unprompted reports whether the sender went on after silences without a message of the other end.
 func (t *timeline) unprompted() bool {
 	s := t.d.Starts
-	return s != nil && s.Count >= threshold.FewRounds && float64(s.Prompted) < threshold.Prompted*float64(s.Count)
+	return s != nil && s.Count >= int64(threshold.FewRounds.Value) &&
+		float64(s.Prompted) < threshold.Prompted*float64(s.Count)
 }
 
 // gives reports whether a window of these bytes limits: each round trip it allows no more than the path delivers, and

@@ -136,7 +136,7 @@ func (x *sampled) addSlowStart(took float64, ranOut int) {
 	switch limited := float64(x.bytes)*8/x.rate + float64(x.rtt)/1e9; {
 	case took > 2*limited:
 		x.right = []verdict.Name{verdict.SlowStart}
-	case took > threshold.CauseFactor*limited, x.write > 0 && 10*ranOut*x.write < x.bytes:
+	case took > threshold.CauseFactor.Value*limited, x.write > 0 && 10*ranOut*x.write < x.bytes:
 		x.right = append(slices.Clone(x.right), verdict.SlowStart)
 	}
 }

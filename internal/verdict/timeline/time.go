@@ -23,7 +23,7 @@ func (t *timeline) queued(s *flow.Slice) bool {
 		packets = 1
 	}
 	serialised := float64(packets) * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
-	return excess > max(threshold.StandingQueue*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
+	return excess > max(threshold.StandingQueue.Value*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
 		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
 }
 
@@ -60,7 +60,7 @@ func (t *timeline) ackQueued(s *flow.Slice) bool {
 	}
 	back := float64(s.BackSum) / float64(s.Backs) / 1e9
 	return back > threshold.AckQueueTick.Seconds() &&
-		back > threshold.AckQueue*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.baseRTT)
+		back > threshold.AckQueue.Value*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.baseRTT)
 }
 
 // neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
@@ -141,7 +141,7 @@ func (t *timeline) blind() bool { return t.vantage != AtSender && !t.d.LoopFollo
 // not rise.
 func (t *timeline) growing() bool {
 	part := len(t.d.Slices) / 3
-	if part == 0 || t.length > threshold.SlowStartTrips*t.baseRTT {
+	if part == 0 || t.length > threshold.SlowStartTrips.Value*t.baseRTT {
 		return false
 	}
 	var middle, last float64
@@ -149,7 +149,7 @@ func (t *timeline) growing() bool {
 		middle += t.d.Slices[part+i].OutMean()
 		last += t.d.Slices[len(t.d.Slices)-1-i].OutMean()
 	}
-	return last > threshold.StillOpening*middle
+	return last > threshold.StillOpening.Value*middle
 }
 
 // spaced reports whether a sender sends data in pieces, of its own accord, and has nothing outstanding between them
@@ -197,7 +197,7 @@ func (t *timeline) queueSeen() bool {
 			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.baseRTT, sliceTime(s)})
 		}
 	}
-	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss*float64(t.d.MSS)/t.pathPace
+	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss.Value*float64(t.d.MSS)/t.pathPace
 }
 
 // short reports whether the transfer was over before the congestion window had opened.
@@ -206,7 +206,7 @@ func (t *timeline) short() bool {
 	for i := range t.d.Slices {
 		grew += float64(t.d.Slices[i].Clock[flow.SlowStart]) / 1e9
 	}
-	return grew > 0 && grew > threshold.HeadlineShare*(t.length-threshold.ShortTail*t.baseRTT)
+	return grew > 0 && grew > threshold.HeadlineShare.Value*(t.length-threshold.ShortTail*t.baseRTT)
 }
 
 // quantileOf is a quantile over time of the slices' rates, bytes/s.

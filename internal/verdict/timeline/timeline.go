@@ -140,7 +140,8 @@ func (t *timeline) judge() Diagnosis {
 	if t.gaps(&g) {
 		return g
 	}
-	few := !t.synsLost() && d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) && t.rounds < threshold.FewRounds
+	few := !t.synsLost() && d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) &&
+		t.rounds < int(threshold.FewRounds.Value)
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
 		g.Verdict = t.tooFew()
 		return g
@@ -217,7 +218,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 			rates = append(rates, weighted{float64(s.Acked) / active, active})
 		}
 	}
-	t.capacity = max(quantile(rates, threshold.EvenBest), t.goodput)
+	t.capacity = max(quantile(rates, threshold.EvenBest.Value), t.goodput)
 	if t.spacedByLine() { // the rates leave out the time between segments that were acknowledged one by one
 		t.capacity = min(t.capacity, t.blockRate())
 	}
@@ -231,9 +232,9 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// Spurious retransmissions were no losses, and cost no congestion window for long (RFC 3708, RFC 4015), unless a
 	// timeout caused them.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
-	t.losing = float64(lostSegments) > threshold.Losing*float64(d.Segments) && d.LossEvents > 0
-	t.marked = d.Marks >= threshold.FewRounds
-	t.blockwise = !t.losing && d.TimerWaits >= threshold.FewRounds &&
+	t.losing = float64(lostSegments) > threshold.Losing.Value*float64(d.Segments) && d.LossEvents > 0
+	t.marked = d.Marks >= int64(threshold.FewRounds.Value)
+	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.FewRounds.Value) &&
 		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
 	t.unclear = t.timerOrLine()
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
@@ -247,11 +248,11 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
 		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
-		if t.pathPace > 0 && enough && s.PeakSent > threshold.BBRProbing*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
+		if t.pathPace > 0 && enough && s.PeakSent > threshold.BBRProbing.Value*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
 			probes++
 		}
 	}
-	t.queueing = queued > threshold.HeadlineShare*t.length
+	t.queueing = queued > threshold.HeadlineShare.Value*t.length
 	// Behind the link nothing comes faster than the link.
 	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
 	t.serialised = t.serialises()
@@ -294,7 +295,7 @@ func (t *timeline) supportedRTT() float64 {
 			means = append(means, weighted{float64(s.RTTSum) / float64(s.RTTs) / 1e9, sliceTime(s)})
 		}
 	}
-	return quantile(means, threshold.BestLeftOut)
+	return quantile(means, threshold.BestLeftOut.Value)
 }
 
 func sliceTime(s *flow.Slice) float64 { return float64(s.End-s.Start) / 1e9 }

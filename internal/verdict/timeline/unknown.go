@@ -11,7 +11,7 @@ func (t *timeline) unknownCandidates() []verdict.Name {
 	switch {
 	case t.unclear:
 		return []verdict.Name{verdict.NagleDelayedAck, verdict.Bottleneck}
-	case t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
+	case t.clock(flow.Idle) > threshold.HeadlineShare.Value*t.length:
 		return []verdict.Name{verdict.Application, verdict.Congestion}
 	case t.mostUnknown(t.waitedTime):
 		return []verdict.Name{verdict.AckPath, verdict.Bottleneck}
@@ -29,7 +29,7 @@ func (t *timeline) unknownCandidates() []verdict.Name {
 
 // mostUnknown reports whether a time, in seconds, is most of the time that has no other cause.
 func (t *timeline) mostUnknown(took float64) bool {
-	return took > threshold.HeadlineShare*t.time[verdict.Unknown]
+	return took > threshold.HeadlineShare.Value*t.time[verdict.Unknown]
 }
 
 // missing is why so much of the time is not known.
@@ -40,7 +40,7 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 		v["waits"] = float64(d.UnclearWaits)
 		v["wait_s"] = float64(d.UnclearWaited) / 1e9 / float64(d.UnclearWaits)
 		return verdict.CapturedTimerOrLine, v
-	case t.losing && t.vantage != AtSender && t.clock(flow.Idle) > threshold.HeadlineShare*t.length:
+	case t.losing && t.vantage != AtSender && t.clock(flow.Idle) > threshold.HeadlineShare.Value*t.length:
 		v["idle_s"] = t.clock(flow.Idle)
 		return verdict.CapturedIdleOrLoss, v
 	case float64(d.Unseen) > threshold.UnreliableCapture*float64(d.Bytes):
@@ -65,8 +65,8 @@ func (t *timeline) missing(v verdict.Values) (verdict.Code, verdict.Values) {
 // timerOrLine reports whether blocks waited for their only acknowledgement for most of the time, and the receiver's
 // delayed-ACK timer as well as a slow line may have taken that long.
 func (t *timeline) timerOrLine() bool {
-	return !t.losing && !t.blockwise && t.d.UnclearWaits >= threshold.FewRounds &&
-		float64(t.d.UnclearWaited)/1e9 > threshold.HeadlineShare*t.length
+	return !t.losing && !t.blockwise && t.d.UnclearWaits >= int64(threshold.FewRounds.Value) &&
+		float64(t.d.UnclearWaited)/1e9 > threshold.HeadlineShare.Value*t.length
 }
 
 // timerInTrips reports whether the receiver's delayed-ACK timer may be a part of each round trip: the handshake is not

@@ -30,7 +30,7 @@ func (t *timeline) scaleMismatch() bool {
 func (t *timeline) noUpdates() bool {
 	d := t.d
 	return d.Openings >= threshold.FewSegments && 4*d.ProbedOpenings >= 3*d.Openings &&
-		float64(d.ProbedTime)/1e9 > threshold.HeadlineShare*t.clock(flow.Closed)
+		float64(d.ProbedTime)/1e9 > threshold.HeadlineShare.Value*t.clock(flow.Closed)
 }
 
 // closedOf returns the limiter while the window was closed.
@@ -94,7 +94,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 		return verdict.Unknown
 	}
 	window, _ := t.usable(s.WindowMax)
-	if t.baseRTT > 0 && window/t.baseRTT > threshold.WindowLimits*t.rate(s) {
+	if t.baseRTT > 0 && window/t.baseRTT > threshold.WindowLimits.Value*t.rate(s) {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
@@ -102,7 +102,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 			return verdict.Bottleneck
 		}
 	}
-	if t.baseRTT > 0 && window/t.baseRTT > threshold.WindowFarAbove*t.rate(s) {
+	if t.baseRTT > 0 && window/t.baseRTT > threshold.WindowFarAbove.Value*t.rate(s) {
 		// A whole window is on its way, and comes much later than over the empty path: it waits
 		// in a queue. Where round trips show none, a loss had let less out.
 		switch {

@@ -34,7 +34,7 @@ func (y *Tally) Add(s *transfer.Sample, q Queues, estimated bool, mss int64) {
 	}
 	y.samples++
 	y.fastest = max(y.fastest, float32(s.DeliveryBps))
-	if unreadRatio(s, q.Unread) >= threshold.Unread {
+	if unreadRatio(s, q.Unread) >= threshold.Unread.Value {
 		y.unread++
 	}
 	if q.SendBuffer == 0 || estimated && q.Unacked == 0 { // the latter is idle time by the clocks already
@@ -92,7 +92,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 		seen.roomy = seen.roomy + seen.half
 		seen.half = 0
 	}
-	if seen.ratio(seen.small) >= threshold.CandidateShare {
+	if seen.ratio(seen.small) >= threshold.CandidateShare.Value {
 		// The program may then wait for a response to the data that waits to be sent.
 		seen.roomy = 0
 		seen.half = 0
@@ -138,7 +138,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 			v.Candidates = append(v.Candidates, verdict.SendBuffer)
 		}
 	case verdict.Mixed:
-		if rest >= threshold.CandidateShare {
+		if rest >= threshold.CandidateShare.Value {
 			v.Candidates = append(v.Candidates, network...)
 		}
 	case verdict.ReceiverWindow, verdict.ReceiverApplication:
@@ -172,7 +172,7 @@ func (y *Tally) linkMayBeFull(from, to *transfer.Sample, span time.Duration) boo
 // windowAllowsMore says that the peer's window, over the least round trip, is well above the rate.
 func windowAllowsMore(from, to *transfer.Sample, span time.Duration) bool {
 	rate := float64(to.Acked-from.Acked) / span.Seconds()
-	return float64(to.SendWnd) > threshold.WindowLimits*rate*to.MinRTT.Seconds()
+	return float64(to.SendWnd) > threshold.WindowLimits.Value*rate*to.MinRTT.Seconds()
 }
 
 // candidates returns the candidates if the network, or something like it, took most of the time.
@@ -206,7 +206,7 @@ func (y *Tally) UnseenSender() verdict.Verdict {
 	if y.samples > 0 {
 		share = float64(y.unread) / float64(y.samples)
 	}
-	if share < threshold.HeadlineShare {
+	if share < threshold.HeadlineShare.Value {
 		return v
 	}
 	v.Limiter = verdict.ReceiverApplication

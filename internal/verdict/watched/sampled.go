@@ -123,7 +123,7 @@ func (c *Connection) bufferOrLink(v verdict.Verdict) verdict.Verdict {
 	rate := seen["steady_bps"]
 	base := seen["rtt_base_s"]
 	size := float64(c.Queues[0].SendBuffer)
-	if 8*size > threshold.WindowLimits*rate*base {
+	if 8*size > threshold.WindowLimits.Value*rate*base {
 		return v
 	}
 	share := v.Shares[verdict.Bottleneck]
@@ -184,7 +184,7 @@ func ambiguousWindow(v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
-	if min(small, unread) >= threshold.CandidateShare {
+	if min(small, unread) >= threshold.CandidateShare.Value {
 		v.Confidence = verdict.Low
 	}
 	return v
@@ -234,7 +234,7 @@ func (c *Connection) splitSenderTime(v verdict.Verdict) verdict.Verdict {
 		}
 	}
 	dry := crowded / float64(len(c.Of))
-	if dry >= threshold.HeadlineShare || dry >= threshold.BufferEmpty && showsNoFullLink(v) {
+	if dry >= threshold.HeadlineShare.Value || dry >= threshold.BufferEmpty.Value && showsNoFullLink(v) {
 		// A buffer that is empty that often is refilled in bursts, and the kernel does not open an unused congestion
 		// window (RFC 7661): the buffer limits the rest of the time too.
 		for _, name := range []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.SlowStart} {

@@ -9,7 +9,7 @@ import (
 
 // Losing reports whether a connection's losses are among the limiters of its sending direction.
 func Losing(v verdict.Verdict) bool {
-	return v.Shares[verdict.Congestion] >= threshold.CandidateShare && v.Subtype == ""
+	return v.Shares[verdict.Congestion] >= threshold.CandidateShare.Value && v.Subtype == ""
 }
 
 // OnSharedLink returns a connection's verdict after its congestion time is attributed to the shared link. The link's
