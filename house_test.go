@@ -24,7 +24,8 @@ const module = "github.com/fullpipe-net/fullpipe"
 var layers = [][]string{
 	// types and arithmetic
 	{"internal/units", "internal/didyoumean", "internal/model", "internal/stats", "internal/transfer",
-		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/foreign", "internal/build"},
+		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/foreign", "internal/secret",
+		"internal/build"},
 	// analysis
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/watched",

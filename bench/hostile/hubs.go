@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"net"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
@@ -311,7 +311,7 @@ func (h *hostileHub) play() error {
 	mux := http.NewServeMux()
 	mux.Handle("/", join)
 	mux.Handle(bus.Path, door)
-	web := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: ca.TLS(), ErrorLog: log.New(io.Discard, "", 0)})
+	web := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: ca.TLS(), Log: serverlog.New(serverlog.Config{Out: io.Discard})})
 	defer web.Close()
 	conn, err := server.Connect()
 	if err != nil {

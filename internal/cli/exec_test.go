@@ -11,39 +11,45 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
+// secretVariables returns all variables with secrets, set.
+func secretVariables() (env []string) {
+	for _, name := range secret.Variables {
+		env = append(env, name+"=postgres://u:secret@127.0.0.1/d")
+	}
+	return env
+}
+
 func TestExecKeepsSecretsFromPrograms(t *testing.T) {
-	key, url := peer.KeyVariable+"="+strings.Repeat("ab", 32), store.URLVariable+"=postgres://u:secret@127.0.0.1/d"
-	if got := peer.WithoutSecrets([]string{"A=1", key, peer.KeyVariable + "S=kept", url, "B=2"}); !reflect.DeepEqual(got,
-		[]string{"A=1", peer.KeyVariable + "S=kept", "B=2"}) {
+	env := append([]string{"A=1", secret.Key + "S=kept"}, secretVariables()...)
+	if got := secret.Without(append(env, "B=2")); !reflect.DeepEqual(got, []string{"A=1", secret.Key + "S=kept", "B=2"}) {
 		t.Errorf("%q", got)
 	}
 	testenv.Need(t, testenv.Root, testenv.BPF, testenv.Cgroup)
 	cmd := program(t, "exec", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
-	cmd.Env = append(cmd.Env, key, url)
+	cmd.Env = append(cmd.Env, secretVariables()...)
 	out, err := cmd.Output()
-	if err != nil || strings.Contains(string(out), peer.KeyVariable) || strings.Contains(string(out), "secret") ||
+	if err != nil || strings.Contains(string(out), "secret") ||
 		!strings.Contains(string(out), "PATH=") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// TestLabKeepsTheStoreFromPrograms: both ends of a lab share the key by their environment.
-func TestLabKeepsTheStoreFromPrograms(t *testing.T) {
+// TestLabKeepsSecretsFromPrograms: both ends of a lab share the key by their environment.
+func TestLabKeepsSecretsFromPrograms(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Lab)
 	cmd := program(t, "lab", "lan-100m", "--far", "env >&2", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$$/environ")
-	cmd.Env = append(cmd.Env, peer.KeyVariable+"=shared", store.URLVariable+"=postgres://u:secret@127.0.0.1/d")
+	cmd.Env = append(append(cmd.Env, secretVariables()...), secret.Key+"=shared")
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if all := string(out) + errs.String(); err != nil || strings.Contains(all, "secret") ||
-		!strings.Contains(string(out), peer.KeyVariable+"=shared\n") {
+		!strings.Contains(string(out), secret.Key+"=shared\n") {
 		t.Errorf("%v\n%s", err, all)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -68,7 +69,7 @@ func Trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
 // AddStoreFlag adds --store.
 func AddStoreFlag(fl *pflag.FlagSet) {
 	fl.String("store", "", "the history is in PostgreSQL: `URL`, postgres://USER@HOST/DATABASE; empty: in a file. Its "+
-		"password belongs into "+store.URLVariable+" or ~/.pgpass, since every user of this host sees command lines")
+		"password belongs into "+secret.Store+" or ~/.pgpass, since every user of this host sees command lines")
 }
 
 // StoreURL returns the URL of the history and the name of its source: the flag --store, else the environment variable,
@@ -77,8 +78,8 @@ func StoreURL(cmd *cobra.Command, file *config.File) (url, says string) {
 	if f := cmd.Flag("store"); f != nil && f.Changed {
 		return f.Value.String(), "--store"
 	}
-	if url, said := os.LookupEnv(store.URLVariable); said {
-		return url, store.URLVariable
+	if url, said := os.LookupEnv(secret.Store); said {
+		return url, secret.Store
 	}
 	if file == nil {
 		return "", ""

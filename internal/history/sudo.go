@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/config"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -83,7 +84,7 @@ func asBehindSudo(ctx context.Context, cmd *cobra.Command, uid string, documents
 	child.Stdin = bytes.NewReader(documents)
 	child.Env = []string{"HOME=" + caller.HomeDir, "PATH=" + os.Getenv("PATH")}
 	if url, says := StoreURL(cmd, &config.File{}); says != "history.store" { // the child reads the configuration itself
-		child.Env = append(child.Env, store.URLVariable+"="+url)
+		child.Env = append(child.Env, secret.Store+"="+url)
 	}
 	child.Dir = "/"
 	if err := asUser(child, caller); err != nil {

@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // powershell runs a script and returns its output. The timeout is 1 min, because the first cmdlet of a session loads
@@ -20,6 +23,7 @@ func powershell(script string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy",
 		"Bypass",
 		"-OutputFormat", "Text", "-EncodedCommand", base64.StdEncoding.EncodeToString(text[:len(text)-2]))
+	cmd.Env = secret.Without(os.Environ())
 	cmd.WaitDelay = time.Second
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // Addresses of the two hosts, from the benchmark ranges of RFC 2544 and RFC 5180. All labs use the same ones.
@@ -197,7 +198,7 @@ func environment(inherited []string, p link.Path, end string, stack link.Stack, 
 		own = append(own, name+"="+h.Addr.String(), name+"6="+h.Addr6.String(),
 			name+"_OUTSIDE="+h.Outside.String(), name+"_OUTSIDE6="+h.Outside6.String())
 	}
-	return lastOfEach(slices.Concat(inherited, own, added))
+	return lastOfEach(slices.Concat(secret.Without(inherited, secret.Key, secret.Store), own, added))
 }
 
 // lastOfEach removes variables that are set again later: programs use the first of two.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // linkProcess is the engine's side of the link process.
@@ -28,7 +29,7 @@ func startLink(realTime bool) (*linkProcess, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, theirs.Fd()},
+	attr := &syscall.ProcAttr{Env: secret.Without(os.Environ()), Files: []uintptr{0, 1, 2, theirs.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true}}
 	var pid int
 	err = onThread(func() (err error) {

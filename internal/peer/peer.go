@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -182,18 +181,4 @@ func hostPortOr(text string, usual int) (string, error) {
 		return "", errors.New("no host is called that")
 	}
 	return net.JoinHostPort(host, port), nil
-}
-
-// KeyVariable is the environment variable of the key.
-const KeyVariable = "FULLPIPE_KEY"
-
-// historyVariable is the environment variable of the history's URL, which may include a password.
-const historyVariable = "FULLPIPE_STORE"
-
-// WithoutSecrets removes the key and the history's URL from the environment of other programs.
-func WithoutSecrets(env []string) []string {
-	return slices.DeleteFunc(env, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return name == KeyVariable || name == historyVariable
-	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // fakeSSH replaces ssh by a shell script.
@@ -28,8 +30,10 @@ func fakeSSH(t *testing.T, script string) {
 // URL.
 func TestSSH_GetsNoSecrets(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "environment")
-	t.Setenv(KeyVariable, "secret")
-	t.Setenv(historyVariable, "postgres://user:secret@db.example.net/")
+	for _, name := range secret.Variables {
+		t.Setenv(name, "secret")
+	}
+	t.Setenv(secret.Store, "postgres://user:secret@db.example.net/")
 	t.Setenv("FULLPIPE_TEST_PLAIN", "plain")
 	fakeSSH(t, "env > "+said+"; exit 1")
 	if _, err := Open(t.Context(), "ssh://nowhere.invalid", Options{}); err == nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // SSHError reports that a far end could not be started or reached over ssh.
@@ -58,6 +60,6 @@ func (t sshTarget) command(options []string, remote ...string) *exec.Cmd {
 		args = append(args, "-p", t.port)
 	}
 	cmd := exec.Command("ssh", append(append(args, "--", t.host), remote...)...)
-	cmd.Env = WithoutSecrets(os.Environ())
+	cmd.Env = secret.Without(os.Environ())
 	return cmd
 }

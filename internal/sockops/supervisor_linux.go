@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // supervisor is a child that outlives a killed steering process. It moves the program's processes to the parent
@@ -26,6 +28,7 @@ func (g *cgroup) supervise() (*supervisor, error) {
 	s.child.Args = []string{supervisorName, g.path, g.parent}
 	s.child.ExtraFiles = []*os.File{theirs}
 	s.child.Dir = "/"
+	s.child.Env = secret.Without(os.Environ())
 	// In a new session, signals to the terminal's or shell's process group do not end it.
 	s.child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.child.Start(); err != nil {

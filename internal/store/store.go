@@ -59,12 +59,8 @@ var ErrNoLabel = errors.New("the run has no such label")
 //go:embed migrations/*.sql migrations/fleet/*.sql
 var migrations embed.FS
 
-const (
-	// Variable names the directory of the history.
-	Variable = "FULLPIPE_HISTORY"
-	// URLVariable is the URL of a history on a server; set but empty: no history.
-	URLVariable = "FULLPIPE_STORE"
-)
+// Variable names the directory of the history. secret.Store is the URL of one on a server; set but empty: no history.
+const Variable = "FULLPIPE_HISTORY"
 
 // Dir returns the directory of the user's history, by default $XDG_STATE_HOME/fullpipe.
 func Dir() (string, error) {

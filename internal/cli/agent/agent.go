@@ -25,6 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -151,7 +152,7 @@ func (f *flags) membership(ctx context.Context, dir string, labels map[string]st
 		text = string(raw)
 	}
 	if text == "" {
-		text = os.Getenv("FULLPIPE_JOIN")
+		text = os.Getenv(secret.Join)
 	}
 	if text == "" {
 		return state, nil, exit.Usage("--join", "this host is in no fleet yet", "the token that fullpipe-hub token prints")

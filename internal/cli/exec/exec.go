@@ -21,10 +21,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -129,7 +129,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	program.Stdin = cmd.InOrStdin()
 	program.Stdout = console.Raw(cmd.OutOrStdout())
 	program.Stderr = console.Raw(cmd.ErrOrStderr())
-	program.Env = peer.WithoutSecrets(os.Environ())
+	program.Env = secret.Without(os.Environ())
 	cfg := sockops.Config{Rules: rules, IgnoreProgramBuffers: f.ignore}
 	// steer forwards signals to CMD; exec waits for its end.
 	result, err := sockops.Run(context.WithoutCancel(cmd.Context()), program, cfg)

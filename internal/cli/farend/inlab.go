@@ -24,6 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -69,7 +70,7 @@ func InLab(cmd *cobra.Command, text string) (bool, error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	env := []string{peer.KeyVariable + "=" + probe.NewKey().String(), lab.PeerVariable + "=" + text}
+	env := []string{secret.Key + "=" + probe.NewKey().String(), lab.PeerVariable + "=" + text}
 	near, _ := cmd.Flags().GetBool("apply")
 	if far, _ := cmd.Flags().GetBool("apply-far"); near || far {
 		// Changes inside end with the lab, and so does their journal.

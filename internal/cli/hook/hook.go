@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // releaseTime is how long a process that left a hook's group may keep its output open.
@@ -25,7 +25,7 @@ func Run(ctx context.Context, args, environment []string, input []byte) ([]byte,
 	}
 	defer from.Close()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(peer.WithoutSecrets(os.Environ()), environment...)
+	cmd.Env = append(secret.Without(os.Environ()), environment...)
 	cmd.Stdout = to
 	cmd.Stderr = to
 	if input != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/help"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -114,7 +115,7 @@ func flagGroups(cmd *cobra.Command) []help.Group {
 
 // database returns the URL of the PostgreSQL database, "" for a file. The variable is not the flag's default, because
 // --help prints defaults.
-func (o *options) database() string { return cmp.Or(o.store, os.Getenv("FULLPIPE_HUB_STORE")) }
+func (o *options) database() string { return cmp.Or(o.store, os.Getenv(secret.HubStore)) }
 
 // open returns the state directory and the fleet's database.
 func (o *options) open(ctx context.Context) (dir string, f *store.Fleet, err error) {

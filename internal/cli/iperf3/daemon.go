@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // detachedVariable is set in the background server. It writes to file 3 when its port is open.
@@ -32,7 +33,7 @@ func (f *flags) detach(cmd *cobra.Command) error {
 	}
 	defer opened.Close()
 	child := exec.Command(self, CalledAs(os.Args[0], os.Args[1:])...)
-	child.Env = append(os.Environ(), detachedVariable+"=1")
+	child.Env = append(secret.Without(os.Environ(), secret.Key, secret.Store), detachedVariable+"=1")
 	child.ExtraFiles = []*os.File{ready}
 	complaint, err := child.StderrPipe()
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // options are lab's flags.
@@ -82,7 +82,7 @@ func runLab(cmd *cobra.Command, path link.Path, o options, args []string) error 
 	}
 	defer capture.Discard()
 	noteStacks(console.Progress(cmd), path)
-	os.Unsetenv(store.URLVariable) // not for CMD; the key stays, since both ends of a lab share it by that
+	os.Unsetenv(secret.Store) // not for CMD; the key stays, since both ends of a lab share it by that
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)

@@ -24,6 +24,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 func newLabList() *cobra.Command {
@@ -324,7 +325,7 @@ func runExperiment(cmd *cobra.Command, e experiment, more []string) error {
 		fmt.Fprintf(console.Progress(cmd), "fullpipe: note: %s: the receive buffers' windows are %s bytes\n", e.name,
 			numbers(e.windows))
 	}
-	if err := syscall.Exec(program, append(args, more...), os.Environ()); err != nil {
+	if err := syscall.Exec(program, append(args, more...), secret.Without(os.Environ(), secret.Key, secret.Store)); err != nil {
 		return fmt.Errorf("run fullpipe %s: %w", strings.Join(args[1:], " "), err)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // Limits of a command that a tool runs.
@@ -44,6 +46,7 @@ func runProgram(ctx context.Context, i invocation) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.limit)
 	defer cancel()
 	child := exec.CommandContext(ctx, program, i.args...)
+	child.Env = secret.Without(os.Environ(), secret.Key, secret.Store)
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = stopWait
 	if i.stdin != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -47,7 +48,7 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv(store.Variable, dir)
-			t.Setenv(store.URLVariable, "")
+			t.Setenv(secret.Store, "")
 			t.Setenv(settings.Variable, "")
 			s, err := store.Open(t.Context(), dir)
 			if err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/recheck/runner"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -277,7 +278,7 @@ func (f *flags) resolve(cmd *cobra.Command, file *config.File, names []string) (
 		far := &recheckFar{address: name, flags: f.PeerFlags}
 		if known, ok := file.Far[name]; ok {
 			far.address = known.Peer
-			if known.KeyFile != "" && !given("key") && !given("key-file") && os.Getenv(peer.KeyVariable) == "" {
+			if known.KeyFile != "" && !given("key") && !given("key-file") && os.Getenv(secret.Key) == "" {
 				far.flags.File = known.KeyFile
 			}
 			if known.Bind != "" && !given("bind") {

@@ -15,9 +15,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/host"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -160,7 +160,7 @@ peers = ["a", "b", "a", "https://c.example.net/x"]
 		t.Fatal(err)
 	}
 	t.Setenv(settings.Variable, name)
-	t.Setenv(peer.KeyVariable, "")
+	t.Setenv(secret.Key, "")
 	cmd := New()
 	cmd.SetContext(t.Context())
 	file, _, err := settings.Read(cmd)

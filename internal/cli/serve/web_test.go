@@ -8,6 +8,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestServeWeb_LimitsStoredResultsPerClient(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(store.Variable, dir)
-	t.Setenv(store.URLVariable, "")
+	t.Setenv(secret.Store, "")
 	t.Setenv(settings.Variable, "")
 	var said bytes.Buffer
 	cmd := New()

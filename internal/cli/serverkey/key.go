@@ -13,8 +13,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // KeyFlags are the flags of a server's key.
@@ -54,8 +54,8 @@ func (k *KeyFlags) Find(ctx context.Context) (*probe.Key, error) {
 		}
 		text = string(bytes)
 	case k.text == "":
-		argument = peer.KeyVariable
-		text = os.Getenv(peer.KeyVariable)
+		argument = secret.Key
+		text = os.Getenv(secret.Key)
 		if text == "" {
 			return nil, nil
 		}

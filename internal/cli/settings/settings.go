@@ -13,7 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/config"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // Variable names another configuration file; set and empty it is none.
@@ -128,7 +128,7 @@ func applyFar(cmd *cobra.Command, file *config.File, name string) (string, error
 		return name, nil
 	}
 	fl := cmd.Flags()
-	if far.KeyFile != "" && !fl.Changed("key") && !fl.Changed("key-file") && os.Getenv(peer.KeyVariable) == "" {
+	if far.KeyFile != "" && !fl.Changed("key") && !fl.Changed("key-file") && os.Getenv(secret.Key) == "" {
 		if err := fl.Lookup("key-file").Value.Set(far.KeyFile); err != nil {
 			return "", err
 		}

@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 )
 
 // browse opens an address with a secret in the user's browser. Every user of a host can read the arguments of programs,
@@ -31,7 +31,7 @@ func browse(address string) (done func(), err error) {
 		return done, err
 	}
 	cmd := exec.Command(program, append(args, file)...)
-	cmd.Env = peer.WithoutSecrets(os.Environ())
+	cmd.Env = secret.Without(os.Environ())
 	if err := cmd.Start(); err != nil {
 		return done, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
@@ -111,9 +112,9 @@ func (r *retester) run(ctx context.Context, p store.Series, each func(web.TestNe
 	child := exec.CommandContext(ctx, program, args...)
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = retestEnds
-	child.Env = os.Environ()
+	child.Env = secret.Without(os.Environ(), secret.Key, secret.Store)
 	if url, says := history.StoreURL(r.cmd, nil); says == "--store" { // on a command line its password could be read
-		child.Env = append(child.Env, store.URLVariable+"="+url)
+		child.Env = append(child.Env, secret.Store+"="+url)
 	}
 	var said bytes.Buffer
 	child.Stderr = &said

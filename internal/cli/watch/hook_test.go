@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
+	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 )
@@ -110,8 +111,9 @@ func TestHookLeavesNoProcesses(t *testing.T) {
 
 // TestHookGetsNoSecrets keeps secrets out of the program's environment.
 func TestHookGetsNoSecrets(t *testing.T) {
-	t.Setenv("FULLPIPE_KEY", "secret")
-	t.Setenv("FULLPIPE_STORE", "postgres://u:secret@127.0.0.1/d")
+	for _, name := range secret.Variables {
+		t.Setenv(name, "secret")
+	}
 	said, err := hook.Run(t.Context(), []string{"env"}, []string{"FULLPIPE_X=value"}, nil)
 	if err != nil || strings.Contains(string(said), "secret") || !strings.Contains(string(said), "FULLPIPE_X=value") {
 		t.Errorf("%v: %s", err, said)
