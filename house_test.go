@@ -25,7 +25,7 @@ var layers = [][]string{
 	// types and arithmetic
 	{"internal/units", "internal/didyoumean", "internal/model", "internal/stats", "internal/transfer",
 		"internal/verdict/threshold", "internal/openmetrics", "internal/admission", "internal/foreign", "internal/secret",
-		"internal/build"},
+		"internal/build", "internal/turns"},
 	// analysis
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
 		"internal/verdict/watched",

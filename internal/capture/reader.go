@@ -55,6 +55,9 @@ func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 	for b.n < len(b.segments) && r.err == nil && len(r.files) > 0 {
 		if f := r.files[0]; f.plain != nil && f.first == nil {
 			n := f.plain(b.segments[b.n:])
+			for i := range b.segments[b.n : b.n+n] {
+				b.segments[b.n+i].Number = uint32(r.a.Packets - r.before + int64(i) + 1)
+			}
 			b.n += n
 			r.a.Kinds[TCP] += int64(n)
 			r.a.Packets += int64(n)
@@ -84,6 +87,7 @@ func (r *reader) one(b *batch) {
 		r.a.UnknownLinks[p.Link]++
 	}
 	if kind == TCP || kind == TooBig {
+		s.Number = uint32(r.a.Packets - r.before + 1)
 		b.n++
 	}
 	r.a.Packets++

@@ -1,5 +1,7 @@
 package flow
 
+import "github.com/fullpipe-net/fullpipe/internal/turns"
+
 // Connection is one TCP connection as one tap saw it. The fields that every segment needs are close together, here
 // and in the structs below: with thousands of connections, memory access takes most of the time.
 type Connection struct {
@@ -35,6 +37,11 @@ type Connection struct {
 	marksEcho             marksEcho
 
 	sides [2]side
+
+	turns    *turns.Tracker
+	bulkSide int  // the side that sent last, for the turns
+	asked    bool // without a handshake: payload came, first from asking
+	asking   int
 
 	table   *Table
 	carried int64 // bytes before it was dropped and followed again
@@ -95,7 +102,8 @@ type side struct {
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
 	c := reused(&t.spare)
-	*c = Connection{ends: e, Started: s.At, table: t}
+	*c = Connection{ends: e, Started: s.At, table: t, turns: c.turns}
+	t.beginTurns(c)
 	c.sides[0].offer.Scale = -1
 	c.sides[1].offer.Scale = -1
 	if e.a.Port < e.b.Port {
@@ -241,6 +249,7 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		if s.Flags&SYN != 0 {
 			c.handshake(s, c.sideOf(me), at)
 		}
+		c.followTurns(s, c.sideOf(me), at)
 		if s.Flags&RST != 0 {
 			c.Reset = true
 			return true
@@ -249,6 +258,9 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 			me.fin = true
 			c.Finished = peer.fin
 		}
+	}
+	if s.Flags&(SYN|RST|FIN) == 0 {
+		c.followTurns(s, c.sideOf(me), at)
 	}
 	if s.Options&HasTimestamps != 0 {
 		c.timestamps(s, me, peer, at)
@@ -336,6 +348,7 @@ func (c *Connection) tooLarge(s *Segment, side int) {
 
 func (c *Connection) finish() {
 	c.Ended = c.now
+	c.turns.Finish()
 	if late := inBatches(&c.sides[0].delayed, &c.sides[1].delayed); late > 0 {
 		c.InBatches = true
 		c.Grain = max(c.Grain, late)

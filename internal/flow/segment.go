@@ -22,6 +22,7 @@ type Segment struct {
 	TSVal, TSEcr uint32
 	Window       uint16 // as on the wire, not scaled
 	MSS          uint16
+	Number       uint32 // of the packet in its file, from 1; 0: not known
 	IPID         uint16 // IPv4 identification; 0 in IPv6
 	Interface    uint16
 	Flags        Flags

@@ -1,0 +1,223 @@
+package turns
+
+// repair is the last retransmission, to be taken back where it turns out that it was not needed.
+type repair struct {
+	at, from, to  int64
+	cause         Cause
+	stage         Stage
+	waited        int64
+	cursor, end   int64
+	stalled, open bool
+}
+
+// rtt is the whole path's usual round trip without the timers of delayed acknowledgements, 0 not known.
+func (t *Tracker) rtt() int64 {
+	c := &t.client.loop
+	s := &t.server.loop
+	return c.least + c.excess + s.least + s.excess
+}
+
+// jitter is twice the mean delay above the least.
+func (t *Tracker) jitter() int64 { return 2 * (t.client.loop.excess + t.server.loop.excess) }
+
+// minRTO is Linux's and Windows' least retransmission timeout, not RFC 6298's second.
+const minRTO = 200_000_000
+
+// timeout is the retransmission timeout in force (RFC 6298, with minRTO).
+func (t *Tracker) timeout() int64 {
+	return t.rtt() + max(minRTO, 2*t.jitter())
+}
+
+// leastStall is the shortest silence that is a stall.
+func (t *Tracker) leastStall() int64 {
+	const floor = 5_000_000
+	return max(min(2*t.rtt(), t.timeout()), 2*t.jitter(), floor)
+}
+
+// waited gives the time until at to a cause, and notes a stall where it was long enough for one.
+func (t *Tracker) waited(s Stage, c Cause, waited int64, d *data, backOff int) {
+	t.turn.add(s, c, waited)
+	if c.stalls() && waited >= t.leastStall() {
+		t.turn.Stalls++
+		t.note(Stall{At: d.At - waited, Duration: waited, Cause: c, FromClient: d.FromClient, BackOff: backOff,
+			Number: d.Number})
+	}
+}
+
+// tolerance is how much later than the loop through a sender its reaction to an acknowledgement can come.
+func (t *Tracker) tolerance(through int64) int64 {
+	const floor = 1_000_000
+	return max(through/4, t.jitter(), floor)
+}
+
+// continued gives the time since the last segment of x's message to a cause: d has new data.
+func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
+	silent := d.At - t.cursor
+	t.cursor = d.At
+	through := y.loop.least // from the tap through x and back: y's data is acknowledged by x
+	prompted := x.risen > 0 && x.risen+through > d.At-silent && d.At-(x.risen+through) <= t.tolerance(through) &&
+		d.At >= x.risen
+	allKnown := x.acked >= x.high && x.risen+through < d.At
+	small := int64(d.Payload) < x.segment
+	switch {
+	case d.lost > 0 && silent >= t.leastStall():
+		t.turn.LostBeforeTheTap = true
+		t.waited(s, t.timerFor(d.lost > 1), silent, d, 0)
+	case silent < t.leastWait():
+		t.turn.add(s, Wire, silent)
+	case prompted && x.wasTight && x.wasShrunk && x.probed > 0:
+		t.waited(s, WindowProbe, silent, d, 0)
+	case prompted && x.wasTight && x.wasShrunk:
+		t.turn.add(s, ZeroWindow, silent)
+	case prompted && x.wasTight:
+		t.turn.add(s, ReceiveWindow, silent)
+	case prompted && small && x.lastShort && x.risen-x.lastAt-x.loop.least >= minDelayedAck:
+		held := x.risen - x.lastAt - x.loop.least
+		t.waited(s, DelayedAck, held, d, 0)
+		t.turn.add(s, Propagation, silent-held)
+	case prompted && !(x.lastShort && allKnown):
+		t.turn.add(s, Rounds, silent)
+	case silent <= maxSpacing*x.spacing:
+		t.turn.add(s, Wire, silent)
+	case allKnown && !x.pushed && !x.lastShort && silent >= t.leastStall():
+		// The write went on, so the next segment was owed: it was sent and lost before the tap.
+		t.turn.LostBeforeTheTap = true
+		t.waited(s, t.timerFor(false), silent, d, 0)
+	case allKnown || x.lastShort:
+		t.paused(s, silent)
+	case silent < t.leastStall():
+		t.turn.add(s, Wire, silent)
+	default:
+		t.turn.add(s, Unknown, silent)
+	}
+}
+
+// maxSpacing is how many times the usual spacing of a message's segments the line can hold one back.
+const maxSpacing = 4
+
+// leastWait is the shortest time between two segments that is more than the line's.
+func (t *Tracker) leastWait() int64 {
+	const floor = 1_000_000
+	return max(t.rtt()/4, floor)
+}
+
+// minDelayedAck is the shortest timer of a delayed acknowledgement in use: Linux 40 ms, others 20 to 200 ms.
+const minDelayedAck = 18_000_000
+
+// paused gives time to the program that sends the message.
+func (t *Tracker) paused(s Stage, silent int64) {
+	if s == Request {
+		t.turn.add(Request, Client, silent)
+		return
+	}
+	t.turn.add(Thinking, Server, silent)
+}
+
+// repaired gives the time since the last segment of x's message to the retransmission d.
+func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
+	silent := d.At - t.cursor
+	cause := t.causeOf(x, y, d, silent)
+	backOff := max(x.timeouts-1, 0)
+	if cause != FastRetransmit {
+		x.timeouts++
+	}
+	if x.window == 0 || x.edge <= d.from || d.Payload == 1 && x.edge-d.from <= 1 {
+		x.probed = d.At
+		return // a window probe delivers nothing
+	}
+	x.loop.spoil()
+	x.repair = repair{at: d.At, from: d.from, to: d.to, cause: cause, stage: s, waited: silent, cursor: t.cursor,
+		end: t.end, stalled: silent >= t.leastStall(), open: true}
+	t.turn.LostBeforeTheTap = t.turn.LostBeforeTheTap || filled
+	if cause == FastRetransmit {
+		// Until the last duplicate acknowledgement was sent, the line still delivered what had been sent before.
+		busy := min(max(x.dupAt-x.loop.least-(d.At-silent), 0), silent)
+		t.turn.add(s, Wire, busy)
+		silent -= busy
+		x.repair.waited = silent
+		x.repair.stalled = silent >= t.leastStall()
+	}
+	t.waited(s, cause, silent, d, backOff)
+	t.cursor = d.At
+}
+
+// causeOf tells a retransmission by timer from one by acknowledgements.
+func (t *Tracker) causeOf(x, y *stream, d *data, silent int64) Cause {
+	through := y.loop.least
+	reordering := t.rtt() / 4 // RFC 8985's window
+	if x.dupAcks > 0 && d.At-(x.dupAt+through) <= t.tolerance(through)+reordering {
+		return FastRetransmit
+	}
+	switch {
+	case x.timeouts > 0:
+		return Timeout
+	case d.to >= x.high:
+		return TailLossProbe
+	}
+	return Timeout
+}
+
+// timerFor returns which timer ended a wait whose first transmission never reached the tap. A single segment's probe
+// waits for the least retransmission timeout as well, so only a further loss makes it a Timeout.
+func (t *Tracker) timerFor(again bool) Cause {
+	if again {
+		return Timeout
+	}
+	return TailLossProbe
+}
+
+// answered gives the time between the last needed segment of the request and the first segment of the response.
+func (t *Tracker) answered(d *data, filled bool) {
+	gap := d.At - t.cursor
+	t.cursor = d.At
+	there := min(gap, t.client.loop.least)
+	t.turn.add(Request, Propagation, there)
+	rest := gap - there
+	queued := min(rest, d.late)
+	t.turn.add(Response, Queue, queued)
+	rest -= queued
+	if filled || d.lost > 0 {
+		usual := min(t.thinking.median(), rest)
+		t.turn.LostBeforeTheTap = true
+		t.turn.add(Thinking, Server, usual)
+		cause := t.timerFor(d.lost > 1)
+		if filled && t.server.dupAcks > 0 {
+			cause = FastRetransmit
+		}
+		t.waited(Response, cause, rest-usual, d, 0)
+		return
+	}
+	if t.turn.Stalls == 0 {
+		t.thinking.add(rest)
+	}
+	t.turn.add(Thinking, Server, rest)
+}
+
+// undoNeedless takes back a retransmission of x that this acknowledgement shows to be needless: it came too early to
+// be caused by it, or says that the data came twice.
+func (t *Tracker) undoNeedless(p *Packet, x *stream) {
+	r := &x.repair
+	if !r.open || !x.begun || p.Flags&SYN != 0 {
+		return
+	}
+	pos := x.position(p.Ack)
+	early := x.loop.least > 0 && p.At-r.at < x.loop.least*8/10
+	if pos < r.to || !early && !p.DSACK {
+		return
+	}
+	r.open = false
+	t.Needless++
+	if t.cursor != r.at || t.phase == idle {
+		return
+	}
+	t.turn.Stages[r.stage] -= r.waited
+	t.turn.Causes[r.cause] -= r.waited
+	if r.stalled {
+		t.turn.Stalls--
+		t.forget(r.cause, p.FromClient, r.waited)
+	}
+	t.cursor = r.cursor
+	if r.stage == Response {
+		t.end = r.end
+	}
+}

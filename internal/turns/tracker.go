@@ -1,0 +1,343 @@
+package turns
+
+// From the segments of one connection to its turns. The functions of a step are in the order of the steps.
+//
+//  1. Tracker.Add takes a segment: handshake, what it acknowledges, its payload.
+//  2. Tracker.clientData begins a turn with new data of the client, or continues its request; Tracker.serverData
+//     ends the wait for the server, or continues the response.
+//  3. continued and repaired give the time since the message's last segment to a cause; answered gives the time
+//     between request and response (attribute.go).
+//  4. Tracker.finish closes a turn when the next begins and hands it to the Summary (summary.go).
+
+// Tracker follows one connection. The zero value is ready.
+type Tracker struct {
+	client, server stream
+
+	phase  phase
+	turn   Turn
+	cursor int64 // the turn's time is attributed until here
+	end    int64 // of the last segment of the response that was needed
+	bulk   int64 // payload since the last change of direction
+
+	syn, synAck       int64 // times of the last ones
+	sawSYN, sawSYNACK bool
+	synAgain          [2]bool // [0] the SYN-ACK, [1] the SYN
+	opened            bool    // the handshake is complete
+	connecting        Turn    // time of the handshake, for the first turn
+	lastEnd           int64   // of the turn before
+	thinking, pauses  typical
+
+	Summary
+}
+
+type phase uint8
+
+const (
+	idle phase = iota // no turn is open
+	requesting
+	responding
+)
+
+// maxMessage is the payload after which a message is a bulk transfer, whose pace the verdict of its direction explains.
+const maxMessage = 4 << 20
+
+// Bulk reports whether the segments of a bulk transfer go by, which need not be added until the direction changes.
+func (t *Tracker) Bulk() bool { return t.bulk > maxMessage }
+
+// Add takes the next segment.
+func (t *Tracker) Add(p *Packet) {
+	x := &t.server
+	y := &t.client
+	if p.FromClient {
+		x, y = y, x
+	}
+	if p.Flags&SYN != 0 {
+		t.handshake(p, x)
+		return
+	}
+	if !x.begun {
+		x.begin(p.Seq)
+	}
+	if !t.opened && p.FromClient && t.sawSYNACK {
+		t.open(p)
+	}
+	pos := x.position(p.Seq)
+	if p.Flags&RST == 0 && pos > x.high {
+		x.prove(pos)
+	}
+	if p.Flags&ACK != 0 {
+		t.undoNeedless(p, y)
+		y.acknowledge(p)
+	}
+	lost := x.ids.missing(p, max(1, (int64(p.Payload)+x.segment-1)/max(x.segment, 1)))
+	late := x.late.of(p)
+	if p.Payload > 0 {
+		d := data{p, pos, pos + int64(p.Payload), lost, late}
+		if p.FromClient {
+			t.clientData(&d)
+		} else {
+			t.serverData(&d)
+		}
+	}
+	if p.Flags&(FIN|RST) != 0 && !p.FromClient || p.Flags&RST != 0 {
+		t.Ended = true
+	}
+}
+
+// data is a segment with payload.
+type data struct {
+	*Packet
+	from, to int64
+	lost     int   // packets of the sender before it that never reached the tap
+	late     int64 // delay above the least
+}
+
+func (t *Tracker) handshake(p *Packet, x *stream) {
+	if p.FromClient && !t.opened {
+		if t.sawSYN {
+			t.waitedForSYN(p, p.At-max(t.syn, t.synAck))
+		} else {
+			t.connecting.Start = p.At
+			t.connecting.First = p.Number
+			t.connecting.Connects = true
+		}
+		t.syn = p.At
+		t.sawSYN = true
+		t.client.begin(p.Seq + 1)
+		return
+	}
+	if t.opened || !t.sawSYN {
+		if !x.begun {
+			x.begin(p.Seq + 1)
+		}
+		return
+	}
+	if t.sawSYNACK {
+		t.waitedForSYN(p, p.At-max(t.syn, t.synAck))
+	} else {
+		t.connecting.add(Connect, Propagation, p.At-t.syn)
+		if !t.synAgain[1] {
+			t.client.loop.sample(p.At - t.syn)
+		}
+	}
+	t.synAck = p.At
+	t.sawSYNACK = true
+	t.server.begin(p.Seq + 1)
+}
+
+// waitedForSYN takes a repeated SYN or SYN-ACK.
+func (t *Tracker) waitedForSYN(p *Packet, waited int64) {
+	t.synAgain[sideIndex(p.FromClient)] = true
+	t.connecting.add(Connect, LostSYN, waited)
+	t.connecting.Stalls++
+	t.note(Stall{At: p.At - waited, Duration: waited, Cause: LostSYN, FromClient: p.FromClient, Number: p.Number})
+}
+
+// open ends the handshake with the client's first segment after the SYN-ACK.
+func (t *Tracker) open(p *Packet) {
+	t.opened = true
+	if !t.synAgain[0] {
+		t.server.loop.sample(p.At - t.synAck)
+	}
+	t.connecting.add(Connect, Propagation, p.At-t.synAck)
+	t.cursor = p.At
+}
+
+// maxAfterConnect is how long after the handshake a request still belongs to it: a connection of a pool waits longer.
+const maxAfterConnect = 1_000_000_000
+
+func (t *Tracker) clientData(d *data) {
+	x := &t.client
+	filled := x.fills(d.from, d.to)
+	isNew := d.to > x.high || filled
+	switch {
+	case t.phase == requesting && filled:
+		t.repaired(x, &t.server, d, Request, true)
+	case t.phase == requesting && isNew:
+		t.continued(x, &t.server, d, Request)
+	case t.phase == requesting && d.to > x.acked:
+		t.repaired(x, &t.server, d, Request, false)
+	case isNew:
+		if t.phase == responding {
+			if t.server.position(d.Ack) < t.server.high {
+				t.Overlapping++
+			}
+			t.finish()
+		}
+		t.begin(d, filled)
+	}
+	if isNew {
+		t.turn.RequestBytes += int64(d.Payload)
+		x.sent(d)
+	}
+}
+
+// sent notes a segment with new data.
+func (x *stream) sent(d *data) {
+	if d.from > x.high {
+		x.prove(d.from)
+	}
+	x.high = max(x.high, d.to)
+	if x.repair.at == d.At && x.repair.open {
+		return // it fills a hole
+	}
+	if !x.lastShort && !x.pushed && x.lastAt > 0 {
+		x.spaced(d.At - x.lastAt)
+	}
+	if x.segment < int64(d.Payload) && d.Payload <= maxSegment {
+		x.segment = int64(d.Payload)
+	}
+	x.lastAt = d.At
+	x.lastShort = int64(d.Payload)%max(x.segment, 1) != 0
+	x.pushed = d.Flags&PSH != 0
+	x.loop.sent(d.to, d.At)
+	x.repair = repair{}
+	if x.edge-x.high >= x.segment {
+		x.probed = 0
+	}
+}
+
+// maxSegment is the largest payload of one packet; larger ones are merged ones.
+const maxSegment = 9_000
+
+// begin begins a turn with the client's first new data; lost: which was sent before and never reached the tap.
+func (t *Tracker) begin(d *data, lost bool) {
+	t.turn = Turn{Start: d.At, First: d.Number}
+	pause := d.At - t.lastEnd
+	switch {
+	case t.connecting.Connects && d.At-t.cursor <= maxAfterConnect:
+		t.turn = t.connecting
+		t.turn.add(Request, Client, d.At-t.cursor)
+	case lost && t.lastEnd > 0:
+		// The client paused as usual, and then its timer ran.
+		waited := min(max(pause-t.pauses.median(), 0), t.timeout())
+		t.turn.LostBeforeTheTap = true
+		t.turn.Start -= waited
+		t.waited(Request, TailLossProbe, waited, d, 0)
+	case t.lastEnd > 0:
+		t.pauses.add(pause)
+		t.turn.AfterIdle = pause > t.timeout()
+	}
+	t.connecting = Turn{}
+	t.turn.add(Request, Queue, d.late)
+	t.turn.Start -= d.late
+	t.phase = requesting
+	t.cursor = d.At
+	t.bulk = 0
+	t.client.probed = 0
+}
+
+func (t *Tracker) serverData(d *data) {
+	x := &t.server
+	filled := x.fills(d.from, d.to)
+	isNew := d.to > x.high || filled
+	switch {
+	case t.phase == idle:
+		if isNew {
+			t.Pushes++
+			x.sent(d)
+		}
+		return
+	case t.phase == requesting && !isNew:
+		return // of the turn before
+	case t.phase == requesting:
+		x.acks.begin(x.acked)
+		t.answered(d, filled)
+		t.phase = responding
+		t.bulk = 0
+	case isNew && !filled:
+		t.continued(x, &t.client, d, Response)
+	case d.to > x.acked:
+		t.repaired(x, &t.client, d, Response, filled)
+	default:
+		return
+	}
+	if isNew {
+		t.turn.ResponseBytes += int64(d.Payload)
+		x.sent(d)
+	}
+	t.bulk += int64(d.Payload)
+	t.end = d.At
+	t.turn.Last = d.Number
+}
+
+// finish closes the turn that has a response.
+func (t *Tracker) finish() {
+	if t.phase != responding {
+		return
+	}
+	t.phase = idle
+	t.turn.add(Response, Propagation, t.server.loop.least)
+	t.turn.add(Response, Wire, t.drained())
+	var sum int64
+	for _, d := range t.turn.Causes {
+		sum += d
+	}
+	t.turn.Duration = sum
+	t.lastEnd = t.end
+	t.take(&t.turn, t.Bulk())
+	t.bulk = 0
+}
+
+// drained returns how long after the last segment of the response passed the tap it reached the client, the empty path
+// aside: a line beyond the tap delivers what stands before it. Its last acknowledgement may have waited for a timer,
+// the one before it did not.
+func (t *Tracker) drained() int64 {
+	x := &t.server
+	all := x.risen - t.end - x.loop.least
+	if x.acked < x.high || all <= t.jitter() {
+		return 0
+	}
+	acks := &x.acks
+	if acks.last.pos-acks.previous.pos >= 2*x.segment {
+		return all
+	}
+	arrived := acks.previous.at
+	if acks.previous.pos > acks.first.pos {
+		rest := float64(x.high-acks.previous.pos) / float64(acks.previous.pos-acks.first.pos)
+		arrived += int64(rest * float64(acks.previous.at-acks.first.at))
+	}
+	return min(max(arrived-t.end-x.loop.least, 0), all)
+}
+
+// Finish closes the last turn.
+func (t *Tracker) Finish() {
+	if t.phase == requesting {
+		t.Unanswered++
+	}
+	t.finish()
+	t.phase = idle
+}
+
+func (t *Turn) add(s Stage, c Cause, d int64) {
+	d = max(d, 0)
+	t.Stages[s] += d
+	t.Causes[c] += d
+}
+
+// typical is the median of a program's last undisturbed times: the server's to think, the client's between turns.
+type typical struct {
+	last [31]int64
+	n    int
+}
+
+func (m *typical) add(d int64) {
+	m.last[m.n%len(m.last)] = d
+	m.n++
+}
+
+// median returns 0 where none is known.
+func (m *typical) median() int64 {
+	n := min(m.n, len(m.last))
+	if n == 0 {
+		return 0
+	}
+	sorted := m.last
+	s := sorted[:n]
+	for i := range s {
+		for j := i; j > 0 && s[j] < s[j-1]; j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+	return s[n/2]
+}

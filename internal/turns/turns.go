@@ -1,0 +1,128 @@
+// Package turns splits the segments of a connection into turns and says what each one waited for.
+//
+// A turn is one request and its response. It begins with the client's first byte of data after the server's, or with
+// the SYN, and ends with the server's last byte before the client's next. Each moment of a turn belongs to one Stage
+// (where in the exchange it passed) and to one Cause (what it passed with); both add up to the turn's duration. What
+// cannot be told is Unknown and is never spread over the others. A stall is a silence inside a turn in which the
+// transport owed the next packet.
+//
+// No payload is read. Times are nanoseconds, sizes bytes of payload.
+package turns
+
+import "fmt"
+
+// Stage is where in the exchange time passed.
+type Stage uint8
+
+const (
+	Connect  Stage = iota // from the SYN to the client's acknowledgement of the SYN-ACK
+	Request               // until the last byte of the request reached the server
+	Thinking              // until the server sent the first byte of the response, and its pauses within the response
+	Response              // until the last byte of the response reached the client
+	Stages
+)
+
+var stageNames = [Stages]string{"connect", "request", "thinking", "response"}
+
+func (s Stage) String() string { return stageNames[s] }
+
+// Cause is what time passed with.
+type Cause uint8
+
+const (
+	Propagation    Cause = iota // round trips of the empty path: one a turn, one for the handshake
+	Rounds                      // waits for acknowledgements while the congestion window was full: slow start
+	Wire                        // segments of one message that follow each other
+	Queue                       // delay above the least, by the sender's timestamps
+	LostSYN                     // until a SYN or a SYN-ACK was retransmitted
+	FastRetransmit              // until a retransmission that acknowledgements caused
+	TailLossProbe               // until a retransmission of the last segment by the first timer (RFC 8985, 7)
+	Timeout                     // until a retransmission by the retransmission timer (RFC 6298)
+	WindowProbe                 // a closed window that opened only in the answer to a probe
+	DelayedAck                  // a small segment waited for an acknowledgement that was itself delayed
+	ReceiveWindow               // the receive window had no room for a segment
+	ZeroWindow                  // the receive window was closed: the reader was late
+	Server                      // the server's program
+	Client                      // the client's program, between two pieces of a request
+	Unknown
+	Causes
+)
+
+var causeNames = [Causes]string{"propagation", "rounds", "wire", "queue", "lost-syn", "fast-retransmit",
+	"tail-loss-probe", "timeout", "window-probe", "delayed-ack", "receive-window", "zero-window", "server", "client",
+	"unknown"}
+
+func (c Cause) String() string { return causeNames[c] }
+
+// retransmission reports whether the wait ended with a retransmission.
+func (c Cause) retransmission() bool { return c >= LostSYN && c <= Timeout }
+
+// stalls reports whether a long wait for c is a stall: the transport owed the next packet.
+func (c Cause) stalls() bool { return c >= LostSYN && c <= DelayedAck }
+
+// Turn is one request and its response.
+type Turn struct {
+	Start, Duration  int64 // the client's times; Start counts from the connection's first segment
+	RequestBytes     int64
+	ResponseBytes    int64
+	First, Last      int64 // numbers of the first and the last packet at the tap (Packet.Number)
+	Stages           [Stages]int64
+	Causes           [Causes]int64
+	Stalls           int32
+	Connects         bool // begins with the SYN
+	AfterIdle        bool // began after a pause longer than the retransmission timeout
+	LostBeforeTheTap bool // some of its packets never reached the tap
+}
+
+// Worst returns the cause of most of a turn's time, and that time. Propagation is no candidate.
+func (t *Turn) Worst() (worst Cause, time int64) {
+	worst = Unknown
+	for c, d := range t.Causes {
+		if Cause(c) != Propagation && d > time {
+			worst = Cause(c)
+			time = d
+		}
+	}
+	return worst, time
+}
+
+// Stall is a silence inside a turn in which the transport owed the next packet.
+type Stall struct {
+	At, Duration int64
+	Cause        Cause
+	FromClient   bool  // the client owed the packet
+	BackOff      int   // how often the timer had doubled
+	Number       int64 // of the packet that ended it
+}
+
+func (s Stall) String() string {
+	return fmt.Sprintf("%v %v ns at %v, back-off %d", s.Cause, s.Duration, s.At, s.BackOff)
+}
+
+// Packet is one TCP segment as a tap saw it. Packets come in the order of their times.
+type Packet struct {
+	At         int64 // nanoseconds since the connection's first segment
+	Number     int64 // in the capture
+	FromClient bool
+	Flags      Flags
+	Seq, Ack   uint32
+	Payload    uint32
+	Window     int64 // bytes; scaled, except in a SYN
+	TSVal      uint32
+	IPID       uint16
+	SACK       uint8 // blocks
+	DSACK      bool  // the first block repeats what was acknowledged (RFC 2883)
+}
+
+// Flags are the facts of a segment that matter here.
+type Flags uint8
+
+const (
+	SYN Flags = 1 << iota
+	ACK
+	FIN
+	RST
+	PSH
+	Timestamps // TSVal is known
+	IPv4       // IPID is known
+)
