@@ -107,8 +107,8 @@ func followed(t *testing.T, data []byte) *capture.Analysis {
 	}
 	table := flow.NewTable(flow.Config{})
 	var p capture.Packet
-	for f.Next(&p) == nil {
-		var s flow.Segment // with nothing left of the one before
+	for n := uint32(1); f.Next(&p) == nil; n++ {
+		s := flow.Segment{Number: n}
 		if k := capture.Decode(&p, &s); k == capture.TCP || k == capture.TooBig {
 			table.Add(&s)
 		}
@@ -117,7 +117,7 @@ func followed(t *testing.T, data []byte) *capture.Analysis {
 	if len(all) == 0 {
 		t.Fatal("nothing to follow")
 	}
-	return &capture.Analysis{Connections: all}
+	return &capture.Analysis{Connections: all, Files: []capture.FileSummary{{}}}
 }
 
 // documentOf is what diagnose would print of the connections.

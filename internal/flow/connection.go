@@ -1,7 +1,5 @@
 package flow
 
-import "github.com/fullpipe-net/fullpipe/internal/turns"
-
 // Connection is one TCP connection as one tap saw it. The fields that every segment needs are close together, here
 // and in the structs below: with thousands of connections, memory access takes most of the time.
 type Connection struct {
@@ -38,11 +36,7 @@ type Connection struct {
 
 	sides [2]side
 
-	turns    *turns.Tracker
-	bulkSide int  // the side that sent last, for the turns
-	asked    bool // without a handshake: payload came, first from asking
-	asking   int
-
+	requests
 	table   *Table
 	carried int64 // bytes before it was dropped and followed again
 	Ended   int64 // the last segment's time
@@ -102,7 +96,7 @@ type side struct {
 
 func newConnection(e ends, s *Segment, t *Table) *Connection {
 	c := reused(&t.spare)
-	*c = Connection{ends: e, Started: s.At, table: t, turns: c.turns}
+	*c = Connection{ends: e, Started: s.At, table: t, requests: requests{turns: c.turns}}
 	t.beginTurns(c)
 	c.sides[0].offer.Scale = -1
 	c.sides[1].offer.Scale = -1
@@ -249,7 +243,6 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 		if s.Flags&SYN != 0 {
 			c.handshake(s, c.sideOf(me), at)
 		}
-		c.followTurns(s, c.sideOf(me), at)
 		if s.Flags&RST != 0 {
 			c.Reset = true
 			return true
@@ -258,9 +251,6 @@ func (c *Connection) add(s *Segment, me, peer *side) bool {
 			me.fin = true
 			c.Finished = peer.fin
 		}
-	}
-	if s.Flags&(SYN|RST|FIN) == 0 {
-		c.followTurns(s, c.sideOf(me), at)
 	}
 	if s.Options&HasTimestamps != 0 {
 		c.timestamps(s, me, peer, at)

@@ -96,7 +96,9 @@ func (t *Table) Add(s *Segment) {
 	if !c.add(s, me, peer) {
 		t.Duplicates++
 		c.Duplicates++
+		return
 	}
+	c.followTurns(s, side)
 }
 
 // place returns the connection that s belongs to, which may be a new one, and the side that sent s. It returns nil

@@ -2,12 +2,20 @@ package flow
 
 import "github.com/fullpipe-net/fullpipe/internal/turns"
 
-// maxTurns is how many turns the connections of a table keep together, some 90 bytes each: the first ones up to 2,000
-// each, the later ones fewer, and each of them minTurns.
+// maxTurns is how many turns the connections of a table keep, 244 bytes each: the first connection up to 2,000, the
+// n-th one maxTurns/n, and each minTurns.
 const (
-	maxTurns = 40_000
-	minTurns = 25
+	maxTurns = 20_000
+	minTurns = 10
 )
+
+// requests is the state of a connection's turns.
+type requests struct {
+	turns    *turns.Tracker
+	bulkSide int  // the side that sent last
+	asked    bool // without a handshake: payload came, first from asking
+	asking   int
+}
 
 // beginTurns follows the turns of a new connection.
 func (t *Table) beginTurns(c *Connection) {
@@ -26,23 +34,25 @@ func (c *Connection) Turns() *turns.Tracker { return c.turns }
 func (c *Connection) ClientAssumed() bool { return !c.SYN && !c.SYNACK }
 
 // followTurns gives a segment to the turns.
-func (c *Connection) followTurns(s *Segment, side int, at int64) {
-	if c.turns.Bulk() && s.Payload > 0 && side == c.bulkSide || s.Payload == 0 && c.turns.Bulk() {
+func (c *Connection) followTurns(s *Segment, side int) {
+	if c.turns.Bulk() && (s.Payload == 0 || side == c.bulkSide) {
 		return
-	}
-	if c.ClientAssumed() && !c.asked {
-		if s.Payload == 0 {
-			return
-		}
-		c.asked = true
-		c.asking = side
 	}
 	client := c.client
 	if c.ClientAssumed() {
+		if !c.asked && s.Payload == 0 {
+			return
+		}
+		if !c.asked {
+			c.asked = true
+			c.asking = side
+		}
 		client = c.asking
 	}
-	c.bulkSide = side
-	p := turns.Packet{At: at, Number: int64(s.Number), FromClient: side == client, Seq: s.Seq, Ack: s.Ack,
+	if s.Payload > 0 {
+		c.bulkSide = side
+	}
+	p := turns.Packet{At: c.now, Number: int64(s.Number), FromClient: side == client, Seq: s.Seq, Ack: s.Ack,
 		Payload: s.Payload, Window: c.windowOf(s, side), TSVal: s.TSVal, IPID: s.IPID, SACK: s.SACKs,
 		DSACK: s.SACKs > 0 && int32(s.SACK[0][1]-s.Ack) <= 0, Flags: turnFlags(s)}
 	c.turns.Add(&p)

@@ -40,7 +40,11 @@ type CapturedConnection struct {
 	Handshake  *CapturedHandshake  `json:"handshake,omitempty"`
 	Vantage    string              `json:"vantage"` // client, server, middle or unknown
 	Directions []CapturedDirection `json:"directions"`
-	Notes      []verdict.Note      `json:"notes,omitempty"`
+	// Turns, Stages and Stalls are absent where the connection has no complete request but bulk transfers.
+	Turns  *Turns         `json:"turns,omitempty"`
+	Stages []Stage        `json:"stages,omitempty"`
+	Stalls []Stall        `json:"stalls,omitempty"`
+	Notes  []verdict.Note `json:"notes,omitempty"`
 }
 
 // CapturedHandshake is the options of the two SYNs; those of a SYN that was not captured are absent.

@@ -72,9 +72,9 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 	case prompted && x.wasTight:
 		t.turn.add(s, ReceiveWindow, silent)
 	case prompted && small && x.lastShort && x.risen-x.lastAt-x.loop.least >= minDelayedAck:
-		held := x.risen - x.lastAt - x.loop.least
-		t.waited(s, DelayedAck, held, d, 0)
-		t.turn.add(s, Propagation, silent-held)
+		delay := x.risen - x.lastAt - x.loop.least
+		t.waited(s, DelayedAck, delay, d, 0)
+		t.turn.add(s, Propagation, silent-delay)
 	case prompted && !(x.lastShort && allKnown):
 		t.turn.add(s, Rounds, silent)
 	case silent <= maxSpacing*x.spacing:
@@ -130,7 +130,7 @@ func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
 		end: t.end, stalled: silent >= t.leastStall(), open: true}
 	t.turn.LostBeforeTheTap = t.turn.LostBeforeTheTap || filled
 	if cause == FastRetransmit {
-		// Until the last duplicate acknowledgement was sent, the line still delivered what had been sent before.
+		// Until the last duplicate acknowledgement was sent, the line still delivered earlier segments.
 		busy := min(max(x.dupAt-x.loop.least-(d.At-silent), 0), silent)
 		t.turn.add(s, Wire, busy)
 		silent -= busy
@@ -141,7 +141,7 @@ func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
 	t.cursor = d.At
 }
 
-// causeOf tells a retransmission by timer from one by acknowledgements.
+// causeOf distinguishes retransmissions by timer from those that acknowledgements caused.
 func (t *Tracker) causeOf(x, y *stream, d *data, silent int64) Cause {
 	through := y.loop.least
 	reordering := t.rtt() / 4 // RFC 8985's window
@@ -210,8 +210,7 @@ func (t *Tracker) undoNeedless(p *Packet, x *stream) {
 	if t.cursor != r.at || t.phase == idle {
 		return
 	}
-	t.turn.Stages[r.stage] -= r.waited
-	t.turn.Causes[r.cause] -= r.waited
+	t.turn.Time[r.stage][r.cause] -= r.waited
 	if r.stalled {
 		t.turn.Stalls--
 		t.forget(r.cause, p.FromClient, r.waited)

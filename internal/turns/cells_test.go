@@ -41,7 +41,7 @@ var expected = map[string][]Cause{
 
 const simTurns = 25
 
-// play runs a cell and returns the tap's packets with the truth of each turn. hit are the turns that the kind disturbed.
+// play runs a cell and returns the packets at the tap, the truth, and the turns that the kind disturbed.
 func (c cell) play() (w *world, hit map[int]bool) {
 	hit = map[int]bool{}
 	p := path{rtt: c.rtt, bps: c.bps, lost: 0.25, line: 0.6}
@@ -178,7 +178,7 @@ func (c cell) isValid() bool {
 		if c.rtt >= 200*ms && segments >= 30 {
 			return false // as slow-server
 		}
-		return c.tap < 0.2 || c.tap < 0.9 && c.seed%2 == 1 // elsewhere it is lost before the tap: no packet shows it
+		return c.tap < 0.2 || c.tap < 0.9 && c.seed%2 == 1 // elsewhere no packet shows it
 	case "lost-syn":
 		return c.tap < 0.2
 	case "delayed-ack":
@@ -233,10 +233,12 @@ func extra(w *world, got *Tracker, hit map[int]bool) (causes [Causes]float64, tr
 			weight = -1 / n[0]
 		}
 		if i == 0 && !hit[i] {
-			one.causes[Propagation] -= one.stages[Connect]
+			one.time[Connect] = [Causes]uint32{}
 		}
-		for c, d := range one.causes {
-			causes[c] += weight * float64(d) * 1e3
+		for s := range one.time {
+			for c, d := range one.time[s] {
+				causes[c] += weight * float64(d) * 1e3
+			}
 		}
 		truth += weight * float64(w.truth[i].end-w.truth[i].start)
 	}
@@ -297,15 +299,14 @@ func compareDurations(t *testing.T, c cell, w *world, got *Tracker) {
 	}
 	off := 0
 	for i, one := range got.kept {
-		var stages, causes uint32
-		for _, d := range one.stages {
-			stages += d
+		var sum uint32
+		for s := range one.time {
+			for _, d := range one.time[s] {
+				sum += d
+			}
 		}
-		for _, d := range one.causes {
-			causes += d
-		}
-		if math.Abs(float64(stages)-float64(one.duration)) > 20 || math.Abs(float64(causes)-float64(one.duration)) > 20 {
-			t.Errorf("%v: turn %d: stages add up to %d µs, causes to %d, the turn took %d", c, i, stages, causes, one.duration)
+		if math.Abs(float64(sum)-float64(one.duration)) > 60 {
+			t.Errorf("%v: turn %d: stages add up to %d µs, it took %d", c, i, sum, one.duration)
 		}
 		want := float64(w.truth[i].end - w.truth[i].start)
 		oneSegment := 1500 * 8 / c.bps * 1e9 // before the tap or beyond it, no packet shows its time on the line
@@ -314,6 +315,6 @@ func compareDurations(t *testing.T, c cell, w *world, got *Tracker) {
 		}
 	}
 	if off*4 > complete {
-		t.Errorf("%v: %d of %d durations differ from what the client saw", c, off, complete)
+		t.Errorf("%v: %d of %d durations differ from the client's", c, off, complete)
 	}
 }

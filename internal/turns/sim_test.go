@@ -22,7 +22,7 @@ type world struct {
 	number  int64
 }
 
-// path is what both directions share. Each has a line of its own.
+// path describes the path. Each direction has a line of its own.
 type path struct {
 	rtt  int64
 	bps  float64
@@ -34,7 +34,7 @@ type path struct {
 	free  [2]int64
 }
 
-// truth is what the client's program saw of a turn, and what happened to it.
+// truth is a turn as the client's program saw it.
 type truth struct {
 	start, end int64
 	retried    int // segments retransmitted during the turn

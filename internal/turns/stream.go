@@ -2,7 +2,7 @@ package turns
 
 import "slices"
 
-// stream is what is known of the data that one end sends. Positions are payload bytes from the first one.
+// stream is the state of the data that one end sends. Positions are payload bytes from the first one.
 type stream struct {
 	begun bool
 	base  uint32
@@ -17,11 +17,11 @@ type stream struct {
 	lastAt    int64 // the last segment with payload
 	lastShort bool  // it was shorter than a full one
 	pushed    bool  // it ended a write
-	segment   int64 // the largest payload, at most that of one packet where a SYN tells
+	segment   int64 // the largest payload, of at most maxSegment bytes
 
 	risen     int64 // when acked rose or the window opened last, 0: not yet
 	wasTight  bool  // the window had no room for a segment before
-	wasShrunk bool  // and was smaller than it had been: data stood unread
+	wasShrunk bool  // and it was smaller than the widest: the reader left data unread
 	widest    int64 // the largest window
 	spacing   int64 // mean time between full segments that follow each other
 	dupAcks   int   // duplicate acknowledgements, or acknowledgements with SACK, since acked rose
@@ -42,7 +42,7 @@ type span struct{ from, to int64 }
 // maxHoles bounds the holes that a stream remembers.
 const maxHoles = 64
 
-// near is how far from what was seen a sequence number can lie and still count: of a gigabyte is no packet missing.
+// near is the largest gap in sequence numbers that can be missing packets.
 const near = 1 << 26
 
 func (x *stream) begin(seq uint32) {
@@ -90,7 +90,7 @@ func (x *stream) fills(from, to int64) bool {
 	return false
 }
 
-// acknowledge takes what the other end acknowledges.
+// acknowledge takes an acknowledgement of the other end.
 func (x *stream) acknowledge(p *Packet) {
 	if !x.begun {
 		return
@@ -128,7 +128,7 @@ func (x *stream) rose(at, room int64) {
 	x.wasShrunk = 4*x.window < 3*x.widest
 }
 
-// spaced takes the time between two segments of a message, of which the first was a full one.
+// spaced takes the time from a full segment of a message to the next segment.
 func (x *stream) spaced(d int64) {
 	if x.spacing == 0 {
 		x.spacing = d
@@ -150,18 +150,16 @@ func (a *acks) begin(pos int64) { *a = acks{last: mark{pos: pos}} }
 func (a *acks) add(pos, at int64) {
 	a.previous = a.last
 	a.last = mark{pos, at}
-	if a.n++; a.n == 1 {
+	a.n++
+	if a.n == 1 {
 		a.first = a.last
 	}
 }
 
-// outstanding returns the bytes that are not acknowledged yet, as the tap knows.
-func (x *stream) outstanding() int64 { return x.high - x.acked }
-
 // loop is the time from the tap through one end and back: from a segment to its acknowledgement.
 type loop struct {
 	least   int64 // 0: not known
-	excess  int64 // mean of what comes on top of the least, each at most another least: jitter without timers
+	excess  int64 // mean delay above the least, each at most the least itself: jitter without timers
 	probe   int64 // the position whose acknowledgement ends the sample; 0: none
 	probeAt int64
 }
@@ -194,7 +192,7 @@ func (l *loop) sample(d int64) {
 	l.excess += (min(d-l.least, l.least) - l.excess) / 8
 }
 
-// ids tells lost packets by the IPv4 identification of systems that count it up for each connection.
+// ids counts lost packets by the IPv4 identification of systems that number the packets of each connection.
 type ids struct {
 	known     bool
 	next      uint16

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Summary is what is kept of a connection's turns. Its memory is bounded; the counts and the slowest turns are exact.
+// Summary sums up a connection's turns. Its memory is bounded; the counts and the slowest turns are exact.
 type Summary struct {
 	Count       int64 // complete turns
 	Bulky       int64 // of them those with a bulk transfer
@@ -25,21 +25,19 @@ type Summary struct {
 	every   int64
 }
 
-// kept is what is kept of each turn: microseconds.
+// kept is the compact form of a turn: microseconds.
 type kept struct {
 	duration uint32
-	stages   [Stages]uint32
-	causes   [Causes]uint32
+	time     [Stages][Causes]uint32
 }
 
 func keep(t *Turn) (k kept) {
 	micro := func(d int64) uint32 { return uint32(min(max(d, 0)/1000, 1<<32-1)) }
 	k.duration = micro(t.Duration)
-	for i, d := range t.Stages {
-		k.stages[i] = micro(d)
-	}
-	for i, d := range t.Causes {
-		k.causes[i] = micro(d)
+	for s := range t.Time {
+		for c, d := range t.Time[s] {
+			k.time[s][c] = micro(d)
+		}
 	}
 	return k
 }
@@ -106,17 +104,11 @@ func keepLargest[T any](all []T, one T, n int, by func(*T) int64) []T {
 	return all[:min(len(all), n)]
 }
 
-// Profile is how long turns took, and with what: nanoseconds.
+// Profile has the durations of turns and their causes, nanoseconds.
 type Profile struct {
 	P50, P90, P99, Max int64 // P90 is 0 below minForP90 turns, P99 below minForP99
-	Median, Slowest    Shares
-}
-
-// Shares are the means of some turns: of the tenth around the median, or of the slowest hundredth.
-type Shares struct {
-	Turns  int
-	Stages [Stages]int64
-	Causes [Causes]int64
+	// Median and Slowest are the means of the tenth of the turns around the median and of the slowest hundredth.
+	Median, Slowest Times
 }
 
 const (
@@ -124,7 +116,7 @@ const (
 	minForP99 = 100
 )
 
-// Profile returns the quantiles of the turns, and what the turns around the median and the slowest ones waited for.
+// Profile returns the quantiles of the turns and the causes of the waits.
 func (s *Summary) Profile() (p Profile) {
 	n := len(s.kept)
 	if n == 0 {
@@ -141,26 +133,23 @@ func (s *Summary) Profile() (p Profile) {
 		p.P99 = at(0.99)
 	}
 	p.Max = s.Slowest[0].Duration
-	p.Median = shares(sorted[n*45/100 : max(n*55/100, n*45/100+1)])
-	p.Slowest = shares(sorted[n-max(n/100, 1):])
+	p.Median = mean(sorted[n*45/100 : max(n*55/100, n*45/100+1)])
+	p.Slowest = mean(sorted[n-max(n/100, 1):])
 	return p
 }
 
-func shares(some []kept) (m Shares) {
-	m.Turns = len(some)
+func mean(some []kept) (m Times) {
 	for i := range some {
-		for s, d := range some[i].stages {
-			m.Stages[s] += int64(d) * 1000
-		}
-		for c, d := range some[i].causes {
-			m.Causes[c] += int64(d) * 1000
+		for s := range some[i].time {
+			for c, d := range some[i].time[s] {
+				m[s][c] += int64(d) * 1000
+			}
 		}
 	}
-	for i := range m.Stages {
-		m.Stages[i] /= int64(m.Turns)
-	}
-	for i := range m.Causes {
-		m.Causes[i] /= int64(m.Turns)
+	for s := range m {
+		for c := range m[s] {
+			m[s][c] /= int64(len(some))
+		}
 	}
 	return m
 }

@@ -2,7 +2,7 @@ package turns
 
 // From the segments of one connection to its turns. The functions of a step are in the order of the steps.
 //
-//  1. Tracker.Add takes a segment: handshake, what it acknowledges, its payload.
+//  1. Tracker.Add takes a segment: handshake, acknowledgement, payload.
 //  2. Tracker.clientData begins a turn with new data of the client, or continues its request; Tracker.serverData
 //     ends the wait for the server, or continues the response.
 //  3. continued and repaired give the time since the message's last segment to a cause; answered gives the time
@@ -38,7 +38,7 @@ const (
 	responding
 )
 
-// maxMessage is the payload after which a message is a bulk transfer, whose pace the verdict of its direction explains.
+// maxMessage is the payload after which a message is a bulk transfer: the verdict of its direction explains its pace.
 const maxMessage = 4 << 20
 
 // Bulk reports whether the segments of a bulk transfer go by, which need not be added until the direction changes.
@@ -269,19 +269,15 @@ func (t *Tracker) finish() {
 	t.phase = idle
 	t.turn.add(Response, Propagation, t.server.loop.least)
 	t.turn.add(Response, Wire, t.drained())
-	var sum int64
-	for _, d := range t.turn.Causes {
-		sum += d
-	}
-	t.turn.Duration = sum
+	t.turn.Duration = t.turn.Time.Sum()
 	t.lastEnd = t.end
 	t.take(&t.turn, t.Bulk())
 	t.bulk = 0
 }
 
-// drained returns how long after the last segment of the response passed the tap it reached the client, the empty path
-// aside: a line beyond the tap delivers what stands before it. Its last acknowledgement may have waited for a timer,
-// the one before it did not.
+// drained returns how much later than by the empty path the last segment of the response reached the client: a line
+// beyond the tap first delivers the data queued before it. The last acknowledgement may have waited for a timer, the
+// one before it did not.
 func (t *Tracker) drained() int64 {
 	x := &t.server
 	all := x.risen - t.end - x.loop.least
@@ -310,9 +306,7 @@ func (t *Tracker) Finish() {
 }
 
 func (t *Turn) add(s Stage, c Cause, d int64) {
-	d = max(d, 0)
-	t.Stages[s] += d
-	t.Causes[c] += d
+	t.Time[s][c] += max(d, 0)
 }
 
 // typical is the median of a program's last undisturbed times: the server's to think, the client's between turns.

@@ -1,9 +1,9 @@
-// Package turns splits the segments of a connection into turns and says what each one waited for.
+// Package turns splits the segments of a connection into turns and finds the causes of their waits.
 //
 // A turn is one request and its response. It begins with the client's first byte of data after the server's, or with
 // the SYN, and ends with the server's last byte before the client's next. Each moment of a turn belongs to one Stage
-// (where in the exchange it passed) and to one Cause (what it passed with); both add up to the turn's duration. What
-// cannot be told is Unknown and is never spread over the others. A stall is a silence inside a turn in which the
+// (where in the exchange it passed) and to one Cause; together they add up to the turn's duration. Time without a known
+// cause is Unknown and is never spread over the others. A stall is a silence inside a turn in which the
 // transport owed the next packet.
 //
 // No payload is read. Times are nanoseconds, sizes bytes of payload.
@@ -26,7 +26,7 @@ var stageNames = [Stages]string{"connect", "request", "thinking", "response"}
 
 func (s Stage) String() string { return stageNames[s] }
 
-// Cause is what time passed with.
+// Cause is the reason why time passed.
 type Cause uint8
 
 const (
@@ -66,20 +66,40 @@ type Turn struct {
 	RequestBytes     int64
 	ResponseBytes    int64
 	First, Last      int64 // numbers of the first and the last packet at the tap (Packet.Number)
-	Stages           [Stages]int64
-	Causes           [Causes]int64
+	Time             Times
 	Stalls           int32
 	Connects         bool // begins with the SYN
 	AfterIdle        bool // began after a pause longer than the retransmission timeout
 	LostBeforeTheTap bool // some of its packets never reached the tap
 }
 
-// Worst returns the cause of most of a turn's time, and that time. Propagation is no candidate.
-func (t *Turn) Worst() (worst Cause, time int64) {
+// Times are nanoseconds by stage and cause.
+type Times [Stages][Causes]int64
+
+// Sum returns the time of all stages and causes.
+func (t *Times) Sum() (sum int64) {
+	for s := range t {
+		for _, d := range t[s] {
+			sum += d
+		}
+	}
+	return sum
+}
+
+// Of returns the time of a cause in all stages.
+func (t *Times) Of(c Cause) (sum int64) {
+	for s := range t {
+		sum += t[s][c]
+	}
+	return sum
+}
+
+// Worst returns the cause of most of the time, and that time. Propagation is no candidate.
+func (t *Times) Worst() (worst Cause, time int64) {
 	worst = Unknown
-	for c, d := range t.Causes {
-		if Cause(c) != Propagation && d > time {
-			worst = Cause(c)
+	for c := range Causes {
+		if d := t.Of(c); c != Propagation && d > time {
+			worst = c
 			time = d
 		}
 	}
@@ -111,7 +131,7 @@ type Packet struct {
 	TSVal      uint32
 	IPID       uint16
 	SACK       uint8 // blocks
-	DSACK      bool  // the first block repeats what was acknowledged (RFC 2883)
+	DSACK      bool  // the first block repeats acknowledged data (RFC 2883)
 }
 
 // Flags are the facts of a segment that matter here.

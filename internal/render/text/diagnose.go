@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -110,6 +109,8 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	details = details || len(r.Connections) == 1
 	if d := r.Connections[0].Worst(); r.Tiny {
 		fmt.Fprintln(w, hanging(w, "", nothingToDiagnose(r)))
+	} else if hasRequests(&r.Connections[0]) {
+		writeRequests(w, &r.Connections[0])
 	} else {
 		writeHeadline(w, diagnoseHeadline(r, d))
 		if !details {
@@ -227,8 +228,9 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 		t.row("note", n.Text)
 	}
 	t.write(w, "  ")
+	writeTurns(w, c)
 	for i := range c.Directions {
-		writeCapturedDirection(w, &c.Directions[i])
+		writeCapturedDirection(w, &c.Directions[i], hasRequests(c))
 	}
 }
 
@@ -259,7 +261,9 @@ func yesNo(v *bool) string {
 	return "no"
 }
 
-func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
+// writeCapturedDirection prints a direction. Requests have a remedy of their own: a program without data to send waits
+// for the other end.
+func writeCapturedDirection(w io.Writer, d *record.CapturedDirection, requests bool) {
 	fmt.Fprintf(w, "  FROM %s\n", d.From)
 	t := newTable()
 	t.row("sent", fmt.Sprintf("%s %s, %s segments, %s retransmitted", units.Size(d.Bytes).Exact(),
@@ -286,6 +290,10 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	if d.Program != nil {
 		t.row("program", programWindowText(d.Program))
 	}
+	if requests && d.Limiter == verdict.Application {
+		t.write(w, "    ")
+		return
+	}
 	if p := d.Prediction; p != nil {
 		t.row("change", CapturedDirectionRemedy(d))
 		t.row("expect", capturedPredictionText(p))
@@ -299,48 +307,3 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection) {
 	}
 	t.write(w, "    ")
 }
-
-// DiagnoseCSV prints a line for each direction.
-func DiagnoseCSV(w io.Writer, r *record.Diagnose) error {
-	out := NewCSVWriter(w)
-	out.Write([]string{"client", "server", "from", "started_at", "bytes", "duration_s", "goodput_bps", "rtt_min_s",
-		"retransmitted_segments",
-		"window_max_bytes", "limiter", "subtype", "confidence", "share", "lost_s", "vantage", "fix", "expect_low_bps",
-		"expect_high_bps"})
-	number := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', 9, 64)
-	}
-	for i := range r.Connections {
-		c := &r.Connections[i]
-		for j := range c.Directions {
-			d := &c.Directions[j]
-			window := ""
-			fix := CapturedDirectionRemedy(d)
-			low := ""
-			high := ""
-			if d.WindowMaxBytes != nil {
-				window = strconv.FormatInt(*d.WindowMaxBytes, 10)
-			}
-			if p := d.Prediction; p != nil {
-				low = number(&p.LowBps)
-				if !p.AtLeast {
-					high = number(&p.HighBps)
-				}
-			}
-			share := d.Shares[d.Limiter]
-			out.Write([]string{c.Client, c.Server, d.From, c.StartedAt.Format("2006-01-02T15:04:05.000000Z"),
-				strconv.FormatInt(d.Bytes, 10),
-				number(&d.DurationS), number(d.GoodputBps), number(d.RTTMinS), strconv.FormatInt(d.RetransmittedSegment, 10),
-				window,
-				string(d.Limiter), d.Subtype, string(d.Confidence), number(&share), number(&d.LostS), c.Vantage, fix, low, high})
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// Thousands prints a number with separators.
-func Thousands(n int64) string { return strings.TrimSuffix(units.Size(n).Exact(), " bytes") }

@@ -1,0 +1,190 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
+)
+
+// waitsFor has the phrase after "waited for" and the remedy for each cause of waits in requests.
+var waitsFor = map[string]struct{ name, remedy string }{
+	"propagation": {"the path's round trip", ""},
+	"rounds": {"acknowledgements, while the congestion window grew (slow start)",
+		"Keep connections open between requests; for responses above 10 segments raise initcwnd on the sender's route"},
+	"wire":  {"the line: segments follow each other at its pace", "Send fewer bytes in a response, or use a faster line"},
+	"queue": {"a queue on the path", "Find what fills the queue; limit it with fq_codel or CAKE at the slowest link"},
+	"lost-syn": {"a retransmitted SYN or SYN-ACK",
+		"Find where packets are lost; check the server's accept queue (ss -ltn; nstat TcpExtListenOverflows)"},
+	"fast-retransmit": {"a retransmission after duplicate acknowledgements", remedyLoss},
+	"tail-loss-probe": {"a retransmission timer (tail-loss probe)", remedyTimer},
+	"timeout":         {"a retransmission timer (RTO)", remedyTimer},
+	"window-probe": {"a window probe: the receiver sent no window update",
+		"Update the receiver's TCP, or read data sooner there"},
+	"delayed-ack": {"a delayed acknowledgement",
+		"Set TCP_NODELAY in the sending program, or write a message with one call"},
+	"receive-window": {"room in the receive window", "Raise the receive buffer of the end that reads"},
+	"zero-window":    {"the reader: its receive window was closed", "Find out why the receiving program reads late"},
+	"server":         {"the server's program", "Look at the server's program: the network does not take the time"},
+	"client":         {"the client's program", "Look at the client's program: it writes its requests in pieces"},
+	"unknown":        {"an unknown cause", ""},
+}
+
+const (
+	remedyLoss  = "Find where packets are lost"
+	remedyTimer = remedyLoss + "; on short paths lower the least retransmission timeout of the end that waited " +
+		"(ip route … rto_min, or net.ipv4.tcp_rto_min_us since Linux 6.11)"
+)
+
+// hasRequests reports whether a connection's requests say more than the rate of its data.
+func hasRequests(c *record.CapturedConnection) bool {
+	return c.Turns != nil && !c.Turns.Interleaved && c.Turns.Count >= 2
+}
+
+// writeRequests prints the headline about a connection's requests and the remedy.
+func writeRequests(w io.Writer, c *record.CapturedConnection) {
+	answer, cause := requestsAnswer(c)
+	writeParts(w, part{render.Answer, answer})
+	if remedy := waitsFor[cause].remedy; remedy != "" {
+		writeDo(w, remedy+".")
+	}
+}
+
+// requestsAnswer returns the headline about requests, and the cause that it names.
+func requestsAnswer(c *record.CapturedConnection) (answer, cause string) {
+	t := c.Turns
+	answer = fmt.Sprintf("%s → %s: median %s of %s requests", c.Client, c.Server, SecondsText(t.P50S), Thousands(t.Count))
+	slowest := "the slowest took " + SecondsText(t.MaxS)
+	if t.P99S != nil {
+		slowest = "p99 " + SecondsText(*t.P99S)
+	}
+	answer += ", " + slowest + ": "
+	if count, time, cause := retransmissionStalls(c.Stalls); count > 0 {
+		return answer + fmt.Sprintf("%s waited for %s, %s in all.", Thousands(count), waitsFor[cause].name,
+			SecondsText(time)), cause
+	}
+	const slower = 2 // times the median
+	var worst, extra string
+	var most, mostExtra float64
+	for cause := range waitsFor {
+		median, slow := causeTime(c.Stages, cause)
+		if median > most || median == most && cause < worst {
+			worst = cause
+			most = median
+		}
+		if slow-median > mostExtra {
+			extra = cause
+			mostExtra = slow - median
+		}
+	}
+	if t.MaxS > slower*t.P50S && mostExtra > 0 {
+		return answer + fmt.Sprintf("the slowest waited %s longer for %s.", SecondsText(mostExtra),
+			waitsFor[extra].name), extra
+	}
+	return answer + fmt.Sprintf("most of it, %s, is %s.", SecondsText(most), waitsFor[worst].name), worst
+}
+
+// retransmissionStalls adds up the stalls that ended with a retransmission. cause is that of most of their time.
+func retransmissionStalls(all []record.Stall) (count int64, time float64, cause string) {
+	var most float64
+	for _, s := range all {
+		switch s.Cause {
+		case "lost-syn", "fast-retransmit", "tail-loss-probe", "timeout":
+			count += s.Count
+			time += s.TimeS
+			if s.TimeS > most {
+				most = s.TimeS
+				cause = s.Cause
+			}
+		}
+	}
+	return count, time, cause
+}
+
+// causeTime returns the time of a cause in all stages.
+func causeTime(all []record.Stage, cause string) (median, slowest float64) {
+	for _, s := range all {
+		if s.Cause == cause {
+			median += s.MedianS
+			slowest += s.SlowestS
+		}
+	}
+	return median, slowest
+}
+
+// writeTurns prints the tables of a connection's requests.
+func writeTurns(w io.Writer, c *record.CapturedConnection) {
+	t := c.Turns
+	if t == nil {
+		return
+	}
+	fmt.Fprintln(w, "  REQUESTS")
+	head := newTable()
+	times := "median " + SecondsText(t.P50S)
+	if t.P90S != nil {
+		times += ", p90 " + SecondsText(*t.P90S)
+	}
+	if t.P99S != nil {
+		times += ", p99 " + SecondsText(*t.P99S)
+	}
+	head.row("requests", fmt.Sprintf("%s, %s, longest %s", Thousands(t.Count), times, SecondsText(t.MaxS)))
+	if t.Unanswered > 0 {
+		head.row("", Thousands(t.Unanswered)+" without a response")
+	}
+	if t.Interleaved {
+		head.row("", "requests and responses overlap (several at once on this connection), so their stages are not separated")
+	}
+	if t.ClientAssumed {
+		head.row("", "no SYN was captured: the client is the end that sent data first")
+	}
+	head.write(w, "    ")
+	writeStages(w, c.Stages)
+	writeStalls(w, c.Stalls)
+	writeSlowest(w, t.Slowest)
+}
+
+func writeStages(w io.Writer, all []record.Stage) {
+	if len(all) == 0 {
+		return
+	}
+	stages := newTable(2, 3)
+	stages.row("STAGE", "WAITED FOR", "MEDIAN", "SLOWEST 1 %")
+	for _, s := range all {
+		stages.row(s.Stage, waitsFor[s.Cause].name, SecondsText(s.MedianS), SecondsText(s.SlowestS))
+	}
+	stages.write(w, "    ")
+}
+
+func writeStalls(w io.Writer, all []record.Stall) {
+	if len(all) == 0 {
+		return
+	}
+	stalls := newTable(2, 3)
+	stalls.row("STALLED BY", "OWED BY", "STALLS", "TIME")
+	for _, s := range all {
+		stalls.row(waitsFor[s.Cause].name, s.From, Thousands(s.Count), SecondsText(s.TimeS))
+	}
+	stalls.write(w, "    ")
+}
+
+func writeSlowest(w io.Writer, all []record.SlowestTurn) {
+	if len(all) == 0 {
+		return
+	}
+	slowest := newTable(0, 1)
+	slowest.row("BEGAN AT", "TOOK", "MOSTLY FOR", "WIRESHARK FILTER")
+	for _, s := range all {
+		slowest.row(SecondsText(s.StartS), SecondsText(s.DurationS),
+			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), packetsFilter(s))
+	}
+	slowest.write(w, "    ")
+}
+
+// packetsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers are not known.
+func packetsFilter(s record.SlowestTurn) string {
+	if s.FirstPacket == 0 {
+		return ""
+	}
+	return fmt.Sprintf("frame.number in {%d..%d}", s.FirstPacket, max(s.LastPacket, s.FirstPacket))
+}
