@@ -328,14 +328,6 @@ func (c *Connection) acknowledge(s *Segment, me, peer *side, at int64) {
 	me.scaled = s.Flags&SYN == 0
 }
 
-// tooLarge takes a router's message that a segment of side was.
-func (c *Connection) tooLarge(s *Segment, side int) {
-	c.tooBig[side]++
-	if s.MSS > 0 {
-		c.routerMTU[side] = int32(s.MSS)
-	}
-}
-
 func (c *Connection) finish() {
 	c.Ended = c.now
 	c.turns.Finish()

@@ -51,3 +51,11 @@ func (d *Direction) passedOversized(una int64) {
 	o.Passed = true
 	o.whole = nil
 }
+
+// tooLarge takes a router's message that a segment of side was.
+func (c *Connection) tooLarge(s *Segment, side int) {
+	c.tooBig[side]++
+	if s.MSS > 0 {
+		c.routerMTU[side] = int32(s.MSS)
+	}
+}
