@@ -12,7 +12,8 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 		all = append(all, Subtypes(name)...)
 	}
 	for _, subtype := range []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch,
-		NoUpdates, Policer, Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse, ProgramWindow,
+		NoUpdates, Policer, Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse,
+		ProgramWindow,
 		Marked} {
 		at := slices.Index(all, subtype)
 		if at < 0 {

@@ -21,7 +21,7 @@ type Planned struct {
 	// Bound is the host or link that stretched the interval, "" where the interval is as asked. By is the limit.
 	Bound Resource
 	By    Limit
-	Bytes int64 // payload of a run, both ways, at most: what the run reserves of each byte budget
+	Bytes int64 // payload of a run, both ways, at most; the run reserves as much of each byte budget
 }
 
 // Limit names a limit of a host or link, as the files have it.
