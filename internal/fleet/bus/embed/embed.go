@@ -30,10 +30,17 @@ type Server struct {
 	hub  string // secret of the hub's own connection
 
 	mu    sync.Mutex
-	conns map[string]map[uint64]bool // connections by public key; the server forgets closed ones by itself
-	// forwarded has the agents' addresses by the local address of the proxy's connection to the server. Nobody else can
-	// bind that address, so no header and no other process on this host can claim one.
-	forwarded map[string]netip.Addr
+	conns map[string]map[uint64]bool // open connections by public key
+	// forwarded has the agents by the local address of the proxy's connection to the server. Nobody else can bind that
+	// address, so no header and no other process on this host can claim one.
+	forwarded map[string]*forwarded
+}
+
+// forwarded is a connection of an agent that the proxy forwards.
+type forwarded struct {
+	from netip.Addr
+	nkey string // public key; "" until it is admitted
+	id   uint64 // of the server
 }
 
 // Admit returns the ID of the agent with a public key, which connects from an address.
@@ -44,7 +51,7 @@ const admitTime = 5 * time.Second
 
 // Start starts a server. admit is asked at each connect.
 func Start(admit Admit, secret string) (*Server, error) {
-	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}, forwarded: map[string]netip.Addr{}}
+	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}, forwarded: map[string]*forwarded{}}
 	server, err := natsd.NewServer(&natsd.Options{
 		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
@@ -82,8 +89,8 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 		// The hub's own connection is a pipe; a WebSocket cannot know the secret.
 		return d.s.hub != "" && options.Token == d.s.hub
 	}
-	from, ok := d.s.forwardedFrom(c.RemoteAddress())
-	if !ok {
+	proxied := d.s.forwardedAt(c.RemoteAddress())
+	if proxied == nil {
 		return false // not by the hub's proxy
 	}
 	key, err := nkeys.FromPublicKey(options.Nkey)
@@ -96,40 +103,55 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
 	defer cancel()
-	agent, err := d.admit(ctx, options.Nkey, from)
+	agent, err := d.admit(ctx, options.Nkey, proxied.from)
 	if err != nil {
 		return false
 	}
 	c.RegisterUser(&natsd.User{Username: options.Nkey, Permissions: permissions(agent)})
-	d.s.mu.Lock()
-	defer d.s.mu.Unlock()
-	if d.s.conns[options.Nkey] == nil {
-		d.s.conns[options.Nkey] = map[uint64]bool{}
+	return d.s.opened(c, proxied, options.Nkey)
+}
+
+// opened records an admitted connection. It returns false if the agent has left meanwhile.
+func (s *Server) opened(c natsd.ClientAuthentication, proxied *forwarded, nkey string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forwarded[c.RemoteAddress().String()] != proxied {
+		return false
 	}
-	d.s.conns[options.Nkey][c.GetID()] = true
+	proxied.nkey = nkey
+	proxied.id = c.GetID()
+	if s.conns[nkey] == nil {
+		s.conns[nkey] = map[uint64]bool{}
+	}
+	s.conns[nkey][proxied.id] = true
 	return true
 }
 
-// forwardedFrom returns the address of the agent whose connection the proxy forwards, and false for another connection.
-func (s *Server) forwardedFrom(at net.Addr) (from netip.Addr, ok bool) {
+// forwardedAt returns the connection that the proxy forwards from an address, nil for another connection.
+func (s *Server) forwardedAt(at net.Addr) *forwarded {
 	if at == nil {
-		return from, false
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from, ok = s.forwarded[at.String()]
-	return from, ok
+	return s.forwarded[at.String()]
 }
 
-// setForwarded records the agent of a proxy's connection; an invalid address removes it.
-func (s *Server) setForwarded(at net.Addr, from netip.Addr) {
+// forwards records a connection of the proxy until done is called.
+func (s *Server) forwards(at net.Addr, from netip.Addr) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !from.IsValid() {
+	proxied := &forwarded{from: from}
+	s.forwarded[at.String()] = proxied
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		delete(s.forwarded, at.String())
-		return
+		delete(s.conns[proxied.nkey], proxied.id)
+		if len(s.conns[proxied.nkey]) == 0 {
+			delete(s.conns, proxied.nkey)
+		}
 	}
-	s.forwarded[at.String()] = from
 }
 
 // permissions returns what an agent may publish and subscribe to: its own subjects only.
@@ -182,8 +204,7 @@ func (s *Server) Handler() (http.Handler, error) {
 			return
 		}
 		defer back.Close()
-		s.setForwarded(back.LocalAddr(), from.Addr().Unmap())
-		defer s.setForwarded(back.LocalAddr(), netip.Addr{}) // before back is closed and its port is free
+		defer s.forwards(back.LocalAddr(), from.Addr().Unmap())() // ends before back is closed and its port is free
 		out := r.Clone(r.Context())
 		out.URL = &url.URL{Path: "/"}
 		out.Host = target.Host

@@ -254,3 +254,46 @@ func TestServer_DisconnectsRemovedAgent(t *testing.T) {
 		t.Error("a removed agent was admitted")
 	}
 }
+
+// TestServer_ForgetsClosedConnections checks that nothing remains of connections that ended, and that an open one of the
+// same key can still be cut.
+func TestServer_ForgetsClosedConnections(t *testing.T) {
+	s := start(t)
+	key, public := s.member(t, "anna")
+	cut := make(chan struct{})
+	open, err := s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(cut) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	for range 50 {
+		conn, err := s.dial(key, public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	other, public2 := s.member(t, "bert")
+	conn, err := s.dial(other, public2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.Server.mu.Lock()
+		conns, keys, forwarded := len(s.conns[public]), len(s.conns), len(s.forwarded)
+		s.Server.mu.Unlock()
+		if conns == 1 && keys == 1 && forwarded == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections of the key, %d keys, %d forwarded", conns, keys, forwarded)
+		}
+	}
+	s.Disconnect(public)
+	select {
+	case <-cut:
+	case <-time.After(10 * time.Second):
+		t.Error("the open connection was forgotten too")
+	}
+}
