@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -94,6 +95,13 @@ func (c *control) awaitHello(ctx context.Context, f Far, answered *markerConn) e
 	}
 	if err != nil {
 		return err
+	}
+	if text := c.hello.NotFrom; text != "" {
+		from, err := netip.ParseAddr(text)
+		if err != nil {
+			return errors.New("the far end refuses an address that is none")
+		}
+		return &AddressError{from.WithZone("")}
 	}
 	theirs := c.hello.versions()
 	var ok bool

@@ -173,7 +173,10 @@ func hint(err error) string {
 	var closed *bulk.ClosedError
 	var family *socket.FamilyError
 	var data *dataConnectionError
+	var address *AddressError
 	switch {
+	case errors.As(err, &address):
+		return "connect from an address of the key's networks, or add " + address.From.String() + " to them"
 	case errors.As(err, &data) && data.separate:
 		_, port, _ := net.SplitHostPort(data.address)
 		return "let firewalls pass the TCP ports that the far system chooses for this test, here " + port +

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -25,10 +26,18 @@ type Holder struct {
 
 func (h *Holder) hasLimits() bool { return h.Time > 0 || h.Bytes > 0 || h.Bps > 0 }
 
-// isValid reports whether the key is valid for this client address now.
-func (h *Holder) isValid(from netip.Addr, now time.Time) bool {
-	return (h.Until.IsZero() || now.Before(h.Until)) && (len(h.From) == 0 ||
-		slices.ContainsFunc(h.From, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }))
+// isValid reports whether the key is valid now, and admits whether it is valid for a client's address.
+func (h *Holder) isValid(now time.Time) bool { return h.Until.IsZero() || now.Before(h.Until) }
+
+func (h *Holder) admits(from netip.Addr) bool {
+	return len(h.From) == 0 || slices.ContainsFunc(h.From, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) })
+}
+
+// AddressError reports that a client proved a key that is not valid for its address. Only who has the key learns of it.
+type AddressError struct{ From netip.Addr }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("the key is not valid for connections from %s", e.From)
 }
 
 // narrow returns the lower of the server's and the holder's limits.
@@ -51,9 +60,19 @@ var errLimitedGrant = errors.New("this key has limits, which only apply to TCP; 
 var ErrKeyEnded = errors.New("the key is no longer valid here")
 
 // keyFor returns the key with the ID that a client sends in TLS. Unknown IDs and clients without one get the
-// server's key.
+// server's key. A holder at another address proves its key too, and is refused then.
 func (s *Session) keyFor(id string) Key {
-	s.useHolder(func(k Key) bool { return k.ID().String() == id })
+	has := func(k Key) bool { return k.ID().String() == id }
+	if s.Holders == nil || s.useHolder(has) {
+		return s.Key
+	}
+	for _, h := range s.Holders() {
+		if has(h.Key) && h.isValid(time.Now()) {
+			s.Holder = &h
+			s.elsewhere = true
+			return h.Key
+		}
+	}
 	return s.Key
 }
 
@@ -64,7 +83,7 @@ func (s *Session) useHolder(matches func(Key) bool) bool {
 		return false
 	}
 	for _, h := range s.Holders() {
-		if matches(h.Key) && h.isValid(s.Remote.Addr(), time.Now()) {
+		if matches(h.Key) && h.isValid(time.Now()) && h.admits(s.Remote.Addr()) {
 			if s.serverLimits == nil {
 				limits := s.Hello.Limits
 				s.serverLimits = &limits

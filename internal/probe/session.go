@@ -55,6 +55,7 @@ type Session struct {
 	Event func(*transfer.Result)
 
 	startedAt    time.Time // start of Serve
+	elsewhere    bool      // Holder's key is not valid for the client's address
 	serverLimits *Limits   // before a holder lowered them; nil: not lowered
 }
 
@@ -69,6 +70,12 @@ func (s *Session) Admit(ctx context.Context, conn net.Conn) (secured *tls.Conn, 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.elsewhere {
+		h := s.hello(true)
+		h.NotFrom = s.Remote.Addr().Unmap().String()
+		_ = s.sendHello(secured, h) // a client that leaves knows less
+		return nil, &AddressError{s.Remote.Addr().Unmap()}
 	}
 	return secured, nil
 }

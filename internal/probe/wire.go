@@ -100,6 +100,8 @@ type Hello struct {
 	TimeNs int64 `json:"time_ns,omitempty"`
 	// Busy: the server has its maximum number of clients.
 	Busy bool `json:"busy,omitempty"`
+	// NotFrom is the client's address as the server sees it, if its key is not valid for that; Busy is set too.
+	NotFrom string `json:"not_from,omitempty"`
 	// Place is the client's place in a busy server's queue. Each change is sent in a new hello. Without Busy the
 	// client's turn has come.
 	Place int `json:"place,omitempty"`

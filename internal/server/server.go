@@ -243,7 +243,12 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	secured, err := session.Admit(ctx, conn)
 	done()
 	if err != nil {
-		if ctx.Err() == nil { // before the client sees the end, so that no refusal is lost
+		var elsewhere *probe.AddressError
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, &elsewhere):
+			s.report(Event{Kind: "refused", Client: client, Keyed: true, Holder: session.Holder.Name, Err: err})
+		default: // before the client sees the end, so that no refusal is lost
 			s.report(Event{Kind: "refused", Client: client, Err: fmt.Errorf("no proof of the key: %w", err)})
 		}
 		conn.Close()

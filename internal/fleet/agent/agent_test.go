@@ -26,16 +26,20 @@ func newAgent(t *testing.T, limits Limits) *agent {
 	return newAgentIn(t, t.TempDir(), limits)
 }
 
-func newAgentIn(t *testing.T, dir string, limits Limits) *agent {
+func newAgentIn(t *testing.T, dir string, limits Limits, change ...func(*Config)) *agent {
 	t.Helper()
 	key, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a, err := open(ctx, Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Limits: limits,
+	c := Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Limits: limits,
 		Dir: dir, Listen: "127.0.0.1:0", Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
-		Measure: func(context.Context, bus.Order, *Use) ([]byte, error) { return []byte("{}"), nil }})
+		Measure: func(context.Context, bus.Order, *Use) ([]byte, error) { return []byte("{}"), nil }}
+	for _, f := range change {
+		f(&c)
+	}
+	a, err := open(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +165,8 @@ func dial(t *testing.T, a *agent, key string) (transfer.Peer, error) {
 
 // TestServe_KeyIsForOneRun checks what a stolen run key is worth: one run, from its addresses, until its end.
 func TestServe_KeyIsForOneRun(t *testing.T) {
-	a := newAgent(t, Limits{})
+	events := make(chan Event, 100)
+	a := newAgentIn(t, t.TempDir(), Limits{}, func(c *Config) { c.Event = func(e Event) { events <- e } })
 	o := order(bus.RoleServe)
 	if reason, detail := a.serve(o); reason != "" {
 		t.Fatal(reason, detail)
@@ -200,9 +205,19 @@ func TestServe_KeyIsForOneRun(t *testing.T) {
 	if reason != "" {
 		t.Fatal(reason, detail)
 	}
-	if other, err := dial(t, a, elsewhere.Key); err == nil {
-		other.Close()
-		t.Error("the key was accepted from another address")
+	var notFrom *probe.AddressError
+	if _, err := dial(t, a, elsewhere.Key); !errors.As(err, &notFrom) || notFrom.From.String() != "127.0.0.1" {
+		t.Errorf("with the key at another address: %v", err)
+	}
+	e := <-events
+	for e.Kind != "refused" {
+		e = <-events
+	}
+	if e.Run != elsewhere.Run || !strings.Contains(e.Detail, "127.0.0.1") {
+		t.Errorf("the event: %+v", e)
+	}
+	if _, err := dial(t, a, probe.NewKey().String()); !errors.Is(err, probe.ErrWrongKey) {
+		t.Errorf("with another key: %v", err)
 	}
 }
 

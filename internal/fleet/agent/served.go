@@ -98,8 +98,13 @@ func (a *agent) holders() (all []probe.Holder) {
 	return all
 }
 
-// connectedTo notes that a run's near end has connected.
+// connectedTo notes that a run's near end has connected, or that it came from an address that the order does not have.
 func (a *agent) connectedTo(e server.Event) {
+	var elsewhere *probe.AddressError
+	if errors.As(e.Err, &elsewhere) {
+		a.event(Event{Kind: "refused", Run: e.Holder, Role: bus.RoleServe, Reason: mesh.Peer,
+			Detail: "a connection from " + elsewhere.From.String() + ", which is not in the order's from"})
+	}
 	if e.Kind != "client" {
 		return
 	}

@@ -43,6 +43,7 @@ func codeOf(err error) string {
 	var other *probe.OtherServerError
 	var coded interface{ Code() string }
 	var timeout net.Error
+	var elsewhere *probe.AddressError
 	switch {
 	case errors.As(err, &other):
 		return "another service"
@@ -53,6 +54,8 @@ func codeOf(err error) string {
 		return "timed out"
 	case errors.As(err, &coded) && coded.Code() == "busy":
 		return "busy"
+	case errors.As(err, &elsewhere):
+		return "does not admit " + elsewhere.From.String()
 	case errors.Is(err, probe.ErrWrongKey):
 		return "another key"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
