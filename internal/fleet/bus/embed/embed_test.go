@@ -255,8 +255,8 @@ func TestServer_DisconnectsRemovedAgent(t *testing.T) {
 	}
 }
 
-// TestServer_ForgetsClosedConnections checks that nothing remains of connections that ended, and that an open one of the
-// same key can still be cut.
+// TestServer_ForgetsClosedConnections checks that nothing remains of connections that ended, and that an open one of
+// the same key can still be cut.
 func TestServer_ForgetsClosedConnections(t *testing.T) {
 	s := start(t)
 	key, public := s.member(t, "anna")
