@@ -91,7 +91,7 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 				}
 			}
 			r := &result{e, "a", pack(nil), begin}
-			batch = append(batch, &write{done: make(chan struct{}),
+			batch = append(batch, &write{ctx: t.Context(), done: make(chan struct{}),
 				do: func(ctx context.Context, tx *sql.Tx) (Job, error) { return f.addResult(ctx, tx, r) }})
 		}
 		f.makeAll(batch)
@@ -102,6 +102,50 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 			if (w.err != nil) != (i == rejected) || (job.State == mesh.Done) != (i != rejected) {
 				t.Errorf("result %d: %v, its run is %s", i, w.err, job.State)
 			}
+		}
+	})
+}
+
+// TestFleet_DropsWritesOfGoneCallers checks that a result whose caller has gone waits no longer, and is not stored by a
+// transaction that fails for others.
+func TestFleet_DropsWritesOfGoneCallers(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		ids := someGranted(t, f, 3)
+		f.writes.mu.Lock()
+		f.writes.committing = true // a transaction that does not end
+		f.writes.mu.Unlock()
+		var work sync.WaitGroup
+		ctx, leave := context.WithCancel(t.Context())
+		for _, id := range ids {
+			work.Go(func() {
+				_, err := f.AddResult(ctx, "a", fleetDocument(t, id, begin, 1e8, 1e8), begin)
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("a caller that left: %v", err)
+				}
+			})
+		}
+		leave()
+		work.Wait()
+		f.writes.mu.Lock()
+		if n := len(f.writes.waiting); n != 0 {
+			t.Errorf("%d writes of callers that left wait", n)
+		}
+		f.writes.mu.Unlock()
+
+		made := 0
+		batch := []*write{}
+		for _, c := range []context.Context{ctx, t.Context(), ctx} {
+			batch = append(batch, &write{ctx: c, done: make(chan struct{}),
+				do: func(context.Context, *sql.Tx) (job Job, err error) { made++; return job, nil }})
+		}
+		f.makeAll(batch)
+		if made != 1 || batch[1].err != nil || !errors.Is(batch[0].err, context.Canceled) {
+			t.Errorf("%d writes were made, %v", made, batch[0].err)
+		}
+		stored, err := f.Store().List(t.Context(), Filter{})
+		if err != nil || len(stored) != 0 {
+			t.Errorf("%d are stored, %v", len(stored), err)
 		}
 	})
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
 
 // write is a change that waits for a commit.
 type write struct {
+	ctx  context.Context                                    // of the caller
 	do   func(ctx context.Context, tx *sql.Tx) (Job, error) // again if the transaction failed
 	job  Job
 	err  error
@@ -33,13 +35,14 @@ const (
 
 // await makes a change together with others that arrive at the same time.
 func (f *Fleet) await(ctx context.Context, do func(context.Context, *sql.Tx) (Job, error)) (job Job, err error) {
-	w := &write{do: do, done: make(chan struct{})}
+	w := &write{ctx: ctx, do: do, done: make(chan struct{})}
 	f.writes.add(f, w)
 	select {
 	case <-w.done:
 		return w.job, w.err
 	case <-ctx.Done():
-		return job, ctx.Err() // it may be made all the same: the next delivery finds it
+		f.writes.drop(w)
+		return job, ctx.Err() // one that is in a transaction may be made: the next delivery finds it
 	}
 }
 
@@ -57,6 +60,15 @@ func (q *writes) add(f *Fleet, w *write) {
 	if !q.committing {
 		q.committing = true
 		go q.commit(f)
+	}
+}
+
+// drop removes a change that still waits, because nobody waits for it any more.
+func (q *writes) drop(w *write) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, w); i >= 0 {
+		q.waiting = slices.Delete(slices.Clone(q.waiting), i, i+1) // a batch shares the array
 	}
 }
 
@@ -82,6 +94,10 @@ func (f *Fleet) makeAll(batch []*write) {
 	defer cancel()
 	err := f.change(ctx, func(tx *sql.Tx) error {
 		for _, w := range batch {
+			w.err = w.ctx.Err()
+			if w.err != nil {
+				continue // its caller is gone
+			}
 			var refused *RefusedError
 			w.job, w.err = w.do(ctx, tx)
 			if w.err != nil && !errors.As(w.err, &refused) {

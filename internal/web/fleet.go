@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,8 +121,12 @@ type FleetRun struct {
 const fleetRunsAtOnce = 200
 
 func (s *Server) fleetRuns(r *http.Request) (*FleetRuns, error) {
-	return s.cfg.Fleet.Runs(r.Context(), s.cfg.Version, store.JobFilter{State: mesh.State(r.URL.Query().Get("state")),
-		Limit: fleetRunsAtOnce})
+	state := mesh.State(r.URL.Query().Get("state"))
+	if state != "" && !slices.Contains(mesh.States, state) {
+		return nil, &requestError{http.StatusBadRequest, fmt.Sprintf("there is no state %.60q", state),
+			"due, granted, done, failed, refused, skipped or lost"}
+	}
+	return s.cfg.Fleet.Runs(r.Context(), s.cfg.Version, store.JobFilter{State: state, Limit: fleetRunsAtOnce})
 }
 
 // Runs returns runs, the newest first. version is the program's.

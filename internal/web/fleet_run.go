@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -55,4 +57,35 @@ func (s *Server) unconfirmed(ctx context.Context, id string) (*unconfirmedView, 
 	add(transfer.Up, job.NearUp, job.FarUp)
 	add(transfer.Down, job.NearDown, job.FarDown)
 	return v, nil
+}
+
+// endsOf returns a function that names a path by a run of it and its far end: on a hub by both hosts, the one that
+// connected first.
+func (s *Server) endsOf(ctx context.Context) (func(run, far string) string, error) {
+	if s.cfg.Fleet == nil {
+		return func(_, far string) string { return far }, nil
+	}
+	names, err := s.cfg.Fleet.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(run, far string) string {
+		job, err := s.cfg.Fleet.Store.Job(ctx, run)
+		if err != nil || job.Near == "" {
+			return far // not of the fleet, or its job is older than the hub keeps it
+		}
+		return render.Line(nameIn(names, job.Near) + " → " + nameIn(names, job.Other(job.Near)))
+	}, nil
+}
+
+// newestOf returns the newest run of a path.
+func newestOf(p *record.KeptPath) (id string) {
+	var at time.Time
+	for _, d := range p.Directions {
+		if n := len(d.Results); n > 0 && !d.Results[n-1].StartedAt.Before(at) {
+			at = d.Results[n-1].StartedAt
+			id = d.Results[n-1].ID
+		}
+	}
+	return id
 }

@@ -31,6 +31,49 @@ func fleetDocument(t testing.TB, j store.Job, at time.Time, counted *int64) []by
 	return encoded
 }
 
+// bearer adds a token to a request.
+func bearer(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
+// asViewer returns the text of a page.
+func asViewer(s *Server, path string) string {
+	page := ask(s, "GET", path, bearer("viewer-token-45678"))
+	return strings.Join(strings.Fields(page.Body.String()), " ")
+}
+
+// TestAPI_UnknownParameters checks that each route of the API refuses a parameter that it does not know, and takes its
+// own ones.
+func TestAPI_UnknownParameters(t *testing.T) {
+	s := fleetSite(t, 3)
+	for pattern, route := range routes {
+		method, _, _ := strings.Cut(pattern, " ")
+		call := strings.NewReplacer("ID", record.NewID(time.Now(), [10]byte{}), "KEY", "k").Replace(route.call)
+		separator := "?"
+		if strings.Contains(call, "?") {
+			separator = "&"
+		}
+		for _, more := range []string{"limits=1", "STATE=done", "a%00b=c"} {
+			reply := ask(s, method, call+separator+more, bearer(fleetAdmin))
+			if reply.Code != http.StatusBadRequest || !strings.Contains(reply.Body.String(), "there is no parameter") {
+				t.Errorf("%s with %s: %d %.100s", pattern, more, reply.Code, reply.Body)
+			}
+		}
+		if strings.HasSuffix(pattern, "live") || strings.Contains(pattern, "retest") {
+			continue // streams, and tests of this host
+		}
+		if reply := ask(s, method, call, bearer(fleetAdmin)); strings.Contains(reply.Body.String(), "there is no parameter") {
+			t.Errorf("%s refuses its own parameters: %.100s", pattern, reply.Body)
+		}
+	}
+	if reply := ask(s, "GET", "/api/v1/fleet/runs?stat=done", bearer(fleetAdmin)); !strings.Contains(reply.Body.String(), "state?") {
+		t.Errorf("no suggestion: %s", reply.Body)
+	}
+	if reply := ask(s, "GET", "/api/v1/fleet/runs?state=dead", bearer(fleetAdmin)); reply.Code != http.StatusBadRequest {
+		t.Errorf("an unknown state: %d %s", reply.Code, reply.Body)
+	}
+}
+
 // TestFleet_UnconfirmedRunPage checks that the page of a run says that its figures are one host's word, with
 // both counts.
 func TestFleet_UnconfirmedRunPage(t *testing.T) {
@@ -82,6 +125,12 @@ func TestFleet_UnconfirmedRunPage(t *testing.T) {
 			body := strings.Join(strings.Fields(page.Body.String()), " ")
 			if page.Code != http.StatusOK || strings.Contains(body, "unconfirmed") != (c.want != nil) {
 				t.Errorf("%d, unconfirmed %v", page.Code, strings.Contains(body, "unconfirmed"))
+			}
+			for name, text := range map[string]string{"run": body, "path": asViewer(s, "/paths/"+
+				store.FleetPathKey(j.Task, j.A, j.B)), "paths": asViewer(s, "/")} {
+				if !strings.Contains(text, "host&lt;0&gt; → host&lt;1&gt;") {
+					t.Errorf("the page of the %s does not name both hosts:\n%.2000s", name, text[strings.Index(text, "<main"):])
+				}
 			}
 			for _, want := range c.want {
 				if !strings.Contains(body, want) {

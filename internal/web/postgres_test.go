@@ -75,7 +75,10 @@ func TestPages_SameOnPostgreSQL(t *testing.T) {
 			}
 		}
 		for _, s := range []*Server{file, server} {
-			label := "/api/v1/runs/" + id + "/labels/site?value=Bern"
+			label := "/api/v1/runs/" + id + "/labels/site"
+			if method == "PUT" {
+				label += "?value=Bern"
+			}
 			if code, body := get(s, method, label); code != http.StatusOK {
 				t.Errorf("%s a label: %d, %s", method, code, body)
 			}

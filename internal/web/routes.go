@@ -92,6 +92,10 @@ func (in *inside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	identify(r, visitorOf(r.Context()).account, route)
 	switch {
 	case role >= needed:
+		if err := unknownParameter(r, route); err != nil {
+			in.server.fail(w, r, err)
+			return
+		}
 		in.mux.ServeHTTP(w, r)
 	case role == Nobody:
 		in.server.loginPage(w, r, http.StatusUnauthorized, "")

@@ -63,7 +63,13 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 	}
 	seen := map[string]bool{}
 	named := map[string]int{}
-	for i, p := range doc.Paths {
+	ends, err := s.endsOf(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for i := range doc.Paths {
+		p := &doc.Paths[i]
+		p.Far = ends(newestOf(p), p.Far)
 		named[p.Far+" "+kinds[i]]++
 	}
 	for i, p := range doc.Paths {
@@ -183,6 +189,11 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 		return v, nil
 	}
 	v.Kind = runs[len(runs)-1].Kind
+	ends, err := s.endsOf(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	v.Path.Far = ends(runs[len(runs)-1].ID, v.Path.Far)
 	before, err := s.cfg.History.Of(r.Context(), v.Path.Path, store.Page{Before: runs[0].StartedAt, Limit: 60})
 	if err != nil {
 		return nil, err
@@ -240,6 +251,12 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 		v.ID = e.ID
 		v.PathKey = e.PathKey
 	}
+	ends, err := s.endsOf(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	v.Far = ends(v.ID, v.Far)
 	v.Unconfirmed, err = s.unconfirmed(r.Context(), v.ID)
 	if err != nil {
 		s.fail(w, r, err)

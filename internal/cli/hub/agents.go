@@ -121,7 +121,13 @@ func newRuns(o *options) *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {
 				filter := store.JobFilter{State: mesh.State(state), Limit: limit}
-				for i, name := range pair[:min(len(pair), 2)] {
+				if state != "" && !slices.Contains(mesh.States, filter.State) {
+					return exit.Usage("--state", fmt.Sprintf("there is no state %q", state), "--state skipped")
+				}
+				if len(pair) > 2 {
+					return exit.Usage("--pair", fmt.Sprintf("%d hosts", len(pair)), "--pair A,B")
+				}
+				for i, name := range pair {
 					a, err := agentNamed(ctx, f, name)
 					if err != nil {
 						return err

@@ -14,6 +14,9 @@ const (
 	Lost    State = "lost"    // ordered, and nothing was received of it; a later result makes it Done
 )
 
+// States are all states.
+var States = []State{Due, Granted, Done, Failed, Refused, Skipped, Lost}
+
 // Final reports whether a run in this state has ended.
 func (s State) Final() bool { return s != Due && s != Granted }
 
