@@ -66,7 +66,8 @@ func TestAPI_UnknownParameters(t *testing.T) {
 			t.Errorf("%s refuses its own parameters: %.100s", pattern, reply.Body)
 		}
 	}
-	if reply := ask(s, "GET", "/api/v1/fleet/runs?stat=done", bearer(fleetAdmin)); !strings.Contains(reply.Body.String(), "state?") {
+	reply := ask(s, "GET", "/api/v1/fleet/runs?stat=done", bearer(fleetAdmin))
+	if !strings.Contains(reply.Body.String(), "state?") {
 		t.Errorf("no suggestion: %s", reply.Body)
 	}
 	if reply := ask(s, "GET", "/api/v1/fleet/runs?state=dead", bearer(fleetAdmin)); reply.Code != http.StatusBadRequest {
