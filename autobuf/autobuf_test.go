@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 func TestFixedSize(t *testing.T) {
@@ -52,6 +53,31 @@ func TestTooSmall(t *testing.T) {
 		if got := b.tooSmall(tt.useful, tt.now, tt.automatic, 2); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
+	}
+}
+
+// TestTuner_SamplesIdleConnectionsRarely counts the samples of an hour without data, and expects short intervals again
+// when data moves.
+func TestTuner_SamplesIdleConnectionsRarely(t *testing.T) {
+	tuner := &tuner{interval: minInterval}
+	now := transfer.Sample{Acked: 1}
+	tuner.schedule(&now, false)
+	tuner.last = now
+	count := 0
+	for now.At < time.Hour {
+		now.At += tuner.interval
+		if now.At < 10*time.Second && tuner.interval > maxInterval {
+			t.Fatalf("the next sample of a connection idle for %v is in %v", now.At, tuner.interval)
+		}
+		tuner.schedule(&now, false)
+		count++
+	}
+	if count > 150 {
+		t.Errorf("%d samples of an idle connection in an hour", count)
+	}
+	now.Acked++
+	if tuner.schedule(&now, false); tuner.interval != minInterval {
+		t.Errorf("%v to the next sample while data moves", tuner.interval)
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 const (
 	minInterval = 50 * time.Millisecond // between two samples
 	maxInterval = time.Second
+	// An idle connection is sampled after each tenth of its idle time, so that thousands of them cost little.
+	idlePart        = 10
+	maxIdleInterval = time.Minute
 
 	// minUnsent is the least limit of unsent data in bytes: half of it must last until the program runs and writes again.
 	minUnsent     = 1 << 20
@@ -29,6 +32,7 @@ type tuner struct {
 	addr          net.Addr
 	startedAt     time.Time
 	interval      time.Duration
+	movedAt       time.Duration   // of the last sample with progress
 	last          transfer.Sample // the previous sample; At counts from startedAt
 	handshakeRead bool
 	unscaled      bool    // no window scaling
@@ -95,13 +99,20 @@ func (t *tuner) sample() {
 		grown = true
 	}
 	t.limitUnsent(&now, send)
-	if grown || now.Acked+now.Received > t.last.Acked+t.last.Received {
-		t.interval = min(max(minInterval, 2*now.RTT), maxInterval)
-	} else {
-		t.interval = min(2*t.interval, maxInterval)
-	}
+	t.schedule(&now, grown)
 	t.last = now
 	time.AfterFunc(t.interval, t.sample)
+}
+
+// schedule sets the interval to the next sample: two round trips while data moves.
+func (t *tuner) schedule(now *transfer.Sample, grown bool) {
+	if grown || now.Acked+now.Received > t.last.Acked+t.last.Received {
+		t.movedAt = now.At
+		t.interval = min(max(minInterval, 2*now.RTT), maxInterval)
+		return
+	}
+	longest := min(max(maxInterval, (now.At-t.movedAt)/idlePart), maxIdleInterval)
+	t.interval = min(2*t.interval, longest)
 }
 
 // limitUnscaled shrinks the buffers if the handshake has no window scaling (RFC 7323): no window exceeds 65,535 bytes,

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -48,12 +49,7 @@ func (s *sampler) next() time.Duration { return Cadence(s.clock.now()) * s.stret
 
 // read takes one sample of every stream. A connection that is gone gives none.
 func (s *sampler) read() {
-	if len(s.series[0]) >= s.most() {
-		for i, series := range s.series {
-			s.series[i] = transfer.Downsample(series, len(series)/2)
-		}
-		s.stretch *= 2
-	}
+	s.thin()
 	var sending transfer.Sending
 	for i, l := range s.loops {
 		var sample transfer.Sample
@@ -68,6 +64,17 @@ func (s *sampler) read() {
 	if s.sender && sending.Streams > 0 {
 		s.latest.Set(sending)
 	}
+}
+
+// thin halves the series once one of them is full. The first stream may have ended early.
+func (s *sampler) thin() {
+	if !slices.ContainsFunc(s.series, func(one []transfer.Sample) bool { return len(one) >= s.most() }) {
+		return
+	}
+	for i, series := range s.series {
+		s.series[i] = transfer.Downsample(series, len(series)/2)
+	}
+	s.stretch *= 2
 }
 
 // Latest has a sender's newest counters.

@@ -244,6 +244,30 @@ func TestRun_ShortTimeIsNotTooSmall(t *testing.T) {
 	}
 }
 
+// TestRun_SharesBytes checks that connections fetch all of the bytes and no more, also where there are fewer bytes than
+// connections.
+func TestRun_SharesBytes(t *testing.T) {
+	p := open(t, newSite(t, false), "/object", Config{})
+	for _, c := range []struct {
+		bytes            int64
+		streams, fetches int
+	}{{500_002, 3, 3}, {2, 3, 2}, {1, 5, 1}} {
+		spec := transfer.Spec{Direction: transfer.Down, Bytes: c.bytes, Streams: c.streams}
+		result, err := transfer.Run(t.Context(), p, spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, s := range result.Near.Streams {
+			total += s.Bytes
+		}
+		const header = 1000 // of a response, at most
+		if total < c.bytes || total > c.bytes+int64(c.fetches)*header || len(result.Near.Streams) != c.fetches {
+			t.Errorf("%+v: %d bytes by %d connections", c, total, len(result.Near.Streams))
+		}
+	}
+}
+
 func TestRun_Budget(t *testing.T) {
 	s := newSite(t, false)
 	p := open(t, s, "/endless", Config{MaxBytes: 1 << 20})

@@ -69,10 +69,11 @@ type run struct {
 
 func (r *run) fetchAll(ctx context.Context, each func(transfer.Interval)) error {
 	n := max(r.spec.Streams, 1)
-	share := r.spec.Bytes / int64(n)
-	if share == 0 {
-		share = max(r.peer.left()/int64(n), 1)
+	total := r.spec.Bytes
+	if total == 0 {
+		total = max(r.peer.left(), 1)
 	}
+	n = int(min(int64(n), total)) // each connection fetches at least a byte
 	errs := make([]error, n)
 	r.series = make([][]transfer.Sample, n)
 	r.ended = make([]bool, n)
@@ -88,6 +89,10 @@ func (r *run) fetchAll(ctx context.Context, each func(transfer.Interval)) error 
 	done := make(chan struct{})
 	watching.Go(func() { r.watch(done, each) })
 	for i, f := range r.fetches {
+		share := total / int64(n)
+		if int64(i) < total%int64(n) {
+			share++
+		}
 		fetching.Go(func() { r.ended[i], errs[i] = r.one(ctx, f, share) })
 	}
 	fetching.Wait()

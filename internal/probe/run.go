@@ -125,6 +125,7 @@ func (r *run) transfer(ctx context.Context) error {
 // awaitResult waits for the far end's result. After an error or interruption it sends Stop and waits for less
 // time.
 func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutcome) error {
+	ended := time.Now()
 	wait := r.ctl.timeouts.Result
 	hurried := false
 	if nearErr != nil {
@@ -164,11 +165,13 @@ func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutc
 			late.Reset(r.ctl.timeouts.Result)
 		case <-interrupted:
 			interrupted = nil
+			overdue = nil // it would lengthen the wait
 			r.ctl.send(kindStop, struct{}{})
 			late.Reset(r.ctl.timeouts.Stop)
 		case <-late.C:
 			if nearErr == nil {
-				nearErr = fmt.Errorf("no result from the far end within %v of the transfer", wait)
+				waited := time.Since(ended).Round(100 * time.Millisecond)
+				nearErr = fmt.Errorf("no result from the far end within %v of the transfer", waited)
 			}
 			r.ctl.close(nearErr)
 			<-far

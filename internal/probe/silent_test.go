@@ -89,10 +89,12 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 			times.Stall, "no answer within 20s"},
 		"after a transfer": {saysHello, concludes(spec, nil, false), times.Result, "no result from the far end within 20s"},
 		"after a transfer of a time": {saysHello, concludes(timed, nil, false), times.Stop + times.Result,
-			"no result from the far end within 20s"},
+			"no result from the far end within 22s"},
 		"after a failure": {saysHello, concludes(spec, io.ErrShortWrite, false), times.Stop, io.ErrShortWrite.Error()},
 		"after an interruption": {saysHello, concludes(spec, nil, true), time.Second + times.Stop,
-			"no result from the far end"},
+			"no result from the far end within 3s"},
+		"after an interruption of a transfer of a time": {saysHello, concludes(timed, nil, true), time.Second + times.Stop,
+			"no result from the far end within 3s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
