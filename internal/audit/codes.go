@@ -51,6 +51,8 @@ const (
 	DiffersAtBoot           Code = "differs-at-boot"
 	GroupPolicy             Code = "group-policy"
 	UnusedTemplate          Code = "unused-template"
+	FilteredTemplate        Code = "filtered-template"
+	FiltersUnread           Code = "filters-unread"
 	ExperimentalLevel       Code = "experimental-level"
 	UnscaledWindow          Code = "unscaled-window"
 	UnscaledWindowNT4       Code = "unscaled-window-nt4"

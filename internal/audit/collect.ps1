@@ -78,6 +78,8 @@ foreach ($adapter in @(Get-NetAdapter | Where-Object { "$($_.Status)" -eq 'Up' }
     if ($rsc) { $line += " gro $([int][bool]$rsc.IPv4Enabled)" }
     $line
 }
-foreach ($filter in @(Get-NetTransportFilter | Where-Object { $_ })) {
+$filters = @(Get-NetTransportFilter | Where-Object { $_ })
+if ($templates) { Add 'filters' $filters.Count }
+foreach ($filter in $filters) {
     Add "filter/$($filter.SettingName)/$($filter.DestinationPrefix)" $filter.Protocol
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 const (
@@ -26,7 +28,8 @@ const (
 
 // windows judges the settings of the NetTCP cmdlets and the registry.
 func (j *judge) windows() {
-	local := j.Values["AutoTuningLevelLocal"]
+	template := j.template()
+	local := cmp.Or(j.Values[template+"/AutoTuningLevelLocal"], j.Values["AutoTuningLevelLocal"])
 	level := local
 	f := Finding{Code: AutotuningLevel, Parameter: "AutoTuningLevelLocal",
 		Command: "netsh int tcp set global autotuninglevel=normal"} // every version accepts it; some cmdlets refuse
@@ -56,23 +59,70 @@ func (j *judge) windows() {
 		j.limitSend(staticSendBuffer, Finding{Code: DynamicSendBufferOff, Parameter: "winsock autotuning", Value: "off",
 			Command: "netsh winsock set autotuning on"})
 	}
-	for _, template := range []string{"InternetCustom", "Custom"} {
+	j.customTemplates(template, local)
+}
+
+// datacenterRTT is the largest round trip of connections with the Datacenter template, by the template Automatic
+// (learn.microsoft.com: Set-NetTCPSetting).
+const datacenterRTT = 10 * time.Millisecond
+
+// template returns the TCP template that connections on the path get without a transport filter.
+func (j *judge) template() string {
+	template := "Internet"
+	if j.path.stated() && j.path.RTT <= datacenterRTT && j.Values["Datacenter/AutoTuningLevelLocal"] != "" {
+		template = "Datacenter"
+	}
+	if strings.EqualFold(j.Values["Automatic/AutomaticUseCustom"], "Enabled") {
+		template += "Custom"
+	}
+	return template
+}
+
+// customTemplates judges the templates that act only through a transport filter or AutomaticUseCustom. used is the
+// template of the path, and level its autotuning level.
+func (j *judge) customTemplates(used, level string) {
+	for _, template := range []string{"InternetCustom", "DatacenterCustom", "Custom"} {
 		custom := j.Values[template+"/AutoTuningLevelLocal"]
-		if custom != "" && custom != local && !j.hasFilter(template) {
-			j.add(Finding{Grade: Inert, Code: UnusedTemplate, Parameter: "SettingName", Value: template,
-				Command: "New-NetTransportFilter -SettingName " + template + " -DestinationPrefix …"})
+		if custom == "" || custom == level || template == used {
+			continue
+		}
+		prefixes := j.filters(template)
+		f := Finding{Grade: Inert, Code: UnusedTemplate, Parameter: "SettingName", Value: template,
+			Command: "New-NetTransportFilter -SettingName " + template + " -DestinationPrefix …"}
+		switch {
+		case len(prefixes) > 0:
+			window := plan.AutotuningWindow(custom)
+			f := Finding{Code: FilteredTemplate, Parameter: "AutoTuningLevelLocal", Value: custom,
+				Args:    []any{template, strings.Join(prefixes, ", "), Bytes(window)},
+				Command: "Set-NetTCPSetting -SettingName " + template + " -AutoTuningLevelLocal Normal"}
+			if bps, _, limits := j.goodput(int64(window), model.MaxWindow); limits {
+				f.Grade = Risk // the path's address is not known
+				f.Args = append(f.Args, j.path, units.Rate(bps))
+				j.add(f)
+			}
+		case j.Values[filterCount] == "":
+			f.Grade = Unknown
+			f.Code = FiltersUnread
+			f.Command = "Get-NetTransportFilter"
+			j.add(f)
+		default:
+			j.add(f)
 		}
 	}
 }
 
-// hasFilter reports whether a transport filter uses the template.
-func (j *judge) hasFilter(template string) bool {
-	for name := range j.Values {
-		if strings.HasPrefix(name, "filter/"+template+"/") {
-			return true
+// filterCount names the number of transport filters, which the collector counts. A text without it says nothing about
+// filters.
+const filterCount = "filters"
+
+// filters returns the destinations whose connections transport filters assign to the template.
+func (j *judge) filters(template string) (prefixes []string) {
+	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
+		if prefix, ok := strings.CutPrefix(name, "filter/"+template+"/"); ok {
+			prefixes = append(prefixes, prefix)
 		}
 	}
-	return false
+	return prefixes
 }
 
 // windows9x judges Windows 95, 98 and Me. All interfaces have the same receive window; programs set the send buffer.

@@ -60,6 +60,7 @@ func (p *Plan) Text(format string, undo bool, warnings []string) ([]byte, error)
 	}
 	script := *p
 	script.head = warnings
+	script.savesValues = format == "powershell"
 	return write(&script, undo), nil
 }
 
@@ -76,6 +77,10 @@ func (p *Plan) formats(t Target) (fit []string, why map[string]string) {
 			map[string]string{"ip-route": host, "networkd": host, "netplan": host, "networkmanager": host}
 	case catalog.Windows:
 		inert := "the registry's TcpWindowSize, GlobalMaxTcpWindowSize and Tcp1323Opts are ignored since Vista"
+		if p.Route.Prefix != "" {
+			return []string{"powershell"}, map[string]string{"reg": inert, "netsh": "netsh sets the whole host, and this plan " +
+				"one destination"}
+		}
 		if !catalog.AtLeast(t.Version, "6.2") {
 			return []string{"netsh"}, map[string]string{"reg": inert, "powershell": "the NetTCPIP cmdlets came with Windows 8 " +
 				"and Server 2012"}
@@ -125,7 +130,7 @@ func (p *Plan) headline(comment string, undo bool) string {
 	if undo {
 		fmt.Fprintf(b, "%s fullpipe: takes the plan for %s back\n", comment, p.Target)
 		known := slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.Before != "" })
-		if !known {
+		if !known && !p.savesValues {
 			fmt.Fprintf(b, "%s the values before were not known when this was written: these are the system's defaults\n",
 				comment)
 		}

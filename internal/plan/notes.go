@@ -59,6 +59,7 @@ const (
 	CeilingsFollowLargest        Code = "ceilings-follow-largest"
 	RouteWindows                 Code = "route-windows"
 	AutotuningSuffices           Code = "autotuning-suffices"
+	DefaultsSuffice              Code = "defaults-suffice"
 	TemplatesOfTarget            Code = "templates-of-target"
 	RegistryIgnored              Code = "registry-ignored"
 	RestrictedLowers             Code = "restricted-lowers"

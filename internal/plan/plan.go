@@ -67,6 +67,7 @@ type Plan struct {
 	Notes         []Statement // remarks on the settings
 	whole         Path        // of all connections
 	head          []string    // warnings in words, for the head of a text
+	savesValues   bool        // the text saves the present values for its undo
 	bufferPayload float64     // bytes of buffer for a byte of payload at the target
 	// fixed means that the target has windows and buffers of one size for every connection; presentWindow and presentSend
 	// are the present sizes.

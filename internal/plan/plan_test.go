@@ -209,6 +209,7 @@ func TestTexts(t *testing.T) {
 		{"server-2012", "powershell", Options{Route: Route{Prefix: "10.3.0.0/16"}}},
 		{"server-2012r2", "powershell", Options{Route: Route{Prefix: "10.2.0.0/16"}}}, {"windows-11", "netsh", Options{}},
 		{"windows-11", "powershell", Options{}},
+		{"server-2022", "powershell", Options{Route: Route{Prefix: "2001:db8:7::/48", InitCwnd: 24, Congestion: "ctcp"}}},
 		{"linux-6.1", "sysctl", Options{Values: map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456"}}},
 		{"linux", "ip-route", route}, {"linux", "networkd", route}, {"linux", "netplan", route}, {"linux", "networkmanager",
 			route},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,5 +79,66 @@ func TestRegistriesAreSavedFirst(t *testing.T) {
 				t.Errorf("%s: no step for %s", target, s.Name)
 			}
 		}
+	}
+}
+
+// TestWindowsRoutes checks that a plan for one destination of Windows does what was asked or refuses it.
+func TestWindowsRoutes(t *testing.T) {
+	path := Path{RateBps: 300 * mbit, RTT: 25 * ms}
+	const prefix = "10.40.0.0/14"
+	for name, c := range map[string]struct {
+		target string
+		route  Route
+		refuse string // the argument; "" is done
+		want   string // in the script
+	}{
+		"initial window":         {"server-2016", Route{Prefix: prefix, InitCwnd: 32}, "", "-InitialCongestionWindowMss 32"},
+		"congestion control":     {"server-2025", Route{Prefix: prefix, Congestion: "dctcp"}, "", "Provider DCTCP"},
+		"one template":           {"windows-8", Route{Prefix: prefix, InitCwnd: 8}, "", "-SettingName Custom"},
+		"odd initial window":     {"server-2019", Route{Prefix: prefix, InitCwnd: 15}, "--initcwnd", ""},
+		"larger than 64":         {"server-2019", Route{Prefix: prefix, InitCwnd: 66}, "--initcwnd", ""},
+		"Linux's bbr":            {"windows-11", Route{Prefix: prefix, Congestion: "bbr"}, "--congestion", ""},
+		"initial receive window": {"windows-10", Route{Prefix: prefix, InitRwnd: 20}, "--initrwnd", ""},
+		"interface":              {"windows-10", Route{Prefix: prefix, Dev: "Ethernet"}, "--dev", ""},
+		"next hop":               {"server-2022", Route{Prefix: prefix, Via: "10.0.0.1"}, "--via", ""},
+		"bound window":           {"server-2022", Route{Prefix: prefix, Clamp: true}, "--clamp", ""},
+		"default route":          {"server-2022", Route{Prefix: "default"}, "--route", ""},
+		"without templates":      {"windows-7", Route{Prefix: prefix, InitCwnd: 8}, "--route", ""},
+	} {
+		p, err := New(path, mustTarget(t, c.target), Options{Route: c.route})
+		if wrong, ok := err.(*ArgumentError); c.refuse != "" {
+			if !ok || wrong.Argument != c.refuse {
+				t.Errorf("%s: %v, want %s refused", name, err, c.refuse)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := p.Text("powershell", false, nil)
+		if err != nil || !strings.Contains(string(text), c.want) ||
+			!strings.Contains(string(text), "DestinationPrefix "+prefix) {
+			t.Errorf("%s: no %q in %s (%v)", name, c.want, text, err)
+		}
+		if _, err := p.Text("netsh", false, nil); err == nil {
+			t.Errorf("%s: netsh sets the whole host", name)
+		}
+	}
+}
+
+// TestDefaultsSuffice checks that a plan whose settings are the system's defaults is said to have nothing to set.
+func TestDefaultsSuffice(t *testing.T) {
+	path := Path{RateBps: 250 * mbit, RTT: 70 * ms}
+	for target, suffice := range map[string]bool{"server-2019": true, "windows-8.1": true, "windows-7": false} {
+		p := mustPlan(t, path, target, Options{})
+		noted := slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == DefaultsSuffice })
+		if noted != suffice {
+			t.Errorf("%s: noted %v, want %v", target, noted, suffice)
+		}
+	}
+	p := mustPlan(t, path, "server-2019", Options{Values: map[string]string{"AutoTuningLevelLocal": "Disabled"}})
+	if slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == DefaultsSuffice }) {
+		t.Errorf("a host with autotuning off has something to set: %v", p.Notes)
 	}
 }

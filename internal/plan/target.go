@@ -108,7 +108,7 @@ func (t Target) settings(p *Plan, values present, opt Options) error {
 	case catalog.Linux:
 		return p.linux(values, opt)
 	case catalog.Windows:
-		p.windows(values)
+		return p.windows(values, opt.Route)
 	case catalog.Windows2000:
 		p.windows2000(values, opt)
 	case catalog.Windows9x:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,8 +48,11 @@ func AutotuningWindow(level string) int {
 const dynamicSendBuffers = "6.1"
 
 // windows plans for Vista, Server 2008 and later, which size windows by autotuning.
-func (p *Plan) windows(v present) {
+func (p *Plan) windows(v present, r Route) error {
 	const level = "Normal" // Experimental's window scale makes some firewalls drop packets
+	if err := r.checkWindows(); err != nil {
+		return err
+	}
 	now := v.values["AutoTuningLevelLocal"]
 	largest := max(AutotuningWindow(level), AutotuningWindow(now))
 	if p.WindowBytes > largest && p.Role.has(Receiver) {
@@ -62,11 +66,14 @@ func (p *Plan) windows(v present) {
 	} else if p.Role.has(Receiver) {
 		p.note(AutotuningSuffices, now, units.Size(AutotuningWindow(now)).Exact())
 	}
-	if v.value("ScalingHeuristics") != "Disabled" {
+	p.windowsRoute(v, r)
+	if v.value("ScalingHeuristics") != "Disabled" && r.Prefix == "" {
 		p.set(v, Receiver, "ScalingHeuristics", "Disabled")
 	}
 	if catalog.AtLeast(v.target.Version, dynamicSendBuffers) {
-		p.set(v, Sender, "winsock autotuning", "on")
+		if r.Prefix == "" {
+			p.set(v, Sender, "winsock autotuning", "on")
+		}
 	} else if p.Role.has(Sender) {
 		p.warn(NoDynamicSendBuffer, p.SendBytes)
 	}
@@ -88,6 +95,63 @@ func (p *Plan) windows(v present) {
 	}
 	if !catalog.AtLeast(v.target.Version, "10.0") {
 		p.note(GoUnsupported)
+	}
+	if r.Prefix == "" && p.setsDefaultsOnly(v) {
+		p.note(DefaultsSuffice)
+	}
+	return nil
+}
+
+// setsDefaultsOnly reports whether every setting has the system's default.
+func (p *Plan) setsDefaultsOnly(v present) bool {
+	defaults := present{target: v.target}
+	return len(p.Settings) > 0 && !slices.ContainsFunc(p.Settings, func(s Setting) bool {
+		return s.Before != "" || !strings.EqualFold(defaults.value(s.Name), s.Value)
+	})
+}
+
+// checkWindows refuses what a transport filter and a Custom template cannot do.
+func (r Route) checkWindows() error {
+	const right = "--route 10.2.0.0/16 with --initcwnd 16 or --congestion cubic"
+	refused := func(argument, why string) error { return &ArgumentError{argument, why, right} }
+	switch {
+	case r.Prefix == "":
+		return nil
+	case r.Prefix == "default":
+		return refused("--route", "a transport filter has a prefix; without --route the settings are the host's")
+	case r.Via != "":
+		return refused("--via", "a transport filter of Windows has no next hop")
+	case r.Dev != "":
+		return refused("--dev", "a transport filter of Windows has no interface")
+	case r.InitRwnd != 0:
+		return refused("--initrwnd", "Windows has no setting for the initial receive window")
+	case r.Clamp:
+		return refused("--clamp", "Windows has no setting that bounds the window to a size")
+	case r.InitCwnd != 0 && (r.InitCwnd < 2 || r.InitCwnd > 64 || r.InitCwnd%2 != 0):
+		return refused("--initcwnd", "Windows takes an even number of segments from 2 to 64")
+	case r.Congestion != "" && windowsCongestion(r.Congestion) == "":
+		return refused("--congestion", "Windows has NewReno, CTCP, DCTCP, CUBIC and, since 11 22H2, BBR2")
+	}
+	return nil
+}
+
+// windowsCongestion returns Windows' spelling of a congestion provider, "" if it has none of that name.
+func windowsCongestion(name string) string {
+	for _, known := range []string{"NewReno", "CTCP", "DCTCP", "CUBIC", "BBR2"} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return ""
+}
+
+// windowsRoute adds the settings of one destination's template.
+func (p *Plan) windowsRoute(v present, r Route) {
+	if r.InitCwnd > 0 {
+		p.set(v, Sender, "InitialCongestionWindow", strconv.Itoa(r.InitCwnd))
+	}
+	if r.Congestion != "" {
+		p.set(v, Sender, "CongestionProvider", windowsCongestion(r.Congestion))
 	}
 }
 

@@ -142,7 +142,12 @@ var auditSentences = map[audit.Code]struct{ text, fix string }{
 	audit.GroupPolicy:   {text: "a group policy sets receive autotuning to %s; AutoTuningLevelLocal (%s) does nothing"},
 	audit.ExperimentalLevel: {text: "some firewalls and servers do not support its window scale of 14; Normal, with 8, " +
 		"allows %s"},
-	audit.UnusedTemplate: {text: "the template was changed, but no transport filter assigns a connection to it"},
+	audit.UnusedTemplate: {text: "the template was changed, but no transport filter assigns a connection to it: it does " +
+		"nothing"},
+	audit.FilteredTemplate: {text: "template %s, which a transport filter assigns to destinations %s, ends at %s, which " +
+		"caps %s at %s for them"},
+	audit.FiltersUnread: {text: "the template was changed; it acts only where a transport filter or AutomaticUseCustom " +
+		"assigns connections to it, and this text does not list the filters"},
 	audit.UnscaledWindow: {"%s is %s, but without bit 0 of Tcp1323Opts no window exceeds 65,535 bytes",
 		scalingAtBothEnds},
 	audit.UnscaledWindowNT4: {"%s is %s, but NT 4 has no window scaling: no window exceeds 65,535 bytes",

@@ -70,6 +70,8 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows one alone %s, " +
 		"%.3g %% of what more memory gives it",
 
+	plan.DefaultsSuffice: "nothing to set on a system with its defaults, which give this goodput already; the settings " +
+		"are those defaults, for a host where someone changed them",
 	plan.LimitSuffices:     "%s: its %s allow these windows",
 	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",
 	plan.CountsBookkeeping: "kern.ipc.maxsockbuf counts bookkeeping: 2048/2304 of it is usable",
