@@ -65,7 +65,8 @@ func TestVerdictsOnCaptures(t *testing.T) {
 				t.Errorf("candidates %v", d.Candidates)
 			}
 			if subtype := map[string]string{"rwnd-stuck.near": verdict.AutotuneCeiling,
-				"strip.near": verdict.Unscaled}[c.file]; subtype != "" && d.Subtype != subtype {
+				"strip.near": verdict.Unscaled, "policed.near": verdict.Policer,
+				"policed-2ms.near": verdict.Policer}[c.file]; subtype != "" && d.Subtype != subtype {
 				t.Errorf("subtype %q, want %q", d.Subtype, subtype)
 			}
 			if d.MSSBytes == nil || *d.MSSBytes != 1448 && *d.MSSBytes != 1460 { // 12 bytes of timestamps, or none

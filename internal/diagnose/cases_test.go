@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// TestVerdictsOnCases reads small captures made after public cases.
+// TestVerdictsOnCases reads small captures made after public cases, and of the lab's links.
 func TestVerdictsOnCases(t *testing.T) {
 	tests := []struct {
 		file    string
@@ -26,6 +26,8 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"ack-timer-5seg-receiver", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"ack-timer-2seg-middle", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"no-window-update", verdict.ReceiverWindow, verdict.NoUpdates, verdict.High},
+		{"policer-20m", verdict.Congestion, verdict.Policer, verdict.Medium}, // 30 ms, SACK cut off in 3 %
+		{"queue-20-packets", verdict.Congestion, "", verdict.High},           // 100 Mbit/s at 4 ms
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

@@ -220,7 +220,7 @@ func (d *Direction) arrive(e *ackEvent) {
 		d.passed(e.ack)
 	}
 	if e.gap && !d.recovering {
-		d.recover()
+		d.recover(false)
 	}
 	d.settle()
 }

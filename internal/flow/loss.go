@@ -99,8 +99,9 @@ func (r ranges) bytes() (n int64) {
 type lostSegments struct {
 	gaps       ranges // below high, never seen
 	recovering bool
-	recovery   int64 // recovering ends when this is acknowledged
-	headLost   int   // how often the first unacknowledged segment was repeated
+	recovery   int64       // recovering ends when this is acknowledged
+	LossPoints []LossPoint // the first ones
+	headLost   int         // how often the first unacknowledged segment was repeated
 	headLen    int64
 	MaxPassed  int64 // payload of the longest segment that is known to have got through
 
@@ -170,11 +171,24 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	}
 	d.rtt.spoil()
 	if !d.recovering {
-		d.recover()
+		d.recover(timedOut)
 	}
 }
 
-func (d *Direction) recover() {
+// LossPoint is the state in which acknowledgements showed a loss.
+type LossPoint struct {
+	Out   int64 // bytes outstanding
+	Queue int64 // by how much the last round trip exceeded the least one, nanoseconds
+}
+
+// maxLossPoints bounds the loss points of a direction.
+const maxLossPoints = 64
+
+// recover begins a recovery. A timeout comes long after the loss.
+func (d *Direction) recover(timedOut bool) {
+	if !timedOut && len(d.LossPoints) < maxLossPoints {
+		d.LossPoints = append(d.LossPoints, LossPoint{d.high - d.una, max(d.rtt.newest-d.RTTMin, 0)})
+	}
 	d.recovering = true
 	d.recovery = d.high
 	d.LossEvents++

@@ -20,6 +20,7 @@ type rttState struct {
 	head, n   uint8
 	loopKnown bool
 	loopMin   int64
+	newest    int64 // the last round trip
 	guess     int64 // of the loop, from the handshake
 	marks     [16]mark
 }
@@ -83,6 +84,7 @@ func (r *rttState) sample(d *Direction, ack, at int64) {
 		if whole < coarse {
 			continue
 		}
+		r.newest = whole
 		d.RTTs++
 		d.PastSum += part
 		if part < d.PastMin || d.PastMin == 0 {

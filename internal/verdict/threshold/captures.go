@@ -69,9 +69,14 @@ const (
 	SmallShare = 0.05 // ratio | capture bank
 	FlatShare  = 0.9  // ratio | definition
 	FlatLong   = 0.8  // ratio | capture bank, small send buffer
+	// PolicedQueue is the largest queue before a quarter of a policer's loss events, PolicedWindows the largest ratio of
+	// the quartiles of the bytes in flight at PolicedPoints and more of them.
+	PolicedQueue   = 2.0 // packets | lab: policers 0.1 to 2.0, queues of 10 to 30 packets 2.0 to 7
+	PolicedWindows = 1.5 // ratio | lab: policers 1.05 to 1.5, random losses 1.5 to 3
+	PolicedPoints  = 8   // loss events | quartiles of fewer scatter
 	// PolicedEven is the most by which six parts of a policed transfer's time differ in
 	// rate, PolicedEvents and PolicedSlices how much must be seen.
-	PolicedEven   = 1.3 // ratio | capture bank, policer
+	PolicedEven   = 1.5 // ratio | lab, policers of 1 to 6 s: 1.03 to 1.49
 	PolicedEvents = 3   // loss events | capture bank, policer
 	PolicedSlices = 8   // slices | capture bank, policer
 	// OversizedEvents is the least number of loss events in which all super-segments were lost.

@@ -68,53 +68,6 @@ func (t *timeline) conclude(g *Diagnosis) {
 	g.Prediction = t.predict(g.Verdict)
 }
 
-// evenness is the lowest and the highest rate of six equal parts of the time after the
-// beginning, bytes/s.
-func (t *timeline) evenness() (least, most float64) {
-	const parts = 6
-	all := t.d.Slices[len(t.d.Slices)/8+1:]
-	if len(all) < 2*parts {
-		return 0, 0
-	}
-	var acked, took [parts]float64
-	begin := all[0].Start
-	end := all[len(all)-1].End
-	for i := range all {
-		part := int((all[i].Start - begin) * parts / max(end-begin, 1))
-		acked[part] += float64(all[i].Acked)
-		took[part] += sliceTime(&all[i])
-	}
-	for i := range acked {
-		if took[i] == 0 {
-			return 0, 0
-		}
-		rate := acked[i] / took[i]
-		most = max(most, rate)
-		if i == 0 || rate < least {
-			least = rate
-		}
-	}
-	return least, most
-}
-
-// policed: repeated loss without a queue, several segments at a time, at a rate that stays
-// the same, after a faster beginning.
-func (t *timeline) policed() bool {
-	d := t.d
-	if d.LossEvents < threshold.PolicedEvents || t.queueing || len(d.Slices) < threshold.PolicedSlices {
-		return false
-	}
-	if float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts.Value*float64(d.LossEvents) {
-		return false
-	}
-	first := 0.0
-	for i := range d.Slices[:len(d.Slices)/8+1] {
-		first = max(first, d.Slices[i].PeakAcked)
-	}
-	least, most := t.evenness()
-	return first > threshold.FirstBurst.Value*most && most < threshold.PolicedEven*least
-}
-
 // cutsSegments reports whether more segments than the last of a transfer are below the MSS.
 func (t *timeline) cutsSegments() bool {
 	return float64(t.d.SmallSegments) > threshold.SmallShare*float64(t.d.Segments)
