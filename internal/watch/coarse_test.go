@@ -53,7 +53,7 @@ func TestOneThatBeganIsJudged(t *testing.T) {
 	}
 	a.Read(snapAt(time.Second, 0, 0))
 	c := a.Read(snapAt(3*time.Second, 200*time.Millisecond, 100_000))
-	if v := c.flow(transfer.Up).Verdict; v.Limiter != verdict.Application {
+	if v := c.flow(transfer.Up, 0).Verdict; v.Limiter != verdict.Application {
 		t.Errorf("%s of %v: %v", v.Limiter, v.Shares, v.Evidence)
 	}
 }

@@ -38,7 +38,7 @@ func (s *Observed) losing() bool {
 func shareLink(all []*Observed) {
 	windows := make([]live.Watched, len(all))
 	for i, s := range all {
-		windows[i] = s.sampled().Live(true)
+		windows[i] = s.sampled(0).Live(true)
 	}
 	of := live.JudgeShared(windows)
 	if of == nil {

@@ -37,7 +37,7 @@ func rival(nth int, steady bool, rtt time.Duration) Observed {
 			watched.Queues{SendBuffer: 1 << 20, SendQueued: 1 << 20, Unacked: flight + 500_000}, time.Minute)
 	}
 	return Observed{Connection: c, Flows: []Flow{{Direction: transfer.Up, Bytes: int64(acked), Sampled: true,
-		Verdict: c.sampled().Judge(true)}}}
+		Verdict: c.sampled(0).Judge(true)}}}
 }
 
 // TestShared_ConnectionsFillOneLink: each loses and is unsteady, and together they fill the link.

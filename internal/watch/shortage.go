@@ -60,7 +60,7 @@ func (s *shortage) between(from, to time.Duration) *transfer.MemoryPressure {
 // flow returns one direction of a connection since the period began, with lower confidence where TCP was short of
 // memory.
 func (a *Tracker) flow(c *Connection, d transfer.Direction) Flow {
-	f := c.flow(d)
+	f := c.flow(d, a.ceilings.receive)
 	from := c.mark.At
 	if f.Sampled {
 		from = c.window.Of[0].At

@@ -214,7 +214,7 @@ func (v *View) order() {
 }
 
 // flow returns one direction of the connection since the period began.
-func (c *Connection) flow(d transfer.Direction) Flow {
+func (c *Connection) flow(d transfer.Direction, receiveMax int64) Flow {
 	f := Flow{Direction: d, Bytes: c.sentSince(&c.mark)}
 	sends := d == transfer.Up
 	if sends {
@@ -232,7 +232,7 @@ func (c *Connection) flow(d transfer.Direction) Flow {
 		f.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
 	case len(c.window.Of) >= threshold.WatchedSamples:
-		f.Verdict = c.sampled().Judge(sends)
+		f.Verdict = c.sampled(receiveMax).Judge(sends)
 		f.Sampled = true
 	case sends:
 		f.Verdict = watched.ByCounters(c.mark.sample(), &c.Sample, c.tally)
@@ -257,10 +257,11 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	return c.tally.AllUnread()
 }
 
-// sampled returns the connection's window as its judge takes it.
-func (c *Connection) sampled() *watched.Connection {
+// sampled returns the connection's window as its judge takes it. receiveMax is the ceiling of automatic receive buffers.
+func (c *Connection) sampled(receiveMax int64) *watched.Connection {
 	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
-		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, PacingBps: c.MaxPacingBps, Acked: c.Sample.Acked,
+		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, ReceiveBufferMax: receiveMax, PacingBps: c.MaxPacingBps,
+		Acked: c.Sample.Acked,
 		KnownWindow: func(bytes float64) bool {
 			for _, port := range append([]uint16{c.Local.Port(), c.Remote.Port()}, catalog.PortsOf(c.Owner.Program)...) {
 				if p, known := catalog.ProgramAt(port, bytes); known && p.Bytes > 0 {

@@ -50,8 +50,10 @@ type Connection struct {
 	Congestion                string              // "": not known
 	Handshake                 *transfer.Handshake // nil: not known
 	SendBuffer, ReceiveBuffer int64               // bytes; 0: not known
-	PacingBps                 float64             // SO_MAX_PACING_RATE; 0: none
-	Acked                     int64               // bytes in the connection's life
+	// ReceiveBufferMax is the ceiling of automatic receive buffers, in bytes; 0: not known.
+	ReceiveBufferMax int64
+	PacingBps        float64 // SO_MAX_PACING_RATE; 0: none
+	Acked            int64   // bytes in the connection's life
 	// KnownWindow reports whether a program that is known by the ports has such a window, in bytes; nil: none is known.
 	KnownWindow func(bytes float64) bool
 }
@@ -89,6 +91,9 @@ func (c *Connection) Live(sends bool) live.Watched {
 	w := live.Watched{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.PacingBps}
 	w.Send.Granted = int(c.SendBuffer)
 	w.Receive.Granted = int(c.ReceiveBuffer)
+	if c.receiveBufferIsFixed() {
+		w.Receive.Requested = int(c.ReceiveBuffer / 2) // socket(7): the kernel doubles SO_RCVBUF
+	}
 	w.Samples = c.Of
 	for i := range w.Samples {
 		s := &w.Samples[i]
@@ -105,6 +110,23 @@ func (c *Connection) Live(sends bool) live.Watched {
 		}
 	}
 	return w
+}
+
+// receiveBufferIsFixed reports that the receive buffer is not at its ceiling and its window did not grow in the samples.
+// Automatic sizing enlarges a buffer whose window limits, up to exactly the ceiling (tcp_rcv_space_adjust).
+func (c *Connection) receiveBufferIsFixed() bool {
+	if c.ReceiveBufferMax == 0 || c.ReceiveBuffer == 0 || c.ReceiveBuffer == c.ReceiveBufferMax {
+		return false
+	}
+	half := len(c.Of) / 2
+	return float64(largestWindow(c.Of[half:])) < threshold.WindowGrows*float64(largestWindow(c.Of[:half]))
+}
+
+func largestWindow(samples []transfer.Sample) (largest int64) {
+	for i := range samples {
+		largest = max(largest, samples[i].ReceiveWnd)
+	}
+	return largest
 }
 
 // bufferOrLink leaves a full link undecided if the send buffer was always full and is too small for the rate over the

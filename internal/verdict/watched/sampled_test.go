@@ -195,3 +195,36 @@ func TestJudge_SendQueueAndItsSizeAreOfOneSample(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 }
+
+// TestJudge_ReceiveBufferOfAProgram has one window of arrivals each round trip: of a program's SO_RCVBUF, or of an
+// automatic buffer at its ceiling.
+func TestJudge_ReceiveBufferOfAProgram(t *testing.T) {
+	const rtt = 40 * time.Millisecond
+	const ceiling = 33554432
+	for _, c := range []struct {
+		buffer, ceiling int64
+		scale           int
+		want            string
+	}{
+		{16384, ceiling, 0, verdict.Fixed},
+		{131072, ceiling, 2, verdict.Fixed},
+		{524288, ceiling, 10, verdict.Fixed},
+		{2 * ceiling, ceiling, 10, verdict.Fixed},
+		{ceiling, ceiling, 10, verdict.AutotuneCeiling},
+		{6291456, 6291456, 7, verdict.AutotuneCeiling},
+		{524288, 0, 10, verdict.AutotuneCeiling}, // the ceiling is not known
+	} {
+		window := c.buffer / 2
+		one := &Connection{Handshake: &transfer.Handshake{MSS: 1448, ReceiveScale: c.scale}, ReceiveBuffer: c.buffer,
+			ReceiveBufferMax: c.ceiling}
+		for i := range 100 {
+			at := time.Duration(i) * 50 * time.Millisecond
+			one.Of = append(one.Of, transfer.Sample{At: at, Have: transfer.HaveReceived | transfer.HaveReceiveWnd |
+				transfer.HaveMinRTT, MinRTT: rtt, ReceiveWnd: window, Received: int64(at/rtt) * window})
+			one.Queues = append(one.Queues, Queues{})
+		}
+		if v := one.Judge(false); v.Limiter != verdict.ReceiverWindow || v.Subtype != c.want {
+			t.Errorf("buffer of %d bytes, ceiling %d: %s (%s), want %s", c.buffer, c.ceiling, v.Limiter, v.Subtype, c.want)
+		}
+	}
+}
