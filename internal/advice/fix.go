@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -56,6 +57,7 @@ type Facts struct {
 	// SendBufferMax and ReceiveBufferMax are the ends of automatic sizing where it went as far as that, in bytes.
 	SendBufferMax, ReceiveBufferMax int
 	Windows                         []plan.Setting // that were planned
+	Unscaled                        bool           // no window scale was agreed on
 }
 
 // Fixes returns the actions against a verdict, in order. For an open verdict they distinguish its candidates. The first
@@ -70,6 +72,9 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	}
 	if v.Subtype == verdict.AckTimer && shows(verdict.WindowAwaitsAckTimer) { // not the sender's blocks
 		steps = []Step{unfix, windows, quickAck}
+	}
+	if f.Unscaled && v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.Fixed { // then for more than 64 KiB
+		steps = []Step{windows, scaling, streams}
 	}
 	if shows(verdict.CapturedSACKOutside) {
 		steps = append([]Step{keepSACK}, steps...)
@@ -160,8 +165,12 @@ func (f *Facts) expected(s Step, first bool) *Expected {
 		return nil
 	}
 	e := &Expected{LowBps: threshold.CauseFactor.Value * f.GoodputBps, AtLeast: true}
-	if f.PathBps > e.LowBps {
-		e.HighBps = f.PathBps
+	most := f.PathBps
+	if f.Unscaled && s.Action == LargerWindows && f.RTTS > 0 {
+		most = cmp.Or(min(most, model.MaxUnscaled*8/f.RTTS), model.MaxUnscaled*8/f.RTTS)
+	}
+	if most > e.LowBps {
+		e.HighBps = most
 		e.AtLeast = false
 	}
 	return e

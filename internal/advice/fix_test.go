@@ -255,3 +255,17 @@ func TestFixes_DelayedAckTimer(t *testing.T) {
 		}
 	}
 }
+
+// TestFixes_SmallWindowWithoutScaling enlarges the buffer first, up to what a window without scaling can be.
+func TestFixes_SmallWindowWithoutScaling(t *testing.T) {
+	for _, window := range []float64{2920, 8192, 17520, 32120} {
+		f := Facts{GoodputBps: window * 8 / 0.05, PathBps: 100e6, RTTS: 0.05, Unscaled: true}
+		all := Fixes(verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Fixed}, f)
+		if all[0].Action != LargerWindows || all[1].Action != WindowScaling {
+			t.Errorf("%g bytes: %s, %s", window, all[0].Action, all[1].Action)
+		}
+		if high := all[0].Expected.HighBps; high < 10.4e6 || high > 10.6e6 {
+			t.Errorf("%g bytes: at most %g bit/s expected, want 65,535 bytes in 50 ms", window, high)
+		}
+	}
+}

@@ -110,6 +110,7 @@ var (
 		"Hacker et al., IPDPS 2002: n flows react to a loss as 1/n of one"}
 	paceBelow = Step{PaceBelow, Program, Sender, "RFC 2698; socket(7) SO_MAX_PACING_RATE"}
 	windows   = Step{LargerWindows, Program, Both, "RFC 7323 section 2"}
+	scaling   = Step{WindowScaling, Host, Both, "RFC 7323 section 2.2"}
 	ceilings  = Step{RaiseCeilings, Host, Both, "tcp(7) tcp_rmem, tcp_wmem"}
 	pathMTU   = Step{LargerPathMTU, Network, Between, "Mathis et al., CCR 27-3 (1997): rate grows with the MSS"}
 	findLoss  = Step{FindLoss, Network, Between, "RFC 6349 section 3.4"}
@@ -122,9 +123,8 @@ var (
 )
 
 var table = map[key][]Step{
-	{verdict.ReceiverWindow, ""}: {windows, ceilings, streams},
-	{verdict.ReceiverWindow, verdict.Unscaled}: {{WindowScaling, Host, Both, "RFC 7323 section 2.2"}, windows,
-		streams},
+	{verdict.ReceiverWindow, ""}:                {windows, ceilings, streams},
+	{verdict.ReceiverWindow, verdict.Unscaled}:  {scaling, windows, streams},
 	{verdict.ReceiverWindow, verdict.ScaleZero}: {unfix, windows, streams},
 	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver,
 		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},

@@ -207,6 +207,7 @@ func factsOf(d *record.Direction, r *transfer.Result) advice.Facts {
 	if r != nil {
 		f.Sender = systemOf(r.Sender())
 		f.Receiver = systemOf(r.Receiver())
+		f.Unscaled = isUnscaled(r)
 	}
 	f.SendBufferMax = fullMax(d.Windows.SendBuffer)
 	f.ReceiveBufferMax = fullMax(d.Windows.ReceiveBuffer)
@@ -218,6 +219,15 @@ func factsOf(d *record.Direction, r *transfer.Result) advice.Facts {
 		}
 	}
 	return f
+}
+
+// isUnscaled reports that no window scale was agreed on for the receiver's window.
+func isUnscaled(r *transfer.Result) bool {
+	if e := r.Sender(); e != nil && len(e.Streams) > 0 && e.Streams[0].Handshake != nil {
+		return e.Streams[0].Handshake.SendScale < 0
+	}
+	e := r.Receiver()
+	return e != nil && len(e.Streams) > 0 && e.Streams[0].Handshake != nil && e.Streams[0].Handshake.ReceiveScale < 0
 }
 
 // fullMax returns the maximum of autotuning for a buffer that has grown to 90 % of it or more, 0 for any other.

@@ -58,9 +58,11 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			if f.Direction == transfer.Up {
 				facts.Sender = system
 				facts.SendBufferMax = int(s.SendBufferMax)
+				facts.Unscaled = s.Handshake != nil && s.Handshake.SendScale < 0
 			} else {
 				facts.Receiver = system
 				facts.ReceiveBufferMax = int(s.ReceiveBufferMax)
+				facts.Unscaled = s.Handshake != nil && s.Handshake.ReceiveScale < 0
 			}
 			d.Fix = advice.Fixes(f.Verdict, facts)
 			guard.Watched(&d)

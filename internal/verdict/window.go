@@ -27,13 +27,13 @@ func (f WindowFacts) Subtype() string {
 	unscaled := threshold.UnscaledMax.Value
 	atMost := largest >= threshold.UnscaledNear.Value*unscaled && largest <= unscaled
 	switch {
-	case f.ScaleKnown && f.Scale < 0 && (atMost || !fixed):
+	case f.ScaleKnown && f.Scale < 0 && atMost: // a smaller one would be no larger with the option
 		return Unscaled
 	case fixed: // a small SO_RCVBUF offers a scale of 0
 		return Fixed
 	case f.ScaleKnown && f.Scale == 0 && atMost:
 		return ScaleZero
-	case float64(f.Last) >= threshold.WindowGrows.Value*float64(f.Middle):
+	case !f.Constant && float64(f.Last) >= threshold.WindowGrows.Value*float64(max(f.First, f.Middle)):
 		return AutotuneGrowing
 	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > int64(threshold.CeilingMin.Value) &&
 		f.Largest <= int64(threshold.UnscaledMax.Value)):

@@ -84,7 +84,7 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 		advice.FreeBSD: "switch window scaling on at both ends (net.inet.tcp.rfc1323), or find the middlebox that strips " +
 			"the option",
 		advice.Windows2000: "switch window scaling on at both ends: the DWORD Tcp1323Opts 1 below Tcpip\\Parameters, " +
-			"then restart; or find the middlebox that strips the option",
+			"then restart (95 and NT 4 have none: use several connections); or find the middlebox that strips the option",
 	},
 	advice.ScaleAsOffered: {
 		advice.Windows:     scaleAsOffered,

@@ -46,7 +46,7 @@ func judge(r *transfer.Result, as scope) verdict.Verdict {
 	case isSampled(r.Sender()) && minRTTOf(r.Sender()) > 0:
 		return judgeSender(r, as)
 	case isSampled(r.Receiver()):
-		return judgeArrivals(r, judgeReceiver(r))
+		return judgeArrivals(r, judgeReceiver(r, as))
 	case isSampled(r.Sender()):
 		return verdict.Unobserved(verdict.Evidence{Code: verdict.NoRoundTrips}, unobservedCandidates...)
 	}

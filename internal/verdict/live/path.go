@@ -121,18 +121,13 @@ func (p *path) addCounters(all []*connection) {
 	if sent > 0 {
 		p.retransmitRatio = min(float64(retransmittedBytes)/float64(sent), 1)
 	}
-	if retransmitted <= 0 {
-		return
-	}
-	// The DSACK of the last one may still be missing.
-	spurious := min(float64(dsacks+int64(len(all)))/float64(retransmitted), 1)
-	// Packets that the network duplicates cause DSACKs too, but no reordering. Without it, a timer repeated segments whose
-	// acknowledgements were late, which costs no cwnd (RFC 8985, 7.4).
-	switch {
+	switch spurious := float64(dsacks) / float64(max(retransmitted, 1)); {
+	// Packets that the network duplicates cause DSACKs too, but no reordering.
 	case reordered >= int64(threshold.ReorderedSegments.Value):
-		p.dsackRatio = min(float64(dsacks)/float64(retransmitted), 1)
-	case spurious >= threshold.SpuriousRatio.Value && dsacks <= retransmitted:
-		p.retransmitRatio *= 1 - spurious
+		p.dsackRatio = min(spurious, 1)
+	// A timer repeated segments whose acknowledgements were late, which costs no cwnd (RFC 8985, 7.4).
+	case spurious >= threshold.NeedlessRatio.Value && spurious <= 1:
+		p.retransmitRatio = 0
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // judgeReceiver judges a transfer without data from the sender: a web server, a stock iperf3. The receiver knows its
 // own program and its own window for certain, and no other limiter of the sender.
-func judgeReceiver(r *transfer.Result) verdict.Verdict {
+func judgeReceiver(r *transfer.Result, as scope) verdict.Verdict {
 	end := r.Receiver()
 	minRTT := minRTTOf(end)
 	var total, unread, window time.Duration
@@ -49,7 +49,7 @@ func judgeReceiver(r *transfer.Result) verdict.Verdict {
 			shares[name] = ratio(d, total)
 		}
 	}
-	return concludeReceiver(verdict.Headline(shares), end, have, largest, minRTT)
+	return concludeReceiver(verdict.Headline(shares), end, have, largest, minRTT, as)
 }
 
 // unreadTime is the time of a span in which the receiving program left data unread.
@@ -88,7 +88,7 @@ func windowExplains(a, b *transfer.Sample, window int64, minRTT time.Duration) b
 }
 
 func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields, window int64,
-	minRTT time.Duration) verdict.Verdict {
+	minRTT time.Duration, as scope) verdict.Verdict {
 	add := func(n verdict.Name, c verdict.Code, values verdict.Values) {
 		v.Evidence = append(v.Evidence, verdict.Evidence{Limiter: n, Code: c, Values: values})
 	}
@@ -105,7 +105,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 		v.Confidence = verdict.LowerUnless(have&transfer.HaveProgram != 0, verdict.High)
 	case verdict.ReceiverWindow:
 		v.Confidence = verdict.Medium
-		v.Subtype = ownWindowSubtype(&end.Streams[0])
+		v.Subtype = ownWindowSubtype(&end.Streams[0], window, as.isWatched)
 	default:
 		open := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck,
 			verdict.LocalQueue, verdict.Pacing, verdict.CPU, verdict.AckPath, verdict.NagleDelayedAck}
@@ -120,17 +120,16 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 	return v
 }
 
-func ownWindowSubtype(s *transfer.Stream) string {
-	zero := s.Handshake != nil && s.Handshake.ReceiveScale == 0
-	switch {
-	case !s.ReceiveBuffer.Automatic() && !(zero && s.ReceiveBuffer.Requested > int(threshold.UnscaledMax.Value)):
-		return verdict.Fixed
-	case s.Handshake != nil && s.Handshake.ReceiveScale < 0:
-		return verdict.Unscaled
-	case zero:
-		return verdict.ScaleZero
-	case s.ReceiveBuffer.Constant:
-		return verdict.Fixed
+// ownWindowSubtype returns the reason for the size of the receiver's own window. Another program's buffer is known to be
+// automatic at its ceiling only.
+func ownWindowSubtype(s *transfer.Stream, window int64, isWatched bool) string {
+	f := verdict.WindowFacts{Largest: window, Middle: window, Last: window,
+		SizeKnown: !isWatched || !s.ReceiveBuffer.Automatic() || s.ReceiveBuffer.AutomaticMax > 0,
+		Automatic: s.ReceiveBuffer.Automatic(), Constant: s.ReceiveBuffer.Constant,
+		Requested: int64(s.ReceiveBuffer.Requested)}
+	if s.Handshake != nil {
+		f.Scale = s.Handshake.ReceiveScale
+		f.ScaleKnown = true
 	}
-	return verdict.AutotuneCeiling
+	return f.Subtype()
 }

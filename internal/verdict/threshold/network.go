@@ -103,7 +103,9 @@ var (
 		"RFC 5681, 3.2: three duplicate acknowledgements"}
 	// SpuriousRatio is the share of retransmitted segments with a DSACK from which reordering explains the apparent loss.
 	// The DSACKs of the last ones are still missing. ReorderedSegments is the least number of reordered segments.
-	SpuriousRatio     = &Number{"SpuriousRatio", 0.5, "ratio", "definition: most of them"}
+	SpuriousRatio = &Number{"SpuriousRatio", 0.5, "ratio", "definition: most of them"}
+	// NeedlessRatio is the same without reordering from which nothing was lost.
+	NeedlessRatio     = &Number{"NeedlessRatio", 0.9, "ratio", "lab, probes of late acknowledgements: 0.98 to 1"}
 	ReorderedSegments = &Number{"ReorderedSegments", 3, "segments",
 		"RFC 5681, 3.2: fewer than three duplicates are no sign of loss"}
 	// QueueBeforeLoss is how many packets at least a link queues before it loses,

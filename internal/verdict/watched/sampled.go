@@ -93,6 +93,8 @@ func (c *Connection) Live(sends bool) live.Watched {
 	w.Receive.Granted = int(c.ReceiveBuffer)
 	if c.receiveBufferIsFixed() {
 		w.Receive.Requested = int(c.ReceiveBuffer / 2) // socket(7): the kernel doubles SO_RCVBUF
+	} else {
+		w.Receive.AutomaticMax = int(c.ReceiveBufferMax)
 	}
 	w.Samples = c.Of
 	for i := range w.Samples {
@@ -119,7 +121,7 @@ func (c *Connection) receiveBufferIsFixed() bool {
 		return false
 	}
 	half := len(c.Of) / 2
-	return float64(largestWindow(c.Of[half:])) < threshold.WindowGrows*float64(largestWindow(c.Of[:half]))
+	return float64(largestWindow(c.Of[half:])) < threshold.WindowGrows.Value*float64(largestWindow(c.Of[:half]))
 }
 
 func largestWindow(samples []transfer.Sample) (largest int64) {
