@@ -62,7 +62,7 @@ func TestJudge_Commands(t *testing.T) {
 		"send autotuning off": {windows("6.3.9600", map[string]string{"winsock autotuning": "off"}), wan,
 			"winsock autotuning", "netsh winsock set autotuning on", true},
 		"Chimney": {windows("6.1.7601", map[string]string{"Chimney": "enabled"}), wan, "Chimney",
-			"netsh int tcp set global chimney=disabled", true},
+			"netsh int tcp set global chimney=automatic", true},
 		"AFD on Server 2022": {windows("10.0.20348", map[string]string{"DefaultSendWindow": "32768"}), wan,
 			"DefaultSendWindow",
 			`reg delete "` + afd + `" /v DefaultSendWindow /f`, true},

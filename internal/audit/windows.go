@@ -22,6 +22,8 @@ const (
 	// accepts (knowledge base 263088).
 	minIgnoredWindow = 64240
 
+	minWindowsMTU = 88 // a smaller value counts as this (knowledge base 120642)
+
 	ethernetMTU  = 1500          // an interface's MTU without a value of its own
 	perInterface = "Interfaces/" // begins the names of values of one interface: Interfaces/{id}/MTU
 )
@@ -304,6 +306,9 @@ func (j *judge) interfaceValues() {
 func (j *judge) interfaceMTU(parameter, value string, mtu int64, id string) {
 	if mtu == ethernetMTU || mtu <= 0 || mtu >= math.MaxUint32 {
 		return
+	}
+	if parameter == "MTU" {
+		mtu = max(mtu, minWindowsMTU)
 	}
 	key := catalog.Parameter{Name: parameter,
 		Where: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`}

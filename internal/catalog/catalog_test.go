@@ -150,3 +150,27 @@ func FuzzNearest(f *testing.F) {
 		AtLeast(name, name)
 	})
 }
+
+// TestFactsByVersion checks defaults that changed between versions, and the settings for requests.
+func TestFactsByVersion(t *testing.T) {
+	for _, c := range []struct {
+		system, name, version, value string
+		confirmed                    bool
+	}{
+		{Windows, "InitialRto", "10.0.14393", "3000", true}, {Windows, "InitialRto", "10.0.17763", "3000", true},
+		{Windows, "InitialRto", "10.0.22631", "1000", false}, {Windows, "MaxSynRetransmissions", "10.0.17763", "2", true},
+		{Windows, "MaxSynRetransmissions", "10.0.26100", "4", false}, {Windows, "Chimney", "6.1.7601", "automatic", true},
+		{Windows, "EnablePMTUBHDetect", "6.3", "0", true},
+		{Linux, "net.core.rmem_max", "6.17.9", "212992", true}, {Linux, "net.core.wmem_max", "6.18.1", "4194304", true},
+		{Linux, "net.ipv4.tcp_rto_min_us", "6.12", "200000", true}, {Linux, "net.ipv4.tcp_rto_max_ms", "6.18", "120000", true},
+		{Linux, "net.ipv4.tcp_syn_linear_timeouts", "6.6", "4", true}, {Linux, "net.ipv4.tcp_pingpong_thresh", "6.8", "1", true},
+		{Linux, "net.ipv4.tcp_autocorking", "5.15", "1", true}, {Linux, "net.ipv4.tcp_thin_linear_timeouts", "5.4", "0", true},
+		{Linux, "net.ipv4.tcp_plb_enabled", "6.6", "0", true},
+	} {
+		p, ok := Get(c.system, c.name)
+		d, known := p.DefaultFor(c.version)
+		if !ok || !known || d.Value != c.value || d.Unconfirmed == c.confirmed || !p.In(c.version) || p.Source == "" {
+			t.Errorf("%s in %s: %+v, want %s, confirmed %v", c.name, c.version, d, c.value, c.confirmed)
+		}
+	}
+}
