@@ -13,14 +13,19 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/outbox"
@@ -73,10 +78,13 @@ type agent struct {
 	server *server.Server
 	box    *outbox.Box
 	spent  *ledger
-	wake   chan struct{}     // a result waits, or the hub is reachable
-	orders admission.Limiter // accepted ones
-	work   sync.WaitGroup
-	ctx    context.Context // of all runs
+	// instance tells this process from others with the agent's key, as of a copied state directory.
+	instance string
+	lock     *os.File          // of the state directory
+	wake     chan struct{}     // a result waits, or the hub is reachable
+	orders   admission.Limiter // accepted ones
+	work     sync.WaitGroup
+	ctx      context.Context // of all runs
 
 	mu              sync.Mutex
 	ended           bool               // work takes no more
@@ -101,7 +109,16 @@ func Run(ctx context.Context, c Config) error {
 
 // open listens and connects to the hub. run or close ends the agent.
 func open(ctx context.Context, c Config) (a *agent, err error) {
-	a = &agent{Config: c, box: outbox.In(c.Dir), wake: make(chan struct{}, 1), ctx: ctx,
+	lock, err := lockDir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	a = &agent{Config: c, box: outbox.In(c.Dir), instance: rand.Text(), lock: lock, wake: make(chan struct{}, 1), ctx: ctx,
 		orders:  admission.Limiter{Every: orderEvery, Burst: orderBurst},
 		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}}
 	a.spent, err = openLedger(ctx, c.Dir, c.Limits)
@@ -124,8 +141,19 @@ func open(ctx context.Context, c Config) (a *agent, err error) {
 	return a, nil
 }
 
+// lockDir locks a state directory until the file is closed or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	lock, err := atomicfile.LockFile(filepath.Join(dir, "agent.lock"))
+	if err == nil && lock == nil {
+		err = fmt.Errorf("%s is the state directory of an agent that runs: stop it first, or give this one a directory "+
+			"of its own with FULLPIPE_STATE", dir)
+	}
+	return lock, err
+}
+
 // run takes orders until the agent's context ends, or until it can take none. cancel ends the context.
 func (a *agent) run(cancel context.CancelFunc) error {
+	defer a.lock.Close()
 	defer a.conn.Close()
 	defer a.end(cancel)
 	defer a.server.Close()
@@ -133,6 +161,9 @@ func (a *agent) run(cancel context.CancelFunc) error {
 		return err
 	}
 	if err := a.conn.Serve(bus.StopKind, a.stop); err != nil {
+		return err
+	}
+	if err := a.conn.Serve(bus.PingKind, a.ping); err != nil {
 		return err
 	}
 	a.event(Event{Kind: "ready", Addr: a.server.Addr()})
@@ -219,7 +250,7 @@ func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) 
 	asking, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
 	waiting, _ := a.box.List()
-	hello := bus.Hello{V: bus.Version, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
+	hello := bus.Hello{V: bus.Version, Instance: a.instance, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
 		Addresses: a.Addresses, Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
 		ClockNs: time.Now().UnixNano(), Waiting: len(waiting)}
 	var welcome bus.Welcome
@@ -261,7 +292,7 @@ func (a *agent) report(ctx context.Context) {
 		a.mu.Lock()
 		testing := len(a.testing) > 0
 		a.mu.Unlock()
-		_ = a.conn.Send(bus.HereKind, bus.Here{V: bus.Version, ClockNs: time.Now().UnixNano(), Testing: testing,
+		_ = a.conn.Send(bus.HereKind, bus.Here{V: bus.Version, Instance: a.instance, ClockNs: time.Now().UnixNano(), Testing: testing,
 			Waiting: len(waiting)}) // without a connection the hub knows by the silence
 	}
 }

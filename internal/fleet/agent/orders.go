@@ -19,6 +19,9 @@ func (a *agent) order(data []byte) any {
 	if err := bus.Decode(data, &o); err != nil {
 		return bus.OrderReply{Refused: mesh.Stale, Detail: "the order cannot be read"}
 	}
+	if o.Instance != "" && o.Instance != a.instance {
+		return nil // for another process with this agent's key
+	}
 	reason, detail := a.refusal(&o)
 	if reason == "" {
 		switch o.Role {
@@ -218,6 +221,15 @@ func (a *agent) finish(o bus.Order, doc []byte, err error, e Event, interrupted,
 
 // failedTime limits the wait for the hub when a run failed, also at the agent's end.
 const failedTime = 2 * time.Second
+
+// ping replies if this process is meant.
+func (a *agent) ping(data []byte) any {
+	var p bus.Ping
+	if bus.Decode(data, &p) != nil || p.Instance != a.instance {
+		return nil
+	}
+	return struct{}{}
+}
 
 // stop ends a run.
 func (a *agent) stop(data []byte) any {

@@ -86,13 +86,15 @@ func TestOrder_OneASecond(t *testing.T) {
 // TestOrder_FailedConnectionsOfADay checks that runs that fail have 2,000 connections a day, also over a restart, and
 // that those that succeed are not counted.
 func TestOrder_FailedConnectionsOfADay(t *testing.T) {
-	a := newAgent(t, Limits{})
-	a.orders.Every = time.Nanosecond
-	a.orders.Burst = 1 << 30
 	var connections int
 	fail := true
-	a.Measure = failing(&connections, &fail)
-	run := func(a *agent) mesh.Reason {
+	begin := func(t *testing.T, dir string) *agent {
+		a := newAgentIn(t, dir, Limits{}, func(c *Config) { c.Measure = failing(&connections, &fail) })
+		a.orders.Every = time.Nanosecond
+		a.orders.Burst = 1 << 30
+		return a
+	}
+	run := func(t *testing.T, a *agent) mesh.Reason {
 		o := order(bus.RoleTest)
 		o.Peers = nil
 		for range bus.MaxAddresses {
@@ -107,27 +109,29 @@ func TestOrder_FailedConnectionsOfADay(t *testing.T) {
 			o.Run = order(bus.RoleTest).Run
 		}
 	}
-	reason := mesh.Reason("")
-	for range 400 {
-		reason = run(a)
-		if reason != "" {
-			break
+	dir := t.TempDir()
+	t.Run("runs that fail", func(t *testing.T) {
+		a := begin(t, dir)
+		reason := mesh.Reason("")
+		for i := 0; reason == "" && i < 400; i++ {
+			reason = run(t, a)
 		}
-	}
-	if reason != mesh.Connections || connections > maxFailedConnections || connections < maxFailedConnections-20 {
-		t.Errorf("%q after %d connections", reason, connections)
-	}
-	if reason := run(newAgentIn(t, a.Dir, Limits{})); reason != mesh.Connections {
-		t.Errorf("after a restart: %q", reason)
-	}
-	other := newAgent(t, Limits{})
-	other.orders.Every = time.Nanosecond
-	other.orders.Burst = 1 << 30
-	fail = false
-	other.Measure = failing(&connections, &fail)
-	for i := range maxFailedConnections/bus.MaxAddresses + 5 {
-		if reason := run(other); reason != "" {
-			t.Fatalf("run %d that succeeds: %q", i, reason)
+		if reason != mesh.Connections || connections > maxFailedConnections || connections < maxFailedConnections-20 {
+			t.Errorf("%q after %d connections", reason, connections)
 		}
-	}
+	})
+	t.Run("after a restart", func(t *testing.T) {
+		if reason := run(t, begin(t, dir)); reason != mesh.Connections {
+			t.Errorf("%q", reason)
+		}
+	})
+	t.Run("runs that succeed", func(t *testing.T) {
+		fail = false
+		a := begin(t, t.TempDir())
+		for i := range maxFailedConnections/bus.MaxAddresses + 5 {
+			if reason := run(t, a); reason != "" {
+				t.Fatalf("run %d: %q", i, reason)
+			}
+		}
+	})
 }

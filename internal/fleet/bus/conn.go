@@ -180,10 +180,10 @@ func (c *Conn) Send(kind string, message any) error {
 	return c.nats.Publish(Up(c.agent, kind), Encode(message))
 }
 
-// Serve calls serve for each request of the hub, one at a time, and replies with what it returns.
+// Serve calls serve for each request of the hub, one at a time, and replies with its result; nil is no reply.
 func (c *Conn) Serve(kind string, serve func(data []byte) any) error {
 	orders, err := c.nats.Subscribe(Down(c.agent, kind), func(m *nats.Msg) {
-		if reply := serve(m.Data); m.Reply != "" {
+		if reply := serve(m.Data); m.Reply != "" && reply != nil {
 			_ = m.Respond(Encode(reply)) // the hub times out
 		}
 	})

@@ -35,6 +35,7 @@ const (
 
 	OrderKind = "order" // request: Order → OrderReply
 	StopKind  = "stop"  // Stop
+	PingKind  = "ping"  // request: Ping → an empty object, by that process only
 )
 
 // Up returns the subject on which an agent sends a kind of message to the hub.
@@ -70,7 +71,8 @@ type Span = time.Duration
 // Hello is an agent's first message on a connection.
 type Hello struct {
 	V         int               `json:"v"`
-	Version   string            `json:"version"` // of the program
+	Instance  string            `json:"instance,omitempty"` // random, of the process
+	Version   string            `json:"version"`            // of the program
 	HostID    string            `json:"host_id,omitempty"`
 	Kernel    string            `json:"kernel,omitempty"`
 	Addresses []netip.Addr      `json:"addresses,omitempty"` // on which other agents may reach it
@@ -107,10 +109,16 @@ type Welcome struct {
 
 // Here is an agent's heartbeat.
 type Here struct {
-	V       int   `json:"v"`
-	ClockNs int64 `json:"clock_ns"`
-	Testing bool  `json:"testing"`
-	Waiting int   `json:"waiting"`
+	V        int    `json:"v"`
+	Instance string `json:"instance,omitempty"`
+	ClockNs  int64  `json:"clock_ns"`
+	Testing  bool   `json:"testing"`
+	Waiting  int    `json:"waiting"`
+}
+
+// Ping asks one of the processes with an agent's key whether it is there.
+type Ping struct {
+	Instance string `json:"instance"`
 }
 
 // The roles of an agent in a run.
@@ -126,6 +134,8 @@ type Order struct {
 	Role  string `json:"role"`
 	Epoch int64  `json:"epoch"`
 	Key   string `json:"key"` // of this run alone
+	// Instance is the process that the order is for; others with the agent's key ignore it. "" is any.
+	Instance string `json:"instance,omitempty"`
 	// Within is how long the far end admits the near one, and Until how long the run may last, from receipt.
 	Within Span `json:"within_ns"`
 	Until  Span `json:"until_ns"`

@@ -88,6 +88,8 @@ func (w *world) Order(ctx context.Context, id string, o bus.Order) (bus.OrderRep
 func (w *world) Stop(agent, run string) {}
 func (w *world) Disconnect(nkey string) {}
 
+func (w *world) Ping(context.Context, string, string) bool { return false }
+
 // test runs a test on an agent, writes its document and delivers it.
 func (w *world) test(a *simAgent, o bus.Order) {
 	w.mu.Lock()

@@ -34,6 +34,8 @@ import (
 type Orders interface {
 	Order(ctx context.Context, agent string, o bus.Order) (bus.OrderReply, error)
 	Stop(agent, run string)
+	// Ping reports whether a process with an agent's key replies before ctx ends.
+	Ping(ctx context.Context, agent, instance string) bool
 	// Disconnect ends the connections of a removed agent.
 	Disconnect(nkey string)
 }
@@ -110,6 +112,7 @@ type Hub struct {
 	paths   map[string]*follower // by pair
 	changes []store.Event        // not reported yet
 	alertAt time.Time
+	twinsAt map[string]time.Time // by agent: the last event about a second process with its key
 }
 
 // member is an agent.
@@ -150,7 +153,8 @@ func New(c Config) *Hub {
 		c.Lease = defaultLease
 	}
 	return &Hub{Config: c, holder: rand.Text(), wake: make(chan struct{}, 1), members: map[string]*member{},
-		pairs: map[string]*pair{}, jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{}}
+		pairs: map[string]*pair{}, jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{},
+		twinsAt: map[string]time.Time{}}
 }
 
 // newID returns the identifier of a run.

@@ -31,6 +31,12 @@ func (w *Wire) Stop(agent, run string) {
 	_ = w.Conn.Publish(bus.Down(agent, bus.StopKind), bus.Encode(bus.Stop{Run: run})) // its order ends by itself
 }
 
+// Ping implements Orders.
+func (w *Wire) Ping(ctx context.Context, agent, instance string) bool {
+	_, err := w.Conn.RequestWithContext(ctx, bus.Down(agent, bus.PingKind), bus.Encode(bus.Ping{Instance: instance}))
+	return err == nil
+}
+
 // Disconnect implements Orders.
 func (w *Wire) Disconnect(nkey string) {
 	if w.Kick != nil {
@@ -44,12 +50,15 @@ const handleTime = 20 * time.Second
 // maxHandlers limits the messages that are handled at a time. The others wait: see intake.
 const maxHandlers = 8
 
+// handler handles a message of an agent and returns the reply; nil is none.
+type handler = func(ctx context.Context, agent string, data []byte) any
+
 // Listen takes the agents' messages until the connection closes. Several hubs share them.
 func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 	in := newIntake(h.flooding)
 	slots := make(chan struct{}, maxHandlers)
 	// take handles a kind of messages. The connection's callback never waits, so that one agent delays no other.
-	take := func(kind string, handle func(ctx context.Context, agent string, data []byte) any) error {
+	take := func(kind string, handle handler) error {
 		_, err := w.Conn.QueueSubscribe(bus.AnyUp(kind), "hub", func(m *nats.Msg) {
 			agent := bus.AgentOf(m.Subject)
 			if agent == "" || m.Reply != "" && !repliesTo(m, agent) {
@@ -61,6 +70,10 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 			}
 			go func() {
 				defer done()
+				if refused := h.rivalOf(ctx, kind, agent, m.Data); refused != nil { // takes no slot: it waits for a ping
+					_ = m.Respond(bus.Encode(refused))
+					return
+				}
 				slots <- struct{}{}
 				defer func() { <-slots }()
 				ctx, cancel := context.WithTimeout(ctx, handleTime)

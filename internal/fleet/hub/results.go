@@ -59,7 +59,7 @@ func (h *Hub) Here(ctx context.Context, agent string, here bus.Here) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.members[agent]
-	if m == nil {
+	if m == nil || isOther(here.Instance, m.hello.Instance) {
 		return
 	}
 	m.seen = now

@@ -178,6 +178,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 		Spec: spec(task, g.bytes, nearAgent, farAgent)}
 	serve := order
 	serve.Role = bus.RoleServe
+	serve.Instance = farAgent.hello.Instance
 	serve.Far = nearAgent.Name
 	serve.From = nearAgent.networks()
 	reply, err := h.order(ctx, farAgent.ID, serve)
@@ -189,6 +190,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	}
 	test := order
 	test.Role = bus.RoleTest
+	test.Instance = nearAgent.hello.Instance
 	test.Far = farAgent.Name
 	test.Peers = farAgent.peers(reply.Port)
 	test.Until = time.Until(end)
