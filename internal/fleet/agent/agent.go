@@ -78,7 +78,7 @@ type agent struct {
 	server *server.Server
 	box    *outbox.Box
 	spent  *ledger
-	// instance tells this process from others with the agent's key, as of a copied state directory.
+	// instance distinguishes this process from others with the agent's key, as of a copied state directory.
 	instance string
 	lock     *os.File          // of the state directory
 	wake     chan struct{}     // a result waits, or the hub is reachable
@@ -292,7 +292,7 @@ func (a *agent) report(ctx context.Context) {
 		a.mu.Lock()
 		testing := len(a.testing) > 0
 		a.mu.Unlock()
-		_ = a.conn.Send(bus.HereKind, bus.Here{V: bus.Version, Instance: a.instance, ClockNs: time.Now().UnixNano(), Testing: testing,
-			Waiting: len(waiting)}) // without a connection the hub knows by the silence
+		_ = a.conn.Send(bus.HereKind, bus.Here{V: bus.Version, Instance: a.instance, ClockNs: time.Now().UnixNano(),
+			Testing: testing, Waiting: len(waiting)}) // without a connection the hub knows by the silence
 	}
 }

@@ -19,8 +19,8 @@ const (
 // isOther reports whether two instances are two processes. Agents of older versions do not name theirs.
 func isOther(a, b string) bool { return a != "" && b != "" && a != b }
 
-// rivalOf returns the refusal of a hello if another process with the agent's key is there. A process that does not reply
-// has ended, or cannot reach the hub: the one that comes takes its place.
+// rivalOf returns the refusal of a hello if another process with the agent's key is there. A process that does not
+// reply has ended, or cannot reach the hub: the one that comes takes its place.
 func (h *Hub) rivalOf(ctx context.Context, kind, agent string, data []byte) any {
 	var hello bus.Hello
 	if kind != bus.HelloKind || bus.Decode(data, &hello) != nil {
@@ -42,8 +42,8 @@ func (h *Hub) rivalOf(ctx context.Context, kind, agent string, data []byte) any 
 		return nil
 	}
 	h.reportTwin(agent, time.Now())
-	return bus.Welcome{V: bus.Version, Later: twinLater, Error: "another process with this agent's key is connected: give " +
-		"this host a state directory and a token of its own, or stop the other process"}
+	return bus.Welcome{V: bus.Version, Later: twinLater, Error: "another process with this agent's key is connected: " +
+		"give this host a state directory and a token of its own, or stop the other process"}
 }
 
 // reportTwin reports a second process of an agent, once a day.

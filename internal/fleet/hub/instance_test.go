@@ -26,8 +26,8 @@ func (p *processes) Ping(ctx context.Context, _, instance string) bool {
 	return p.alive[instance]
 }
 
-// TestRival checks that the older of two processes with one agent's key stays while it replies, and that the younger one
-// takes its place when it does not.
+// TestRival checks that the older of two processes with one agent's key stays while it replies, and that the younger
+// one takes its place when it does not.
 func TestRival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &processes{alive: map[string]bool{}}
