@@ -296,10 +296,7 @@ func (h *hostileHub) play() error {
 		return err
 	}
 	defer server.Shutdown()
-	door, err := server.Handler()
-	if err != nil {
-		return err
-	}
+	door := server.Handler()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
 // Config configures a Server. Only Handler and Log are required.
@@ -28,6 +29,9 @@ type Config struct {
 	// Wrap wraps an accepted connection below TLS. The result must have a method NetConn that returns the accepted
 	// one. nil: no wrapper.
 	Wrap func(*Conn) net.Conn
+	// MaxUnproven, if not 0, limits the connections that no handler has called Prove for, apart from MaxConns. The
+	// connection of the host with most of them that was idle longest makes room.
+	MaxUnproven int
 	// MaxConns limits the connections, and those of a host to three quarters of them; 0: 768, less if the file limit
 	// requires it.
 	MaxConns int
@@ -57,13 +61,23 @@ func Start(l *net.TCPListener, c Config) *Server {
 		listener.Places.Limits = admission.Limits{Total: admission.Load{int64(c.MaxConns)},
 			PerHost: admission.Load{max(int64(c.MaxConns)*3/4, 1)}}
 	}
+	if c.MaxUnproven > 0 {
+		limit := min(int64(c.MaxUnproven), int64(socket.BoundByFiles(c.MaxUnproven)))
+		listener.unproven = &admission.Table{Limits: admission.Limits{Total: admission.Load{limit}}}
+	}
 	return start(listener, c)
 }
 
 func start(l *Listener, c Config) *Server {
+	withConn := func(ctx context.Context, conn net.Conn) context.Context {
+		if c.ConnContext != nil {
+			ctx = c.ConnContext(ctx, conn)
+		}
+		return context.WithValue(ctx, acceptedKey{}, accepted(conn))
+	}
 	s := &Server{ended: make(chan struct{}), http: &http.Server{Handler: c.Handler, ErrorLog: c.Log.ErrorLog(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
-		MaxHeaderBytes: maxHeaderBytes, ConnContext: c.ConnContext, ConnState: TrackState}}
+		MaxHeaderBytes: maxHeaderBytes, ConnContext: withConn, ConnState: TrackState}}
 	if c.BaseContext != nil {
 		s.http.BaseContext = func(net.Listener) context.Context { return c.BaseContext }
 	}
@@ -76,6 +90,15 @@ func start(l *Listener, c Config) *Server {
 		s.failed = s.http.Serve(serving)
 	}()
 	return s
+}
+
+type acceptedKey struct{}
+
+// Prove records that the client of a request's connection has shown that it is no stranger.
+func Prove(ctx context.Context) {
+	if c, is := ctx.Value(acceptedKey{}).(*Conn); is && c != nil {
+		c.prove()
+	}
 }
 
 // Ended is closed when the server no longer accepts connections.

@@ -23,8 +23,9 @@ const (
 // evicts a connection of the host with most connections (admission.Table), first one without an active request.
 type Listener struct {
 	*net.TCPListener
-	Places admission.Table
-	wrap   func(*Conn) net.Conn
+	Places   admission.Table
+	unproven *admission.Table // of connections before Prove; nil: they are in Places
+	wrap     func(*Conn) net.Conn
 }
 
 // Listen limits a listener's connections. wrap is Config.Wrap.
@@ -43,9 +44,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		at, _ := netip.ParseAddrPort(tcp.RemoteAddr().String())
 		now := time.Now()
-		c := &Conn{TCPConn: tcp, listener: l, place: newEntry(at.Addr(), now)}
+		c := &Conn{TCPConn: tcp, table: &l.Places, listener: l, place: newEntry(at.Addr(), now)}
+		if l.unproven != nil {
+			c.table = l.unproven
+		}
 		c.place.Evict = func() { _ = tcp.Close() } // the server's next read fails and closes it
-		if l.Places.Admit(c.place, now) != nil {
+		if c.table.Admit(c.place, now) != nil {
 			_ = tcp.Close()
 			continue
 		}
@@ -62,7 +66,10 @@ type Conn struct {
 	listener *Listener
 	place    *admission.Entry
 	busy     atomic.Bool // has an active request
-	leave    sync.Once
+
+	mu     sync.Mutex       // guards the fields below
+	table  *admission.Table // has place
+	closed bool
 }
 
 // Read marks the connection as used, so that silent connections are evicted before it.
@@ -76,13 +83,39 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 // Close frees the slot.
 func (c *Conn) Close() error {
-	c.leave.Do(func() { c.listener.Places.Release(c.place) })
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		c.table.Release(c.place)
+	}
+	c.mu.Unlock()
 	return c.TCPConn.Close()
+}
+
+// prove moves the connection to the slots of known clients. It ends if there is none.
+func (c *Conn) prove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.table == &c.listener.Places {
+		return
+	}
+	c.table.Release(c.place)
+	c.table = &c.listener.Places
+	if c.table.Admit(c.place, time.Now()) != nil {
+		_ = c.TCPConn.Close() // the server's next read fails and closes it
+	}
+}
+
+// slots returns the table that has the connection.
+func (c *Conn) slots() *admission.Table {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.table
 }
 
 // Keep sets whether the connection is protected from eviction.
 func (c *Conn) Keep(kept bool) {
-	c.listener.Places.Pin(c.place, kept)
+	c.slots().Pin(c.place, kept)
 }
 
 // newEntry returns the entry of a connection that has sent nothing yet.
@@ -104,19 +137,14 @@ func lastUse(now time.Time, busy bool) time.Time {
 }
 
 // use records the use of the connection.
-func (c *Conn) use() { c.listener.Places.Extend(c.place, lastUse(time.Now(), c.busy.Load())) }
+func (c *Conn) use() { c.slots().Extend(c.place, lastUse(time.Now(), c.busy.Load())) }
 
 // TrackState is the ConnState of a http.Server with a Listener. It tracks which connections have an active
 // request.
 func TrackState(c net.Conn, state http.ConnState) {
-	own, ok := c.(*Conn)
-	for !ok {
-		layer, is := c.(interface{ NetConn() net.Conn })
-		if !is {
-			return
-		}
-		c = layer.NetConn()
-		own, ok = c.(*Conn)
+	own := accepted(c)
+	if own == nil {
+		return
 	}
 	switch state {
 	case http.StateActive, http.StateHijacked:
@@ -125,5 +153,19 @@ func TrackState(c net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		own.busy.Store(false)
 		own.use()
+	}
+}
+
+// accepted returns the accepted connection below others, or nil.
+func accepted(c net.Conn) *Conn {
+	for {
+		if own, is := c.(*Conn); is {
+			return own
+		}
+		layer, is := c.(interface{ NetConn() net.Conn })
+		if !is {
+			return nil
+		}
+		c = layer.NetConn()
 	}
 }

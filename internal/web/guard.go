@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 )
 
 // Role is a set of permissions. Each role includes those before it.
@@ -173,6 +174,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v visitor, path, 
 		tooMany(w, r, s.refuse)
 		return
 	}
+	httpserver.Prove(r.Context())
 	inside := r.Clone(context.WithValue(r.Context(), visitorKey{}, v))
 	inside.URL.Path = path
 	inside.URL.RawPath = ""

@@ -87,13 +87,7 @@ func startEmbedded(wire *hub.Wire, admit embed.Admit) (door http.Handler, urls [
 		server.Shutdown()
 		return nil, nil, nil, err
 	}
-	door, err = server.Handler()
-	if err != nil {
-		wire.Conn.Close()
-		server.Shutdown()
-		return nil, nil, nil, err
-	}
-	return door, nil, func() {
+	return server.Handler(), nil, func() {
 		wire.Conn.Close()
 		server.Shutdown()
 	}, nil

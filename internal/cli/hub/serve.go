@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
@@ -146,16 +147,13 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	}
 	mux.Handle("/", pages)
 	server := httpserver.Start(l, httpserver.Config{Handler: mux, TLS: secure, BaseContext: ctx, MaxConns: maxConns(),
-		Log: console.LogOf(cmd)})
+		MaxUnproven: admission.MaxPending, Log: console.LogOf(cmd)})
 	defer server.Close()
 	if err := f.ready(ctx, cmd, fleet, urls, pin, open); err != nil {
 		return err
 	}
 	return h.Run(ctx)
 }
-
-// filesOfAgent are the open files of an agent's connection: from the agent, and both ends of the proxy to the bus.
-const filesOfAgent = 3
 
 // maxConns returns the connections that the process's file limit allows, with room for the database.
 func maxConns() int {
@@ -164,7 +162,7 @@ func maxConns() int {
 	if files <= 0 || files > unlimited {
 		files = unlimited
 	}
-	return max((files-reserve)/filesOfAgent, 1)
+	return max(files-reserve, 1)
 }
 
 // pages returns the configuration of the pages. Over TLS any host name is ours: the browser has compared it with the

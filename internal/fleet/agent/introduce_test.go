@@ -25,10 +25,7 @@ func TestConnected_HelloAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Shutdown()
-	handler, err := server.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := server.Handler()
 	door := httptest.NewServer(handler)
 	defer door.Close()
 	hub, err := server.Connect()

@@ -4,44 +4,47 @@ package embed
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	natsd "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 )
 
-// Server is an embedded NATS server.
+// Server is an embedded NATS server. It listens nowhere: its connections are pipes of this process.
 type Server struct {
 	nats *natsd.Server
 	hub  string // secret of the hub's own connection
 
-	mu    sync.Mutex
-	conns map[string]map[uint64]bool // open connections by public key
-	// forwarded has the agents by the local address of the proxy's connection to the server. Nobody else can bind that
-	// address, so no header and no other process on this host can claim one.
-	forwarded map[string]*forwarded
+	mu    sync.Mutex        // guards conns
+	conns map[uint64]*agent // by the server's number of the connection
 }
 
-// forwarded is a connection of an agent that the proxy forwards.
-type forwarded struct {
-	from netip.Addr
-	nkey string // public key; "" until it is admitted
-	id   uint64 // of the server
+// agent is the connection of an agent, or of a stranger.
+type agent struct {
+	from   netip.Addr
+	proven func() // called when its key is
+	nkey   string // proven; "" before
 }
+
+// maxConnsOfKey limits the connections of one agent: one, and its successor before the hub notices the loss of the first.
+const maxConnsOfKey = 2
 
 // Admit returns the ID of the agent with a public key, which connects from an address.
 type Admit func(ctx context.Context, nkey string, from netip.Addr) (agent string, err error)
@@ -51,7 +54,7 @@ const admitTime = 5 * time.Second
 
 // Start starts a server. admit is asked at each connect.
 func Start(admit Admit, secret string) (*Server, error) {
-	s := &Server{hub: secret, conns: map[string]map[uint64]bool{}, forwarded: map[string]*forwarded{}}
+	s := &Server{hub: secret, conns: map[uint64]*agent{}}
 	server, err := natsd.NewServer(&natsd.Options{
 		ServerName: "fullpipe-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: bus.MaxMessage, AlwaysEnableNonce: true, MaxControlLine: 2048, MaxSubs: 64,
@@ -59,8 +62,6 @@ func Start(admit Admit, secret string) (*Server, error) {
 		// The short first ping, after 2 s, would arrive before the reply to CONNECT where the store takes longer to
 		// answer, and clients then give up.
 		DisableShortFirstPing: true,
-
-		Websocket: natsd.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: admitTime},
 
 		CustomClientAuthentication: &door{s, admit},
 	})
@@ -89,9 +90,11 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 		// The hub's own connection is a pipe; a WebSocket cannot know the secret.
 		return d.s.hub != "" && options.Token == d.s.hub
 	}
-	proxied := d.s.forwardedAt(c.RemoteAddress())
-	if proxied == nil {
-		return false // not by the hub's proxy
+	d.s.mu.Lock()
+	conn := d.s.conns[c.GetID()]
+	d.s.mu.Unlock()
+	if conn == nil {
+		return false // not by Handler
 	}
 	key, err := nkeys.FromPublicKey(options.Nkey)
 	if err != nil {
@@ -103,55 +106,36 @@ func (d *door) Check(c natsd.ClientAuthentication) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
 	defer cancel()
-	agent, err := d.admit(ctx, options.Nkey, proxied.from)
+	id, err := d.admit(ctx, options.Nkey, conn.from)
 	if err != nil {
 		return false
 	}
-	c.RegisterUser(&natsd.User{Username: options.Nkey, Permissions: permissions(agent)})
-	return d.s.opened(c, proxied, options.Nkey)
-}
-
-// opened records an admitted connection. It returns false if the agent has left meanwhile.
-func (s *Server) opened(c natsd.ClientAuthentication, proxied *forwarded, nkey string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.forwarded[c.RemoteAddress().String()] != proxied {
-		return false
-	}
-	proxied.nkey = nkey
-	proxied.id = c.GetID()
-	if s.conns[nkey] == nil {
-		s.conns[nkey] = map[uint64]bool{}
-	}
-	s.conns[nkey][proxied.id] = true
+	c.RegisterUser(&natsd.User{Username: options.Nkey, Permissions: permissions(id)})
+	d.s.prove(conn, options.Nkey)
 	return true
 }
 
-// forwardedAt returns the connection that the proxy forwards from an address, nil for another connection.
-func (s *Server) forwardedAt(at net.Addr) *forwarded {
-	if at == nil {
-		return nil
-	}
+// prove records the key of a connection and ends the oldest of a key that has too many.
+func (s *Server) prove(conn *agent, nkey string) {
+	conn.proven()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.forwarded[at.String()]
+	conn.nkey = nkey
+	of := s.connsOf(nkey)
+	for _, id := range of[:max(len(of)-maxConnsOfKey, 0)] {
+		go s.nats.DisconnectClientByID(id) //nolint:errcheck // it may have left. The caller has the server's locks.
+	}
 }
 
-// forwards records a connection of the proxy until done is called.
-func (s *Server) forwards(at net.Addr, from netip.Addr) (done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	proxied := &forwarded{from: from}
-	s.forwarded[at.String()] = proxied
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.forwarded, at.String())
-		delete(s.conns[proxied.nkey], proxied.id)
-		if len(s.conns[proxied.nkey]) == 0 {
-			delete(s.conns, proxied.nkey)
+// connsOf returns the connections of a key, the oldest first. The caller has locked mu.
+func (s *Server) connsOf(nkey string) (ids []uint64) {
+	for id, conn := range s.conns {
+		if conn.nkey == nkey {
+			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
+	return ids
 }
 
 // permissions returns what an agent may publish and subscribe to: its own subjects only.
@@ -171,75 +155,85 @@ func (s *Server) Connect() (*nats.Conn, error) {
 // Disconnect closes all connections with a public key.
 func (s *Server) Disconnect(nkey string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.conns[nkey] {
+	of := s.connsOf(nkey)
+	s.mu.Unlock()
+	for _, id := range of {
 		_ = s.nats.DisconnectClientByID(id) // it may have left
 	}
-	delete(s.conns, nkey)
 }
 
-// proxyBuffer is the size of a proxy's buffer for each direction of a connection. A message is larger at times and then
-// takes several rounds.
-const proxyBuffer = 4 << 10
+// Limits of a forwarded connection.
+const (
+	forwardBuffer = 4 << 10 // bytes of a direction's buffer: a message takes several rounds
+	maxInfo       = 4 << 10 // bytes of the server's first line
+)
 
-// Handler forwards the agents' WebSocket connections to the server, from the upgrade request on.
-func (s *Server) Handler() (http.Handler, error) {
-	target, err := url.Parse(s.nats.WebsocketURL())
-	if err != nil {
-		return nil, err
-	}
+// Handler forwards the agents' WebSocket connections to the server.
+func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			http.Error(w, "agents connect here", http.StatusUpgradeRequired)
-			return
-		}
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil {
 			http.Error(w, "the address cannot be read", http.StatusBadRequest)
 			return
 		}
-		back, err := net.DialTimeout("tcp", target.Host, admitTime)
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 		if err != nil {
-			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
+			return // it has sent the refusal
+		}
+		front := websocket.NetConn(r.Context(), ws, websocket.MessageBinary)
+		defer ws.CloseNow() //nolint:errcheck // a stranger's connection
+		back, err := s.nats.InProcessConn()
+		if err != nil {
 			return
 		}
 		defer back.Close()
-		defer s.forwards(back.LocalAddr(), from.Addr().Unmap())() // ends before back is closed and its port is free
-		out := r.Clone(r.Context())
-		out.URL = &url.URL{Path: "/"}
-		out.Host = target.Host
-		out.Header.Del("X-Forwarded-For") // a stranger's
-		if err := out.Write(back); err != nil {
-			http.Error(w, "the bus is not reachable", http.StatusBadGateway)
-			return
-		}
-		front, early, err := http.NewResponseController(w).Hijack()
+		info := bufio.NewReaderSize(back, maxInfo)
+		id, line, err := readInfo(info)
 		if err != nil {
-			http.Error(w, "no upgrade on this connection", http.StatusInternalServerError)
 			return
 		}
-		defer front.Close()
-		_ = front.SetDeadline(time.Time{}) // NATS has pings
-		forward(front, back, early.Reader)
-	}), nil
+		conn := &agent{from: from.Addr().Unmap(), proven: func() { httpserver.Prove(r.Context()) }}
+		s.mu.Lock()
+		s.conns[id] = conn
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			delete(s.conns, id)
+			s.mu.Unlock()
+		}()
+		if _, err := front.Write(line); err != nil {
+			return
+		}
+		forward(front, back)
+	})
 }
 
-// forward copies between two connections until one ends. early has what was read of front already.
-func forward(front, back net.Conn, early *bufio.Reader) {
+// readInfo reads the server's first line, which has its number of the connection.
+func readInfo(r *bufio.Reader) (id uint64, line []byte, err error) {
+	line, err = r.ReadSlice('\n')
+	if err != nil {
+		return 0, nil, err
+	}
+	var info struct {
+		ID uint64 `json:"client_id"`
+	}
+	text, is := bytes.CutPrefix(line, []byte("INFO "))
+	if !is || r.Buffered() > 0 {
+		return 0, nil, errors.New("nats-server: no INFO")
+	}
+	err = json.Unmarshal(text, &info)
+	return info.ID, line, err
+}
+
+// forward copies between two connections until one ends, and closes both.
+func forward(front, back net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if n := early.Buffered(); n > 0 {
-			if _, err := io.CopyN(back, early, int64(n)); err != nil {
-				back.Close()
-				return
-			}
-		}
-		early = nil
-		_, _ = io.CopyBuffer(onlyWriter{back}, onlyReader{front}, make([]byte, proxyBuffer))
+		_, _ = io.CopyBuffer(onlyWriter{back}, onlyReader{front}, make([]byte, forwardBuffer))
 		back.Close()
 	}()
-	_, _ = io.CopyBuffer(onlyWriter{front}, onlyReader{back}, make([]byte, proxyBuffer))
+	_, _ = io.CopyBuffer(onlyWriter{front}, onlyReader{back}, make([]byte, forwardBuffer))
 	front.Close()
 	<-done
 }

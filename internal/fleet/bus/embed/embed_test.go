@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,11 +56,7 @@ func start(t *testing.T) *site {
 	}
 	t.Cleanup(server.Shutdown)
 	s.Server = server
-	door, err := server.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(door)
+	web := httptest.NewServer(server.Handler())
 	t.Cleanup(web.Close)
 	s.url = "ws" + strings.TrimPrefix(web.URL, "http")
 	return s
@@ -198,10 +195,55 @@ func TestServer_AddressOfAgent(t *testing.T) {
 		}
 		conn.Close()
 	}
-	s.url = s.nats.WebsocketURL() // past the proxy
-	if conn, err := s.dial(key, public, nats.WebSocketConnectionHeaders(forged)); err == nil {
-		conn.Close()
-		t.Error("a connection past the proxy was admitted")
+	if s.nats.Addr() != nil {
+		t.Error("the server listens at an address of its own")
+	}
+}
+
+// TestServer_ConnectionsOfAKey connects 30 times with each of two keys: two connections of each stay, the last ones.
+// After all have left, nothing is remembered.
+func TestServer_ConnectionsOfAKey(t *testing.T) {
+	s := start(t)
+	const tries = 30
+	for _, id := range []string{"anna", "bert"} {
+		key, public := s.member(t, id)
+		closed := make(chan int, tries)
+		var all []*nats.Conn
+		for i := range tries {
+			conn, err := s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { closed <- i }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			all = append(all, conn)
+		}
+		for range tries - maxConnsOfKey {
+			select {
+			case i := <-closed:
+				if i >= tries-maxConnsOfKey {
+					t.Errorf("%s: connection %d of %d was closed", id, i, tries)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s: more than %d connections are open", id, maxConnsOfKey)
+			}
+		}
+		for _, conn := range all[tries-maxConnsOfKey:] {
+			if err := conn.FlushTimeout(10 * time.Second); err != nil {
+				t.Errorf("%s: a connection that stays: %v", id, err)
+			}
+			conn.Close()
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		s.Server.mu.Lock()
+		n := len(s.conns)
+		s.Server.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are remembered", n)
+		}
 	}
 }
 
@@ -255,8 +297,8 @@ func TestServer_DisconnectsRemovedAgent(t *testing.T) {
 	}
 }
 
-// TestServer_ForgetsClosedConnections checks that nothing remains of connections that ended, and that an open one of
-// the same key can still be cut.
+// TestServer_ForgetsClosedConnections checks that nothing remains of connections that ended, and that an open one can
+// still be cut.
 func TestServer_ForgetsClosedConnections(t *testing.T) {
 	s := start(t)
 	key, public := s.member(t, "anna")
@@ -266,28 +308,24 @@ func TestServer_ForgetsClosedConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
+	other, public2 := s.member(t, "bert") // a key of its own: see TestServer_ConnectionsOfAKey
 	for range 50 {
-		conn, err := s.dial(key, public)
+		conn, err := s.dial(other, public2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		conn.Close()
 	}
-	other, public2 := s.member(t, "bert")
-	conn, err := s.dial(other, public2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.Server.mu.Lock()
-		conns, keys, forwarded := len(s.conns[public]), len(s.conns), len(s.forwarded)
+		conns := len(s.conns)
+		of := len(s.connsOf(public))
 		s.Server.mu.Unlock()
-		if conns == 1 && keys == 1 && forwarded == 1 {
+		if conns == 1 && of == 1 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d connections of the key, %d keys, %d forwarded", conns, keys, forwarded)
+			t.Fatalf("%d connections, %d of the key", conns, of)
 		}
 	}
 	s.Disconnect(public)
