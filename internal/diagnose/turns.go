@@ -32,9 +32,12 @@ func addTurns(r *record.CapturedConnection, c *flow.Connection, numbered bool) {
 			}
 		}
 	}
+	if t.Bulky > 0 || r.Turns.Interleaved || t.Count < 2 {
+		return
+	}
 	for i := range r.Directions {
 		d := &r.Directions[i]
-		d.LostS = max(d.LostS, stalled(r.Stalls, d.From == r.Client))
+		d.LostS = stalled(r.Stalls, d.From == r.Client)
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *Connection) followTurns(s *Segment, side int) {
 		c.bulkSide = side
 	}
 	p := turns.Packet{At: c.now, Number: int64(s.Number), FromClient: side == client, Seq: s.Seq, Ack: s.Ack,
-		Payload: s.Payload, Window: c.windowOf(s, side), TSVal: s.TSVal, IPID: s.IPID, SACK: s.SACKs,
+		Payload: s.Payload, MSS: int64(s.MSS), Window: c.windowOf(s, side), TSVal: s.TSVal, IPID: s.IPID, SACK: s.SACKs,
 		DSACK: s.SACKs > 0 && int32(s.SACK[0][1]-s.Ack) <= 0, Flags: turnFlags(s)}
 	c.turns.Add(&p)
 }

@@ -57,7 +57,7 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 	through := y.loop.least // from the tap through x and back: y's data is acknowledged by x
 	prompted := x.risen > 0 && x.risen+through > d.At-silent && d.At-(x.risen+through) <= t.tolerance(through) &&
 		d.At >= x.risen
-	allKnown := x.acked >= x.high && x.risen+through < d.At
+	allKnown := x.acked >= x.high && x.risen+through <= d.At+through/8+clockError
 	small := int64(d.Payload) < x.segment
 	switch {
 	case d.lost > 0 && silent >= t.leastStall():
@@ -71,10 +71,12 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 		t.turn.add(s, ZeroWindow, silent)
 	case prompted && x.wasTight:
 		t.turn.add(s, ReceiveWindow, silent)
-	case prompted && small && x.lastShort && x.risen-x.lastAt-x.loop.least >= minDelayedAck:
+	case prompted && allKnown && (x.lastShort || small) && x.risen-x.lastAt-x.loop.least >= minDelayedAck:
 		delay := x.risen - x.lastAt - x.loop.least
 		t.waited(s, DelayedAck, delay, d, 0)
 		t.turn.add(s, Propagation, silent-delay)
+	case prompted && small && allKnown:
+		t.waited(s, Nagle, silent, d, 0)
 	case prompted && !(x.lastShort && allKnown):
 		t.turn.add(s, Rounds, silent)
 	case silent <= maxSpacing*x.spacing:
@@ -94,6 +96,9 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 
 // maxSpacing is how many times the usual spacing of a message's segments the line can hold one back.
 const maxSpacing = 4
+
+// clockError is how far two stamps of one capture can be off, nanoseconds.
+const clockError = 20_000
 
 // leastWait is the shortest time between two segments that is more than the line's.
 func (t *Tracker) leastWait() int64 {

@@ -31,6 +31,7 @@ var expected = map[string][]Cause{
 	"lost-request":    {TailLossProbe, Timeout},
 	"lost-syn":        {LostSYN},
 	"delayed-ack":     {DelayedAck},
+	"nagle":           {Nagle, DelayedAck}, // an odd segment is acknowledged late
 	"slow-server":     {Server},
 	"slow-reader":     {ZeroWindow, ReceiveWindow},
 	"own-queue":       {Wire},
@@ -76,7 +77,7 @@ func (c cell) play() (w *world, hit map[int]bool) {
 		hit[0] = true
 	case "slow-server":
 		slow = every
-	case "delayed-ack":
+	case "delayed-ack", "nagle":
 		w.server.nagle = true
 	case "other-queue":
 		w.queue = func(fromClient bool, now int64) int64 {
@@ -124,7 +125,7 @@ func (c cell) play() (w *world, hit map[int]bool) {
 		w.after(think, func() {
 			w.server.turn = turn
 			w.server.inTurn = 0
-			if c.kind == "delayed-ack" && every(turn) {
+			if w.server.nagle && every(turn) {
 				hit[turn] = true
 				w.server.write(100)
 				w.server.write(c.answer - 100)
@@ -182,7 +183,10 @@ func (c cell) isValid() bool {
 	case "lost-syn":
 		return c.tap < 0.2
 	case "delayed-ack":
-		return c.answer-100 < simMSS && c.answer > 100
+		return segments == 1
+	case "nagle":
+		// In all turns the server writes less than a segment last; without a pause between two writes it is sent at once.
+		return segments > 1 && segments < 10
 	case "slow-reader", "zero-window":
 		return segments >= 30 && c.bps > 1e6
 	case "own-queue":

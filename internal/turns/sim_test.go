@@ -225,7 +225,8 @@ func (w *world) connect(then func()) {
 	var syn func(again int)
 	answer := func() {
 		s := &sent{syn: true}
-		w.server.put(Packet{Flags: SYN | ACK, Seq: w.server.isn, Ack: w.client.isn + 1, Window: 64 << 10}, s, func() {
+		p := Packet{Flags: SYN | ACK, MSS: 1460, Seq: w.server.isn, Ack: w.client.isn + 1, Window: 64 << 10}
+		w.server.put(p, s, func() {
 			if done {
 				return
 			}
@@ -239,7 +240,8 @@ func (w *world) connect(then func()) {
 		if done {
 			return
 		}
-		w.client.put(Packet{Flags: SYN, Seq: w.client.isn, Window: 64 << 10}, &sent{syn: true, again: again}, answer)
+		p := Packet{Flags: SYN, MSS: 1460, Seq: w.client.isn, Window: 64 << 10}
+		w.client.put(p, &sent{syn: true, again: again}, answer)
 		w.after(1000*ms<<again, func() { syn(again + 1) })
 	}
 	syn(0)

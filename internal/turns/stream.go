@@ -17,7 +17,7 @@ type stream struct {
 	lastAt    int64 // the last segment with payload
 	lastShort bool  // it was shorter than a full one
 	pushed    bool  // it ended a write
-	segment   int64 // the largest payload, of at most maxSegment bytes
+	segment   int64 // the payload of a full segment: by the handshake, or the largest seen
 
 	risen     int64 // when acked rose or the window opened last, 0: not yet
 	wasTight  bool  // the window had no room for a segment before

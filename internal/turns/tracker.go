@@ -52,7 +52,7 @@ func (t *Tracker) Add(p *Packet) {
 		x, y = y, x
 	}
 	if p.Flags&SYN != 0 {
-		t.handshake(p, x)
+		t.handshake(p, x, y)
 		return
 	}
 	if !x.begun {
@@ -92,7 +92,9 @@ type data struct {
 	late     int64 // delay above the least
 }
 
-func (t *Tracker) handshake(p *Packet, x *stream) {
+func (t *Tracker) handshake(p *Packet, x, y *stream) {
+	const options = 40 // bytes that options can take of a segment
+	y.segment = max(y.segment, p.MSS-options)
 	if p.FromClient && !t.opened {
 		if t.sawSYN {
 			t.waitedForSYN(p, p.At-max(t.syn, t.synAck))

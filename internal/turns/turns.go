@@ -40,6 +40,7 @@ const (
 	Timeout                     // until a retransmission by the retransmission timer (RFC 6298)
 	WindowProbe                 // a closed window that opened only in the answer to a probe
 	DelayedAck                  // a small segment waited for an acknowledgement that was itself delayed
+	Nagle                       // a small segment waited for an acknowledgement that was not (RFC 9293, 3.7.4)
 	ReceiveWindow               // the receive window had no room for a segment
 	ZeroWindow                  // the receive window was closed: the reader was late
 	Server                      // the server's program
@@ -49,16 +50,14 @@ const (
 )
 
 var causeNames = [Causes]string{"propagation", "rounds", "wire", "queue", "lost-syn", "fast-retransmit",
-	"tail-loss-probe", "timeout", "window-probe", "delayed-ack", "receive-window", "zero-window", "server", "client",
+	"tail-loss-probe", "timeout", "window-probe", "delayed-ack", "nagle", "receive-window", "zero-window", "server",
+	"client",
 	"unknown"}
 
 func (c Cause) String() string { return causeNames[c] }
 
-// retransmission reports whether the wait ended with a retransmission.
-func (c Cause) retransmission() bool { return c >= LostSYN && c <= Timeout }
-
 // stalls reports whether a long wait for c is a stall: the transport owed the next packet.
-func (c Cause) stalls() bool { return c >= LostSYN && c <= DelayedAck }
+func (c Cause) stalls() bool { return c >= LostSYN && c <= Nagle }
 
 // Turn is one request and its response.
 type Turn struct {
@@ -128,6 +127,7 @@ type Packet struct {
 	Seq, Ack   uint32
 	Payload    uint32
 	Window     int64 // bytes; scaled, except in a SYN
+	MSS        int64 // of a SYN; 0: not known
 	TSVal      uint32
 	IPID       uint16
 	SACK       uint8 // blocks

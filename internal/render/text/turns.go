@@ -3,6 +3,8 @@ package text
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -22,8 +24,9 @@ var waitsFor = map[string]struct{ name, remedy string }{
 	"timeout":         {"a retransmission timer (RTO)", remedyTimer},
 	"window-probe": {"a window probe: the receiver sent no window update",
 		"Update the receiver's TCP, or read data sooner there"},
-	"delayed-ack": {"a delayed acknowledgement",
-		"Set TCP_NODELAY in the sending program, or write a message with one call"},
+	"delayed-ack":    {"a delayed acknowledgement", remedyNagle},
+	"nagle":          {"Nagle's algorithm: a short segment waited for an acknowledgement", remedyNagle},
+	"handshake":      {"the handshake of a new connection", "Keep connections open between requests"},
 	"receive-window": {"room in the receive window", "Raise the receive buffer of the end that reads"},
 	"zero-window":    {"the reader: its receive window was closed", "Find out why the receiving program reads late"},
 	"server":         {"the server's program", "Look at the server's program: the network does not take the time"},
@@ -32,6 +35,7 @@ var waitsFor = map[string]struct{ name, remedy string }{
 }
 
 const (
+	remedyNagle = "Set TCP_NODELAY in the sending program, or write a message with one call"
 	remedyLoss  = "Find where packets are lost"
 	remedyTimer = remedyLoss + "; on short paths lower the least retransmission timeout of the end that waited " +
 		"(ip route … rto_min, or net.ipv4.tcp_rto_min_us since Linux 6.11)"
@@ -42,47 +46,72 @@ func hasRequests(c *record.CapturedConnection) bool {
 	return c.Turns != nil && !c.Turns.Interleaved && c.Turns.Count >= 2
 }
 
-// writeRequests prints the headline about a connection's requests and the remedy.
+// writeRequests prints the headline about a connection's requests and the remedies.
 func writeRequests(w io.Writer, c *record.CapturedConnection) {
-	answer, cause := requestsAnswer(c)
+	answer, causes := requestsAnswer(c)
 	writeParts(w, part{render.Answer, answer})
-	if remedy := waitsFor[cause].remedy; remedy != "" {
-		writeDo(w, remedy+".")
+	for i, cause := range causes {
+		if remedy := waitsFor[cause].remedy; remedy != "" && !slices.Contains(causes[:i], cause) {
+			writeDo(w, remedy+".")
+		}
 	}
 }
 
-// requestsAnswer returns the headline about requests, and the cause that it names.
-func requestsAnswer(c *record.CapturedConnection) (answer, cause string) {
+// requestsAnswer returns the headline about requests, and the causes that it names: of the slow ones, and of the usual
+// one where it takes a quarter of the median.
+func requestsAnswer(c *record.CapturedConnection) (answer string, causes []string) {
+	const (
+		slower = 2 // times the median
+		worthy = 0.25
+	)
 	t := c.Turns
 	answer = fmt.Sprintf("%s → %s: median %s of %s requests", c.Client, c.Server, SecondsText(t.P50S), Thousands(t.Count))
-	slowest := "the slowest took " + SecondsText(t.MaxS)
+	slowest := "the slowest"
 	if t.P99S != nil {
-		slowest = "p99 " + SecondsText(*t.P99S)
+		answer += ", p99 " + SecondsText(*t.P99S) + "."
+		slowest = "the slowest 1 %"
+	} else {
+		answer += ", the slowest " + SecondsText(t.MaxS) + "."
 	}
-	answer += ", " + slowest + ": "
+	usual, usualTime, slow, slowTime := worstCauses(c.Stages)
 	if count, time, cause := retransmissionStalls(c.Stalls); count > 0 {
-		return answer + fmt.Sprintf("%s waited for %s, %s in all.", Thousands(count), waitsFor[cause].name,
-			SecondsText(time)), cause
+		answer += fmt.Sprintf(" %s of them waited for %s, %s in all.", Thousands(count), waitsFor[cause].name,
+			SecondsText(time))
+		causes = append(causes, cause)
+	} else if t.MaxS > slower*t.P50S && slowTime > 0 {
+		answer += fmt.Sprintf(" Compared with it, %s waited %s longer for %s.", slowest, SecondsText(slowTime),
+			waitsFor[slow].name)
+		causes = append(causes, slow)
 	}
-	const slower = 2 // times the median
-	var worst, extra string
-	var most, mostExtra float64
-	for cause := range waitsFor {
-		median, slow := causeTime(c.Stages, cause)
-		if median > most || median == most && cause < worst {
-			worst = cause
-			most = median
+	switch {
+	case usual != "propagation" && usualTime >= worthy*t.P50S:
+		answer += fmt.Sprintf(" Of the median, %s is %s.", SecondsText(usualTime), waitsFor[usual].name)
+		causes = append(causes, usual)
+	case len(causes) == 0:
+		answer += fmt.Sprintf(" Of the median, %s is %s.", SecondsText(usualTime), waitsFor[usual].name)
+	}
+	return answer, causes
+}
+
+// worstCauses returns the cause of most of the median turn's time, and the cause that the slowest turns waited for
+// longest in comparison. Propagation is usual only where no other cause takes as long.
+func worstCauses(stages []record.Stage) (usual string, usualTime float64, slow string, slowTime float64) {
+	usual, slow = "propagation", "unknown"
+	for _, cause := range slices.Sorted(maps.Keys(waitsFor)) {
+		median, slowest := causeTime(stages, cause)
+		if cause != "propagation" && median > usualTime {
+			usual = cause
+			usualTime = median
 		}
-		if slow-median > mostExtra {
-			extra = cause
-			mostExtra = slow - median
+		if slowest-median > slowTime {
+			slow = cause
+			slowTime = slowest - median
 		}
 	}
-	if t.MaxS > slower*t.P50S && mostExtra > 0 {
-		return answer + fmt.Sprintf("the slowest waited %s longer for %s.", SecondsText(mostExtra),
-			waitsFor[extra].name), extra
+	if path, _ := causeTime(stages, "propagation"); path > 3*usualTime {
+		return "propagation", path, slow, slowTime
 	}
-	return answer + fmt.Sprintf("most of it, %s, is %s.", SecondsText(most), waitsFor[worst].name), worst
+	return usual, usualTime, slow, slowTime
 }
 
 // retransmissionStalls adds up the stalls that ended with a retransmission. cause is that of most of their time.
@@ -102,10 +131,15 @@ func retransmissionStalls(all []record.Stall) (count int64, time float64, cause 
 	return count, time, cause
 }
 
-// causeTime returns the time of a cause in all stages.
+// causeTime returns the time of a cause in all stages; that of round trips without the handshake's, which is a cause of
+// its own.
 func causeTime(all []record.Stage, cause string) (median, slowest float64) {
 	for _, s := range all {
-		if s.Cause == cause {
+		name := s.Cause
+		if s.Stage == "connect" && name == "propagation" {
+			name = "handshake"
+		}
+		if name == cause {
 			median += s.MedianS
 			slowest += s.SlowestS
 		}
