@@ -162,9 +162,12 @@ func TestFactsByVersion(t *testing.T) {
 		{Windows, "MaxSynRetransmissions", "10.0.26100", "4", false}, {Windows, "Chimney", "6.1.7601", "automatic", true},
 		{Windows, "EnablePMTUBHDetect", "6.3", "0", true},
 		{Linux, "net.core.rmem_max", "6.17.9", "212992", true}, {Linux, "net.core.wmem_max", "6.18.1", "4194304", true},
-		{Linux, "net.ipv4.tcp_rto_min_us", "6.12", "200000", true}, {Linux, "net.ipv4.tcp_rto_max_ms", "6.18", "120000", true},
-		{Linux, "net.ipv4.tcp_syn_linear_timeouts", "6.6", "4", true}, {Linux, "net.ipv4.tcp_pingpong_thresh", "6.8", "1", true},
-		{Linux, "net.ipv4.tcp_autocorking", "5.15", "1", true}, {Linux, "net.ipv4.tcp_thin_linear_timeouts", "5.4", "0", true},
+		{Linux, "net.ipv4.tcp_rto_min_us", "6.12", "200000", true},
+		{Linux, "net.ipv4.tcp_rto_max_ms", "6.18", "120000", true},
+		{Linux, "net.ipv4.tcp_syn_linear_timeouts", "6.6", "4", true},
+		{Linux, "net.ipv4.tcp_pingpong_thresh", "6.8", "1", true},
+		{Linux, "net.ipv4.tcp_autocorking", "5.15", "1", true},
+		{Linux, "net.ipv4.tcp_thin_linear_timeouts", "5.4", "0", true},
 		{Linux, "net.ipv4.tcp_plb_enabled", "6.6", "0", true},
 	} {
 		p, ok := Get(c.system, c.name)

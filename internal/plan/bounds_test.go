@@ -174,9 +174,9 @@ func TestMemory_WarningNamesTheChange(t *testing.T) {
 		sizes  string
 	}{
 		{"windows-2000", Path{RateBps: 20 * mbit, RTT: 50 * ms, Connections: 90, MemoryBytes: 256 << 20},
-			MemoryBoundsBelowPath, "42.8 KiB"},
+			MemoryBoundsBelowPath, "43,800 bytes"},
 		{"windows-2000", Path{RateBps: 0.5 * mbit, RTT: 30 * ms, Connections: 250, MemoryBytes: 96 << 20},
-			MemoryLowers, "5840 B 17.1 KiB"},
+			MemoryLowers, "5,840 bytes17,520 bytes"},
 		{"linux-6.1", Path{RateBps: 800 * mbit, RTT: 90 * ms, Connections: 40, MemoryBytes: 512 << 20},
 			MemoryBoundsBelowPath, ""},
 	} {
@@ -323,6 +323,33 @@ func TestAFD_SmallHosts(t *testing.T) {
 		}
 		if got := p.Now.GoodputBps * 0.0706 / 8; math.Abs(got/quota-1) > 0.01 {
 			t.Errorf("%d bytes of memory: %.0f bytes in flight, want %.0f", memory, got, quota)
+		}
+	}
+}
+
+// TestKeepSizes checks that a fixed size which costs less than a tenth is not changed where that needs a restart.
+func TestKeepSizes(t *testing.T) {
+	for name, c := range map[string]struct {
+		target  string
+		rtt     time.Duration
+		values  map[string]string
+		changed string
+	}{
+		"a few percent": {"windows-xp", 26 * ms, map[string]string{"TcpWindowSize": "65535",
+			"DefaultSendWindow": "65536"}, ""},
+		"a send buffer of half the path": {"windows-xp", 26 * ms, map[string]string{"TcpWindowSize": "65535",
+			"DefaultSendWindow": "32768"}, "DefaultSendWindow"},
+		"a window of two thirds": {"server-2003", 40 * ms, map[string]string{"TcpWindowSize": "65535",
+			"DefaultSendWindow": "131072"}, "Tcp1323Opts TcpWindowSize GlobalMaxTcpWindowSize"},
+		"windows 95": {"windows-95", 19 * ms, map[string]string{"DefaultRcvWindow": "46720"}, ""},
+	} {
+		p := mustPlan(t, Path{RateBps: 20 * mbit, RTT: c.rtt}, c.target, Options{Values: c.values})
+		var names []string
+		for _, s := range p.Settings {
+			names = append(names, s.Name)
+		}
+		if got := strings.Join(names, " "); got != c.changed || c.changed == "" && p.ExpectedBps < 0.9*p.CapacityBps {
+			t.Errorf("%s: changes %q, want %q; expected %.3f of the line", name, got, c.changed, p.ExpectedBps/p.CapacityBps)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
 // snippet is code of one language that sets buffers: a function that connects and one that listens. %[1]d is the send
@@ -14,18 +15,30 @@ type snippet struct{ comment, code string }
 
 var snippets = map[string]snippet{
 	"c": {"//", `#include <netdb.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { SEND_BUFFER = %[1]d, RECEIVE_BUFFER = %[2]d };
 
-static int set_buffers(int fd) {
-	int send = SEND_BUFFER, receive = RECEIVE_BUFFER;
-	if (send > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send, sizeof send) != 0)
+/* set_buffer sets a buffer and reads it back: a system may grant less. */
+static int set_buffer(int fd, int option, const char *name, int bytes) {
+	int granted = 0;
+	socklen_t size = sizeof granted;
+	if (bytes == 0)
+		return 0;
+	if (setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, option, &granted, &size) != 0)
 		return -1;
-	if (receive > 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof receive) != 0)
-		return -1;
+	if (granted < bytes)
+		fprintf(stderr, "%%s: %%d bytes granted of %%d\n", name, granted, bytes);
 	return 0;
+}
+
+static int set_buffers(int fd) {
+	if (set_buffer(fd, SO_SNDBUF, "SO_SNDBUF", SEND_BUFFER) != 0)
+		return -1;
+	return set_buffer(fd, SO_RCVBUF, "SO_RCVBUF", RECEIVE_BUFFER);
 }
 
 /* connect_with_buffers returns a connected socket, or -1 with errno. */
@@ -84,15 +97,19 @@ var (
 )
 `},
 	"python": {"#", `import socket
+import sys
 
 SEND_BUFFER, RECEIVE_BUFFER = %[1]d, %[2]d
 
 
 def set_buffers(s):
-    if SEND_BUFFER:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-    if RECEIVE_BUFFER:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+    for name, size in ("SO_SNDBUF", SEND_BUFFER), ("SO_RCVBUF", RECEIVE_BUFFER):
+        option = getattr(socket, name)
+        if size:
+            s.setsockopt(socket.SOL_SOCKET, option, size)
+        granted = s.getsockopt(socket.SOL_SOCKET, option)
+        if granted < size:
+            print(f"{name}: {granted} bytes granted of {size}", file=sys.stderr)
 
 
 def connect_with_buffers(host, port):
@@ -218,20 +235,28 @@ pub fn listen_with_buffers(at: SocketAddr) -> Result<TcpListener> {
 // onWindows are the replacements that make a language's lines compile for Windows.
 var onWindows = map[string]*strings.Replacer{
 	"c": strings.NewReplacer(`#include <netdb.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 `, `/* link with ws2_32, and call WSAStartup() before */
+#include <stdio.h>
 #include <winsock2.h>
 #include <ws2tcpip.h>
 `, "int fd", "SOCKET fd", "int connect_with_buffers", "SOCKET connect_with_buffers",
 		"int listen_with_buffers", "SOCKET listen_with_buffers", "fd < 0", "fd == INVALID_SOCKET",
 		"close(fd);\n	return -1;", "closesocket(fd);\n	return INVALID_SOCKET;",
-		"&send, sizeof", "(const char *)&send, sizeof", "&receive, sizeof", "(const char *)&receive, sizeof",
+		"&bytes, sizeof", "(const char *)&bytes, sizeof", "&granted, &size", "(char *)&granted, &size",
 		"to->ai_addrlen)", "(int)to->ai_addrlen)", "at->ai_addrlen)", "(int)at->ai_addrlen)",
 		"socket, or -1 with errno", "socket, or INVALID_SOCKET with WSAGetLastError()",
 		"		return -1;\n	if (set_buffers", "		return INVALID_SOCKET;\n	if (set_buffers"),
 	"go": strings.NewReplacer("SetsockoptInt(int(fd)", "SetsockoptInt(syscall.Handle(fd)"),
 }
+
+// scalesOnAIX switches window scaling on for a socket, which AIX does not do by itself (no command: rfc1323).
+var scalesOnAIX = strings.NewReplacer("#include <stdio.h>\n", "#include <netinet/in.h>\n#include <netinet/tcp.h>\n"+
+	"#include <stdio.h>\n", "static int set_buffers(int fd) {\n", "static int set_buffers(int fd) {\n"+
+	"	int on = 1; /* more than 65,535 bytes: the socket has to scale */\n"+
+	"	if (setsockopt(fd, IPPROTO_TCP, TCP_RFC1323, &on, sizeof on) != 0)\n		return -1;\n")
 
 // isWindows reports whether a target is any Windows.
 func (t Target) isWindows() bool {
@@ -274,6 +299,9 @@ func (p *Plan) code(language string) []byte {
 	code := s.code
 	if other := onWindows[language]; other != nil && target.isWindows() {
 		code = other.Replace(code)
+	}
+	if language == "c" && target.Family == catalog.AIX && max(send, receive) > model.MaxUnscaled {
+		code = scalesOnAIX.Replace(code)
 	}
 	fmt.Fprintf(b, code, send, receive)
 	return []byte(b.String())

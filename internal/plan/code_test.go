@@ -137,3 +137,14 @@ func TestCodeOfOneRole(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeScalesOnAIX checks that a window above 65,535 bytes switches window scaling on where AIX does not.
+func TestCodeScalesOnAIX(t *testing.T) {
+	for rate, scales := range map[float64]bool{3e6: false, 90e6: true} {
+		p := mustPlan(t, Path{RateBps: rate, RTT: 60 * time.Millisecond}, "aix", Options{})
+		text, err := p.Text("c", false, nil)
+		if got := strings.Contains(string(text), "TCP_RFC1323, &on"); err != nil || got != scales {
+			t.Errorf("%.0f bit/s: scaling in the program %v, want %v (%v)", rate, got, scales, err)
+		}
+	}
+}

@@ -98,10 +98,10 @@ func (p *Plan) warnMemory(had int64, full float64) {
 	switch {
 	case p.largest() < now:
 		code = MemoryLowers
-		args = append(args, units.Size(p.largest()), units.Size(now))
+		args = append(args, units.Size(p.largest()).Exact(), units.Size(now).Exact())
 	case short:
 		code = MemoryBounds
-		args = append(args, units.Size(size))
+		args = append(args, units.Size(size).Exact())
 	}
 	if left := p.ExpectedBps / full; code != MemoryShort && left <= 0.995 {
 		code += belowPath

@@ -71,6 +71,7 @@ const (
 	SendWindowSuffices           Code = "send-window-suffices"
 	InterfaceWindowWins          Code = "interface-window-wins"
 	OnlyWritesFile               Code = "only-writes-file"
+	OrInProgram                  Code = "or-in-program"
 	WindowIsDword                Code = "window-is-dword"
 	MisspeltName                 Code = "misspelt-name"
 	SendBufferOfProgram          Code = "send-buffer-of-program"

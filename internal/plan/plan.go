@@ -132,6 +132,7 @@ func New(path Path, target Target, opt Options) (*Plan, error) {
 	p.readFixedSizes(values)
 	p.bounded = path.maxWindow > 0 && max(p.presentWindow, p.presentSend) > path.maxWindow
 	p.size()
+	p.keepSizes(target)
 	p.judgeNow(values)
 	p.fitMemory(values)
 	if err := target.settings(p, values, opt); err != nil {
@@ -208,6 +209,25 @@ func (p *Plan) readFixedSizes(v present) {
 	p.fixed = true
 	p.presentWindow, _ = strconv.Atoi(v.value(sizes.window))
 	p.presentSend, _ = strconv.Atoi(v.value(sizes.send))
+}
+
+// keepSizes leaves present windows and send buffers that limit nothing where a change needs a restart: a few percent
+// are not worth one. Sizes that a measurement chose stay.
+func (p *Plan) keepSizes(t Target) {
+	if t.Family != catalog.Windows2000 && t.Family != catalog.Windows9x || p.bounded || p.Path.ReceiveWindow > 0 {
+		return
+	}
+	window := WholeSegments(p.presentWindow, p.Path.MSS)
+	if goodput, capacity := p.Path.received().Goodput(window, model.MaxWindow); window > 0 && window < p.WindowBytes &&
+		!Limits(goodput, capacity) {
+		p.WindowBytes = window
+		p.presentWindow = window
+	}
+	if goodput, capacity := p.Path.Goodput(model.MaxWindow, p.presentSend); p.presentSend > 0 &&
+		p.presentSend < p.SendBytes && !Limits(goodput, capacity) {
+		p.SendBytes = p.presentSend
+	}
+	p.derive()
 }
 
 // fixedSizes has the names of the window and the send buffer that every connection of a family has; "" is none.

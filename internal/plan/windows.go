@@ -200,8 +200,23 @@ func (p *Plan) windows2000(v present, opt Options) {
 	if p.Role.has(Receiver) {
 		p.note(InterfaceWindowWins, interfaceKey(v.target.Version))
 	}
+	if len(p.Settings) > 0 {
+		p.note(OrInProgram, p.programSizes())
+	}
 	p.registryNotes(v.target)
 	p.note(OnlyWritesFile)
+}
+
+// programSizes returns the socket options that give one program the plan's sizes.
+func (p *Plan) programSizes() string {
+	var options []string
+	if p.Role.has(Sender) {
+		options = append(options, "SO_SNDBUF "+strconv.Itoa(p.SendBytes))
+	}
+	if p.Role.has(Receiver) {
+		options = append(options, "SO_RCVBUF "+strconv.Itoa(p.WindowBytes))
+	}
+	return strings.Join(options, " and ")
 }
 
 // interfaceKey is the registry key of one interface's values, below CurrentControlSet\Services\Tcpip\Parameters,

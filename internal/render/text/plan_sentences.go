@@ -121,6 +121,8 @@ var planSentences = map[plan.Code]string{
 		"--target windows-95-winsock2",
 	plan.MisspeltName: "Windows 98 reads the misspelt GlobalMaxTcpWindoSize: both are written, as DWORDs " +
 		"(knowledge base 239731)",
+	plan.OrInProgram: "or in the program, without a restart of the host: %s before connect() or listen() (--format c); " +
+		"a window above 65,535 bytes needs Tcp1323Opts all the same",
 	plan.SendBufferOfProgram: "the send buffer is the program's: SO_SNDBUF %d",
 	plan.OneWindowForAll:     "one window serves all interfaces: a modem needs less than a LAN",
 }
