@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -281,12 +280,7 @@ func stopFlood(v *victimAgent) {
 
 // play runs a hostile hub on a port of loopback. It prints the token for its agent, and OVER after the attack.
 func (h *hostileHub) play() error {
-	dir, err := os.MkdirTemp("", "hostile-hub")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	ca, err := hub.OpenCA(context.Background(), dir, []string{"127.0.0.1"})
+	ca, err := hub.NewCA([]string{"127.0.0.1"})
 	if err != nil {
 		return err
 	}

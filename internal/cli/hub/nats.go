@@ -69,11 +69,18 @@ func (f *natsFlags) start(ctx context.Context, dir string, wire *hub.Wire,
 		wire.Conn.Close()
 		return nil, nil, nil, err
 	}
-	urls = []string{u.String()}
-	if f.public != "" {
-		urls = strings.Split(f.public, ",")
+	return nil, f.urls(nil), wire.Conn.Close, nil
+}
+
+// urls returns where agents connect: to a server of the user's, or to the hub.
+func (f *natsFlags) urls(hub []string) []string {
+	switch {
+	case f.url == "":
+		return hub
+	case f.public != "":
+		return strings.Split(f.public, ",")
 	}
-	return nil, urls, wire.Conn.Close, nil
+	return []string{f.url}
 }
 
 func startEmbedded(wire *hub.Wire, admit embed.Admit) (door http.Handler, urls []string, end func(), err error) {

@@ -38,6 +38,7 @@ type serveFlags struct {
 	listen, public string
 	page           string
 	cert, key      string
+	caKey          string
 	nats           natsFlags
 	alerts         hook.Target
 	note           string
@@ -70,6 +71,8 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	flags.StringVar(&f.cert, "cert", "", "a certificate that agents' systems trust, as a PEM `FILE`; default: one of the "+
 		"hub's own authority")
 	flags.StringVar(&f.key, "key", "", "its private key, as a PEM `FILE`")
+	flags.StringVar(&f.caKey, "ca-key", "", "the `FILE` with the key that seals the hub's own authority in the database; "+
+		"default: ca.key in the state directory")
 	flags.StringVar(&f.note, "note", "", "a line on every page")
 	f.nats.add(flags)
 	f.alerts.Register(flags)
@@ -101,7 +104,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if err != nil {
 		return err
 	}
-	secure, pin, err := f.secure(ctx, dir, names)
+	secure, pin, err := f.secure(ctx, fleet, dir, names)
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	events := console.EventLog(cmd)
 	defer events.Close()
 	wire := &hub.Wire{}
-	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, Event: func(e hub.Event) { printEvent(cmd, events, e) },
+	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, URLs: f.nats.urls(urls), OwnBus: f.nats.url == "", Event: func(e hub.Event) { printEvent(cmd, events, e) },
 		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
 	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, h.Admit)
 	if err != nil {
@@ -231,7 +234,7 @@ func (f *serveFlags) names(at netip.AddrPort) (urls, names []string, err error) 
 }
 
 // secure returns the TLS configuration, and the pin of the hub's own authority.
-func (f *serveFlags) secure(ctx context.Context, dir string, names []string) (*tls.Config, string, error) {
+func (f *serveFlags) secure(ctx context.Context, fleet *store.Fleet, dir string, names []string) (*tls.Config, string, error) {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
@@ -240,7 +243,7 @@ func (f *serveFlags) secure(ctx context.Context, dir string, names []string) (*t
 		return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, "", nil
 	}
 	slices.Sort(names)
-	ca, err := hub.OpenCA(ctx, dir, slices.Compact(names))
+	ca, err := hub.OpenCA(ctx, fleet, dir, f.caKey, slices.Compact(names))
 	if err != nil {
 		return nil, "", err
 	}

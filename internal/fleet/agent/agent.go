@@ -80,6 +80,7 @@ type agent struct {
 	spent  *ledger
 	// instance distinguishes this process from others with the agent's key, as of a copied state directory.
 	instance string
+	hubs     hubs
 	lock     *os.File          // of the state directory
 	wake     chan struct{}     // a result waits, or the hub is reachable
 	orders   admission.Limiter // accepted ones
@@ -121,6 +122,7 @@ func open(ctx context.Context, c Config) (a *agent, err error) {
 	a = &agent{Config: c, box: outbox.In(c.Dir), instance: rand.Text(), lock: lock, wake: make(chan struct{}, 1), ctx: ctx,
 		orders:  admission.Limiter{Every: orderEvery, Burst: orderBurst},
 		serving: map[string]*servedRun{}, testing: map[string]context.CancelFunc{}}
+	a.hubs.urls = c.State.URLs
 	a.spent, err = openLedger(ctx, c.Dir, c.Limits)
 	if err != nil {
 		return nil, err
@@ -130,7 +132,8 @@ func open(ctx context.Context, c Config) (a *agent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock() // connected, which needs the connection, waits
+	a.start(func() { a.explain(ctx) }) // the first connect takes 10 s for each URL that drops packets
+	a.mu.Lock()                        // connected, which needs the connection, waits
 	defer a.mu.Unlock()
 	a.conn, err = bus.Dialer{Agent: c.State.ID, Key: c.Key, URLs: c.State.URLs, TLS: c.TLS,
 		Connected: a.connected, Lost: a.lost}.Dial()
@@ -206,6 +209,7 @@ func (a *agent) poke() {
 }
 
 func (a *agent) lost(err error) {
+	a.hubs.welcome(false)
 	detail := ""
 	if err != nil {
 		detail = err.Error()
@@ -262,6 +266,8 @@ func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) 
 		return welcome.Later, nil
 	}
 	a.newEpoch(welcome.Epoch)
+	a.learn(ctx, welcome.URLs)
+	a.hubs.welcome(true)
 	a.event(Event{Kind: "connected", Hub: &welcome})
 	a.poke()
 	return 0, nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nkeys"
@@ -91,9 +92,13 @@ func Join(ctx context.Context, dir string, token bus.Token, r bus.JoinRequest) (
 // errBusyHub reports that a hub was reached and did not decide.
 var errBusyHub = errors.New("the hub is busy")
 
-// join asks the hub at each of its addresses.
+// join asks the hub at each of its addresses that is reached.
 func join(ctx context.Context, token bus.Token, r bus.JoinRequest) (s State, err error) {
-	for _, url := range token.URLs {
+	urls := token.URLs
+	if !usesProxy(urls) {
+		urls, err = bus.ReachAny(ctx, token.URLs, bus.PinnedTLS(token.Pin))
+	}
+	for _, url := range urls {
 		var reply bus.JoinReply
 		reply, err = post(ctx, url, token.Pin, r)
 		if err != nil {
@@ -106,6 +111,18 @@ func join(ctx context.Context, token bus.Token, r bus.JoinRequest) (s State, err
 		break
 	}
 	return s, err
+}
+
+// usesProxy reports whether the environment names a proxy for a URL: only its reply says why a hub is not reached.
+func usesProxy(urls []string) bool {
+	return slices.ContainsFunc(urls, func(url string) bool {
+		request, err := http.NewRequest(http.MethodPost, url, nil)
+		if err != nil {
+			return false
+		}
+		proxy, err := http.ProxyFromEnvironment(request)
+		return proxy != nil || err != nil
+	})
 }
 
 // post asks one hub.

@@ -145,20 +145,38 @@ func (d Dialer) Dial() (*Conn, error) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { d.Lost(err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { d.Lost(err) }),
 	}
-	urls := make([]string, len(d.URLs))
-	for i, text := range d.URLs {
-		if rest, ok := strings.CutPrefix(text, "https://"); ok {
-			urls[i] = "wss://" + rest
-			options = append(options, nats.ProxyPath(Path), nats.Secure(d.TLS))
-			continue
-		}
-		urls[i] = text
+	if slices.ContainsFunc(d.URLs, func(text string) bool { return strings.HasPrefix(text, "https://") }) {
+		options = append(options, nats.ProxyPath(Path), nats.Secure(d.TLS))
 	}
-	conn, err := nats.Connect(strings.Join(urls, ","), options...)
+	conn, err := nats.Connect(strings.Join(servers(d.URLs), ","), options...)
 	if err != nil {
 		return nil, err
 	}
 	return &Conn{d.Agent, conn}, nil
+}
+
+// servers returns the addresses of URLs as NATS has them.
+func servers(urls []string) (all []string) {
+	for _, text := range urls {
+		if rest, ok := strings.CutPrefix(text, "https://"); ok {
+			text = "wss://" + rest
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// SetURLs replaces the URLs of the hubs for the next connect. It reports whether it did: the URL in use is kept, and a
+// list with a URL of no use is ignored.
+func (c *Conn) SetURLs(urls []string) bool {
+	if len(urls) == 0 || len(urls) > MaxURLs || slices.ContainsFunc(urls, func(text string) bool { return !usable(text) }) {
+		return false
+	}
+	all := servers(urls)
+	if now := c.nats.ConnectedUrl(); now != "" && !slices.Contains(all, now) {
+		all = append(all, now)
+	}
+	return c.nats.SetServerPool(all) == nil
 }
 
 // Ask sends a message to the hub and decodes the reply.

@@ -23,6 +23,9 @@ const MaxMessage = 1 << 20
 // MaxAddresses limits the addresses of an agent in an order.
 const MaxAddresses = 16
 
+// MaxURLs limits the URLs of the hubs that an agent knows.
+const MaxURLs = 16
+
 // The subjects of an agent. Prefix is the same for a whole fleet.
 const (
 	Prefix = "fp"
@@ -103,8 +106,10 @@ type Welcome struct {
 	Name    string `json:"name"` // of the agent
 	Epoch   int64  `json:"epoch"`
 	ClockNs int64  `json:"clock_ns"`
-	Error   string `json:"error,omitempty"`    // the hub does not take this agent
-	Later   Span   `json:"later_ns,omitempty"` // with Error: it may take it after this time
+	// URLs are where agents reach the hubs of the fleet, as in a token.
+	URLs  []string `json:"urls,omitempty"`
+	Error string   `json:"error,omitempty"`    // the hub does not take this agent
+	Later Span     `json:"later_ns,omitempty"` // with Error: it may take it after this time
 }
 
 // Here is an agent's heartbeat.

@@ -24,6 +24,9 @@ const patience = time.Second
 // Admit returns the ID of the member with a public key, which connects from an address. The store decides. While it
 // does not reply, the members that it had last are admitted.
 func (h *Hub) Admit(ctx context.Context, nkey string, from netip.Addr) (string, error) {
+	if h.otherLeads() {
+		return "", errOtherLeads
+	}
 	asking := ctx
 	if h.door.member(nkey) != "" {
 		var cancel context.CancelFunc

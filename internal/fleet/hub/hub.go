@@ -20,6 +20,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,10 @@ type Orders interface {
 type Config struct {
 	Fleet  *store.Fleet
 	Orders Orders
+	// URLs are where agents reach this hub.
+	URLs []string
+	// OwnBus reports that agents reach this hub by its own bus alone, not the other hubs of its database.
+	OwnBus bool
 	// Zone is of quiet hours without a zone; nil: time.Local.
 	Zone *time.Location
 	// Lease is how long the lead lasts without renewal; 0: 6 s.
@@ -99,6 +104,7 @@ type Hub struct {
 	// Changed by the loop alone, which therefore reads them without mu.
 	lead    store.Lead
 	leading bool
+	other   bool // a hub at other URLs leads
 	mesh    *mesh.Mesh
 	members map[string]*member
 	pairs   map[string]*pair
@@ -106,6 +112,8 @@ type Hub struct {
 	budgets map[mesh.Resource]mesh.Budget
 
 	freshAt time.Time
+	urls    []string             // of all hubs of the database, this one's first
+	urlsAt  time.Time            // when to record this hub's again
 	dues    dueQueue             // when pairs are due
 	jobs    map[string]store.Job // the jobs that wait in book
 	runs    map[string]*run
@@ -152,9 +160,10 @@ func New(c Config) *Hub {
 	if c.Lease == 0 {
 		c.Lease = defaultLease
 	}
-	return &Hub{Config: c, holder: rand.Text(), wake: make(chan struct{}, 1), members: map[string]*member{},
-		pairs: map[string]*pair{}, jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{},
-		twinsAt: map[string]time.Time{}}
+	h := &Hub{Config: c, wake: make(chan struct{}, 1), members: map[string]*member{}, pairs: map[string]*pair{},
+		jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{}, twinsAt: map[string]time.Time{}}
+	h.holder = h.place() + rand.Text()
+	return h
 }
 
 // newID returns the identifier of a run.
@@ -281,6 +290,7 @@ func (h *Hub) renew(ctx context.Context, now time.Time) error {
 		if h.leading {
 			h.follow()
 		}
+		h.setOther(!strings.HasPrefix(lead.Holder, h.place()))
 		return nil
 	case err != nil:
 		return fmt.Errorf("lead: %w", err) // it may have expired: Grant checks it

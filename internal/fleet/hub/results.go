@@ -50,7 +50,7 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	}
 	h.freshAt = now // plan with its limits
 	h.poke()
-	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano()}
+	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano(), URLs: h.urls}
 }
 
 // Here takes an agent's sign of life and does not wait. Only each third one changes the database, for the other hubs.

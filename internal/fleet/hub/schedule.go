@@ -20,6 +20,7 @@ import (
 // has led before.
 func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) error {
 	h.version = -1
+	h.setOther(false)
 	h.mu.Lock()
 	h.lead = lead
 	h.leading = true
@@ -40,6 +41,9 @@ func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) erro
 
 // refresh reads what other processes may have changed: agents, the mesh file, jobs that users ask for.
 func (h *Hub) refresh(ctx context.Context, now time.Time) error {
+	if err := h.refreshURLs(ctx, now); err != nil {
+		return err
+	}
 	if err := h.refreshMembers(ctx, now); err != nil || !h.leading {
 		return err
 	}
