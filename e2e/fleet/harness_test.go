@@ -41,6 +41,7 @@ type fleet struct {
 // process is a program that may be killed and started again.
 type process struct {
 	name  string
+	hub   bool
 	start func() *exec.Cmd
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -88,11 +89,7 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), limits, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.center = &process{name: "hub", start: func() *exec.Cmd {
-		cmd := exec.Command(f.hub, "serve", "--json", "--listen", "10.77.0.1:8443", "--page", "")
-		cmd.Env = f.env
-		return cmd
-	}}
+	f.center = f.newHub("hub", "10.77.0.1", f.env)
 	f.begin(f.center)
 	for i := range agents {
 		name := fmt.Sprintf("h%d", i)
@@ -107,6 +104,15 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 		f.begin(a)
 	}
 	return f
+}
+
+// newHub returns a hub on an address of the bridge, which is not started yet.
+func (f *fleet) newHub(name, address string, env []string) *process {
+	return &process{name: name, hub: true, start: func() *exec.Cmd {
+		cmd := exec.Command(f.hub, "serve", "--json", "--listen", address+":8443", "--page", "")
+		cmd.Env = env
+		return cmd
+	}}
 }
 
 // addHost makes a namespace whose eth0 is on the bridge.
@@ -173,7 +179,7 @@ func (f *fleet) begin(p *process) {
 		f.read(p, out, ready)
 		_ = cmd.Wait() // killed
 	}()
-	if p != f.center {
+	if !p.hub {
 		return
 	}
 	select {
@@ -187,7 +193,7 @@ func (f *fleet) begin(p *process) {
 func (f *fleet) read(p *process, from io.Reader, ready chan struct{}) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
-		if p == f.center {
+		if p.hub {
 			var first struct{ Event, Join string }
 			if json.Unmarshal(lines.Bytes(), &first) == nil && first.Event == "ready" {
 				f.mu.Lock()

@@ -118,7 +118,8 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	events := console.EventLog(cmd)
 	defer events.Close()
 	wire := &hub.Wire{}
-	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, URLs: f.nats.urls(urls), OwnBus: f.nats.url == "", Event: func(e hub.Event) { printEvent(cmd, events, e) },
+	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, URLs: f.nats.urls(urls), OwnBus: f.nats.url == "",
+		Announce: wire.Announce, Event: func(e hub.Event) { printEvent(cmd, events, e) },
 		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
 	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, h.Admit)
 	if err != nil {
@@ -234,7 +235,8 @@ func (f *serveFlags) names(at netip.AddrPort) (urls, names []string, err error) 
 }
 
 // secure returns the TLS configuration, and the pin of the hub's own authority.
-func (f *serveFlags) secure(ctx context.Context, fleet *store.Fleet, dir string, names []string) (*tls.Config, string, error) {
+func (f *serveFlags) secure(ctx context.Context, fleet *store.Fleet, dir string, names []string) (*tls.Config, string,
+	error) {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {

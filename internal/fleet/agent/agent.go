@@ -169,6 +169,9 @@ func (a *agent) run(cancel context.CancelFunc) error {
 	if err := a.conn.Serve(bus.PingKind, a.ping); err != nil {
 		return err
 	}
+	if err := a.conn.Serve(bus.HubsKind, a.announced); err != nil {
+		return err
+	}
 	a.event(Event{Kind: "ready", Addr: a.server.Addr()})
 	a.start(func() { a.deliver(a.ctx) })
 	a.start(func() { a.report(a.ctx) })

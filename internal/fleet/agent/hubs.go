@@ -30,6 +30,15 @@ func (h *hubs) welcome(welcomed bool) {
 	h.welcomed = welcomed
 }
 
+// announced takes the URLs of the hubs after a change.
+func (a *agent) announced(data []byte) any {
+	var now bus.Hubs
+	if bus.Decode(data, &now) == nil {
+		a.start(func() { a.learn(a.ctx, now.URLs) })
+	}
+	return struct{}{}
+}
+
 // learn keeps the URLs of the fleet's hubs, for the next connect and the next start.
 func (a *agent) learn(ctx context.Context, urls []string) {
 	known, _ := a.hubs.state()

@@ -169,7 +169,8 @@ func servers(urls []string) (all []string) {
 // SetURLs replaces the URLs of the hubs for the next connect. It reports whether it did: the URL in use is kept, and a
 // list with a URL of no use is ignored.
 func (c *Conn) SetURLs(urls []string) bool {
-	if len(urls) == 0 || len(urls) > MaxURLs || slices.ContainsFunc(urls, func(text string) bool { return !usable(text) }) {
+	unusable := func(text string) bool { return !usable(text) }
+	if len(urls) == 0 || len(urls) > MaxURLs || slices.ContainsFunc(urls, unusable) {
 		return false
 	}
 	all := servers(urls)

@@ -29,7 +29,7 @@ func (e *BlackHoleError) Error() string {
 }
 
 // Reach reports why a TLS connection to a hub's URL fails, nil if it does not. It returns within 12 s. It makes
-// connections of its own, so that it can tell apart what one failed connection cannot.
+// up to two connections of its own, because the failure of one has several causes.
 func Reach(ctx context.Context, text string, config *tls.Config) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" {
@@ -49,7 +49,8 @@ func Reach(ctx context.Context, text string, config *tls.Config) error {
 	case err == nil:
 		return nil
 	case !connected && errors.Is(err, os.ErrDeadlineExceeded), !connected && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s: no reply within %v: the host is down, or a firewall drops packets to this port", text, stepTime)
+		return fmt.Errorf("%s: no reply within %v: the host is down, or a firewall drops packets to this port", text,
+			stepTime)
 	case !connected || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: %w", text, err)
 	}

@@ -39,6 +39,7 @@ const (
 	OrderKind = "order" // request: Order → OrderReply
 	StopKind  = "stop"  // Stop
 	PingKind  = "ping"  // request: Ping → an empty object, by that process only
+	HubsKind  = "hubs"  // Hubs, when a hub joins or leaves
 )
 
 // Up returns the subject on which an agent sends a kind of message to the hub.
@@ -196,6 +197,11 @@ type Receipt struct {
 // Stop ends a run.
 type Stop struct {
 	Run string `json:"run"`
+}
+
+// Hubs are the URLs at which agents reach the hubs of the fleet.
+type Hubs struct {
+	URLs []string `json:"urls"`
 }
 
 // JoinRequest is the body of POST /api/v1/join.

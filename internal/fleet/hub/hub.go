@@ -47,6 +47,8 @@ type Config struct {
 	Orders Orders
 	// URLs are where agents reach this hub.
 	URLs []string
+	// Announce, if not nil, sends an agent the URLs of all hubs.
+	Announce func(agent string, urls []string)
 	// OwnBus reports that agents reach this hub by its own bus alone, not the other hubs of its database.
 	OwnBus bool
 	// Zone is of quiet hours without a zone; nil: time.Local.

@@ -37,6 +37,11 @@ func (w *Wire) Ping(ctx context.Context, agent, instance string) bool {
 	return err == nil
 }
 
+// Announce sends an agent the URLs of the hubs.
+func (w *Wire) Announce(agent string, urls []string) {
+	_ = w.Conn.Publish(bus.Down(agent, bus.HubsKind), bus.Encode(bus.Hubs{URLs: urls})) // its next welcome has them
+}
+
 // Disconnect implements Orders.
 func (w *Wire) Disconnect(nkey string) {
 	if w.Kick != nil {

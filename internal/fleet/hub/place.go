@@ -39,18 +39,30 @@ func (h *Hub) refreshURLs(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	urls := slices.Clone(h.URLs)
+	for _, url := range all {
+		if !slices.Contains(urls, url) {
+			urls = append(urls, url)
+		}
+	}
+	urls = urls[:min(len(urls), bus.MaxURLs)]
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if record {
 		h.urlsAt = now.Add(urlsEvery)
 	}
-	h.urls = slices.Clone(h.URLs)
-	for _, url := range all {
-		if !slices.Contains(h.urls, url) {
-			h.urls = append(h.urls, url)
-		}
+	changed := h.urls != nil && !slices.Equal(h.urls, urls)
+	h.urls = urls
+	var agents []string
+	for id := range h.members {
+		agents = append(agents, id)
 	}
-	h.urls = h.urls[:min(len(h.urls), bus.MaxURLs)]
+	h.mu.Unlock()
+	if !changed || h.Announce == nil {
+		return nil
+	}
+	for _, id := range agents {
+		h.Announce(id, urls)
+	}
 	return nil
 }
 
