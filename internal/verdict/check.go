@@ -96,7 +96,7 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 		add(trips > allowed, SlowStartFigure, trips, allowed)
 	}
 	if v.Limiter == Congestion && f.GoodputBps > 0 {
-		allowed := threshold.LossAllows * f.GoodputBps
+		allowed := threshold.LossAllows.Value * f.GoodputBps
 		add(f.LossAllowsBps > allowed, LossRateFigure, f.LossAllowsBps, allowed)
 	}
 	for _, e := range v.Evidence {

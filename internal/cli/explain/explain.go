@@ -25,6 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
 // limiterSystems are the families whose commands the remedies of limiters name.
@@ -105,16 +106,19 @@ type rulesExplanation struct {
 	Lists []rule.List `json:"rule_lists"`
 }
 
-// printRules prints all rules of the live judge. It fails where something else was asked for as well.
+// allRules returns the rules of transfers, then those of captures.
+func allRules() []rule.List { return slices.Concat(live.Rules(), timeline.Rules()) }
+
+// printRules prints all rules of the judges. It fails where something else was asked for as well.
 func printRules(cmd *cobra.Command, alsoAsked bool) error {
 	if alsoAsked {
 		return exit.Usage("--rules", "takes no NAME and no --system", "fullpipe explain --rules")
 	}
 	if console.WantsJSON(cmd) {
-		return present.JSON(cmd.OutOrStdout(), rulesExplanation{present.Header(cmd), live.Rules()})
+		return present.JSON(cmd.OutOrStdout(), rulesExplanation{present.Header(cmd), allRules()})
 	}
 	return render.Written(cmd.OutOrStdout(), func(w io.Writer) error {
-		text.Rules(w, render.Document(live.Rules()))
+		text.Rules(w, render.Document(allRules()))
 		return nil
 	})
 }

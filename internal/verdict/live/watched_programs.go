@@ -244,7 +244,7 @@ func (e *exchange) addBlockValues(v verdict.Values, turns float64) {
 func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 	n := float64(len(e.inFlight))
 	return (v.Limiter == verdict.Application || v.Limiter == verdict.Sender) &&
-		e.rtt > 0 && e.asked >= threshold.SureSegments && e.messages <= threshold.ExchangesWait*n &&
+		e.rtt > 0 && e.asked >= threshold.SureSegments.Value && e.messages <= threshold.ExchangesWait*n &&
 		e.prompt >= threshold.FlatShare*max(e.asked+e.unasked, e.messages) &&
 		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
 		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&

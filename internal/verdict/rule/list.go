@@ -105,6 +105,8 @@ func (n *node[F]) text() string {
 	switch n.kind {
 	case isFact, isDefined:
 		return n.name
+	case isKept:
+		return n.part.text()
 	case isPositive:
 		return n.left.Name + " > 0"
 	case isExceeds:

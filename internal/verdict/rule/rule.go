@@ -24,7 +24,7 @@ type node[F any] struct {
 	left  *Quantity[F]
 	limit *threshold.Number // left is compared with it, or with it × right
 	right *Quantity[F]
-	part  *node[F]       // of a negation and of a condition with a name
+	part  *node[F]       // of a negation, of a condition with a name and of a kept one
 	parts []Condition[F] // joined
 
 	// Of a fact, and of a condition with a name.
@@ -32,7 +32,7 @@ type node[F any] struct {
 	fact        func(F) bool
 	uses        []*threshold.Number
 
-	kept func(F) *Result // nil: evaluated each time
+	kept func(F) *Result // where the result of a kept condition is
 }
 
 type kind uint8
@@ -49,6 +49,7 @@ const (
 	isAll
 	isAny
 	isNot
+	isKept // the part, evaluated once
 )
 
 // IsTrue reports whether the condition is true of the facts.
@@ -57,60 +58,48 @@ func (c Condition[F]) IsTrue(facts F) bool { return c.node == nil || c.node.isTr
 // IsAlways reports whether c is the zero Condition.
 func (c Condition[F]) IsAlways() bool { return c.node == nil }
 
+// isTrue evaluates the tree. Names and negations take no call: judges ask thousands of conditions for a transfer.
 func (n *node[F]) isTrue(facts F) bool {
-	if n.kept == nil {
-		return n.evaluate(facts)
+	yes := true
+	for n.kind == isDefined || n.kind == isNot {
+		yes = yes != (n.kind == isNot)
+		n = n.part
 	}
-	r := n.kept(facts)
-	if !r.known {
-		*r = Result{true, n.evaluate(facts)}
-	}
-	return r.isTrue
-}
-
-func (n *node[F]) evaluate(facts F) bool {
 	switch n.kind {
 	case isFact:
-		return n.fact(facts)
-	case isDefined:
-		return n.part.isTrue(facts)
+		return n.fact(facts) == yes
 	case isPositive:
-		return n.left.Of(facts) > 0
+		return n.left.Of(facts) > 0 == yes
 	case isExceeds:
-		return n.left.Of(facts) > n.right.Of(facts)
-	case isNot:
-		return !n.part.isTrue(facts)
-	case isAll, isAny:
-		return n.join(facts)
-	}
-	return n.compare(facts)
-}
-
-// join returns the result of the parts. The first one that equals decisive decides.
-func (n *node[F]) join(facts F) bool {
-	decisive := n.kind == isAny
-	for i := range n.parts {
-		if n.parts[i].node.isTrue(facts) == decisive {
-			return decisive
+		return n.left.Of(facts) > n.right.Of(facts) == yes
+	case isKept:
+		r := n.kept(facts)
+		if !r.known {
+			*r = Result{true, n.part.isTrue(facts)}
 		}
+		return r.isTrue == yes
+	case isAll, isAny: // the first part that equals decisive decides
+		decisive := n.kind == isAny
+		for i := range n.parts {
+			if n.parts[i].node.isTrue(facts) == decisive {
+				return decisive == yes
+			}
+		}
+		return decisive != yes
 	}
-	return !decisive
-}
-
-func (n *node[F]) compare(facts F) bool {
 	limit := n.limit.Value
 	if n.right != nil {
 		limit *= n.right.Of(facts)
 	}
 	switch left := n.left.Of(facts); n.kind {
 	case isAtLeast:
-		return left >= limit
+		return left >= limit == yes
 	case isAbove:
-		return left > limit
+		return left > limit == yes
 	case isAtMost:
-		return left <= limit
+		return left <= limit == yes
 	default:
-		return left < limit
+		return left < limit == yes
 	}
 }
 
@@ -168,9 +157,7 @@ type Result struct{ known, isTrue bool }
 
 // Once returns a condition that evaluates c only if the result that kept returns is not known yet.
 func Once[F any](c Condition[F], kept func(F) *Result) Condition[F] {
-	n := *c.node
-	n.kept = kept
-	return Condition[F]{&n}
+	return Condition[F]{&node[F]{kind: isKept, part: c.node, kept: kept}}
 }
 
 // All returns a condition that is true if every part is. No part of All, Any or Not may be the zero Condition.

@@ -6,9 +6,6 @@ import "time"
 const (
 	// FewSegments, and as few rounds, are too little for any conclusion.
 	FewSegments = 3 // segments | two segments acknowledge each other (RFC 5681, 4.2)
-	// SureSegments and SureRounds: below either, no verdict that needs a rate has high confidence.
-	SureSegments = 10 // segments | the initial congestion window (RFC 6928)
-	SureRounds   = 3  // rounds | two rounds cannot show a trend
 	// BytesShown is how many times what its packets or acknowledgements show a direction may have carried.
 	BytesShown = 1.05 // ratio | definition
 	// TapAtSender and TapAtReceiver are shares of the round trip between the tap and the sender. Below the first the tap
@@ -38,20 +35,14 @@ const (
 	FilledWithin    = 1.1  // ratio | definition
 	// LineFilled is the share of the rate within blocks from which blocks wait for the line.
 	LineFilled = 0.9 // ratio | definition
-	// PausingShare of the time without anything outstanding are real pauses.
-	PausingShare = 0.1 // ratio | definition
-	// LongPause is longer than pacing and shapers leave between two segments, and
-	// ClearPause so long that at a tap at the sender nothing else explains it.
-	LongPause  = 200 * time.Millisecond // time | RTO_MIN of tcp.h: data that waits longer was not sent
-	ClearPause = 100 * time.Millisecond // time | capture bank, paced sockets
+	// LongPause is longer than pacing and shapers leave between two segments.
+	LongPause = 200 * time.Millisecond // time | RTO_MIN of tcp.h: data that waits longer was not sent
 	// ProbeSegments is what must be outstanding for a burst's rate to be one; probing
 	// faster than the path is seen in one slice of ProbeEvery.
 	ProbeSegments = 8  // segments | tcp_bbr.c: a cycle of eight phases
 	ProbeEvery    = 30 // slices | capture bank, BBR
 	// ShortTail is the time at the end of a short transfer that passes until the last acknowledgement arrives.
 	ShortTail = 1.2 // round trips | the last acknowledgement
-	// LastRound is the time without growth up to which a short transfer was over before its window had opened.
-	LastRound = 2 // round trips | the last segments and their acknowledgement
 	// UnreliableSlice is the share of a slice's data that were not captured from which it
 	// says nothing; UnreliableCapture of all data, from which nothing does.
 	UnreliableSlice   = 0.1  // ratio | capture bank, losses at the tap
@@ -74,18 +65,12 @@ const (
 	PolicedQueue   = 2.0 // packets | lab: policers 0.1 to 2.0, queues of 10 to 30 packets 2.0 to 7
 	PolicedWindows = 1.5 // ratio | lab: policers 1.05 to 1.5, random losses 1.5 to 3
 	PolicedPoints  = 8   // loss events | quartiles of fewer scatter
-	// PolicedEven is the most by which six parts of a policed transfer's time differ in
-	// rate, PolicedEvents and PolicedSlices how much must be seen.
+	// PolicedEven is the most by which six parts of a policed transfer's time differ in rate, and PolicedSlices how much
+	// of it must be seen.
 	PolicedEven   = 1.5 // ratio | lab, policers of 1 to 6 s: 1.03 to 1.49
-	PolicedEvents = 3   // loss events | capture bank, policer
 	PolicedSlices = 8   // slices | capture bank, policer
 	// OversizedEvents is the least number of loss events in which all super-segments were lost.
 	OversizedEvents = 3 // loss events | an outage loses all that is in flight at once
-	// CoarseGrain and CoarseShare: a clock that counts in longer steps than that, and than
-	// that share of the round trip, is too coarse.
-	CoarseGrain    = 500 * time.Microsecond // time | capture bank, clocks of 1 and 10 ms
-	CoarseShare    = 0.05                   // ratio | capture bank, clocks of 1 and 10 ms
-	CoarseSegments = 100                    // segments | fewer times do not show a clock's step
 	// IdleOfApplication is the share of the program's time in pauses from which it is reported to have nothing to send.
 	// Below it the program waits for responses.
 	IdleOfApplication = 0.3 // ratio | capture bank
@@ -127,9 +112,7 @@ const (
 	// BackingOff the share of pauses that double, for and against a program's pauses.
 	PushedIdle = 0.5  // ratio | a majority
 	BackingOff = 0.25 // ratio | RFC 6298, 5.5
-	// LossAllows is how far the rate that losses allow may lie above what came, where repairs
-	// take less than RepairsMatter of the time.
-	LossAllows    = 4.0 // ratio | Mathis et al. 1997: measured rates lie within a factor of 2 of the model's
+	// RepairsMatter is the share of the time in repairs from which the rate that losses allow does not matter.
 	RepairsMatter = 0.3 // ratio | definition
 	// LossTimesOut is the loss from which timeouts hold a sender more than its window does.
 	LossTimesOut = 0.02 // ratio | Padhye et al. 1998: Mathis' model fits below
@@ -137,8 +120,6 @@ const (
 	// the segments' queueing delays that counts as the longest queue.
 	AlignedSegments = 8    // segments | not recorded
 	QueueMostly     = 0.95 // ratio | one in twenty segments met a longer one
-	// WindowAbove is how far above the rate a window may allow for it to limit clearly.
-	WindowAbove = 1.5 // ratio | capture bank
 )
 
 // Captures: senders and receivers.

@@ -53,7 +53,7 @@ func (t *timeline) onlyEven() bool {
 // arrivesInBursts reports whether data came to a tap away from the sender in bursts. A queue before the tap leaves no
 // time between them.
 func (t *timeline) arrivesInBursts() bool {
-	return t.behindPath() && float64(t.d.Spacing.Silent)/1e9 > threshold.PausingShare*t.length
+	return t.behindPath() && float64(t.d.Spacing.Silent)/1e9 > threshold.PausingShare.Value*t.length
 }
 
 // lineIdles reports whether the slowest line of the path is before the tap and had no data in much of the time.

@@ -83,7 +83,7 @@ func (t *timeline) senderCandidates() []verdict.Name {
 		return []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
 	case t.equalBlocks(), flat > threshold.FlatLong*t.length,
-		float64(d.Silences)/1e9 > threshold.PausingShare*t.length: // not paced
+		float64(d.Silences)/1e9 > threshold.PausingShare.Value*t.length: // not paced
 		return []verdict.Name{verdict.SendBuffer, verdict.Pacing, verdict.Application, verdict.LocalQueue, verdict.CPU,
 			verdict.Congestion}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 )
 
 // A timer repeats an answer of one or two segments whose acknowledgement is late.
@@ -125,26 +126,20 @@ func TestJudge_RulesWithoutARate(t *testing.T) {
 			}
 		}},
 	}
-	for _, r := range ratelessRules {
-		tested := false
-		for _, test := range tests {
-			if test.rule != r.name {
-				continue
-			}
-			tested = true
-			x := newTape(rtt, 0)
-			test.write(x)
-			g, _ := x.judge(t)
-			if r.name == "lost SYNs" && (!has(&g, verdict.CapturedLostSYNs) || g.Subtype != verdict.LostSYNs ||
-				g.LostTime.Seconds() < 1) {
-				t.Errorf("%s: %s, %v", test.name, g.LostTime, g.Evidence)
-			}
-			if g.Limiter != r.limiter || g.Confidence != verdict.High {
-				t.Errorf("%s: %s %s %v", test.name, g.Confidence, g.Limiter, g.Shares)
-			}
+	limiters := map[string]verdict.Name{"repeated loss of one large segment": verdict.MTUBlackHole,
+		"all segments longer than the MSS lost": verdict.MTUBlackHole, "lost SYNs": verdict.Congestion,
+		"zero window": verdict.ReceiverApplication,
+		"window that opens only in the answer to a probe": verdict.ReceiverWindow}
+	for _, test := range tests {
+		x := newTape(rtt, 0)
+		test.write(x)
+		g, _ := x.judge(t)
+		if test.rule == "lost SYNs" && (!has(&g, verdict.CapturedLostSYNs) || g.Subtype != verdict.LostSYNs ||
+			g.LostTime.Seconds() < 1) {
+			t.Errorf("%s: %s, %v", test.name, g.LostTime, g.Evidence)
 		}
-		if !tested {
-			t.Errorf("no test of %s", r.name)
+		if g.Limiter != limiters[test.rule] || g.Confidence != verdict.High {
+			t.Errorf("%s: %s %s %v", test.name, g.Confidence, g.Limiter, g.Shares)
 		}
 	}
 }
@@ -281,7 +276,7 @@ func TestTimeline_PausesAreNoFullLine(t *testing.T) {
 	for pausing, want := range map[bool]verdict.Confidence{false: verdict.High, true: verdict.Medium} {
 		line := timeline{c: &flow.Connection{}, d: &flow.Direction{ScaleKnown: true}, vantage: AtReceiver, queueing: true,
 			pausing: pausing}
-		if got := line.evidenceLevel(&Diagnosis{Verdict: verdict.Verdict{Limiter: verdict.Bottleneck}}); got != want {
+		if got := rule.Confidence(levels, nil, verdict.Bottleneck, &line); got != want {
 			t.Errorf("pausing %t: %s, want %s", pausing, got, want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // same bytes in flight and at a rate that stays the same.
 func (t *timeline) policed() bool {
 	d := t.d
-	if d.LossEvents < threshold.PolicedEvents || t.queueing || len(d.Slices) < threshold.PolicedSlices ||
+	if d.LossEvents < int64(threshold.PolicedEvents.Value) || t.queueing || len(d.Slices) < threshold.PolicedSlices ||
 		float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts.Value*float64(d.LossEvents) || t.queuedBeforeLoss() {
 		return false
 	}

@@ -83,7 +83,7 @@ func (t *timeline) gives(window float64) bool {
 func (t *timeline) inTurn() bool {
 	silences := float64(t.d.Silences) / 1e9
 	drained := float64(t.d.Drained) / 1e9
-	return silences > threshold.PausingShare*t.length && drained > threshold.ExchangesRestart*silences
+	return silences > threshold.PausingShare.Value*t.length && drained > threshold.ExchangesRestart*silences
 }
 
 // conversing reports whether the other end sends more than messages.

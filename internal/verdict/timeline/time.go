@@ -159,14 +159,14 @@ func (t *timeline) spaced(i int) bool { return t.pauses(i) && t.idleOf(i) == ver
 // waitsForTimer reports whether the sender waited for delayed acknowledgements, block by block: the path is
 // idle meanwhile.
 func (t *timeline) waitsForTimer(s *flow.Slice) bool {
-	return t.blockwise && float64(s.Clock[flow.AckTimer]) > threshold.PausingShare*float64(s.End-s.Start)
+	return t.blockwise && float64(s.Clock[flow.AckTimer]) > threshold.PausingShare.Value*float64(s.End-s.Start)
 }
 
 // pauses reports whether nothing was outstanding for a tenth of this slice and more, and of the
 // whole transfer.
 func (t *timeline) pauses(i int) bool {
 	s := &t.d.Slices[i]
-	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > threshold.PausingShare*float64(s.End-s.Start)
+	return t.pausing && !t.losing && float64(s.Clock[flow.Idle]) > threshold.PausingShare.Value*float64(s.End-s.Start)
 }
 
 // stopAndWait reports whether the sender waited for an answer before it sent more: a little

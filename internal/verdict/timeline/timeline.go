@@ -67,6 +67,7 @@ type timeline struct {
 	waitedTime      float64 // time in which data or acknowledgements waited, seconds
 	vantage         Vantage
 	trust           trust.Trust
+	headline        headline
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering     []bool
 	openingSlices  int            // slices in which it opened, without any loss
@@ -167,7 +168,8 @@ func (t *timeline) judge() Diagnosis {
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
-	if few && g.Limiter != verdict.Congestion && !t.rateless(&g) {
+	t.headline.limiter = g.Limiter
+	if few && g.Limiter != verdict.Congestion && needsRate.IsTrue(t) {
 		g.Verdict = t.tooFew()
 		g.LostTime = 0
 		g.Bands = nil
@@ -224,7 +226,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	}
 	t.pathPace = d.Bursts.Quantile(threshold.PathPace)
 	t.share(others)
-	t.pausing = idle > threshold.PausingShare*t.length
+	t.pausing = idle > threshold.PausingShare.Value*t.length
 	t.baseRTT = base
 	if base == 0 {
 		t.baseRTT = t.emptyRTT()
@@ -235,7 +237,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.losing = float64(lostSegments) > threshold.Losing.Value*float64(d.Segments) && d.LossEvents > 0
 	t.marked = d.Marks >= int64(threshold.FewRounds.Value)
 	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.FewRounds.Value) &&
-		t.clock(flow.AckTimer) > threshold.PausingShare*t.length
+		t.clock(flow.AckTimer) > threshold.PausingShare.Value*t.length
 	t.unclear = t.timerOrLine()
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
 	t.inBursts = t.arrivesInBursts()

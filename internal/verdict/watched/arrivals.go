@@ -19,7 +19,7 @@ func (c *Connection) receiveRTTs() []time.Duration {
 	}
 	span := c.Of[n-1].At - c.Of[0].At
 	segments := float64(c.Of[n-1].Received-c.Of[0].Received) / float64(c.Handshake.SegmentSize())
-	if span <= 0 || segments < threshold.SureSegments {
+	if span <= 0 || segments < threshold.SureSegments.Value {
 		return nil
 	}
 	apart := time.Duration(float64(span) / segments)
