@@ -46,6 +46,24 @@ func (q *dueQueue) first() (at time.Time, pair string, ok bool) {
 // remove removes the earliest entry.
 func (q *dueQueue) remove() { heap.Pop(&q.entries) }
 
+// quieted takes the waiting runs out of the book whose task has quiet hours now, except those that a user asked for, and
+// returns how they end.
+func (h *Hub) quieted(now time.Time) map[string]store.End {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	quiet := map[string]bool{} // by task
+	for task, hours := range h.quiet {
+		quiet[task] = hours.Quiet(now)
+	}
+	ends := map[string]store.End{}
+	for _, r := range h.book.Remove(func(r mesh.Run) bool {
+		return quiet[h.jobs[r.ID].Task] && h.jobs[r.ID].Origin != record.Manual
+	}) {
+		ends[r.ID] = store.End{State: mesh.Skipped, Reason: mesh.QuietHours, Detail: "of task " + h.jobs[r.ID].Task}
+	}
+	return ends
+}
+
 // due makes jobs of the pairs whose time has come.
 func (h *Hub) due(ctx context.Context, now time.Time) error {
 	jobs, nexts := h.takeDue(now)

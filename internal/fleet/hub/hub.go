@@ -112,6 +112,7 @@ type Hub struct {
 	pairs   map[string]*pair
 	book    *mesh.Book // the waiting and running runs; nil unless this hub leads
 	budgets map[mesh.Resource]mesh.Budget
+	quiet   map[string]recheck.Hours // by task
 
 	freshAt time.Time
 	urls    []string             // of all hubs of the database, this one's first

@@ -251,7 +251,8 @@ func (h *Hub) setTest(pair string, at time.Time) {
 	}
 	p.test = at
 	if !at.IsZero() {
-		h.dues.add(at, pair)
+		p.test = p.quiet.Advance(at, 0)
+		h.dues.add(p.test, pair)
 		h.poke()
 	}
 }

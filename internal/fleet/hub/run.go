@@ -14,10 +14,10 @@ import (
 
 // start starts the runs whose hosts and links are free, and ends those whose latest start has passed.
 func (h *Hub) start(ctx context.Context, now time.Time) {
+	ends := h.quieted(now)
 	h.mu.Lock()
 	started, skipped := h.book.Next(now, func(r mesh.Run) time.Duration { return h.orderDuration(r) + lostAfter })
 	h.mu.Unlock()
-	ends := map[string]store.End{}
 	for _, s := range skipped {
 		detail := s.By
 		if id, isHost := s.Resource.Host(); isHost && h.members[id] != nil {

@@ -223,6 +223,7 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 		}
 	}
 	h.budgets = plan.Budgets
+	h.quiet = quiet
 	h.book.SetBudgets(plan.Budgets, charges, now)
 	dropped := h.book.Remove(func(r mesh.Run) bool { return pairs[r.Pair] == nil })
 	ends := map[string]store.End{}
