@@ -64,7 +64,7 @@ func (t *timeline) conclude(g *Diagnosis) {
 	if e, ok := t.describeBlocks(g.Limiter); ok {
 		g.Evidence = append(g.Evidence, e)
 	}
-	g.Evidence = append(g.Evidence, t.caveats()...)
+	g.Evidence = append(g.Evidence, t.caveats(g)...)
 	g.Prediction = t.predict(g.Verdict)
 }
 
@@ -194,7 +194,7 @@ func (t *timeline) describe(name verdict.Name, share float64) (verdict.Code, ver
 }
 
 // caveats are what lowers the worth of the verdict.
-func (t *timeline) caveats() (all []verdict.Evidence) {
+func (t *timeline) caveats(g *Diagnosis) (all []verdict.Evidence) {
 	d := t.d
 	add := func(n verdict.Name, c verdict.Code, v verdict.Values) {
 		all = append(all, verdict.Evidence{Limiter: n, Code: c, Values: v})
@@ -206,7 +206,8 @@ func (t *timeline) caveats() (all []verdict.Evidence) {
 		add(verdict.Congestion, verdict.CapturedSACKOutside, verdict.Values{"blocks": float64(d.SACKBlocks),
 			"outside": float64(d.SACKOutside)})
 	}
-	if d.NoScale && t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledReported {
+	small := g.Limiter == verdict.ReceiverWindow && g.Subtype != verdict.Unscaled
+	if d.NoScale && (small || t.time[verdict.ReceiverWindow] == 0 && d.MaxOut > threshold.UnscaledReported) {
 		add(verdict.ReceiverWindow, verdict.CapturedUnscaled, nil)
 	}
 	if t.scaleMismatch() && t.time[verdict.ReceiverWindow] > 0 {

@@ -152,7 +152,12 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 }
 
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.
+//
+// Where less than a segment was outstanding, its timer delays the next message, which no congestion window does.
 func (t *timeline) recoveryOf(s *flow.Slice) verdict.Name {
+	if t.belowSegment {
+		return verdict.Application
+	}
 	if !stalled(s) && (t.linkIsFull || t.queueing && t.full(s) || t.neverEmpty(s) || t.lineQueued(s) && t.full(s)) {
 		return verdict.Bottleneck
 	}

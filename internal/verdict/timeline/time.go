@@ -91,6 +91,8 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Sender
 	case t.unclear:
 		return verdict.Unknown
+	case t.belowSegment:
+		return verdict.Application
 	case t.ackQueued(s):
 		return verdict.AckPath
 	case t.lineQueued(s) && t.full(s):
@@ -257,6 +259,9 @@ func (t *timeline) attribute(i int, to *attributed) {
 // transfer or of what follows a pause, but after a timeout the loss before it (RFC 5681,
 // 3.1: the loss window), and the link where it was full already and only its queue grew.
 func (t *timeline) slowStartOf(i int) verdict.Name {
+	if t.belowSegment {
+		return verdict.Application
+	}
 	if s := &t.d.Slices[i]; t.neverEmpty(s) && !t.ackQueued(s) {
 		return verdict.Bottleneck
 	}

@@ -62,6 +62,7 @@ type timeline struct {
 	inBursts        bool    // arrivesInBursts
 	serialised      bool    // blocks wait for the line alone
 	evenLoss        bool    // losses at the rate of the path, without the handshake
+	belowSegment    bool    // less than a segment was outstanding at a time: no congestion window, no line was full
 	isShort         bool    // it ended before the congestion window had opened
 	unseenQueueTime float64 // time in which this tap does not see a queue, seconds
 	waitedTime      float64 // time in which data or acknowledgements waited, seconds
@@ -235,6 +236,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// timeout caused them.
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing.Value*float64(d.Segments) && d.LossEvents > 0
+	const maxOptions = 40 // bytes of a full segment, where no handshake shows them
+	t.belowSegment = d.WindowMax >= int64(d.MSS) && t.level()+maxOptions < float64(d.MSS)
 	t.marked = d.Marks >= int64(threshold.FewRounds.Value)
 	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.FewRounds.Value) &&
 		t.clock(flow.AckTimer) > threshold.PausingShare.Value*t.length
