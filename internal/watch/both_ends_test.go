@@ -26,6 +26,8 @@ func TestBothEndsOfAConnection(t *testing.T) {
 	}{
 		{"seen at its sender", []Observed{sender, end(host, container, transfer.Down, sent*9/10, verdict.Unknown)},
 			verdict.Application},
+		{"a pause looks like a queue", []Observed{sender, end(host, container, transfer.Down, sent, verdict.Bottleneck)},
+			verdict.Application},
 		{"the receiver knows", []Observed{sender, end(host, container, transfer.Down, sent, verdict.ReceiverApplication)},
 			verdict.ReceiverApplication},
 		{"the sender does not know", []Observed{end(container, host, transfer.Up, sent, verdict.Unknown),

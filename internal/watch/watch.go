@@ -121,7 +121,8 @@ type View struct {
 	Unread      []verdict.Note // parts of the host that were not seen
 	Anonymized  bool           // addresses are made-up ones
 	// Shifts are changes of paths that were found in this period.
-	Shifts []paths.Event
+	Shifts  []paths.Event
+	senders []Observed // the sending ends on this host of what the connections receive, where they do not match
 }
 
 // counted returns a note with one number.
@@ -165,8 +166,10 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 			}
 		})
 	}
+	var others []*Connection
 	walk(func(c *Connection) {
 		if m.owned() && !m.owner(c.Owner) {
+			others = append(others, c)
 			return
 		}
 		sent := c.sentSince(&c.mark)
@@ -195,6 +198,7 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 			v.Connections = append(v.Connections, seen)
 		}
 	})
+	v.addSenders(others, a)
 	v.Totals.add(a.totals)
 	v.Standing += a.Len()
 }
@@ -257,7 +261,7 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	return c.tally.AllUnread()
 }
 
-// sampled returns the connection's window as its judge takes it. receiveMax is the ceiling of automatic receive buffers.
+// sampled returns the connection's window as its judge takes it, with the ceiling of automatic receive buffers.
 func (c *Connection) sampled(receiveMax int64) *watched.Connection {
 	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
 		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, ReceiveBufferMax: receiveMax, PacingBps: c.MaxPacingBps,

@@ -120,8 +120,8 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 	return v
 }
 
-// ownWindowSubtype returns the reason for the size of the receiver's own window. Another program's buffer is known to be
-// automatic at its ceiling only.
+// ownWindowSubtype returns the reason for the size of the receiver's own window. Another program's buffer is known
+// to be automatic at its ceiling only.
 func ownWindowSubtype(s *transfer.Stream, window int64, isWatched bool) string {
 	f := verdict.WindowFacts{Largest: window, Middle: window, Last: window,
 		SizeKnown: !isWatched || !s.ReceiveBuffer.Automatic() || s.ReceiveBuffer.AutomaticMax > 0,

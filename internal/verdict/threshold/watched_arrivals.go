@@ -9,6 +9,10 @@ const (
 	ArrivalGap      = 10 * time.Millisecond // time | one tick of a kernel with HZ=100
 	ArrivalSegments = 4                     // segments | two delayed acknowledgements
 	SteadyArrivals  = 0.95                  // ratio | definition: nearly all the time
+	// PausedGrowth is the share of the growth of the round trip from which such a time explains it.
+	PausedGrowth = 0.5 // ratio | definition: a queue has two segments at least
+	// FullArrivals is the least mean packet of a full link, in full segments.
+	FullArrivals = 0.5 // ratio | definition: most of them
 )
 
 // Watched paths and connections with both ends on this host.

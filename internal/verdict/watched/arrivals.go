@@ -9,8 +9,8 @@ import (
 )
 
 // receiveRTTs returns the receiver's estimates of the round trip while data came without pauses, else nil. A pausing
-// sender lengthens the estimate as a queue does, so both look the same then. Without timestamps the kernel estimates by
-// whole windows, which is too long.
+// sender lengthens the estimate as a queue does: pauses of half of its growth explain it. Without timestamps the kernel
+// estimates by whole windows, which is too long.
 func (c *Connection) receiveRTTs() []time.Duration {
 	n := len(c.Of)
 	if n < threshold.WatchedSamples || c.Handshake == nil || !c.Handshake.Timestamps ||
@@ -22,20 +22,32 @@ func (c *Connection) receiveRTTs() []time.Duration {
 	if span <= 0 || segments < threshold.SureSegments.Value {
 		return nil
 	}
-	apart := time.Duration(float64(span) / segments)
-	gapMax := max(threshold.ArrivalGap, threshold.ArrivalSegments*apart)
-	estimates := make([]time.Duration, 0, n)
-	steady := 0
-	for i := range c.Queues {
-		if q := &c.Queues[i]; q.ReceiveRTT > 0 {
-			estimates = append(estimates, q.ReceiveRTT)
-			if q.SinceData <= gapMax {
-				steady++
-			}
-		}
-	}
-	if len(estimates) < n || float64(steady) < threshold.SteadyArrivals*float64(n) {
+	// A full link carries full segments; smaller ones are a program's writes, each of which may follow a pause.
+	if packets := c.Of[n-1].SegmentsIn - c.Of[0].SegmentsIn; c.Of[0].Have&transfer.HaveSegmentsIn != 0 &&
+		segments < threshold.FullArrivals*float64(packets) {
 		return nil
 	}
-	return slices.Clip(estimates)
+	apart := time.Duration(float64(span) / segments)
+	estimates := make([]time.Duration, 0, n)
+	for i := range c.Queues {
+		if rtt := c.Queues[i].ReceiveRTT; rtt > 0 {
+			estimates = append(estimates, rtt)
+		}
+	}
+	if len(estimates) < n {
+		return nil
+	}
+	usual := slices.Sorted(slices.Values(estimates))[n/2]
+	gapMax := min(max(threshold.ArrivalGap, threshold.ArrivalSegments*apart),
+		time.Duration(threshold.PausedGrowth*float64(usual-c.Of[n-1].MinRTT)))
+	steady := 0
+	for i := range c.Queues {
+		if c.Queues[i].SinceData <= gapMax {
+			steady++
+		}
+	}
+	if float64(steady) < threshold.SteadyArrivals*float64(n) {
+		return nil
+	}
+	return estimates
 }

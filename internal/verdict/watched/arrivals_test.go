@@ -25,6 +25,8 @@ func TestJudge_FullLinkAtTheReceiver(t *testing.T) {
 		{"no timestamps", 90 * ms, 0, false, 1, verdict.Unknown},
 		{"rate varies", 90 * ms, 0, true, 5, verdict.Unknown},
 		{"no estimate", 0, 0, true, 1, verdict.Unknown},
+		{"pauses as long as the growth", 36 * ms, 5 * ms, true, 1, verdict.Unknown},
+		{"shorter pauses", 60 * ms, 5 * ms, true, 1, verdict.Bottleneck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := &Connection{Handshake: &transfer.Handshake{MSS: 1448, Timestamps: c.timestamps}}
