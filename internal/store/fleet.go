@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -91,8 +92,9 @@ func (f *Fleet) Close() error { return f.s.Close() }
 // ErrNotLeading reports that another hub leads, or that this hub's lead has expired.
 var ErrNotLeading = errors.New("another hub leads")
 
-// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch, and agents refuse
-// orders of a lower one.
+// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch, to the time in µs at least,
+// and agents refuse orders of a lower one. Therefore a database that was restored from a backup has later epochs than
+// the one that was lost.
 type Lead struct {
 	Epoch  int64
 	Holder string
@@ -113,7 +115,7 @@ func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration
 		case until > now:
 			return ErrNotLeading
 		default:
-			lead = Lead{lead.Epoch + 1, holder}
+			lead = Lead{max(lead.Epoch+1, now/time.Microsecond.Nanoseconds()), holder}
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE hub SET epoch = $1, holder = $2, until_ns = $3", lead.Epoch, holder,
 			now+lasts.Nanoseconds())
@@ -270,7 +272,18 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Backup copies a history in a file to a new file, while other processes use it.
+// Backup copies a history in a file to a new file that only its owner can read, while other processes use it.
 func (f *Fleet) Backup(ctx context.Context, name string) error {
-	return f.exec(ctx, "VACUUM INTO $1", name)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
+	if err != nil {
+		return err
+	}
+	err = f.exec(ctx, "VACUUM INTO $1", name)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(name) // of no use
+	}
+	return err
 }

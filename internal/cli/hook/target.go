@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 )
 
@@ -58,20 +58,10 @@ func (t *Target) Check() error {
 	if t.Webhook == "" {
 		return nil
 	}
-	u, err := url.Parse(t.Webhook)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return exit.Usage("--webhook", "not a URL of https", "--webhook https://alerts.example.net/hook")
-	}
-	if u.Scheme == "http" && !loopback(u.Hostname()) {
-		return exit.Usage("--webhook", "reports about your paths would go to "+u.Hostname()+" unencrypted",
-			"https://, or http:// to 127.0.0.1")
+	if err := mesh.CheckWebhook(t.Webhook); err != nil {
+		return exit.Usage("--webhook", err.Error(), "--webhook https://alerts.example.net/hook")
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // Send passes an event, as JSON, to the program and the webhook. values are added to the program's environment as

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
@@ -212,8 +213,8 @@ func (m *Mesh) checkMembers(n string, task Task, fault func(where, format string
 
 func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any)) {
 	alert := m.Alerts[n]
-	if u, err := url.Parse(alert.Webhook); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		fault("alert."+n+".webhook", "is not a URL such as https://alerts.example.net/hook")
+	if err := CheckWebhook(alert.Webhook); err != nil {
+		fault("alert."+n+".webhook", err.Error())
 	}
 	checkOn(n, alert.On, fault)
 	for _, site := range alert.Sites {
@@ -282,3 +283,17 @@ func (t Task) Quiet(local *time.Location) (recheck.Hours, error) {
 }
 
 func sorted[V any](table map[string]V) []string { return slices.Sorted(maps.Keys(table)) }
+
+// CheckWebhook returns why no events are sent to a URL, nil if they are. Only this host gets them unencrypted.
+func CheckWebhook(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("is not a URL such as https://alerts.example.net/hook")
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "http" && !(err == nil && a.IsLoopback()) && !strings.EqualFold(u.Hostname(), "localhost") {
+		return errors.New("reports about your paths would go to " + u.Hostname() + " unencrypted: https://, or http:// to " +
+			"127.0.0.1")
+	}
+	return nil
+}
