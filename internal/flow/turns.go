@@ -12,9 +12,12 @@ const (
 // requests is the state of a connection's turns.
 type requests struct {
 	turns    *turns.Tracker
-	bulkSide int  // the side that sent last
-	asked    bool // without a handshake: payload came, first from asking
-	asking   int
+	inBulk   bool // a bulk transfer goes by, from the side bulkSide
+	asked    bool // without a handshake: payload came, first from the side asking
+	shifted  bool // shifts are set
+	bulkSide int8
+	asking   int8
+	shifts   [2]int8 // of the windows that each side advertises; -1: not known
 }
 
 // beginTurns follows the turns of a new connection.
@@ -35,7 +38,7 @@ func (c *Connection) ClientAssumed() bool { return !c.SYN && !c.SYNACK }
 
 // followTurns gives a segment to the turns.
 func (c *Connection) followTurns(s *Segment, side int) {
-	if c.turns.Bulk() && (s.Payload == 0 || side == c.bulkSide) {
+	if c.inBulk && (s.Payload == 0 || side == int(c.bulkSide)) {
 		return
 	}
 	client := c.client
@@ -45,17 +48,22 @@ func (c *Connection) followTurns(s *Segment, side int) {
 		}
 		if !c.asked {
 			c.asked = true
-			c.asking = side
+			c.asking = int8(side)
 		}
-		client = c.asking
-	}
-	if s.Payload > 0 {
-		c.bulkSide = side
+		client = int(c.asking)
 	}
 	p := turns.Packet{At: c.now, Number: int64(s.Number), FromClient: side == client, Seq: s.Seq, Ack: s.Ack,
 		Payload: s.Payload, MSS: int64(s.MSS), Window: c.windowOf(s, side), TSVal: s.TSVal, IPID: s.IPID, SACK: s.SACKs,
-		DSACK: s.SACKs > 0 && int32(s.SACK[0][1]-s.Ack) <= 0, Flags: turnFlags(s)}
+		DSACK: s.SACKs > 0 && int32(s.SACK[0][1]-s.Ack) <= 0, Flags: turns.Flags(s.Flags) & turns.TCPFlags}
+	if s.Options&HasTimestamps != 0 {
+		p.Flags |= turns.Timestamps
+	}
+	if s.Src.Hi == 0 && s.Src.Lo>>32 == 0xffff {
+		p.Flags |= turns.IPv4
+	}
 	c.turns.Add(&p)
+	c.inBulk = c.turns.Bulk()
+	c.bulkSide = int8(side)
 }
 
 // windowOf returns the window of a segment in bytes. Where the scale is not known it is not what limits.
@@ -63,27 +71,18 @@ func (c *Connection) windowOf(s *Segment, side int) int64 {
 	if s.Flags&SYN != 0 || s.Window == 0 {
 		return int64(s.Window)
 	}
-	shift, known := c.scale(side)
-	if !known {
-		return 1 << 30
-	}
-	return int64(s.Window) << shift
-}
-
-func turnFlags(s *Segment) (f turns.Flags) {
-	for _, one := range [...]struct {
-		here  Flags
-		there turns.Flags
-	}{{SYN, turns.SYN}, {ACK, turns.ACK}, {FIN, turns.FIN}, {RST, turns.RST}, {PSH, turns.PSH}} {
-		if s.Flags&one.here != 0 {
-			f |= one.there
+	if !c.shifted {
+		c.shifted = true
+		for i := range c.shifts {
+			shift, known := c.scale(i)
+			c.shifts[i] = int8(shift)
+			if !known {
+				c.shifts[i] = -1
+			}
 		}
 	}
-	if s.Options&HasTimestamps != 0 {
-		f |= turns.Timestamps
+	if c.shifts[side] < 0 {
+		return 1 << 30
 	}
-	if s.Src.Hi == 0 && s.Src.Lo>>32 == 0xffff {
-		f |= turns.IPv4
-	}
-	return f
+	return int64(s.Window) << c.shifts[side]
 }

@@ -54,6 +54,10 @@ func (t *Tracker) tolerance(through int64) int64 {
 func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 	silent := d.At - t.cursor
 	t.cursor = d.At
+	if silent < t.leastWait() && d.lost == 0 {
+		t.turn.add(s, Wire, silent)
+		return
+	}
 	through := y.loop.least // from the tap through x and back: y's data is acknowledged by x
 	prompted := x.risen > 0 && x.risen+through > d.At-silent && d.At-(x.risen+through) <= t.tolerance(through) &&
 		d.At >= x.risen

@@ -55,6 +55,14 @@ func (x *stream) position(seq uint32) int64 {
 	return x.high + int64(int32(seq-x.base-uint32(x.high)))
 }
 
+// packets returns how many packets a payload takes; a merged segment has several.
+func (x *stream) packets(payload int64) int64 {
+	if payload <= x.segment || x.segment == 0 {
+		return 1
+	}
+	return (payload + x.segment - 1) / x.segment
+}
+
 // prove notes that all up to pos was sent by now: a sequence number says so.
 func (x *stream) prove(pos int64) {
 	if pos <= x.high || pos-x.high > near {

@@ -39,7 +39,7 @@ const (
 )
 
 // maxMessage is the payload after which a message is a bulk transfer: the verdict of its direction explains its pace.
-const maxMessage = 4 << 20
+const maxMessage = 400 << 10
 
 // Bulk reports whether the segments of a bulk transfer go by, which need not be added until the direction changes.
 func (t *Tracker) Bulk() bool { return t.bulk > maxMessage }
@@ -69,10 +69,9 @@ func (t *Tracker) Add(p *Packet) {
 		t.undoNeedless(p, y)
 		y.acknowledge(p)
 	}
-	lost := x.ids.missing(p, max(1, (int64(p.Payload)+x.segment-1)/max(x.segment, 1)))
-	late := x.late.of(p)
+	lost := x.ids.missing(p, x.packets(int64(p.Payload)))
 	if p.Payload > 0 {
-		d := data{p, pos, pos + int64(p.Payload), lost, late}
+		d := data{p, pos, pos + int64(p.Payload), lost, x.late.of(p)}
 		if p.FromClient {
 			t.clientData(&d)
 		} else {
@@ -190,7 +189,7 @@ func (x *stream) sent(d *data) {
 		x.segment = int64(d.Payload)
 	}
 	x.lastAt = d.At
-	x.lastShort = int64(d.Payload)%max(x.segment, 1) != 0
+	x.lastShort = int64(d.Payload) != x.segment && int64(d.Payload) != x.packets(int64(d.Payload))*x.segment
 	x.pushed = d.Flags&PSH != 0
 	x.loop.sent(d.to, d.At)
 	x.repair = repair{}

@@ -134,15 +134,18 @@ type Packet struct {
 	DSACK      bool  // the first block repeats acknowledged data (RFC 2883)
 }
 
-// Flags are the facts of a segment that matter here.
+// Flags are the TCP header's control bits and two facts of a segment.
 type Flags uint8
 
 const (
-	SYN Flags = 1 << iota
-	ACK
-	FIN
+	FIN Flags = 1 << iota
+	SYN
 	RST
 	PSH
+	ACK
+	_
 	Timestamps // TSVal is known
 	IPv4       // IPID is known
+
+	TCPFlags = FIN | SYN | RST | PSH | ACK
 )
