@@ -101,7 +101,7 @@ func (r *scenario) removals() (all []without) {
 		all = append(all, without{name: name, scenario: &w})
 	}
 	if !math.IsInf(r.window, 1) {
-		add(verdict.ReceiverWindow, func(w *scenario) { w.window = math.Inf(1) })
+		add(verdict.ReceiverWindow, (*scenario).removeWindow)
 	}
 	if !math.IsInf(r.send, 1) {
 		add(verdict.SendBuffer, func(w *scenario) {
@@ -127,6 +127,19 @@ func (r *scenario) removals() (all []without) {
 		add(verdict.SlowStart, func(w *scenario) { w.ready = true })
 	}
 	return all
+}
+
+// removeWindow takes the receive window away, with the round trip and the smaller segments that it caused.
+func (w *scenario) removeWindow() {
+	w.window = math.Inf(1)
+	if w.uncut == nil {
+		return
+	}
+	w.segment = w.uncut.segment * w.uncut.rate / w.rate // without the bottleneck it is faster
+	w.mss = w.uncut.mss
+	w.rtt = w.uncut.rtt
+	w.trailing = w.uncut.trailing
+	w.uncut = nil
 }
 
 // narrowest returns the limiter's name for the path's rate.

@@ -221,3 +221,27 @@ func TestTransfer_WarnsThatBuffersFollowLinux(t *testing.T) {
 		}
 	}
 }
+
+// TestTransfer_WithoutAWindowBelowTwoSegments promises the link's rate: the ACK timer's delay goes with the window.
+func TestTransfer_WithoutAWindowBelowTwoSegments(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		buffer int
+		least  float64
+	}{
+		{"lan-10m,far.delack=200ms", 2306, 7.5e6},
+		{"rate=20mbit,rtt=5ms,far.delack=100ms,stack=windows-95", 2600, 15e6},
+	} {
+		path, err := link.Parse(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Transfer(path, Setup{ReceiveBuffer: c.buffer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Next == nil || a.Next.Typical < c.least {
+			t.Errorf("%s: %.4g bit/s, without %s %+v, want %.3g or more", c.path, a.Typical, a.Limiter, a.Next, c.least)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type scenario struct {
 	time        float64 // seconds
 	ready       bool    // begin with a full window: slow start taken away
 	warnings    []verdict.Note
+	uncut       *scenario // before the window set the size and the round trip of its segments; nil: it did not
 }
 
 // ArgumentError names the part of a Setup that was wrong.
@@ -159,6 +160,8 @@ func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 		s.DelayedAck = r.delayed
 		return s
 	}
+	before := *r
+	r.uncut = &before
 	window := int(r.window)
 	mss := r.mss
 	if window <= 2*int(mss) {
