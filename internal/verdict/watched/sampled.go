@@ -114,7 +114,8 @@ func (c *Connection) Live(sends bool) live.Watched {
 	return w
 }
 
-// receiveBufferIsFixed reports that the receive buffer is not at its ceiling and its window did not grow. Automatic sizing enlarges a buffer whose window limits, up to exactly the ceiling (tcp_rcv_space_adjust).
+// receiveBufferIsFixed reports that the receive buffer is not at its ceiling and its window did not grow. Automatic
+// sizing enlarges a buffer whose window limits, up to exactly the ceiling (tcp_rcv_space_adjust).
 func (c *Connection) receiveBufferIsFixed() bool {
 	if c.ReceiveBufferMax == 0 || c.ReceiveBuffer == 0 || c.ReceiveBuffer == c.ReceiveBufferMax {
 		return false
