@@ -217,7 +217,7 @@ func (f *fleet) awaitGrid(cells int) {
 		full := 0
 		for _, row := range doc.Rows {
 			for _, c := range row.Cells {
-				if c.State == "done" && c.Limiter != "" && c.Unconfirmed == "" {
+				if c.State == "done" && c.Limiter != "" && (c.Unconfirmed == "" || c.Unconfirmed == store.TooShort) {
 					full++
 				}
 			}

@@ -130,7 +130,11 @@ func deliverRun(t *testing.T, f *store.Fleet, job store.Job, i int, at time.Time
 		_, err = f.AddResult(t.Context(), job.A, encoded, at)
 	}
 	if err == nil && i%3 > 0 {
-		err = f.AddServed(t.Context(), job.B, job.ID, 100e6, int64(i%3)*100e6)
+		count := func(k int, bytes int64) store.FarCount {
+			seconds := 8 * 100e6 / *doc.Directions[k].GoodputBps
+			return store.FarCount{Bytes: bytes, Span: time.Duration(seconds * float64(time.Second))}
+		}
+		err = f.AddServed(t.Context(), job.B, job.ID, count(0, 100e6), count(1, int64(i%3)*100e6))
 	}
 	if err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -20,6 +21,11 @@ func countedDocument(t *testing.T, id string, up, down int64) []byte {
 		{Direction: transfer.Down, GoodputBps: &bps, Bytes: &down, Streams: []record.Stream{}}}})
 	must(t, err)
 	return doc
+}
+
+// atRate returns the far agent's count of payload at the rate of countedDocument.
+func atRate(bytes int64) FarCount {
+	return FarCount{bytes, time.Duration(8 * float64(bytes) / 1e8 * float64(time.Second))}
 }
 
 // TestFleet_Unconfirmed compares the near agent's document with the far agent's counts, in either order of arrival.
@@ -49,7 +55,7 @@ func TestFleet_Unconfirmed(t *testing.T) {
 			c := cases[i%len(cases)]
 			serve := func() {
 				if c.agent != "" {
-					must(t, f.AddServed(t.Context(), c.agent, id, c.up, c.down))
+					must(t, f.AddServed(t.Context(), c.agent, id, atRate(c.up), atRate(c.down)))
 				}
 			}
 			early := i < len(cases)
@@ -64,7 +70,7 @@ func TestFleet_Unconfirmed(t *testing.T) {
 			if !early {
 				serve()
 			}
-			must(t, f.AddServed(t.Context(), "b", "another run", 1, 1))
+			must(t, f.AddServed(t.Context(), "b", "another run", atRate(1), atRate(1)))
 			job, err = f.Job(t.Context(), id)
 			if err != nil || job.State != mesh.Done || job.Unconfirmed() != c.want {
 				t.Errorf("%s: %s %q, %v, want %q", c.name, job.State, job.Unconfirmed(), err, c.want)
@@ -74,7 +80,7 @@ func TestFleet_Unconfirmed(t *testing.T) {
 				t.Errorf("%s: the grid has %+v, %v", c.name, cells, err)
 			}
 			if c.agent == "b" { // the first report stays
-				must(t, f.AddServed(t.Context(), "b", id, 1, 1))
+				must(t, f.AddServed(t.Context(), "b", id, atRate(1), atRate(1)))
 				again, err := f.Job(t.Context(), id)
 				if err != nil || again.Counts != job.Counts {
 					t.Errorf("%s: %+v after a second report, %v", c.name, again.Counts, err)
@@ -97,8 +103,41 @@ func TestUnconfirmed_SmallTransfers(t *testing.T) {
 		{sql.NullInt64{}, sql.NullInt64{}, ""},
 		{count(0), sql.NullInt64{}, OneEnd},
 	} {
-		if got := unconfirmed(c.near, c.far); got != c.want {
+		if got := (direction{near: c.near, far: c.far}).unconfirmed(); got != c.want {
 			t.Errorf("%v and %v: %q, want %q", c.near, c.far, got, c.want)
+		}
+	}
+}
+
+// TestUnconfirmed_Times compares the goodput of a document with the far agent's bytes and time.
+func TestUnconfirmed_Times(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int64
+		bps   float64
+		span  time.Duration
+		want  string
+	}{
+		"honest":                  {125e6, 1e9, time.Second, ""},
+		"honest, 5 s":             {5e6, 8.2e6, 4950 * time.Millisecond, ""},
+		"9 % off":                 {125e6, 0.92e9, time.Second, ""},
+		"a tenth":                 {125e6, 1e8, time.Second, TimesDiffer},
+		"1.2 times":               {125e6, 1.2e9, time.Second, TimesDiffer},
+		"0.8 times":               {125e6, 0.8e9, time.Second, TimesDiffer},
+		"ten times":               {125e6, 1e10, time.Second, TimesDiffer},
+		"nothing":                 {125e6, 0, time.Second, TimesDiffer},
+		"denormal":                {125e6, 5e-324, time.Second, TimesDiffer},
+		"no time of the far end":  {125e6, 1e9, 0, OneEnd},
+		"short and honest":        {100e6, 1e10, 80 * time.Millisecond, TooShort},
+		"short, a tenth":          {100e6, 1e9, 80 * time.Millisecond, TimesDiffer},
+		"short, in one read":      {1000, 0, time.Millisecond, TooShort},
+		"long and small, honest":  {100e3, 80e3, 10 * time.Second, TooShort},
+		"long and small, a tenth": {100e3, 8e3, 10 * time.Second, TimesDiffer},
+	} {
+		n := sql.NullInt64{Int64: c.bytes, Valid: true}
+		d := direction{near: n, far: n, bps: sql.NullFloat64{Float64: c.bps, Valid: true},
+			span: sql.NullInt64{Int64: int64(c.span), Valid: c.span > 0}}
+		if got := d.unconfirmed(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

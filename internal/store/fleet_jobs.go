@@ -225,12 +225,14 @@ func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End,
 }
 
 const selectJob = "SELECT id, pair, task, a, b, near, origin, due_ns, late_ns, state, reason, detail, epoch, " +
-	"granted_ns, until_ns, ended_ns, charged, near_up, near_down, far_up, far_down FROM job"
+	"granted_ns, until_ns, ended_ns, charged, near_up, near_down, far_up, far_down, " +
+	"near_up_bps, near_down_bps, far_up_ns, far_down_ns FROM job"
 
 func scanJob(row interface{ Scan(...any) error }) (j Job, err error) {
 	var due, late, granted, until, ended int64
 	err = row.Scan(&j.ID, &j.Pair, &j.Task, &j.A, &j.B, &j.Near, &j.Origin, &due, &late, &j.State, &j.Reason, &j.Detail,
-		&j.Epoch, &granted, &until, &ended, &j.Charged, &j.NearUp, &j.NearDown, &j.FarUp, &j.FarDown)
+		&j.Epoch, &granted, &until, &ended, &j.Charged, &j.NearUp, &j.NearDown, &j.FarUp, &j.FarDown,
+		&j.NearUpBps, &j.NearDownBps, &j.FarUpNs, &j.FarDownNs)
 	j.Due = moment(due)
 	j.Late = moment(late)
 	j.Granted = moment(granted)

@@ -80,14 +80,14 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) (Job, erro
 		job.State = mesh.Failed
 		job.Reason = failure(r.Outcome)
 	}
-	job.NearUp = countOf(r.doc, transfer.Up)
-	job.NearDown = countOf(r.doc, transfer.Down)
+	job.NearUp, job.NearUpBps = countOf(r.doc, transfer.Up)
+	job.NearDown, job.NearDownBps = countOf(r.doc, transfer.Down)
 	if job.State == mesh.Done { // the payload of a run that broke off is not known: its reservation stays charged
 		job.Charged = job.NearUp.Int64 + job.NearDown.Int64
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE job SET state = $1, reason = $2, detail = '', ended_ns = $3, near_up = $4, "+
-		"near_down = $5, charged = $6 WHERE id = $7", string(job.State), string(job.Reason), r.at.UnixNano(), job.NearUp,
-		job.NearDown, job.Charged, job.ID)
+		"near_down = $5, charged = $6, near_up_bps = $8, near_down_bps = $9 WHERE id = $7", string(job.State),
+		string(job.Reason), r.at.UnixNano(), job.NearUp, job.NearDown, job.Charged, job.ID, job.NearUpBps, job.NearDownBps)
 	if err != nil {
 		return job, err
 	}
@@ -100,17 +100,20 @@ func FleetPathKey(task, near, far string) string {
 }
 
 // countOf returns the payload of a direction in bytes, as a document has it.
-func countOf(doc record.Document, direction transfer.Direction) (n sql.NullInt64) {
+func countOf(doc record.Document, direction transfer.Direction) (n sql.NullInt64, bps sql.NullFloat64) {
 	m, ok := doc.(*record.Measure)
 	if !ok {
-		return n
+		return n, bps
 	}
 	for i := range m.Directions {
 		if d := &m.Directions[i]; d.Direction == direction && d.Bytes != nil {
 			n = sql.NullInt64{Int64: *d.Bytes, Valid: true}
+			if d.GoodputBps != nil {
+				bps = sql.NullFloat64{Float64: *d.GoodputBps, Valid: true}
+			}
 		}
 	}
-	return n
+	return n, bps
 }
 
 // failure returns the reason of a run whose document says that it failed.
@@ -177,7 +180,7 @@ type Cell struct {
 	Limiter                string
 	Measured               string // run of the figures
 	MeasuredAt             time.Time
-	Unconfirmed            string // why the figures are one agent's word: OneEnd, CountsDiffer; "": they are not
+	Unconfirmed            string // why the figures are one agent's word; "": they are not
 }
 
 // Grid returns the last run of each direction of a task; "" is all tasks.
@@ -188,10 +191,11 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 		var near sql.NullString
 		var n Counts
 		err := rows.Scan(&c.Task, &c.Sender, &c.Receiver, &c.Run, &at, &c.State, &c.Reason, &c.GoodputBps, &c.UsualBps,
-			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured, &near, &n.NearUp, &n.NearDown, &n.FarUp, &n.FarDown)
-		c.Unconfirmed = unconfirmed(n.NearDown, n.FarDown)
+			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured, &near, &n.NearUp, &n.NearDown, &n.FarUp, &n.FarDown,
+			&n.NearUpBps, &n.NearDownBps, &n.FarUpNs, &n.FarDownNs)
+		c.Unconfirmed = n.down().unconfirmed()
 		if near.String == c.Sender {
-			c.Unconfirmed = unconfirmed(n.NearUp, n.FarUp)
+			c.Unconfirmed = n.up().unconfirmed()
 		}
 		c.At = moment(at)
 		c.MeasuredAt = moment(measured)
@@ -199,7 +203,8 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 		return err
 	}, "SELECT p.task, p.sender, p.receiver, p.run, p.at_ns, p.state, p.reason, p.goodput_bps, p.usual_bps, "+
 		"p.within_bps, p.rtt_min_s, p.limiter, p.measured, p.measured_ns, job.near, job.near_up, job.near_down, "+
-		"job.far_up, job.far_down FROM path_last p LEFT JOIN job ON job.id = p.measured WHERE $1 = '' OR p.task = $1 "+
+		"job.far_up, job.far_down, job.near_up_bps, job.near_down_bps, job.far_up_ns, job.far_down_ns "+
+		"FROM path_last p LEFT JOIN job ON job.id = p.measured WHERE $1 = '' OR p.task = $1 "+
 		"ORDER BY p.task, p.sender, p.receiver", task)
 	return cells, err
 }

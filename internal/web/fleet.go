@@ -114,7 +114,7 @@ type FleetRun struct {
 	State  mesh.State  `json:"state"`
 	Reason mesh.Reason `json:"reason,omitempty"`
 	Detail string      `json:"detail,omitempty"`
-	// Unconfirmed says why a result is one host's word: one-end, counts-differ.
+	// Unconfirmed says why a result is one host's word: one-end, counts-differ, times-differ, too-short.
 	Unconfirmed string `json:"unconfirmed,omitempty"`
 }
 

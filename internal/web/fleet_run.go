@@ -15,7 +15,7 @@ import (
 
 // unconfirmedView says why the result of a run is one host's word, and has the counts of both hosts.
 type unconfirmedView struct {
-	Why    string // one-end, counts-differ
+	Why    string // one-end, counts-differ, times-differ, too-short
 	Counts []countView
 }
 
@@ -23,7 +23,7 @@ type unconfirmedView struct {
 type countView struct {
 	Direction           transfer.Direction
 	Near, Far           string // hosts
-	NearCount, FarCount string // FarCount is "" if the far host has not reported it
+	NearCount, FarCount string // with the rate where that is in question; FarCount is "" if the far host has not reported it
 }
 
 // unconfirmed returns nil for a result that both hosts count alike, and for one that is not of a fleet.
@@ -43,7 +43,8 @@ func (s *Server) unconfirmed(ctx context.Context, id string) (*unconfirmedView, 
 		return nil, err
 	}
 	v := &unconfirmedView{Why: job.Unconfirmed()}
-	add := func(direction transfer.Direction, near, far sql.NullInt64) {
+	rates := v.Why == store.TimesDiffer || v.Why == store.TooShort
+	add := func(direction transfer.Direction, near, far sql.NullInt64, bps sql.NullFloat64, span sql.NullInt64) {
 		if !near.Valid {
 			return
 		}
@@ -52,10 +53,14 @@ func (s *Server) unconfirmed(ctx context.Context, id string) (*unconfirmedView, 
 		if far.Valid {
 			c.FarCount = units.Size(far.Int64).String()
 		}
+		if rates && far.Valid && bps.Valid && span.Valid {
+			c.NearCount += " at " + units.Rate(bps.Float64).String()
+			c.FarCount += " at " + units.Rate(8*float64(far.Int64)/time.Duration(span.Int64).Seconds()).String()
+		}
 		v.Counts = append(v.Counts, c)
 	}
-	add(transfer.Up, job.NearUp, job.FarUp)
-	add(transfer.Down, job.NearDown, job.FarDown)
+	add(transfer.Up, job.NearUp, job.FarUp, job.NearUpBps, job.FarUpNs)
+	add(transfer.Down, job.NearDown, job.FarDown, job.NearDownBps, job.FarDownNs)
 	return v, nil
 }
 

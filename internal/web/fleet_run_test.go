@@ -87,18 +87,22 @@ func TestFleet_UnconfirmedRunPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const none = -1
+	const atRate = 8389 * time.Millisecond // of 100 MiB at the document's 100 Mbit/s
 	for i, c := range []struct {
 		name     string
 		up, down int64 // as the far host counted it
+		upSpan   time.Duration
 		want     []string
 	}{
-		{"confirmed", 100 << 20, 100 << 20, nil},
-		{"one-end", none, none, []string{"unconfirmed: one-end", "up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not",
+		{"confirmed", 100 << 20, 100 << 20, atRate, nil},
+		{"times-differ", 100 << 20, 100 << 20, time.Second, []string{"unconfirmed: times-differ",
+			"up: host&lt;0&gt; counted 100 MiB at 100 Mbit/s, host&lt;1&gt; counted 100 MiB at 839 Mbit/s"}},
+		{"one-end", none, none, 0, []string{"unconfirmed: one-end", "up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not",
 			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not"}},
-		{"one-end of one direction", 100 << 20, none, []string{"unconfirmed: one-end",
+		{"one-end of one direction", 100 << 20, none, atRate, []string{"unconfirmed: one-end",
 			"up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 100 MiB",
 			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; has not reported"}},
-		{"counts-differ", 100 << 20, 20 << 20, []string{"unconfirmed: counts-differ",
+		{"counts-differ", 100 << 20, 20 << 20, atRate, []string{"unconfirmed: counts-differ",
 			"up: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 100 MiB",
 			"down: host&lt;0&gt; counted 100 MiB, host&lt;1&gt; counted 20 MiB"}},
 	} {
@@ -116,7 +120,8 @@ func TestFleet_UnconfirmedRunPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.up != none || c.down != none {
-				if err := f.AddServed(ctx, j.B, j.ID, c.up, c.down); err != nil {
+				if err := f.AddServed(ctx, j.B, j.ID, store.FarCount{Bytes: c.up, Span: c.upSpan}, store.FarCount{Bytes: c.down,
+					Span: 4194 * time.Millisecond}); err != nil {
 					t.Fatal(err)
 				}
 			}

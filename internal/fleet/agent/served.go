@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
@@ -165,17 +166,36 @@ func (a *agent) transferEnded(run *servedRun, r *transfer.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	run.open--
-	span, _ := r.Received()
+	bytes, span := counted(r)
 	if r.Spec.Direction == transfer.Up {
-		run.counted.UpBytes = max(run.counted.UpBytes, 0) + span.Bytes
+		run.counted.UpBytes = max(run.counted.UpBytes, 0) + bytes
+		run.counted.UpNs += span
 	} else {
-		run.counted.DownBytes = max(run.counted.DownBytes, 0) + span.Bytes
+		run.counted.DownBytes = max(run.counted.DownBytes, 0) + bytes
+		run.counted.DownNs += span
 	}
 	if run.transfers >= maxTransfers && run.open == 0 && !run.closed {
 		a.close(run)
 		return
 	}
 	a.reportServed(run)
+}
+
+// counted returns a transfer's payload as this far end counts it, and the time from its first to its last byte at the
+// receiver. If this end sends, the acknowledgements show that time. A receiver counts no longer than the transfer's time.
+func counted(r *transfer.Result) (bytes int64, took time.Duration) {
+	if r.Spec.Direction == transfer.Down && r.Far != nil {
+		end := *r.Far
+		end.Streams = slices.Clone(end.Streams)
+		end.TimeByAcknowledgements()
+		r = &transfer.Result{Spec: r.Spec, Far: &end}
+	}
+	span, _ := r.Received()
+	took = span.Duration()
+	if r.Spec.Time > 0 {
+		took = min(took, r.Spec.Time)
+	}
+	return span.Bytes, took
 }
 
 // beyondOrder returns an error if an offer asks for more than the order of its run: more streams, or packets and

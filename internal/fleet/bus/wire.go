@@ -185,6 +185,9 @@ type Served struct {
 	Run       string `json:"run"`
 	UpBytes   int64  `json:"up_bytes"`   // payload from the near end; -1: not counted
 	DownBytes int64  `json:"down_bytes"` // payload to the near end; -1: not counted
+	// UpNs and DownNs are the times from the first to the last byte, by this end's clock; 0: not known.
+	UpNs   Span `json:"up_ns,omitempty"`
+	DownNs Span `json:"down_ns,omitempty"`
 }
 
 // Receipt is the hub's reply to a result.

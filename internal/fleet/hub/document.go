@@ -33,11 +33,26 @@ func decodeResult(data []byte) (*record.Measure, error) {
 		switch {
 		case d.GoodputBps != nil && (*d.GoodputBps < 0 || *d.GoodputBps > maxBps):
 			return nil, errors.New("impossible goodput")
+		case contradictsItself(d):
+			return nil, errors.New("the goodput is not its bytes in its time")
 		case !limiterName.MatchString(string(d.Limiter)):
 			return nil, errors.New("a limiter's name is lower-case words")
 		}
 	}
 	return doc, nil
+}
+
+// contradictsItself reports whether a direction's goodput is not its bytes from the first to the last one. The bytes of
+// the first read, which goodput leaves out, matter in short directions only.
+func contradictsItself(d *record.Direction) bool {
+	const tolerance = 0.1
+	if d.GoodputBps == nil || d.Bytes == nil || d.DurationS == nil || *d.DurationS <= 0 {
+		return false
+	}
+	bits := 8 * float64(*d.Bytes)
+	moved := *d.GoodputBps * *d.DurationS
+	long := *d.DurationS >= 1 && *d.Bytes >= 1e6
+	return moved > (1+tolerance)*bits || long && moved < (1-tolerance)*bits
 }
 
 // limiterName matches the names of limiters, also of a newer version, and "" for none.

@@ -116,6 +116,16 @@ func TestFailed_ByAnotherAgent(t *testing.T) {
 	}
 }
 
+// figures sets the figures of a document's direction.
+func figures(bytes int64, seconds, bps float64) func(m *record.Measure) {
+	return func(m *record.Measure) {
+		d := &m.Directions[0]
+		d.Bytes = &bytes
+		d.DurationS = &seconds
+		d.GoodputBps = &bps
+	}
+}
+
 // TestDecodeResult_Hostile checks that impossible documents are refused.
 func TestDecodeResult_Hostile(t *testing.T) {
 	bps := 1e8
@@ -133,13 +143,31 @@ func TestDecodeResult_Hostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(m *record.Measure){
+		"figures that agree":           figures(125e6, 2, 5e8),
+		"without the first read":       figures(1e6, 0.5, 8e6),
+		"of a moment, all in one read": figures(1e6, 1e-9, 0),
+	} {
+		m := good()
+		change(m)
+		encoded, err := record.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeResult(encoded); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(m *record.Measure){
 		"three directions": func(m *record.Measure) {
 			m.Directions = append(m.Directions, m.Directions[0], m.Directions[0])
 		},
-		"a petabit":            func(m *record.Measure) { big := 1e15; m.Directions[0].GoodputBps = &big },
-		"negative goodput":     func(m *record.Measure) { small := -1.0; m.Directions[0].GoodputBps = &small },
-		"limiter with markup":  func(m *record.Measure) { m.Directions[0].Limiter = "<b>x" },
-		"limiter with escapes": func(m *record.Measure) { m.Directions[0].Limiter = hostileText },
+		"a petabit":                        func(m *record.Measure) { big := 1e15; m.Directions[0].GoodputBps = &big },
+		"negative goodput":                 func(m *record.Measure) { small := -1.0; m.Directions[0].GoodputBps = &small },
+		"a tenth of its bytes in its time": figures(125e6, 2, 5e7),
+		"ten times its bytes in its time":  figures(125e6, 2, 5e9),
+		"1.2 times, of a short direction":  figures(100e3, 0.1, 9.6e6),
+		"limiter with markup":              func(m *record.Measure) { m.Directions[0].Limiter = "<b>x" },
+		"limiter with escapes":             func(m *record.Measure) { m.Directions[0].Limiter = hostileText },
 		"limiter of 1 MB": func(m *record.Measure) {
 			m.Directions[0].Limiter = verdict.Name(strings.Repeat("a", 1<<20))
 		},

@@ -99,7 +99,7 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 	if !job.Ended.Equal(now) {
 		return bus.Receipt{Stored: true} // delivered before
 	}
-	if job.Unconfirmed() != store.CountsDiffer { // a false one would become the path's usual goodput
+	if !job.Contradicted() { // a false one would become the path's usual goodput
 		h.followPath(ctx, job, doc)
 	}
 	h.mu.Lock()
@@ -142,7 +142,8 @@ func (h *Hub) Failed(agent string, f bus.Failed) bus.Receipt {
 
 // Served stores the far agent's count of a run.
 func (h *Hub) Served(ctx context.Context, agent string, s bus.Served) {
-	if err := h.Fleet.AddServed(ctx, agent, s.Run, s.UpBytes, s.DownBytes); err != nil {
+	if err := h.Fleet.AddServed(ctx, agent, s.Run, store.FarCount{Bytes: s.UpBytes, Span: s.UpNs},
+		store.FarCount{Bytes: s.DownBytes, Span: s.DownNs}); err != nil {
 		h.event(Event{Kind: "error", Agent: h.nameOf(agent), Run: s.Run, Detail: err.Error()})
 	}
 }

@@ -32,7 +32,8 @@ func TestServed_FalseCountIsNoBaseline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Served(t.Context(), "id1", bus.Served{V: bus.Version, Run: job.ID, UpBytes: served, DownBytes: served})
+		h.Served(t.Context(), "id1", bus.Served{V: bus.Version, Run: job.ID, UpBytes: served, DownBytes: served,
+			UpNs: time.Second, DownNs: time.Second})
 		bps := float64(8 * claimed)
 		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at.UTC(),
 			Envelope: &record.Envelope{ID: job.ID, TestID: job.ID, Origin: record.Scheduled, Outcome: record.Done,
