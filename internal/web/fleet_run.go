@@ -23,7 +23,7 @@ type unconfirmedView struct {
 type countView struct {
 	Direction           transfer.Direction
 	Near, Far           string // hosts
-	NearCount, FarCount string // with the rate where that is in question; FarCount is "" if the far host has not reported it
+	NearCount, FarCount string // with the rate where that is in question; FarCount "": not reported
 }
 
 // unconfirmed returns nil for a result that both hosts count alike, and for one that is not of a fleet.

@@ -182,7 +182,8 @@ func (a *agent) transferEnded(run *servedRun, r *transfer.Result) {
 }
 
 // counted returns a transfer's payload as this far end counts it, and the time from its first to its last byte at the
-// receiver. If this end sends, the acknowledgements show that time. A receiver counts no longer than the transfer's time.
+// receiver. If this end sends, the acknowledgements show that time. A receiver counts no longer than the transfer's
+// time.
 func counted(r *transfer.Result) (bytes int64, took time.Duration) {
 	if r.Spec.Direction == transfer.Down && r.Far != nil {
 		end := *r.Far
