@@ -43,6 +43,11 @@ func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, r, p.refuse)
 		return
 	}
+	if ours := p.speed.cfg.Ours; ours != nil && isBrowser(r) && !ours(r) {
+		p.refuse(w, r, http.StatusMisdirectedRequest, "this is not the server of that name",
+			"the server's address, or --web-origin with the name at the server")
+		return
+	}
 	if err := p.cross.Check(r); err != nil {
 		p.refuse(w, r, http.StatusForbidden, "the request comes from a page of another site", "open this page directly")
 		return
@@ -52,6 +57,11 @@ func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.mux.ServeHTTP(w, r)
+}
+
+// isBrowser reports whether a page sent the request. Other clients are no way to another site's page.
+func isBrowser(r *http.Request) bool {
+	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 }
 
 // needsToken reports whether a request starts a test or uses the host's bandwidth.

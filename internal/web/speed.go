@@ -27,6 +27,8 @@ type SpeedConfig struct {
 	Bounds  ndt7.Limits
 	Origins []string // origins whose pages may test here, in addition to this server's
 	Version string   // of the program
+	// Ours reports whether a browser's Host names this server, as Config.Ours; nil: any does.
+	Ours func(*http.Request) bool
 	// Seal fills in the envelope of a document. Keep stores a document; nil: results are available for a while only.
 	Seal func(doc *record.Measure, took time.Duration)
 	Keep func(ctx context.Context, doc *record.Measure) error

@@ -67,14 +67,15 @@ Results wait on the disk until the hub has stored them.
   peers = ["10.0.0.0/8"]        # agents that test with this one
 
 Without that file a day has 10 GB and 10 minutes. With a fault in it no test is made.`,
-		Example: `  fullpipe agent --join fph1.eyJ1Ijpb...
+		Example: `  FULLPIPE_JOIN=fph1.eyJ1Ijpb... fullpipe agent
   fullpipe agent                       # a host that has joined
   fullpipe agent --join-file /run/secrets/join --labels site=berlin`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.join, "join", "", "join with this `TOKEN` (of fullpipe-hub token); needed once")
+	flags.StringVar(&f.join, "join", "", "join with this `TOKEN` (of fullpipe-hub token); needed once. "+
+		"Other users of this host can see it: better $FULLPIPE_JOIN or --join-file")
 	flags.StringVar(&f.joinFile, "join-file", "", "a `FILE` with the token")
 	flags.StringVar(&f.name, "name", "", "this host's name in the fleet; default: its host name")
 	flags.StringSliceVar(&f.labels, "labels", nil, "`LABELS` of this host, as in site=berlin,rack=7")

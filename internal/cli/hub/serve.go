@@ -280,6 +280,6 @@ func (f *serveFlags) ready(ctx context.Context, cmd *cobra.Command, fleet *store
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(readyLine{now.UTC(), "ready", urls, open, join})
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "page (admin): %s\njoin a host (%d times, %d h):\n"+
-		"  fullpipe agent --join %s\n", open, firstUses, int(firstTime.Hours()), join)
+		"  FULLPIPE_JOIN=%s fullpipe agent\n", open, firstUses, int(firstTime.Hours()), join)
 	return err
 }

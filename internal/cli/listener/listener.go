@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -138,6 +140,24 @@ func namesAddress(host string) bool {
 	}
 	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
 	return err == nil || strings.EqualFold(name, "localhost")
+}
+
+// IsOwnName reports whether a request's Host is an address, this host's name or one of some hosts, which are patterns of
+// path.Match. Another may be DNS rebinding. Over TLS the browser has compared the name with the certificate.
+func IsOwnName(r *http.Request, hosts []string) bool {
+	if r.TLS != nil || namesAddress(r.Host) {
+		return true
+	}
+	name := r.Host
+	if h, _, err := net.SplitHostPort(r.Host); err == nil {
+		name = h
+	}
+	own, _ := os.Hostname()
+	return own != "" && strings.EqualFold(name, own) || slices.ContainsFunc(hosts, func(pattern string) bool {
+		byName, _ := path.Match(strings.ToLower(pattern), strings.ToLower(name))
+		byHost, _ := path.Match(strings.ToLower(pattern), strings.ToLower(r.Host))
+		return byName || byHost
+	})
 }
 
 // OwnHosts returns a check of a request's Host: with TLS the certificate's names, else the address and localhost

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -84,6 +85,7 @@ func (f *webFlags) serve(ctx context.Context, cmd *cobra.Command, log *eventLog)
 	}
 	cfg := listener.SpeedConfig(cmd, f.tests, int64(f.bytes))
 	cfg.Origins = f.origins
+	cfg.Ours = func(r *http.Request) bool { return listener.IsOwnName(r, f.origins) }
 	if !log.quiet {
 		cfg.Done = func(doc *record.Measure) {
 			at := now()
