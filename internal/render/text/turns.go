@@ -96,7 +96,8 @@ func requestsAnswer(c *record.CapturedConnection) (answer string, causes []strin
 // worstCauses returns the cause of most of the median turn's time, and the cause that the slowest turns waited for
 // longest in comparison. Propagation is usual only where no other cause takes as long.
 func worstCauses(stages []record.Stage) (usual string, usualTime float64, slow string, slowTime float64) {
-	usual, slow = "propagation", "unknown"
+	usual = "propagation"
+	slow = "unknown"
 	for _, cause := range slices.Sorted(maps.Keys(waitsFor)) {
 		median, slowest := causeTime(stages, cause)
 		if cause != "propagation" && median > usualTime {
