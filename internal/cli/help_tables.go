@@ -58,7 +58,7 @@ var common = map[string][]string{
 
 // flagGroups are the groups of long help with the names of their flags in all commands.
 var flagGroups = []struct{ name, flags string }{
-	{"Target", `apply apply-far bind bind-dev client copy also all-namespaces app collect collector compare
+	{"Target", `accept-likely apply apply-far bind bind-dev client copy also all-namespaces app collect collector compare
 		container cntl-ka connect-timeout cport dev dry-run end far far-target for forget from goal host interface ipv4 ipv6
 		local near path persist ping port program role rules server system stack target to tunnel unit version4
 		version6 via vpn yes listen own keys one-off daemon idle-timeout until-eof overlap seed reference

@@ -47,7 +47,8 @@ func Doubtful(doc Document) bool {
 
 // gainShown reports whether the interval of the chosen setup's gain lies above 1.
 func (d *TuneDirection) gainShown() bool {
-	return d.Chosen != nil && !d.Chosen.Automatic && d.Gain != nil && d.Gain.CI95 != nil && d.Gain.CI95[0] > 1
+	return d.Chosen != nil && !d.Chosen.Automatic && !d.IsLikely() &&
+		d.Gain != nil && d.Gain.CI95 != nil && d.Gain.CI95[0] > 1
 }
 
 // LowerDoubtful lowers the confidence of each verdict of a doubtful document by one step.

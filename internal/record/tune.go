@@ -30,6 +30,7 @@ type TuneDirection struct {
 	Fix         []advice.Fix       `json:"fix,omitempty"` // remedies, those that were shown to help first
 	Trials      []TuneTrial        `json:"trials"`
 	Verdict     search.Verdict     `json:"verdict"`
+	Decision    *TuneDecision      `json:"decision,omitempty"` // absent in documents of older versions
 	Reason      string             `json:"reason"`
 	Chosen      *TuneChosen        `json:"chosen,omitempty"`
 	Remedies    []TuneRemedy       `json:"remedies,omitempty"`
@@ -44,6 +45,19 @@ type TuneDirection struct {
 	Warnings    []string           `json:"warnings,omitempty"`
 	Disturbed   *TuneDisturbed     `json:"disturbed,omitempty"`
 	Interrupted bool               `json:"interrupted,omitempty"`
+}
+
+// TuneDecision has the strength and the basis of a verdict.
+type TuneDecision struct {
+	Strength search.Strength `json:"strength"`
+	// ProbabilityRatio is the probability of the verdict; absent: not computed.
+	ProbabilityRatio float64  `json:"probability_ratio,omitempty"`
+	Tried            []string `json:"tried"` // ways to send other than the baseline
+}
+
+// IsLikely reports that the verdict is probable and not shown.
+func (d *TuneDirection) IsLikely() bool {
+	return d.Decision != nil && d.Decision.Strength == search.Likely
 }
 
 // TuneDisturbed is the disturbance that made the measurement useless for the path.

@@ -35,6 +35,8 @@ func Tune(h record.Header, peer string, r *tune.Result, near, far *System) *reco
 func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection {
 	out := record.TuneDirection{Direction: d.Direction, Path: newTunePath(&d.Path), Verdict: d.Verdict,
 		Reason: text.TuneReason(d), Warnings: text.TuneWarnings(d.Warnings),
+		Decision: &record.TuneDecision{Strength: d.Decision.Strength, ProbabilityRatio: d.Decision.Probability,
+			Tried: append([]string{}, d.Decision.Tried...)},
 		Interrupted: d.Interrupted, Trials: []record.TuneTrial{},
 		Before: newTuneMeasured(&d.Before), Delay: d.Delay, Others: d.Others, File: d.File, Disturbed: d.Disturbed}
 	for _, t := range d.Trials {

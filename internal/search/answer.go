@@ -16,6 +16,15 @@ const (
 	Inconclusive Verdict = "inconclusive" // so nothing is changed
 )
 
+// Strength is how sure a decision is.
+type Strength string
+
+const (
+	Shown  Strength = "shown"  // wrong in ComparisonError of the cases at most
+	Likely Strength = "likely" // at least 95 % probable
+	Open   Strength = "open"   // not decided
+)
+
 // Answer is what follows from the trials.
 type Answer struct {
 	Verdict Verdict

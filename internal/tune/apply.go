@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/host"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -22,6 +23,8 @@ type Applied struct {
 	Gain    stats.Interval // of goodput, or of what the goal wants to be large
 	rate    stats.Interval // of goodput, where the goal is another
 	goal    Goal
+	// acceptLikely keeps a change that the proof neither shows nor contradicts.
+	acceptLikely bool
 	// Kept reports that the change is in force; otherwise it was undone, and Reason says why.
 	Kept bool
 	// Lasting reports that a change is still in force after a restart, NotLasting why it is not although asked for.
@@ -66,7 +69,7 @@ func Apply(ctx context.Context, cfg Config, d *Direction, changes []host.Change,
 	if far != nil {
 		s.sides = append(s.sides, far)
 	}
-	out := &Applied{goal: cfg.Goal}
+	out := &Applied{goal: cfg.Goal, acceptLikely: cfg.AcceptLikely && d.Decision.Strength == search.Likely}
 	if slices.ContainsFunc(changes, func(c host.Change) bool { return c.Name == ecnSetting }) {
 		out.Marked = new(int64)
 	}
@@ -199,8 +202,11 @@ func (a *Applied) decide(err error) {
 		code = AsFastChanged
 	case a.Gain.High < 1:
 		code = SlowerChanged
+	case a.acceptLikely && a.Gain.Mid > 1:
+		code = LikelyChanged
 	}
-	a.Kept = slices.Contains([]Code{GainsMoreThanTakes, QueueShortened, FasterChanged, AsFastChanged}, code)
+	a.Kept = slices.Contains([]Code{GainsMoreThanTakes, QueueShortened, FasterChanged, AsFastChanged, LikelyChanged},
+		code)
 	a.Reason = Statement{Code: code, Err: err,
 		Values: verdict.Values{"low": a.Gain.Low, "high": a.Gain.High, "factor": a.rate.Mid}}
 }

@@ -166,7 +166,8 @@ const outlastShare, statedShare = 0.2, 0.05
 // again what slow start filled. If it does not stay full, later transfers last as long and the first runs are dropped.
 func (b *baseline) outlast(ctx context.Context) error {
 	today := b.seen.baselineRuns()
-	if !mayBeFull(&b.verdict) || !slices.ContainsFunc(today, (*Trial).loses) {
+	lost := b.seen.of(func(t *Trial) bool { return t.Remedy == "" && t.loses() })
+	if !mayBeFull(&b.verdict) || len(lost) == 0 {
 		return nil
 	}
 	share := outlastShare

@@ -23,7 +23,7 @@ type comparison struct {
 	// noRemedyHelped reports that a comparison with the baseline was decided, and nothing in it helps.
 	noRemedyHelped bool
 	below          belowCapacity
-	unpaired       unpaired
+	exceedance     exceedance
 }
 
 // fewRounds are the rounds of one comparison, mostRoundsStated where a stated budget allows more.
@@ -93,10 +93,10 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		if len(candidates) == 0 {
 			return nil
 		}
-		unpaired := base == Setup{} && c.lossesScatterRuns()
+		scattered := base == Setup{} && c.lossesScatterRuns()
 		measure := func() (Setup, bool, error) { return c.measure(ctx, base, candidates, addition == 0) }
-		if unpaired {
-			measure = func() (Setup, bool, error) { return c.compareUnpaired(ctx, candidates) }
+		if scattered {
+			measure = func() (Setup, bool, error) { return c.compareScattered(ctx, candidates) }
 		}
 		winner, ok, err := measure()
 		if err != nil || !ok {
@@ -109,7 +109,7 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 		}
 		c.winner = winner
 		base = winner
-		if unpaired || c.carriesAll(winner) {
+		if scattered || c.carriesAll(winner) {
 			return nil
 		}
 	}

@@ -58,6 +58,7 @@ func (l *loop) conclude(failed bool) {
 		out.Reason, out.Open = l.reason()
 		out.Disturbed = nil
 	}
+	out.Decision = l.decision()
 	if l.cfg.FileSize > 0 {
 		out.File = l.file()
 	}
@@ -131,7 +132,7 @@ func (l *loop) change(target Setup) {
 	unproven := out.Gain.Low <= 1 && !math.IsNaN(out.Gain.Mid) && len(after.Goodputs) > 1
 	if l.compared.winner != (Setup{}) || l.cfg.Goal == Fair {
 		out.Shown = l.proof.shown
-		unproven = !l.proof.shown
+		unproven = !l.proof.shown && l.proof.probability == 0
 	}
 	if !unproven {
 		return

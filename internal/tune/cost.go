@@ -125,8 +125,8 @@ func (r *runner) affords(length time.Duration, share float64) bool {
 // enoughLosses the first ones matter little. mostRounds and longest bound the wait for them.
 const (
 	fullLosses, fullRounds   = 4, 30
-	enoughLosses, mostRounds = 12, 80
-	longest                  = 12 * time.Second
+	enoughLosses, mostRounds = 8, 60
+	longest                  = 8 * time.Second
 )
 
 // longestDrain bounds the wait for a policer's bucket to empty: in it one of a quarter second empties at 8 % above the

@@ -179,40 +179,12 @@ func TestIdeas_UnreachedWindow(t *testing.T) {
 	}
 }
 
-// TestUnpaired_ProvesOrPlans checks that a comparison where losses scatter single runs proves a gain within the budget,
-// or plans the runs that would decide.
-func TestUnpaired_ProvesOrPlans(t *testing.T) {
-	const budget = 3 * time.Minute
-	shown := 0
-	for seed := range uint64(20) {
-		path := lossy()
-		path.Loss, path.Noise.Dev = 0.0006, 0.1
-		d := run(t, simpeer.New(path, seed), func(cfg *Config) { cfg.Budget = budget })
-		var spent time.Duration
-		for _, trial := range d.Trials {
-			spent += trial.elapsed
-		}
-		if d.Chosen != nil {
-			shown++
-		} else if d.Open != nil && d.Open.More <= 0 {
-			t.Errorf("seed %d: %s after %v of %v, and no number of runs that would decide it", seed, d.Reason.Code, spent,
-				budget)
-		}
-		if spent > budget {
-			t.Errorf("seed %d: spent %v", seed, spent)
-		}
-	}
-	if shown < 15 {
-		t.Errorf("shown in %d of 20", shown)
-	}
-}
-
 // Where losses make every run another and nothing helps, at most one run in a hundred shows a gain, the
 // proofs of leaders among them.
 func TestTune_NoFalseGainWhereLossesScatter(t *testing.T) {
 	t.Parallel()
-	const seeds = 1000
-	shown := 0
+	const seeds = 400
+	shown, likely := 0, 0
 	for seed := range uint64(seeds) {
 		path := lossy()
 		path.Noise.Dev = 0.1
@@ -220,11 +192,14 @@ func TestTune_NoFalseGainWhereLossesScatter(t *testing.T) {
 		peer.Policed = true // neither bbr nor more streams take losses otherwise
 		d := run(t, peer, func(cfg *Config) { cfg.Budget, cfg.Seed = 3*time.Minute, seed })
 		if d.Chosen != nil {
+			likely++
+		}
+		if d.Decision.Strength == search.Shown && d.Chosen != nil {
 			shown++
 		}
 	}
-	if shown > seeds/100 {
-		t.Errorf("a gain is shown in %d of %d", shown, seeds)
+	if shown > seeds/100 || likely > seeds/20 {
+		t.Errorf("a gain is shown in %d and at least likely in %d of %d", shown, likely, seeds)
 	}
 }
 

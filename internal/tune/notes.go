@@ -30,7 +30,8 @@ const (
 	GainsMoreThanTakes  Code = "gains-more-than-takes"
 	BetterBelowCeilings Code = "better-below-ceilings"
 	Better              Code = "better"
-	AsFast              Code = "as-fast" // with clearly fewer retransmissions
+	LikelyBetter        Code = "likely-better" // probability; Open with the budget that would show it
+	AsFast              Code = "as-fast"       // with clearly fewer retransmissions
 	SmallestWindow      Code = "smallest-window"
 	BetterWindow        Code = "better-window"
 	LinkFull            Code = "link-full"             // share
@@ -66,6 +67,7 @@ const (
 	ProofCutShort Code = "proof-cut-short" // Err
 	CostsGoodput  Code = "costs-goodput"   // factor
 	FasterChanged Code = "faster"
+	LikelyChanged Code = "likely-changed"  // low, high
 	AsFastChanged Code = "as-fast-changed" // with clearly fewer retransmissions
 	SlowerChanged Code = "slower"
 	NoGainShown   Code = "no-gain-shown" // low, high

@@ -19,6 +19,9 @@ func (l *loop) reason() (Statement, *Open) {
 		code = SmallerSegmentsPass
 	case l.seen.isBlackHole():
 		code = SegmentsVanish
+	case changed && l.proof.probability > 0:
+		_, open := l.openComparison()
+		return Statement{Code: LikelyBetter, Values: verdict.Values{"probability": l.proof.probability}}, open
 	case changed:
 		code = l.whyChanged()
 	case l.cfg.Goal == Latency && out.Verdict == search.NoChange:
@@ -98,10 +101,8 @@ func (l *loop) open() (Statement, *Open) {
 		return Statement{Code: ScatteredGain},
 			&Open{Setup: winner, Gain: all.Mid, Budget: l.budget.propose(l.budget.spent.Time)}
 	}
-	if u := &l.compared.unpaired; u.isOpen() {
-		r := l.compared.unpairedRemedy()
-		return Statement{Code: NeedsRuns}, &Open{Setup: u.setup, Gain: r.Gain.Mid, Runs: r.Runs, Baseline: r.BaselineRuns,
-			More: r.more, Budget: l.budget.proposePlanned(r.needs)}
+	if l.compared.exceedance.isOpen() {
+		return l.openComparison()
 	}
 	if best := promising(l.remedies()); best != nil {
 		return Statement{Code: PromisingRemedy},
@@ -121,6 +122,13 @@ func (l *loop) open() (Statement, *Open) {
 		needs += l.windows.proofTime(1 / a.Share)
 	}
 	return Statement{Code: WindowsUndecided, Values: values}, &Open{Gain: 1 / a.Share, Budget: l.budget.propose(needs)}
+}
+
+// openComparison returns the comparison of scattered runs that did not show a gain, with the runs that would.
+func (l *loop) openComparison() (Statement, *Open) {
+	r := l.compared.exceedanceRemedy()
+	return Statement{Code: NeedsRuns}, &Open{Setup: r.Setup, Gain: r.Gain.Mid, Runs: r.Runs, Baseline: r.BaselineRuns,
+		More: r.more, Budget: l.budget.proposePlanned(r.needs)}
 }
 
 // more returns what a comparison and its verification would take; nil where that is not known.

@@ -37,6 +37,8 @@ type Config struct {
 	Echo func(ctx context.Context, to netip.AddrPort, rtt, spend time.Duration) (path.RoundTrips, path.MTU)
 	// Persist has changes of this host that Apply kept hold after a restart; nil: they end with it.
 	Persist func(ctx context.Context, changes []host.Change) ([]host.Did, error)
+	// AcceptLikely has Apply keep a likely change that its proof neither shows nor contradicts.
+	AcceptLikely bool
 	// Late says at the end whether the lab that carries the path was too late; nil: none, or not known.
 	Late     func() bool
 	Progress func(Progress) // called from Run's goroutine; nil: none
@@ -68,6 +70,7 @@ type Direction struct {
 	After     *Measured // nil: nothing to change was found
 	Trials    []Trial
 	Verdict   search.Verdict
+	Decision  Decision
 	// Shown says that the window was shown to be the smallest that suffices, not only better than today's.
 	Shown    bool
 	Clipped  bool // larger windows were asked for and not given

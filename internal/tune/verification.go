@@ -27,7 +27,9 @@ type verification struct {
 	delay    *record.TuneDelay
 	others   *record.TuneOthers
 	shown    bool // a gain was shown, with search.ComparisonError, or asFast
-	asFast   bool // no gain was shown, but the baseline's goodput with clearly fewer retransmissions
+	// probability is that of a gain that is likely, not shown; 0: none is.
+	probability float64
+	asFast      bool // no gain was shown, but the baseline's goodput with clearly fewer retransmissions
 }
 
 // target is the setup whose gain is to be proven; false where nothing is to be changed.
@@ -46,10 +48,12 @@ func (v *verification) target() (Setup, bool) {
 // verification starts again with that.
 func (v *verification) verify(ctx context.Context) error {
 	target, ok := v.target()
-	if ok && v.compared.unpaired.shows(target) {
-		gain := v.compared.unpaired.runs.Interval(confidence)
+	compared := &v.compared.exceedance
+	v.probability = compared.probability(target)
+	v.shown = compared.shows(target)
+	if ok && (v.shown || v.probability > 0) {
+		gain := compared.runs.Interval(confidence)
 		v.gain = &stats.Interval{Low: gain.Low / (1 + repeatable), Mid: gain.Mid, High: gain.High * (1 + repeatable)}
-		v.shown = true
 		return nil
 	}
 	if v.compared.pairNoise.DOF == 0 { // no comparison measured it

@@ -43,6 +43,7 @@ type flags struct {
 	apply     bool
 	applyFar  bool
 	persist   bool
+	likely    bool
 	yes       bool
 }
 
@@ -59,8 +60,9 @@ through socket options and changes no host. It prints the settings for each end.
 --goal latency it looks for the shortest queue, with --goal fair for a setup that gains
 more than it takes from a second flow of cubic.
 Where a host had no core for the data, or a lab was late, and nothing was shown to help, the
-answer is to measure again when it is quiet. The exit status is 3 where something limits and
-nothing was shown to help.`,
+answer is to measure again when it is quiet. A setup that is at least 95 % likely to help is
+printed with its probability and its settings, as not yet proven. The exit status is 3 where
+something limits and nothing was shown or likely to help.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
   fullpipe tune server.example.net --goal latency --html receipt.html
@@ -80,6 +82,10 @@ nothing was shown to help.`,
 			}
 			if err := f.canPersist(); err != nil {
 				return err
+			}
+			if f.likely && !f.apply && !f.applyFar {
+				return exit.Usage("--accept-likely", "without --apply or --apply-far nothing is set that could be kept",
+					"--apply --accept-likely")
 			}
 			if f.apply {
 				if err := host.Ready(cmd.Context(), host.Config{}); err != nil {
@@ -110,6 +116,8 @@ nothing was shown to help.`,
 	fl.BoolVar(&f.persist, "persist", false, "with --apply: keep the change after a restart ("+host.PersistFile+")")
 	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
 		"lab; kept only where it helps")
+	fl.BoolVar(&f.likely, "accept-likely", false, "with --apply or --apply-far: also keep settings that are likely to "+
+		"help (95 % or more), unless the measurement with them contradicts")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
 	history.AddFlags(cmd, true, f.Series("tune"))
 	return cmd
@@ -125,6 +133,7 @@ func (f *flags) config() (tune.Config, error) {
 	cfg.FileSize = int64(f.fileSize)
 	cfg.Seed = f.seed
 	cfg.Goal = tune.Goal(f.goal)
+	cfg.AcceptLikely = f.likely
 	switch cfg.Goal {
 	case tune.Throughput, tune.Latency, tune.Fair:
 	default:

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -34,6 +35,10 @@ func tuneHeadline(d *record.TuneDirection) headline {
 			d.Delay.After)
 	case d.Gain != nil && d.After != nil:
 		h.do = fmt.Sprintf("%s gives %s (× %s)", name, units.Rate(d.After.MedianBps), factor(d.Gain.Factor))
+		if d.IsLikely() {
+			h.do = fmt.Sprintf("%s is %.0f %% likely to be better: it gave %s (× %s), which is not yet proven", name,
+				math.Floor(100*d.Decision.ProbabilityRatio), units.Rate(d.After.MedianBps), factor(d.Gain.Factor))
+		}
 		before := d.Before.RetransmittedRatio
 		after := d.After.RetransmittedRatio
 		if before != nil && after != nil && search.SparesLosses(*after, *before) {

@@ -167,10 +167,20 @@ func tuneVerdict(d *record.TuneDirection) string {
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic:
 		return tuneChosenName(d.Chosen) + ": " + d.Reason
+	case d.Applied != nil && d.Applied.Kept: // its proof showed more than the search
+		return "not decided by the search" + tuneTried(d) + "; the change below was kept: " + d.Applied.Reason
 	case d.Verdict == search.NoChange:
 		return d.Reason
 	}
-	return "inconclusive, no change: " + d.Reason
+	return "inconclusive, no change: " + d.Reason + tuneTried(d)
+}
+
+// tuneTried lists what an open decision is based on; "" where nothing was tried.
+func tuneTried(d *record.TuneDirection) string {
+	if d.Decision == nil || len(d.Decision.Tried) == 0 {
+		return ""
+	}
+	return "; tried: " + strings.Join(d.Decision.Tried, "; ")
 }
 
 // tuneDirectionWorthDoing returns the remedies with a proven gain of 10 % over the baseline and over the chosen
@@ -194,7 +204,11 @@ func tuneDo(d *record.TuneDirection) string {
 	if d.Chosen == nil || d.Chosen.Automatic {
 		return doAbout(d.Fix, d.Before.Verdict)
 	}
-	return "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
+	text := "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
+	if d.IsLikely() {
+		text += ", which is not yet proven"
+	}
+	return text
 }
 
 func tuneFileText(f *record.TuneFile) string {

@@ -64,7 +64,10 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 		r.Shown = true
 	case d.Chosen != nil && !d.Chosen.Automatic && d.Gain != nil:
 		r.Stamp = "× " + factor(d.Gain.Factor)
-		r.Shown = true
+		r.Shown = !d.IsLikely()
+		if d.IsLikely() {
+			r.Stamp += ", likely"
+		}
 	case d.Verdict == search.NoChange:
 		r.Stamp = "nothing to change"
 	default:

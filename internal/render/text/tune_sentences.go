@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -55,6 +56,8 @@ func TuneReason(d *tune.Direction) string {
 	case tune.WindowsUndecided:
 		return "automatic sizing gives " + share + " of what the best window gave, and " + noise + ", so it is not " +
 			"decided yet whether another window is better: " + wouldDecide(d.Open)
+	case tune.LikelyBetter:
+		return likelyBetter(d)
 	case tune.HostDisturbed:
 		return tuneDisturbed(d)
 	}
@@ -115,6 +118,16 @@ func needsRuns(o *tune.Open) string {
 		return fmt.Sprintf("%s: it needs about %s, more than a budget of a reasonable length allows", gave, more)
 	}
 	return fmt.Sprintf("%s: it needs about %s: --budget %s", gave, more, tune.Shortest(o.Budget))
+}
+
+// likelyBetter formats a gain that is probable, and the run that would prove it.
+func likelyBetter(d *tune.Direction) string {
+	text := fmt.Sprintf("%.0f %% likely to be better than today's settings by %s, not yet proven: ",
+		math.Floor(100*d.Decision.Probability), strings.TrimPrefix(runsAgainst(d.Open.Runs, d.Open.Baseline), "in "))
+	if d.Open.Budget == 0 {
+		return text + "runs scatter so much that no budget of a reasonable length would prove it"
+	}
+	return text + fmt.Sprintf("run tune with --budget %s to prove it", tune.Shortest(d.Open.Budget))
 }
 
 // runsAgainst formats unequal numbers of runs.
@@ -208,6 +221,9 @@ func TuneAppliedReason(a *tune.Applied) string {
 		return "the proof was cut short: " + a.Reason.Err.Error()
 	case tune.CostsGoodput:
 		reason = fmt.Sprintf("the change costs goodput (× %.2f)", v["factor"])
+	case tune.LikelyChanged:
+		reason = fmt.Sprintf("likely to be faster, not proven (× %.2f to × %.2f): kept by --accept-likely", v["low"],
+			v["high"])
 	case tune.NoGainShown:
 		reason = fmt.Sprintf("no gain was shown (× %.2f to × %.2f)", v["low"], v["high"])
 	}

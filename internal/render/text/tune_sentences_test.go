@@ -22,6 +22,7 @@ func TestTuneSentences(t *testing.T) {
 	values := verdict.Values{"share": 0.964, "noise": 0.0123, "factor": 1.25, "others": 0.5, "low": 0.9, "high": 1.1,
 		"mtu": 1400, "first": 1500, "retransmitted_before": 0.006, "retransmitted": 0.43}
 	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{Window: 500_000}, Open: open,
+		Decision:  tune.Decision{Strength: search.Likely, Probability: 0.9687},
 		Chosen:    &tune.Chosen{Setup: tune.Setup{Window: 131_072}},
 		Disturbed: &record.TuneDisturbed{NearStarved: new(0.42), HostBusy: new(0.95)}}
 	reason := func(c tune.Code) string {
@@ -52,6 +53,8 @@ func TestTuneSentences(t *testing.T) {
 		{tune.BetterBelowCeilings, reason, "shown to be better than today's settings; the systems' ceilings keep one " +
 			"connection's window below the 500,000 bytes that the path needs"},
 		{tune.Better, reason, "shown to be better than today's settings"},
+		{tune.LikelyBetter, reason, "96 % likely to be better than today's settings by 3 runs against 8 of automatic, not " +
+			"yet proven: run tune with --budget 2m to prove it"},
 		{tune.AsFast, reason, "within 5 % of today's rate, with clearly fewer retransmissions"},
 		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
 		{tune.BetterWindow, reason, "shown to be better than today's settings; a somewhat smaller window might do as well"},
@@ -97,6 +100,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},
 		{tune.CostsGoodput, applied, "the change costs goodput (× 1.25)"},
 		{tune.FasterChanged, applied, "shown to be faster with the change"},
+		{tune.LikelyChanged, applied, "likely to be faster, not proven (× 0.90 to × 1.10): kept by --accept-likely"},
 		{tune.AsFastChanged, applied, "the rate stays within 5 % with the change, with clearly fewer retransmissions"},
 		{tune.SlowerChanged, applied, "the path is slower with the change"},
 		{tune.NoGainShown, applied, "no gain was shown (× 0.90 to × 1.10)"},

@@ -29,6 +29,8 @@ type Peer struct {
 	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
 	// the share of a fixed number of connections.
 	FlowBps, OthersBps float64
+	// Losses make the path's losses scatter goodput as recorded transfers do; nil: by the path's own noise.
+	Losses *Losses
 	// Share is the part of the path's goodput that a transfer gets, where others share
 	// it; nil is all of it.
 	Share func(transfer.Spec) float64
@@ -101,6 +103,7 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	paced := pace(&path, sender, length)
 	relieved := paced > 0 && p.Path.Drops > 0
 	goodput, effective := path.Measure(p.rng, window, p.clock, length)
+	losing := p.course(s, sender, window, length)
 	if sender.Congestion == "bbr" {
 		effective = math.Min(effective, 2*path.BDP()) // BBR's cwnd_gain
 	}
@@ -140,9 +143,12 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 	if err != nil {
 		length /= 2
 	}
+	if losing != nil {
+		goodput = losing.goodput()
+	}
 	p.clock += length
-	t := traffic{path: &path, goodput: goodput, window: effective, length: length, streams: s.Streams,
-		exchange: s.Program.RequestResponse}
+	t := traffic{path: &path, course: losing, goodput: goodput, window: effective, length: length, streams: s.Streams,
+		control: p.Losses.control(), exchange: s.Program.RequestResponse}
 	switch {
 	case (relieved || path.Overflows(effective)) && path.Drops > 0:
 		t.retransmits = drops(&path, effective, relieved)
@@ -177,7 +183,7 @@ func (p *Peer) addEarly(t *traffic, paced float64) {
 	if p.Bucket && paced > full {
 		early = math.Min(early, paced)
 	}
-	if early > t.goodput && !t.exchange {
+	if early > t.goodput && !t.exchange && t.course == nil {
 		t.early = (early - t.goodput) / 8
 	}
 	if p.Bucket && early > full {
@@ -241,11 +247,16 @@ type traffic struct {
 	retransmits     float64       // share of the bytes sent
 	fullRTT         time.Duration // when a queue drops; 0: none does
 	streams         int
-	losesNow        bool // one segment is lost in each sample, which is no share
+	control         string  // the system's; "": cubic
+	course          *course // nil: the goodput is constant
+	losesNow        bool    // one segment is lost in each sample, which is no share
 }
 
 // arrived is how many bytes came within a time.
 func (t *traffic) arrived(at time.Duration) int64 {
+	if t.course != nil {
+		return int64(t.course.bytes[t.course.at(at)])
+	}
 	steady := at.Seconds()
 	if t.retransmits > 0 && t.path.Policed { // from 0.8 to 1.2 of the rate between two loss events
 		tooth := t.length.Seconds() / samples * toothSamples
@@ -261,7 +272,8 @@ const samples, toothSamples = 120, 10
 // end returns what one end's kernel reports of it.
 func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.Socket) *transfer.End {
 	scale := 7
-	s := transfer.Stream{Local: local, Remote: remote, Congestion: cmp.Or(asked.Congestion, "cubic"), Last: t.length,
+	s := transfer.Stream{Local: local, Remote: remote, Congestion: cmp.Or(asked.Congestion, t.control, "cubic"),
+		Last:  t.length,
 		First: time.Microsecond,
 		Handshake: &transfer.Handshake{MSS: t.path.MSS, SendScale: scale, ReceiveScale: scale, SACK: true,
 			PathMTU: t.path.MSS + 52, Timestamps: true}}
@@ -322,29 +334,11 @@ func (t *traffic) end(local, remote netip.AddrPort, sends bool, asked transfer.S
 			sample.Received = bytes
 			sample.ReceiveWnd = int64(t.window)
 		}
+		if t.course != nil {
+			t.course.sample(&sample, at, sends, float64(t.path.MSS))
+		}
 		s.Samples = append(s.Samples, sample)
 		s.Bytes = bytes
 	}
 	return &transfer.End{Kernel: "Linux 6.1.0", Streams: split(s, t.streams)}
-}
-
-// split returns connections that share what one stream carried.
-func split(s transfer.Stream, streams int) (all []transfer.Stream) {
-	n := int64(max(streams, 1))
-	for range n {
-		one := s
-		one.Bytes /= n
-		one.Samples = nil
-		for _, sample := range s.Samples {
-			sample.Acked /= n
-			sample.Received /= n
-			sample.Retransmitted = (sample.Retransmitted + n - 1) / n
-			sample.DeliveryBps /= float64(n)
-			sample.InFlight /= n
-			sample.Cwnd /= n
-			one.Samples = append(one.Samples, sample)
-		}
-		all = append(all, one)
-	}
-	return all
 }

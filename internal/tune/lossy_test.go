@@ -1,0 +1,95 @@
+package tune
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// lossyRun tunes a random path whose losses scatter goodput as in recorded transfers. Where nothing helps, every way to
+// send carries the same.
+func lossyRun(t *testing.T, seed uint64, nothingHelps bool) (d Direction, elapsed time.Duration) {
+	t.Helper()
+	peer := simpeer.RandomLossy(rand.New(rand.NewPCG(seed, 7)))
+	peer.Policed = nothingHelps
+	d = run(t, peer, func(cfg *Config) { cfg.Seed = seed })
+	for i := range d.Trials {
+		elapsed += d.Trials[i].elapsed
+	}
+	return d, elapsed
+}
+
+// TestTune_LossyPathsAreDecided checks that the default budget decides nine of ten paths that lose by chance. The bank
+// has more of them, and the time that they take.
+func TestTune_LossyPathsAreDecided(t *testing.T) {
+	t.Parallel()
+	const paths = 120
+	decided := 0
+	for seed := range uint64(paths) {
+		d, _ := lossyRun(t, seed, false)
+		switch {
+		case d.Verdict != search.Inconclusive:
+			decided++
+		case d.Decision.Strength != search.Open || len(d.Decision.Tried) == 0:
+			t.Errorf("seed %d: open, but %+v", seed, d.Decision)
+		}
+		if d.Chosen != nil && (d.Decision.Strength == search.Open || d.Decision.Probability < 0.95) {
+			t.Errorf("seed %d: %s is chosen, but %+v", seed, d.Chosen, d.Decision)
+		}
+	}
+	if decided < paths*9/10 {
+		t.Errorf("%d of %d are decided", decided, paths)
+	}
+}
+
+// TestTune_LossyPathsShowNoFalseGain checks that where no way to send carries more, hardly any is shown or likely to.
+func TestTune_LossyPathsShowNoFalseGain(t *testing.T) {
+	t.Parallel()
+	const paths = 60
+	strength := map[search.Strength]int{}
+	for seed := range uint64(paths) {
+		if d, _ := lossyRun(t, seed, true); d.Chosen != nil {
+			strength[d.Decision.Strength]++
+		}
+	}
+	if strength[search.Shown] > 2 || strength[search.Likely] > 4 {
+		t.Errorf("of %d paths without a gain: %v", paths, strength)
+	}
+}
+
+// TestTune_FailedPaths has paths on which the baseline's losses scatter single runs and bbr fills the line: in nearly
+// all of ten tunings it is at least likely to help. On the last one the baseline fills a third of its runs itself.
+func TestTune_FailedPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		bps, loss float64
+		rtt       time.Duration
+		decided   int // of ten, at least
+	}{
+		{25e6, 0.1e-2, 180 * time.Millisecond, 9}, {60e6, 0.02e-2, 90 * time.Millisecond, 9},
+		{120e6, 0.02e-2, 50 * time.Millisecond, 9}, {15e6, 0.03e-2, 250 * time.Millisecond, 6},
+	} {
+		const seeds = 10
+		decided := 0
+		for seed := range uint64(seeds) {
+			peer := simpeer.RandomLossy(rand.New(rand.NewPCG(seed, 7)))
+			peer.Losses = &simpeer.Losses{Control: "cubic"}
+			peer.Path.RateBps = c.bps
+			peer.Path.RTT = c.rtt
+			peer.Path.Loss = c.loss
+			peer.Path.Queue = peer.Path.BDP()
+			peer.Path.AutoWindow = 4 * peer.Path.BDP()
+			d := run(t, peer, func(cfg *Config) { cfg.Seed = seed })
+			if d.Decision.Strength != search.Open {
+				decided++
+			}
+			t.Logf("%.0f Mbit/s, %s: %s, %s, %+v", c.bps/1e6, c.rtt, d.Verdict, d.Reason.Code, d.Decision)
+		}
+		if decided < c.decided {
+			t.Errorf("%.0f Mbit/s, %v: %d of %d are decided", c.bps/1e6, c.rtt, decided, seeds)
+		}
+	}
+}
