@@ -21,9 +21,9 @@ import (
 func TestBankTuneDecides(t *testing.T) {
 	bankOnly(t)
 	const command = "make bank RUN=TestBankTuneDecides"
-	row := func(claim, measured, spread string, holds bool) {
+	row := func(claim, measured, spread string, ok bool) {
 		record(t, bankRow{Section: "tune", Case: "random lossy paths, recorded scatter", Claim: claim, Measured: measured,
-			Spread: spread, Verdict: byInterval(holds, true), Command: command})
+			Spread: spread, Verdict: byInterval(ok, true), Command: command})
 	}
 
 	const paths = 200
