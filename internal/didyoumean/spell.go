@@ -14,8 +14,9 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Far returns the largest number of edits at which a name is still suggested.
-func Far(name string) int { return max(2, len(name)/3) }
+// Far returns the largest number of edits at which a name is still suggested: one of a name of three letters, two of a
+// longer one, and a third of a long one.
+func Far(name string) int { return max(min(len(name)-2, 2), len(name)/3, 1) }
 
 // longest is the longest name that is compared, because a user may paste a whole file.
 const longest = 200

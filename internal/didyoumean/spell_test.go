@@ -19,3 +19,12 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// TestNearest_ShortNames checks that two of three letters are no misspelling.
+func TestNearest_ShortNames(t *testing.T) {
+	for name, want := range map[string]string{"foo": "", "bar": "", "Lsp": "Lso"} {
+		if got := Nearest(name, []string{"Lso", "Rsc"}); got != want {
+			t.Errorf("%q is taken for %q", name, got)
+		}
+	}
+}

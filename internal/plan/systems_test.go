@@ -142,3 +142,15 @@ func TestDefaultsSuffice(t *testing.T) {
 		t.Errorf("a host with autotuning off has something to set: %v", p.Notes)
 	}
 }
+
+// TestParseTarget_Suggests checks that a name in other words leads to the system.
+func TestParseTarget_Suggests(t *testing.T) {
+	for name, want := range map[string]string{"win11": "windows-11", "win7": "windows-7", "win2022": "server-2022",
+		"Server 2012 R2": "server-2012r2", "ws2008": "server-2008", "opnbsd": "openbsd", "linus": "linux", "plan9": ""} {
+		_, err := ParseTarget(name)
+		wrong, ok := err.(*ArgumentError)
+		if !ok || strings.HasPrefix(wrong.Right, want+"; all: ") != (want != "") {
+			t.Errorf("%s: %v, want %q first", name, err, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 )
 
@@ -88,8 +89,25 @@ func ParseTarget(name string) (Target, error) {
 			return Target{Name: asked, Family: t.Family, Version: version}, nil
 		}
 	}
-	return Target{}, &ArgumentError{"--target", fmt.Sprintf("%q is not a system that is known", name),
-		strings.Join(Targets(), ", ") + ", or a version: linux-6.1"}
+	right := strings.Join(Targets(), ", ") + ", or a version: linux-6.1"
+	if near := nearTarget(asked); near != "" {
+		right = near + "; all: " + right
+	}
+	return Target{}, &ArgumentError{"--target", fmt.Sprintf("%q is not a system that is known", name), right}
+}
+
+// nearTarget returns the system that a name like "win10" or "ws2019" means, or one that is spelt almost so; "" if there
+// is none.
+func nearTarget(asked string) string {
+	short := strings.NewReplacer("windows", "win", "server", "ws", "-", "", "_", "", " ", "", "winws", "ws")
+	shorts := make([]string, len(targets))
+	for i, t := range targets {
+		shorts[i] = short.Replace(t.Name)
+		if shorts[i] == short.Replace(asked) || shorts[i] == strings.Replace(short.Replace(asked), "win20", "ws20", 1) {
+			return t.Name
+		}
+	}
+	return didyoumean.Nearest(asked, Targets())
 }
 
 // bufferPayload returns the bytes of buffer that a byte of window needs.

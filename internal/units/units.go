@@ -42,7 +42,7 @@ var sizeUnits = map[string]float64{
 	"p": 1 << 50, "pb": 1e15, "pib": 1 << 50,
 }
 
-// bareRate is the smallest rate accepted without a unit. Smaller numbers usually mean Mbit/s.
+// bareRate is the largest rate that needs a unit. Numbers up to it usually mean Mbit/s.
 const bareRate = 1000
 
 // ParseRate reads "100mbit", "28.8 kbit/s", "1G" or "64000" in any case, also "100Mb" and, in bytes, "100MB/s" and
@@ -59,7 +59,7 @@ func ParseRate(s string) (Rate, error) {
 		factor, ok = rateUnits[strings.TrimSuffix(strings.ToLower(unit), "/s")]
 	}
 	switch {
-	case unit == "" && v > 0 && v < bareRate:
+	case unit == "" && v > 0 && v <= bareRate:
 		return 0, fmt.Errorf("rate %q: %s bit/s or %s Mbit/s? (write it as %sbit or %smbit)", s, number, number, number,
 			number)
 	case !ok && byBytes(unit):

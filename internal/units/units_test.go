@@ -11,7 +11,7 @@ func TestParseRate(t *testing.T) {
 	for text, want := range map[string]Rate{
 		"100mbit": 100e6, "100Mbit/s": 100e6, "28.8kbit": 28800, "1G": 1e9, "64000": 64000, "2.5 Gbit/s": 2.5e9, "0": 0,
 		"100Mb": 100e6, "100Mb/s": 100e6, "100 MB/s": 800e6, "12MiB/s": 12 * 8 << 20, "1.5GBps": 12e9, "100mbps": 100e6,
-		"1000":   1000,
+		"1500":   1500,
 		"100bit": 100, "5kb": 5000, "64kB/s": 512e3,
 	} {
 		if got, err := ParseRate(text); err != nil || got != want {
@@ -30,6 +30,7 @@ func TestParseRate(t *testing.T) {
 // TestParseRate_AmbiguousUnits expects an error that lists both meanings.
 func TestParseRate_AmbiguousUnits(t *testing.T) {
 	for text, want := range map[string]string{"100": "100 bit/s or 100 Mbit/s? (write it as 100bit or 100mbit)",
+		"1000": "1000 bit/s or 1000 Mbit/s?",
 		"2.5": "2.5bit or 2.5mbit", "100MB": "100mbit or 100MB/s", "3mb": "3mbit or 3MB/s", "8gb/s": "8gbit or 8GB/s"} {
 		if _, err := ParseRate(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -19,7 +19,7 @@ const (
 
 // AddColour adds --color to all commands.
 func AddColour(root *cobra.Command) {
-	root.PersistentFlags().String("color", colourAuto, "colours on standard output: auto, always or never `WHEN`")
+	root.PersistentFlags().String("color", colourAuto, "colours on standard output: `WHEN` is auto, always or never")
 }
 
 // SetColour makes standard output follow --color. It refuses other values.

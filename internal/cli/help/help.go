@@ -24,7 +24,6 @@ const (
 	maxColumns   = 110
 	flagColumn   = 28 // at most, where a flag's text begins
 	maxFlagLines = 2  // of a flag's text in short help
-	etc          = " ..."
 )
 
 // Group is a titled group of flags in long help.
@@ -148,9 +147,10 @@ func writeFlags(b *strings.Builder, title string, flags []*pflag.Flag, columns i
 			name = ""
 		}
 		name = fmt.Sprintf("%-*s", width, name)
-		if lines := strings.SplitAfter(Hang(name, text, columns-len(etc)), "\n"); !whole && len(lines) > maxFlagLines+1 {
-			b.WriteString(strings.TrimRight(strings.Join(lines[:maxFlagLines], ""), ", \n") + etc + "\n")
-			continue
+		if !whole {
+			text = shorter(text, func(text string) bool {
+				return strings.Count(Hang(name, text, columns), "\n") <= maxFlagLines
+			})
 		}
 		b.WriteString(Hang(name, text, columns))
 	}
@@ -179,6 +179,27 @@ var parenthesis = regexp.MustCompile(` \([^)]*\)`)
 func firstPart(text string) string {
 	text, _, _ = strings.Cut(parenthesis.ReplaceAllString(text, ""), "; ")
 	return text
+}
+
+// shorter returns a text that fits: without its list after a colon, or else without its last clauses. It returns a text
+// of one clause whole.
+func shorter(text string, fits func(string) bool) string {
+	if fits(text) {
+		return text
+	}
+	if head, _, listed := strings.Cut(text, ": "); listed && fits(head) {
+		return head
+	}
+	for short := text; ; {
+		end := strings.LastIndex(short, ", ")
+		if end < 0 {
+			return text
+		}
+		short = short[:end]
+		if fits(short) {
+			return short
+		}
+	}
 }
 
 // shownDefault returns a flag's default as a user would write it, or "" if it has none.

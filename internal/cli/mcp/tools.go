@@ -75,8 +75,7 @@ func newTool[O described](a *assistant, tool mcp.Tool,
 	tool.Input = inputSchema[O]()
 	tool.Output = map[string]any{"type": "object"} // explain: documents of several kinds
 	if schema := record.Schema(name); schema != nil {
-		delete(schema, "$schema") // the protocol's default
-		tool.Output = schema
+		tool.Output = outline(schema)
 	}
 	tool.Call = func(ctx context.Context, arguments json.RawMessage) (mcp.Result, error) {
 		var o O

@@ -60,8 +60,7 @@ func New() *cobra.Command {
 		Short: "follow this host's connections and their limiters",
 		Long: `watch needs Linux for all limiters. macOS and Windows have fewer statistics: bytes, RTTs and
 windows; the sender's limiter comes from four lists of the connections a second, on Windows also
-from its count of rwnd-limited time. Windows counts bytes of a connection only after an
-Administrator allows it: --count. FreeBSD has too few: use fullpipe diagnose on a capture.
+from its count of rwnd-limited time. FreeBSD has too few: use fullpipe diagnose on a capture.
 
 watch reads every TCP connection of this network namespace once a period, takes the kernel's
 last record of those that end, and samples the 64 busiest. For each connection that moves
