@@ -37,7 +37,8 @@ Model Context Protocol on standard input and output. An assistant's program star
 The tools change nothing: they set no parameter and write no file, except results in the
 history with --record. A transfer takes at most 30 s and 10 GB in each direction. Capture
 files and snapshots are read only below the directories of --files; symbolic links that
-leave them are refused. Text of other hosts, files and programs is marked as data.
+leave them are refused. Text that comes from other hosts, files or
+programs is marked, so that the assistant does not follow it as an instruction.
 See docs/mcp.md.`,
 		Example: `  fullpipe mcp
   fullpipe mcp --files ~/captures --key-file ~/.config/fullpipe/key`,
