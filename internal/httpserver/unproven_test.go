@@ -11,8 +11,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
-// TestServer_Unproven fills the slots of strangers five times over from some addresses. Clients that have shown who they
-// are stay, more of them than strangers have slots, and another one comes in.
+// TestServer_Unproven fills the slots of strangers five times over from some addresses. Clients
+// that have shown who they are stay, more of them than strangers have slots, and another one comes
+// in.
 func TestServer_Unproven(t *testing.T) {
 	const limit, proven, hostile = 8, 12, 40
 	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))

@@ -92,9 +92,9 @@ func (f *Fleet) Close() error { return f.s.Close() }
 // ErrNotLeading reports that another hub leads, or that this hub's lead has expired.
 var ErrNotLeading = errors.New("another hub leads")
 
-// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch, to the time in µs at least,
-// and agents refuse orders of a lower one. Therefore a database that was restored from a backup has later epochs than
-// the one that was lost.
+// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch,
+// to the time in µs at least, and agents refuse orders of a lower one. Therefore a database that
+// was restored from a backup has later epochs than the one that was lost.
 type Lead struct {
 	Epoch  int64
 	Holder string

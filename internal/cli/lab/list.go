@@ -325,7 +325,8 @@ func runExperiment(cmd *cobra.Command, e experiment, more []string) error {
 		fmt.Fprintf(console.Progress(cmd), "fullpipe: note: %s: the receive buffers' windows are %s bytes\n", e.name,
 			numbers(e.windows))
 	}
-	if err := syscall.Exec(program, append(args, more...), secret.Without(os.Environ(), secret.Key, secret.Store)); err != nil {
+	environment := secret.Without(os.Environ(), secret.Key, secret.Store)
+	if err := syscall.Exec(program, append(args, more...), environment); err != nil {
 		return fmt.Errorf("run fullpipe %s: %w", strings.Join(args[1:], " "), err)
 	}
 	return nil

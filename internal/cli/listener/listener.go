@@ -142,8 +142,9 @@ func namesAddress(host string) bool {
 	return err == nil || strings.EqualFold(name, "localhost")
 }
 
-// IsOwnName reports whether a request's Host is an address, this host's name or one of some hosts, which are patterns of
-// path.Match. Another may be DNS rebinding. Over TLS the browser has compared the name with the certificate.
+// IsOwnName reports whether a request's Host is an address, this host's name or one of some hosts,
+// which are patterns of path.Match. Another may be DNS rebinding. Over TLS the browser has compared
+// the name with the certificate.
 func IsOwnName(r *http.Request, hosts []string) bool {
 	if r.TLS != nil || namesAddress(r.Host) {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
-// TestIsOwnName_Rebinding has pages of other sites, whose names resolve to this host, open a WebSocket of the speed test
-// and send a result: Host and Origin agree, and both are foreign.
+// TestIsOwnName_Rebinding lets pages of other sites, with names that resolve to this host, open a
+// WebSocket of the speed test and send a result: Host and Origin agree, and both are foreign.
 func TestIsOwnName_Rebinding(t *testing.T) {
 	own, err := os.Hostname()
 	if err != nil {

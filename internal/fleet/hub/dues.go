@@ -46,8 +46,8 @@ func (q *dueQueue) first() (at time.Time, pair string, ok bool) {
 // remove removes the earliest entry.
 func (q *dueQueue) remove() { heap.Pop(&q.entries) }
 
-// quieted takes the waiting runs out of the book whose task has quiet hours now, except those that a user asked for, and
-// returns how they end.
+// quieted takes the waiting runs out of the book whose task has quiet hours now, except those that
+// a user asked for, and returns how they end.
 func (h *Hub) quieted(now time.Time) map[string]store.End {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// TestQuietHours_NoWaitingRunStarts lets runs wait for a host until quiet hours begin: they are skipped with the reason,
-// and the one that a user asked for starts.
+// TestQuietHours_NoWaitingRunStarts lets runs wait for a host until quiet hours begin: they are
+// skipped with the reason, and the one that a user asked for starts.
 func TestQuietHours_NoWaitingRunStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, 1)

@@ -22,7 +22,7 @@ func (c *Connection) receiveRTTs() []time.Duration {
 	if span <= 0 || segments < threshold.SureSegments.Value {
 		return nil
 	}
-	// A full link carries full segments; smaller ones are a program's writes, each of which may follow a pause.
+	// A full link carries full segments; smaller ones are a program's writes, and a pause may precede each.
 	if packets := c.Of[n-1].SegmentsIn - c.Of[0].SegmentsIn; c.Of[0].Have&transfer.HaveSegmentsIn != 0 &&
 		segments < threshold.FullArrivals*float64(packets) {
 		return nil

@@ -43,7 +43,8 @@ type agent struct {
 	nkey   string // proven; "" before
 }
 
-// maxConnsOfKey limits the connections of one agent: one, and its successor before the hub notices the loss of the first.
+// maxConnsOfKey limits the connections of one agent: one, and its successor before the hub notices
+// the loss of the first.
 const maxConnsOfKey = 2
 
 // Admit returns the ID of the agent with a public key, which connects from an address.
