@@ -20,9 +20,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
-	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
 // hostileHub is a hub of a fleet that means harm to its only agent. The agent's own limits are those of the harness:

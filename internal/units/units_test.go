@@ -31,7 +31,7 @@ func TestParseRate(t *testing.T) {
 func TestParseRate_AmbiguousUnits(t *testing.T) {
 	for text, want := range map[string]string{"100": "100 bit/s or 100 Mbit/s? (write it as 100bit or 100mbit)",
 		"1000": "1000 bit/s or 1000 Mbit/s?",
-		"2.5": "2.5bit or 2.5mbit", "100MB": "100mbit or 100MB/s", "3mb": "3mbit or 3MB/s", "8gb/s": "8gbit or 8GB/s"} {
+		"2.5":  "2.5bit or 2.5mbit", "100MB": "100mbit or 100MB/s", "3mb": "3mbit or 3MB/s", "8gb/s": "8gbit or 8GB/s"} {
 		if _, err := ParseRate(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
