@@ -78,7 +78,8 @@ func TestHelp_ShortHelpFitsScreen(t *testing.T) {
 		if n := utf8.RuneCountInString(cmd.Short); n > maxFirstLine {
 			t.Errorf("%s: the first line has %d characters, at most %d: %s", cmd.CommandPath(), n, maxFirstLine, cmd.Short)
 		}
-		if strings.Contains(text, "(default )") || strings.Contains(text, " ...\n") || !strings.Contains(text, "Usage: "+cmd.CommandPath()) {
+		if strings.Contains(text, "(default )") || strings.Contains(text, " ...\n") ||
+			!strings.Contains(text, "Usage: "+cmd.CommandPath()) {
 			t.Errorf("%v:\n%s", args, text)
 		}
 	}

@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +126,13 @@ func Decode(from io.Reader, into any, names []string) error {
 		e := &unknown.Errors[0]
 		line, _ := e.Position()
 		key := e.Key()
-		return fmt.Errorf("line %d: there is no setting %s%s", line, strings.Join(key, "."), meant(key[len(key)-1], names))
+		suggestion := ""
+		for _, part := range key { // a table or a setting in it is misspelt
+			if !slices.Contains(names, part) {
+				suggestion = cmp.Or(meant(part, names), suggestion)
+			}
+		}
+		return fmt.Errorf("line %d: there is no setting %s%s", line, strings.Join(key, "."), suggestion)
 	case errors.As(err, &bad):
 		line, _ := bad.Position()
 		return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(bad.Error(), "toml: "))

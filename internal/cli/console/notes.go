@@ -3,7 +3,6 @@ package console
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,17 +120,9 @@ func EventLog(cmd *cobra.Command) *serverlog.Log {
 	return NewLog(cmd, c)
 }
 
-type clockKey struct{}
-
-// WithClock sets the clock of the logs of a context's commands. Tests use it.
-func WithClock(ctx context.Context, now func() time.Time) context.Context {
-	return context.WithValue(ctx, clockKey{}, now)
-}
-
 // NewLog returns a log of a command. The caller closes it.
 func NewLog(cmd *cobra.Command, c serverlog.Config) *serverlog.Log {
 	c.Clean = render.Line
-	c.Now, _ = cmd.Context().Value(clockKey{}).(func() time.Time)
 	return serverlog.New(c)
 }
 

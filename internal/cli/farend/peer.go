@@ -59,7 +59,8 @@ func (p *PeerFlags) Add(fl *pflag.FlagSet) {
 	fl.StringVarP(&p.Direction, "direction", "d", "up", "sending end: up (this host), down or both, one after the other; "+
 		"down from a web server")
 	fl.BoolVar(&p.Copy, "copy", false, "ssh://: bring this program to the far end for the while")
-	fl.BoolVar(&p.tunnel, "tunnel", false, "ssh://: measure through the ssh connection, for networks that block its data port")
+	fl.BoolVar(&p.tunnel, "tunnel", false,
+		"ssh://: measure through the ssh connection, for networks that block its data port")
 }
 
 // AddReach adds the flags that set how to reach the far end. when begins their help.
