@@ -119,46 +119,49 @@ func (e *Exceedance) Chance() float64 {
 // barnard returns the probability that of n and m runs of one distribution x and y exceed the level, or that a rarer
 // outcome occurs, for the share of exceedances that makes it the largest.
 func barnard(x, n, y, m int) (chance float64) {
-	observed := fisher(x, n, y, m) * (1 + 1e-9)
-	outcomes := make([]float64, n+m+1) // that are as rare, by the number of exceedances
-	for a := range n + 1 {
-		for b := range m + 1 {
-			if fisher(a, n, b, m) <= observed {
-				outcomes[a+b] += binomial(n, a) * binomial(m, b)
-			}
+	ofN := binomials(n)
+	ofM := binomials(m)
+	// extreme adds up the ways to x or more of the candidate's among t exceedances, the largest x first, while their
+	// share of all ways is at most limit. It returns the share with the last one as well.
+	extreme := func(t, last int, limit float64) (ways, share float64) {
+		all := 0.0
+		for a := max(0, t-m); a <= min(n, t); a++ {
+			all += ofN[a] * ofM[t-a]
 		}
+		for a := min(n, t); a >= max(last, t-m); a-- {
+			share = (ways + ofN[a]*ofM[t-a]) / all
+			if share > limit {
+				break
+			}
+			ways += ofN[a] * ofM[t-a]
+		}
+		return ways, share
+	}
+	_, observed := extreme(x+y, x, 1)
+	outcomes := make([]float64, n+m+1) // ways to be as rare, by the number of exceedances
+	for t := range outcomes {
+		outcomes[t], _ = extreme(t, 0, observed*(1+1e-9))
 	}
 	const steps = 60
 	for i := 1; i < steps; i++ {
 		share := float64(i) / steps
 		sum := 0.0
-		for above, ways := range outcomes {
-			if ways > 0 {
-				sum += ways * math.Pow(share, float64(above)) * math.Pow(1-share, float64(n+m-above))
-			}
+		for t := n + m; t >= 0; t-- {
+			sum = sum*share/(1-share) + outcomes[t]
 		}
-		chance = max(chance, sum)
+		chance = max(chance, sum*math.Pow(1-share, float64(n+m)))
 	}
 	return min(chance, 1)
 }
 
-// fisher returns the probability that of n runs x or more exceed the level, given that x+y of n+m do.
-func fisher(x, n, y, m int) (p float64) {
-	for a := x; a <= min(n, x+y); a++ {
-		if b := x + y - a; b >= 0 && b <= m {
-			p += binomial(n, a) * binomial(m, b) / binomial(n+m, x+y)
-		}
+// binomials returns how many sets of each size there are of n.
+func binomials(n int) []float64 {
+	all := make([]float64, n+1)
+	all[0] = 1
+	for k := range n {
+		all[k+1] = all[k] * float64(n-k) / float64(k+1)
 	}
-	return p
-}
-
-// binomial returns how many sets of k there are of n.
-func binomial(n, k int) float64 {
-	c := 1.0
-	for i := range min(k, n-k) {
-		c = c * float64(n-i) / float64(i+1)
-	}
-	return c
+	return all
 }
 
 // Below returns the probability, by ranks, with which the candidate gives less than a factor of the baseline.
