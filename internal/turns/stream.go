@@ -247,8 +247,6 @@ type lateness struct {
 	firstAt      int64
 	tick         int64 // nanoseconds; 0: not known yet
 	least        int64
-	value        uint32
-	valueAt      int64
 	leastPending bool
 }
 
