@@ -28,7 +28,7 @@ func TestQuietHours_NoWaitingRunStarts(t *testing.T) {
 		}
 		kill := w.startHub()
 		midnight := time.Now().UTC().Truncate(24 * time.Hour)
-		time.Sleep(midnight.Add(50 * time.Minute).Sub(time.Now()))
+		time.Sleep(time.Until(midnight.Add(50 * time.Minute)))
 		w.mu.Lock()
 		w.agents["id0"].cut = true
 		w.mu.Unlock()
@@ -46,7 +46,7 @@ func TestQuietHours_NoWaitingRunStarts(t *testing.T) {
 				want[job.ID] = store.End{State: mesh.Skipped, Reason: mesh.QuietHours}
 			}
 		}
-		time.Sleep(midnight.Add(62 * time.Minute).Sub(time.Now()))
+		time.Sleep(time.Until(midnight.Add(62 * time.Minute)))
 		w.mend(w.agents["id0"])
 		time.Sleep(5 * time.Minute)
 		for id, end := range want {
