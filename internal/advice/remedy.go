@@ -32,6 +32,7 @@ const (
 	NoIdleRestart  Action = "no-idle-restart"  // net.ipv4.tcp_slow_start_after_idle = 0
 	ForgetMetrics  Action = "forget-metrics"   // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
 	RaiseCeilings  Action = "raise-ceilings"   // tcp_rmem, tcp_wmem, rmem_max, wmem_max
+	UpdateSystem   Action = "update-system"    // its TCP does not do what a standard asks for
 	UnfixBuffer    Action = "unfix-buffer"     // find what fixes it, a program, a default or a policy, and remove that
 	WindowScaling  Action = "window-scaling"   // on at both ends, and let through
 	ScaleAsOffered Action = "scale-as-offered" // SYN cookies or a middlebox lost or changed the scale
@@ -132,6 +133,8 @@ var table = map[key][]Step{
 	{verdict.ReceiverWindow, verdict.AutotuneCeiling}: {ceilings, windows, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both,
 		"RFC 9112 section 9.3"}, ceilings},
+	{verdict.ReceiverWindow, verdict.NoUpdates}: {{UpdateSystem, Host, Receiver, "RFC 9293 section 3.8.6.2.2"},
+		windows},
 	{verdict.SendBuffer, ""}: {windows, ceilings, streams},
 	{verdict.Congestion, ""}: {control, atBDP, streams, findLoss, pathMTU, ecn},
 	{verdict.Congestion, verdict.Policer}: {paceBelow, control, atBDP, streams,

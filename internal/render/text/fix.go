@@ -99,9 +99,11 @@ var imperatives = map[advice.Action]string{
 		"that it sends the next block before the last acknowledgement; or write blocks of an even number of segments",
 	advice.QuickAck: "have the receiver acknowledge each segment at once: ip route change … quickack 1 there, or " +
 		"TCP_QUICKACK in its program after each read",
-	advice.LowWater:       "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
-	advice.LargerWrites:   "use larger writes, fewer copies or more threads: a processor core is what is full",
-	advice.RemovePacing:   "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
+	advice.LowWater:     "set TCP_NOTSENT_LOWAT, so that less waits in the sending host",
+	advice.LargerWrites: "use larger writes, fewer copies or more threads: a processor core is what is full",
+	advice.RemovePacing: "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
+	advice.UpdateSystem: "update the receiver's system: its TCP does not announce that the window opens again; " +
+		"until then a larger receive buffer carries more between two probes",
 	advice.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
 	advice.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
 	advice.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app lists known ones)",

@@ -95,6 +95,7 @@ var briefActions = map[advice.Action]string{
 	advice.LowWater:              "set TCP_NOTSENT_LOWAT",
 	advice.LargerWrites:          "use larger writes or more threads",
 	advice.RemovePacing:          "raise or remove the pacing rate",
+	advice.UpdateSystem:          "update the receiver's system",
 	advice.ReadFaster:            "have the receiving program read faster",
 	advice.WriteSooner:           "have the sending program write sooner",
 	advice.ProgramsWindow:        "raise the receiving program's window",
