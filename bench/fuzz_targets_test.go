@@ -51,6 +51,7 @@ var foreign = []fuzzReader{
 	{"internal/capture FuzzDecode", "anyone who sends packets that are captured"},
 	{"internal/flow FuzzTable", "anyone who sends packets that are captured"},
 	{"internal/flow FuzzOrder", "anyone who hands over a capture"},
+	{"internal/turns FuzzTracker", "anyone who sends packets that are captured"},
 	{"internal/diagnose FuzzCapture", "anyone who hands over a capture"},
 	{"internal/render FuzzLine", "all of them: their texts are printed"},
 	{"internal/render FuzzShow", "anyone who hands over a document"},
