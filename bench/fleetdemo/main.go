@@ -182,7 +182,7 @@ func inside(ctx context.Context) error {
 		return err
 	}
 	go serveDials(page)
-	fmt.Printf("hub:   fullpipe-hub serve\nagent: fullpipe agent --join TOKEN, on each host\npage: %s\n\n", open)
+	fmt.Printf("hub:   fullpipe-hub serve\nagent: FULLPIPE_JOIN=TOKEN fullpipe agent, on each host\npage: %s\n\n", open)
 	if err := applyMesh(dir); err != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ func newFleetSite(t *testing.T) *fleetSite {
 		if time.Now().After(deadline) {
 			t.Fatalf("the hub is not ready: %s", f.text())
 		}
-		if _, rest, found := strings.Cut(f.text(), "--join "); found && strings.Contains(rest, "\n") {
-			f.join, _, _ = strings.Cut(rest, "\n")
+		if _, rest, found := strings.Cut(f.text(), "FULLPIPE_JOIN="); found && strings.Contains(rest, "\n") {
+			f.join, _, _ = strings.Cut(rest, " ")
 		}
 	}
 	for _, name := range []string{"anna", "bert"} {
