@@ -65,6 +65,10 @@ func (f *fleet) addNAT(outer string, ports ...string) {
 				if err != nil {
 					return // closed
 				}
+				if strings.HasPrefix(outer, front.LocalAddr().(*net.TCPAddr).IP.String()+"/") {
+					front.Close() // meant for the NAT itself, which would connect to itself
+					continue
+				}
 				go forward(front, f.t.Log)
 			}
 		}()

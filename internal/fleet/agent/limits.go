@@ -124,8 +124,8 @@ func (l Limits) refusal(o *bus.Order, spent Use, now time.Time) (mesh.Reason, st
 		return mesh.Rate, fmt.Sprintf("this host allows %s", l.Rate)
 	case l.Budget.Bytes > 0 && o.Spec.Bytes == 0:
 		return mesh.BytesBudget, "the order has no size"
-	case l.Budget.Bytes > 0 && o.Spec.Bytes > l.Budget.Bytes:
-		return mesh.BytesBudget, fmt.Sprintf("the order's %s are more than %s a day", units.Size(o.Spec.Bytes),
+	case l.Budget.Bytes > 0 && o.Spec.Bytes > l.Budget.Bytes/2: // a run is two transfers
+		return mesh.BytesBudget, fmt.Sprintf("two transfers of %s are more than %s a day", units.Size(o.Spec.Bytes),
 			units.Size(l.Budget.Bytes))
 	case l.Budget.Bytes > 0 && cost.Bytes > left.Bytes/2:
 		return mesh.BytesBudget, fmt.Sprintf("%s of %s a day are used", units.Size(spent.Bytes), units.Size(l.Budget.Bytes))
