@@ -13,9 +13,9 @@ func addTurns(r *record.CapturedConnection, c *flow.Connection, numbered bool) {
 		return
 	}
 	p := t.Profile()
-	r.Turns = &record.Turns{Count: t.Count, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90), P99S: secondsOrNil(p.P99),
-		MaxS: seconds(p.Max), Unanswered: t.Unanswered, Pushes: t.Pushes, Overlapping: t.Overlapping,
-		Interleaved: t.Interleaved(), ClientAssumed: c.ClientAssumed(), Needless: t.Needless}
+	r.Turns = &record.Turns{Count: t.Count, Bulk: t.Bulky, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90),
+		P99S: secondsOrNil(p.P99), MaxS: seconds(p.Max), Unanswered: t.Unanswered, Pushes: t.Pushes,
+		Overlapping: t.Overlapping, Interleaved: t.Interleaved(), ClientAssumed: c.ClientAssumed(), Needless: t.Needless}
 	for i := range t.Slowest {
 		r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&t.Slowest[i], numbered))
 	}
@@ -32,7 +32,7 @@ func addTurns(r *record.CapturedConnection, c *flow.Connection, numbered bool) {
 			}
 		}
 	}
-	if t.Bulky > 0 || r.Turns.Interleaved || t.Count < 2 {
+	if !r.Turns.Leads() {
 		return
 	}
 	for i := range r.Directions {

@@ -7,6 +7,7 @@ type Turns struct {
 	P90S  *float64 `json:"p90_s,omitempty"` // from 20 turns on
 	P99S  *float64 `json:"p99_s,omitempty"` // from 100 turns on
 	MaxS  float64  `json:"max_s"`
+	Bulk  int64    `json:"bulk,omitempty"` // of them with more than 400 KiB in a request or response
 	// Unanswered are requests without a response; Pushes segments of the server before the client's first data.
 	Unanswered int64 `json:"unanswered,omitempty"`
 	Pushes     int64 `json:"pushes,omitempty"`
@@ -18,6 +19,12 @@ type Turns struct {
 	ClientAssumed bool          `json:"client_assumed,omitempty"`
 	Needless      int64         `json:"needless_retransmissions,omitempty"`
 	Slowest       []SlowestTurn `json:"slowest"`
+}
+
+// Leads reports whether the connection is one of requests, so that they say more than the rate of its data.
+func (t *Turns) Leads() bool {
+	const minTurns = 5
+	return t != nil && !t.Interleaved && t.Bulk == 0 && t.Count >= minTurns
 }
 
 // SlowestTurn is one of the slowest turns.

@@ -322,3 +322,39 @@ func compareDurations(t *testing.T, c cell, w *world, got *Tracker) {
 		t.Errorf("%v: %d of %d durations differ from the client's", c, off, complete)
 	}
 }
+
+// TestTracker_BulkTransfers sends a small request and response, then a large message of one end.
+func TestTracker_BulkTransfers(t *testing.T) {
+	for _, fromClient := range []bool{true, false} {
+		tracker := &Tracker{}
+		var next [2]uint32
+		at := int64(0)
+		send := func(client bool, bytes uint32) {
+			at += ms
+			side := sideIndex(client)
+			tracker.Add(&Packet{At: at, FromClient: client, Flags: ACK, Seq: next[side], Ack: next[1-side], Payload: bytes,
+				Window: 1 << 20})
+			next[side] += bytes
+		}
+		send(true, 300)
+		send(false, 1000)
+		send(true, 300)
+		skipped := 0
+		for range 1000 {
+			if tracker.Bulk() {
+				skipped++
+				next[sideIndex(fromClient)] += 1448
+				continue
+			}
+			send(fromClient, 1448)
+		}
+		send(false, 100)
+		send(true, 300)
+		send(false, 100)
+		tracker.Finish()
+		if tracker.Count != 3 || tracker.Bulky != 1 || skipped < 500 {
+			t.Errorf("from the client %v: %d turns, %d bulk, %d segments skipped", fromClient, tracker.Count, tracker.Bulky,
+				skipped)
+		}
+	}
+}

@@ -169,6 +169,7 @@ func (t *Tracker) clientData(d *data) {
 	}
 	if isNew {
 		t.turn.RequestBytes += int64(d.Payload)
+		t.bulk += int64(d.Payload)
 		x.sent(d)
 	}
 }
@@ -272,7 +273,7 @@ func (t *Tracker) finish() {
 	t.turn.add(Response, Wire, t.drained())
 	t.turn.Duration = t.turn.Time.Sum()
 	t.lastEnd = t.end
-	t.take(&t.turn, t.Bulk())
+	t.take(&t.turn, max(t.turn.RequestBytes, t.turn.ResponseBytes) > maxMessage)
 	t.bulk = 0
 }
 

@@ -109,7 +109,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	details = details || len(r.Connections) == 1
 	if d := r.Connections[0].Worst(); r.Tiny {
 		fmt.Fprintln(w, hanging(w, "", nothingToDiagnose(r)))
-	} else if hasRequests(&r.Connections[0]) {
+	} else if r.Connections[0].Turns.Leads() {
 		writeRequests(w, &r.Connections[0])
 	} else {
 		writeHeadline(w, diagnoseHeadline(r, d))
@@ -230,7 +230,7 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 	t.write(w, "  ")
 	writeTurns(w, c)
 	for i := range c.Directions {
-		writeCapturedDirection(w, &c.Directions[i], hasRequests(c))
+		writeCapturedDirection(w, &c.Directions[i], c.Turns.Leads())
 	}
 }
 

@@ -41,11 +41,6 @@ const (
 		"(ip route … rto_min, or net.ipv4.tcp_rto_min_us since Linux 6.11)"
 )
 
-// hasRequests reports whether a connection's requests say more than the rate of its data.
-func hasRequests(c *record.CapturedConnection) bool {
-	return c.Turns != nil && !c.Turns.Interleaved && c.Turns.Count >= 2
-}
-
 // writeRequests prints the headline about a connection's requests and the remedies.
 func writeRequests(w io.Writer, c *record.CapturedConnection) {
 	answer, causes := requestsAnswer(c)
