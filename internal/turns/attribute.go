@@ -196,7 +196,7 @@ func (t *Tracker) answered(d *data, filled bool) {
 		t.waited(Response, cause, rest-usual, d, 0)
 		return
 	}
-	if t.turn.Stalls == 0 {
+	if t.turn.Stalls == 0 && t.turn.RequestBytes <= maxMessage {
 		t.thinking.add(rest)
 	}
 	t.turn.add(Thinking, Server, rest)

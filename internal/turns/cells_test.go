@@ -352,6 +352,11 @@ func TestTracker_BulkTransfers(t *testing.T) {
 		send(true, 300)
 		send(false, 100)
 		tracker.Finish()
+		for _, one := range tracker.Slowest {
+			if one.Duration > 10*ms {
+				t.Errorf("from the client %v: the bulk transfer's time is in %+v", fromClient, one)
+			}
+		}
 		if tracker.Count != 3 || tracker.Bulky != 1 || skipped < 500 {
 			t.Errorf("from the client %v: %d turns, %d bulk, %d segments skipped", fromClient, tracker.Count, tracker.Bulky,
 				skipped)

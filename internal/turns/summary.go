@@ -53,8 +53,9 @@ const (
 
 func (s *Summary) take(t *Turn, bulk bool) {
 	s.Count++
-	if bulk {
+	if bulk { // most of its segments were not followed
 		s.Bulky++
+		return
 	}
 	if s.every == 0 {
 		s.every = 1

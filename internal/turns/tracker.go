@@ -243,7 +243,7 @@ func (t *Tracker) serverData(d *data) {
 	case t.phase == requesting && !isNew:
 		return // of the turn before
 	case t.phase == requesting:
-		x.acks.begin(x.acked)
+		x.acks.begin(d.from)
 		t.answered(d, filled)
 		t.phase = responding
 		t.bulk = 0
@@ -273,7 +273,11 @@ func (t *Tracker) finish() {
 	t.turn.add(Response, Wire, t.drained())
 	t.turn.Duration = t.turn.Time.Sum()
 	t.lastEnd = t.end
-	t.take(&t.turn, max(t.turn.RequestBytes, t.turn.ResponseBytes) > maxMessage)
+	bulk := max(t.turn.RequestBytes, t.turn.ResponseBytes) > maxMessage
+	t.take(&t.turn, bulk)
+	if bulk {
+		t.lastEnd = 0 // not seen
+	}
 	t.bulk = 0
 }
 

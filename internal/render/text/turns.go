@@ -159,6 +159,9 @@ func writeTurns(w io.Writer, c *record.CapturedConnection) {
 		times += ", p99 " + SecondsText(*t.P99S)
 	}
 	head.row("requests", fmt.Sprintf("%s, %s, longest %s", Thousands(t.Count), times, SecondsText(t.MaxS)))
+	if t.Bulk > 0 {
+		head.row("", Thousands(t.Bulk)+" of them with more than 400 KiB: bulk transfers, judged below")
+	}
 	if t.Unanswered > 0 {
 		head.row("", Thousands(t.Unanswered)+" without a response")
 	}
