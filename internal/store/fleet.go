@@ -39,11 +39,23 @@ func OpenFleet(ctx context.Context, dir, url string) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{s: s}
-	if err := f.change(ctx, func(tx *sql.Tx) error { return f.migrate(ctx, tx) }); err != nil {
+	if err := f.upToDate(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("the fleet's tables: %w", err)
 	}
 	return f, nil
+}
+
+// upToDate migrates the fleet's tables if they are not current. Tables that are current need no lock, so readers do
+// not wait for a hub that writes.
+func (f *Fleet) upToDate(ctx context.Context) error {
+	version := 0
+	if f.s.db.QueryRowContext(ctx, "SELECT version FROM fleet_version").Scan(&version) == nil {
+		if texts, _, err := pendingIn("migrations/fleet", version); err != nil || len(texts) == 0 {
+			return err
+		}
+	}
+	return f.change(ctx, func(tx *sql.Tx) error { return f.migrate(ctx, tx) })
 }
 
 // migrate brings the fleet's tables up to date.

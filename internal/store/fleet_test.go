@@ -121,6 +121,26 @@ func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
 	return id, lead
 }
 
+func TestFleet_OpensBesideAWriter(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		writer := at()
+		tx, err := writer.s.db.BeginTx(t.Context(), nil)
+		must(t, err)
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE hub SET holder = 'one'"); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		reader := at()
+		if _, err := reader.Agents(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took > wait/2 {
+			t.Errorf("a reader waited %v for the writer", took)
+		}
+	})
+}
+
 func TestFleet_ResultIsStoredOnce(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
