@@ -37,6 +37,7 @@ var layers = [][]string{
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile",
+		"internal/bpf",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/mcp", "internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",

@@ -2,12 +2,16 @@ package fullpipe_test
 
 import (
 	"encoding/json"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 )
 
 // licences are the licences that may be linked into a program under Apache-2.0, with a pattern
@@ -70,5 +74,43 @@ func TestLicences(t *testing.T) {
 		if found == "" {
 			t.Errorf("%s: no licence that is known to go with Apache-2.0: %v", path, files)
 		}
+	}
+}
+
+// TestEBPFLicences checks that LICENSE permits what the programs declare to the kernel.
+func TestEBPFLicences(t *testing.T) {
+	text, err := os.ReadFile("LICENSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apache, more, _ := strings.Cut(string(text), "ADDITIONAL PERMISSION FOR eBPF PROGRAMS")
+	if !licences["Apache-2.0"].MatchString(apache) || !licences["MIT"].MatchString(more) {
+		t.Error("LICENSE has not both texts")
+	}
+	for _, p := range bpf.Programs() {
+		named := regexp.MustCompile(`\s` + p.Hook + `[\s,]`).MatchString(more)
+		if named != (p.License == bpf.Dual) || p.License != bpf.Dual && p.License != bpf.Apache {
+			t.Errorf("%s declares %s; LICENSE names it under MIT and GPL: %v", p.Hook, p.License, named)
+		}
+	}
+}
+
+// TestEBPFPrograms_LoadInOnePlace checks that every program is loaded by internal/bpf, and so is a row of its table.
+func TestEBPFPrograms_LoadInOnePlace(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.path() == "internal/bpf" {
+			continue
+		}
+		eachFile(t, p, func(name string, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"NewProgram", "NewCollection", "NewMap",
+					"AttachTracing", "AttachCgroup", "AttachIter"}, s.Sel.Name) {
+					if x, ok := s.X.(*ast.Ident); ok && (x.Name == "ebpf" || x.Name == "link") {
+						t.Errorf("%s calls %s.%s; internal/bpf loads and attaches", name, x.Name, s.Sel.Name)
+					}
+				}
+				return true
+			})
+		})
 	}
 }

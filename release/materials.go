@@ -16,7 +16,13 @@ type component struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	PURL    string `json:"purl,omitempty"`
+	// Licenses are SPDX expressions of parts under more than the application's licence.
+	Licenses []map[string]string `json:"licenses,omitempty"`
 }
+
+// ebpf are the eBPF programs in the Linux programs whose licence is compatible with the GPL, as the kernel requires.
+var ebpf = component{Type: "library", Ref: "ebpf", Name: "fullpipe-ebpf",
+	Licenses: []map[string]string{{"expression": "Apache-2.0 OR MIT OR GPL-2.0-only"}}}
 
 // materials writes a bill of materials of each program from the modules that the linker recorded in it.
 func (r *release) materials() error {
@@ -25,7 +31,8 @@ func (r *release) materials() error {
 		if err != nil {
 			return fmt.Errorf("%s for %v: %w", b.product, b.target, err)
 		}
-		main := component{"application", b.product, b.product, r.number(), "pkg:golang/" + info.Main.Path + "@" + r.tag}
+		main := component{Type: "application", Ref: b.product, Name: b.product, Version: r.number(),
+			PURL: "pkg:golang/" + info.Main.Path + "@" + r.tag}
 		parts := []component{{Type: "platform", Ref: "go", Name: "go", Version: info.GoVersion[2:],
 			PURL: "pkg:golang/stdlib@" + info.GoVersion[2:]}}
 		refs := []string{"go"}
@@ -34,7 +41,13 @@ func (r *release) materials() error {
 				dep = dep.Replace
 			}
 			purl := "pkg:golang/" + dep.Path + "@" + dep.Version
-			parts, refs = append(parts, component{"library", purl, dep.Path, dep.Version, purl}), append(refs, purl)
+			parts, refs = append(parts, component{Type: "library", Ref: purl, Name: dep.Path, Version: dep.Version,
+				PURL: purl}), append(refs, purl)
+		}
+		if b.os == "linux" {
+			programs := ebpf
+			programs.Version = r.number()
+			parts, refs = append(parts, programs), append(refs, programs.Ref)
 		}
 		bill := map[string]any{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
 			"metadata":     map[string]any{"timestamp": r.at.Format(time.RFC3339), "component": main},

@@ -103,9 +103,9 @@ func TestRelease(t *testing.T) {
 		t.Run("image of "+p.name, func(t *testing.T) { checkImage(t, p, filepath.Join(outs[0], p.name+"-1.2.3-oci")) })
 	}
 	t.Run("materials", func(t *testing.T) {
-		checkMaterials(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".cdx.json"), "modernc.org/sqlite",
+		checkMaterials(t, filepath.Join(outs[0], "fullpipe-1.2.3-linux-"+here.arch+".cdx.json"), "fullpipe-ebpf", "modernc.org/sqlite",
 			"github.com/spf13/cobra", "go")
-		checkMaterials(t, filepath.Join(outs[0], "fullpipe-hub-1.2.3-linux-"+here.arch+".cdx.json"), "modernc.org/sqlite",
+		checkMaterials(t, filepath.Join(outs[0], "fullpipe-hub-1.2.3-linux-"+here.arch+".cdx.json"), "fullpipe-ebpf", "modernc.org/sqlite",
 			"github.com/nats-io/nats-server/v2", "go")
 	})
 	t.Run("hub", func(t *testing.T) { checkHub(t, outs[0]) })

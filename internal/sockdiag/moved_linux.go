@@ -8,14 +8,18 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 )
 
 // Moved finds the TCP sockets of this process's network namespace whose state may have changed since the last call, by
 // an eBPF iterator over them (net/ipv4/tcp_ipv4.c, bpf_iter_tcp; Linux 5.12 with BTF). For an idle socket it reads a
 // few lines of memory, where a dump reads and copies all. It is not safe for concurrent use.
 type Moved struct {
-	iterator
+	bpf.Set
+	iter    *link.Iter
 	times   *ebpf.Map // one passTimes
 	records *bufio.Reader
 }
@@ -38,28 +42,18 @@ const (
 func OpenMoved(states States) (*Moved, error) {
 	m := &Moved{}
 	var err error
-	m.times, err = ebpf.NewMap(&ebpf.MapSpec{Name: "fullpipe", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	m.times, err = m.Map(ebpf.MapSpec{Name: "times", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	var code asm.Instructions
 	if err == nil {
 		code, err = movedProgram(states, m.times.FD())
 	}
 	if err == nil {
-		err = m.attach("tcp", code)
+		m.iter, err = m.AttachIterator(bpf.IterTCP, "tcp", code)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("eBPF tcp iterator: %w", err), m.Close())
 	}
 	return m, nil
-}
-
-// Close lets the program go.
-func (m *Moved) Close() (err error) {
-	err = m.iterator.Close()
-	if m.times != nil {
-		err = errors.Join(err, m.times.Close())
-	}
-	m.times = nil
-	return err
 }
 
 // Each calls each with every socket that has sent or received anything since the last call began, that has unread,
@@ -171,11 +165,11 @@ func idOf(b *[movedRecord]byte) (id ID) {
 //
 // rcv_tstamp is the time of the last acknowledgement, lsndtime and lrcvtime those of the last data.
 func movedProgram(states States, times int) (asm.Instructions, error) {
-	kernel, err := kernelLayout()
+	kernel, err := bpf.KernelLayout()
 	if err != nil {
 		return nil, err
 	}
-	at := kernel.at
+	at := kernel.At
 	const sk, tp, clock, news, out = asm.R6, asm.R7, asm.R8, "news", "out"
 	const ctx, tcp = "bpf_iter__tcp", "tcp_sock"
 	const context, record = -8 - movedRecord, -movedRecord // on the stack
@@ -257,5 +251,5 @@ func movedProgram(states States, times int) (asm.Instructions, error) {
 		asm.Mov.Imm(asm.R0, 0).WithSymbol(out),
 		asm.Return(),
 	)
-	return code, kernel.err
+	return code, kernel.Err()
 }

@@ -8,41 +8,18 @@ import (
 	"io"
 	"os"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 )
 
 // Tasks asks the kernel which process has which TCP socket open, of all processes at once, by an
 // eBPF iterator over their files (task_file, kernel/bpf/task_iter.c; Linux 5.11 with BTF). It takes a
 // sixth of what walking /proc does. It is not safe for use by several goroutines.
-type Tasks struct{ iterator }
-
-// iterator is an eBPF program that the kernel runs for each item of one kind, such as "tcp".
-type iterator struct {
-	program *ebpf.Program
-	iter    *link.Iter
-}
-
-func (i *iterator) attach(to string, code asm.Instructions) (err error) {
-	i.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "fullpipe", Type: ebpf.Tracing,
-		AttachType: ebpf.AttachTraceIter, AttachTo: to, Instructions: code, License: license})
-	if err == nil {
-		i.iter, err = link.AttachIter(link.IterOptions{Program: i.program})
-	}
-	return err
-}
-
-// Close lets the program go.
-func (i *iterator) Close() (err error) {
-	if i.iter != nil {
-		err = i.iter.Close()
-	}
-	if i.program != nil {
-		err = errors.Join(err, i.program.Close())
-	}
-	*i = iterator{}
-	return err
+type Tasks struct {
+	bpf.Set
+	iter *link.Iter
 }
 
 // initialPIDs is the inode of the PID namespace whose numbers the kernel returns (include/uapi/linux/nsfs.h,
@@ -51,10 +28,6 @@ const initialPIDs = "pid:[4026531836]"
 
 // taskRecord is what the program writes of each socket: its inode and its process, 64 bits each.
 const taskRecord = 16
-
-// license is what tasksProgram alone may be used under besides this module's: the kernel lends
-// bpf_seq_write to programs under the GPL only.
-const license = "Dual MIT/GPL"
 
 // OpenTasks needs CAP_BPF and CAP_PERFMON, and to be in the initial PID namespace.
 func OpenTasks() (*Tasks, error) {
@@ -66,7 +39,7 @@ func OpenTasks() (*Tasks, error) {
 		return nil, fmt.Errorf("eBPF task_file iterator: %w", err)
 	}
 	t := &Tasks{}
-	err = t.attach("task_file", code)
+	t.iter, err = t.AttachIterator(bpf.IterFiles, "task_file", code)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("eBPF task_file iterator: %w", err), t.Close())
 	}
@@ -102,11 +75,11 @@ func (t *Tasks) Each(each func(pid int, inode uint32)) error {
 //
 // Where members lie is read from this kernel's own description.
 func tasksProgram() (asm.Instructions, error) {
-	kernel, err := kernelLayout()
+	kernel, err := bpf.KernelLayout()
 	if err != nil {
 		return nil, err
 	}
-	at := kernel.at
+	at := kernel.At
 	const context, file, task, out = asm.R6, asm.R7, asm.R8, "out"
 	const ctx = "bpf_iter__task_file"
 	code := asm.Instructions{
@@ -136,5 +109,5 @@ func tasksProgram() (asm.Instructions, error) {
 		asm.Mov.Imm(asm.R0, 0).WithSymbol(out),
 		asm.Return(),
 	}
-	return code, kernel.err
+	return code, kernel.Err()
 }

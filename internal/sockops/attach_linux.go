@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -23,21 +22,21 @@ const maxFollowed = 16384
 
 // hooks are the attached programs and their shared maps.
 type hooks struct {
+	bpf.Set
 	connections *ebpf.Map // socket cookie → a connection as established
-	closers     []func() error
 }
 
 func attach(dir string, cfg Config, most ceilings) (*hooks, error) {
 	h := &hooks{}
 	if err := h.attach(dir, cfg, most); err != nil {
-		h.close()
+		_ = h.Close() // err says more
 		return nil, explain(err)
 	}
 	return h, nil
 }
 
 func (h *hooks) attach(dir string, cfg Config, most ceilings) error {
-	rules, err := h.newMap(&ebpf.MapSpec{
+	rules, err := h.Map(ebpf.MapSpec{
 		Name: "rules", Type: ebpf.LPMTrie, KeySize: keySize, ValueSize: ruleSize,
 		MaxEntries: uint32(max(len(cfg.Rules), 1)), Flags: unix.BPF_F_NO_PREALLOC,
 	})
@@ -49,14 +48,14 @@ func (h *hooks) attach(dir string, cfg Config, most ceilings) error {
 			return fmt.Errorf("rule for %s: %w", destination(rule.To), err)
 		}
 	}
-	h.connections, err = h.newMap(&ebpf.MapSpec{
+	h.connections, err = h.Map(ebpf.MapSpec{
 		Name: "connections", Type: ebpf.Hash, KeySize: 8, ValueSize: connSize, MaxEntries: maxFollowed,
 	})
 	if err != nil {
 		return err
 	}
 	number := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
-	asked, err := h.newMap(&ebpf.MapSpec{
+	asked, err := h.Map(ebpf.MapSpec{
 		Name: "asked", Type: ebpf.SkStorage, KeySize: 4, ValueSize: askedSize,
 		Flags: unix.BPF_F_NO_PREALLOC | unix.BPF_F_CLONE,
 		Key:   number, Value: &btf.Array{Index: number, Type: number, Nelems: askedSize / 4},
@@ -65,50 +64,17 @@ func (h *hooks) attach(dir string, cfg Config, most ceilings) error {
 		return err
 	}
 	set := noteBuffers(asked.FD(), cfg.IgnoreProgramBuffers)
-	if err := h.program(dir, ebpf.CGroupSockopt, ebpf.AttachCGroupSetsockopt, set); err != nil {
+	if err := h.AttachCgroup(bpf.SetSockOpt, dir, ebpf.CGroupSockopt, ebpf.AttachCGroupSetsockopt, set); err != nil {
 		return err
 	}
 	if cfg.IgnoreProgramBuffers {
-		if err := h.program(dir, ebpf.CGroupSockopt, ebpf.AttachCGroupGetsockopt, returnRequested(asked.FD())); err != nil {
+		get := returnRequested(asked.FD())
+		if err := h.AttachCgroup(bpf.GetSockOpt, dir, ebpf.CGroupSockopt, ebpf.AttachCGroupGetsockopt, get); err != nil {
 			return err
 		}
 	}
-	return h.program(dir, ebpf.SockOps, ebpf.AttachCGroupSockOps, sockOps(rules.FD(), h.connections.FD(), asked.FD()))
-}
-
-func (h *hooks) newMap(spec *ebpf.MapSpec) (*ebpf.Map, error) {
-	m, err := ebpf.NewMap(spec)
-	if err != nil {
-		return nil, fmt.Errorf("eBPF map %s: %w", spec.Name, err)
-	}
-	h.closers = append(h.closers, m.Close)
-	return m, nil
-}
-
-func (h *hooks) program(dir string, kind ebpf.ProgramType, at ebpf.AttachType, code asm.Instructions) error {
-	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "fullpipe", Type: kind, AttachType: at, Instructions: code, License: "Apache-2.0",
-	})
-	if err != nil {
-		return fmt.Errorf("eBPF program for %v: %w", at, err)
-	}
-	h.closers = append(h.closers, prog.Close)
-	l, err := link.AttachCgroup(link.CgroupOptions{Path: dir, Attach: at, Program: prog})
-	if err != nil {
-		return fmt.Errorf("attaching to %v: %w", at, err)
-	}
-	h.closers = append(h.closers, l.Close)
-	return nil
-}
-
-// close detaches and frees in the reverse order.
-func (h *hooks) close() error {
-	var errs []error
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		errs = append(errs, h.closers[i]())
-	}
-	h.closers = nil
-	return errors.Join(errs...)
+	return h.AttachCgroup(bpf.SockOps, dir, ebpf.SockOps, ebpf.AttachCGroupSockOps,
+		sockOps(rules.FD(), h.connections.FD(), asked.FD()))
 }
 
 // explain separates a missing privilege from a missing feature.

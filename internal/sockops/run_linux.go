@@ -37,7 +37,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	if err != nil {
 		return nil, err
 	}
-	defer hooks.close()
+	defer hooks.Close()
 	watch, err := newWatcher(group, hooks.connections, cfg, most)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package sockdiag
+package bpf
 
 import (
 	"errors"
@@ -7,22 +7,26 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// layout returns the offsets of members of the kernel's structures from the kernel's own description.
-type layout struct {
+// Layout returns the offsets of members of the kernel's structures from the kernel's own description (BTF).
+type Layout struct {
 	kernel *btf.Spec
-	err    error // the first that was not found, and all others
+	err    error
 }
 
-func kernelLayout() (*layout, error) {
+// KernelLayout reads the running kernel's description.
+func KernelLayout() (*Layout, error) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
 		return nil, err
 	}
-	return &layout{kernel: kernel}, nil
+	return &Layout{kernel: kernel}, nil
 }
 
-// at is the offset in bytes of a member, or of a member of that member, and so on.
-func (l *layout) at(of string, names ...string) int16 {
+// Err returns what At did not find, or nil.
+func (l *Layout) Err() error { return l.err }
+
+// At returns the offset in bytes of a member, or of a member of that member, and so on. Err reports a missing one.
+func (l *Layout) At(of string, names ...string) int16 {
 	var s *btf.Struct
 	if err := l.kernel.TypeByName(of, &s); err != nil {
 		l.err = errors.Join(l.err, err)

@@ -1,0 +1,49 @@
+// Package bpf loads every eBPF program of fullpipe: a table of them, capabilities, maps, the offsets of the kernel's
+// structures, a ring buffer that counts its losses. A program's instructions stay with the package that uses it.
+//
+// Nothing is pinned: the kernel removes programs, maps and links with the process, also when it is killed.
+package bpf
+
+// Program describes an eBPF program.
+type Program struct {
+	Name string // as bpftool prog shows it, at most 15 bytes
+	Hook string // its section name in libbpf's convention
+	// Reads lists what the program reads of a packet, a socket or a call.
+	Reads string
+	// CostNS is the time of one run in ns by the kernel's statistics (kernel.bpf_stats_enabled) on Linux 6.18, two cores;
+	// 0: not measured.
+	CostNS int
+	// License is the licence that it declares to the kernel. Helpers for tracing are lent to GPL-compatible programs only.
+	License string
+	Needs   string // capabilities and the first Linux version
+}
+
+// The licences of programs. LICENSE says which licence applies to which program.
+const (
+	Apache = "Apache-2.0"
+	Dual   = "Dual MIT/GPL"
+)
+
+const (
+	tracing = "CAP_BPF, CAP_PERFMON"
+	cgroups = "CAP_BPF, CAP_NET_ADMIN"
+)
+
+// The programs of fullpipe.
+var (
+	SetSockOpt = Program{"fullpipe_setopt", "cgroup/setsockopt", "SO_SNDBUF and SO_RCVBUF of the steered program", 0,
+		Apache, cgroups + "; Linux 5.8"}
+	GetSockOpt = Program{"fullpipe_getopt", "cgroup/getsockopt", "SO_SNDBUF and SO_RCVBUF of the steered program", 0,
+		Apache, cgroups + "; Linux 5.8"}
+	SockOps = Program{"fullpipe_sockop", "sockops", "addresses, ports and options of the steered program's connections",
+		0, Apache, cgroups + "; Linux 5.8"}
+	IterTCP = Program{"fullpipe_tcp", "iter/tcp", "addresses, ports, state and sequence numbers of TCP sockets", 264,
+		Dual, tracing + "; Linux 5.12"}
+	IterFiles = Program{"fullpipe_files", "iter/task_file", "the PID and the inode of open TCP sockets", 0,
+		Dual, tracing + "; Linux 5.11"}
+)
+
+// Programs returns all programs.
+func Programs() []Program {
+	return []Program{SetSockOpt, GetSockOpt, SockOps, IterTCP, IterFiles}
+}
