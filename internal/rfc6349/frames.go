@@ -134,7 +134,7 @@ func (t *tester) line(d *Direction, packet int) float64 {
 // bit/s at the IP layer.
 type bisection struct {
 	low, high, next float64
-	sent, loss      float64 // of the best trial
+	sent, loss      float64 // of the best trial: the rate that the line carried
 	failed          float64 // least rate with too much loss
 	behind          int     // trials in a row in which the sender sent too little
 	senderLimited   bool    // the sender cannot send more
@@ -149,9 +149,12 @@ func (s *bisection) done() bool {
 
 func (s *bisection) observe(trial Datagrams, allowed float64) {
 	s.trials++
-	clean := trial.LossRatio <= allowed
-	if clean && trial.SentBps > s.sent {
-		s.sent = trial.SentBps
+	carried := min(trial.SentBps, trial.ReceivedBps/(1-trial.LossRatio))
+	// A queue longer than the trial loses nothing: frames that arrive later than they were sent
+	// are above the line's rate too.
+	clean := trial.LossRatio <= allowed && carried*frameClose >= trial.SentBps
+	if clean && carried > s.sent {
+		s.sent = carried
 		s.loss = trial.LossRatio
 	}
 	// A sender that is behind shows nothing about the offered rate.
@@ -167,7 +170,7 @@ func (s *bisection) observe(trial Datagrams, allowed float64) {
 	}
 	s.doubted = false
 	if clean {
-		s.low = max(s.low, trial.OfferedBps)
+		s.low = max(s.low, min(carried, trial.OfferedBps))
 		s.next = (s.low + s.high) / 2
 		return
 	}

@@ -149,6 +149,25 @@ func checkBottleneck(t *testing.T, d *Direction) {
 	}
 }
 
+// A queue that holds more than a trial's excess loses none of it.
+func TestFrames_DeepQueue(t *testing.T) {
+	for _, committedBps := range []float64{0, 60e6, 90e6, 120e6} {
+		r := test(t, line(), func(c *Config, f *far) {
+			c.Committed, c.Frames.Sizes, f.queue = committed(committedBps), FrameSizes(), 4e6
+		})
+		for _, f := range r.Directions[0].Frames {
+			due := 100e6 / 8 / float64(f.FrameBytes-EthernetBytes)
+			if f.Skipped.Code == "" && (f.FramesPerSec > 1.003*due || f.FramesPerSec < 0.97*due) {
+				t.Errorf("%.0f bit/s committed, %d bytes: %.1f frames/s of %.1f", committedBps, f.FrameBytes,
+					f.FramesPerSec, due)
+			}
+			if committedBps == 120e6 && f.Verdict == Pass {
+				t.Errorf("%d bytes: a line of 100 Mbit/s passes 120", f.FrameBytes)
+			}
+		}
+	}
+}
+
 func TestFrames(t *testing.T) {
 	sizes := FrameSizes()
 	r := test(t, line(), func(c *Config, _ *far) { c.Committed, c.Frames.Sizes = committed(100e6), append(sizes, 9018) })

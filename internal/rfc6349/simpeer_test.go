@@ -19,6 +19,7 @@ type far struct {
 	hostFPS float64 // the receiving host's maximum; 0: no bound
 	udpBps  float64 // the line's maximum for UDP; 0: no bound
 	burst   float64 // bytes that get through beyond the line's rate
+	queue   float64 // bytes that the line's queue holds for UDP
 	shared  bool    // the directions share one medium
 }
 
@@ -64,9 +65,11 @@ func (f *far) datagrams(ctx context.Context, s transfer.DatagramSpec) (*transfer
 		line = min(line, f.udpBps)
 	}
 	sent := bps / 8 / float64(s.Size) * s.Time.Seconds()
-	received := min(sent, line/8/float64(s.Size)*s.Time.Seconds()+f.burst/float64(s.Size)) * (1 - f.Path.Loss)
+	carried := line/8/float64(s.Size)*s.Time.Seconds() + f.burst/float64(s.Size)
+	late := min(max(sent-carried, 0), f.queue/float64(s.Size)) // leave the queue after the trial
+	received := min(sent, carried+late) * (1 - f.Path.Loss)
 	r := &transfer.DatagramResult{Spec: s, Sent: int64(sent), Received: int64(received),
-		Duration: s.Time - time.Duration(float64(s.Size)*8/min(bps, line)*float64(time.Second)), Complete: true,
+		Duration: s.Time + time.Duration((late-1)*float64(s.Size)*8/min(bps, line)*float64(time.Second)), Complete: true,
 		Reordered: new(int64)}
 	r.Lost, r.Bytes = max(r.Sent-r.Received, 0), r.Received*int64(s.Size)
 	return r, nil
