@@ -198,13 +198,14 @@ func (t *tester) judgeBoth() (Verdict, Statement) {
 		switch {
 		case test == nil || full == nil || len(test.Runs) == 0 || len(full.Runs) == 0:
 			return Inconclusive, Statement{Code: OtherNotMeasured}
-		case t.judgeThroughput(d, Full).Verdict != Pass:
+		}
+		alone := full.Goodput
+		if _, required := t.due(d, Full); alone.High < required {
 			return Inconclusive, Statement{Code: AloneTooSlow, Direction: d.Direction}
 		}
-		alone := full.Goodput.Mid
-		low = low + test.Goodput.Low/alone
-		mid = mid + test.Goodput.Mid/alone
-		high = high + test.Goodput.High/alone
+		low = low + test.Goodput.Low/alone.High
+		mid = mid + test.Goodput.Mid/alone.Mid
+		high = high + test.Goodput.High/alone.Low
 		fewest = min(fewest, len(test.Runs))
 	}
 	reason := Statement{Code: SharingUndecided, Values: verdict.Values{"factor": mid}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
@@ -145,6 +146,29 @@ func checkBottleneck(t *testing.T, d *Direction) {
 			run.SteadyBps > 1.05*test.AchievableBps {
 			t.Errorf("%s: %.3g bit/s of %.3g, the bottleneck is %.3g", test.Kind, run.SteadyBps, test.AchievableBps,
 				d.Bottleneck.Bps)
+		}
+	}
+}
+
+// Both directions at once are compared with one alone as far as the runs alone show its goodput.
+func TestJudgeBoth_ScatteredRunsAlone(t *testing.T) {
+	for _, tt := range []struct {
+		alone, both stats.Interval
+		want        Code
+	}{
+		{stats.Interval{Low: 7.9e6, Mid: 9.57e6, High: 11.6e6}, stats.Interval{Low: 8e6, Mid: 8.4e6, High: 8.8e6}, AcksDelayed},
+		{stats.Interval{Low: 7.9e6, Mid: 9.57e6, High: 11.6e6}, stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, SharingUndecided},
+		{stats.Interval{Low: 9.4e6, Mid: 9.57e6, High: 9.7e6}, stats.Interval{Low: 4.6e6, Mid: 4.8e6, High: 5e6}, SharedMedium},
+		{stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, AloneTooSlow},
+	} {
+		judge := tester{cfg: Config{Tolerance: 0.05}, out: &Result{}}
+		for range 2 {
+			judge.out.Directions = append(judge.out.Directions, Direction{MaxTCPBps: 8.69e6, Tests: []Test{
+				{Kind: Full, Runs: make([]Outcome, minRunsToFail), Goodput: tt.alone},
+				{Kind: Both, Runs: make([]Outcome, minRunsToFail), Goodput: tt.both}}})
+		}
+		if _, reason := judge.judgeBoth(); reason.Code != tt.want {
+			t.Errorf("alone %v, both %v: %s, want %s", tt.alone, tt.both, reason.Code, tt.want)
 		}
 	}
 }
