@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // History is the object that `history --json` prints, the oldest run first.
@@ -67,6 +69,8 @@ type Difference struct {
 	Directions []DifferenceDirection `json:"directions"`
 	// Levels are those of all results of the series before and since a time, where asked for.
 	Levels []DifferenceLevels `json:"levels,omitempty"`
+	// Cells are those that two sweeps both measured. They agree on each axis with several values.
+	Cells []DifferenceCell `json:"cells,omitempty"`
 	// Differ lists the different settings in force, program properties and labels.
 	Differ []DifferentValue `json:"differ"`
 }
@@ -85,6 +89,20 @@ type DifferenceDirection struct {
 	First     *Figure  `json:"first,omitempty"`
 	Second    *Figure  `json:"second,omitempty"`
 	Factor    *float64 `json:"second_over_first,omitempty"`
+}
+
+// DifferenceCell is a cell of two sweeps.
+type DifferenceCell struct {
+	First  DifferenceCellFigure `json:"first"`
+	Second DifferenceCellFigure `json:"second"`
+	Factor float64              `json:"second_over_first"`
+}
+
+// DifferenceCellFigure is a measured cell of one sweep.
+type DifferenceCellFigure struct {
+	SweepSetup
+	GoodputBps float64      `json:"goodput_bps"`
+	Limiter    verdict.Name `json:"limiter,omitempty"`
 }
 
 // DifferentValue is a property that differs between the runs; absent values are not known.

@@ -148,6 +148,11 @@ func Difference(h record.Header, first, second record.Document) *record.Differen
 				Second: figureOf(b.Figures, s.Direction)})
 		}
 	}
+	if x, ok := first.(*record.Sweep); ok {
+		if y, ok := second.(*record.Sweep); ok {
+			out.Cells = sweepCells(x, y)
+		}
+	}
 	x := facts(first)
 	y := facts(second)
 	names := slices.Sorted(maps.Keys(x))

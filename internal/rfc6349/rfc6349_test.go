@@ -152,14 +152,17 @@ func checkBottleneck(t *testing.T, d *Direction) {
 
 // Both directions at once are compared with one alone as far as the runs alone show its goodput.
 func TestJudgeBoth_ScatteredRunsAlone(t *testing.T) {
+	interval := func(low, mid, high float64) stats.Interval {
+		return stats.Interval{Low: low * 1e6, Mid: mid * 1e6, High: high * 1e6}
+	}
 	for _, tt := range []struct {
 		alone, both stats.Interval
 		want        Code
 	}{
-		{stats.Interval{Low: 7.9e6, Mid: 9.57e6, High: 11.6e6}, stats.Interval{Low: 8e6, Mid: 8.4e6, High: 8.8e6}, AcksDelayed},
-		{stats.Interval{Low: 7.9e6, Mid: 9.57e6, High: 11.6e6}, stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, SharingUndecided},
-		{stats.Interval{Low: 9.4e6, Mid: 9.57e6, High: 9.7e6}, stats.Interval{Low: 4.6e6, Mid: 4.8e6, High: 5e6}, SharedMedium},
-		{stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, stats.Interval{Low: 5e6, Mid: 6e6, High: 7e6}, AloneTooSlow},
+		{interval(7.9, 9.57, 11.6), interval(8, 8.4, 8.8), AcksDelayed},
+		{interval(7.9, 9.57, 11.6), interval(5, 6, 7), SharingUndecided},
+		{interval(9.4, 9.57, 9.7), interval(4.6, 4.8, 5), SharedMedium},
+		{interval(5, 6, 7), interval(5, 6, 7), AloneTooSlow},
 	} {
 		judge := tester{cfg: Config{Tolerance: 0.05}, out: &Result{}}
 		for range 2 {
@@ -173,7 +176,7 @@ func TestJudgeBoth_ScatteredRunsAlone(t *testing.T) {
 	}
 }
 
-// A queue that holds more than a trial's excess loses none of it.
+// A queue longer than a trial's excess loses none of it.
 func TestFrames_DeepQueue(t *testing.T) {
 	for _, committedBps := range []float64{0, 60e6, 90e6, 120e6} {
 		r := test(t, line(), func(c *Config, f *far) {

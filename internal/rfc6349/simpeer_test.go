@@ -19,7 +19,7 @@ type far struct {
 	hostFPS float64 // the receiving host's maximum; 0: no bound
 	udpBps  float64 // the line's maximum for UDP; 0: no bound
 	burst   float64 // bytes that get through beyond the line's rate
-	queue   float64 // bytes that the line's queue holds for UDP
+	queue   float64 // size of the line's queue for UDP, bytes
 	shared  bool    // the directions share one medium
 }
 

@@ -64,7 +64,8 @@ func newCompare() *cobra.Command {
 		Short: "two results side by side: figures, limiters, settings that differ",
 		Long: `compare shows two stored results side by side. With --before it compares a path's newest result
 with the last one of the same series before that time. It then also shows, for the results
-before and since, the median with its 95 % interval and the count of each limiter.`,
+before and since, the median with its 95 % interval and the count of each limiter. Of two sweeps, as of
+default and tuned buffers or of a network and a VPN, it also compares the cells of both.`,
 		Example: `  fullpipe history compare 1939f1b2dfda last
   fullpipe history compare server.example.net --before 2026-11-20`,
 		Args: func(cmd *cobra.Command, args []string) error {

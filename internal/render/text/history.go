@@ -134,6 +134,7 @@ func Difference(w io.Writer, d *record.Difference) {
 	if len(d.Differ) == 0 {
 		fmt.Fprintln(w, "program, kernels, settings in force and labels are the same, as far as they are known")
 	}
+	writeCells(w, d.Cells)
 }
 
 // levelText formats the median of several results and their limiters, the most frequent first.
