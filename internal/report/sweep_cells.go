@@ -2,9 +2,9 @@ package report
 
 import "github.com/fullpipe-net/fullpipe/internal/record"
 
-// sweepCells pairs the measured cells of two sweeps. The values of an axis on which a cell has a
-// pair are those on which each sweep has several: an axis with one value in each is what the
-// sweeps are compared for.
+// sweepCells pairs the measured cells of two sweeps. The cells of a pair have the same values on
+// each axis with several values. An axis with one value in each sweep may differ: sweeps of
+// default and tuned buffers do.
 func sweepCells(a, b *record.Sweep) (cells []record.DifferenceCell) {
 	varied := variedAxes(a.Cells, variedAxes(b.Cells, record.SweepSetup{}))
 	second := map[record.SweepSetup]*record.SweepCell{}
@@ -28,7 +28,7 @@ func cellFigure(c *record.SweepCell) record.DifferenceCellFigure {
 	return record.DifferenceCellFigure{SweepSetup: c.SweepSetup, GoodputBps: c.GoodputBps, Limiter: c.Limiter}
 }
 
-// variedAxes marks, with values other than zero, the axes on which cells differ, beside those already marked.
+// variedAxes marks, with values other than zero, the axes on which cells differ, and keeps marks.
 func variedAxes(cells []record.SweepCell, marked record.SweepSetup) record.SweepSetup {
 	for i := range cells {
 		first := cells[0].SweepSetup

@@ -121,7 +121,7 @@ func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
 	return id, lead
 }
 
-func TestFleet_OpensBesideAWriter(t *testing.T) {
+func TestFleet_OpensDuringAWrite(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		writer := at()
 		tx, err := writer.s.db.BeginTx(t.Context(), nil)
