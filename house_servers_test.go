@@ -2,7 +2,9 @@ package fullpipe_test
 
 import (
 	"go/ast"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -106,4 +108,74 @@ func isOf(e ast.Expr, pkg, name string) bool {
 
 func imports(file *ast.File, path string) bool {
 	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"`+path+`"` })
+}
+
+// listenersOf says of a file how many calls open listeners, and which rows of TestServers_FloodedLogs flood them.
+type listenersOf struct {
+	calls int
+	rows  []string // none: strangers cause no line there
+}
+
+var listeners = map[string]listenersOf{
+	"internal/server/server.go": {1, []string{"serve", "serve --json", "serve --keys, no file", "serve --iperf3",
+		"iperf3 -s", "agent"}},
+	"internal/server/windows.go":   {3, []string{"serve", "iperf3 -s", "agent"}},
+	"internal/server/streams.go":   {1, nil}, // for one test; its other connections are closed without a word
+	"internal/cli/serve/iperf2.go": {2, []string{"serve --iperf2"}},
+	"internal/cli/listener/listener.go": {1, []string{"serve --web", "serve --web, TLS", "ui", "ui, TLS",
+		"watch --listen", "watch --listen, TLS", "recheck --listen", "recheck --listen, TLS"}},
+	"internal/cli/listener/pages.go": {1, []string{"serve --iperf3", "iperf3 -s"}}, // datagrams
+	"internal/cli/hub/serve.go":      {2, []string{"fullpipe-hub serve"}},
+	"autobuf/autobuf.go":             {1, nil}, // a library
+	"internal/lab/ask_linux.go":      {1, nil}, // sockets of this host
+	"internal/lab/atfar_linux.go":    {1, nil},
+	"internal/peer/ssh_far.go":       {1, nil}, // finds a free port
+	"internal/socket/ports_other.go": {1, nil},
+	"internal/socket/socket.go":      {1, nil}, // for the packages above
+	"internal/socket/flow.go":        {1, nil},
+}
+
+// TestEveryListenerIsFlooded checks that each call that opens a listener has a row of TestServers_FloodedLogs.
+func TestEveryListenerIsFlooded(t *testing.T) {
+	found := map[string]int{}
+	eachProductFile(t, func(name string, file *ast.File) {
+		if strings.HasPrefix(name, "internal/testenv/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				s, is := n.Fun.(*ast.SelectorExpr)
+				if is && strings.HasPrefix(s.Sel.Name, "Listen") && s.Sel.Name != "Listener" &&
+					(isOf(s, "net", s.Sel.Name) || isOf(s, "socket", s.Sel.Name)) {
+					found[name]++
+				}
+			case *ast.SelectorExpr:
+				if isOf(n, "net", "ListenConfig") {
+					found[name]++
+				}
+			}
+			return true
+		})
+	})
+	const floodTest = "internal/cli/flood_test.go"
+	rows, err := os.ReadFile(floodTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, calls := range found {
+		if of, listed := listeners[name]; !listed || of.calls != calls {
+			t.Errorf("%s opens listeners in %d places, and the list has %d: flood them in %s", name, calls, of.calls, floodTest)
+		}
+	}
+	for name, of := range listeners {
+		if found[name] == 0 {
+			t.Errorf("%s opens no listener", name)
+		}
+		for _, row := range of.rows {
+			if !strings.Contains(string(rows), strconv.Quote(row)+":") {
+				t.Errorf("%s has no row %q", floodTest, row)
+			}
+		}
+	}
 }

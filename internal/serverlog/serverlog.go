@@ -75,28 +75,38 @@ func New(c Config) *Log {
 
 // Print prints a line of a kind if its quota allows. line is called only for printed events and for the last one
 // of a summary.
-func (l *Log) Print(k Kind, line func() string) {
+func (l *Log) Print(k Kind, line func() string) { l.PrintLines(k, 1, line) }
+
+// PrintLines prints an event that takes so many lines of its kind's quota, and reports whether it was printed. The
+// caller may write some of them elsewhere.
+func (l *Log) PrintLines(k Kind, lines int, text func() string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed { // the server has ended
-		_, _ = io.WriteString(l.config.Out, line()+"\n")
-		return
+		_, _ = io.WriteString(l.config.Out, text()+"\n")
+		return true
 	}
 	q := l.quotas[k]
 	if q == nil {
 		q = newQuota(k.Trusted)
 		l.quotas[k] = q
 	}
-	if !q.allows(l.config.Now(), 1+min(q.suppressed, 1)) {
+	cost := int64(lines)
+	if q.suppressed > 0 {
+		cost += q.lastLines
+	}
+	if !q.allows(l.config.Now(), cost) {
 		q.suppressed++
-		q.last = line
+		q.last = text
+		q.lastLines = int64(lines)
 		if l.timer == nil {
 			l.timer = time.AfterFunc(summaryInterval, l.summarize)
 		}
-		return
+		return false
 	}
 	l.summary(k, q)
-	l.lines.put([]byte(line() + "\n"))
+	l.lines.put([]byte(text() + "\n"))
+	return true
 }
 
 // Note prints untrusted text as one line of limited length.
@@ -171,7 +181,7 @@ func (l *Log) summarize() {
 		return
 	}
 	for _, k := range l.kinds() {
-		if q := l.quotas[k]; q.suppressed > 0 && q.allows(l.config.Now(), 1) {
+		if q := l.quotas[k]; q.suppressed > 0 && q.allows(l.config.Now(), q.lastLines) {
 			l.summary(k, q)
 		}
 		if l.quotas[k].suppressed > 0 && l.timer == nil {
@@ -187,6 +197,7 @@ func (l *Log) summary(k Kind, q *quota) {
 	}
 	q.suppressed = 0
 	q.last = nil
+	q.lastLines = 0
 }
 
 // kinds returns all kinds in a fixed order.

@@ -77,6 +77,27 @@ func TestLog_Quota(t *testing.T) {
 	})
 }
 
+// TestLog_EventsOfSeveralLines floods a log for a minute with events of 4 lines, of which the caller writes one
+// elsewhere: 36 lines are printed, with the summary's.
+func TestLog_EventsOfSeveralLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		l := New(Config{Out: &out})
+		elsewhere := 0
+		for range 6000 {
+			if l.PrintLines(Kind{Event: "failed"}, 4, func() string { return "a\nb\nc" }) {
+				elsewhere++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		l.Close()
+		text := strings.Join(out.lines(), "\n") + "\n"
+		if n := strings.Count(text, "\n") + elsewhere; n > 36 || n < 28 || !strings.Contains(text, "more of this kind") {
+			t.Errorf("%d lines, %d elsewhere: %q", n, elsewhere, text)
+		}
+	})
+}
+
 // TestLog_CountsSuppressedEvents adds up the lines and the counts of all summaries.
 func TestLog_CountsSuppressedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -215,7 +215,8 @@ func (h *serverPrinter) logOutput() (end func()) {
 	object := h.f.stream || console.WantsJSON(h.cmd)
 	h.out = console.NewLog(h.cmd, serverlog.Config{Out: h.cmd.OutOrStdout(),
 		Summary: func(_ serverlog.Kind, count int64, last string) string {
-			if object { // the count is on standard error
+			if object {
+				console.Note(h.cmd, "%d more clients failed", count)
 				return last
 			}
 			return fmt.Sprintf("%d more clients failed, the last:\n%s", count, last)
@@ -238,12 +239,19 @@ func (h *serverPrinter) printed(ran bool, print func()) {
 		print()
 		return
 	}
-	var b strings.Builder
-	out := h.cmd.OutOrStdout()
-	h.cmd.SetOut(&b)
+	var outText, errText strings.Builder
+	out, errs := h.cmd.OutOrStdout(), h.cmd.ErrOrStderr()
+	h.cmd.SetOut(&outText)
+	h.cmd.SetErr(&errText)
 	print()
 	h.cmd.SetOut(out)
-	h.out.Print(serverlog.Kind{Event: "failed"}, func() string { return strings.TrimSuffix(b.String(), "\n") })
+	h.cmd.SetErr(errs)
+	lines := strings.Count(outText.String(), "\n") + strings.Count(errText.String(), "\n")
+	if h.out.PrintLines(serverlog.Kind{Event: "failed"}, lines, func() string {
+		return strings.TrimSuffix(outText.String(), "\n")
+	}) {
+		_, _ = console.LogOf(h.cmd).Results().Write([]byte(errText.String()))
+	}
 }
 
 // listening prints the line about the next test.

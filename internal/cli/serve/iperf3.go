@@ -15,6 +15,9 @@ import (
 func configureIperf3(config *server.Config) *iperf3.Server {
 	clients := &iperf3.Server{Sentence: text.Sentence, Report: func(r iperf3.Report) {
 		e := server.Event{Kind: "iperf3", Client: r.From, Keyed: r.HasKey, Err: r.Err}
+		if r.Result == nil && r.Err != nil {
+			e.Kind = "refused" // no test began
+		}
 		if len(r.Outcomes) == 0 {
 			config.Event(e)
 		}
