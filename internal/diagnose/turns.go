@@ -12,12 +12,12 @@ func addTurns(r *record.CapturedConnection, c *flow.Connection, numbered bool) {
 	if t.Count == t.Bulky {
 		return
 	}
-	p := t.Profile()
+	p := turns.ProfileOf(&t.Summary)
 	r.Turns = &record.Turns{Count: t.Count, Bulk: t.Bulky, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90),
 		P99S: secondsOrNil(p.P99), MaxS: seconds(p.Max), Unanswered: t.Unanswered, Pushes: t.Pushes,
 		Overlapping: t.Overlapping, Interleaved: t.Interleaved(), ClientAssumed: c.ClientAssumed(), Needless: t.Needless}
-	for i := range t.Slowest {
-		r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&t.Slowest[i], numbered))
+	for i := range p.Longest {
+		r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&p.Longest[i].Turn, numbered))
 	}
 	if r.Turns.Interleaved {
 		r.Turns.Slowest = []record.SlowestTurn{}

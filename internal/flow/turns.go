@@ -2,7 +2,7 @@ package flow
 
 import "github.com/fullpipe-net/fullpipe/internal/turns"
 
-// maxTurns is how many turns the connections of a table keep, 244 bytes each: the first connection up to 2,000, the
+// maxTurns is how many turns the connections of a table keep, 288 bytes each: the first connection up to 2,000, the
 // n-th one maxTurns/n, and each minTurns.
 const (
 	maxTurns = 20_000
@@ -12,7 +12,7 @@ const (
 // requests is the state of a connection's turns.
 type requests struct {
 	turns    *turns.Tracker
-	inBulk   bool // a bulk transfer goes by, from the side bulkSide
+	inBulk   bool // a bulk transfer goes by, from the side bulkSide: see turns.Tracker.Skips
 	asked    bool // without a handshake: payload came, first from the side asking
 	shifted  bool // shifts are set
 	bulkSide int8
@@ -25,8 +25,7 @@ func (t *Table) beginTurns(c *Connection) {
 	if c.turns == nil {
 		c.turns = new(turns.Tracker)
 	}
-	*c.turns = turns.Tracker{}
-	c.turns.MaxKept = min(max(maxTurns/t.cfg.Shares/(len(t.all)+1), minTurns), 2_000)
+	c.turns.Reset(min(max(maxTurns/t.cfg.Shares/(len(t.all)+1), minTurns), 2_000))
 }
 
 // Turns are the requests and responses of the connection. The client is the sender of the SYN, or else the end that
@@ -62,7 +61,7 @@ func (c *Connection) followTurns(s *Segment, side int) {
 		p.Flags |= turns.IPv4
 	}
 	c.turns.Add(&p)
-	c.inBulk = c.turns.Bulk()
+	c.inBulk = c.turns.Skips(side == client, 1)
 	c.bulkSide = int8(side)
 }
 

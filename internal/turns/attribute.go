@@ -34,13 +34,12 @@ func (t *Tracker) leastStall() int64 {
 	return max(min(2*t.rtt(), t.timeout()), 2*t.jitter(), floor)
 }
 
-// waited gives the time until at to a cause, and notes a stall where it was long enough for one.
-func (t *Tracker) waited(s Stage, c Cause, waited int64, d *data, backOff int) {
+// waited gives the time until d to a cause, and notes a stall where it was long enough for one.
+func (t *Tracker) waited(s Stage, c Cause, waited int64, d *data) {
 	t.turn.add(s, c, waited)
 	if c.stalls() && waited >= t.leastStall() {
-		t.turn.Stalls++
-		t.note(Stall{At: d.At - waited, Duration: waited, Cause: c, FromClient: d.FromClient, BackOff: backOff,
-			Number: d.Number})
+		t.turn.stalls++
+		t.note(c, d.FromClient, waited, 1)
 	}
 }
 
@@ -66,21 +65,21 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 	switch {
 	case d.lost > 0 && silent >= t.leastStall():
 		t.turn.LostBeforeTheTap = true
-		t.waited(s, t.timerFor(d.lost > 1), silent, d, 0)
+		t.waited(s, t.timerFor(d.lost > 1), silent, d)
 	case silent < t.leastWait():
 		t.turn.add(s, Wire, silent)
 	case prompted && x.wasTight && x.wasShrunk && x.probed > 0:
-		t.waited(s, WindowProbe, silent, d, 0)
+		t.waited(s, WindowProbe, silent, d)
 	case prompted && x.wasTight && x.wasShrunk:
 		t.turn.add(s, ZeroWindow, silent)
 	case prompted && x.wasTight:
 		t.turn.add(s, ReceiveWindow, silent)
 	case prompted && allKnown && (x.lastShort || small) && x.risen-x.lastAt-x.loop.least >= minDelayedAck:
 		delay := x.risen - x.lastAt - x.loop.least
-		t.waited(s, DelayedAck, delay, d, 0)
+		t.waited(s, DelayedAck, delay, d)
 		t.turn.add(s, Propagation, silent-delay)
 	case prompted && small && allKnown:
-		t.waited(s, Nagle, silent, d, 0)
+		t.waited(s, Nagle, silent, d)
 	case prompted && !(x.lastShort && allKnown):
 		t.turn.add(s, Rounds, silent)
 	case silent <= maxSpacing*x.spacing:
@@ -88,7 +87,7 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 	case allKnown && !x.pushed && !x.lastShort && silent >= t.leastStall():
 		// The write went on, so the next segment was owed: it was sent and lost before the tap.
 		t.turn.LostBeforeTheTap = true
-		t.waited(s, t.timerFor(false), silent, d, 0)
+		t.waited(s, t.timerFor(false), silent, d)
 	case allKnown || x.lastShort:
 		t.paused(s, silent)
 	case silent < t.leastStall():
@@ -126,7 +125,6 @@ func (t *Tracker) paused(s Stage, silent int64) {
 func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
 	silent := d.At - t.cursor
 	cause := t.causeOf(x, y, d, silent)
-	backOff := max(x.timeouts-1, 0)
 	if cause != FastRetransmit {
 		x.timeouts++
 	}
@@ -146,7 +144,7 @@ func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
 		x.repair.waited = silent
 		x.repair.stalled = silent >= t.leastStall()
 	}
-	t.waited(s, cause, silent, d, backOff)
+	t.waited(s, cause, silent, d)
 	t.cursor = d.At
 }
 
@@ -193,10 +191,10 @@ func (t *Tracker) answered(d *data, filled bool) {
 		if filled && t.server.dupAcks > 0 {
 			cause = FastRetransmit
 		}
-		t.waited(Response, cause, rest-usual, d, 0)
+		t.waited(Response, cause, rest-usual, d)
 		return
 	}
-	if t.turn.Stalls == 0 && t.turn.RequestBytes <= maxMessage {
+	if t.turn.stalls == 0 && t.turn.request <= maxMessage {
 		t.thinking.add(rest)
 	}
 	t.turn.add(Thinking, Server, rest)
@@ -221,8 +219,8 @@ func (t *Tracker) undoNeedless(p *Packet, x *stream) {
 	}
 	t.turn.Time[r.stage][r.cause] -= r.waited
 	if r.stalled {
-		t.turn.Stalls--
-		t.forget(r.cause, p.FromClient, r.waited)
+		t.turn.stalls--
+		t.note(r.cause, !p.FromClient, r.waited, -1)
 	}
 	t.cursor = r.cursor
 	if r.stage == Response {

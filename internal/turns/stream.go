@@ -50,6 +50,13 @@ func (x *stream) begin(seq uint32) {
 	x.base = seq
 }
 
+// restart begins anew after segments that were not followed; the path stays known.
+func (x *stream) restart(seq uint32) {
+	*x = stream{segment: x.segment, widest: x.widest, spacing: x.spacing, late: x.late,
+		loop: loop{least: x.loop.least, excess: x.loop.excess}, ids: ids{good: x.ids.good, bad: x.ids.bad}}
+	x.begin(seq)
+}
+
 // position returns the position of a sequence number, the nearest to the highest byte seen.
 func (x *stream) position(seq uint32) int64 {
 	return x.high + int64(int32(seq-x.base-uint32(x.high)))

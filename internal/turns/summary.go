@@ -5,79 +5,41 @@ import (
 	"slices"
 )
 
-// Summary sums up a connection's turns. Its memory is bounded; the counts and the slowest turns are exact.
-type Summary struct {
+// Counts are exact, however many turns there are.
+type Counts struct {
 	Count       int64 // complete turns
 	Bulky       int64 // of them those with a bulk transfer
 	Pushes      int64 // segments of the server before the client's first data
 	Unanswered  int64 // requests without a response
 	Overlapping int64 // turns whose request did not wait for the end of the response before
 	Needless    int64 // retransmissions that were not needed
-	Ended       bool
 
 	Stalled [Causes][2]Total // by cause; [1] those that the client owed
-	Slowest []Turn           // the slowest first
-	Stalls  []Stall          // the longest first
-
-	// MaxKept bounds the turns that Quantiles and Mean look at; 0 is 2,000. Of more, every second one is dropped.
-	MaxKept int
-	kept    []kept
-	every   int64
 }
 
-// kept is the compact form of a turn: microseconds.
-type kept struct {
-	duration uint32
-	time     [Stages][Causes]uint32
-}
-
-func keep(t *Turn) (k kept) {
-	micro := func(d int64) uint32 { return uint32(min(max(d, 0)/1000, 1<<32-1)) }
-	k.duration = micro(t.Duration)
-	for s := range t.Time {
-		for c, d := range t.Time[s] {
-			k.time[s][c] = micro(d)
-		}
-	}
-	return k
-}
-
-// Total counts stalls.
+// Total counts stalls and adds up their time.
 type Total struct{ Count, Time int64 }
 
-const (
-	maxKept    = 2_000
-	maxSlowest = 5
-	maxStalls  = 20
-)
-
-func (s *Summary) take(t *Turn, bulk bool) {
-	s.Count++
-	if bulk { // most of its segments were not followed
-		s.Bulky++
-		return
-	}
-	if s.every == 0 {
-		s.every = 1
-	}
-	if s.Count%s.every == 0 {
-		s.kept = append(s.kept, keep(t))
-	}
-	if most := cmp.Or(s.MaxKept, maxKept); len(s.kept) > most {
-		for i := range len(s.kept) / 2 {
-			s.kept[i] = s.kept[2*i+1]
+func (c *Counts) add(o *Counts) {
+	c.Count += o.Count
+	c.Bulky += o.Bulky
+	c.Pushes += o.Pushes
+	c.Unanswered += o.Unanswered
+	c.Overlapping += o.Overlapping
+	c.Needless += o.Needless
+	for cause := range o.Stalled {
+		for side, sum := range o.Stalled[cause] {
+			c.Stalled[cause][side].Count += sum.Count
+			c.Stalled[cause][side].Time += sum.Time
 		}
-		s.kept = s.kept[:len(s.kept)/2]
-		s.every *= 2
 	}
-	s.Slowest = keepLargest(s.Slowest, *t, maxSlowest, func(t *Turn) int64 { return t.Duration })
 }
 
-func (s *Summary) note(one Stall) {
-	total := &s.Stalled[one.Cause][sideIndex(one.FromClient)]
-	total.Count++
-	total.Time += one.Duration
-	s.Stalls = keepLargest(s.Stalls, one, maxStalls, func(s *Stall) int64 { return s.Duration })
+// note counts a stall, or takes it back where count is -1.
+func (c *Counts) note(cause Cause, fromClient bool, waited, count int64) {
+	sum := &c.Stalled[cause][sideIndex(fromClient)]
+	sum.Count += count
+	sum.Time += count * waited
 }
 
 // sideIndex is 1 for the client.
@@ -88,28 +50,118 @@ func sideIndex(client bool) int {
 	return 0
 }
 
-// forget takes back the stall that was noted last for a cause; toClient: the client's acknowledgement says so.
-func (s *Summary) forget(c Cause, toClient bool, waited int64) {
-	total := &s.Stalled[c][sideIndex(!toClient)]
-	total.Count--
-	total.Time -= waited
-	s.Stalls = slices.DeleteFunc(s.Stalls, func(one Stall) bool { return one.Cause == c && one.Duration == waited })
+// Interleaved reports whether requests and responses go both ways at once, so that turns cannot be separated.
+func (c *Counts) Interleaved() bool {
+	const few = 3
+	return c.Overlapping >= few && c.Overlapping*10 >= c.Count
 }
 
-func keepLargest[T any](all []T, one T, n int, by func(*T) int64) []T {
-	if len(all) == n && by(&all[n-1]) >= by(&one) {
-		return all
+// Summary keeps a connection's turns. Its memory is bounded; the counts and the slowest turns are exact.
+type Summary struct {
+	Counts
+
+	// MaxKept bounds the turns that are kept; 0 is 2,000. Of more, every second one is dropped.
+	MaxKept int
+	kept    []kept
+	every   int64  // one turn in so many is kept
+	slowest []kept // of all turns, once some have been dropped; the slowest first
+}
+
+// kept is the compact form of a turn.
+type kept struct {
+	start, first, last, duration int64
+	time                         [Stages][Causes]float32 // nanoseconds
+	lostBeforeTheTap             bool
+}
+
+func keep(t *Turn) (k kept) {
+	k = kept{start: t.Start, first: t.First, last: t.Last, duration: t.Duration,
+		lostBeforeTheTap: t.LostBeforeTheTap}
+	for s := range t.Time {
+		for c, d := range t.Time[s] {
+			k.time[s][c] = float32(d)
+		}
 	}
-	i, _ := slices.BinarySearchFunc(all, one, func(a, b T) int { return cmp.Compare(by(&b), by(&a)) })
-	all = slices.Insert(all, i, one)
-	return all[:min(len(all), n)]
+	return k
 }
 
-// Profile has the durations of turns and their causes, nanoseconds.
+func (k *kept) turn() Turn {
+	t := Turn{Start: k.start, First: k.first, Last: k.last, Duration: k.duration,
+		LostBeforeTheTap: k.lostBeforeTheTap}
+	for s := range k.time {
+		for c, d := range k.time[s] {
+			t.Time[s][c] = int64(d)
+		}
+	}
+	return t
+}
+
+const (
+	maxKept    = 2_000
+	maxSlowest = 5
+)
+
+// take adds a complete turn.
+func (s *Summary) take(t *Turn, bulk bool) {
+	s.Count++
+	if bulk { // most of its segments were not followed
+		s.Bulky++
+		return
+	}
+	one := keep(t)
+	s.every = max(s.every, 1)
+	if s.every > 1 {
+		s.offer(&one)
+	}
+	if (s.Count-s.Bulky)%s.every == 0 {
+		s.kept = append(s.kept, one)
+	}
+	if len(s.kept) > cmp.Or(s.MaxKept, maxKept) {
+		s.thin()
+	}
+}
+
+// thin drops every second turn.
+func (s *Summary) thin() {
+	if s.every == 1 {
+		for i := range s.kept {
+			s.offer(&s.kept[i])
+		}
+	}
+	for i := range len(s.kept) / 2 {
+		s.kept[i] = s.kept[2*i+1]
+	}
+	s.kept = s.kept[:len(s.kept)/2]
+	s.every *= 2
+}
+
+// offer adds a turn to the slowest.
+func (s *Summary) offer(one *kept) {
+	n := len(s.slowest)
+	if n == maxSlowest && s.slowest[n-1].duration >= one.duration {
+		return
+	}
+	i := n
+	for i > 0 && s.slowest[i-1].duration < one.duration {
+		i--
+	}
+	s.slowest = slices.Insert(s.slowest, i, *one)
+	s.slowest = s.slowest[:min(n+1, maxSlowest)]
+}
+
+// Profile describes the turns of one or several connections, in nanoseconds.
 type Profile struct {
+	Counts
 	P50, P90, P99, Max int64 // P90 is 0 below minForP90 turns, P99 below minForP99
 	// Median and Slowest are the means of the tenth of the turns around the median and of the slowest hundredth.
 	Median, Slowest Times
+	Longest         []Slow // at most five, the slowest first
+}
+
+// Slow is one of the slowest turns, and the index of its connection.
+type Slow struct {
+	Turn
+	Connection int
 }
 
 const (
@@ -117,46 +169,77 @@ const (
 	minForP99 = 100
 )
 
-// Profile returns the quantiles of the turns and the causes of the waits.
-func (s *Summary) Profile() (p Profile) {
-	n := len(s.kept)
-	if n == 0 {
+// pooled is a turn, and how many turns of its connection it stands for.
+type pooled struct {
+	*kept
+	weight     int64
+	connection int
+}
+
+// ProfileOf returns the profile of the turns of all connections together.
+func ProfileOf(all ...*Summary) (p Profile) {
+	var turns, slowest []pooled
+	var total int64
+	for i, s := range all {
+		p.Counts.add(&s.Counts)
+		for j := range s.kept {
+			turns = append(turns, pooled{&s.kept[j], s.every, i})
+			total += s.every
+		}
+		for j := range s.slowest {
+			slowest = append(slowest, pooled{&s.slowest[j], 1, i})
+		}
+		if s.every == 1 {
+			slowest = append(slowest, turns[len(turns)-len(s.kept):]...)
+		}
+	}
+	if total == 0 {
 		return p
 	}
-	sorted := slices.Clone(s.kept)
-	slices.SortStableFunc(sorted, func(a, b kept) int { return cmp.Compare(a.duration, b.duration) })
-	at := func(q float64) int64 { return int64(sorted[min(int(q*float64(n)), n-1)].duration) * 1000 }
+	byDuration := func(a, b pooled) int { return cmp.Compare(a.duration, b.duration) }
+	slices.SortStableFunc(turns, byDuration)
+	// place is the index of the first turn above a share of all.
+	place := func(share float64) int {
+		var sum int64
+		for i, one := range turns {
+			if sum += one.weight; sum > int64(share*float64(total)) {
+				return i
+			}
+		}
+		return len(turns) - 1
+	}
+	at := func(share float64) int64 { return turns[place(share)].duration }
 	p.P50 = at(0.5)
-	if s.Count >= minForP90 {
+	if p.Count-p.Bulky >= minForP90 {
 		p.P90 = at(0.9)
 	}
-	if s.Count >= minForP99 {
+	if p.Count-p.Bulky >= minForP99 {
 		p.P99 = at(0.99)
 	}
-	p.Max = s.Slowest[0].Duration
-	p.Median = mean(sorted[n*45/100 : max(n*55/100, n*45/100+1)])
-	p.Slowest = mean(sorted[n-max(n/100, 1):])
+	p.Median = mean(turns[place(0.45):max(place(0.55), place(0.45)+1)])
+	p.Slowest = mean(turns[min(place(0.99), len(turns)-1):])
+	slices.SortStableFunc(slowest, func(a, b pooled) int { return byDuration(b, a) })
+	for _, one := range slowest[:min(len(slowest), maxSlowest)] {
+		p.Longest = append(p.Longest, Slow{one.turn(), one.connection})
+	}
+	p.Max = p.Longest[0].Duration
 	return p
 }
 
-func mean(some []kept) (m Times) {
-	for i := range some {
-		for s := range some[i].time {
-			for c, d := range some[i].time[s] {
-				m[s][c] += int64(d) * 1000
+func mean(some []pooled) (m Times) {
+	var total int64
+	for _, one := range some {
+		total += one.weight
+		for s := range one.time {
+			for c, d := range one.time[s] {
+				m[s][c] += int64(d) * one.weight
 			}
 		}
 	}
 	for s := range m {
 		for c := range m[s] {
-			m[s][c] /= int64(len(some))
+			m[s][c] /= total
 		}
 	}
 	return m
-}
-
-// Interleaved reports whether requests and responses go both ways at once, so that turns cannot be separated.
-func (s *Summary) Interleaved() bool {
-	const few = 3
-	return s.Overlapping >= few && s.Overlapping*10 >= s.Count
 }

@@ -13,21 +13,41 @@ package turns
 type Tracker struct {
 	client, server stream
 
-	phase  phase
-	turn   Turn
-	cursor int64 // the turn's time is attributed until here
-	end    int64 // of the last segment of the response that was needed
-	bulk   int64 // payload since the last change of direction
+	phase          phase
+	bulkFromClient bool
+	bulk           int64 // payload since the last change of direction
+	turn           turn
+	cursor         int64 // the turn's time is attributed until here
+	end            int64 // of the last segment of the response that was needed
 
-	syn, synAck       int64 // times of the last ones
-	sawSYN, sawSYNACK bool
-	synAgain          [2]bool // [0] the SYN-ACK, [1] the SYN
-	opened            bool    // the handshake is complete
-	connecting        Turn    // time of the handshake, for the first turn
-	lastEnd           int64   // of the turn before
-	thinking, pauses  typical
+	connecting      connecting
+	lastEnd         int64 // of the turn before
+	thinking, pause typical
 
 	Summary
+}
+
+// turn is the one that is open.
+type turn struct {
+	Turn
+	request, response int64 // payload
+	stalls            int
+}
+
+// connecting is the handshake, whose time belongs to the first turn.
+type connecting struct {
+	start, first       int64 // of the first SYN, as in Turn
+	syn, synAck        int64 // times of the last ones
+	sawSYN, sawSYNACK  bool
+	synAgain           [2]bool // [0] the SYN-ACK, [1] the SYN
+	complete, counted  bool
+	stalls             int
+	roundTrips, waited int64 // time of the path, and for lost SYNs and SYN-ACKs
+}
+
+// Reset makes t ready for another connection, of which it keeps so many turns.
+func (t *Tracker) Reset(maxKept int) {
+	*t = Tracker{Summary: Summary{MaxKept: maxKept, kept: t.kept[:0], slowest: t.slowest[:0]}}
 }
 
 type phase uint8
@@ -41,8 +61,10 @@ const (
 // maxMessage is the payload after which a message is a bulk transfer: the verdict of its direction explains its pace.
 const maxMessage = 400 << 10
 
-// Bulk reports whether the segments of a bulk transfer go by, which need not be added until the direction changes.
-func (t *Tracker) Bulk() bool { return t.bulk > maxMessage }
+// Skips reports whether a segment is part of a bulk transfer that goes by. Such a segment need not be added.
+func (t *Tracker) Skips(fromClient bool, payload uint32) bool {
+	return t.bulk > maxMessage && (payload == 0 || fromClient == t.bulkFromClient)
+}
 
 // Add takes the next segment.
 func (t *Tracker) Add(p *Packet) {
@@ -55,10 +77,17 @@ func (t *Tracker) Add(p *Packet) {
 		t.handshake(p, x, y)
 		return
 	}
+	if t.bulk > maxMessage {
+		if t.Skips(p.FromClient, p.Payload) {
+			return
+		}
+		x.restart(p.Seq)
+		y.restart(p.Ack)
+	}
 	if !x.begun {
 		x.begin(p.Seq)
 	}
-	if !t.opened && p.FromClient && t.sawSYNACK {
+	if h := &t.connecting; h.sawSYNACK && !h.complete && p.FromClient {
 		t.open(p)
 	}
 	pos := x.position(p.Seq)
@@ -78,9 +107,6 @@ func (t *Tracker) Add(p *Packet) {
 			t.serverData(&d)
 		}
 	}
-	if p.Flags&(FIN|RST) != 0 && !p.FromClient || p.Flags&RST != 0 {
-		t.Ended = true
-	}
 }
 
 // data is a segment with payload.
@@ -94,53 +120,55 @@ type data struct {
 func (t *Tracker) handshake(p *Packet, x, y *stream) {
 	const options = 40 // bytes that options can take of a segment
 	y.segment = max(y.segment, p.MSS-options)
-	if p.FromClient && !t.opened {
-		if t.sawSYN {
-			t.waitedForSYN(p, p.At-max(t.syn, t.synAck))
+	h := &t.connecting
+	switch {
+	case p.FromClient && !h.complete:
+		if h.sawSYN {
+			t.waitedForSYN(p)
 		} else {
-			t.connecting.Start = p.At
-			t.connecting.First = p.Number
-			t.connecting.Connects = true
+			h.start = p.At
+			h.first = p.Number
 		}
-		t.syn = p.At
-		t.sawSYN = true
+		h.syn = p.At
+		h.sawSYN = true
 		t.client.begin(p.Seq + 1)
-		return
-	}
-	if t.opened || !t.sawSYN {
+	case h.complete || !h.sawSYN:
 		if !x.begun {
 			x.begin(p.Seq + 1)
 		}
-		return
-	}
-	if t.sawSYNACK {
-		t.waitedForSYN(p, p.At-max(t.syn, t.synAck))
-	} else {
-		t.connecting.add(Connect, Propagation, p.At-t.syn)
-		if !t.synAgain[1] {
-			t.client.loop.sample(p.At - t.syn)
+	default:
+		if h.sawSYNACK {
+			t.waitedForSYN(p)
+		} else {
+			h.roundTrips += max(p.At-h.syn, 0)
+			if !h.synAgain[1] {
+				t.client.loop.sample(p.At - h.syn)
+			}
 		}
+		h.synAck = p.At
+		h.sawSYNACK = true
+		t.server.begin(p.Seq + 1)
 	}
-	t.synAck = p.At
-	t.sawSYNACK = true
-	t.server.begin(p.Seq + 1)
 }
 
 // waitedForSYN takes a repeated SYN or SYN-ACK.
-func (t *Tracker) waitedForSYN(p *Packet, waited int64) {
-	t.synAgain[sideIndex(p.FromClient)] = true
-	t.connecting.add(Connect, LostSYN, waited)
-	t.connecting.Stalls++
-	t.note(Stall{At: p.At - waited, Duration: waited, Cause: LostSYN, FromClient: p.FromClient, Number: p.Number})
+func (t *Tracker) waitedForSYN(p *Packet) {
+	h := &t.connecting
+	waited := max(p.At-max(h.syn, h.synAck), 0)
+	h.synAgain[sideIndex(p.FromClient)] = true
+	h.waited += waited
+	h.stalls++
+	t.note(LostSYN, p.FromClient, waited, 1)
 }
 
 // open ends the handshake with the client's first segment after the SYN-ACK.
 func (t *Tracker) open(p *Packet) {
-	t.opened = true
-	if !t.synAgain[0] {
-		t.server.loop.sample(p.At - t.synAck)
+	h := &t.connecting
+	h.complete = true
+	if !h.synAgain[0] {
+		t.server.loop.sample(p.At - h.synAck)
 	}
-	t.connecting.add(Connect, Propagation, p.At-t.synAck)
+	h.roundTrips += max(p.At-h.synAck, 0)
 	t.cursor = p.At
 }
 
@@ -168,7 +196,7 @@ func (t *Tracker) clientData(d *data) {
 		t.begin(d, filled)
 	}
 	if isNew {
-		t.turn.RequestBytes += int64(d.Payload)
+		t.turn.request += int64(d.Payload)
 		t.bulk += int64(d.Payload)
 		x.sent(d)
 	}
@@ -202,30 +230,36 @@ func (x *stream) sent(d *data) {
 // maxSegment is the largest payload of one packet; larger ones are merged ones.
 const maxSegment = 9_000
 
-// begin begins a turn with the client's first new data; lost: which was sent before and never reached the tap.
+// begin begins a turn with the client's first new data; lost: which was sent before and never
+// reached the tap.
 func (t *Tracker) begin(d *data, lost bool) {
-	t.turn = Turn{Start: d.At, First: d.Number}
+	t.turn = turn{Turn: Turn{Start: d.At, First: d.Number}}
 	pause := d.At - t.lastEnd
+	h := &t.connecting
 	switch {
-	case t.connecting.Connects && d.At-t.cursor <= maxAfterConnect:
-		t.turn = t.connecting
+	case h.sawSYN && !h.counted && d.At-t.cursor <= maxAfterConnect:
+		t.turn.Start = h.start
+		t.turn.First = h.first
+		t.turn.stalls = h.stalls
+		t.turn.add(Connect, Propagation, h.roundTrips)
+		t.turn.add(Connect, LostSYN, h.waited)
 		t.turn.add(Request, Client, d.At-t.cursor)
 	case lost && t.lastEnd > 0:
 		// The client paused as usual, and then its timer ran.
-		waited := min(max(pause-t.pauses.median(), 0), t.timeout())
+		waited := min(max(pause-t.pause.median(), 0), t.timeout())
 		t.turn.LostBeforeTheTap = true
 		t.turn.Start -= waited
-		t.waited(Request, TailLossProbe, waited, d, 0)
+		t.waited(Request, TailLossProbe, waited, d)
 	case t.lastEnd > 0:
-		t.pauses.add(pause)
-		t.turn.AfterIdle = pause > t.timeout()
+		t.pause.add(pause)
 	}
-	t.connecting = Turn{}
+	h.counted = true
 	t.turn.add(Request, Queue, d.late)
 	t.turn.Start -= d.late
 	t.phase = requesting
 	t.cursor = d.At
 	t.bulk = 0
+	t.bulkFromClient = true
 	t.client.probed = 0
 }
 
@@ -237,6 +271,8 @@ func (t *Tracker) serverData(d *data) {
 	case t.phase == idle:
 		if isNew {
 			t.Pushes++
+			t.bulkFromClient = false
+			t.bulk += int64(d.Payload)
 			x.sent(d)
 		}
 		return
@@ -247,6 +283,7 @@ func (t *Tracker) serverData(d *data) {
 		t.answered(d, filled)
 		t.phase = responding
 		t.bulk = 0
+		t.bulkFromClient = false
 	case isNew && !filled:
 		t.continued(x, &t.client, d, Response)
 	case d.to > x.acked:
@@ -255,7 +292,7 @@ func (t *Tracker) serverData(d *data) {
 		return
 	}
 	if isNew {
-		t.turn.ResponseBytes += int64(d.Payload)
+		t.turn.response += int64(d.Payload)
 		x.sent(d)
 	}
 	t.bulk += int64(d.Payload)
@@ -273,8 +310,8 @@ func (t *Tracker) finish() {
 	t.turn.add(Response, Wire, t.drained())
 	t.turn.Duration = t.turn.Time.Sum()
 	t.lastEnd = t.end
-	bulk := max(t.turn.RequestBytes, t.turn.ResponseBytes) > maxMessage
-	t.take(&t.turn, bulk)
+	bulk := max(t.turn.request, t.turn.response) > maxMessage
+	t.take(&t.turn.Turn, bulk)
 	if bulk {
 		t.lastEnd = 0 // not seen
 	}

@@ -9,8 +9,6 @@
 // No payload is read. Times are nanoseconds, sizes bytes of payload.
 package turns
 
-import "fmt"
-
 // Stage is where in the exchange time passed.
 type Stage uint8
 
@@ -62,13 +60,8 @@ func (c Cause) stalls() bool { return c >= LostSYN && c <= Nagle }
 // Turn is one request and its response.
 type Turn struct {
 	Start, Duration  int64 // the client's times; Start counts from the connection's first segment
-	RequestBytes     int64
-	ResponseBytes    int64
 	First, Last      int64 // numbers of the first and the last packet at the tap (Packet.Number)
 	Time             Times
-	Stalls           int32
-	Connects         bool // begins with the SYN
-	AfterIdle        bool // began after a pause longer than the retransmission timeout
 	LostBeforeTheTap bool // some of its packets never reached the tap
 }
 
@@ -103,19 +96,6 @@ func (t *Times) Worst() (worst Cause, time int64) {
 		}
 	}
 	return worst, time
-}
-
-// Stall is a silence inside a turn in which the transport owed the next packet.
-type Stall struct {
-	At, Duration int64
-	Cause        Cause
-	FromClient   bool  // the client owed the packet
-	BackOff      int   // how often the timer had doubled
-	Number       int64 // of the packet that ended it
-}
-
-func (s Stall) String() string {
-	return fmt.Sprintf("%v %v ns at %v, back-off %d", s.Cause, s.Duration, s.At, s.BackOff)
 }
 
 // Packet is one TCP segment as a tap saw it. Packets come in the order of their times.
