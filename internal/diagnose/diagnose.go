@@ -60,9 +60,7 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 		r.Seen = a.Dropped + r.Followed
 	}
 	all := judgeAll(heaviest, a.Connections, least)
-	for i := range all {
-		addTurns(&all[i].record, all[i].connection, len(a.Files) == 1)
-	}
+	addRequests(r, all, a.Connections, len(a.Files) == 1)
 	r.Trust = trustAll(a, all)
 	slices.SortStableFunc(all, func(x, y judgement) int {
 		a := x.record.Worst()

@@ -1,44 +1,109 @@
 package diagnose
 
 import (
+	"cmp"
+	"net/netip"
+	"slices"
+
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/turns"
 )
 
-// addTurns adds the requests of a connection to its record; numbered: the capture is one file.
-func addTurns(r *record.CapturedConnection, c *flow.Connection, numbered bool) {
-	t := c.Turns()
-	if t.Count == t.Bulky {
-		return
+// addRequests adds the requests of each connection of the record, and those of all captured connections to each server;
+// numbered: the capture is one file.
+func addRequests(r *record.Diagnose, judged []judgement, captured []*flow.Connection, numbered bool) {
+	r.Servers = servers(captured, numbered)
+	leading := map[string]bool{}
+	for i := range r.Servers {
+		leading[r.Servers[i].Server] = r.Servers[i].Leads()
 	}
-	p := turns.ProfileOf(&t.Summary)
-	r.Turns = &record.Turns{Count: t.Count, Bulk: t.Bulky, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90),
-		P99S: secondsOrNil(p.P99), MaxS: seconds(p.Max), Unanswered: t.Unanswered, Pushes: t.Pushes,
-		Overlapping: t.Overlapping, Interleaved: t.Interleaved(), ClientAssumed: c.ClientAssumed(), Needless: t.Needless}
-	for i := range p.Longest {
-		r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&p.Longest[i].Turn, numbered))
+	for i := range judged {
+		c := &judged[i].record
+		c.Requests = requests([]*flow.Connection{judged[i].connection}, numbered)
+		if !c.Leads() && !(leading[c.Server] && c.Turns != nil) {
+			continue
+		}
+		client, _ := judged[i].connection.TurnEnds()
+		for j := range c.Directions {
+			d := &c.Directions[j]
+			d.LostS = stalled(c.Stalls, d.From == client.AddrPort().String())
+		}
 	}
-	if r.Turns.Interleaved {
-		r.Turns.Slowest = []record.SlowestTurn{}
-	} else {
+}
+
+// maxServers bounds the servers of a record: some 5 kB each.
+const maxServers = 100
+
+// servers returns the requests of the servers with more than one connection, the most stalled first.
+func servers(captured []*flow.Connection, numbered bool) (all []record.CapturedServer) {
+	byServer := map[flow.Endpoint][]*flow.Connection{}
+	for _, c := range captured {
+		if t := c.Turns(); t.Count > t.Bulky || t.Unanswered > 0 {
+			_, server := c.TurnEnds()
+			byServer[server] = append(byServer[server], c)
+		}
+	}
+	for server, connections := range byServer {
+		if len(connections) < 2 {
+			continue
+		}
+		clients := map[netip.Addr]bool{}
+		for _, c := range connections {
+			client, _ := c.TurnEnds()
+			clients[client.AddrPort().Addr()] = true
+		}
+		one := record.CapturedServer{Server: server.AddrPort().String(), Connections: int64(len(connections)),
+			Clients: int64(len(clients)), Requests: requests(connections, numbered)}
+		if one.Turns != nil {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b record.CapturedServer) int {
+		return cmp.Or(cmp.Compare(allStalled(b.Stalls), allStalled(a.Stalls)), cmp.Compare(b.Turns.Count, a.Turns.Count),
+			cmp.Compare(a.Server, b.Server))
+	})
+	return all[:min(len(all), maxServers)]
+}
+
+// requests returns the requests of connections; of none but bulk transfers it returns nothing.
+func requests(all []*flow.Connection, numbered bool) (r record.Requests) {
+	summaries := make([]*turns.Summary, len(all))
+	assumed := false
+	began := all[0].Started
+	for i, c := range all {
+		summaries[i] = &c.Turns().Summary
+		assumed = assumed || c.ClientAssumed()
+		began = min(began, c.Started)
+	}
+	p := turns.ProfileOf(summaries...)
+	if p.Count == p.Bulky {
+		return r
+	}
+	r.Turns = &record.Turns{Count: p.Count, Bulk: p.Bulky, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90),
+		P99S: secondsOrNil(p.P99), MaxS: seconds(p.Max), Unanswered: p.Unanswered, Pushes: p.Pushes,
+		Overlapping: p.Overlapping, Interleaved: p.Interleaved(), ClientAssumed: assumed, Needless: p.Needless,
+		Slowest: []record.SlowestTurn{}}
+	for _, bin := range p.Distribution {
+		r.Turns.Distribution = append(r.Turns.Distribution, record.TurnsBin{BelowS: seconds(bin.Below), Count: bin.Count})
+	}
+	if !r.Turns.Interleaved {
 		r.Stages = stages(&p)
+		for _, one := range p.Longest {
+			c := all[one.Connection]
+			one.Start += c.Started - began
+			r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&one.Turn, c, numbered))
+		}
 	}
 	for cause := range turns.Causes {
 		for i, from := range []string{"server", "client"} {
-			if sum := t.Stalled[cause][i]; sum.Count > 0 {
+			if sum := p.Stalled[cause][i]; sum.Count > 0 {
 				r.Stalls = append(r.Stalls, record.Stall{Cause: cause.String(), From: from, Count: sum.Count,
 					TimeS: seconds(sum.Time)})
 			}
 		}
 	}
-	if !r.Turns.Leads() {
-		return
-	}
-	for i := range r.Directions {
-		d := &r.Directions[i]
-		d.LostS = stalled(r.Stalls, d.From == r.Client)
-	}
+	return r
 }
 
 // stalled returns the time of the stalls in which one end owed the next packet.
@@ -51,13 +116,24 @@ func stalled(all []record.Stall, client bool) (sum float64) {
 	return sum
 }
 
-func slowestTurn(t *turns.Turn, numbered bool) record.SlowestTurn {
+func allStalled(all []record.Stall) float64 { return stalled(all, true) + stalled(all, false) }
+
+func slowestTurn(t *turns.Turn, c *flow.Connection, numbered bool) record.SlowestTurn {
 	cause, time := t.Time.Worst()
-	s := record.SlowestTurn{StartS: seconds(t.Start), DurationS: seconds(t.Duration), Cause: cause.String(),
-		CauseS: seconds(time), LostBeforeTap: t.LostBeforeTheTap}
+	client, _ := c.TurnEnds()
+	s := record.SlowestTurn{Client: client.AddrPort().String(), StartS: seconds(t.Start), DurationS: seconds(t.Duration),
+		Cause: cause.String(), CauseS: seconds(time), LostBeforeTap: t.LostBeforeTheTap}
 	if numbered {
 		s.FirstPacket = t.First
 		s.LastPacket = t.Last
+	}
+	for stage := range turns.Stages {
+		for cause, d := range t.Time[stage] {
+			if d > 0 {
+				s.Parts = append(s.Parts, record.TurnPart{Stage: stage.String(), Cause: turns.Cause(cause).String(),
+					TimeS: seconds(d)})
+			}
+		}
 	}
 	return s
 }

@@ -32,3 +32,36 @@ func TestNew_RequestsWithLosses(t *testing.T) {
 		t.Errorf("both directions lost %v s", lost)
 	}
 }
+
+// TestNew_RequestsOfManyConnections repeats the requests with eight clients: the server has one answer.
+func TestNew_RequestsOfManyConnections(t *testing.T) {
+	const clients = 8
+	all := byManyHosts(load(t, "testdata/cases/requests-loss.pcap.zst"), clients)
+	r := New(followed(t, save(all)), 1).Record
+	if len(r.Servers) != 1 || len(r.Connections) != clients {
+		t.Fatalf("%d servers, %d connections", len(r.Servers), len(r.Connections))
+	}
+	server := r.Servers[0]
+	one := r.Connections[0].Requests
+	if server.Connections != clients || server.Clients != clients || server.Turns.Count != clients*one.Turns.Count {
+		t.Errorf("%+v of %d requests", server, server.Turns.Count)
+	}
+	if got, want := server.Turns.P50S, one.Turns.P50S; got < want*0.999 || got > want*1.001 {
+		t.Errorf("median %v, of each connection %v", got, want)
+	}
+	if got, want := allStalled(server.Stalls), clients*allStalled(one.Stalls); got < want*0.999 || got > want*1.001 {
+		t.Errorf("stalled %v s, want %v", got, want)
+	}
+	for _, slow := range server.Turns.Slowest {
+		var sum float64
+		for _, part := range slow.Parts {
+			sum += part.TimeS
+		}
+		if sum < slow.DurationS*0.999 || sum > slow.DurationS*1.001 || slow.FirstPacket == 0 || slow.Client == "" {
+			t.Errorf("%+v: its parts take %v s", slow, sum)
+		}
+	}
+	if r.ServerOf(&r.Connections[0]) == nil {
+		t.Error("the server does not lead")
+	}
+}

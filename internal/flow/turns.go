@@ -32,6 +32,15 @@ func (t *Table) beginTurns(c *Connection) {
 // sent payload first.
 func (c *Connection) Turns() *turns.Tracker { return c.turns }
 
+// TurnEnds returns the client and the server of the turns.
+func (c *Connection) TurnEnds() (client, server Endpoint) {
+	side := c.client
+	if c.ClientAssumed() && c.asked {
+		side = int(c.asking)
+	}
+	return c.endpoint(side), c.endpoint(1 - side)
+}
+
 // ClientAssumed reports whether no packet of the handshake shows which end is the client of the turns.
 func (c *Connection) ClientAssumed() bool { return !c.SYN && !c.SYNACK }
 

@@ -27,8 +27,10 @@ type Diagnose struct {
 	// Tiny reports that no direction carried more than one initial window.
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`
-	Warnings    []verdict.Note       `json:"warnings,omitempty"`
-	Interrupted bool                 `json:"interrupted,omitempty"`
+	// Servers has the requests of each server with more than one connection, the most stalled first.
+	Servers     []CapturedServer `json:"servers,omitempty"`
+	Warnings    []verdict.Note   `json:"warnings,omitempty"`
+	Interrupted bool             `json:"interrupted,omitempty"`
 }
 
 // CapturedConnection is one connection of a capture.
@@ -40,11 +42,8 @@ type CapturedConnection struct {
 	Handshake  *CapturedHandshake  `json:"handshake,omitempty"`
 	Vantage    string              `json:"vantage"` // client, server, middle or unknown
 	Directions []CapturedDirection `json:"directions"`
-	// Turns, Stages and Stalls are absent where the connection has no complete request but bulk transfers.
-	Turns  *Turns         `json:"turns,omitempty"`
-	Stages []Stage        `json:"stages,omitempty"`
-	Stalls []Stall        `json:"stalls,omitempty"`
-	Notes  []verdict.Note `json:"notes,omitempty"`
+	Requests
+	Notes []verdict.Note `json:"notes,omitempty"`
 }
 
 // CapturedHandshake is the options of the two SYNs; those of a SYN that was not captured are absent.

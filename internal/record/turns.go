@@ -1,5 +1,39 @@
 package record
 
+// Requests are the turns of one connection, or of all connections to one server. They are absent
+// where there are bulk transfers only.
+type Requests struct {
+	Turns  *Turns  `json:"turns,omitempty"`
+	Stages []Stage `json:"stages,omitempty"`
+	Stalls []Stall `json:"stalls,omitempty"`
+}
+
+// Leads reports whether the requests say more than the rate of their data.
+func (r *Requests) Leads() bool {
+	const minTurns = 5
+	t := r.Turns
+	return t != nil && !t.Interleaved && t.Bulk == 0 && t.Count >= minTurns
+}
+
+// CapturedServer is the requests of several connections to one server.
+type CapturedServer struct {
+	Server      string `json:"server"`
+	Connections int64  `json:"connections"` // with requests
+	Clients     int64  `json:"clients"`     // addresses
+	Requests
+}
+
+// ServerOf returns the requests to the server of a connection where they lead; nil: they do not, or
+// the server has only this connection.
+func (d *Diagnose) ServerOf(c *CapturedConnection) *CapturedServer {
+	for i := range d.Servers {
+		if s := &d.Servers[i]; s.Server == c.Server && s.Leads() {
+			return s
+		}
+	}
+	return nil
+}
+
 // Turns are the requests of a connection. A turn is one request and its response, as the client saw it.
 type Turns struct {
 	Count int64    `json:"count"`
@@ -19,17 +53,20 @@ type Turns struct {
 	ClientAssumed bool          `json:"client_assumed,omitempty"`
 	Needless      int64         `json:"needless_retransmissions,omitempty"`
 	Slowest       []SlowestTurn `json:"slowest"`
+	// Distribution counts turns by duration, from the fastest on.
+	Distribution []TurnsBin `json:"distribution,omitempty"`
 }
 
-// Leads reports whether the connection is one of requests, so that they say more than the rate of its data.
-func (t *Turns) Leads() bool {
-	const minTurns = 5
-	return t != nil && !t.Interleaved && t.Bulk == 0 && t.Count >= minTurns
+// TurnsBin counts the turns that took less than BelowS, and not less than the tenth of a decade before.
+type TurnsBin struct {
+	BelowS float64 `json:"below_s"`
+	Count  int64   `json:"count"`
 }
 
 // SlowestTurn is one of the slowest turns.
 type SlowestTurn struct {
-	StartS    float64 `json:"start_s"` // since the connection's first packet
+	Client    string  `json:"client"`  // address and port
+	StartS    float64 `json:"start_s"` // since the first packet of the connection, or of all of the server's
 	DurationS float64 `json:"duration_s"`
 	Cause     string  `json:"cause"` // of most of its time, propagation aside
 	CauseS    float64 `json:"cause_s"`
@@ -39,6 +76,15 @@ type SlowestTurn struct {
 	// LostBeforeTap reports that some of its packets never reached the place of the capture; the time that they cost is
 	// an estimate.
 	LostBeforeTap bool `json:"lost_before_tap,omitempty"`
+	// Parts add up to the duration, stage by stage.
+	Parts []TurnPart `json:"parts,omitempty"`
+}
+
+// TurnPart is the time of one turn in one stage with one cause.
+type TurnPart struct {
+	Stage string  `json:"stage"`
+	Cause string  `json:"cause"`
+	TimeS float64 `json:"time_s"`
 }
 
 // Stage is time that turns passed in one stage with one cause: the mean of the turns around the median, and of the

@@ -227,3 +227,30 @@ func (t *Tracker) undoNeedless(p *Packet, x *stream) {
 		t.end = r.end
 	}
 }
+
+// typical is the median of a program's last undisturbed times: the server's to think, the client's between turns.
+type typical struct {
+	last [31]int64
+	n    int
+}
+
+func (m *typical) add(d int64) {
+	m.last[m.n%len(m.last)] = d
+	m.n++
+}
+
+// median returns 0 where none is known.
+func (m *typical) median() int64 {
+	n := min(m.n, len(m.last))
+	if n == 0 {
+		return 0
+	}
+	sorted := m.last
+	s := sorted[:n]
+	for i := range s {
+		for j := i; j > 0 && s[j] < s[j-1]; j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+	return s[n/2]
+}

@@ -105,4 +105,14 @@ func TestProfileOf_ManyTurns(t *testing.T) {
 	case p.Median.Of(Server) < 10*ms || p.Median.Of(Propagation) != 0:
 		t.Errorf("%v", p.Median)
 	}
+	var sum int64
+	for i, bin := range p.Distribution {
+		sum += bin.Count
+		if i > 0 && bin.Below <= p.Distribution[i-1].Below {
+			t.Errorf("%v", p.Distribution)
+		}
+	}
+	if kept := int64(len(slow.kept))*slow.every + 100; sum != kept || len(p.Distribution) > 3 {
+		t.Errorf("%v counts %d turns, want %d", p.Distribution, sum, kept)
+	}
 }

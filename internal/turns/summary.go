@@ -2,6 +2,7 @@ package turns
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -63,7 +64,7 @@ type Summary struct {
 	// MaxKept bounds the turns that are kept; 0 is 2,000. Of more, every second one is dropped.
 	MaxKept int
 	kept    []kept
-	every   int64  // one turn in so many is kept
+	every   int64  // one of this number of turns is kept
 	slowest []kept // of all turns, once some have been dropped; the slowest first
 }
 
@@ -156,7 +157,14 @@ type Profile struct {
 	// Median and Slowest are the means of the tenth of the turns around the median and of the slowest hundredth.
 	Median, Slowest Times
 	Longest         []Slow // at most five, the slowest first
+	Distribution    []Bin  // from the fastest to the slowest; empty ones are left out
 }
+
+// Bin counts the turns that took less than Below, and not less than the next lower bound.
+type Bin struct{ Below, Count int64 }
+
+// binsPerDecade is the resolution of a Distribution: each Below is 1.26 times the one before.
+const binsPerDecade = 10
 
 // Slow is one of the slowest turns, and the index of its connection.
 type Slow struct {
@@ -169,7 +177,7 @@ const (
 	minForP99 = 100
 )
 
-// pooled is a turn, and how many turns of its connection it stands for.
+// pooled is a kept turn, and the number of turns of its connection that it represents.
 type pooled struct {
 	*kept
 	weight     int64
@@ -202,7 +210,8 @@ func ProfileOf(all ...*Summary) (p Profile) {
 	place := func(share float64) int {
 		var sum int64
 		for i, one := range turns {
-			if sum += one.weight; sum > int64(share*float64(total)) {
+			sum += one.weight
+			if sum > int64(share*float64(total)) {
 				return i
 			}
 		}
@@ -223,7 +232,20 @@ func ProfileOf(all ...*Summary) (p Profile) {
 		p.Longest = append(p.Longest, Slow{one.turn(), one.connection})
 	}
 	p.Max = p.Longest[0].Duration
+	p.Distribution = distribution(turns)
 	return p
+}
+
+// distribution counts turns, which are sorted.
+func distribution(turns []pooled) (bins []Bin) {
+	for _, one := range turns {
+		if n := len(bins); n == 0 || one.duration >= bins[n-1].Below {
+			decades := math.Floor(math.Log10(float64(max(one.duration, 1)))*binsPerDecade+1e-9) + 1
+			bins = append(bins, Bin{Below: int64(math.Ceil(math.Pow(10, decades/binsPerDecade)))})
+		}
+		bins[len(bins)-1].Count += one.weight
+	}
+	return bins
 }
 
 func mean(some []pooled) (m Times) {

@@ -34,18 +34,7 @@ type turn struct {
 	stalls            int
 }
 
-// connecting is the handshake, whose time belongs to the first turn.
-type connecting struct {
-	start, first       int64 // of the first SYN, as in Turn
-	syn, synAck        int64 // times of the last ones
-	sawSYN, sawSYNACK  bool
-	synAgain           [2]bool // [0] the SYN-ACK, [1] the SYN
-	complete, counted  bool
-	stalls             int
-	roundTrips, waited int64 // time of the path, and for lost SYNs and SYN-ACKs
-}
-
-// Reset makes t ready for another connection, of which it keeps so many turns.
+// Reset makes t ready for another connection and keeps at most maxKept of its turns.
 func (t *Tracker) Reset(maxKept int) {
 	*t = Tracker{Summary: Summary{MaxKept: maxKept, kept: t.kept[:0], slowest: t.slowest[:0]}}
 }
@@ -116,64 +105,6 @@ type data struct {
 	lost     int   // packets of the sender before it that never reached the tap
 	late     int64 // delay above the least
 }
-
-func (t *Tracker) handshake(p *Packet, x, y *stream) {
-	const options = 40 // bytes that options can take of a segment
-	y.segment = max(y.segment, p.MSS-options)
-	h := &t.connecting
-	switch {
-	case p.FromClient && !h.complete:
-		if h.sawSYN {
-			t.waitedForSYN(p)
-		} else {
-			h.start = p.At
-			h.first = p.Number
-		}
-		h.syn = p.At
-		h.sawSYN = true
-		t.client.begin(p.Seq + 1)
-	case h.complete || !h.sawSYN:
-		if !x.begun {
-			x.begin(p.Seq + 1)
-		}
-	default:
-		if h.sawSYNACK {
-			t.waitedForSYN(p)
-		} else {
-			h.roundTrips += max(p.At-h.syn, 0)
-			if !h.synAgain[1] {
-				t.client.loop.sample(p.At - h.syn)
-			}
-		}
-		h.synAck = p.At
-		h.sawSYNACK = true
-		t.server.begin(p.Seq + 1)
-	}
-}
-
-// waitedForSYN takes a repeated SYN or SYN-ACK.
-func (t *Tracker) waitedForSYN(p *Packet) {
-	h := &t.connecting
-	waited := max(p.At-max(h.syn, h.synAck), 0)
-	h.synAgain[sideIndex(p.FromClient)] = true
-	h.waited += waited
-	h.stalls++
-	t.note(LostSYN, p.FromClient, waited, 1)
-}
-
-// open ends the handshake with the client's first segment after the SYN-ACK.
-func (t *Tracker) open(p *Packet) {
-	h := &t.connecting
-	h.complete = true
-	if !h.synAgain[0] {
-		t.server.loop.sample(p.At - h.synAck)
-	}
-	h.roundTrips += max(p.At-h.synAck, 0)
-	t.cursor = p.At
-}
-
-// maxAfterConnect is how long after the handshake a request still belongs to it: a connection of a pool waits longer.
-const maxAfterConnect = 1_000_000_000
 
 func (t *Tracker) clientData(d *data) {
 	x := &t.client
@@ -350,31 +281,4 @@ func (t *Tracker) Finish() {
 
 func (t *Turn) add(s Stage, c Cause, d int64) {
 	t.Time[s][c] += max(d, 0)
-}
-
-// typical is the median of a program's last undisturbed times: the server's to think, the client's between turns.
-type typical struct {
-	last [31]int64
-	n    int
-}
-
-func (m *typical) add(d int64) {
-	m.last[m.n%len(m.last)] = d
-	m.n++
-}
-
-// median returns 0 where none is known.
-func (m *typical) median() int64 {
-	n := min(m.n, len(m.last))
-	if n == 0 {
-		return 0
-	}
-	sorted := m.last
-	s := sorted[:n]
-	for i := range s {
-		for j := i; j > 0 && s[j] < s[j-1]; j-- {
-			s[j], s[j-1] = s[j-1], s[j]
-		}
-	}
-	return s[n/2]
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -105,19 +106,48 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 		diagnoseWriteWarnings(w, r)
 		return
 	}
-	shown := r.Connections[:min(len(r.Connections), rows)]
 	details = details || len(r.Connections) == 1
-	if d := r.Connections[0].Worst(); r.Tiny {
+	listed := r.Connections
+	if !details { // requests to one server have one answer
+		listed = slices.DeleteFunc(slices.Clone(listed), func(c record.CapturedConnection) bool {
+			return r.ServerOf(&c) != nil
+		})
+	}
+	shown := listed[:min(len(listed), rows)]
+	worst := &r.Connections[0]
+	switch server := r.ServerOf(worst); {
+	case server != nil:
+		writeRequests(w, fmt.Sprintf("%s (%s)", server.Server, counted(server.Connections, "connection")),
+			&server.Requests)
+		writeTurns(w, &server.Requests)
+	case r.Tiny:
 		fmt.Fprintln(w, hanging(w, "", nothingToDiagnose(r)))
-	} else if r.Connections[0].Turns.Leads() {
-		writeRequests(w, &r.Connections[0])
-	} else {
-		writeHeadline(w, diagnoseHeadline(r, d))
+	case worst.Leads():
+		writeRequests(w, worst.Client+" → "+worst.Server, &worst.Requests)
+	default:
+		writeHeadline(w, diagnoseHeadline(r, worst.Worst()))
 		if !details {
-			capturedWhy(d).write(w, "  ")
+			capturedWhy(worst.Worst()).write(w, "  ")
 		}
 	}
 	fmt.Fprintln(w)
+	writeServers(w, r.Servers)
+	if len(shown) > 0 {
+		writeConnections(w, shown)
+	}
+	if rest := len(listed) - len(shown); rest > 0 {
+		fmt.Fprintf(w, "and %d more connections (--top %d shows them)\n", rest, len(listed))
+	}
+	if details {
+		for i := range shown {
+			writeCapturedConnection(w, &shown[i])
+		}
+	}
+	diagnoseWriteWarnings(w, r)
+}
+
+// writeConnections prints the table of connections, a row for each direction.
+func writeConnections(w io.Writer, shown []record.CapturedConnection) {
 	t := newTable(2, 3, 4, 5)
 	t.optional = []int{5, 3, 2, 7} // RTT, TIME, BYTES, SURE
 	t.row("FROM", "TO", "BYTES", "TIME", "GOODPUT", "RTT", "LIMITED BY", "SURE", "TIME LOST")
@@ -127,15 +157,6 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 		}
 	}
 	t.write(w, "")
-	if rest := len(r.Connections) - len(shown); rest > 0 {
-		fmt.Fprintf(w, "and %d more connections (--top %d shows them)\n", rest, len(r.Connections))
-	}
-	if details {
-		for i := range shown {
-			writeCapturedConnection(w, &shown[i])
-		}
-	}
-	diagnoseWriteWarnings(w, r)
 }
 
 // capturedWhy returns the rows of a direction's first evidence, its remedy and the expected rate.
@@ -228,9 +249,9 @@ func writeCapturedConnection(w io.Writer, c *record.CapturedConnection) {
 		t.row("note", n.Text)
 	}
 	t.write(w, "  ")
-	writeTurns(w, c)
+	writeTurns(w, &c.Requests)
 	for i := range c.Directions {
-		writeCapturedDirection(w, &c.Directions[i], c.Turns.Leads())
+		writeCapturedDirection(w, &c.Directions[i], c.Leads())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -41,10 +42,13 @@ const (
 		"(ip route … rto_min, or net.ipv4.tcp_rto_min_us since Linux 6.11)"
 )
 
-// writeRequests prints the headline about a connection's requests and the remedies.
-func writeRequests(w io.Writer, c *record.CapturedConnection) {
-	answer, causes := requestsAnswer(c)
-	writeParts(w, part{render.Answer, answer})
+// CauseText returns the phrase after "waited for" of a cause in requests.
+func CauseText(cause string) string { return waitsFor[cause].name }
+
+// writeRequests prints the headline about requests and the remedies.
+func writeRequests(w io.Writer, subject string, r *record.Requests) {
+	answer, causes := requestsAnswer(r)
+	writeParts(w, part{render.Answer, subject + ": " + answer})
 	for i, cause := range causes {
 		if remedy := waitsFor[cause].remedy; remedy != "" && !slices.Contains(causes[:i], cause) {
 			writeDo(w, remedy+".")
@@ -52,15 +56,21 @@ func writeRequests(w io.Writer, c *record.CapturedConnection) {
 	}
 }
 
-// requestsAnswer returns the headline about requests, and the causes that it names: of the slow ones, and of the usual
-// one where it takes a quarter of the median.
-func requestsAnswer(c *record.CapturedConnection) (answer string, causes []string) {
+// RequestsAnswer returns the headline about requests.
+func RequestsAnswer(r *record.Requests) string {
+	answer, _ := requestsAnswer(r)
+	return answer
+}
+
+// requestsAnswer returns the headline about requests, and the causes that it names: of the slow ones,
+// and of the usual one where it takes a quarter of the median.
+func requestsAnswer(r *record.Requests) (answer string, causes []string) {
 	const (
 		slower = 2 // times the median
 		worthy = 0.25
 	)
-	t := c.Turns
-	answer = fmt.Sprintf("%s → %s: median %s of %s requests", c.Client, c.Server, SecondsText(t.P50S), Thousands(t.Count))
+	t := r.Turns
+	answer = fmt.Sprintf("median %s of %s requests", SecondsText(t.P50S), Thousands(t.Count))
 	slowest := "the slowest"
 	if t.P99S != nil {
 		answer += ", p99 " + SecondsText(*t.P99S) + "."
@@ -68,22 +78,22 @@ func requestsAnswer(c *record.CapturedConnection) (answer string, causes []strin
 	} else {
 		answer += ", the slowest " + SecondsText(t.MaxS) + "."
 	}
-	usual, usualTime, slow, slowTime := worstCauses(c.Stages)
-	if count, time, cause := retransmissionStalls(c.Stalls); count > 0 {
-		answer += fmt.Sprintf(" %s of them waited for %s, %s in all.", Thousands(count), waitsFor[cause].name,
-			SecondsText(time))
+	usual, usualTime, slow, slowTime := worstCauses(r.Stages)
+	if count, time, cause := retransmissionStalls(r.Stalls); count > 0 {
+		answer += fmt.Sprintf(" %s for retransmissions took %s in all, mostly for %s.", counted(count, "wait"),
+			SecondsText(time), waitsFor[cause].name)
 		causes = append(causes, cause)
 	} else if t.MaxS > slower*t.P50S && slowTime > 0 {
 		answer += fmt.Sprintf(" Compared with it, %s waited %s longer for %s.", slowest, SecondsText(slowTime),
 			waitsFor[slow].name)
 		causes = append(causes, slow)
 	}
-	switch {
-	case usual != "propagation" && usualTime >= worthy*t.P50S:
+	isLarge := usual != "propagation" && usualTime >= worthy*t.P50S
+	if isLarge || len(causes) == 0 {
 		answer += fmt.Sprintf(" Of the median, %s is %s.", SecondsText(usualTime), waitsFor[usual].name)
+	}
+	if isLarge {
 		causes = append(causes, usual)
-	case len(causes) == 0:
-		answer += fmt.Sprintf(" Of the median, %s is %s.", SecondsText(usualTime), waitsFor[usual].name)
 	}
 	return answer, causes
 }
@@ -143,9 +153,38 @@ func causeTime(all []record.Stage, cause string) (median, slowest float64) {
 	return median, slowest
 }
 
-// writeTurns prints the tables of a connection's requests.
-func writeTurns(w io.Writer, c *record.CapturedConnection) {
-	t := c.Turns
+// counted formats a number of things with a regular plural.
+func counted(n int64, noun string) string { return Thousands(n) + " " + noun + plural(int(n)) }
+
+// writeServers prints the requests by server.
+func writeServers(w io.Writer, all []record.CapturedServer) {
+	if len(all) == 0 {
+		return
+	}
+	const shown = 10
+	t := newTable(1, 2, 3, 4, 5, 6)
+	t.row("REQUESTS TO", "CONNECTIONS", "REQUESTS", "MEDIAN", "P99", "LONGEST", "STALLED")
+	for _, s := range all[:min(len(all), shown)] {
+		p99 := "–"
+		if s.Turns.P99S != nil {
+			p99 = SecondsText(*s.Turns.P99S)
+		}
+		var stalled float64
+		for _, one := range s.Stalls {
+			stalled += one.TimeS
+		}
+		t.row(s.Server, Thousands(s.Connections), Thousands(s.Turns.Count), SecondsText(s.Turns.P50S), p99,
+			SecondsText(s.Turns.MaxS), SecondsText(stalled))
+	}
+	t.write(w, "")
+	if rest := len(all) - shown; rest > 0 {
+		fmt.Fprintf(w, "and %d more servers\n", rest)
+	}
+}
+
+// writeTurns prints the tables of requests.
+func writeTurns(w io.Writer, r *record.Requests) {
+	t := r.Turns
 	if t == nil {
 		return
 	}
@@ -172,8 +211,8 @@ func writeTurns(w io.Writer, c *record.CapturedConnection) {
 		head.row("", "no SYN was captured: the client is the end that sent data first")
 	}
 	head.write(w, "    ")
-	writeStages(w, c.Stages)
-	writeStalls(w, c.Stalls)
+	writeStages(w, r.Stages)
+	writeStalls(w, r.Stalls)
 	writeSlowest(w, t.Slowest)
 }
 
@@ -206,18 +245,23 @@ func writeSlowest(w io.Writer, all []record.SlowestTurn) {
 		return
 	}
 	slowest := newTable(0, 1)
-	slowest.row("BEGAN AT", "TOOK", "MOSTLY FOR", "WIRESHARK FILTER")
+	slowest.row("BEGAN AT", "TOOK", "MOSTLY FOR", "CLIENT", "WIRESHARK FILTER")
 	for _, s := range all {
 		slowest.row(SecondsText(s.StartS), SecondsText(s.DurationS),
-			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), packetsFilter(s))
+			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), s.Client, packetsFilter(s))
 	}
 	slowest.write(w, "    ")
 }
 
-// packetsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers are not known.
+// packetsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers
+// are not known.
 func packetsFilter(s record.SlowestTurn) string {
 	if s.FirstPacket == 0 {
 		return ""
 	}
-	return fmt.Sprintf("frame.number in {%d..%d}", s.FirstPacket, max(s.LastPacket, s.FirstPacket))
+	filter := fmt.Sprintf("frame.number in {%d..%d}", s.FirstPacket, max(s.LastPacket, s.FirstPacket))
+	if client, err := netip.ParseAddrPort(s.Client); err == nil {
+		filter += fmt.Sprintf(" && tcp.port == %d", client.Port())
+	}
+	return filter
 }

@@ -25,7 +25,8 @@ func TestRequestsAnswer(t *testing.T) {
 		"stalls": {stages("tail-loss-probe", 0, 230),
 			[]record.Stall{{Cause: "tail-loss-probe", From: "client", Count: 10, TimeS: 2.2},
 				{Cause: "fast-retransmit", From: "server", Count: 2, TimeS: 0.1}}, 6, 240,
-			" 12 of them waited for a retransmission timer (tail-loss probe), 2.3 s in all.", "tail-loss-probe"},
+			" 12 waits for retransmissions took 2.3 s in all, mostly for a retransmission timer (tail-loss" +
+				" probe).", "tail-loss-probe"},
 		"a slow server now and then": {stages("server", 2, 300), nil, 6, 310,
 			" Compared with it, the slowest waited 298 ms longer for the server's program." +
 				" Of the median, 2 ms is the server's program.", "server"},
@@ -33,9 +34,8 @@ func TestRequestsAnswer(t *testing.T) {
 			" Of the median, 50 ms is the server's program.", "server"},
 		"a long path": {stages("server", 0.9, 0.9), nil, 4, 5, " Of the median, 3 ms is the path's round trip.", ""},
 	} {
-		conn := &record.CapturedConnection{Client: "192.0.2.1:5", Server: "192.0.2.2:80", Stages: c.stages,
-			Stalls: c.stalls, Turns: &record.Turns{Count: 400, P50S: ms(c.median), MaxS: ms(c.max)}}
-		answer, causes := requestsAnswer(conn)
+		answer, causes := requestsAnswer(&record.Requests{Stages: c.stages, Stalls: c.stalls,
+			Turns: &record.Turns{Count: 400, P50S: ms(c.median), MaxS: ms(c.max)}})
 		if cause := strings.Join(slices.Compact(causes), " "); !strings.HasSuffix(answer, c.want) || cause != c.cause {
 			t.Errorf("%s: %q, %s; want %q, %s", name, answer, cause, c.want, c.cause)
 		}
