@@ -59,7 +59,7 @@ func wrong(format string, args ...any) { fmt.Printf("ADMITTED "+format+"\n", arg
 func honestOrder(role string) bus.Order {
 	var random [10]byte
 	rand.Read(random[:])
-	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Epoch: 5, Far: "far",
+	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Lead: bus.Lead{Epoch: 5}, Far: "far",
 		Key: probe.NewKey().String(), Within: time.Second, Until: 10 * time.Second,
 		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Bps: 1e7, Streams: 1}, Task: "t", Origin: "scheduled",
 		PathKey: record.SeriesID{Far: "far"}.Key()}
@@ -332,7 +332,7 @@ func (h *hostileHub) greet(conn *nats.Conn) error {
 	_, err := conn.Subscribe(bus.AnyUp(bus.HelloKind), func(m *nats.Msg) {
 		welcome := h.welcome
 		if welcome == nil {
-			welcome = bus.Encode(bus.Welcome{V: bus.Version, Name: "victim", Epoch: 1})
+			welcome = bus.Encode(bus.Welcome{V: bus.Version, Name: "victim", Lead: bus.Lead{Epoch: 1}})
 		}
 		_ = m.Respond(welcome)
 		select {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -100,53 +99,6 @@ func (f *Fleet) Store() *Store { return f.s }
 
 // Close closes the history.
 func (f *Fleet) Close() error { return f.s.Close() }
-
-// ErrNotLeading reports that another hub leads, or that this hub's lead has expired.
-var ErrNotLeading = errors.New("another hub leads")
-
-// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch,
-// to the time in µs at least, and agents refuse orders of a lower one. Therefore a database that
-// was restored from a backup has later epochs than the one that was lost.
-type Lead struct {
-	Epoch  int64
-	Holder string
-}
-
-// TakeLead takes or renews the lead for a time, by the database's clock. The error is ErrNotLeading while another
-// holder has it.
-func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration) (lead Lead, err error) {
-	err = f.change(ctx, func(tx *sql.Tx) error {
-		var until, now int64
-		err := tx.QueryRowContext(ctx, "SELECT epoch, holder, until_ns, "+f.s.now()+" FROM hub"+f.s.toChange).Scan(
-			&lead.Epoch, &lead.Holder, &until, &now)
-		if err != nil {
-			return err
-		}
-		switch {
-		case lead.Holder == holder: // also after it expired: no other hub has had it since
-		case until > now:
-			return ErrNotLeading
-		default:
-			lead = Lead{max(lead.Epoch+1, now/time.Microsecond.Nanoseconds()), holder}
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE hub SET epoch = $1, holder = $2, until_ns = $3", lead.Epoch, holder,
-			now+lasts.Nanoseconds())
-		return err
-	})
-	return lead, err
-}
-
-// YieldLead ends the lead, so that another hub need not wait for its end.
-func (f *Fleet) YieldLead(ctx context.Context, lead Lead) error {
-	return f.exec(ctx, "UPDATE hub SET until_ns = 0, holder = '' WHERE epoch = $1 AND holder = $2", lead.Epoch,
-		lead.Holder)
-}
-
-// leads is a condition on the database's clock for statements whose last two parameters are epoch and holder.
-func (f *Fleet) leads(epoch, holder int) string {
-	return fmt.Sprintf("EXISTS (SELECT 1 FROM hub WHERE epoch = $%d AND holder = $%d AND until_ns > %s)", epoch, holder,
-		f.s.now())
-}
 
 // Mesh returns the newest mesh file and its version, "" and 0 without one.
 func (f *Fleet) Mesh(ctx context.Context) (text string, version int64, err error) {
@@ -282,20 +234,4 @@ func nanoseconds(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixNano()
-}
-
-// Backup copies a history in a file to a new file that only its owner can read, while other processes use it.
-func (f *Fleet) Backup(ctx context.Context, name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
-	if err != nil {
-		return err
-	}
-	err = f.exec(ctx, "VACUUM INTO $1", name)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(name) // of no use
-	}
-	return err
 }

@@ -259,7 +259,7 @@ type Charge struct {
 }
 
 // Charges returns the charges of the runs that have ended and were granted since a time, the oldest first.
-func (f *Fleet) Charges(ctx context.Context, since time.Time) (charges []Charge, err error) {
+func (f *Fleet) Charges(ctx context.Context, since, until time.Time) (charges []Charge, err error) {
 	err = f.query(ctx, func(rows *sql.Rows) error {
 		var c Charge
 		var at int64
@@ -267,8 +267,9 @@ func (f *Fleet) Charges(ctx context.Context, since time.Time) (charges []Charge,
 		c.At = moment(at)
 		charges = append(charges, c)
 		return err
-	}, "SELECT a, b, granted_ns, charged FROM job WHERE due_ns >= $1 AND granted_ns >= $2 AND charged > 0 AND "+
-		"state NOT IN ('due', 'granted') ORDER BY granted_ns", since.Add(-maxWait).UnixNano(), since.UnixNano())
+	}, "SELECT a, b, granted_ns, charged FROM job WHERE due_ns >= $1 AND granted_ns >= $2 AND granted_ns < $3 "+
+		"AND charged > 0 AND state NOT IN ('due', 'granted') ORDER BY granted_ns",
+		since.Add(-maxWait).UnixNano(), since.UnixNano(), until.UnixNano())
 	return charges, err
 }
 

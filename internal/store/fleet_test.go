@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -355,15 +354,16 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 	})
 }
 
-// TestFleet_RestoredBackup lets many hubs lead after a backup, and then one on the restored copy: agents have seen no
-// later epoch than that one's. The copy is for its owner alone, and replaces nothing.
+// TestFleet_RestoredBackup lets hubs lead after a backup, and then one on the restored copy. The copy is for its owner
+// alone, replaces nothing, and is another database whose hub leads at once and recognizes the leads of the first.
 func TestFleet_RestoredBackup(t *testing.T) {
-	dir := t.TempDir()
-	lost, err := OpenFleet(t.Context(), dir, "")
+	lost, err := OpenFleet(t.Context(), t.TempDir(), "")
 	must(t, err)
 	defer lost.Close()
 	restored := t.TempDir()
 	backup := filepath.Join(restored, filepath.Base(lost.s.path))
+	first, err := lost.TakeLead(t.Context(), "hub", time.Hour)
+	must(t, err)
 	must(t, lost.Backup(t.Context(), backup))
 	info, err := os.Stat(backup)
 	must(t, err)
@@ -373,19 +373,51 @@ func TestFleet_RestoredBackup(t *testing.T) {
 	if err := lost.Backup(t.Context(), backup); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup over another: %v", err)
 	}
-	seen := int64(0)
-	for i := range 10 {
-		lead, err := lost.TakeLead(t.Context(), fmt.Sprint("hub ", i), time.Hour)
-		must(t, err)
-		must(t, lost.YieldLead(t.Context(), lead))
-		seen = lead.Epoch
+	ahead := time.Now().Add(1000 * time.Hour) // of the first hub's clock
+	_, err = lost.s.db.ExecContext(t.Context(), "UPDATE hub SET epoch = $1", ahead.UnixMicro())
+	must(t, err)
+	seen, err := lost.TakeLead(t.Context(), "hub", time.Hour)
+	must(t, err)
+	if seen.Database != first.Database || seen.Epoch <= first.Epoch {
+		t.Errorf("one database: %+v after %+v", seen, first)
 	}
 	again, err := OpenFleet(t.Context(), restored, "")
 	must(t, err)
 	defer again.Close()
 	lead, err := again.TakeLead(t.Context(), "new hub", time.Hour)
 	must(t, err)
-	if lead.Epoch < seen {
-		t.Errorf("the hub of the backup has epoch %d, agents have seen %d", lead.Epoch, seen)
+	if lead.Database == seen.Database || lead.Database == "" {
+		t.Errorf("the copy has the identity %q", lead.Database)
 	}
+	proof := seen.Proof(seen.Database, seen.Epoch)
+	if !lead.Proves(seen.Database, seen.Epoch, proof) || lead.Proves(seen.Database, seen.Epoch+1, proof) ||
+		lead.Proves(lead.Database, seen.Epoch, proof) || (Lead{}).Proves(seen.Database, seen.Epoch, proof) {
+		t.Error("a proof is of one lead, on all copies")
+	}
+	passed, err := again.Above(t.Context(), lead, seen.Epoch)
+	must(t, err)
+	if passed.Epoch != seen.Epoch+1 || passed.Database == lead.Database {
+		t.Errorf("%+v above %+v", passed, seen)
+	}
+	if now, err := again.TakeLead(t.Context(), "new hub", time.Hour); err != nil || now != passed {
+		t.Errorf("renewed: %+v, %v; want %+v", now, err, passed)
+	}
+	if _, err := again.Above(t.Context(), lead, seen.Epoch); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("a lead that is over: %v", err)
+	}
+}
+
+// TestFleet_ClockSetBack checks that a lease whose end is far away is over: its hub had another clock.
+func TestFleet_ClockSetBack(t *testing.T) {
+	bothFleets(t, func(t *testing.T, at func() *Fleet) {
+		f := at()
+		_, err := f.TakeLead(t.Context(), "one", 1000*time.Hour)
+		must(t, err)
+		if _, err := f.TakeLead(t.Context(), "two", time.Hour); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.TakeLead(t.Context(), "three", time.Hour); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a lease that is not over: %v", err)
+		}
+	})
 }

@@ -68,9 +68,6 @@ type Event struct {
 	Begin, End time.Time
 }
 
-// maxOrder is the longest run that an agent accepts.
-const maxOrder = 30 * time.Minute
-
 // agent is a running agent.
 type agent struct {
 	Config
@@ -91,7 +88,7 @@ type agent struct {
 	ended           bool               // work takes no more
 	endIntroduction context.CancelFunc // of the newest connection
 
-	epoch   int64
+	lead    bus.Lead                      // the newest hub's
 	serving map[string]*servedRun         // by run
 	testing map[string]context.CancelFunc // runs with this host as the near end
 	ordered []string                      // role and run of the newest orders
@@ -259,7 +256,8 @@ func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) 
 	waiting, _ := a.box.List()
 	hello := bus.Hello{V: bus.Version, Instance: a.instance, Version: a.Version, HostID: a.HostID, Kernel: socket.Kernel(),
 		Addresses: a.Addresses, Port: int(a.server.Addr().Port()), Labels: a.Labels, Limits: a.Limits.forHub(a.LimitsErr),
-		ClockNs: time.Now().UnixNano(), Waiting: len(waiting)}
+		ClockNs: time.Now().UnixNano(),
+		Waiting: len(waiting), Lead: a.followed()}
 	var welcome bus.Welcome
 	if err := a.conn.Ask(asking, bus.HelloKind, hello, &welcome); err != nil {
 		return 0, err
@@ -268,23 +266,45 @@ func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) 
 		a.event(Event{Kind: "refused", Detail: cmp.Or(welcome.Error, "the hub speaks another version")})
 		return welcome.Later, nil
 	}
-	a.newEpoch(welcome.Epoch)
+	note := a.welcomed(welcome.Lead)
 	a.learn(ctx, welcome.URLs)
 	a.hubs.welcome(true)
-	a.event(Event{Kind: "connected", Hub: &welcome})
+	a.event(Event{Kind: "connected", Hub: &welcome, Detail: note})
 	a.poke()
 	return 0, nil
 }
 
-// newEpoch records an epoch and reports whether it is not older than the newest.
-func (a *agent) newEpoch(epoch int64) bool {
+// followed returns the newest lead that this agent followed.
+func (a *agent) followed() bus.Lead {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if epoch < a.epoch {
+	return a.lead
+}
+
+// follows reports whether this agent takes orders of a lead, which it then follows.
+func (a *agent) follows(lead bus.Lead) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !lead.May(a.lead) {
 		return false
 	}
-	a.epoch = epoch
+	a.lead = lead
 	return true
+}
+
+// welcomed follows the lead of the hub of this connection, also one of an older epoch: that hub knows the lead before.
+// It returns a note if the hub's database is a copy.
+func (a *agent) welcomed(lead bus.Lead) (note string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if lead.Epoch == 0 || !lead.May(bus.Lead{}) {
+		return ""
+	}
+	if before := a.lead.Database; before != "" && before != lead.Database {
+		note = "its database is a copy of the one that this host followed until now"
+	}
+	a.lead = lead
+	return note
 }
 
 // report sends signs of life until ctx ends.

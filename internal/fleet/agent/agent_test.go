@@ -58,7 +58,7 @@ func newAgentIn(t *testing.T, dir string, limits Limits, change ...func(*Config)
 func order(role string) bus.Order {
 	var random [10]byte
 	rand.Read(random[:])
-	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Epoch: 1,
+	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Lead: bus.Lead{Epoch: 1},
 		Key:    probe.NewKey().String(),
 		Within: 20 * time.Second, Until: 20 * time.Second,
 		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Streams: 1},
@@ -148,6 +148,39 @@ func TestOrder_Stale(t *testing.T) {
 	a.LimitsErr = errors.New("line 3")
 	if got := reply(func(o *bus.Order) { o.Epoch = 7 }); got != mesh.LimitsBroken {
 		t.Errorf("a limits file with a fault: %q", got)
+	}
+}
+
+// TestLead_Follows checks which leads an agent follows: later ones, and that of the hub that it connects to.
+func TestLead_Follows(t *testing.T) {
+	a := newAgent(t, Limits{})
+	first := bus.Lead{Epoch: 7, Database: "one", Proof: "p"}
+	if note := a.welcomed(first); note != "" {
+		t.Error(note)
+	}
+	for _, c := range []struct {
+		name string
+		lead bus.Lead
+		want bool
+	}{
+		{"the same", first, true},
+		{"a copy with an equal epoch", bus.Lead{Epoch: 7, Database: "two"}, false},
+		{"an older one", bus.Lead{Epoch: 6, Database: "one"}, false},
+		{"texts without end", bus.Lead{Epoch: 9, Database: strings.Repeat("a", 1000)}, false},
+		{"a later one", bus.Lead{Epoch: 8, Database: "one"}, true},
+	} {
+		o := order(bus.RoleServe)
+		o.Lead = c.lead
+		reply := a.order(bus.Encode(o)).(bus.OrderReply)
+		if (reply.Refused == "") != c.want || !c.want && (reply.Lead == nil || *reply.Lead != first) {
+			t.Errorf("%s: %+v", c.name, reply)
+		}
+	}
+	if note := a.welcomed(bus.Lead{}); note != "" || a.followed().Epoch != 8 {
+		t.Errorf("a hub that does not lead: %q, %+v", note, a.followed())
+	}
+	if note := a.welcomed(bus.Lead{Epoch: 3, Database: "two"}); note == "" || a.followed().Epoch != 3 {
+		t.Errorf("a hub on a copy: %q, %+v", note, a.followed())
 	}
 }
 

@@ -62,7 +62,7 @@ func TestConnected_HelloAgain(t *testing.T) {
 	_, err = hub.Subscribe(bus.AnyUp(bus.HelloKind), func(m *nats.Msg) {
 		welcome := bus.Welcome{V: bus.Version, Error: "the hub cannot store it now", Later: time.Second}
 		if hellos.Add(1) == 3 {
-			welcome = bus.Welcome{V: bus.Version, Name: "anna", Epoch: 7}
+			welcome = bus.Welcome{V: bus.Version, Name: "anna", Lead: bus.Lead{Epoch: 7}}
 		}
 		_ = m.Respond(bus.Encode(welcome))
 	})

@@ -37,7 +37,12 @@ func (a *agent) order(data []byte) any {
 	if reason != "" {
 		a.event(Event{Kind: "refused", Run: o.Run, Role: o.Role, Far: o.Far, Reason: reason, Detail: detail})
 	}
-	return bus.OrderReply{Refused: reason, Detail: detail, Port: int(a.server.Addr().Port())}
+	reply := bus.OrderReply{Refused: reason, Detail: detail, Port: int(a.server.Addr().Port())}
+	if reason == mesh.Stale {
+		lead := a.followed()
+		reply.Lead = &lead
+	}
+	return reply
 }
 
 // refusal returns why this host takes no part in a run, "" where it does.
@@ -56,8 +61,8 @@ func (a *agent) refusal(o *bus.Order) (mesh.Reason, string) {
 	case o.Spec.Congestion != "" && !slices.Contains(socket.CongestionControls(), o.Spec.Congestion):
 		// The kernel would load a module for a privileged process.
 		return mesh.Rate, fmt.Sprintf("this host does not allow the congestion control %.16q", o.Spec.Congestion)
-	case !a.newEpoch(o.Epoch):
-		return mesh.Stale, "from a hub that no longer leads"
+	case !a.follows(o.Lead):
+		return mesh.Stale, "from a hub that no longer leads, or on an older copy of its database"
 	case a.isRepeated(o):
 		return mesh.Stale, "this run was ordered before"
 	}
@@ -87,7 +92,7 @@ const (
 // inRange reports whether the figures of an order are possible. The arithmetic on them cannot overflow then.
 func inRange(o *bus.Order) bool {
 	s := o.Spec
-	return o.Until > 0 && o.Until <= maxOrder && o.Within > 0 && o.Within <= maxOrder &&
+	return o.Until > 0 && o.Until <= bus.MaxOrder && o.Within > 0 && o.Within <= bus.MaxOrder &&
 		s.Time > 0 && s.Time <= o.Until &&
 		s.Bytes >= 0 && s.Bytes <= maxBytes && s.Bps >= 0 && s.Streams >= 0 && s.Streams <= maxStreams &&
 		len(o.Peers) <= bus.MaxAddresses && len(o.From) <= bus.MaxAddresses

@@ -42,6 +42,12 @@ const (
 	HubsKind  = "hubs"  // Hubs, when a hub joins or leaves
 )
 
+// HubSubject is where a hub asks the others of its bus whether one of them leads. No agent may use it.
+const HubSubject = Prefix + ".hub"
+
+// MaxOrder is the longest run that an agent accepts.
+const MaxOrder = 30 * time.Minute
+
 // Up returns the subject on which an agent sends a kind of message to the hub.
 func Up(agent, kind string) string { return Prefix + ".up." + agent + "." + kind }
 
@@ -85,6 +91,7 @@ type Hello struct {
 	Limits    Limits            `json:"limits"`
 	ClockNs   int64             `json:"clock_ns"`
 	Waiting   int               `json:"waiting"` // results in its outbox
+	Lead                        // the newest that it followed
 }
 
 // Agent returns the member of a mesh that sent the hello.
@@ -105,7 +112,7 @@ type Limits struct {
 type Welcome struct {
 	V       int    `json:"v"`
 	Name    string `json:"name"` // of the agent
-	Epoch   int64  `json:"epoch"`
+	Lead           // the agent follows it; without an epoch it keeps its own
 	ClockNs int64  `json:"clock_ns"`
 	// URLs are where agents reach the hubs of the fleet, as in a token.
 	URLs  []string `json:"urls,omitempty"`
@@ -135,11 +142,11 @@ const (
 
 // Order asks an agent to take part in a run.
 type Order struct {
-	V     int    `json:"v"`
-	Run   string `json:"run"`
-	Role  string `json:"role"`
-	Epoch int64  `json:"epoch"`
-	Key   string `json:"key"` // of this run alone
+	V    int    `json:"v"`
+	Run  string `json:"run"`
+	Role string `json:"role"`
+	Lead
+	Key string `json:"key"` // of this run alone
 	// Instance is the process that the order is for; others with the agent's key ignore it. "" is any.
 	Instance string `json:"instance,omitempty"`
 	// Within is how long the far end admits the near one, and Until how long the run may last, from receipt.
@@ -169,6 +176,7 @@ type OrderReply struct {
 	Refused mesh.Reason `json:"refused,omitempty"` // "": accepted
 	Detail  string      `json:"detail,omitempty"`
 	Port    int         `json:"port,omitempty"` // of RoleServe
+	*Lead               // with Stale: the one that the agent follows
 }
 
 // Failed reports a run that gave no document.

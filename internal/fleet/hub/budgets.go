@@ -18,8 +18,11 @@ func (h *Hub) charges(ctx context.Context, m *mesh.Mesh, plan *mesh.Plan, now ti
 	if !lacks {
 		return nil, nil
 	}
-	charges, err := h.Fleet.Charges(ctx, now.Add(-24*time.Hour))
+	charges, err := h.Fleet.Charges(ctx, now.Add(-24*time.Hour), now.Add(24*time.Hour))
 	for _, c := range charges {
+		if c.At.After(now) {
+			c.At = now // the clock was set back
+		}
 		all = append(all, mesh.Charge{At: c.At, Needs: h.needsOf(m, c.A, c.B), Bytes: c.Bytes})
 	}
 	return all, err

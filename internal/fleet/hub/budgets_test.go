@@ -114,7 +114,7 @@ func TestBudgets_ChargeOfEachEnd(t *testing.T) {
 			want[at.UTC().String()] = c.charged
 		}
 	}
-	charges, err := w.fleet.Charges(t.Context(), begin)
+	charges, err := w.fleet.Charges(t.Context(), begin, begin.Add(time.Hour))
 	if err != nil || len(charges) != len(want) {
 		t.Errorf("%+v, %v, want %v", charges, err, want)
 	}
@@ -123,7 +123,8 @@ func TestBudgets_ChargeOfEachEnd(t *testing.T) {
 			t.Errorf("%+v, want %v", c, want)
 		}
 	}
-	if late, err := w.fleet.Charges(t.Context(), begin.Add(time.Hour)); err != nil || len(late) > 0 {
+	late, err := w.fleet.Charges(t.Context(), begin.Add(time.Hour), begin.Add(24*time.Hour))
+	if err != nil || len(late) > 0 {
 		t.Errorf("charges of later: %+v, %v", late, err)
 	}
 }

@@ -33,6 +33,7 @@ type world struct {
 	agents  map[string]*simAgent
 	made    map[string]bool // runs whose document was written to an outbox
 	serving map[string]string
+	stale   int // refused orders
 	work    sync.WaitGroup
 }
 
@@ -42,7 +43,7 @@ type simAgent struct {
 	down   bool // killed: it replies to nothing, and its run is gone
 	cut    bool // cannot reach the hub
 	busy   string
-	epoch  int64
+	lead   bus.Lead // that it follows
 	log    []occupied
 	outbox map[string][]byte
 	life   int // raised when it is killed
@@ -66,10 +67,12 @@ func (w *world) Order(ctx context.Context, id string, o bus.Order) (bus.OrderRep
 	if a.down || a.cut {
 		return bus.OrderReply{}, errNoReply
 	}
-	if o.Epoch < a.epoch {
-		return bus.OrderReply{Refused: mesh.Stale}, nil
+	if !o.Lead.May(a.lead) {
+		w.stale++
+		lead := a.lead
+		return bus.OrderReply{Refused: mesh.Stale, Lead: &lead}, nil
 	}
-	a.epoch = o.Epoch
+	a.lead = o.Lead
 	if a.busy != "" {
 		return bus.OrderReply{Refused: mesh.Busy}, nil
 	}
@@ -89,6 +92,14 @@ func (w *world) Stop(agent, run string) {}
 func (w *world) Disconnect(nkey string) {}
 
 func (w *world) Ping(context.Context, string, string) bool { return false }
+
+// AnotherLeads implements Orders.
+func (w *world) AnotherLeads(_ context.Context, holder string) bool {
+	w.mu.Lock()
+	hubs := slices.Clone(w.hubs)
+	w.mu.Unlock()
+	return slices.ContainsFunc(hubs, func(h *Hub) bool { return h.leads(holder) })
+}
 
 // test runs a test on an agent, writes its document and delivers it.
 func (w *world) test(a *simAgent, o bus.Order) {
@@ -212,11 +223,18 @@ const simMesh = "[task.t]\nbetween = [\"*\"]\nevery = \"15m\"\ntime = \"5s\"\n" 
 // newWorld returns agents that have joined.
 func newWorld(t *testing.T, agents int, seed uint64) *world {
 	t.Helper()
-	fleet, err := store.OpenFleet(t.Context(), t.TempDir(), "")
+	return newWorldIn(t, t.TempDir(), agents, seed)
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+func newWorldIn(t *testing.T, dir string, agents int, seed uint64) *world {
+	t.Helper()
+	fleet, err := store.OpenFleet(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), fleet: fleet, agents: map[string]*simAgent{},
+	w := &world{t: t, rng: newRand(seed), fleet: fleet, agents: map[string]*simAgent{},
 		made: map[string]bool{}, serving: map[string]string{}}
 	now := time.Now()
 	if _, err := fleet.SetMesh(t.Context(), simMesh, "test", now); err != nil {
@@ -244,10 +262,15 @@ func newWorld(t *testing.T, agents int, seed uint64) *world {
 
 // startHub runs a hub until kill is called. A killed hub does not yield its lead.
 func (w *world) startHub() (kill func()) {
+	return w.startHubOn(w.fleet, func(e Event) { w.t.Errorf("hub: %s %s", e.Run, e.Detail) })
+}
+
+// startHubOn runs a hub on a database. failed receives its errors.
+func (w *world) startHubOn(fleet *store.Fleet, failed func(Event)) (kill func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
-	h := New(Config{Fleet: w.fleet, Orders: w, Lease: time.Minute, Event: func(e Event) {
+	h := New(Config{Fleet: fleet, Orders: w, Lease: time.Minute, Event: func(e Event) {
 		if e.Kind == "error" && ctx.Err() == nil {
-			w.t.Errorf("hub: %s %s", e.Run, e.Detail)
+			failed(e)
 		}
 	}})
 	w.mu.Lock()

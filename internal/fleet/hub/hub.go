@@ -37,6 +37,8 @@ type Orders interface {
 	Stop(agent, run string)
 	// Ping reports whether a process with an agent's key replies before ctx ends.
 	Ping(ctx context.Context, agent, instance string) bool
+	// AnotherLeads reports whether a hub on this bus leads that is not holder.
+	AnotherLeads(ctx context.Context, holder string) bool
 	// Disconnect ends the connections of a removed agent.
 	Disconnect(nkey string)
 }
@@ -114,16 +116,17 @@ type Hub struct {
 	budgets map[mesh.Resource]mesh.Budget
 	quiet   map[string]recheck.Hours // by task
 
-	freshAt time.Time
-	urls    []string             // of all hubs of the database, this one's first
-	urlsAt  time.Time            // when to record this hub's again
-	dues    dueQueue             // when pairs are due
-	jobs    map[string]store.Job // the jobs that wait in book
-	runs    map[string]*run
-	paths   map[string]*follower // by pair
-	changes []store.Event        // not reported yet
-	alertAt time.Time
-	twinsAt map[string]time.Time // by agent: the last event about a second process with its key
+	freshAt  time.Time
+	urls     []string             // of all hubs of the database, this one's first
+	urlsAt   time.Time            // when to record this hub's again
+	dues     dueQueue             // when pairs are due
+	jobs     map[string]store.Job // the jobs that wait in book
+	runs     map[string]*run
+	paths    map[string]*follower // by pair
+	changes  []store.Event        // not reported yet
+	alertAt  time.Time
+	seen     *sighting            // nil: none
+	reported map[string]time.Time // the last event by subject
 }
 
 // member is an agent.
@@ -164,7 +167,8 @@ func New(c Config) *Hub {
 		c.Lease = defaultLease
 	}
 	h := &Hub{Config: c, wake: make(chan struct{}, 1), members: map[string]*member{}, pairs: map[string]*pair{},
-		jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{}, twinsAt: map[string]time.Time{}}
+		jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{},
+		reported: map[string]time.Time{}}
 	h.holder = h.place() + rand.Text()
 	return h
 }
@@ -229,6 +233,9 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 		if err := h.renew(ctx, now); err != nil {
 			return now, err
 		}
+	}
+	if err := h.pass(ctx); err != nil {
+		return now, err
 	}
 	if h.isStale(now) {
 		if err := h.refresh(ctx, now); err != nil {

@@ -10,8 +10,6 @@ import (
 const (
 	// pingTime is how long a process may take to reply, when another one comes with its agent's key.
 	pingTime = 5 * time.Second
-	// twinEvery is the time between two events about a second process of an agent.
-	twinEvery = 24 * time.Hour
 	// twinLater is when a refused process may come again: the other one may have ended.
 	twinLater = 30 * time.Second
 )
@@ -49,17 +47,9 @@ func (h *Hub) rivalOf(ctx context.Context, kind, agent string, data []byte) any 
 // reportTwin reports a second process of an agent, once a day.
 func (h *Hub) reportTwin(agent string, now time.Time) {
 	h.mu.Lock()
-	last, known := h.twinsAt[agent]
-	m := h.members[agent]
-	due := m != nil && (!known || now.Sub(last) >= twinEvery)
-	name := ""
-	if due {
-		h.twinsAt[agent] = now
-		name = m.Name
-	}
-	h.mu.Unlock()
-	if due {
-		h.event(Event{Kind: "error", Agent: name, Detail: "a second process with its key was refused: its state directory " +
-			"was copied, or its key was stolen; if so, remove the agent and join again"})
+	defer h.mu.Unlock()
+	if m := h.members[agent]; m != nil && h.daily("agent "+agent, now) {
+		h.event(Event{Kind: "error", Agent: m.Name, Detail: "a second process with its key was refused: its state " +
+			"directory was copied, or its key was stolen; if so, remove the agent and join again"})
 	}
 }

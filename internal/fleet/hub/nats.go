@@ -37,6 +37,12 @@ func (w *Wire) Ping(ctx context.Context, agent, instance string) bool {
 	return err == nil
 }
 
+// AnotherLeads implements Orders.
+func (w *Wire) AnotherLeads(ctx context.Context, holder string) bool {
+	_, err := w.Conn.RequestWithContext(ctx, bus.HubSubject, []byte(holder))
+	return err == nil
+}
+
 // Announce sends an agent the URLs of the hubs.
 func (w *Wire) Announce(agent string, urls []string) {
 	_ = w.Conn.Publish(bus.Down(agent, bus.HubsKind), bus.Encode(bus.Hubs{URLs: urls})) // its next welcome has them
@@ -111,6 +117,9 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 	if err != nil {
 		return err
 	}
+	if err := w.sayWhetherLeads(h); err != nil {
+		return err
+	}
 	err = take(bus.ServedKind, func(ctx context.Context, agent string, data []byte) any {
 		var served bus.Served
 		if err := bus.Decode(data, &served); err == nil {
@@ -134,6 +143,16 @@ func (w *Wire) Listen(ctx context.Context, h *Hub) error {
 		}
 		return h.Failed(agent, f)
 	})
+}
+
+// sayWhetherLeads replies to hubs that ask whether another one leads.
+func (w *Wire) sayWhetherLeads(h *Hub) error {
+	_, err := w.Conn.Subscribe(bus.HubSubject, func(m *nats.Msg) {
+		if h.leads(string(m.Data)) {
+			_ = m.Respond(nil) // the other one asks again
+		}
+	})
+	return err
 }
 
 // repliesTo reports whether a request's reply goes to the agent itself. The hub may publish to any subject, so an agent

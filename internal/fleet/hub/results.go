@@ -34,11 +34,14 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	}
 	hello.Limits.Broken = oneLine(hello.Limits.Broken)
 	ahead := time.Unix(0, hello.ClockNs).Sub(now)
+	followed := hello.Lead
 	hello.ClockNs = 0 // so that an unchanged report stays equal
 	hello.Waiting = 0
+	hello.Lead = bus.Lead{}
 	if err := h.Fleet.Saw(ctx, agent, bus.Encode(hello), ahead, now); err != nil {
 		return bus.Welcome{V: bus.Version, Error: "the hub cannot store it now", Later: retryLater}
 	}
+	lead := h.returned(agent, followed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name := agent
@@ -50,7 +53,7 @@ func (h *Hub) Hello(ctx context.Context, agent string, hello bus.Hello) bus.Welc
 	}
 	h.freshAt = now // plan with its limits
 	h.poke()
-	return bus.Welcome{V: bus.Version, Name: name, Epoch: h.lead.Epoch, ClockNs: now.UnixNano(), URLs: h.urls}
+	return bus.Welcome{V: bus.Version, Name: name, Lead: lead, ClockNs: now.UnixNano(), URLs: h.urls}
 }
 
 // Here takes an agent's sign of life and does not wait. Only each third one changes the database, for the other hubs.

@@ -172,7 +172,7 @@ func (h *Hub) attempt(ctx context.Context, g *run, task mesh.Task, lead store.Le
 	if !ok {
 		return false, store.End{State: mesh.Skipped, Reason: mesh.AgentRemoved}
 	}
-	order := bus.Order{V: bus.Version, Run: g.job.ID, Epoch: lead.Epoch, Key: probe.NewKey().String(),
+	order := bus.Order{V: bus.Version, Run: g.job.ID, Lead: leadOf(lead), Key: probe.NewKey().String(),
 		Within: admissionTime, Until: time.Until(end), Task: g.job.Task,
 		Origin: string(g.job.Origin), PathKey: store.FleetPathKey(g.job.Task, near, g.job.Other(near)),
 		Spec: spec(task, g.bytes, nearAgent, farAgent)}
@@ -236,7 +236,11 @@ func (h *Hub) membersOf(g *run, near string) (nearAgent, farAgent member, ok boo
 func (h *Hub) order(ctx context.Context, agent string, o bus.Order) (bus.OrderReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, orderTime)
 	defer cancel()
-	return h.Orders.Order(ctx, agent, o)
+	reply, err := h.Orders.Order(ctx, agent, o)
+	if reply.Lead != nil {
+		h.returned(agent, *reply.Lead)
+	}
+	return reply, err
 }
 
 func refused(a member, reply bus.OrderReply) store.End {
