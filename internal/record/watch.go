@@ -22,7 +22,8 @@ type Watch struct {
 	Matching int         `json:"matching"`
 	Totals   WatchTotals `json:"totals"`
 	// Limited sums the matching connections by limiter, the one of most bytes first.
-	Limited     []WatchLimited      `json:"limited"`
+	Limited []WatchLimited `json:"limited"`
+	// Connections are the heaviest first; of `why`, the one that limits comes before them.
 	Connections []WatchedConnection `json:"connections"`
 	// LeftOut counts lighter connections that moved payload and are not listed.
 	LeftOut int `json:"left_out,omitempty"`
@@ -93,11 +94,12 @@ type WatchedConnection struct {
 	Container     string `json:"container,omitempty"`
 	Congestion    string `json:"congestion,omitempty"`
 	// SendBufferBytes and ReceiveBufferBytes are granted ones.
-	SendBufferBytes    int64              `json:"send_buffer_bytes,omitempty"`
-	ReceiveBufferBytes int64              `json:"receive_buffer_bytes,omitempty"`
-	FollowedS          float64            `json:"followed_s,omitempty"` // since it was first seen
-	Ended              bool               `json:"ended,omitempty"`
-	Directions         []WatchedDirection `json:"directions"` // the heavier first
+	SendBufferBytes    int64   `json:"send_buffer_bytes,omitempty"`
+	ReceiveBufferBytes int64   `json:"receive_buffer_bytes,omitempty"`
+	FollowedS          float64 `json:"followed_s,omitempty"` // since it was first seen
+	Ended              bool    `json:"ended,omitempty"`
+	// Directions are the heavier first; of `why`, the one that limits.
+	Directions []WatchedDirection `json:"directions"`
 }
 
 // WatchedDirection is one direction of it.
@@ -119,4 +121,13 @@ type WatchedDirection struct {
 	Fix []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
 	// Program is a known program whose window agrees with the bytes in flight.
 	Program *ProgramWindow `json:"program,omitempty"`
+	// Leg is the direction of another connection that moves the same data through the program.
+	Leg *WatchedLeg `json:"leg,omitempty"`
+}
+
+// WatchedLeg names a direction of a connection.
+type WatchedLeg struct {
+	Local     string             `json:"local"`
+	Remote    string             `json:"remote"`
+	Direction transfer.Direction `json:"direction"`
 }

@@ -31,8 +31,12 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 		Limited: []record.WatchLimited{}, Connections: []record.WatchedConnection{},
 		Totals: record.WatchTotals{SentBytes: t.Sent, ReceivedBytes: t.Received, RetransmittedBytes: t.Retransmitted,
 			Opened: t.Opened, Closed: t.Closed, Unfinished: t.Unfinished}}
-	for i := range v.Connections {
-		s := &v.Connections[i]
+	connections := v.Connections
+	if target != "" {
+		connections = leading(v)
+	}
+	for i := range connections {
+		s := &connections[i]
 		length := v.Span(s).Seconds()
 		limit(w, s, length)
 		if i >= mostWatched {
@@ -70,6 +74,10 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			d.Fix = text.FixSentences(d.Fix)
 			ports := append([]uint16{s.Local.Port(), s.Remote.Port()}, catalog.PortsOf(s.Owner.Program)...)
 			d.Program = record.NewProgramWindow(f.Verdict, ports...)
+			if f.Leg != nil {
+				d.Leg = &record.WatchedLeg{Local: f.Leg.Local.String(), Remote: f.Leg.Remote.String(),
+					Direction: f.Leg.Direction}
+			}
 			c.Directions = append(c.Directions, d)
 		}
 		w.Connections = append(w.Connections, c)
@@ -82,6 +90,19 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			cmp.Compare(a.Direction, b.Direction))
 	})
 	return w
+}
+
+// leading returns the view's connections, the one that limits the heaviest flow first, and of it that flow.
+func leading(v *watch.View) []watch.Observed {
+	first, flow := v.Limiting()
+	if len(v.Connections) == 0 || first == 0 && flow == 0 {
+		return v.Connections
+	}
+	c := v.Connections[first]
+	c.Flows = slices.Clone(c.Flows)
+	c.Flows[0], c.Flows[flow] = c.Flows[flow], c.Flows[0]
+	all := []watch.Observed{c}
+	return append(append(all, v.Connections[:first]...), v.Connections[first+1:]...)
 }
 
 // limit adds a connection's verdicts to the sums.

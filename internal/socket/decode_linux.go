@@ -51,6 +51,13 @@ func ArrivalsLinux(b []byte) (rtt, sinceData time.Duration) {
 	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond
 }
 
+// DataSentLinux is the number of segments with payload that were sent (tcpi_data_segs_out, Linux 4.6); 0 where the
+// kernel does not say.
+func DataSentLinux(b []byte) int64 {
+	i := fromBytes(b)
+	return int64(i.Data_segs_out)
+}
+
 // AgelessLinux appends to b the same bytes without the four ages tcpi_last_data_sent to tcpi_last_ack_recv. The rest
 // changes only when something happened.
 func AgelessLinux(b, info []byte) []byte {

@@ -8,7 +8,7 @@ type Code string
 // that the observation speaks of.
 const (
 	// NothingToSend: the program had nothing queued. time_ratio, idle_s, total_s; paused_s
-	// and awaited_s where the program says so itself.
+	// and awaited_s where the program says so itself; outstanding_bytes where that was less than a segment.
 	NothingToSend Code = "nothing-to-send"
 	// SendBufferFull: everything the buffer takes was in flight. outstanding_bytes, rtt_s,
 	// allows_bps, blocked_ratio, granted_bytes; rule_bytes where a buffering rule of the

@@ -49,7 +49,7 @@ func (c ceilings) reached(t *Snapshot) (out ceilings) {
 // queues returns the state of the socket's queues.
 func (t *Snapshot) queues() watched.Queues {
 	return watched.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
-		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData}
+		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData, DataSent: t.DataSent}
 }
 
 // count adds a snapshot to the period's tally.

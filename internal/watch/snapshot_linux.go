@@ -31,6 +31,7 @@ func (w *watcher) snapshot(s *sockdiag.Socket, at time.Duration) Snapshot {
 	socket.DecodeLinux(s.Info, &t.Sample)
 	t.Answered = socket.AnsweredLinux(s.Info)
 	t.ReceiveRTT, t.SinceData = socket.ArrivalsLinux(s.Info)
+	t.DataSent = socket.DataSentLinux(s.Info)
 	t.Reordered = socket.ReorderedLinux(s.Info)
 	t.MaxPacingBps = socket.MaxPacingLinux(s.Info)
 	if closedByPeer(s) {

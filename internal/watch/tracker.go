@@ -27,6 +27,7 @@ type Snapshot struct {
 	Answered                                               bool   // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's own estimate of the round trip, SinceData the time since data came last; 0: not known.
 	ReceiveRTT, SinceData time.Duration
+	DataSent              int64 // segments with payload that this end sent; 0: not known
 	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
 	PeerClosed   bool
 	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none

@@ -85,6 +85,10 @@ type Flow struct {
 	RetransmittedBytes int64
 	// InFlight is the last number of bytes in flight, Offered the receive window at that time; 0: not known.
 	InFlight, Offered int64
+	// Awaited reports that most of the time nothing had arrived since this end's program sent something last.
+	Awaited bool
+	// Leg is the direction of another connection that moves the same data; nil: none is known.
+	Leg *Leg
 }
 
 // Observed is a connection in a period.
@@ -208,6 +212,7 @@ func (v *View) finish() {
 	v.order()
 	v.shared()
 	v.bothEnds()
+	v.joinLegs()
 }
 
 // order sorts the heaviest first.
@@ -230,9 +235,10 @@ func (c *Connection) flow(d transfer.Direction, receiveMax int64) Flow {
 	} else {
 		f.Bytes = c.Sample.Received - c.mark.Received
 		f.Offered = c.Sample.ReceiveWnd
+		f.Awaited = c.moves != nil && c.window.Answered() >= threshold.ExchangesWait
 	}
 	switch {
-	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)):
+	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)) && !c.outstanding(threshold.ExchangesWait):
 		f.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
 	case len(c.window.Of) >= threshold.WatchedSamples:
@@ -256,9 +262,15 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	case span <= 0 || !c.Established:
 		return false
 	case d == transfer.Up:
-		return c.Unacked > 0 && c.Sample.Busy-c.mark.Busy >= time.Duration(threshold.OutstandingShare*float64(span))
+		return c.Unacked > 0 && c.outstanding(threshold.OutstandingShare)
 	}
 	return c.tally.AllUnread()
+}
+
+// outstanding reports whether sent data was outstanding for a share of the period: then even small requests matter.
+func (c *Connection) outstanding(share float64) bool {
+	span := c.Sample.At - c.mark.At
+	return span > 0 && (c.Sample.Busy-c.mark.Busy).Seconds() >= share*span.Seconds()
 }
 
 // sampled returns the connection's window as its judge takes it, with the ceiling of automatic receive buffers.

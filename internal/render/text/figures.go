@@ -146,6 +146,10 @@ func formatKernelFieldsMissing(f figures) string {
 
 func formatNothingToSend(f figures) string {
 	text := "the sending program had nothing to send " + f.took()
+	if f.has("outstanding_bytes") {
+		text = fmt.Sprintf("%s were outstanding at a time, less than a segment: neither a congestion window nor a full "+
+			"link limits that", f.size("outstanding_bytes"))
+	}
 	if f.has("paused_s") {
 		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
 	}

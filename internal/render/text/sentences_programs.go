@@ -14,7 +14,7 @@ func programWindowText(p *record.ProgramWindow) string {
 
 func capturedExchanges(f figures) string {
 	if f.has("answered_ratio") { // captured at the receiver of the blocks
-		return fmt.Sprintf("each block of %s came a round trip after this end's answer to the one before: %.0f exchanges "+
+		return fmt.Sprintf("each block of %s came a round trip after a message of this end: %.0f exchanges "+
 			"of %s at a round trip of %s, waited for %s", f.size("block_bytes"), f["exchanges"], f.time("exchange_s"),
 			f.time("rtt_s"), f.took())
 	}

@@ -39,6 +39,9 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
+	if f.Leg != nil {
+		fmt.Fprintln(w, hanging(w, "  - ", legText(f)))
+	}
 	writeDo(w, doAbout(f.Fix, f.Verdict))
 	if len(f.Shares) > 1 {
 		var parts []string
@@ -87,6 +90,14 @@ func whyAnswer(f *record.WatchedDirection) string {
 		share = f.Shares[f.Candidates[0]] + f.Shares[f.Candidates[1]]
 	}
 	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
+}
+
+// legText names the connection that moves the same data.
+func legText(f *record.WatchedDirection) string {
+	if f.Direction == transfer.Down {
+		return fmt.Sprintf("the program sends to %s what it receives here", f.Leg.Remote)
+	}
+	return fmt.Sprintf("the program sends here what it receives from %s", f.Leg.Remote)
 }
 
 // subtypeCauses has the subtypes whose cause is more exact than their limiter's.

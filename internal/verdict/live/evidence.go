@@ -110,6 +110,9 @@ func (a *analysis) evidenceOf(name verdict.Name, share float64) (verdict.Code, v
 func (a *analysis) idleValues(v verdict.Values) verdict.Values {
 	v["idle_s"] = a.sum((*connection).idle).Seconds()
 	v["total_s"] = a.total.Seconds()
+	if c := a.connections[0]; c.isBelowSegment() {
+		v["outstanding_bytes"] = float64(a.median((*connection).outstanding))
+	}
 	if paused := a.sum((*connection).paused); paused > 0 {
 		v["paused_s"] = paused.Seconds()
 	}

@@ -129,6 +129,14 @@ func (c *connection) outstanding(r *round) (most int64) {
 	return most
 }
 
+// isBelowSegment reports whether less than a segment was queued or in flight at every sample. A loopback's segment
+// counts as a packet: a send buffer may be smaller.
+func (c *connection) isBelowSegment() bool {
+	segment := min(c.mss, int64(threshold.PacketBytes.Value))
+	return c.has(transfer.HaveNotSent|transfer.HaveInFlight) &&
+		portion(c.samples, func(s *transfer.Sample) bool { return max(s.InFlight+s.NotSent, s.Queued) >= segment }) == 0
+}
+
 // nagle returns the time in which less than a segment waited for the acknowledgement of the data before it, with room
 // in every window (RFC 896 against RFC 1122 4.2.3.2). A program that pauses loses nothing by it. Nor does one that
 // sent more since the sample before with many segments in flight, as ssh's channels do: only the odd end of its data

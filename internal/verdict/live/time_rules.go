@@ -122,6 +122,9 @@ var (
 		threshold.Unread, threshold.MostlyWaiting,
 		threshold.WindowCloses, threshold.WindowClosesOften,
 		threshold.WindowHasClosed, threshold.EarnedSegments)
+	// Neither a congestion window nor a full link ever delays less than a segment.
+	belowSegment = rule.Fact("belowSegment", "less than a segment was queued or in flight, at every sample",
+		func(f facts) bool { return f.c.isBelowSegment() }, threshold.PacketBytes)
 	isFullIn = rule.Fact("isFullInRound", "a queue is in the path and the round reaches the lasting rate",
 		func(f facts) bool { return f.path.isFullIn(f.c, f.r, len(f.connections)) },
 		threshold.StandingQueue, threshold.FlatRate)
@@ -281,6 +284,7 @@ var timeRules = []timeRule{
 		verdict.Unknown, sndbufTime, verdict.SendBufferEqualsBDP},
 	{"dry-send-buffer", bufferRunsDry, verdict.SendBuffer, allTime, ""},
 	{"send-buffer", bufferMayLimit, verdict.SendBuffer, sndbufTime, ""},
+	{"below-segment", belowSegment, verdict.Application, allTime, ""},
 	{"program-or-buffer", rule.All(rule.Not(knowsProgram), knowsUnsent, rule.Not(rule.All(isFull, evenness.Positive(),
 		outstandingAtBaseRTT.Above(threshold.WindowLimits, roundRate)))),
 		verdict.Sender, emptyQueueTime, ""},

@@ -106,19 +106,14 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	first := &w.Samples[0]
 	last := &w.Samples[len(w.Samples)-1]
 	e := w.exchange()
-	e.messages = 0
-	for i := 1; i < len(w.Samples); i++ {
-		if w.Samples[i].Sent > w.Samples[i-1].Sent {
-			e.messages++
-		}
-	}
+	e.messages = w.messagesSent(&e)
 	if e.messages < threshold.FewRounds.Value || last.RcvOOOPack > first.RcvOOOPack ||
 		w.Answered < threshold.ExchangesWait {
 		return v
 	}
 	each := e.span / e.messages
 	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate.Value*e.rtt ||
-		wait*threshold.ExchangesWait > e.rtt || each < threshold.SamplesPerExchange*e.sampleInterval() {
+		wait*threshold.ExchangesWait > e.rtt {
 		return v
 	}
 	values := verdict.Values{"exchanges": e.messages, "block_bytes": e.came / e.messages, "exchange_s": each,
@@ -131,9 +126,32 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	if w.Answered < 1 {
 		v.Shares[verdict.Unknown] = 1 - w.Answered
 	}
-	v.Evidence = slices.Insert(slices.Clone(v.Evidence), 0, verdict.Evidence{Limiter: verdict.Application,
+	v.Evidence = slices.DeleteFunc(slices.Clone(v.Evidence), func(e verdict.Evidence) bool {
+		return e.Code == verdict.SenderUnseen
+	})
+	v.Evidence = slices.Insert(v.Evidence, 0, verdict.Evidence{Limiter: verdict.Application,
 		Code: verdict.WatchedExchanges, Values: values})
 	return v
+}
+
+// messagesSent returns how many messages this end's program sent: the samples in which it had sent something or, where
+// that happens in nearly all, the segments, if each holds a whole message. 0: not known. The kernel dates what comes
+// and goes in its ticks, so exchanges that are faster than one are not recognised.
+func (w *Watched) messagesSent(e *exchange) (n float64) {
+	for i := 1; i < len(w.Samples); i++ {
+		if w.Samples[i].Sent > w.Samples[i-1].Sent {
+			n++
+		}
+	}
+	if e.span >= threshold.SamplesPerExchange*e.sampleInterval()*n {
+		return n
+	}
+	bytes := float64(w.Samples[len(w.Samples)-1].Sent - w.Samples[0].Sent)
+	segments := float64(w.DataSent)
+	if bytes > threshold.FullArrivals*e.mss*segments || e.rtt < threshold.ArrivalGap.Seconds() {
+		return 0
+	}
+	return segments
 }
 
 // least returns the least round trip of the samples.

@@ -121,18 +121,25 @@ func TestAnsweredBlocks(t *testing.T) {
 		each     time.Duration // an exchange
 		answered float64
 		holes    bool
+		segments int64 // that this end sends for an exchange; 0: not known
 		want     string
 	}{
-		{"blocks over 80 ms", 80 * ms, 90 * ms, 0.9, false, verdict.RequestResponse},
-		{"blocks over 200 ms", 200 * ms, 250 * ms, 0.8, false, verdict.RequestResponse},
-		{"a stream that is answered now and then", 80 * ms, 90 * ms, 0.1, false, ""},
-		{"with holes", 80 * ms, 90 * ms, 0.9, true, ""},
-		{"a program's own pauses", 80 * ms, 500 * ms, 0.9, false, ""},
-		{"responses that the program does not wait for", 200 * ms, 100 * ms, 0.9, false, ""},
-		{"exchanges that samples miss", 20 * ms, 22 * ms, 0.9, false, ""},
+		{"blocks over 80 ms", 80 * ms, 90 * ms, 0.9, false, 0, verdict.RequestResponse},
+		{"blocks over 200 ms", 200 * ms, 250 * ms, 0.8, false, 0, verdict.RequestResponse},
+		{"a stream that is answered now and then", 80 * ms, 90 * ms, 0.1, false, 0, ""},
+		{"with holes", 80 * ms, 90 * ms, 0.9, true, 0, ""},
+		{"a program's own pauses", 80 * ms, 500 * ms, 0.9, false, 0, ""},
+		{"responses that the program does not wait for", 200 * ms, 100 * ms, 0.9, false, 0, ""},
+		{"exchanges that samples miss", 20 * ms, 22 * ms, 0.9, false, 0, ""},
+		{"such exchanges by segments", 20 * ms, 22 * ms, 0.9, false, 1, verdict.RequestResponse},
+		{"the same of 35 ms", 35 * ms, 45 * ms, 0.8, false, 1, verdict.RequestResponse},
+		{"messages of a program that receives in bulk", 20 * ms, 2 * ms, 0.6, false, 1, ""},
+		{"exchanges faster than a tick", 300 * time.Microsecond, 330 * time.Microsecond, 0.9, false, 1, ""},
+		{"a slow server", 20 * ms, 48 * ms, 0.9, false, 1, ""},
 	} {
 		w := talk(c.rtt, func(t time.Duration) (int64, int64, int64) { return 0, 0, int64(t/c.each) * 32000 })
 		w.Sends, w.Answered = false, c.answered
+		w.DataSent = c.segments * int64(5*time.Second/c.each)
 		for i := range w.Samples {
 			s := &w.Samples[i]
 			s.Sent = int64(s.At/c.each) * 100

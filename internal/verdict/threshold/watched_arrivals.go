@@ -24,3 +24,15 @@ const (
 	// SameBytes is the largest ratio of two ends' bytes in a period that count as one connection's.
 	SameBytes = 1.5 // ratio | the ends are not read at the same time
 )
+
+// Connections of one program that move the same data.
+const (
+	// LegSpan and LegBytes are what two connections must be seen for. LegApart is the most time between two samples that
+	// are compared.
+	LegSpan  = 4 * time.Second       // time | nearly the 5 s of why
+	LegBytes = 10 * LegBuffer        // bytes | definition: far more than the program's own buffer
+	LegApart = 10 * time.Millisecond // time | they are read one after the other; 1 MB at 1 Gbit/s
+	// LegDiffers is the part of the data, and LegBuffer the bytes, by which what was written may lag what was read.
+	LegDiffers = 0.02     // ratio | definition: programs that are busy with two transfers differ more
+	LegBuffer  = 64 << 10 // bytes | copy buffers: socat 8 KiB, haproxy 16 KiB, nginx 8 of 8 KiB
+)

@@ -22,6 +22,8 @@ type Queues struct {
 	Answered               bool // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
 	ReceiveRTT, SinceData time.Duration
+	// DataSent counts the segments with payload that this end sent: tcpi_data_segs_out; 0: not known.
+	DataSent int64
 }
 
 // Samples is a window of samples, oldest first, and the queues at each of them.
@@ -42,6 +44,17 @@ func (w *Samples) Add(s *transfer.Sample, q Queues, length time.Duration) {
 		w.Of = slices.Delete(w.Of, 0, old)
 		w.Queues = slices.Delete(w.Queues, 0, old)
 	}
+}
+
+// Answered returns the share of the samples at which nothing had come since this end's program sent something last.
+func (w *Samples) Answered() float64 {
+	n := 0
+	for i := range w.Queues {
+		if w.Queues[i].Answered {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(w.Queues), 1))
 }
 
 // Connection is a connection with a window of its samples.
@@ -97,6 +110,9 @@ func (c *Connection) Live(sends bool) live.Watched {
 		w.Receive.AutomaticMax = int(c.ReceiveBufferMax)
 	}
 	w.Samples = c.Of
+	if n := len(c.Queues); n > 0 && c.Queues[0].DataSent > 0 {
+		w.DataSent = c.Queues[n-1].DataSent - c.Queues[0].DataSent
+	}
 	for i := range w.Samples {
 		s := &w.Samples[i]
 		q := &c.Queues[i]
@@ -107,10 +123,8 @@ func (c *Connection) Live(sends bool) live.Watched {
 		}
 		w.Send.Effective = max(w.Send.Effective, int(s.InFlight))
 		w.Receive.Effective = max(w.Receive.Effective, int(s.ReceiveWnd))
-		if q.Answered {
-			w.Answered += 1 / float64(len(w.Samples))
-		}
 	}
+	w.Answered = c.Answered()
 	return w
 }
 
