@@ -22,8 +22,7 @@ type leg struct{ connection, flow int }
 func (v *View) flowOf(l leg) *Flow { return &v.Connections[l.connection].Flows[l.flow] }
 
 // Limiting returns the connection and the flow that limit the view's heaviest flow: its own, unless that one only waits
-// for another. What a program receives may wait for its requests on the same connection, and what a proxy sends for
-// what it receives on another one, or the other way round.
+// for another. A received flow may wait for the requests on the same connection, and either leg of a proxy for the other.
 func (v *View) Limiting() (connection, flow int) {
 	if len(v.Connections) == 0 || len(v.Connections[0].Flows) == 0 {
 		return 0, 0
@@ -61,7 +60,7 @@ func (f *Flow) waits() bool {
 		f.Direction == transfer.Down && f.Verdict.Limiter == verdict.ReceiverApplication
 }
 
-// awaitsRequests reports whether a received flow only answers what this end sends, and the requests have a limiter.
+// awaitsRequests reports whether a received flow only responds to what this end sends, and the requests have a limiter.
 func (f *Flow) awaitsRequests(requests *Flow) bool {
 	return f.Awaited && requests.Direction == transfer.Up && requests.Verdict.Limiter != verdict.Unknown &&
 		(requests.Verdict.Limiter != verdict.Application || f.Verdict.Limiter == verdict.Unknown)
@@ -109,18 +108,23 @@ func (v *View) named(l leg) *Leg {
 func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
 	var least int64
 	for _, other := range candidates {
-		in, out := &v.Connections[of.connection], &v.Connections[other.connection]
+		in := of
+		out := other
 		if v.flowOf(of).Direction == transfer.Up {
-			in, out = out, in
+			in = other
+			out = of
 		}
-		if spread, fits := in.passesTo(out); fits && other.connection != of.connection && (!ok || spread < least) {
-			found, least, ok = other, spread, true
+		spread, fits := v.Connections[in.connection].passesTo(&v.Connections[out.connection])
+		if fits && in.connection != out.connection && (!ok || spread < least) {
+			found = other
+			least = spread
+			ok = true
 		}
 	}
 	return found, ok
 }
 
-// passesTo reports whether what the program wrote to another connection followed what it read from this one, and by
+// passesTo reports whether the program wrote to another connection as it read from this one, and by
 // how many bytes the difference varied.
 func (s *Observed) passesTo(out *Observed) (spread int64, ok bool) {
 	if s.moves == nil || out.moves == nil || len(s.window.Of) == 0 || len(out.window.Of) == 0 {
@@ -129,8 +133,8 @@ func (s *Observed) passesTo(out *Observed) (spread int64, ok bool) {
 	read := func(i int) int64 { return s.window.Of[i].Received - s.window.Queues[i].Unread }
 	written := func(j int) int64 { return out.window.Of[j].Acked + out.window.Queues[j].Unacked }
 	apart := func(i, j int) time.Duration { return (out.window.Of[j].At - s.window.Of[i].At).Abs() }
-	var held []int64 // by the program, but for a constant
-	first, last, j := 0, 0, 0
+	var buffered []int64 // in the program, but for a constant
+	var first, last, j int
 	for i := range s.window.Of {
 		for j+1 < len(out.window.Of) && apart(i, j+1) <= apart(i, j) {
 			j++
@@ -138,16 +142,16 @@ func (s *Observed) passesTo(out *Observed) (spread int64, ok bool) {
 		if apart(i, j) > threshold.LegApart {
 			continue
 		}
-		if len(held) == 0 {
+		if len(buffered) == 0 {
 			first = i
 		}
 		last = i
-		held = append(held, read(i)-written(j))
+		buffered = append(buffered, read(i)-written(j))
 	}
-	if len(held) == 0 || s.window.Of[last].At-s.window.Of[first].At < threshold.LegSpan {
+	if len(buffered) == 0 || s.window.Of[last].At-s.window.Of[first].At < threshold.LegSpan {
 		return 0, false
 	}
-	spread = slices.Max(held) - slices.Min(held)
+	spread = slices.Max(buffered) - slices.Min(buffered)
 	moved := read(last) - read(first)
 	return spread, moved >= threshold.LegBytes &&
 		spread <= max(threshold.LegBuffer, int64(threshold.LegDiffers*float64(moved)))

@@ -33,9 +33,9 @@ func moved(port uint16, pid int, d transfer.Direction, limiter verdict.Name, at 
 // TestView_Limiting checks which connection of a program limits: of a proxy, the leg that does not wait for the other.
 func TestView_Limiting(t *testing.T) {
 	const up, down = transfer.Up, transfer.Down
-	steady := func(bps, held float64) func(time.Duration) int64 { // held: the most in the proxy's own buffer
+	steady := func(bps, buffer float64) func(time.Duration) int64 { // buffer: the most in the proxy's own buffer
 		return func(t time.Duration) int64 {
-			return int64(bps/8*t.Seconds() - held*float64(t/(50*time.Millisecond)%7)/7)
+			return int64(bps/8*t.Seconds() - buffer*float64(t/(50*time.Millisecond)%7)/7)
 		}
 	}
 	stepped := func(bps, on float64) func(time.Duration) int64 { // the same in 5 s, and uneven
@@ -57,7 +57,8 @@ func TestView_Limiting(t *testing.T) {
 		{"a slow proxy", []Observed{moved(1, 8, up, verdict.Application, steady(90e6, 50e3)),
 			moved(2, 8, down, verdict.ReceiverApplication, steady(90e6, 0))}, 0, 2},
 		{"two clients of one proxy", []Observed{moved(1, 8, up, verdict.Application, steady(12e6, 30e3)),
-			moved(2, 8, up, verdict.Application, steady(9e6, 30e3)), moved(3, 8, down, verdict.Unknown, steady(9e6, 0)),
+			moved(2, 8, up, verdict.Application, steady(9e6, 30e3)),
+			moved(3, 8, down, verdict.Unknown, steady(9e6, 0)),
 			moved(4, 8, down, verdict.Bottleneck, steady(12e6, 0))}, 3, 4},
 		{"a proxy that stops and goes", []Observed{moved(1, 8, up, verdict.Application, stepped(20e6, 3)),
 			moved(2, 8, down, verdict.Bottleneck, stepped(20e6, 3))}, 1, 2},
@@ -86,13 +87,13 @@ func TestView_Limiting(t *testing.T) {
 	}
 }
 
-// TestView_LimitingRequests checks that a received flow that only answers what this end sends is limited as its requests
-// are.
+// TestView_LimitingRequests checks that a received flow that only responds to what this end sends is limited as its
+// requests are.
 func TestView_LimitingRequests(t *testing.T) {
 	for _, c := range []struct {
-		awaited           bool
-		answers, requests verdict.Name
-		want              transfer.Direction
+		awaited             bool
+		responses, requests verdict.Name
+		want                transfer.Direction
 	}{
 		{true, verdict.Unknown, verdict.NagleDelayedAck, transfer.Up},
 		{true, verdict.Unknown, verdict.Application, transfer.Up},
@@ -103,7 +104,7 @@ func TestView_LimitingRequests(t *testing.T) {
 		{false, verdict.Bottleneck, verdict.NagleDelayedAck, transfer.Down},
 	} {
 		v := &View{Connections: []Observed{{Connection: &Connection{}, Flows: []Flow{
-			{Direction: transfer.Down, Awaited: c.awaited, Verdict: verdict.Verdict{Limiter: c.answers}},
+			{Direction: transfer.Down, Awaited: c.awaited, Verdict: verdict.Verdict{Limiter: c.responses}},
 			{Direction: transfer.Up, Verdict: verdict.Verdict{Limiter: c.requests}}}}}}
 		_, flow := v.Limiting()
 		if got := v.Connections[0].Flows[flow].Direction; got != c.want {

@@ -15,7 +15,7 @@ func TestJudge_LessThanASegmentOutstanding(t *testing.T) {
 		name        string
 		outstanding int64
 		rtt         time.Duration // mean; the least is 20 ms
-		lost        int64         // one of so many requests; 0: none
+		lost        int64         // one in this number of requests; 0: none
 		below       bool
 	}{
 		{"400 bytes, every tenth lost", 400, 21 * ms, 10, true},

@@ -135,7 +135,7 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 }
 
 // messagesSent returns how many messages this end's program sent: the samples in which it had sent something or, where
-// that happens in nearly all, the segments, if each holds a whole message. 0: not known. The kernel dates what comes
+// that happens in nearly all, the segments, if each has a whole message. 0: not known. The kernel dates what comes
 // and goes in its ticks, so exchanges that are faster than one are not recognised.
 func (w *Watched) messagesSent(e *exchange) (n float64) {
 	for i := 1; i < len(w.Samples); i++ {
