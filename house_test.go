@@ -32,12 +32,13 @@ var layers = [][]string{
 		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
 		"internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",
-		"internal/link", "internal/flow", "internal/changepoint", "internal/predict", "internal/advice", "internal/record",
+		"internal/link", "internal/flow", "internal/lost", "internal/changepoint",
+		"internal/predict", "internal/advice", "internal/record",
 		"internal/record/guard",
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile",
-		"internal/bpf",
+		"internal/bpf", "internal/drops",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/mcp", "internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
@@ -75,7 +76,7 @@ const pureLayers = 2
 // mayCallTheKernel are the packages that may make raw system calls.
 var mayCallTheKernel = []string{"internal/socket", "internal/atomicfile", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv"}
+	"internal/bpf", "internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv"}
 
 // mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{

@@ -52,6 +52,8 @@ var foreign = []fuzzReader{
 	{"internal/flow FuzzTable", "anyone who sends packets that are captured"},
 	{"internal/flow FuzzOrder", "anyone who hands over a capture"},
 	{"internal/turns FuzzTracker", "anyone who sends packets that are captured"},
+	{"internal/lost FuzzParsePacket", "anyone whose packets this host drops"},
+	{"internal/lost FuzzMatcher", "anyone whose packets this host drops"},
 	{"internal/diagnose FuzzCapture", "anyone who hands over a capture"},
 	{"internal/render FuzzLine", "all of them: their texts are printed"},
 	{"internal/render FuzzShow", "anyone who hands over a document"},

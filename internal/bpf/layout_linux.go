@@ -46,6 +46,33 @@ func (l *Layout) At(of string, names ...string) int16 {
 	return int16(offset)
 }
 
+// TracepointArguments returns the number of arguments of a raw tracepoint, 0 for one that the kernel does not have.
+func (l *Layout) TracepointArguments(name string) int {
+	var typedef *btf.Typedef
+	if err := l.kernel.TypeByName("btf_trace_"+name, &typedef); err != nil {
+		return 0
+	}
+	if pointer, ok := typedef.Type.(*btf.Pointer); ok {
+		if function, ok := pointer.Target.(*btf.FuncProto); ok {
+			return len(function.Params) - 1 // the first is the tracepoint's own data
+		}
+	}
+	return 0
+}
+
+// Enum returns the names of an enumeration's values; nil if the kernel does not have it.
+func (l *Layout) Enum(name string) map[uint32]string {
+	var enum *btf.Enum
+	if err := l.kernel.TypeByName(name, &enum); err != nil {
+		return nil
+	}
+	names := map[uint32]string{}
+	for _, v := range enum.Values {
+		names[uint32(v.Value)] = v.Name
+	}
+	return names
+}
+
 // memberAt finds a member, also in those without a name: its offset in bytes, and its type.
 func memberAt(members []btf.Member, name string) (bytes uint32, kind btf.Type, ok bool) {
 	for _, m := range members {

@@ -55,12 +55,24 @@ func (s *Set) AttachCgroup(p Program, path string, kind ebpf.ProgramType, at ebp
 
 // AttachIterator loads a program that the kernel runs for each item of one kind, such as "tcp".
 func (s *Set) AttachIterator(p Program, kind string, code asm.Instructions) (*link.Iter, error) {
-	program, err := s.load(p, ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: kind}, code)
+	spec := ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: kind}
+	program, err := s.load(p, spec, code)
 	if err != nil {
 		return nil, err
 	}
 	iter, err := link.AttachIter(link.IterOptions{Program: program})
 	return iter, s.attached(p, iter, err)
+}
+
+// AttachTracepoint loads a program for a raw tracepoint with BTF, such as "kfree_skb", and attaches it.
+func (s *Set) AttachTracepoint(p Program, tracepoint string, code asm.Instructions) error {
+	spec := ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: tracepoint}
+	program, err := s.load(p, spec, code)
+	if err != nil {
+		return err
+	}
+	l, err := link.AttachTracing(link.TracingOptions{Program: program})
+	return s.attached(p, l, err)
 }
 
 func (s *Set) load(p Program, spec ebpf.ProgramSpec, code asm.Instructions) (*ebpf.Program, error) {

@@ -56,6 +56,7 @@ const (
 	MinGW          Feature = "mingw"
 	Nginx          Feature = "nginx"
 	Node           Feature = "node"
+	NFT            Feature = "nft"
 	NPM            Feature = "npm"
 	OpenSSL        Feature = "openssl"
 	OpenVPN        Feature = "openvpn"
@@ -92,6 +93,7 @@ var programs = map[Feature][]string{
 	MinGW:          {"x86_64-w64-mingw32-gcc"},
 	Nginx:          {"nginx", "/usr/sbin/nginx"},
 	Node:           {"node"},
+	NFT:            {"nft", "/usr/sbin/nft"},
 	NPM:            {"npm"},
 	OpenSSL:        {"openssl"},
 	OpenVPN:        {"openvpn", "/usr/sbin/openvpn"},

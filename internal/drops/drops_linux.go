@@ -1,0 +1,246 @@
+package drops
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
+	"github.com/fullpipe-net/fullpipe/internal/lost"
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+)
+
+const (
+	familyIPv4  = 2  // AF_INET
+	familyIPv6  = 10 // AF_INET6
+	protocolTCP = 6
+	ringBytes   = 1 << 20 // 7,000 records
+	prefix      = "SKB_DROP_REASON_"
+)
+
+// Watch follows all connections of this host until it is closed. Its methods may be called by several goroutines.
+type Watch struct {
+	set     bpf.Set
+	events  *bpf.Events
+	names   map[uint32]string // of reasons
+	own     uint32            // this process's network namespace
+	flushed chan struct{}     // a value for each answered Flush
+	ended   chan struct{}     // closed when reading has ended
+
+	mu      sync.Mutex // guards what follows
+	matcher lost.Matcher
+	failed  error
+}
+
+// Open attaches the programs. The error is *bpf.NotPermittedError without the privilege, and socket.ErrNotSupported
+// where the kernel gives no reasons of drops.
+func Open() (*Watch, error) {
+	if err := bpf.CheckTracing(); err != nil {
+		return nil, err
+	}
+	own, err := ownNamespace()
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{own: own, flushed: make(chan struct{}, 1), ended: make(chan struct{})}
+	if err := w.attach(); err != nil {
+		_ = w.set.Close() // err says more
+		if errors.Is(err, os.ErrPermission) {
+			err = &bpf.NotPermittedError{Err: err}
+		}
+		return nil, err
+	}
+	go func() {
+		defer close(w.ended)
+		err := w.events.Each(w.take, func() {
+			select {
+			case w.flushed <- struct{}{}:
+			default: // nobody waits any more
+			}
+		})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.failed = err
+	}()
+	return w, nil
+}
+
+// Close detaches the programs. It may be called again.
+func (w *Watch) Close() error {
+	err := w.set.Close()
+	<-w.ended
+	return err
+}
+
+func (w *Watch) attach() error {
+	kernel, err := bpf.KernelLayout()
+	if err != nil {
+		return fmt.Errorf("places of loss by eBPF need the kernel's BTF: %w: %w", socket.ErrNotSupported, err)
+	}
+	arguments := kernel.TracepointArguments("kfree_skb")
+	w.names = kernel.Enum("skb_drop_reason")
+	if arguments < 3 || w.names == nil {
+		return fmt.Errorf("reasons of drops (Linux 5.17): %w", socket.ErrNotSupported)
+	}
+	for number, name := range w.names {
+		w.names[number] = strings.TrimPrefix(name, prefix)
+	}
+	wanted, err := w.set.Map(ebpf.MapSpec{Name: "reasons", Type: ebpf.Array, KeySize: 4, ValueSize: maxReason + 1,
+		MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	if err := wanted.Put(uint32(0), wantedReasons(w.names)); err != nil {
+		return fmt.Errorf("eBPF map reasons: %w", err)
+	}
+	w.events, err = w.set.Events(ringBytes)
+	if err != nil {
+		return err
+	}
+	retransmitted := retransmission(kernel.At, w.events)
+	dropped := drop(kernel.At, w.events, wanted.FD(), arguments > 3)
+	if err := kernel.Err(); err != nil {
+		return fmt.Errorf("places of loss by eBPF: %w: %w", socket.ErrNotSupported, err)
+	}
+	if err := w.set.AttachTracepoint(bpf.Drops, "kfree_skb", dropped); err != nil {
+		return err
+	}
+	return w.set.AttachTracepoint(bpf.Retransmissions, "tcp_retransmit_skb", retransmitted)
+}
+
+// wantedReasons returns a byte for each reason: 1 if it is a loss.
+func wantedReasons(names map[uint32]string) []byte {
+	wanted := make([]byte, maxReason+1)
+	for number, name := range names {
+		if number > 2 && number <= maxReason && lost.KindOf(name) != "" { // 2 is NOT_SPECIFIED
+			wanted[number] = 1
+		}
+	}
+	return wanted
+}
+
+// ownNamespace returns the inode of this thread's network namespace.
+func ownNamespace() (uint32, error) {
+	link, err := os.Readlink("/proc/thread-self/ns/net")
+	if err != nil {
+		return 0, err
+	}
+	text := strings.TrimSuffix(strings.TrimPrefix(link, "net:["), "]")
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("network namespace %s: %w", link, err)
+	}
+	return uint32(n), nil
+}
+
+// take gives a record to the matcher.
+func (w *Watch) take(b []byte) {
+	if len(b) < recordSize {
+		return
+	}
+	u32 := func(at int) uint32 { return binary.NativeEndian.Uint32(b[at:]) }
+	at := time.Duration(binary.NativeEndian.Uint64(b[recTime:]))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch u32(recKind) {
+	case kindDrop:
+		flow, seq, bytes, ok := lost.ParsePacket(b[recHeaders:recHeaders+headerBytes], u32(recLength))
+		if !ok {
+			return
+		}
+		place := lost.Place{Reason: u32(recReason), Namespace: u32(recNamespace), Device: [16]byte(b[recDevice:])}
+		w.matcher.Drop(lost.Drop{Flow: flow, Place: place, At: at, Seq: seq, Bytes: bytes})
+	case kindRetransmission:
+		w.matcher.Retransmission(lost.Retransmission{Flow: socketFlow(b), At: at, Seq: u32(recSeq), End: u32(recEnd),
+			Segments: max(u32(recLength), 1), Namespace: u32(recNamespace)})
+	}
+}
+
+// socketFlow returns the addresses of a retransmission's socket.
+func socketFlow(b []byte) (f lost.Flow) {
+	var from, to netip.Addr
+	if binary.NativeEndian.Uint16(b[recFamily:]) == familyIPv6 {
+		from = netip.AddrFrom16([16]byte(b[recFrom:])).Unmap()
+		to = netip.AddrFrom16([16]byte(b[recTo:])).Unmap()
+	} else {
+		from = netip.AddrFrom4([4]byte(b[recFrom:]))
+		to = netip.AddrFrom4([4]byte(b[recTo:]))
+	}
+	f.Source = netip.AddrPortFrom(from, binary.NativeEndian.Uint16(b[recSource:]))
+	f.Destination = netip.AddrPortFrom(to, binary.BigEndian.Uint16(b[recTarget:]))
+	return f
+}
+
+// flushTimeout bounds the wait for the reader. It only waits for records that exist.
+const flushTimeout = time.Second
+
+// Of returns the counts of a flow until now. home is the network namespace of its socket on this host, 0 for this
+// process's own.
+func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
+	if err := w.flush(); err != nil {
+		return Counts{}, err
+	}
+	missed, err := w.events.Lost()
+	if err != nil {
+		return Counts{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed != nil {
+		return Counts{}, w.failed
+	}
+	found := w.matcher.Of(unmapped(flow))
+	c := Counts{Missed: int64(missed) + w.matcher.Forgotten}
+	home = cmp.Or(home, w.own)
+	if found.Namespace == home {
+		c.Retransmits = true
+		c.Segments = found.Segments
+		c.Bytes = found.Bytes
+	}
+	for _, p := range found.Places {
+		if p.Namespace == w.own || p.Namespace == home {
+			c.Places = append(c.Places, w.place(p, home))
+		}
+	}
+	return c, nil
+}
+
+func unmapped(f lost.Flow) lost.Flow {
+	plain := func(a netip.AddrPort) netip.AddrPort {
+		return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+	}
+	return lost.Flow{Source: plain(f.Source), Destination: plain(f.Destination)}
+}
+
+func (w *Watch) flush() error {
+	if err := w.events.Flush(); err != nil {
+		return err
+	}
+	select {
+	case <-w.flushed:
+		return nil
+	case <-w.ended:
+		return os.ErrClosed
+	case <-time.After(flushTimeout):
+		return errors.New("the kernel's records of drops were not read in time")
+	}
+}
+
+func (w *Watch) place(p lost.Count, home uint32) Place {
+	reason := w.names[p.Reason]
+	if reason == "" {
+		reason = fmt.Sprintf("reason %#x", p.Reason)
+	}
+	device, _, _ := strings.Cut(string(p.Device[:]), "\x00")
+	return Place{Kind: lost.KindOf(reason), Reason: reason, Device: device, Forwarded: p.Namespace != home,
+		Packets: p.Packets, Dropped: p.Dropped, Segments: p.Segments, Bytes: p.Bytes}
+}

@@ -1,0 +1,172 @@
+package lost
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+)
+
+var (
+	flowA = Flow{netip.MustParseAddrPort("10.0.0.1:5000"), netip.MustParseAddrPort("10.0.0.2:80")}
+	flowB = Flow{netip.MustParseAddrPort("[fd00::1]:5000"), netip.MustParseAddrPort("[fd00::2]:80")}
+	queue = Place{Reason: 64, Namespace: 1}
+	nft   = Place{Reason: 12, Namespace: 1}
+)
+
+// event is a drop at a place, or without one a retransmission.
+type event struct {
+	ms       int
+	flow     Flow
+	seq      uint32
+	bytes    uint32
+	segments uint32
+	place    Place
+}
+
+func play(m *Matcher, events []event) {
+	for _, e := range events {
+		at := time.Duration(e.ms) * time.Millisecond
+		if e.segments == 0 {
+			m.Drop(Drop{Flow: e.flow, Place: e.place, At: at, Seq: e.seq, Bytes: e.bytes})
+		} else {
+			m.Retransmission(Retransmission{Flow: e.flow, At: at, Seq: e.seq, End: e.seq + e.bytes, Segments: e.segments,
+				Namespace: 1})
+		}
+	}
+}
+
+func TestMatcher(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		events []event
+		want   Counts
+	}{
+		{"one segment", []event{{0, flowA, 1000, 100, 0, queue}, {20, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 1, 100, []Count{{queue, 1, 100, 1, 100}}}},
+		{"no drop", []event{{20, flowA, 1000, 100, 1, Place{}}}, Counts{1, 1, 100, nil}},
+		{"another range", []event{{0, flowA, 1000, 100, 0, queue}, {20, flowA, 1100, 100, 1, Place{}}},
+			Counts{1, 1, 100, []Count{{queue, 1, 100, 0, 0}}}},
+		{"another connection", []event{{0, flowB, 1000, 100, 0, queue}, {20, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 1, 100, nil}},
+		{"too old", []event{{0, flowA, 1000, 100, 0, queue}, {2001, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 1, 100, []Count{{queue, 1, 100, 0, 0}}}},
+		{"one merged packet, retransmitted by segments", []event{{0, flowA, 1000, 300, 0, nft},
+			{20, flowA, 1000, 100, 1, Place{}}, {20, flowA, 1200, 100, 1, Place{}}, {20, flowA, 1100, 100, 1, Place{}}},
+			Counts{1, 3, 300, []Count{{nft, 1, 300, 3, 300}}}},
+		{"single packets, retransmitted together", []event{{0, flowA, 1000, 100, 0, nft}, {0, flowA, 1100, 100, 0, nft},
+			{1, flowA, 1200, 100, 0, queue}, {20, flowA, 1000, 300, 3, Place{}}},
+			Counts{1, 3, 300, []Count{{nft, 2, 200, 2, 200}, {queue, 1, 100, 1, 100}}}},
+		{"part of a retransmitted range", []event{{0, flowA, 1100, 100, 0, nft}, {20, flowA, 1000, 400, 4, Place{}}},
+			Counts{1, 4, 400, []Count{{nft, 1, 100, 1, 100}}}},
+		{"a drop explains one retransmission", []event{{0, flowA, 1000, 100, 0, nft}, {20, flowA, 1000, 100, 1, Place{}},
+			{40, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 2, 200, []Count{{nft, 1, 100, 1, 100}}}},
+		{"the retransmission is dropped too, before it is reported", []event{{0, flowA, 1000, 100, 0, nft},
+			{200, flowA, 1000, 100, 0, nft}, {200, flowA, 1000, 100, 1, Place{}}, {600, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 2, 200, []Count{{nft, 2, 200, 2, 200}}}},
+		{"the retransmission timer backs off", []event{{0, flowA, 1000, 100, 0, nft}, {1600, flowA, 1000, 100, 0, nft},
+			{1600, flowA, 1000, 100, 1, Place{}}, {4800, flowA, 1000, 100, 0, nft}, {4800, flowA, 1000, 100, 1, Place{}},
+			{11200, flowA, 1000, 100, 1, Place{}}},
+			Counts{1, 3, 300, []Count{{nft, 3, 300, 3, 300}}}},
+		{"sequence numbers wrap", []event{{0, flowA, 0xffffffce, 100, 0, nft}, {20, flowA, 0, 50, 1, Place{}},
+			{20, flowA, 0xffffffce, 50, 1, Place{}}},
+			Counts{1, 2, 100, []Count{{nft, 1, 100, 2, 100}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Matcher
+			play(&m, tt.events)
+			if got := m.Of(flowA); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMatcher_MemoryIsBounded(t *testing.T) {
+	var m Matcher
+	for i := range uint32(3 * maxFlows) {
+		f := flowA
+		f.Source = netip.AddrPortFrom(f.Source.Addr(), uint16(i))
+		for j := range uint32(2) {
+			m.Drop(Drop{Flow: f, Place: queue, At: time.Duration(i), Seq: j * 100, Bytes: 10})
+		}
+	}
+	for i := range uint32(3 * maxDrops) {
+		place := queue
+		place.Reason = i % (2 * maxPlaces)
+		m.Drop(Drop{Flow: flowA, Place: place, At: 3 * maxFlows, Seq: i * 100, Bytes: 10})
+	}
+	f := m.flows[flowA]
+	if len(m.flows) > maxFlows || len(f.drops) > maxDrops || len(f.places) > maxPlaces || m.Forgotten == 0 {
+		t.Errorf("%d flows, %d drops, %d places, %d forgotten", len(m.flows), len(f.drops), len(f.places), m.Forgotten)
+	}
+}
+
+func TestMatcher_AllocatesNothingPerEvent(t *testing.T) {
+	var m Matcher
+	seq := uint32(0)
+	at := time.Duration(0)
+	step := func() {
+		at += time.Millisecond
+		seq += 1000
+		m.Drop(Drop{Flow: flowA, Place: queue, At: at, Seq: seq, Bytes: 100})
+		m.Retransmission(Retransmission{Flow: flowA, At: at, Seq: seq, End: seq + 100, Segments: 1})
+	}
+	step()
+	if n := testing.AllocsPerRun(1000, step); n > 0 {
+		t.Errorf("%v allocations an event", n)
+	}
+}
+
+// FuzzMatcher checks that no retransmitted byte and no dropped byte counts twice, and that memory is bounded.
+func FuzzMatcher(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 10, 1, 0, 1, 0, 10, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m Matcher
+		at := time.Duration(0)
+		for b = b[:min(len(b), 3000)]; len(b) >= 6; b = b[6:] {
+			at += time.Duration(b[5]) * 10 * time.Millisecond
+			flow := flowA
+			if b[0]&2 != 0 {
+				flow = flowB
+			}
+			seq := uint32(binary.LittleEndian.Uint16(b[1:])) - 30000
+			if b[0]&1 == 0 {
+				m.Drop(Drop{Flow: flow, Place: Place{Reason: uint32(b[3] >> 4)}, At: at, Seq: seq, Bytes: uint32(b[4]) * 20})
+			} else {
+				m.Retransmission(Retransmission{Flow: flow, At: at, Seq: seq, End: seq + uint32(b[4])*20, Segments: uint32(b[3])})
+			}
+			for _, flow := range []Flow{flowA, flowB} {
+				check(t, m.Of(flow))
+			}
+		}
+	})
+}
+
+func check(t *testing.T, c Counts) {
+	t.Helper()
+	bytes, segments := int64(0), int64(0)
+	for _, p := range c.Places {
+		bytes += p.Bytes
+		segments += p.Segments
+		if p.Bytes > p.Dropped || p.Packets == 0 {
+			t.Fatalf("more explained than dropped: %+v", p)
+		}
+	}
+	if bytes > c.Bytes || segments > c.Segments {
+		t.Fatalf("more explained than retransmitted: %+v", c)
+	}
+}
+
+func TestReasons_HaveOneMeaning(t *testing.T) {
+	for name := range noise {
+		if _, too := reasons[name]; too {
+			t.Errorf("%s is a loss and none", name)
+		}
+	}
+	if KindOf("NETFILTER_DROP") != Firewall || KindOf("QUEUE_PURGE") != "" || KindOf("NEW_REASON") != Other {
+		t.Error("wrong kinds")
+	}
+}
