@@ -55,7 +55,7 @@ type tapped struct{ client, server []flow.Pass }
 func alignPasses(near, far tapped, began int64) (a alignment, ok bool) {
 	c := passings(near.client, far.client, began)
 	s := passings(near.server, far.server, began)
-	if len(c) < threshold.AlignedSegments || len(s) < threshold.AlignedSegments {
+	if len(c) < int(threshold.AlignedSegments.Value) || len(s) < int(threshold.AlignedSegments.Value) {
 		return a, false
 	}
 	a.matched = len(c) + len(s)
@@ -109,7 +109,7 @@ func driftOf(client, server line) float64 {
 // timestamps too where both can read the same, else by their numbers alone.
 func passings(near, far []flow.Pass, began int64) (all []passing) {
 	all = paired(near, far, began, func(n flow.Name) flow.Name { return n })
-	if len(all) < threshold.AlignedSegments {
+	if len(all) < int(threshold.AlignedSegments.Value) {
 		all = paired(near, far, began, flow.Name.Unstamped)
 	}
 	slices.SortStableFunc(all, func(x, y passing) int { return cmp.Compare(x.at, y.at) })
@@ -225,7 +225,7 @@ func queueOf(all []passing, least float64) (w way) {
 		w.queueMean += queues[i] / float64(len(all))
 	}
 	slices.Sort(queues)
-	w.queueMost = queues[int(float64(len(queues)-1)*threshold.QueueMostly)]
+	w.queueMost = queues[int(float64(len(queues)-1)*threshold.QueueMostly.Value)]
 	return w
 }
 

@@ -83,7 +83,7 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 // tiny reports whether there is nothing to diagnose: all that was sent fits the window that any
 // connection begins with (RFC 6928), and only the time between programs' messages went by.
 func tiny(all []record.CapturedConnection) bool {
-	const initial = threshold.InitialSegments * 1460
+	initial := int64(threshold.InitialSegments.Value) * 1460
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c record.CapturedConnection) bool {
 		return slices.ContainsFunc(c.Directions, func(d record.CapturedDirection) bool {
 			return d.Bytes > initial || d.Limiter != verdict.Unknown && d.Limiter != verdict.Application &&

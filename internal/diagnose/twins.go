@@ -79,7 +79,7 @@ func (t *twins) ofEnds(near *flow.Connection) (best *twin) {
 		w.renumbered = renumbered(near.ClientOffer(), w.offer(true)) || renumbered(near.ServerOffer(), w.offer(false))
 		common := inCommon(near, w)
 		switch far := w.passes(); {
-		case common == 0 && !w.renumbered && len(far.client)+len(far.server) > threshold.AlignedSegments:
+		case common == 0 && !w.renumbered && len(far.client)+len(far.server) > int(threshold.AlignedSegments.Value):
 			// other times of the same ports
 		case best == nil, best.renumbered && !w.renumbered, best.renumbered == w.renumbered && common > most:
 			best = w
@@ -138,7 +138,7 @@ func (t *twins) ofSegments(near *flow.Connection) *twin {
 			}
 		}
 	}
-	if best == nil || hits[best] < threshold.AlignedSegments {
+	if best == nil || hits[best] < int(threshold.AlignedSegments.Value) {
 		return nil
 	}
 	straight := &twin{Connection: best}

@@ -149,7 +149,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	if g := d.Graph; g != nil {
 		g.Retransmissions.add(at, from, to)
 	}
-	timedOut := at-d.lastSent >= max(2*d.RTTMin, int64(threshold.MinRTO))
+	timedOut := at-d.lastSent >= max(2*d.RTTMin, int64(threshold.MinRTO.Value))
 	if timedOut {
 		d.Timeouts++
 		d.round.best = 0 // slow start begins anew

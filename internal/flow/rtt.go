@@ -200,7 +200,7 @@ func (c *Connection) seedRTT(d *Direction, from int) {
 		// The answer to the SYN-ACK may have been delayed.
 		const apart = 1e6
 		if from == c.client && through >= minDelayedAck && beyond >= apart && d.ScaleKnown {
-			d.initial = threshold.InitialSegments * int64(d.MSS)
+			d.initial = int64(threshold.InitialSegments.Value) * int64(d.MSS)
 		}
 		d.rtt.now = through
 		d.rtt.loopMin = through

@@ -86,7 +86,7 @@ func (d *Direction) fresh(from, to, at int64) {
 	} else if d.Spacing != nil {
 		d.Spacing.skip(to-from, d.lastLen, int64(d.MSS), at-d.lastSent)
 	}
-	if gap := at - d.lastSent; threshold.StartPart*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
+	if gap := at - d.lastSent; int64(threshold.StartPart.Value)*gap >= d.RTTMin && d.RTTMin > 0 && d.high > 0 {
 		d.started(at, gap)
 		if 4*gap >= d.RTTMin && d.una < d.high {
 			d.silence(gap)

@@ -178,8 +178,9 @@ func (d *Direction) closeRound() {
 		d.Drained += r.drained
 	}
 	r.best = max(r.best, r.maxOut)
-	if r.paused > max(d.RTTMin, int64(threshold.MinRTO)) { // the round ended idle: slow start begins anew (RFC 5681, 4.1)
-		if r.best > threshold.InitialSegments*int64(max(d.MSS, 536)) {
+	// The round ended idle: slow start begins anew (RFC 5681, 4.1).
+	if r.paused > max(d.RTTMin, int64(threshold.MinRTO.Value)) {
+		if r.best > int64(threshold.InitialSegments.Value)*int64(max(d.MSS, 536)) {
 			d.IdleRestarts.Count++
 			d.IdleRestarts.Idle += r.paused
 		}

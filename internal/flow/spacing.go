@@ -105,7 +105,7 @@ func (d *Direction) spaced(length, gap, at int64) {
 	p := d.Spacing
 	took, known := p.serialization(length, int64(d.MSS))
 	late := gap - took
-	mssSeen := d.ScaleKnown && d.Segments-d.SmallSegments >= threshold.FewSegments
+	mssSeen := d.ScaleKnown && d.Segments-d.SmallSegments >= int64(threshold.FewSegments.Value)
 	hadRoom := p.edge-d.high >= int64(d.MSS)
 	dry := mssSeen && hadRoom && d.partial(d.lastLen) && late > max(spacingTolerance, took) &&
 		distance(at, p.released) > spacingTolerance
@@ -116,7 +116,7 @@ func (d *Direction) spaced(length, gap, at int64) {
 	p.edge = d.edge
 	late -= p.paused
 	p.paused = 0
-	if dry || known && d.RTTMin > 0 && late >= max(d.RTTMin/threshold.StartPart, spacingTolerance) {
+	if dry || known && d.RTTMin > 0 && late >= max(d.RTTMin/int64(threshold.StartPart.Value), spacingTolerance) {
 		p.Silent += max(late, 0)
 	}
 	p.add(length, d.lastLen, int64(d.MSS), gap)

@@ -19,7 +19,7 @@ type Starts struct {
 
 // started notes new data after a silence.
 func (d *Direction) started(at, silence int64) {
-	if silence < int64(threshold.HostReacts) {
+	if silence < int64(threshold.HostReacts.Value) {
 		return
 	}
 	if d.Starts == nil {
@@ -35,7 +35,7 @@ func (d *Direction) started(at, silence int64) {
 	s.at = at
 	spoke := d.conn.sides[1-d.me].spoke
 	since := at - spoke - d.rtt.delay() // less than 0 where the loop through the sender is estimated too long
-	if spoke > 0 && abs(since) <= max(d.RTTMin/threshold.PromptPart, int64(threshold.HostReacts)) {
+	if spoke > 0 && abs(since) <= max(d.RTTMin/int64(threshold.PromptPart.Value), int64(threshold.HostReacts.Value)) {
 		s.Prompted++
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 
 // minDelayedAck is the least time of a delayed-ACK timer, nanoseconds: Linux waits for at least 40 ms, Windows and
 // BSD for up to 200 ms. RFC 9293 section 3.8.6.3 allows 500 ms.
-const minDelayedAck = int64(threshold.DelayedAckLeast)
+var minDelayedAck = int64(threshold.DelayedAckLeast.Value)
 
 // delayed finds for how long the receiver's timer delayed an acknowledgement of new data.
 func (d *Direction) delayed(e *ackEvent) {
@@ -45,7 +45,7 @@ func (d *Direction) timerDelay(ack, at int64) (waited int64, basis timerBasis) {
 		waited = min(waited, at-d.owed-paced)
 	} else if !d.promptBefore() {
 		basis = fasterLine
-		if float64(waited) < threshold.LineMargin*d.lineAtMost(ack-d.block.from, part) {
+		if float64(waited) < threshold.LineMargin.Value*d.lineAtMost(ack-d.block.from, part) {
 			basis = lineOrTimer
 		}
 	}
@@ -61,7 +61,7 @@ func (d *Direction) timerDelay(ack, at int64) (waited int64, basis timerBasis) {
 func (d *Direction) lineAtMost(size, part int64) float64 {
 	mss := int64(max(d.MSS, 536))
 	segments := (size + mss - 1) / mss
-	if segments >= threshold.OneAckSegments {
+	if segments >= int64(threshold.OneAckSegments.Value) {
 		return 0
 	}
 	return float64(part) * float64(size+segments*packetHeaders) / float64(d.conn.sides[d.me].offer.length())
@@ -88,7 +88,7 @@ func (o *Offer) length() int64 {
 // tap is away from the sender and saw a prompt acknowledgement just before: behind a slow line, segments that were sent
 // at once are acknowledged one by one.
 func (d *Direction) promptBefore() bool {
-	away := float64(d.rtt.loopMin) > threshold.TapAtSender*float64(d.RTTMin)
+	away := float64(d.rtt.loopMin) > threshold.TapAtSender.Value*float64(d.RTTMin)
 	return away && d.prompt > 0 && d.block.began-d.prompt < minDelayedAck
 }
 

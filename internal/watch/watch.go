@@ -235,10 +235,10 @@ func (c *Connection) flow(d transfer.Direction, receiveMax int64) Flow {
 	} else {
 		f.Bytes = c.Sample.Received - c.mark.Received
 		f.Offered = c.Sample.ReceiveWnd
-		f.Awaited = c.moves != nil && c.window.Answered() >= threshold.ExchangesWait
+		f.Awaited = c.moves != nil && c.window.Answered() >= threshold.ExchangesWait.Value
 	}
 	switch {
-	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)) && !c.outstanding(threshold.ExchangesWait):
+	case f.Bytes < threshold.WatchedBytes && (f.Bytes > 0 || !c.stuck(d)) && !c.outstanding(threshold.ExchangesWait.Value):
 		f.Verdict = verdict.Unobserved(verdict.Evidence{Code: verdict.TooLittleWatched,
 			Values: verdict.Values{"bytes": float64(max(f.Bytes, 0))}})
 	case len(c.window.Of) >= threshold.WatchedSamples:

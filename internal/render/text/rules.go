@@ -15,7 +15,7 @@ func Rules(w io.Writer, lists []rule.List) {
 	fmt.Fprint(w, `# Verdict rules
 
 These are the rules by which a transfer is judged from the samples of its ends, in their order, and those on the
-confidence in a verdict on a capture.
+subtype, candidates, confidence and evidence of a verdict on a capture.
 `+"`fullpipe explain --rules`"+` prints this page from the rules that the judge evaluates. how-verdicts-are-reached.md explains
 them.
 `)

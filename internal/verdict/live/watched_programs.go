@@ -47,7 +47,7 @@ func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
 	case turns > 0:
 		v.Subtype = verdict.RequestResponse
 		e.addBlockValues(values, float64(turns))
-	case e.unevenRequests(v) && e.span >= threshold.FlatShare*e.rtt*e.asked:
+	case e.unevenRequests(v) && e.span >= threshold.FlatShare.Value*e.rtt*e.asked:
 		v.Subtype = verdict.RequestResponse
 		e.addBlockValues(values, 1)
 	case v.Limiter != verdict.SendBuffer && e.ownWindow() || e.unevenRequests(v):
@@ -108,12 +108,12 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	e := w.exchange()
 	e.messages = w.messagesSent(&e)
 	if e.messages < threshold.FewRounds.Value || last.RcvOOOPack > first.RcvOOOPack ||
-		w.Answered < threshold.ExchangesWait {
+		w.Answered < threshold.ExchangesWait.Value {
 		return v
 	}
 	each := e.span / e.messages
 	if wait := w.Answered * each; e.rtt <= 0 || wait < threshold.EvenRate.Value*e.rtt ||
-		wait*threshold.ExchangesWait > e.rtt {
+		wait*threshold.ExchangesWait.Value > e.rtt {
 		return v
 	}
 	values := verdict.Values{"exchanges": e.messages, "block_bytes": e.came / e.messages, "exchange_s": each,
@@ -143,7 +143,7 @@ func (w *Watched) messagesSent(e *exchange) (n float64) {
 			n++
 		}
 	}
-	if e.span >= threshold.SamplesPerExchange*e.sampleInterval()*n {
+	if e.span >= threshold.SamplesPerExchange.Value*e.sampleInterval()*n {
 		return n
 	}
 	bytes := float64(w.Samples[len(w.Samples)-1].Sent - w.Samples[0].Sent)
@@ -207,7 +207,7 @@ func (w *Watched) exchange() exchange {
 // exchanges are the other end's messages, or fewer where each write followed some of them: a server may say
 // first that a request takes a while (SMB's interim responses).
 func (e *exchange) exchanges() float64 {
-	if e.asked < e.messages && e.asked >= threshold.ExchangesRestart*(e.asked+e.unasked) {
+	if e.asked < e.messages && e.asked >= threshold.ExchangesRestart.Value*(e.asked+e.unasked) {
 		return e.asked
 	}
 	return e.messages
@@ -225,14 +225,14 @@ func (e *exchange) inTurn() int {
 	}
 	block := e.acked / n
 	each := e.span / n
-	if e.rtt <= threshold.ExchangesWait*each || each < threshold.SamplesPerExchange*e.sampleInterval() {
+	if e.rtt <= threshold.ExchangesWait.Value*each || each < threshold.SamplesPerExchange.Value*e.sampleInterval() {
 		return 0
 	}
 	for turns := 1; turns <= 2; turns++ {
 		k := float64(turns)
-		if k*each >= threshold.FlatShare*e.rtt && e.queued >= threshold.EvenRate.Value*k*block &&
-			threshold.FlatShare*e.queued <= k*block &&
-			(turns == 1 || e.inFlight[len(e.inFlight)/10] <= threshold.TurnsTrough*e.queued) {
+		if k*each >= threshold.FlatShare.Value*e.rtt && e.queued >= threshold.EvenRate.Value*k*block &&
+			threshold.FlatShare.Value*e.queued <= k*block &&
+			(turns == 1 || e.inFlight[len(e.inFlight)/10] <= threshold.TurnsTrough.Value*e.queued) {
 			return turns
 		}
 	}
@@ -262,12 +262,12 @@ func (e *exchange) addBlockValues(v verdict.Values, turns float64) {
 func (e *exchange) unevenRequests(v verdict.Verdict) bool {
 	n := float64(len(e.inFlight))
 	return (v.Limiter == verdict.Application || v.Limiter == verdict.Sender) &&
-		e.rtt > 0 && e.asked >= threshold.SureSegments.Value && e.messages <= threshold.ExchangesWait*n &&
-		e.prompt >= threshold.FlatShare*max(e.asked+e.unasked, e.messages) &&
-		e.span <= e.rtt*e.asked/threshold.ExchangesWait &&
-		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments*e.mss &&
-		e.window >= threshold.ProgramWindowRoom*e.queued && e.cwnd > e.queued &&
-		e.came <= threshold.ProgramWindowResponses*e.acked
+		e.rtt > 0 && e.asked >= threshold.SureSegments.Value && e.messages <= threshold.ExchangesWait.Value*n &&
+		e.prompt >= threshold.FlatShare.Value*max(e.asked+e.unasked, e.messages) &&
+		e.span <= e.rtt*e.asked/threshold.ExchangesWait.Value &&
+		e.inFlight[len(e.inFlight)/10] >= e.mss && e.level() >= threshold.ProbeSegments.Value*e.mss &&
+		e.window >= threshold.ProgramWindowRoom.Value*e.queued && e.cwnd > e.queued &&
+		e.came <= threshold.ProgramWindowResponses.Value*e.acked
 }
 
 // level returns the third quartile of the bytes in flight.
@@ -283,15 +283,16 @@ func (e *exchange) ownWindow() bool {
 	level := e.level()
 	flat := 0.0
 	for _, n := range e.inFlight {
-		if n >= threshold.FlatShare*level {
+		if n >= threshold.FlatShare.Value*level {
 			flat++
 		}
 	}
 	rounds := min(e.span/max(e.rtt, 1e-6), float64(len(e.inFlight)-1))
-	return level >= threshold.ProbeSegments*e.mss && e.rtt >= threshold.SamplesPerExchange*e.sampleInterval() &&
-		e.window >= threshold.ProgramWindowRoom*level && e.cwnd > level &&
-		flat >= threshold.WatchedFlat*float64(len(e.inFlight)) &&
-		threshold.FlatShare*e.inFlight[len(e.inFlight)-1] <= level &&
-		rounds >= threshold.FewRounds.Value && e.messages >= threshold.ExchangesRestart*rounds &&
-		e.came <= threshold.ProgramWindowResponses*e.acked
+	return level >= threshold.ProbeSegments.Value*e.mss &&
+		e.rtt >= threshold.SamplesPerExchange.Value*e.sampleInterval() &&
+		e.window >= threshold.ProgramWindowRoom.Value*level && e.cwnd > level &&
+		flat >= threshold.WatchedFlat.Value*float64(len(e.inFlight)) &&
+		threshold.FlatShare.Value*e.inFlight[len(e.inFlight)-1] <= level &&
+		rounds >= threshold.FewRounds.Value && e.messages >= threshold.ExchangesRestart.Value*rounds &&
+		e.came <= threshold.ProgramWindowResponses.Value*e.acked
 }

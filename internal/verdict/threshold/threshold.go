@@ -1,7 +1,7 @@
 // Package threshold is the one table of the numbers that the judges compare with. Each has a name, a comment on its
 // effect, a unit and an origin: a kernel's file, an RFC, a paper or the rows of a bank (docs/benchmarks.md). A Number
-// contains them for the rules that print it. Where no printed rule reads it, it is a constant, with "unit | origin"
-// behind it; a test checks that.
+// contains them for the rules that print it. Those of watched connections and of a transfer's start are constants, with
+// "unit | origin" behind them; a test checks that.
 //
 // "Definition" is the ten per cent by which the word limiter is defined.
 package threshold

@@ -16,7 +16,7 @@ func (t *timeline) spread() bool {
 // tap near the sender is where most losses happened before it.
 func (t *timeline) behindPath() bool {
 	p := t.d.Spacing
-	lostBefore := p != nil && p.Holes >= threshold.FewSegments && t.d.Replaced > t.d.Repeated
+	lostBefore := p != nil && p.Holes >= int64(threshold.FewSegments.Value) && t.d.Replaced > t.d.Repeated
 	return p != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle || t.vantage == AtSender && lostBefore)
 }
 
@@ -32,14 +32,14 @@ func (t *timeline) spacedByLine() bool {
 func (t *timeline) isEven(p *flow.Pace) bool {
 	rate := p.Rate()
 	mean := max(t.goodput, float64(t.d.Captured)/max(t.length, 1e-9))
-	return 2*p.Bytes >= t.d.Bytes && mean >= threshold.LineFilled*rate && threshold.LineFilled*mean <= rate
+	return 2*p.Bytes >= t.d.Bytes && mean >= threshold.LineFilled.Value*rate && threshold.LineFilled.Value*mean <= rate
 }
 
 // arrivesEvenly reports whether data came evenly from a line before the tap. A pacing sender sends segments in pairs or
 // larger bursts, a program in writes.
 func (t *timeline) arrivesEvenly() bool {
 	p := t.d.Spacing
-	if !t.behindPath() || t.losing && (p.Holes < threshold.FewSegments || 4*p.Filled < 3*p.Holes) {
+	if !t.behindPath() || t.losing && (p.Holes < int64(threshold.FewSegments.Value) || 4*p.Filled < 3*p.Holes) {
 		return false
 	}
 	return (p.Short < int64(threshold.FewRounds.Value) || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
@@ -68,14 +68,14 @@ func (t *timeline) lineIdles() bool {
 // caughtUp reports whether the sender had sent all data of its program at a later moment: no window had limited it.
 func (t *timeline) caughtUp(s *flow.Slice) bool {
 	p := t.d.Spacing
-	return p != nil && p.Dry >= threshold.FewSegments && s.End <= p.DryAt
+	return p != nil && p.Dry >= int64(threshold.FewSegments.Value) && s.End <= p.DryAt
 }
 
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
 // delivers a block.
 func (t *timeline) serialises() bool {
 	slow := t.spread() && t.d.Blocks.Count >= int64(threshold.FewRounds.Value) || t.spacedByLine()
-	return slow && t.goodput >= threshold.LineFilled*t.lineRate()
+	return slow && t.goodput >= threshold.LineFilled.Value*t.lineRate()
 }
 
 // lineRate returns the rate at which the line delivers what was sent at once, bytes/s.
@@ -99,16 +99,12 @@ func (t *timeline) equalBlocks() bool {
 		2*b.Count*b.Size > t.d.Bytes
 }
 
-// describeBlocks returns the evidence for equal blocks, false if there are none or another limiter explains them.
-func (t *timeline) describeBlocks(limiter verdict.Name) (e verdict.Evidence, ok bool) {
-	if !t.equalBlocks() || limiter != verdict.Sender && limiter != verdict.Bottleneck {
-		return e, false
-	}
-	v := verdict.Values{"block_bytes": float64(t.d.Blocks.Size), "blocks": float64(t.d.Blocks.Count)}
+func (t *timeline) describeBlocks(v verdict.Values) {
+	v["block_bytes"] = float64(t.d.Blocks.Size)
+	v["blocks"] = float64(t.d.Blocks.Count)
 	if t.spread() {
 		v["block_bps"] = t.lineRate() * 8
 	}
-	return verdict.Evidence{Limiter: verdict.SendBuffer, Code: verdict.CapturedBlocks, Values: v}, true
 }
 
 // blockRate returns the rate of the line that delivers blocks, bytes/s; 0 where the path did not deliver them more

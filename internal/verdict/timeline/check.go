@@ -14,17 +14,18 @@ func (t *timeline) oneWay() bool {
 	d := t.d
 	unacknowledged := d.Bytes - d.Acked
 	earned := int64(threshold.EarnedSegments.Value) * int64(max(d.MSS, 536))
-	if d.Acknowledgements < threshold.FewSegments && unacknowledged > earned {
+	if d.Acknowledgements < int64(threshold.FewSegments.Value) && unacknowledged > earned {
 		return true // no sender goes so far without acknowledgements
 	}
 	if d.Timeouts > 0 || d.Silent > 0 {
 		return false
 	}
-	much := d.MaxOut >= threshold.QueueSegments*int64(max(d.MSS, 536))
-	if d.Acks == 0 && 2*d.Segments >= threshold.OneWaySegments && much {
+	much := d.MaxOut >= int64(threshold.QueueSegments.Value)*int64(max(d.MSS, 536))
+	if d.Acks == 0 && 2*d.Segments >= int64(threshold.OneWaySegments.Value) && much {
 		return true
 	}
-	return d.Segments >= threshold.OneWaySegments && float64(d.Acknowledgements) < threshold.OneWay*float64(d.Segments)
+	return d.Segments >= int64(threshold.OneWaySegments.Value) &&
+		float64(d.Acknowledgements) < threshold.OneWay.Value*float64(d.Segments)
 }
 
 // oneDirection returns the verdict on a capture of one direction only.
@@ -39,13 +40,13 @@ func (t *timeline) oneDirection() verdict.Verdict {
 // jumped reports whether neither packets nor acknowledgements show the direction's bytes, as after a jump of the
 // sequence numbers. Such a direction has no goodput.
 func (t *timeline) jumped() bool {
-	return float64(t.d.Bytes) > threshold.BytesShown*float64(t.d.Shown())
+	return float64(t.d.Bytes) > threshold.BytesShown.Value*float64(t.d.Shown())
 }
 
 // gaps makes the verdict unknown where too much of a direction is not in the capture.
 func (t *timeline) gaps(g *Diagnosis) bool {
 	d := t.d
-	if float64(d.Missing) <= threshold.UnreliableSlice*float64(d.Bytes) && !t.oneWay() && !t.jumped() {
+	if float64(d.Missing) <= threshold.UnreliableSlice.Value*float64(d.Bytes) && !t.oneWay() && !t.jumped() {
 		return false
 	}
 	missing := d.Missing + d.Unseen
@@ -144,12 +145,12 @@ func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
 // 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
 func (t *timeline) lossAllows() float64 {
 	rtt := max(t.meanRTT().Seconds(), t.baseRTT)
-	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter*t.length {
+	if t.d.LossEvents == 0 || rtt == 0 || t.clock(flow.Recovery) > threshold.RepairsMatter.Value*t.length {
 		return 0
 	}
 	// All retransmissions count, though some come together: rather too many.
 	p := float64(max(t.d.LossEvents, t.d.Retransmitted)) / float64(t.d.Segments)
-	if p > threshold.LossTimesOut {
+	if p > threshold.LossTimesOut.Value {
 		return 0
 	}
 	return float64(t.d.MSS) / rtt * math.Sqrt(1.5/p)

@@ -6,29 +6,13 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/rule"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
-
-// headline is the limiter whose confidence is asked for, with its subtype and its share of the time.
-type headline struct {
-	limiter verdict.Name
-	subtype string
-	share   float64
-}
-
-func (t *timeline) confidence(g *Diagnosis) verdict.Confidence {
-	if g.Limiter == verdict.Mixed || g.Limiter == verdict.Unknown {
-		return verdict.Low
-	}
-	t.headline = headline{g.Limiter, g.Subtype, g.Shares[g.Limiter]}
-	return rule.Confidence(levels, steps, g.Limiter, t)
-}
 
 // leftOut reports whether acknowledgements without data seem to be left out of the capture while messages had several
 // segments. Whether the program or an acknowledgement released the later ones is then not known.
 func (t *timeline) leftOut() bool {
-	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+threshold.FewSegments
+	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+int64(threshold.FewSegments.Value)
 }
 
 // coarse reports whether the capture's clock is too coarse for the round trip.

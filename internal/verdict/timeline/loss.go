@@ -24,9 +24,9 @@ func recoveries(outstanding []float64, lost []bool) []bool {
 		for end < len(lost) && !lost[end] {
 			end++
 		}
-		until := min(begin+threshold.PlateauSlices, end)
-		if grown := rising(outstanding[begin+1:end], threshold.BlockSlices); grown > 0 {
-			until = min(max(until, begin+1+grown+threshold.PlateauSlices), end)
+		until := min(begin+int(threshold.PlateauSlices.Value), end)
+		if grown := rising(outstanding[begin+1:end], int(threshold.BlockSlices.Value)); grown > 0 {
+			until = min(max(until, begin+1+grown+int(threshold.PlateauSlices.Value)), end)
 			if end < len(lost) {
 				until = end
 			}
@@ -49,17 +49,17 @@ func opening(outstanding, rates []float64) int {
 	}
 	outstanding = outstanding[:n]
 	rates = rates[:n]
-	block := threshold.BlockSlices
-	opens := threshold.OpeningWindow
-	if n < threshold.RisingBlocks*block && n >= threshold.RisingShort { // a short transfer
-		block = n / threshold.RisingBlocks
-		opens = threshold.OpeningRate
+	block := int(threshold.BlockSlices.Value)
+	opens := threshold.OpeningWindow.Value
+	if n < int(threshold.RisingBlocks.Value)*block && n >= int(threshold.RisingShort.Value) { // a short transfer
+		block = n / int(threshold.RisingBlocks.Value)
+		opens = threshold.OpeningRate.Value
 	}
 	means := blockMeans(outstanding, block)
 	speeds := blockMeans(rates, block)
 	grown := rising(outstanding, block)
 	if grown == 0 || slices.Max(means) < opens*means[len(means)/3] ||
-		slices.Max(speeds) < threshold.OpeningRate*speeds[len(speeds)/3] {
+		slices.Max(speeds) < threshold.OpeningRate.Value*speeds[len(speeds)/3] {
 		return 0
 	}
 	return grown
@@ -82,22 +82,23 @@ func blockMeans(all []float64, block int) (means []float64) {
 // else 0.
 func rising(run []float64, block int) int {
 	means := blockMeans(run, block)
-	if len(means) < threshold.RisingBlocks {
+	if len(means) < int(threshold.RisingBlocks.Value) {
 		return 0
 	}
 	steps := 0
 	top := means[0]
 	for i := 1; i < len(means); i++ {
-		if means[i] < threshold.RisingFallen*top {
+		if means[i] < threshold.RisingFallen.Value*top {
 			return 0
 		}
 		steps += cmp.Compare(means[i], means[i-1])
 		top = max(top, means[i])
 	}
-	if float64(steps) < threshold.RisingMostly*float64(len(means)-1) || top < threshold.RisingEnough*means[0] {
+	if float64(steps) < threshold.RisingMostly.Value*float64(len(means)-1) ||
+		top < threshold.RisingEnough.Value*means[0] {
 		return 0
 	}
-	return (slices.IndexFunc(means, func(mean float64) bool { return mean > threshold.RisingReached*top }) +
+	return (slices.IndexFunc(means, func(mean float64) bool { return mean > threshold.RisingReached.Value*top }) +
 		1) * block
 }
 
@@ -106,7 +107,7 @@ func rising(run []float64, block int) int {
 // looks like that, since the empty path's round trip was not seen.
 func (t *timeline) lossOrLink() bool {
 	return t.losing && !t.linkIsFull && !(t.c.SYN && t.c.SYNACK) && t.pathPace > 0 &&
-		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) >= t.pathPace/threshold.FilledWithin
+		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) >= t.pathPace/threshold.FilledWithin.Value
 }
 
 // synWait returns the time until the answered SYN was sent, seconds. A SYN that was retransmitted before an answer
@@ -122,25 +123,9 @@ func (t *timeline) synWait() float64 {
 // wall is the time of the direction and of the lost SYNs before it, seconds.
 func (t *timeline) wall() float64 { return t.length + t.synWait() }
 
-// lostSYNs adds the numbers of verdict.CapturedLostSYNs to v.
-func (t *timeline) lostSYNs(v verdict.Values) verdict.Values {
-	v["syns"] = float64(t.c.LostSYNs)
-	if t.c.LostSYNACKs > 0 {
-		v["syn_acks"] = float64(t.c.LostSYNACKs)
-	}
-	v["wait_s"] = t.synWait()
-	v["total_s"] = t.wall()
-	return v
-}
-
 // synsLost reports whether waiting for lost SYNs took most of the time.
 func (t *timeline) synsLost() bool {
 	return t.synWait() > threshold.HeadlineShare.Value*t.wall()
-}
-
-// lostSYNsDominate reports whether lost SYNs, and not a congestion window, took most of congestion's time.
-func (t *timeline) lostSYNsDominate() bool {
-	return t.synWait() > threshold.HeadlineShare.Value*t.time[verdict.Congestion]
 }
 
 // lossOf returns the limiter while a congestion window grew back, or a segment was retransmitted.
@@ -173,15 +158,7 @@ func stalled(s *flow.Slice) bool {
 // does not split its super-segments, or a tunnel carries less than the MSS.
 func (t *timeline) oversized() bool {
 	o := t.d.Oversized
-	return o != nil && !o.Passed && t.d.LossEvents >= threshold.OversizedEvents &&
-		o.Lost >= threshold.FewSegments*int64(t.d.MSS) &&
-		float64(o.OtherLost) <= threshold.SmallShare*float64(o.Lost)
+	return o != nil && !o.Passed && t.d.LossEvents >= int64(threshold.OversizedEvents.Value) &&
+		o.Lost >= int64(threshold.FewSegments.Value)*int64(t.d.MSS) &&
+		float64(o.OtherLost) <= threshold.SmallShare.Value*float64(o.Lost)
 }
-
-// idleRestarts reports whether most of slow start's time followed an idle time (RFC 5681, 4.1).
-func (t *timeline) idleRestarts() bool {
-	return 2*float64(t.d.IdleRestarts.SlowStart)/1e9 > t.clock(flow.SlowStart)
-}
-
-// markedMostly reports whether marks reduced the congestion window more often than losses did.
-func (t *timeline) markedMostly() bool { return t.marked && t.d.Marks > t.d.LossEvents }

@@ -19,7 +19,7 @@ func (p *Parallel) betweenHostsOf(d *flow.Direction) bool {
 
 // NewParallel computes once the figures that all other directions need.
 func NewParallel(c *flow.Connection, d *flow.Direction) Parallel {
-	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace)}
+	return Parallel{c, d, d.Bursts.Quantile(threshold.PathPace.Value)}
 }
 
 // share finds how many times a direction's own goodput all directions together had while it
@@ -49,11 +49,11 @@ func (t *timeline) share(others []Parallel) {
 		if o.betweenHostsOf(t.d) {
 			t.parallelFactor += factor
 			t.pathPace = max(t.pathPace, o.pace)
-		} else if max(pace, o.pace) < threshold.FilledWithin*min(pace, o.pace) {
+		} else if max(pace, o.pace) < threshold.FilledWithin.Value*min(pace, o.pace) {
 			elsewhere += factor
 		}
 	}
-	if together := t.parallelFactor + elsewhere; together*t.goodput < threshold.FilledWithin*t.pathPace {
+	if together := t.parallelFactor + elsewhere; together*t.goodput < threshold.FilledWithin.Value*t.pathPace {
 		t.parallelFactor = together
 	}
 }

@@ -4,23 +4,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// policed reports whether a policer dropped the segments: several at a time, without a queue before them, at about the
-// same bytes in flight and at a rate that stays the same.
-func (t *timeline) policed() bool {
-	d := t.d
-	if d.LossEvents < int64(threshold.PolicedEvents.Value) || t.queueing || len(d.Slices) < threshold.PolicedSlices ||
-		float64(d.Retransmitted-d.Spurious) < threshold.LossInBursts.Value*float64(d.LossEvents) || t.queuedBeforeLoss() {
-		return false
-	}
-	first := 0.0 // timeouts leave no steady rate, but one below the beginning's
-	for i := range d.Slices[:len(d.Slices)/8+1] {
-		first = max(first, d.Slices[i].PeakAcked)
+// steadyRate reports whether the rate stays the same, as behind a policer. Timeouts leave no steady rate, but one below
+// the beginning's.
+func (t *timeline) steadyRate() bool {
+	first := 0.0
+	for i := range t.d.Slices[:len(t.d.Slices)/8+1] {
+		first = max(first, t.d.Slices[i].PeakAcked)
 	}
 	least, most := t.evenness()
-	if 2*d.Timeouts > d.LossEvents && first <= threshold.FirstBurst.Value*most {
+	if 2*t.d.Timeouts > t.d.LossEvents && first <= threshold.FirstBurst.Value*most {
 		return false
 	}
-	return most < threshold.PolicedEven*least
+	return most < threshold.PolicedEven.Value*least
 }
 
 // queuedBeforeLoss reports whether most loss events came after a queue of some packets, or at different bytes in
@@ -34,9 +29,9 @@ func (t *timeline) queuedBeforeLoss() bool {
 		windows = append(windows, weighted{float64(p.Out), 1})
 	}
 	packet := float64(t.d.MSS) / max(t.capacity, 1)
-	scattered := len(points) >= threshold.PolicedPoints &&
-		quantile(windows, 0.75) > threshold.PolicedWindows*quantile(windows, 0.25)+float64(t.d.MSS)
-	return scattered || quantile(queues, 0.25) > threshold.PolicedQueue*packet
+	scattered := len(points) >= int(threshold.PolicedPoints.Value) &&
+		quantile(windows, 0.75) > threshold.PolicedWindows.Value*quantile(windows, 0.25)+float64(t.d.MSS)
+	return scattered || quantile(queues, 0.25) > threshold.PolicedQueue.Value*packet
 }
 
 // evenness is the lowest and the highest rate of six equal parts of the time after the

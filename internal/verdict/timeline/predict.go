@@ -29,11 +29,11 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 	low := threshold.CauseFactor.Value * t.goodput
 	ceiling := t.overloaded()
 	if v.Limiter != verdict.Congestion {
-		low = max(low, threshold.PaceReached*t.pathPace)
+		low = max(low, threshold.PaceReached.Value*t.pathPace)
 	}
 	if v.Limiter != verdict.ReceiverWindow && v.Limiter != verdict.ReceiverApplication && t.baseRTT > 0 {
 		// A window far above what was used says nothing: it would have grown.
-		if most := float64(t.d.WindowMax) / t.baseRTT; most < threshold.WindowSaysNothing*t.goodput &&
+		if most := float64(t.d.WindowMax) / t.baseRTT; most < threshold.WindowSaysNothing.Value*t.goodput &&
 			(ceiling == 0 || most < ceiling) {
 			ceiling = most
 		}
@@ -42,15 +42,15 @@ func (t *timeline) predict(v verdict.Verdict) *Prediction {
 		low = min(low, bound)
 		ceiling = min(ceiling, bound)
 	}
-	if ceiling*threshold.CeilingAbove <= low {
+	if ceiling*threshold.CeilingAbove.Value <= low {
 		return &Prediction{Limiter: fixed, LowBps: low * 8, AtLeast: true}
 	}
 	reached := ceiling
 	if t.pathPace > 0 { // a window shows nothing of the path behind it
 		reached = min(reached, t.pathPace)
 	}
-	return &Prediction{Limiter: fixed, LowBps: max(low, threshold.CeilingReached*reached) * 8,
-		HighBps: ceiling * threshold.CeilingAbove * 8}
+	return &Prediction{Limiter: fixed, LowBps: max(low, threshold.CeilingReached.Value*reached) * 8,
+		HighBps: ceiling * threshold.CeilingAbove.Value * 8}
 }
 
 // overloaded returns the rate of the fastest round in which the path visibly gave all it had, bytes/s; 0 when there
@@ -62,15 +62,16 @@ func (t *timeline) overloaded() (most float64) {
 	repairing := false
 	for i := range t.d.Slices {
 		s := &t.d.Slices[i]
-		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) > threshold.WindowFullShare*float64(s.End-s.Start)
+		full := float64(s.Clock[flow.Full]+s.Clock[flow.Closed]) >
+			threshold.WindowFullShare.Value*float64(s.End-s.Start)
 		lost := s.Losses > 0 || s.Retransmitted > 0
-		if !full && !lost && !repairing && t.queued(s) && s.PeakSent > threshold.Overloaded*s.PeakAcked {
+		if !full && !lost && !repairing && t.queued(s) && s.PeakSent > threshold.Overloaded.Value*s.PeakAcked {
 			most = max(most, s.PeakAcked)
 			seen++
 		}
 		repairing = lost
 	}
-	if seen < threshold.FewSegments {
+	if seen < int(threshold.FewSegments.Value) {
 		return 0
 	}
 	return max(most, t.pathPace)

@@ -86,6 +86,14 @@ type sim struct {
 // play returns the verdict on the transfer as the tap saw it, and how often all written data was sent before the end.
 func (x transfer) play(t *testing.T) (g Diagnosis, d *flow.Direction, ranOut int) {
 	t.Helper()
+	s := x.run(t)
+	g, d = s.tape.judge(t)
+	return g, d, s.ranOut
+}
+
+// run plays the transfer until its last byte is acknowledged.
+func (x transfer) run(t *testing.T) *sim {
+	t.Helper()
 	s := &sim{transfer: x, tape: newTape(x.rtt, x.loop), edge: x.window, right: x.window, echo: 7000}
 	for i := range s.tape.all {
 		one := &s.tape.all[i]
@@ -115,8 +123,7 @@ func (x transfer) play(t *testing.T) (g Diagnosis, d *flow.Direction, ranOut int
 	if s.acked < s.bytes {
 		t.Fatalf("%d of %d bytes after %d events: %+v", s.acked, s.bytes, maxEvents, x)
 	}
-	g, d = s.tape.judge(t)
-	return g, d, s.ranOut
+	return s
 }
 
 func (s *sim) at(when int64, do func()) {

@@ -11,20 +11,20 @@ import (
 // queued reports whether a queue was in the path: round trips above that of the empty path by more than they scatter
 // within a round.
 func (t *timeline) queued(s *flow.Slice) bool {
-	if t.baseRTT == 0 || s.OutMax < threshold.QueueSegments*int64(t.d.MSS) {
+	if t.baseRTT == 0 || s.OutMax < int64(threshold.QueueSegments.Value)*int64(t.d.MSS) {
 		return false
 	}
 	if s.RTTs == 0 { // repetitions time nothing
 		return t.byLittle(s)
 	}
 	excess := float64(s.RTTSum)/float64(s.RTTs)/1e9 - t.baseRTT
-	packets := threshold.SerialisedPackets
+	packets := int(threshold.SerialisedPackets.Value)
 	if t.even { // no packet waits for others of its own burst
 		packets = 1
 	}
 	serialised := float64(packets) * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
-	return excess > max(threshold.StandingQueue.Value*t.baseRTT, threshold.QueueLeast.Seconds(), serialised) &&
-		excess > threshold.QueueSpreads*s.RTTSpread()/1e9
+	return excess > max(threshold.StandingQueue.Value*t.baseRTT, threshold.QueueLeast.Time().Seconds(), serialised) &&
+		excess > threshold.QueueSpreads.Value*s.RTTSpread()/1e9
 }
 
 // lineQueued reports whether a queue was in front of the line. Round trips do not show one where the arrivals show that
@@ -36,7 +36,8 @@ func (t *timeline) lineQueued(s *flow.Slice) bool { return t.queued(s) && !t.lin
 // the rest it waited in a queue.
 func (t *timeline) byLittle(s *flow.Slice) bool {
 	rate := t.rate(s)
-	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) && s.OutMean()/rate > threshold.LittleQueue*t.baseRTT
+	return t.losing && t.d.Timeouts == 0 && rate > 0 && t.full(s) &&
+		s.OutMean()/rate > threshold.LittleQueue.Value*t.baseRTT
 }
 
 // standing says by Little's law that what was outstanding waited for several of the empty
@@ -45,9 +46,9 @@ func (t *timeline) byLittle(s *flow.Slice) bool {
 func (t *timeline) standing(s *flow.Slice) bool {
 	rate := t.rate(s)
 	begun := float64(s.Start-t.d.First) / 1e9
-	return !t.losing && t.baseRTT > 0 && begun > threshold.OpenTrips*t.baseRTT && rate > 0 &&
-		s.OutMean() > threshold.LittleQueue*(t.baseRTT*rate+float64(t.d.MaxSegment)) &&
-		s.OutMax >= threshold.ProbeSegments*int64(max(t.d.MSS, 536))
+	return !t.losing && t.baseRTT > 0 && begun > threshold.OpenTrips.Value*t.baseRTT && rate > 0 &&
+		s.OutMean() > threshold.LittleQueue.Value*(t.baseRTT*rate+float64(t.d.MaxSegment)) &&
+		s.OutMax >= int64(threshold.ProbeSegments.Value)*int64(max(t.d.MSS, 536))
 }
 
 // ackQueued reports whether acknowledgements on their way back made the queue: by their timestamps they waited for
@@ -59,21 +60,21 @@ func (t *timeline) ackQueued(s *flow.Slice) bool {
 		return false
 	}
 	back := float64(s.BackSum) / float64(s.Backs) / 1e9
-	return back > threshold.AckQueueTick.Seconds() &&
+	return back > threshold.AckQueueTick.Time().Seconds() &&
 		back > threshold.AckQueue.Value*(float64(s.RTTSum)/float64(s.RTTs)/1e9-t.baseRTT)
 }
 
 // neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
 // and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection.
 func (t *timeline) neverEmpty(s *flow.Slice) bool {
-	own := threshold.QueueSegments * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
+	own := threshold.QueueSegments.Value * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
 	return s.RTTs > 0 && t.baseRTT > 0 && float64(s.RTTMin)/1e9-t.baseRTT > max(t.baseRTT, own)
 }
 
 // full reports whether the slice's rate is the best there is: as fast as the path delivers what
 // is outstanding at once, or, where that was never seen, as the best of the transfer.
 func (t *timeline) full(s *flow.Slice) bool {
-	return t.parallelFactor*t.rate(s) >= threshold.FullSlice*max(t.pathPace, t.capacity)
+	return t.parallelFactor*t.rate(s) >= threshold.FullSlice.Value*max(t.pathPace, t.capacity)
 }
 
 // judgeNetwork finds the limiter of each slice while the sender had data in flight and no window was full.
@@ -99,7 +100,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case t.stopAndWait(s):
 		return verdict.Application
-	case t.linkIsFull && t.parallelFactor*t.rate(s) > threshold.FullSliceFilled*t.pathPace:
+	case t.linkIsFull && t.parallelFactor*t.rate(s) > threshold.FullSliceFilled.Value*t.pathPace:
 		return verdict.Bottleneck
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
@@ -124,7 +125,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		t.waitedTime += sliceTime(s)
 		return verdict.Unknown
 	}
-	if t.blind() && !t.inBursts && t.full(s) && s.OutMax >= threshold.QueueSegments*int64(t.d.MSS) {
+	if t.blind() && !t.inBursts && t.full(s) && s.OutMax >= int64(threshold.QueueSegments.Value)*int64(t.d.MSS) {
 		t.unseenQueueTime += sliceTime(s)
 		return verdict.Unknown
 	}
@@ -181,7 +182,7 @@ func (t *timeline) stopAndWait(s *flow.Slice) bool {
 // a queue or probing to show that more was tried: nothing but the link limits then.
 func (t *timeline) linkFull() bool {
 	if t.lineIdles() || t.pathPace == 0 ||
-		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin {
+		t.parallelFactor*max(t.goodput, quantileOf(t, 0.5)) < t.pathPace/threshold.FilledWithin.Value {
 		return false
 	}
 	if t.losing { // faster sending comes out no faster of a policer either
@@ -199,7 +200,7 @@ func (t *timeline) queueSeen() bool {
 			rises = append(rises, weighted{float64(s.RTTMax)/1e9 - t.baseRTT, sliceTime(s)})
 		}
 	}
-	return quantile(rises, threshold.QueueSeenOften) > threshold.QueueBeforeLoss.Value*float64(t.d.MSS)/t.pathPace
+	return quantile(rises, threshold.QueueSeenOften.Value) > threshold.QueueBeforeLoss.Value*float64(t.d.MSS)/t.pathPace
 }
 
 // short reports whether the transfer was over before the congestion window had opened.
@@ -208,7 +209,7 @@ func (t *timeline) short() bool {
 	for i := range t.d.Slices {
 		grew += float64(t.d.Slices[i].Clock[flow.SlowStart]) / 1e9
 	}
-	return grew > 0 && grew > threshold.HeadlineShare.Value*(t.length-threshold.ShortTail*t.baseRTT)
+	return grew > 0 && grew > threshold.HeadlineShare.Value*(t.length-threshold.ShortTail.Value*t.baseRTT)
 }
 
 // quantileOf is a quantile over time of the slices' rates, bytes/s.
@@ -232,7 +233,7 @@ func (t *timeline) attribute(i int, to *attributed) {
 			to.add(n, float64(s.Clock[clock])/1e9)
 		}
 	}
-	if s.Unseen > 0 && float64(s.Unseen) > threshold.UnreliableSlice*float64(s.Sent) {
+	if s.Unseen > 0 && float64(s.Unseen) > threshold.UnreliableSlice.Value*float64(s.Sent) {
 		to.add(verdict.Unknown, sliceTime(s))
 		return
 	}
@@ -298,7 +299,7 @@ func (t *timeline) idleOf(i int) verdict.Name {
 	if t.losing && t.vantage != AtSender {
 		return t.idleElsewhere()
 	}
-	if t.d.Tails*2 >= t.d.Pauses || t.clock(flow.Idle) >= threshold.LongPause.Seconds()*float64(t.d.Pauses) {
+	if t.d.Tails*2 >= t.d.Pauses || t.clock(flow.Idle) >= threshold.LongPause.Time().Seconds()*float64(t.d.Pauses) {
 		return verdict.Application
 	}
 	return verdict.Sender
@@ -307,8 +308,8 @@ func (t *timeline) idleOf(i int) verdict.Name {
 // idleElsewhere is idleOf where a segment that was lost before the tap leaves the same silence as a program that has
 // nothing to send. The end of a write was all that there was, unless the silences double as timeouts do.
 func (t *timeline) idleElsewhere() verdict.Name {
-	if float64(t.d.PushedIdle) >= threshold.PushedIdle*t.clock(flow.Idle)*1e9 &&
-		float64(t.d.BackOffs) < threshold.BackingOff*float64(t.d.Pauses) {
+	if float64(t.d.PushedIdle) >= threshold.PushedIdle.Value*t.clock(flow.Idle)*1e9 &&
+		float64(t.d.BackOffs) < threshold.BackingOff.Value*float64(t.d.Pauses) {
 		return verdict.Application
 	}
 	return verdict.Unknown

@@ -68,7 +68,8 @@ type timeline struct {
 	waitedTime      float64 // time in which data or acknowledgements waited, seconds
 	vantage         Vantage
 	trust           trust.Trust
-	headline        headline
+	verdict         verdict.Verdict // as far as it is known
+	flightLevel     float64         // levelOfFlight
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering     []bool
 	openingSlices  int            // slices in which it opened, without any loss
@@ -128,7 +129,7 @@ func (t *timeline) judge() Diagnosis {
 			verdict.SlowStart)
 		return g
 	}
-	acknowledgedUnseen := float64(d.Unseen) > threshold.UnreliableSlice*float64(d.Bytes)
+	acknowledgedUnseen := float64(d.Unseen) > threshold.UnreliableSlice.Value*float64(d.Bytes)
 	if t.oneWay() && !acknowledgedUnseen {
 		g.Verdict = t.oneDirection()
 		return g
@@ -142,7 +143,7 @@ func (t *timeline) judge() Diagnosis {
 	if t.gaps(&g) {
 		return g
 	}
-	few := !t.synsLost() && d.Bytes < threshold.FewSegments*int64(max(d.MSS, 536)) &&
+	few := !t.synsLost() && d.Bytes < int64(threshold.FewSegments.Value)*int64(max(d.MSS, 536)) &&
 		t.rounds < int(threshold.FewRounds.Value)
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
 		g.Verdict = t.tooFew()
@@ -169,7 +170,7 @@ func (t *timeline) judge() Diagnosis {
 		}
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
-	t.headline.limiter = g.Limiter
+	t.verdict = g.Verdict
 	if few && g.Limiter != verdict.Congestion && needsRate.IsTrue(t) {
 		g.Verdict = t.tooFew()
 		g.LostTime = 0
@@ -225,7 +226,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	if t.spacedByLine() { // the rates leave out the time between segments that were acknowledged one by one
 		t.capacity = min(t.capacity, t.blockRate())
 	}
-	t.pathPace = d.Bursts.Quantile(threshold.PathPace)
+	t.pathPace = d.Bursts.Quantile(threshold.PathPace.Value)
 	t.share(others)
 	t.pausing = idle > threshold.PausingShare.Value*t.length
 	t.baseRTT = base
@@ -237,7 +238,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	lostSegments := d.Retransmitted - d.Spurious + d.Unheard
 	t.losing = float64(lostSegments) > threshold.Losing.Value*float64(d.Segments) && d.LossEvents > 0
 	const maxOptions = 40 // bytes of a full segment, where no handshake shows them
-	t.belowSegment = d.WindowMax >= int64(d.MSS) && t.level()+maxOptions < float64(d.MSS)
+	t.flightLevel = t.levelOfFlight()
+	t.belowSegment = d.WindowMax >= int64(d.MSS) && t.flightLevel+maxOptions < float64(d.MSS)
 	t.marked = d.Marks >= int64(threshold.FewRounds.Value)
 	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.FewRounds.Value) &&
 		t.clock(flow.AckTimer) > threshold.PausingShare.Value*t.length
@@ -252,14 +254,15 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 			queued += sliceTime(s)
 		}
 		after := &d.Slices[min(i+1, len(d.Slices)-1)]
-		enough := s.OutMax >= threshold.ProbeSegments*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
-		if t.pathPace > 0 && enough && s.PeakSent > threshold.BBRProbing.Value*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
+		enough := s.OutMax >= int64(threshold.ProbeSegments.Value)*int64(d.MSS) && s.Clock[flow.SlowStart] == 0
+		if t.pathPace > 0 && enough &&
+			s.PeakSent > threshold.BBRProbing.Value*max(t.pathPace, s.PeakAcked, after.PeakAcked) {
 			probes++
 		}
 	}
 	t.queueing = queued > threshold.HeadlineShare.Value*t.length
 	// Behind the link nothing comes faster than the link.
-	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*threshold.ProbeEvery > len(d.Slices)
+	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*int(threshold.ProbeEvery.Value) > len(d.Slices)
 	t.serialised = t.serialises()
 	t.linkIsFull = t.serialised || t.linkFull() || t.arrivesEvenly()
 	t.isShort = t.short()

@@ -21,9 +21,9 @@ func vantage(d *flow.Direction) Vantage {
 		return VantageUnknown
 	}
 	switch share := float64(d.LoopMin) / float64(d.RTTMin); {
-	case share <= threshold.TapAtSender:
+	case share <= threshold.TapAtSender.Value:
 		return AtSender
-	case share >= threshold.TapAtReceiver:
+	case share >= threshold.TapAtReceiver.Value:
 		return AtReceiver
 	}
 	return InTheMiddle

@@ -6,8 +6,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// windowSubtype says why the receive window is what it is.
-func (t *timeline) windowSubtype() string {
+// windowFacts returns what the capture shows of the receive window.
+func (t *timeline) windowFacts() verdict.WindowFacts {
 	d := t.d
 	scale := d.Scale
 	if d.NoScale {
@@ -15,7 +15,7 @@ func (t *timeline) windowSubtype() string {
 	}
 	return verdict.WindowFacts{Scale: scale, ScaleKnown: d.ScaleKnown, Largest: d.WindowMax,
 		First:  int64(t.c.OfferOf(d.To).Window),
-		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}.Subtype()
+		Middle: d.Slices[len(d.Slices)/4].WindowMax, Last: d.Slices[len(d.Slices)-1].WindowMax}
 }
 
 // scaleMismatch reports whether the windows are in another unit than the handshake agreed on. Where it is not known in
@@ -29,7 +29,7 @@ func (t *timeline) scaleMismatch() bool {
 // updates of its window, so nothing shows when its program had read.
 func (t *timeline) noUpdates() bool {
 	d := t.d
-	return d.Openings >= threshold.FewSegments && 4*d.ProbedOpenings >= 3*d.Openings &&
+	return d.Openings >= int64(threshold.FewSegments.Value) && 4*d.ProbedOpenings >= 3*d.Openings &&
 		float64(d.ProbedTime)/1e9 > threshold.HeadlineShare.Value*t.clock(flow.Closed)
 }
 
@@ -44,22 +44,20 @@ func (t *timeline) closedOf() verdict.Name {
 	return verdict.Unknown
 }
 
-// describeWindow returns the evidence for a receive window, and adds its values to v.
-func (t *timeline) describeWindow(v verdict.Values) (verdict.Code, verdict.Values) {
-	d := t.d
-	v["window_bytes"] = float64(d.WindowMax)
-	if t.noUpdates() {
-		v["openings"] = float64(d.ProbedOpenings)
-		v["waited_s"] = float64(d.ProbedTime) / 1e9
-		return verdict.CapturedNoUpdates, v
-	}
+func (t *timeline) describeProbes(v verdict.Values) {
+	v["window_bytes"] = float64(t.d.WindowMax)
+	v["openings"] = float64(t.d.ProbedOpenings)
+	v["waited_s"] = float64(t.d.ProbedTime) / 1e9
+}
+
+func (t *timeline) describeWindow(v verdict.Values) {
+	v["window_bytes"] = float64(t.d.WindowMax)
 	v["rtt_s"] = t.baseRTT
-	v["window_scale"] = float64(d.Scale)
-	v["allows_bps"] = t.allows(d.WindowMax)
-	if !d.ScaleKnown {
+	v["window_scale"] = float64(t.d.Scale)
+	v["allows_bps"] = t.allows(t.d.WindowMax)
+	if !t.d.ScaleKnown {
 		v["scale_inferred"] = 1
 	}
-	return verdict.CapturedWindowFull, v
 }
 
 // allows is what a window gives over the empty path, bit/s.
@@ -77,7 +75,7 @@ func (t *timeline) allows(window int64) float64 {
 func (t *timeline) usable(window int64) (least, most float64) {
 	mss := int64(max(t.d.MSS, 536))
 	segments := window / mss
-	if segments == 0 || segments >= threshold.InitialSegments || t.cutsSegments() {
+	if segments == 0 || segments >= int64(threshold.InitialSegments.Value) || t.cutsSegments() {
 		return float64(window), float64(window)
 	}
 	most = float64(segments * mss)
@@ -123,6 +121,7 @@ func (t *timeline) windowKnown() bool {
 		return true
 	}
 	full := t.clock(flow.Full)
-	return full > threshold.ScalePlateau*t.length && d.WindowMax >= int64(threshold.ProbeSegments*d.MSS) &&
+	return full > threshold.ScalePlateau.Value*t.length &&
+		float64(d.WindowMax) >= threshold.ProbeSegments.Value*float64(d.MSS) &&
 		d.ScaleRaise-d.First < (d.Last-d.First)/3
 }

@@ -101,11 +101,11 @@ func Of(d *Direction) Trust {
 	if d.Missing > 0 && d.Bytes > 0 && !d.OneWay {
 		t.AddShare(NotCaptured, "missing_ratio", min(float64(d.Missing)/float64(d.Bytes), 1))
 	}
-	if cut := ratio(d.CutOptions, d.Segments); cut > threshold.UnreliableCapture {
+	if cut := ratio(d.CutOptions, d.Segments); cut > threshold.UnreliableCapture.Value {
 		t.Add(Reason{Code: OptionsCut, Denies: []Subject{Loss}, Values: verdict.Values{"cut_ratio": cut}})
 	}
 	t.clock(d)
-	if copies := ratio(d.Duplicates, d.Segments+d.Duplicates); copies > threshold.UnreliableCapture {
+	if copies := ratio(d.Duplicates, d.Segments+d.Duplicates); copies > threshold.UnreliableCapture.Value {
 		t.Add(Reason{Code: Duplicates, Values: verdict.Values{"duplicate_ratio": copies}})
 	}
 	return t
@@ -115,7 +115,7 @@ func Of(d *Direction) Trust {
 // trip.
 func (t *Trust) merged(d *Direction) {
 	share := float64(d.MergedBytes) / float64(max(d.Bytes, 1))
-	if d.MergedCount == 0 || share < threshold.MergedShare {
+	if d.MergedCount == 0 || share < threshold.MergedShare.Value {
 		return
 	}
 	mean := float64(d.MergedBytes) / float64(d.MergedCount)
@@ -124,7 +124,7 @@ func (t *Trust) merged(d *Direction) {
 	if d.PaceBps > 0 && d.RTT > 0 {
 		r.Values["merged_s"] = mean / d.PaceBps
 		r.Values["rtt_s"] = d.RTT
-		if mean/d.PaceBps > threshold.MergedTime*d.RTT {
+		if mean/d.PaceBps > threshold.MergedTime.Value*d.RTT {
 			r.Denies = []Subject{Timing}
 		}
 	}
@@ -175,10 +175,10 @@ func (t *Trust) AddClockSteps(n int64) {
 // on the path look like those at the tap.
 func (t *Trust) AddShare(code Code, name string, share float64) {
 	r := Reason{Code: code, Values: verdict.Values{name: share}}
-	if share > threshold.UnreliableSlice {
+	if share > threshold.UnreliableSlice.Value {
 		r.Denies = append(r.Denies, Loss)
 	}
-	if share > threshold.UnreliableCapture {
+	if share > threshold.UnreliableCapture.Value {
 		r.Denies = append(r.Denies, Timing)
 	}
 	t.Add(r)
@@ -230,7 +230,7 @@ func Merge(all []Trust, bytes []int64) Trust {
 	t := Trust{Loss: true, Timing: true}
 	for i := range all {
 		for _, r := range all[i].Reasons {
-			if float64(by[r.Code]) >= threshold.MergedShare*float64(total) {
+			if float64(by[r.Code]) >= threshold.MergedShare.Value*float64(total) {
 				t.Add(r)
 			}
 		}

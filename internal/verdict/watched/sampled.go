@@ -187,7 +187,7 @@ func (c *Connection) alwaysFull() bool {
 			full++
 		}
 	}
-	return c.writerBlocks() && full >= threshold.FlatShare*float64(len(c.Queues))
+	return c.writerBlocks() && full >= threshold.FlatShare.Value*float64(len(c.Queues))
 }
 
 // lowerIfDataArrived is less sure of an MTU black hole where full segments have come through before: then
