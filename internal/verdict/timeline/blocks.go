@@ -45,9 +45,24 @@ func (t *timeline) arrivesEvenly() bool {
 	return (p.Short < int64(threshold.FewRounds.Value) || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
 }
 
+// keepsLineBusy reports whether the line had data all the time: segments, or acknowledgements before they reach the
+// sender, come at one pace though a window contains several of them. A window that limits leaves a gap after each.
+func (t *timeline) keepsLineBusy() bool {
+	if t.arrivesEven {
+		return t.d.WindowMax >= 2*int64(max(t.d.MSS, 536))
+	}
+	return (t.vantage == AtSender || t.vantage == InTheMiddle) && t.d.Spacing != nil && !t.losing &&
+		t.isEven(&t.d.Spacing.Acks) && t.acksPerWindow() >= 2
+}
+
+// acksPerWindow returns how many acknowledgements a full receive window gets.
+func (t *timeline) acksPerWindow() float64 {
+	return float64(t.d.WindowMax) * float64(t.d.Acks) / float64(max(t.d.Bytes, 1))
+}
+
 // onlyEven reports whether nothing but the even arrival shows a full line: no queue was seen, nor bursts before it.
 func (t *timeline) onlyEven() bool {
-	return t.arrivesEvenly() && (t.losing || t.d.Spacing.Silent == 0) && !t.queueing && !t.serialised && !t.linkFull()
+	return t.arrivesEven && (t.losing || t.d.Spacing.Silent == 0) && !t.queueing && !t.serialised && !t.linkFull()
 }
 
 // arrivesInBursts reports whether data came to a tap away from the sender in bursts. A queue before the tap leaves no

@@ -18,6 +18,8 @@ var levels = []confidenceRule{
 	level(verdict.ReceiverWindow, "no-updates", isNoUpdates, verdict.High),
 	// A window that shrank before the capture began looks full.
 	level(verdict.ReceiverWindow, "scale-unknown", rule.Not(knowsScale), verdict.Low),
+	// A full line and a window just above its bandwidth-delay product.
+	level(verdict.ReceiverWindow, "line-busy", isLineBusy, verdict.Low),
 	level(verdict.ReceiverWindow, "window-clear", rule.All(windowSeen, windowClear), verdict.High),
 	level(verdict.ReceiverWindow, "window-likely", rule.Any(windowSeen, windowClear), verdict.Medium),
 	level(verdict.ReceiverWindow, "window-unclear", condition{}, verdict.Low),
@@ -42,6 +44,8 @@ var levels = []confidenceRule{
 	// A program that writes by a clock of its own is as fast over any faster line, though each write fills this one.
 	level(verdict.Bottleneck, "standing-queue", rule.All(isQueueing, knowsScale, queueAhead, rule.Not(isPausing)),
 		verdict.High),
+	// The window is emptied and filled again between two segments that the tap sees.
+	level(verdict.Sender, "window-also-full", windowTime.AtLeast(threshold.CandidateShare, capturedTime), verdict.Low),
 	// So few losses may limit a congestion window as well.
 	level(verdict.Sender, "segments-without-growth", rule.All(dataSegments.AtLeast(threshold.TransferSegments),
 		rule.Not(isGrowing), rule.Not(lossMayHold)), verdict.Medium),

@@ -141,6 +141,8 @@ var (
 		(*timeline).guessedScale)
 	windowAllowsMore = fact("windowAllowsMore", "the largest window gives clearly more than the rate",
 		(*timeline).windowAbove, threshold.WindowAbove)
+	isLineBusy = fact("isLineBusy", "several segments or acknowledgements a window come at one pace, without pauses",
+		func(t *timeline) bool { return t.lineBusy })
 	acksEven = fact("acksEven", "acknowledgements come to the sender at one pace, without pauses",
 		func(t *timeline) bool { return t.even })
 	waitsBlockwise = fact("waitsBlockwise", "waits for the receiver's delayed-ACK timer are frequent",

@@ -81,6 +81,7 @@ type sim struct {
 	arrived, unread, unacked, right  int // the receiver's
 	recent                           uint32
 	timer                            int
+	done                             int64 // when the last byte arrived
 }
 
 // play returns the verdict on the transfer as the tap saw it, and how often all written data was sent before the end.
@@ -242,6 +243,9 @@ func (s *sim) extra() int64 {
 
 func (s *sim) arrive(length int, value uint32) {
 	s.arrived += length
+	if s.arrived == s.bytes {
+		s.done = s.now
+	}
 	if s.read > 0 {
 		s.unread += length
 	}

@@ -302,6 +302,9 @@ func (t *timeline) idleOf(i int) verdict.Name {
 	if t.d.Tails*2 >= t.d.Pauses || t.clock(flow.Idle) >= threshold.LongPause.Time().Seconds()*float64(t.d.Pauses) {
 		return verdict.Application
 	}
+	if t.arrivesEven { // a line before the tap spaces the segments
+		return verdict.Bottleneck
+	}
 	return verdict.Sender
 }
 

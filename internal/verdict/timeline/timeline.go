@@ -59,6 +59,8 @@ type timeline struct {
 	marked          bool    // queues' marks (ECN) are frequent enough to limit
 	linkIsFull      bool    // linkFull, serialises or arrivesEvenly
 	even            bool    // acknowledgements come to the sender at one pace, without pauses
+	arrivesEven     bool    // arrivesEvenly
+	lineBusy        bool    // keepsLineBusy
 	inBursts        bool    // arrivesInBursts
 	serialised      bool    // blocks wait for the line alone
 	evenLoss        bool    // losses at the rate of the path, without the handshake
@@ -245,6 +247,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 		t.clock(flow.AckTimer) > threshold.PausingShare.Value*t.length
 	t.unclear = t.timerOrLine()
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)
+	t.arrivesEven = t.arrivesEvenly()
+	t.lineBusy = t.keepsLineBusy()
 	t.inBursts = t.arrivesInBursts()
 	queued := 0.0
 	probes := 0
@@ -264,7 +268,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	// Behind the link nothing comes faster than the link.
 	t.sentFaster = t.vantage == AtSender && probes > 1 && probes*int(threshold.ProbeEvery.Value) > len(d.Slices)
 	t.serialised = t.serialises()
-	t.linkIsFull = t.serialised || t.linkFull() || t.arrivesEvenly()
+	t.linkIsFull = t.serialised || t.linkFull() || t.arrivesEven
 	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)

@@ -96,7 +96,7 @@ func (t *timeline) windowOf(s *flow.Slice) verdict.Name {
 		switch {
 		case t.ackQueued(s):
 			return verdict.AckPath
-		case (t.serialised || t.lineQueued(s)) && t.full(s):
+		case (t.serialised || t.lineQueued(s) || t.lineBusy || t.even && t.acksPerWindow() > 1) && t.full(s):
 			return verdict.Bottleneck
 		}
 	}
