@@ -59,7 +59,7 @@ PEER is one of
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetFlagErrorFunc(cmdflag.Error)
-	root.PersistentFlags().BoolP("json", "J", false, "print one JSON object on standard output and nothing else there")
+	root.PersistentFlags().BoolP("json", "J", false, "print only one JSON object on standard output")
 	root.AddCommand(tune.New(), measure.New(), sweep.New(), rfc6349.New(), serve.New(), plan.New(), predict.New(),
 		audit.New(),
 		apply.New(), undo.New(), undo.NewStatus(), explain.New(), exec.New(), lab.New(), diagnose.New(), show.New(),

@@ -68,8 +68,8 @@ func Trim(ctx context.Context, cmd *cobra.Command, s *store.Store) error {
 
 // AddStoreFlag adds --store.
 func AddStoreFlag(fl *pflag.FlagSet) {
-	fl.String("store", "", "the history is in PostgreSQL: `URL`, postgres://USER@HOST/DATABASE; empty: in a file. Its "+
-		"password belongs into "+secret.Store+" or ~/.pgpass, since every user of this host sees command lines")
+	fl.String("store", "", "keep the history in PostgreSQL: `URL`, postgres://USER@HOST/DATABASE; empty: in a file. Put "+
+		"the password in "+secret.Store+" or ~/.pgpass: other users can see command lines (ps)")
 }
 
 // StoreURL returns the URL of the history and the name of its source: the flag --store, else the environment variable,

@@ -58,7 +58,7 @@ func (p *PeerFlags) Add(fl *pflag.FlagSet) {
 	p.AddReach(fl, "")
 	fl.StringVarP(&p.Direction, "direction", "d", "up", "sending end: up (this host), down or both, one after the other; "+
 		"down from a web server")
-	fl.BoolVar(&p.Copy, "copy", false, "ssh://: bring this program to the far end for the while")
+	fl.BoolVar(&p.Copy, "copy", false, "ssh://: copy this program to the far host for the test, then delete it")
 	fl.BoolVar(&p.tunnel, "tunnel", false,
 		"ssh://: measure through the ssh connection, for networks that block its data port")
 }

@@ -155,6 +155,9 @@ func bufferText(b *record.Buffer) string {
 	parts := []string{asked}
 	if b.GrantedBytes > 0 {
 		granted := units.Size(b.GrantedBytes).String() + " granted"
+		if b.RequestedBytes == 0 {
+			granted = units.Size(b.GrantedBytes).String() + " allocated"
+		}
 		if b.Clipped {
 			granted += " (clipped by the system)"
 		}
@@ -164,11 +167,11 @@ func bufferText(b *record.Buffer) string {
 		parts = append(parts, granted)
 	}
 	if b.EffectiveBytes > 0 {
-		reached := units.Size(b.EffectiveBytes).String() + " reached"
+		largest := "at most " + units.Size(b.EffectiveBytes).String() + " used"
 		if b.GrantedBytes > 0 && b.EffectiveBytes > b.GrantedBytes {
-			reached += " (the system checks the size only for a new segment)"
+			largest += " (the system checks the size only for a new segment)"
 		}
-		parts = append(parts, reached)
+		parts = append(parts, largest)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -82,7 +82,7 @@ UP (this host sends)
   do              give both ends larger buffers, or leave SO_RCVBUF and SO_SNDBUF alone so that the
                   systems size them (fullpipe tune finds how large)
   send buffer     cannot be seen
-  receive buffer  64 KiB asked, 128 KiB granted, 64 KiB reached
+  receive buffer  64 KiB asked, 128 KiB granted, at most 64 KiB used
   interrupted     these figures are of the part that was measured
 `
 	if b.String() != want {
@@ -93,8 +93,8 @@ UP (this host sends)
 // TestMeasureText_BufferAboveGranted checks that bytes in flight above a granted send buffer are explained.
 func TestMeasureText_BufferAboveGranted(t *testing.T) {
 	for flight, want := range map[int]string{
-		131_072: "64 KiB asked, 128 KiB granted, 128 KiB reached\n",
-		189_688: "185 KiB reached (the system checks the size only",
+		131_072: "64 KiB asked, 128 KiB granted, at most 128 KiB used\n",
+		189_688: "185 KiB used (the system checks the size\n",
 	} {
 		d := report.Direction(measured(), verdict.Verdict{Limiter: verdict.SendBuffer}, nil)
 		d.Windows.SendBuffer = &record.Buffer{RequestedBytes: 65_536, GrantedBytes: 131_072, EffectiveBytes: flight}

@@ -189,7 +189,9 @@ func writeRFC6349Direction(w io.Writer, d *record.RFC6349Direction) {
 		fmt.Fprintln(w)
 		tests := newTable(1, 2, 3, 4, 5, 6, 7)
 		tests.optional = []int{5, 2, 6} // settled, of BDP, efficiency
-		tests.row(TestColumns()...)
+		first, second := twoLines(TestColumns())
+		tests.row(first...)
+		tests.row(second...)
 		for i := range d.Tests {
 			tests.row(RFC6349TestCells(&d.Tests[i])...)
 		}
@@ -259,8 +261,8 @@ func RFC6349TestTitle(t *record.RFC6349Test) string {
 
 // TestColumns returns the headings of the rows of tests.
 func TestColumns() []string {
-	return []string{"test", "window", "of BDP", "goodput of achievable", "ratio", "settled", "efficiency", "delay",
-		"limited by"}
+	return []string{"test", "window", "of BDP", "goodput of possible", "transfer time ratio", "without slow start",
+		"efficiency", "buffer delay", "limited by"}
 }
 
 // RFC6349TestCells returns the row of a test.

@@ -47,8 +47,7 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.rate("allows_bps"), f.took())
 	},
 	verdict.StillInSlowStart: func(f figures) string {
-		return fmt.Sprintf("the congestion window was still opening %s; the transfer lasted %.0f round trips", f.took(),
-			f["round_trips"])
+		return fmt.Sprintf("slow start took %s; the transfer lasted %.0f round trips", f.took(), f["round_trips"])
 	},
 	verdict.WindowAwaitsAckTimer: func(f figures) string {
 		if f.has("timer_s") {

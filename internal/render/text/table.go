@@ -211,3 +211,20 @@ func (t *table) writeLine(w io.Writer, before, value, label string, first bool) 
 	render.Paint(w, valueMeanings[label], value)
 	fmt.Fprintln(w)
 }
+
+// twoLines splits each heading of several words at the space nearest to its middle.
+func twoLines(headings []string) (first, second []string) {
+	for _, heading := range headings {
+		cut := len(heading)
+		for i, r := range heading {
+			if r == ' ' && abs(2*i-len(heading)) < abs(2*cut-len(heading)) {
+				cut = i
+			}
+		}
+		first = append(first, heading[:cut])
+		second = append(second, strings.TrimPrefix(heading[cut:], " "))
+	}
+	return first, second
+}
+
+func abs(n int) int { return max(n, -n) }

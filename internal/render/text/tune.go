@@ -147,7 +147,7 @@ func tunePathRows(p *record.TunePath, t *table) {
 	if p.MSSBytes > 0 {
 		segments = fmt.Sprintf(" = %d × %d", p.WindowBytes/p.MSSBytes, p.MSSBytes)
 	}
-	t.row("", fmt.Sprintf("so %s of payload fill the path; the model's window is %s%s", units.Size(p.BDPBytes),
+	t.row("", fmt.Sprintf("so %s must be in flight to fill the path (window: %s%s)", units.Size(p.BDPBytes),
 		units.Size(p.WindowBytes).Exact(), segments))
 }
 
