@@ -1,5 +1,7 @@
 package record
 
+import "time"
+
 // Latency is what the transfer made of others' round trips on the path: small packets on
 // a connection of their own, before and during the transfer. Times are medians unless stated otherwise.
 type Latency struct {
@@ -27,6 +29,12 @@ type Latency struct {
 // Bloat is how much a load adds to small packets' round trips, by the two thresholds of
 // RFC 9097 section 8.1.
 type Bloat string
+
+// Added times from which a queue disturbs calls and games, and others' pages (RFC 9097 section 8.1).
+const (
+	SomeBloatFrom  = 30 * time.Millisecond
+	MuchBloatAbove = 90 * time.Millisecond
+)
 
 // The closed list, with the added time's bounds.
 const (

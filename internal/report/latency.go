@@ -9,11 +9,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-const (
-	bloatFrom = 30 * time.Millisecond
-	bloatMuch = 90 * time.Millisecond
-)
-
 // Latency needs the direction's goodput and the connection's own round trips.
 func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 	if l == nil || len(l.Idle) == 0 {
@@ -33,14 +28,14 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 	out.LoadedTrimmedMeanS = seconds(trimmedMean(l.Loaded))
 	added := max(loaded-idle, 0)
 	out.AddedS = seconds(added)
-	out.NoCore = starved(d) && added >= bloatFrom
+	out.NoCore = starved(d) && added >= record.SomeBloatFrom
 	if out.NoCore {
 		return out
 	}
 	switch {
-	case added < bloatFrom:
+	case added < record.SomeBloatFrom:
 		out.Bloat = record.NoBloat
-	case added <= bloatMuch:
+	case added <= record.MuchBloatAbove:
 		out.Bloat = record.SomeBloat
 	default:
 		out.Bloat = record.MuchBloat
@@ -52,7 +47,7 @@ func Latency(l *transfer.Latency, d *record.Direction) *record.Latency {
 	if d.RTTLoaded > 0 && d.RTTMin > 0 {
 		own := (d.RTTLoaded - d.RTTMin).Seconds()
 		// In a queue that all share, one packet in twenty meets it at the least.
-		out.Separate = own > bloatFrom.Seconds() && *out.LoadedP95S-out.IdleS < own/3
+		out.Separate = own > record.SomeBloatFrom.Seconds() && *out.LoadedP95S-out.IdleS < own/3
 	}
 	return out
 }

@@ -17,12 +17,12 @@ func latencyRows(l *record.Latency, t *table) {
 		t.row("small packets", fmt.Sprintf("%s; too few under load to say more (%s)", text, l.Method))
 		return
 	}
-	text += fmt.Sprintf(", %s under load, %s at 95 %% (%d by %s", SecondsText(*l.LoadedS), SecondsText(*l.LoadedP95S),
-		l.LoadedProbes, l.Method)
+	probes := fmt.Sprintf("%s by %s", count(l.LoadedProbes, "probe"), l.Method)
 	if l.Lost > 0 {
-		text += fmt.Sprintf(", %d unanswered", l.Lost)
+		probes = fmt.Sprintf("%d of %d probes by %s were lost", l.Lost, l.LoadedProbes+l.Lost, l.Method)
 	}
-	t.row("small packets", text+")")
+	t.row("small packets", fmt.Sprintf("%s, %s under load, %s at 95 %% (%s)", text, SecondsText(*l.LoadedS),
+		SecondsText(*l.LoadedP95S), probes))
 	t.row("", latencyWords(l))
 }
 
@@ -42,8 +42,11 @@ func latencyWords(l *record.Latency) string {
 	case l.Separate:
 		return "the transfer waits in a queue that other packets do not share: flows are kept apart on the way (fair " +
 			"queueing)"
+	case l.Bloat == record.NoBloat && *l.LoadedP95S-l.IdleS >= record.SomeBloatFrom.Seconds():
+		return fmt.Sprintf("the load adds %s in the median, %s to one packet in 20",
+			added, SecondsText(*l.LoadedP95S-l.IdleS))
 	case l.Bloat == record.NoBloat:
-		return "the load adds " + added + ": others hardly notice"
+		return "the load adds " + added + ": calls and games do not notice"
 	case l.Bloat == record.SomeBloat:
 		return "some bufferbloat: the load adds " + added + " to everybody's round trips" + queue + "; calls and games notice"
 	}

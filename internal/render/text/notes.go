@@ -100,7 +100,7 @@ func unseenSentence(n *verdict.Note) string {
 	case verdict.NamespacesRefused:
 		return fmt.Sprintf("other network namespaces that could not be entered (%.0f; needs root)", v["namespaces"])
 	case verdict.NamespacesHidden:
-		return fmt.Sprintf("the network namespaces of processes that may not be looked at (%.0f)", v["processes"])
+		return fmt.Sprintf("network namespaces of other users' processes (%.0f processes; needs root)", v["processes"])
 	case verdict.NamespaceEnded:
 		return fmt.Sprintf("everything after %.1f s: the process ended through which the network namespace was entered",
 			v["at_s"])

@@ -189,7 +189,7 @@ func tuneWarning(s *tune.Statement) string {
 	case tune.NotTried:
 		return fmt.Sprintf("%s could not be tried: %v", s.Setup, s.Err)
 	case tune.BudgetSpent:
-		return "the budget was spent before the search began"
+		return "the baseline took the whole budget: nothing was searched"
 	case tune.RetransmitsMuch:
 		today := ""
 		if before, ok := v["retransmitted_before"]; ok {
