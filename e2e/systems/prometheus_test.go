@@ -105,24 +105,30 @@ scrape_configs:
 	t.Error("Prometheus never had a value")
 }
 
-// checkDocumentedScrapes checks the scrape configuration of docs/metrics.md.
+// checkDocumentedScrapes checks the scrape configurations of docs/metrics.md and, for OpenTelemetry's collector, of
+// docs/containers.md.
 func checkDocumentedScrapes(t *testing.T, promtool string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut(string(text), "```yaml\n")
-	if !found {
-		t.Fatal("docs/metrics.md has no scrape configuration")
-	}
-	example, _, _ := strings.Cut(after, "```")
-	file := filepath.Join(t.TempDir(), "documented.yml")
-	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(promtool, "check", "config", "--syntax-only", file).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	for page, between := range map[string][2]string{
+		"metrics.md":    {"```yaml\n", "```"},
+		"containers.md": {"    config:\n", "processors:"},
+	} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, found := strings.Cut(string(text), between[0])
+		if !found {
+			t.Fatal(page + " has no scrape configuration")
+		}
+		example, _, _ := strings.Cut(after, between[1])
+		file := filepath.Join(t.TempDir(), "documented.yml")
+		if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(promtool, "check", "config", "--syntax-only", file).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", page, err, out)
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func TestTuneSentences(t *testing.T) {
 			"handshake"},
 		{tune.NoRTT, warning, "no end could measure the round trip"},
 		{tune.NotTried, warning, "congestion control bbr could not be tried: no such module"},
-		{tune.BudgetSpent, warning, "the budget was spent before the search began"},
+		{tune.BudgetSpent, warning, "the baseline took the whole budget: nothing was searched"},
 		{tune.TakesMoreThanGains, warning, "congestion control bbr was not shown to gain more than it takes: next to " +
 			"another flow it gives × 1.25 and leaves that one × 0.50, so nothing is recommended"},
 		{tune.GainUnproven, warning, "the proof of congestion control bbr did not show a gain (× 0.90 to × 1.10), so " +
