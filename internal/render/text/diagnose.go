@@ -166,6 +166,7 @@ func capturedWhy(d *record.CapturedDirection) *table {
 		t.row("because", Sentence(d.Evidence[0]))
 	}
 	t.row("do", CapturedDirectionRemedy(d))
+	operatorsRow(t, d.Limiter)
 	if p := d.Prediction; p != nil {
 		t.row("expect", capturedPredictionText(p))
 	}

@@ -70,6 +70,13 @@ func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 	return said
 }
 
+// operatorsRow points to the page of what to ask the network's operators, for a limiter that is theirs.
+func operatorsRow(t *table, limiter verdict.Name) {
+	if limiter == verdict.Bottleneck || limiter == verdict.Congestion {
+		t.row("", "what to send to the network's operators, and what to ask for: docs/network-engineers.md")
+	}
+}
+
 // isConditional reports whether the first of fixes changes something because of a verdict of low confidence.
 func isConditional(fixes []advice.Fix, v *verdict.Verdict) bool {
 	return v.Confidence == verdict.Low && fixes[0].Limiter == v.Limiter && !fixes[0].Action.OnlyObserves()
