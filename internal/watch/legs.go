@@ -22,7 +22,7 @@ type leg struct{ connection, flow int }
 func (v *View) flowOf(l leg) *Flow { return &v.Connections[l.connection].Flows[l.flow] }
 
 // Limiting returns the connection and the flow that limit the view's heaviest flow: its own, unless that one only waits
-// for another. A received flow may wait for the requests on the same connection, and either leg of a proxy for the other.
+// for another. A received flow may wait for the requests on its connection, and either leg of a proxy for the other.
 func (v *View) Limiting() (connection, flow int) {
 	if len(v.Connections) == 0 || len(v.Connections[0].Flows) == 0 {
 		return 0, 0
