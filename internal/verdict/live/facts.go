@@ -246,7 +246,7 @@ var (
 	// BBR keeps a steady rate through any loss, so only a first burst shows a policer there.
 	losesManyAtOnce = rule.Define("losesManyAtOnce", "segments are lost many at a time",
 		rule.Any(rule.All(modelPaced, startsWithBurst),
-			rule.All(rule.Not(modelPaced), lossDispersion.AtLeast(threshold.LossInBursts))))
+			rule.All(rule.Any(rule.Not(modelPaced), deliversBurst), lossDispersion.AtLeast(threshold.LossInBursts))))
 	// BBR does not react to marks.
 	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
 		rule.All(rule.Not(modelPaced), markedTrips.AtLeast(threshold.FewRounds),
