@@ -71,7 +71,10 @@ iperf3's output, so scripts and programs that parse it keep working. --json adds
 that goes to standard error. This command also runs if the program is called iperf3. Each
 interval is printed as soon as it ends, into a pipe too.
 With -s it is a server for one test at a time, like iperf3. fullpipe serve --iperf3 serves
-many at once, with limits, and fullpipe's own clients too.`,
+many at once, with limits, and fullpipe's own clients too.
+
+Options of iperf3 that are refused, and why:
+` + missingText(),
 		Example: `  fullpipe iperf3 -c server.example.net -t 10 -P 4
   fullpipe iperf3 -c server.example.net -R -J
   fullpipe iperf3 -s -1 -J

@@ -37,14 +37,14 @@ var missing = []struct {
 	{"file", "F", true, "files are not sent; fullpipe exec -- your program measures one that does"},
 	{"affinity", "A", true, "CPUs are not chosen; use taskset"},
 	{"snd-timeout", "", true, "the system's timeouts apply"},
-	{"debug", "d", false, "there is no such output"},
+	{"debug", "d", false, "there is no debugging output; use --verbose"},
 	{"mptcp", "m", false, "MPTCP is not measured here"},
 	{"sctp", "", false, "SCTP is not measured here"},
 	{"xbind", "X", true, "SCTP is not measured here"},
 	{"nstreams", "", true, "SCTP is not measured here"},
 	{"flowlabel", "L", true, "IPv6's flow label is the system's"},
 	{"gsro", "", false, "segmentation offload of UDP is used where the system has it"},
-	{"json-stream-full-output", "", false, "--json-stream, or --json"},
+	{"json-stream-full-output", "", false, "use --json-stream or --json"},
 }
 
 // addMissing adds the unsupported options, so that they are not reported as misspelt.
@@ -56,6 +56,19 @@ func addMissing(fl *pflag.FlagSet) {
 		}
 		fl.Lookup(m.name).Hidden = true
 	}
+}
+
+// missingText lists the unsupported options, a line each.
+func missingText() string {
+	var b strings.Builder
+	for _, m := range missing {
+		name := "--" + m.name
+		if m.short != "" {
+			name = "-" + m.short + ", " + name
+		}
+		fmt.Fprintf(&b, "  %-26s %s\n", name, m.why)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // run runs iperf3 as its command line says.

@@ -257,6 +257,11 @@ func (l *leg) span(s *stream, from, to time.Duration, omitted bool) Span {
 		span.RTT = &rtt
 		span.RTTVar = &variance
 		span.PMTU = s.mtu
+		reordered := int64(-1)
+		if now.Have&transfer.HaveDSACKDups != 0 {
+			reordered = now.ReordSeen
+		}
+		span.Reorder = &reordered
 	}
 	return span
 }

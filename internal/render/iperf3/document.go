@@ -127,6 +127,7 @@ type Span struct {
 	RTT         *int64   `json:"rtt,omitempty"` // µs
 	RTTVar      *int64   `json:"rttvar,omitempty"`
 	PMTU        *int     `json:"pmtu,omitempty"`
+	Reorder     *int64   `json:"reorder,omitempty"` // reordering events since the start; -1 is not known
 	MaxCwnd     *int64   `json:"max_snd_cwnd,omitempty"`
 	MaxSendWnd  *int64   `json:"max_snd_wnd,omitempty"`
 	MaxRTT      *int64   `json:"max_rtt,omitempty"`

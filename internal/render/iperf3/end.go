@@ -104,6 +104,7 @@ func (d *Document) tcpStream(a *iperf3.TestResult, leg *transfer.Result, id int)
 			}
 			mean = mean + *s.RTT
 			count = count + 1
+			sender.Reorder = s.Reorder
 		}
 	}
 	mean /= max(count, 1)
