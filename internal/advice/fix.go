@@ -164,16 +164,15 @@ func (f *Facts) expected(s Step, first bool) *Expected {
 	if !first {
 		return nil
 	}
-	e := &Expected{LowBps: threshold.CauseFactor.Value * f.GoodputBps, AtLeast: true}
 	most := f.PathBps
 	if f.Unscaled && s.Action == LargerWindows && f.RTTS > 0 {
 		most = cmp.Or(min(most, model.MaxUnscaled*8/f.RTTS), model.MaxUnscaled*8/f.RTTS)
 	}
-	if most > e.LowBps {
-		e.HighBps = most
-		e.AtLeast = false
+	low := threshold.CauseFactor.Value * f.GoodputBps
+	if most <= low {
+		return nil // that a limiter costs a tenth is its definition, no forecast
 	}
-	return e
+	return &Expected{LowBps: low, HighBps: most}
 }
 
 // initialWindow is the number of segments to begin with; 0 where no more than usual is better.

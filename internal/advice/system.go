@@ -87,6 +87,21 @@ var elsewhere = map[Action][]System{
 	CaptureSender:  {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 }
 
+// options lists the systems that have a socket option which not every system has.
+var options = map[string][]System{
+	"TCP_CONGESTION":     {Linux},
+	"SO_MAX_PACING_RATE": {Linux},
+	"TCP_WINDOW_CLAMP":   {Linux},
+	"TCP_MAXSEG":         {Linux, MacOS, FreeBSD},
+}
+
+// Has reports whether a system's programs can set a socket option, by its name on Linux. FreeBSD's TCP_CONGESTION
+// chooses among controls that all take a loss for a full link; its BBR is a stack of its own.
+func (s System) Has(option string) bool {
+	systems, some := options[option]
+	return !some || slices.Contains(systems, s)
+}
+
 // sources says where it is said that an action helps on another system, if Step.Source is of Linux.
 var sources = map[Action]map[System]string{
 	PaceBelow: {Windows: "RFC 2698; learn.microsoft.com: New-NetQosPolicy", MacOS: "RFC 2698; man dnctl(8)",

@@ -16,8 +16,8 @@ func TestSetTarget(t *testing.T) {
 		target, setting string
 		words           advice.System // of the remedy
 	}{
-		{"windows-11", "AutoTuningLevelLocal", advice.Windows},
-		{"windows-7", "AutoTuningLevelLocal", advice.Windows10},
+		{"windows-11", "", advice.Windows},
+		{"windows-7", "ScalingHeuristics", advice.Windows10},
 		{"windows-2000", "TcpWindowSize", advice.Windows2000},
 		{"windows-nt4", "TcpWindowSize", advice.Windows2000},
 		{"freebsd", "", advice.FreeBSD},

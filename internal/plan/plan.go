@@ -4,7 +4,9 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
@@ -157,13 +159,23 @@ func (p *Plan) Total(bps float64) (sum, fills float64) {
 	return sum, sum / capacity
 }
 
-// For returns only the settings of a plan, nil if the path cannot be planned for.
+// For returns the settings of a plan that differ from the system's defaults, nil if the path cannot be planned for.
 func For(path Path, target Target, role Role) []Setting {
 	p, err := New(path, target, Options{Role: role})
 	if err != nil {
 		return nil
 	}
-	return p.Settings
+	return target.WithoutDefaults(p.Settings, nil)
+}
+
+// WithoutDefaults returns the settings without those that have the system's default, which is in force where the
+// present value is not known.
+func (t Target) WithoutDefaults(settings []Setting, values map[string]string) []Setting {
+	defaults := present{target: t}
+	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool {
+		_, known := values[s.Name]
+		return !known && strings.EqualFold(defaults.value(s.Name), s.Value)
+	})
 }
 
 // size computes the receive window for the data that the host receives and the send buffer for the data that it

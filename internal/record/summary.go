@@ -81,7 +81,7 @@ func (d *Tune) summarize(s *Summary) {
 	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		m := &d.Directions[i].Before
-		if after := d.Directions[i].After; after != nil {
+		if after := d.Directions[i].After; after != nil && !d.Directions[i].IsLikely() { // that is not yet proven
 			m = after
 		}
 		f := m.figure()

@@ -204,8 +204,10 @@ const (
 type TuneSetting struct {
 	Host   string `json:"host"`   // near or far
 	Target string `json:"target"` // the system, as plan names it
-	// Of is what the setting changes, By how. Settings of one host with the same Of and different By are alternatives:
-	// one By of them suffices.
+	// Recipe counts the settings that belong together, from 1: those of one recipe suffice. The first one is what was
+	// measured. Absent in documents of older versions.
+	Recipe int `json:"recipe,omitempty"`
+	// Of is what the setting changes, By the scope of its recipe.
 	Of advice.Action `json:"of,omitempty"`
 	By SettingBy     `json:"by,omitempty"`
 	plan.Setting

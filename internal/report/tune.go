@@ -89,7 +89,7 @@ func newTuneDirection(d *tune.Direction, near, far *System) record.TuneDirection
 // newTunePath copies the path, because 0 is a value in the document and an absent key means "not known".
 func newTunePath(p *tune.Path) record.TunePath {
 	out := record.TunePath{RTTMin: units.Duration(p.RTT), RTTLoaded: units.Duration(p.LoadedRTT), MSSBytes: p.MSS,
-		PathMTUBytes: p.MTU, AtLeast: p.AtLeast, WindowBytes: p.Window, Middlebox: p.Middlebox}
+		PathMTUBytes: p.MTU, AtLeast: p.LowerBound, WindowBytes: p.Window, Middlebox: p.Middlebox}
 	if p.RTT > 0 {
 		out.Jitter = new(units.Duration(p.Jitter))
 	}

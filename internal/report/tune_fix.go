@@ -17,7 +17,9 @@ import (
 func tuneFixes(d *tune.Direction, doc *record.TuneDirection) []advice.Fix {
 	facts := factsOf(&doc.Before.Direction, d.Before.Typical)
 	facts.GoodputBps = doc.Before.MedianBps
-	if !d.Path.AtLeast {
+	facts.Sender = d.Sender
+	facts.Receiver = d.Receiver
+	if !d.Path.LowerBound {
 		facts.PathBps = d.Path.CapacityBps
 	}
 	facts.PassingMSS = d.Path.PassingMSS
@@ -113,8 +115,7 @@ func triedActions(d *tune.Direction) map[advice.Action]bool {
 
 // chosenFixes returns the parts of the chosen setup; the first one has their common gain.
 func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []advice.Fix) {
-	smaller := d.Chosen.SendBuffer == 0 && d.Chosen.ReceiveBuffer == 0
-	parts := actions(d.Chosen.Setup, smaller)
+	parts := actions(d.Chosen.Setup, d.Narrows())
 	for i, action := range parts {
 		step := stepOf(d, action)
 		fix := advice.Fix{Limiter: d.Before.Verdict.Limiter, Action: action, Scope: step.Scope, End: step.End,
@@ -122,7 +123,9 @@ func chosenFixes(d *tune.Direction, doc *record.TuneDirection) (fixes []advice.F
 			Settings: []plan.Setting{}}
 		if i == 0 {
 			for _, s := range doc.Settings {
-				fix.Settings = append(fix.Settings, s.Setting)
+				if s.Recipe == 1 {
+					fix.Settings = append(fix.Settings, s.Setting)
+				}
 			}
 			if doc.After != nil && doc.After.CI95Bps != nil {
 				fix.Expected = &advice.Expected{LowBps: doc.After.CI95Bps[0], HighBps: doc.After.CI95Bps[1]}

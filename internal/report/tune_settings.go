@@ -16,23 +16,63 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// settings returns the settings of both ends for the chosen setup.
+// settings returns the settings for the chosen setup as recipes. Each recipe suffices by itself: first the program's,
+// as it was measured, then the wider scopes, last several connections instead of larger windows.
 func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 	nearRole := plan.Sender
 	farRole := plan.Receiver
 	if d.Direction == transfer.Down {
 		nearRole, farRole = farRole, nearRole
 	}
+	var parts []settingsPart
 	for _, end := range []*settingsEnd{{d, "near", near, nearRole}, {d, "far", far, farRole}} {
-		all = append(all, end.windows()...)
-		if end.role == plan.Receiver && d.Chosen.MSS > 0 && end.linux() {
-			all = append(all, end.setting("advmss", strconv.Itoa(d.Chosen.MSS)))
-		}
+		parts = append(parts, end.windows()...)
 		if end.role == plan.Sender {
-			all = append(all, end.senderSettings()...)
+			parts = append(parts, end.senderParts()...)
+		}
+	}
+	if d.Chosen.MSS > 0 {
+		parts = append(parts, segmentSize(d, near, far, nearRole))
+	}
+	recipe := 0
+	for _, by := range []record.SettingBy{record.ByProgram, record.ByRoute, record.ByHost, record.ByStreams} {
+		if !slices.ContainsFunc(parts, func(p settingsPart) bool { return len(p.ways[by]) > 0 }) {
+			continue
+		}
+		recipe++
+		for _, p := range parts {
+			for _, s := range p.in(by, d) {
+				s.Recipe = recipe
+				s.By = by
+				s.Of = p.of
+				all = append(all, s)
+			}
 		}
 	}
 	return all
+}
+
+// settingsPart is one change at one end, with the settings of each scope that make it.
+type settingsPart struct {
+	of     advice.Action
+	ways   map[record.SettingBy][]record.TuneSetting
+	always []record.TuneSetting // that every way needs
+	// planned reports that the host's settings are known: where they have none, none is needed.
+	planned bool
+}
+
+// in returns the part's settings in the recipe of a scope: the program's where that scope has none.
+func (p *settingsPart) in(by record.SettingBy, d *tune.Direction) []record.TuneSetting {
+	ofWindow := p.of == advice.LargerWindows || p.of == advice.WindowOfBDP
+	switch {
+	case by == record.ByStreams && ofWindow:
+		return p.ways[by]
+	case by == record.ByHost && p.of == advice.ParallelFlows && d.Clipped:
+		return nil // one connection has the path's window then
+	case len(p.ways[by]) > 0 || by == record.ByHost && p.planned:
+		return slices.Concat(p.always, p.ways[by])
+	}
+	return slices.Concat(p.always, p.ways[record.ByProgram])
 }
 
 // settingsEnd is one end of a direction, with its system.
@@ -47,66 +87,84 @@ func (e *settingsEnd) linux() bool {
 	return e.target != nil && strings.HasPrefix(e.target.Name, "linux")
 }
 
-// windows lists the ways to the chosen window: the host's settings, or the program's buffers with what those need.
-func (e *settingsEnd) windows() (all []record.TuneSetting) {
+// windows returns the ways to the chosen window at this end: the program's buffers with what those need, the host's
+// settings, or several connections.
+func (e *settingsEnd) windows() []settingsPart {
 	c := e.Chosen
 	if c.Window == 0 {
 		return nil
 	}
-	of := advice.LargerWindows
-	if c.SendBuffer == 0 && c.ReceiveBuffer == 0 {
-		of = advice.WindowOfBDP
+	part := settingsPart{of: advice.LargerWindows, ways: map[record.SettingBy][]record.TuneSetting{},
+		planned: e.target != nil}
+	if e.Narrows() {
+		part.of = advice.WindowOfBDP
+	}
+	add := func(by record.SettingBy, name string, value int) {
+		if value > 0 {
+			part.ways[by] = append(part.ways[by], e.setting(name, strconv.Itoa(value)))
+		}
+	}
+	switch {
+	case e.role == plan.Sender:
+		add(record.ByProgram, "SO_SNDBUF", c.SendBuffer)
+	case c.ReceiveBuffer > 0:
+		add(record.ByProgram, "SO_RCVBUF", c.ReceiveBuffer)
+	default:
+		add(record.ByProgram, "TCP_WINDOW_CLAMP", c.Clamp)
 	}
 	if e.target != nil {
-		for _, s := range e.target.plan(windowPath(e.Direction), e.role) {
-			setting := record.TuneSetting{Host: e.host, Target: e.target.Name, Of: of, By: record.ByHost, Setting: s}
+		for _, s := range e.target.plan(e.windowPath(), e.role, e.limits()) {
+			setting := record.TuneSetting{Host: e.host, Target: e.target.Name, Setting: s}
 			if slices.Contains(scalingSettings, s.Name) { // a program's buffer needs it too
-				setting.Of = advice.WindowScaling
+				part.always = append(part.always, setting)
+			} else {
+				part.ways[record.ByHost] = append(part.ways[record.ByHost], setting)
 			}
-			all = append(all, setting)
 		}
 	}
-	if name, bytes := e.forced(); bytes > 0 {
-		all = append(all, e.setting(name, strconv.Itoa(bytes)))
-	}
-	if e.role == plan.Receiver && c.ReceiveBuffer == 0 && c.Clamp > 0 {
-		all = append(all, e.setting("TCP_WINDOW_CLAMP", strconv.Itoa(c.Clamp)))
+	if name := e.forced(); name != "" {
+		add(record.ByProgram, name, max(c.SendBuffer, c.ReceiveBuffer))
 	}
 	if n := e.streamsInstead(); e.role == plan.Sender && n > 0 {
-		streams := e.setting("connections at once", strconv.Itoa(n))
-		streams.By = record.ByStreams
-		streams.Where = text.StreamsInstead
-		all = append(all, streams)
+		add(record.ByStreams, "connections at once", n)
 	}
-	for i := range all {
-		if all[i].Of == "" {
-			all[i].Of = of
-		}
+	return []settingsPart{part}
+}
+
+// limits reports that this end's window or buffer limits today: its settings are then not its system's defaults, which
+// would allow more.
+func (e *settingsEnd) limits() bool {
+	names := []verdict.Name{e.Before.Verdict.Limiter}
+	if advice.Open(names[0]) {
+		names = e.Before.Verdict.Candidates
 	}
-	return all
+	if e.role == plan.Sender {
+		return slices.Contains(names, verdict.SendBuffer)
+	}
+	return slices.Contains(names, verdict.ReceiverWindow)
 }
 
 // scalingSettings switch window scaling on, which every window above 64 KiB needs, however it is set.
 var scalingSettings = []string{"Tcp1323Opts", "rfc1323", "net.inet.tcp.rfc1323", "net.ipv4.tcp_window_scaling"}
 
-// forced returns the ceiling that the chosen buffer passed with privilege, and how high it has to be for a program
-// without. It returns 0 where none was passed.
-func (e *settingsEnd) forced() (name string, bytes int) {
+// forced returns the ceiling that the chosen buffer passed with privilege, which clips a program without; "" where none
+// was passed.
+func (e *settingsEnd) forced() string {
 	if e.After == nil || e.After.Typical == nil || e.host != "near" {
-		return "", 0
+		return ""
 	}
 	near := e.After.Typical.Near
 	if near == nil || len(near.Streams) == 0 {
-		return "", 0
+		return ""
 	}
 	s := &near.Streams[0]
 	switch {
 	case e.role == plan.Sender && s.SendBuffer.Forced:
-		return "net.core.wmem_max", s.SendBuffer.Requested
+		return "net.core.wmem_max"
 	case e.role == plan.Receiver && s.ReceiveBuffer.Forced:
-		return "net.core.rmem_max", s.ReceiveBuffer.Requested
+		return "net.core.rmem_max"
 	}
-	return "", 0
+	return ""
 }
 
 // maxStreamsInstead is the most connections that are offered instead of a larger window.
@@ -133,61 +191,87 @@ func (e *settingsEnd) streamsInstead() int {
 	return n
 }
 
-// plan returns the end's settings for a path. It returns nil if that cannot be planned.
-func (s *System) plan(path plan.Path, role plan.Role) []plan.Setting {
+// plan returns the end's settings for a path. It returns nil if that cannot be planned. A setting that is in force
+// changes nothing: where present values are not known, those are the system's defaults, except at an end that limits.
+func (s *System) plan(path plan.Path, role plan.Role, limits bool) []plan.Setting {
 	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
 	if err != nil {
 		return nil
 	}
-	return p.Settings
+	if limits {
+		return p.Settings
+	}
+	return s.Target.WithoutDefaults(p.Settings, s.Values)
 }
 
 // windowPath returns the path that the chosen window is planned for; where ceilings clipped it, the
 // window is the path's, with raised ceilings.
-func windowPath(d *tune.Direction) plan.Path {
-	window := d.Chosen.Window
-	if d.Clipped {
-		window = max(window, d.Path.Window)
+func (e *settingsEnd) windowPath() plan.Path {
+	window := e.Chosen.Window
+	if e.Clipped {
+		window = max(window, e.Path.Window)
 	}
-	return plan.Path{RateBps: d.Path.BottleneckBps, RTT: d.Path.RTT, Jitter: d.Path.Jitter, MSS: d.Path.MSS,
-		ReceiveWindow: model.Window(float64(window), d.Path.MSS), SendBuffer: window}
+	return plan.Path{RateBps: e.Path.BottleneckBps, RTT: e.Path.RTT, Jitter: e.Path.Jitter, MSS: e.Path.MSS,
+		ReceiveWindow: model.Window(float64(window), e.Path.MSS), SendBuffer: window}
 }
 
-// senderSettings returns the sender's settings other than a window, the narrowest scope first.
-func (e *settingsEnd) senderSettings() (all []record.TuneSetting) {
+// senderParts returns the sender's changes other than a window and the segment size.
+func (e *settingsEnd) senderParts() (parts []settingsPart) {
 	c := e.Chosen
-	add := func(of advice.Action, name, value string) {
-		s := e.setting(name, value)
-		s.Of = of
-		all = append(all, s)
+	add := func(of advice.Action, names map[record.SettingBy]string, value string) {
+		part := settingsPart{of: of, ways: map[record.SettingBy][]record.TuneSetting{}}
+		for by, name := range names {
+			part.ways[by] = []record.TuneSetting{e.setting(name, value)}
+		}
+		parts = append(parts, part)
 	}
 	if c.Congestion != "" {
-		add(advice.OtherControl, "TCP_CONGESTION", c.Congestion)
+		names := map[record.SettingBy]string{record.ByProgram: "TCP_CONGESTION"}
 		if e.linux() {
-			add(advice.OtherControl, "congctl", c.Congestion)
-			add(advice.OtherControl, "net.ipv4.tcp_congestion_control", c.Congestion)
+			names[record.ByRoute] = "congctl"
+			names[record.ByHost] = "net.ipv4.tcp_congestion_control"
 		}
+		add(advice.OtherControl, names, c.Congestion)
 	}
 	if c.Streams > 1 {
-		add(advice.ParallelFlows, "connections at once", strconv.Itoa(c.Streams))
+		add(advice.ParallelFlows, map[record.SettingBy]string{record.ByProgram: "connections at once"},
+			strconv.Itoa(c.Streams))
 	}
 	if c.PacingBps > 0 {
-		add(advice.PaceBelow, "SO_MAX_PACING_RATE", strconv.FormatInt(int64(c.PacingBps/8), 10))
+		add(advice.PaceBelow, map[record.SettingBy]string{record.ByProgram: "SO_MAX_PACING_RATE"},
+			strconv.FormatInt(int64(c.PacingBps/8), 10))
 	}
-	if c.MSS > 0 {
-		add(advice.SmallerSegment, "TCP_MAXSEG", strconv.Itoa(c.MSS))
-		headers := []int{model.IPHeaders, model.IPHeaders + 20}
-		if e.linux() && slices.Contains(headers, e.Path.MTU-c.MSS) { // the packets that were seen to pass
-			add(advice.SmallerSegment, "mtu", strconv.Itoa(e.Path.MTU))
-		}
+	return parts
+}
+
+// segmentSize returns the ways to smaller segments: in the sending program, or on one route, this host's if it can be
+// either.
+func segmentSize(d *tune.Direction, near, far *System, nearRole plan.Role) settingsPart {
+	sender := settingsEnd{d, "near", near, plan.Sender}
+	receiver := settingsEnd{d, "far", far, plan.Receiver}
+	if nearRole == plan.Receiver {
+		sender = settingsEnd{d, "far", far, plan.Sender}
+		receiver = settingsEnd{d, "near", near, plan.Receiver}
 	}
-	return all
+	mss := d.Chosen.MSS
+	part := settingsPart{of: advice.SmallerSegment, ways: map[record.SettingBy][]record.TuneSetting{}}
+	if sender.target == nil || d.Sender.Has("TCP_MAXSEG") {
+		part.ways[record.ByProgram] = []record.TuneSetting{sender.setting("TCP_MAXSEG", strconv.Itoa(mss))}
+	}
+	headers := []int{model.IPHeaders, model.IPHeaders + 20}
+	bySender := sender.linux() && slices.Contains(headers, d.Path.MTU-mss) // the packets that were seen to pass
+	switch {
+	case receiver.linux() && (nearRole == plan.Receiver || !bySender):
+		part.ways[record.ByRoute] = []record.TuneSetting{receiver.setting("advmss", strconv.Itoa(mss))}
+	case bySender:
+		part.ways[record.ByRoute] = []record.TuneSetting{sender.setting("mtu", strconv.Itoa(d.Path.MTU))}
+	}
+	return part
 }
 
 // setting returns a setting of this end by its name.
 func (e *settingsEnd) setting(name, value string) record.TuneSetting {
-	setting, by := text.TuneSetting(e.role, name, value)
-	s := record.TuneSetting{Host: e.host, By: by, Setting: setting}
+	s := record.TuneSetting{Host: e.host, Setting: text.TuneSetting(e.role, name, value)}
 	if e.target != nil {
 		s.Target = e.target.Name
 	}

@@ -113,21 +113,25 @@ func extended(t *Trial, length time.Duration) time.Duration {
 // lossBlind is the congestion control that does not take each loss for a full link.
 const lossBlind = "bbr"
 
-// tryLossBlind measures what a lossy path carries with lossBlind, by the same window as the last transfer.
+// tryLossBlind measures what a lossy path carries with lossBlind, by the same window as the last transfer, or by a
+// larger one where that limits.
 func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	s := Setup{Window: last.Asked, Congestion: lossBlind}
-	controls := b.controls(b.verdict.Limiter)
-	if b.isSpent(climbShare) || !slices.Contains(controls, Setup{Congestion: lossBlind}) || !b.can(s) {
-		return nil
-	}
-	t, err := b.try(ctx, b.with(s, b.length(s), BetweenLosses))
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case err != nil:
-		b.notes.add(Statement{Code: NotTried, Setup: s, Err: err})
-	default:
+	offered := slices.Contains(b.controls(b.verdict.Limiter), Setup{Congestion: lossBlind})
+	for offered && !b.isSpent(climbShare) && b.can(s) {
+		t, err := b.try(ctx, b.with(s, b.length(s), BetweenLosses))
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			b.notes.add(Statement{Code: NotTried, Setup: s, Err: err})
+			return nil
+		}
 		b.path.learn(&t)
+		if s.Window == 0 || t.Clipped || !b.path.limitedByWindow(&t) {
+			return nil
+		}
+		s.Window *= widened
 	}
 	return nil
 }

@@ -92,6 +92,14 @@ func (o *observations) carries(tried bool) {
 	}
 }
 
+// wasFilled reports that a transfer filled the path at its capacity, or that a policer let no more through.
+func (o *observations) wasFilled() bool {
+	return slices.ContainsFunc(o.trials, func(t Trial) bool {
+		full := t.Limiter == verdict.Bottleneck || t.verdict.Subtype == verdict.Policer
+		return full && t.Goodput >= alike*o.path.CapacityBps && !o.path.limitedByWindow(&t)
+	})
+}
+
 // isOverfilled reports that lossBlind sent so much more than the path carries that it lost as much as behind a policer.
 func (o *observations) isOverfilled() bool {
 	return slices.ContainsFunc(o.lossBlindRuns(), func(t *Trial) bool {

@@ -147,16 +147,21 @@ func (d *Direction) hostPlan(target plan.Target, sends bool, now *audit.Snapshot
 	return plan.New(path, target, plan.Options{Role: role, Values: now.Values})
 }
 
-// narrower returns the attributes of the route to the far end that limit this host to the chosen window, where
-// automatic sizing takes a larger one.
-func (d *Direction) narrower(prefix string) []host.Change {
+// Narrows reports that the chosen window is smaller than the one that automatic sizing takes.
+func (d *Direction) Narrows() bool {
 	automatic := 0
 	for _, t := range d.Trials {
 		if t.Automatic && t.Remedy == "" {
 			automatic = max(automatic, t.Effective)
 		}
 	}
-	if d.Chosen == nil || d.Chosen.Window == 0 || d.Chosen.Window >= automatic {
+	return d.Chosen != nil && d.Chosen.Window > 0 && d.Chosen.Window < automatic
+}
+
+// narrower returns the attributes of the route to the far end that limit this host to the chosen window, where
+// automatic sizing takes a larger one.
+func (d *Direction) narrower(prefix string) []host.Change {
+	if !d.Narrows() {
 		return nil
 	}
 	if d.Direction == transfer.Up {

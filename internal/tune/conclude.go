@@ -22,7 +22,10 @@ func (l *loop) conclude(failed bool) {
 	out.Before = l.seen.measured(automatic)
 	l.streams.refine(&out.Before.Verdict)
 	l.compared.below.refine(&out.Before)
+	l.path.LowerBound = l.path.AtLeast || !l.seen.wasFilled()
 	out.Path = l.path.Path
+	out.Sender = l.sender
+	out.Receiver = l.receiver
 	out.Trials = l.seen.trials
 	out.Remedies = l.remedies()
 	out.Gain = l.proof.gain

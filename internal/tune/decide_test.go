@@ -143,3 +143,25 @@ func TestApplied_Decide(t *testing.T) {
 		}
 	}
 }
+
+// TestApplied_KeepsLikely checks that a change that the search found likely is kept by the user's word alone, and not
+// where its measurement contradicts.
+func TestApplied_KeepsLikely(t *testing.T) {
+	for _, c := range []struct {
+		accept bool
+		gain   stats.Interval
+		want   Code
+	}{
+		{true, stats.Interval{Low: 0.8, Mid: 1.9, High: 4}, LikelyChanged},
+		{false, stats.Interval{Low: 0.8, Mid: 1.9, High: 4}, NoGainShown},
+		{true, stats.Interval{Low: 0.6, Mid: 0.9, High: 1.3}, NoGainShown},
+		{true, stats.Interval{Low: 0.6, Mid: 0.8, High: 0.9}, SlowerChanged},
+		{true, stats.Interval{Low: 1.1, Mid: 1.9, High: 4}, FasterChanged},
+	} {
+		a := Applied{Gain: c.gain, acceptLikely: c.accept}
+		a.decide(nil)
+		if kept := c.want == LikelyChanged || c.want == FasterChanged; a.Reason.Code != c.want || a.Kept != kept {
+			t.Errorf("accepted %t, %+v: %s, kept %t", c.accept, c.gain, a.Reason.Code, a.Kept)
+		}
+	}
+}

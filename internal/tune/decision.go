@@ -34,10 +34,10 @@ func (l *loop) decision() Decision {
 	case slices.Contains([]Code{AutomaticSuffices, NearlyShown, NearlyLikely}, out.Reason.Code):
 		d.Strength = search.Shown // within 5 %, or within a tenth
 		d.Probability = 1 - search.ComparisonError
-	default:
-		d.Probability = l.compared.exceedance.probabilityBelow(tenth)
-		if d.Probability >= 1-search.LikelyChance-1e-9 {
-			d.Strength = search.Likely
+	default: // no candidate is expected to give 5 %
+		d.Strength = search.Likely
+		if p := l.compared.exceedance.probabilityBelow(tenth); p >= 1-search.LikelyChance-1e-9 {
+			d.Probability = p
 		}
 	}
 	return d

@@ -27,9 +27,12 @@ type Path struct {
 	// CapacityBps is the largest steady payload rate without the initial burst, BottleneckBps the same at the IP layer.
 	CapacityBps, BottleneckBps float64
 	// AtLeast says that windows still limited at that rate: the path may carry more.
-	AtLeast  bool
-	BDPBytes float64
-	Window   int // the model's: rate × (RTT + jitter), an even number of segments
+	AtLeast bool
+	// LowerBound says that no transfer filled the path at that rate, which losses or windows kept it from: it may carry
+	// more.
+	LowerBound bool
+	BDPBytes   float64
+	Window     int // the model's: rate × (RTT + jitter), an even number of segments
 	// Middlebox names what the two ends understood differently of the handshake.
 	Middlebox []string
 }

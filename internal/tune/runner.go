@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
@@ -31,6 +32,8 @@ type runner struct {
 	control   string          // the congestion control that the sender uses by default; "": not known
 	blackHole verdict.Verdict // of the baseline where its full segments vanish
 	probes    bool            // transfers are probed, because their sender cannot be seen
+	// sender and receiver are the ends' systems, Linux where they are not known.
+	sender, receiver advice.System
 }
 
 func newRunner(cfg Config, d transfer.Direction) *runner {
@@ -39,7 +42,29 @@ func newRunner(cfg Config, d transfer.Direction) *runner {
 	r.budget = &budget{stated: stated, Budget: stated}
 	r.path = &pathModel{notes: r.notes}
 	r.seen = &observations{path: r.path, goal: cfg.Goal}
+	r.systems(nil)
 	return r
+}
+
+// systems takes the ends' systems from a transfer, except those that the Config states.
+func (r *runner) systems(result *transfer.Result) {
+	of := func(stated *advice.System, end func(*transfer.Result) *transfer.End) advice.System {
+		switch {
+		case stated != nil:
+			return *stated
+		case result == nil || end(result) == nil:
+			return advice.Linux
+		}
+		return advice.SystemOf(end(result).Kernel)
+	}
+	sender := r.cfg.Near
+	receiver := r.cfg.Far
+	if r.direction == transfer.Down {
+		sender = r.cfg.Far
+		receiver = r.cfg.Near
+	}
+	r.sender = of(sender, (*transfer.Result).Sender)
+	r.receiver = of(receiver, (*transfer.Result).Receiver)
 }
 
 // try makes one transfer, records it and charges its cost.
@@ -102,8 +127,9 @@ func (r *runner) try(ctx context.Context, t Trial) (Trial, error) {
 	return t, nil
 }
 
-// meet remembers the far end's address.
+// meet remembers the far end's address and the ends' systems.
 func (r *runner) meet(result *transfer.Result) {
+	r.systems(result)
 	if result.Near != nil && len(result.Near.Streams) > 0 {
 		r.remote = result.Near.Streams[0].Remote
 	}
@@ -165,10 +191,12 @@ func (r *runner) with(s Setup, length time.Duration, why search.Purpose) Trial {
 // check returns why the peer cannot make a transfer.
 func (r *runner) check(t *Trial) error { return r.cfg.Peer.Check(transfer.TCP(t.Spec)) }
 
-// can reports whether the peer can carry a setup out.
+// can reports whether the sender's system has what a setup changes, and the peer can carry it out.
 func (r *runner) can(s Setup) bool {
+	has := (s.Congestion == "" || r.sender.Has("TCP_CONGESTION")) &&
+		(s.PacingBps == 0 || r.sender.Has("SO_MAX_PACING_RATE"))
 	t := r.with(s, time.Second, Candidate)
-	return r.check(&t) == nil
+	return has && r.check(&t) == nil
 }
 
 // ends returns the sending and the receiving end's sockets of a Spec.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/path"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -27,6 +28,8 @@ type Config struct {
 	Budget   time.Duration
 	MaxBytes int64 // payload each direction may move; 0: by the same rule
 	Goal     Goal  // ""; Throughput
+	// Near and Far are the systems whose ways to send count; nil: those that the ends report.
+	Near, Far *advice.System
 	// FileSize is a transfer whose time before and after is of interest; 0: none.
 	FileSize int64
 	Seed     uint64 // of the order of the trials
@@ -65,12 +68,14 @@ type Result struct {
 type Direction struct {
 	Direction transfer.Direction
 	Goal      Goal
-	Path      Path
-	Before    Measured
-	After     *Measured // nil: nothing to change was found
-	Trials    []Trial
-	Verdict   search.Verdict
-	Decision  Decision
+	// Sender and Receiver are the ends' systems.
+	Sender, Receiver advice.System
+	Path             Path
+	Before           Measured
+	After            *Measured // nil: nothing to change was found
+	Trials           []Trial
+	Verdict          search.Verdict
+	Decision         Decision
 	// Shown says that the window was shown to be the smallest that suffices, not only better than today's.
 	Shown    bool
 	Clipped  bool // larger windows were asked for and not given

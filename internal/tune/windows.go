@@ -20,13 +20,16 @@ type windowSearch struct {
 // windows hold the transfers back there is nothing else to look for.
 const climbShare = 0.6
 
-// raise repeats each transfer that its window limits with a window eight times as large.
+// widened is how many times as large the next window is where one limits.
+const widened = 8
+
+// raise repeats each transfer that its window limits with a window widened times as large.
 func (w *windowSearch) raise(ctx context.Context, base *baseline) error {
 	last := w.seen.trials[len(w.seen.trials)-1]
-	w.sockets.noClamp = !w.can(Setup{Window: 1 << 20})
+	w.sockets.noClamp = !w.receiver.Has("TCP_WINDOW_CLAMP") || !w.can(Setup{Window: 1 << 20})
 	w.sockets.senderOnly = w.sockets.noClamp && !w.can(Setup{Window: 1 << 20})
 	for window := last.Effective; w.path.limitedByWindow(&last) && !w.isSpent(climbShare); {
-		next := Setup{Window: max(8*window, 16*w.path.MSS)}
+		next := Setup{Window: max(widened*window, 16*w.path.MSS)}
 		if !w.can(next) {
 			break
 		}

@@ -80,7 +80,7 @@ func (f *flags) change(cmd *cobra.Command, peer string, cfg tune.Config, result 
 		cfg.Progress = func(p tune.Progress) { line.ShowPart(p, n+i, 2*n) }
 		applied, err := tune.Apply(cmd.Context(), cfg, direction, changes, there)
 		tried = true
-		entry.Applied = report.TuneApplied(applied, host.WholeHost())
+		report.EnterTuneApplied(entry, applied, host.WholeHost())
 		if applied.Lasting {
 			entry.Applied.Warnings = append(entry.Applied.Warnings, text.OverriddenAtBoot(host.Overridden(changes))...)
 		}

@@ -2,6 +2,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -134,6 +136,9 @@ func (f *flags) config() (tune.Config, error) {
 	cfg.Seed = f.seed
 	cfg.Goal = tune.Goal(f.goal)
 	cfg.AcceptLikely = f.likely
+	near, far := f.stated()
+	cfg.Near = adviceSystem(near)
+	cfg.Far = adviceSystem(far)
 	switch cfg.Goal {
 	case tune.Throughput, tune.Latency, tune.Fair:
 	default:
@@ -214,27 +219,39 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	return nil
 }
 
-// targets returns the systems whose settings are printed: the user's choice, in a lab the imitated ones, else those
-// that the ends report.
-func (f *flags) targets(r *tune.Result) (near, far *report.System) {
-	names := [2]string{f.target, f.farTarget}
-	guesses := [2]string{runtime.GOOS, ""}
-	if r.Near != nil {
-		guesses[0] = plan.KernelTarget(r.Near.Kernel)
-	}
-	if r.Far != nil {
-		guesses[1] = plan.KernelTarget(r.Far.Kernel)
-	}
+// stated returns the names of the ends' systems by the user's choice, else of those that a lab imitates; "": neither.
+func (f *flags) stated() (near, far string) {
 	if profile, ok := strings.CutPrefix(os.Getenv(lab.PeerVariable), lab.Prefix); ok {
 		if made, err := link.Parse(profile); err == nil {
-			guesses = [2]string{made.Near.Name, made.Far.Name}
+			near = made.Near.Name
+			far = made.Far.Name
 		}
 	}
+	return cmp.Or(f.target, near), cmp.Or(f.farTarget, far)
+}
+
+// adviceSystem returns the system of a target's name; nil where that is not known.
+func adviceSystem(name string) *advice.System {
+	target, err := plan.ParseTarget(name)
+	if err != nil {
+		return nil
+	}
+	return new(advice.SystemOf(target.Family + " " + target.Version))
+}
+
+// targets returns the systems whose settings are printed: those that are stated, else those that the ends report.
+func (f *flags) targets(r *tune.Result) (near, far *report.System) {
+	names := [2]string{runtime.GOOS, ""}
+	if r.Near != nil {
+		names[0] = plan.KernelTarget(r.Near.Kernel)
+	}
+	if r.Far != nil {
+		names[1] = plan.KernelTarget(r.Far.Kernel)
+	}
+	statedNear, statedFar := f.stated()
+	names = [2]string{cmp.Or(statedNear, names[0]), cmp.Or(statedFar, names[1])}
 	var found [2]*report.System
 	for i, name := range names {
-		if name == "" {
-			name = guesses[i]
-		}
 		if target, err := plan.ParseTarget(name); err == nil {
 			found[i] = &report.System{Target: target}
 		}

@@ -20,6 +20,7 @@ type headline struct {
 	bps     float64
 	// pathBps is the rate that the path carries in bit/s; 0: by the verdict and its fixes, if they have it.
 	pathBps float64
+	atLeast bool // the path may carry more than pathBps
 	verdict verdict.Verdict
 	fixes   []advice.Fix
 	limited string // in place of the verdict's clause
@@ -94,8 +95,12 @@ func (h headline) String() string {
 func (h *headline) parts() (answer, action string) {
 	text := h.subject
 	rate := units.Rate(h.bps).String()
-	if path := h.path(); path > 0 && path >= minPathFactor*h.bps {
-		text += " of about " + strings.TrimSuffix(units.Rate(path).String(), unitOf(rate))
+	if path, atLeast := h.path(); path > 0 && path >= minPathFactor*h.bps {
+		of := " of about "
+		if atLeast {
+			of = " of at least "
+		}
+		text += of + strings.TrimSuffix(units.Rate(path).String(), unitOf(rate))
 	}
 	if limited := cmp.Or(h.limited, limitedClause(&h.verdict)); limited != "" {
 		text += ", " + limited
@@ -110,17 +115,18 @@ func (h *headline) parts() (answer, action string) {
 const minPathFactor = 1.1
 
 // path returns the rate that the path carries, as measured, else by the remedy's effect or the evidence; 0: not known.
-func (h *headline) path() float64 {
+// The path may carry more than a transfer that lost segments got between its losses.
+func (h *headline) path() (bps float64, atLeast bool) {
 	if h.pathBps > 0 {
-		return h.pathBps
+		return h.pathBps, h.atLeast
 	}
 	if len(h.fixes) > 0 && h.fixes[0].Expected != nil && h.fixes[0].Expected.HighBps > 0 {
-		return h.fixes[0].Expected.HighBps
+		return h.fixes[0].Expected.HighBps, false
 	}
 	if e := mainEvidence(&h.verdict); e != nil && (e.Code == verdict.LossBelowBest || e.Code == verdict.LossAllTheTime) {
-		return e.Values["best_bps"]
+		return e.Values["best_bps"], true
 	}
-	return 0
+	return 0, false
 }
 
 // unitOf returns a quantity's unit with the space before it.

@@ -22,11 +22,15 @@ func measureHeadline(d *record.Direction) headline {
 // tuneHeadline returns a tuned direction's headline: its rate before, the path's, and the chosen setup's.
 func tuneHeadline(d *record.TuneDirection) headline {
 	h := headline{subject: rateSubject(&d.Before.MedianBps, string(d.Direction)), bps: d.Before.MedianBps,
-		pathBps: d.Path.CapacityBps, verdict: d.Before.Verdict, fixes: d.Fix}
+		pathBps: d.Path.CapacityBps, atLeast: d.Path.AtLeast, verdict: d.Before.Verdict, fixes: d.Fix}
 	if d.Before.Runs == 0 {
 		h.subject = rateSubject(nil, string(d.Direction))
 	}
 	if d.Chosen == nil || d.Chosen.Automatic {
+		if a := d.Applied; a != nil && a.Kept && a.After != nil && a.Gain != nil {
+			h.do = fmt.Sprintf("the change of the hosts gives %s (× %s): applied", units.Rate(a.After.MedianBps),
+				factor(a.Gain.Factor))
+		}
 		return h
 	}
 	switch name := tuneChosenName(d.Chosen); {
@@ -49,7 +53,7 @@ func tuneHeadline(d *record.TuneDirection) headline {
 	}
 	switch {
 	case d.Applied == nil:
-		h.do += ": apply the settings below"
+		h.do += ": apply one of the recipes below"
 	case d.Applied.Kept:
 		h.do += ": applied"
 	default:

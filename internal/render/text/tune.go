@@ -167,9 +167,7 @@ func tuneVerdict(d *record.TuneDirection) string {
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic:
 		return tuneChosenName(d.Chosen) + ": " + d.Reason
-	case d.Applied != nil && d.Applied.Kept: // its proof showed more than the search
-		return "not decided by the search" + tuneTried(d) + "; the change below was kept: " + d.Applied.Reason
-	case d.Verdict == search.NoChange:
+	case d.Verdict == search.NoChange, d.Verdict == search.Change: // by its own settings or by a change of the hosts
 		return d.Reason
 	}
 	return "inconclusive, no change: " + d.Reason + tuneTried(d)
@@ -201,10 +199,13 @@ func tuneDirectionWorthDoing(d *record.TuneDirection) (lines []string) {
 
 // tuneDo formats the action: to set the chosen settings, else the verdict's remedy.
 func tuneDo(d *record.TuneDirection) string {
+	if tuneIsInForce(d) {
+		return "nothing more: the change below is in force"
+	}
 	if d.Chosen == nil || d.Chosen.Automatic {
 		return doAbout(d.Fix, d.Before.Verdict)
 	}
-	text := "set what is listed below for " + cmp.Or(d.Chosen.Name, "the window")
+	text := "set one of the recipes below for " + cmp.Or(d.Chosen.Name, "the window")
 	if d.IsLikely() {
 		text += ", which is not yet proven"
 	}

@@ -199,13 +199,13 @@ func tuneWarning(s *tune.Statement) string {
 			s.Setup, percent(v["retransmitted"]), today)
 	case tune.TakesMoreThanGains:
 		return fmt.Sprintf("%s was not shown to gain more than it takes: next to another flow it gives × %.2f and leaves "+
-			"that one × %.2f, so nothing is recommended", s.Setup, v["factor"], v["others"])
+			"that one × %.2f", s.Setup, v["factor"], v["others"])
 	}
 	if v["low"] > 1 {
-		return fmt.Sprintf("too few runs of %s to prove its gain (× %.2f to × %.2f so far), so nothing is recommended",
+		return fmt.Sprintf("too few runs of %s to prove its gain (× %.2f to × %.2f so far)",
 			s.Setup, v["low"], v["high"])
 	}
-	return fmt.Sprintf("the proof of %s did not show a gain (× %.2f to × %.2f), so nothing is recommended", s.Setup,
+	return fmt.Sprintf("the proof of %s did not show a gain (× %.2f to × %.2f)", s.Setup,
 		v["low"], v["high"])
 }
 

@@ -1,52 +1,43 @@
 package text
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// tuneSettingPlaces has for each setting its scope, its place, with VALUE for its value, and its source.
-var tuneSettingPlaces = map[string]struct {
-	by            record.SettingBy
-	where, source string
-}{
-	"TCP_CONGESTION": {record.ByProgram, "in the program, before connect() or listen()", "tcp(7)"},
-	"congctl": {record.ByRoute, "of the route to the far host: ip route change … congctl VALUE",
+// tuneSettingPlaces has for each setting its place, with VALUE for its value, and its source.
+var tuneSettingPlaces = map[string]struct{ where, source string }{
+	"SO_SNDBUF":      {"in the program, before connect() or listen()", "socket(7)"},
+	"SO_RCVBUF":      {"in the program, before connect() or listen()", "socket(7)"},
+	"TCP_CONGESTION": {"in the program, before connect() or listen()", "tcp(7)"},
+	"congctl": {"of the route to the far host: ip route change … congctl VALUE",
 		"ip-route(8)"},
-	"net.ipv4.tcp_congestion_control": {record.ByHost, "sysctl, every new connection of the host", "tcp(7)"},
-	"connections at once": {record.ByProgram, "in the program; they also take that many shares from others on the link",
+	"net.ipv4.tcp_congestion_control": {"sysctl, every new connection of the host", "tcp(7)"},
+	"connections at once": {"in the program; they also take that many shares from others on the link",
 		"RFC 2914 section 5.1"},
-	"SO_MAX_PACING_RATE": {record.ByProgram, "in the program, bytes a second", "socket(7)"},
-	"TCP_MAXSEG":         {record.ByProgram, "in the program, before connect() or listen()", "tcp(7)"},
-	"TCP_WINDOW_CLAMP":   {record.ByProgram, "in the program, on every connection", "tcp(7)"},
-	"mtu":                {record.ByRoute, "of the route to the far host: ip route change … mtu", "ip-route(8)"},
-	"advmss":             {record.ByRoute, "of the route to the sender: ip route change … advmss", "ip-route(8)"},
-	"net.core.wmem_max":  {record.ByProgram, "sysctl, at least; without it the system clips SO_SNDBUF", "socket(7)"},
-	"net.core.rmem_max":  {record.ByProgram, "sysctl, at least; without it the system clips SO_RCVBUF", "socket(7)"},
+	"SO_MAX_PACING_RATE": {"in the program, bytes a second", "socket(7)"},
+	"TCP_MAXSEG":         {"in the program, before connect() or listen()", "tcp(7)"},
+	"TCP_WINDOW_CLAMP":   {"in the program, on every connection", "tcp(7)"},
+	"mtu":                {"of the route to the far host: ip route change … mtu", "ip-route(8)"},
+	"advmss":             {"of the route to the sender: ip route change … advmss", "ip-route(8)"},
+	"net.core.wmem_max":  {"sysctl, at least; without it the system clips SO_SNDBUF", "socket(7)"},
+	"net.core.rmem_max":  {"sysctl, at least; without it the system clips SO_RCVBUF", "socket(7)"},
 }
 
-// StreamsInstead is the place of the setting that uses several connections instead of a larger window.
-const StreamsInstead = "in the program, instead of larger windows at either end; they also take that many shares " +
-	"from others on the link"
-
-// TuneSetting returns a setting of a program, a route or a host that tune chose in addition to the buffers, and its
-// scope.
-func TuneSetting(role plan.Role, name, value string) (plan.Setting, record.SettingBy) {
+// TuneSetting returns a setting of a program, a route or a host that tune chose.
+func TuneSetting(role plan.Role, name, value string) plan.Setting {
 	at := tuneSettingPlaces[name]
 	s := plan.Setting{Role: role, Name: name, Value: value, Where: strings.ReplaceAll(at.where, "VALUE", value),
 		Source: at.source, Confirmed: true}
-	if name == "TCP_WINDOW_CLAMP" {
+	if slices.Contains([]string{"TCP_WINDOW_CLAMP", "SO_SNDBUF", "SO_RCVBUF"}, name) {
 		s.Unit = "bytes"
 	}
-	return s, at.by
+	return s
 }
 
 // MeasuredInTurn is the source of tune's own findings.
@@ -64,84 +55,66 @@ type titled struct {
 	table *table
 }
 
-// tuneSettings returns the settings for the chosen setup, host by host, with alternatives marked.
+// recipeTitles has the heading of a recipe by its scope.
+var recipeTitles = map[record.SettingBy]string{
+	record.ByProgram: "in the programs",
+	record.ByRoute:   "on the route between the hosts",
+	record.ByHost:    "on the hosts, for every new connection",
+	record.ByStreams: "several connections in place of larger windows",
+}
+
+// tuneSettings returns the recipes of the chosen setup; none where a change of the hosts was kept that gives as much.
 func tuneSettings(d *record.TuneDirection) (all []titled) {
-	if d.Chosen == nil || d.Chosen.Automatic {
+	if d.Chosen == nil || d.Chosen.Automatic || tuneIsInForce(d) {
 		return nil
 	}
-	for _, host := range []string{"near", "far"} {
-		name := "this host"
-		if host == "far" {
-			name = "the far host"
-		}
-		role := "receiver"
-		if (d.Direction == transfer.Up) == (host == "near") {
-			role = "sender"
-		}
-		lines, system := settingLines(d, host, role)
-		if len(lines) == 0 {
-			continue
-		}
-		table := newTable()
-		for i, line := range lines {
-			table.row(line.prefix(lines[:i])+line.name+" = "+line.value, line.where)
-		}
-		all = append(all, titled{fmt.Sprintf("to set on %s (%s%s)", name, role, system), table})
-	}
-	return all
-}
-
-// settingLine is one setting of a host.
-type settingLine struct {
-	of                 advice.Action
-	by                 record.SettingBy
-	name, value, where string
-}
-
-// prefix marks a line as an alternative to the lines above it, or as a further setting of an alternative.
-func (l *settingLine) prefix(above []settingLine) string {
-	isOf := func(o settingLine) bool { return l.of != "" && o.of == l.of }
-	first := slices.IndexFunc(above, isOf)
-	switch {
-	case first < 0 || above[first].by == l.by:
-		return ""
-	case slices.ContainsFunc(above, func(o settingLine) bool { return isOf(o) && o.by == l.by }):
-		return "  with "
-	}
-	return "or "
-}
-
-// settingLines returns the settings of one end in the order of its document, and its system for the heading. The
-// program's own buffer follows the host's settings for the window, which are its alternative.
-func settingLines(d *record.TuneDirection, host, role string) (lines []settingLine, system string) {
-	option := "SO_RCVBUF"
-	buffer := d.Chosen.ReceiveBufferBytes
-	if role == "sender" {
-		option = "SO_SNDBUF"
-		buffer = d.Chosen.SendBufferBytes
-	}
-	addBuffer := func() {
-		if buffer > 0 {
-			lines = append(lines, settingLine{advice.LargerWindows, record.ByProgram, option, strconv.Itoa(buffer),
-				"in a program that sets its own, before connect() or listen()"})
-		}
-		buffer = 0
-	}
+	recipe := -1
+	host := ""
 	for _, s := range d.Settings {
+		if s.Recipe != recipe {
+			title := "to set, as it was measured"
+			if s.Recipe > 1 {
+				title = "or instead"
+			}
+			if scope := recipeTitles[s.By]; scope != "" {
+				title += ": " + scope
+			}
+			all = append(all, titled{title, newTable()})
+			host = ""
+		}
+		label := ""
 		if s.Host != host {
-			continue
+			label = tuneHost(d.Direction, &s)
 		}
-		system = ", " + s.Target
-		ofWindow := s.Of == advice.LargerWindows || s.Of == advice.WindowScaling
-		if s.Of != "" && !(ofWindow && s.By == record.ByHost) {
-			addBuffer()
-		}
+		recipe = s.Recipe
+		host = s.Host
 		where := s.Where
 		if s.Restart {
 			where += ", after a restart"
 		}
-		lines = append(lines, settingLine{s.Of, s.By, s.Name, s.Value, where})
+		all[len(all)-1].table.row(label, s.Name+" = "+s.Value, where)
 	}
-	addBuffer()
-	return lines, system
+	return all
+}
+
+// tuneHost names a setting's host with its role and its system.
+func tuneHost(way transfer.Direction, s *record.TuneSetting) string {
+	name := "this host"
+	if s.Host == "far" {
+		name = "the far host"
+	}
+	role := string(plan.Receiver)
+	if (way == transfer.Up) == (s.Host == "near") {
+		role = string(plan.Sender)
+	}
+	if s.Target == "" {
+		return name + inParentheses([]string{role})
+	}
+	return name + inParentheses([]string{role, s.Target})
+}
+
+// tuneIsInForce reports that a change of the hosts was kept which gives what the chosen setup does, or a tenth less.
+func tuneIsInForce(d *record.TuneDirection) bool {
+	a := d.Applied
+	return a != nil && a.Kept && (d.After == nil || a.After != nil && a.After.MedianBps >= 0.9*d.After.MedianBps)
 }

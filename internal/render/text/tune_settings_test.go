@@ -4,56 +4,44 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestTuneSettings_MarkAlternatives(t *testing.T) {
-	buffer := 20971520
-	one := func(of advice.Action, by record.SettingBy, name, value string) record.TuneSetting {
-		return record.TuneSetting{Host: "near", Target: "linux-6.18", Of: of, By: by,
-			Setting: plan.Setting{Name: name, Value: value}}
+// TestTuneSettings_OneTableARecipe checks that each recipe has a heading of its own, which names its scope, and that
+// nothing is left to set where a change was kept that gives as much.
+func TestTuneSettings_OneTableARecipe(t *testing.T) {
+	one := func(recipe int, host string, by record.SettingBy, name string) record.TuneSetting {
+		return record.TuneSetting{Host: host, Target: "linux-6.18", Recipe: recipe, By: by,
+			Setting: plan.Setting{Name: name, Value: "1"}}
 	}
-	for _, tt := range []struct {
-		name     string
-		buffer   int
-		settings []record.TuneSetting
-		want     []string
-	}{
-		{"window by the host, a program or streams", buffer, []record.TuneSetting{
-			one(advice.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
-			one(advice.LargerWindows, record.ByProgram, "net.core.wmem_max", "20971520"),
-			one(advice.LargerWindows, record.ByStreams, "connections at once", "4")},
-			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520",
-				"  with net.core.wmem_max = 20971520", "or connections at once = 4"}},
-		{"old Windows: scaling is needed in any case", buffer, []record.TuneSetting{
-			one(advice.WindowScaling, record.ByHost, "Tcp1323Opts", "1"),
-			one(advice.LargerWindows, record.ByHost, "TcpWindowSize", "20971520"),
-			one(advice.LargerWindows, record.ByHost, "GlobalMaxTcpWindowSize", "20971520")},
-			[]string{"Tcp1323Opts = 1", "TcpWindowSize = 20971520", "GlobalMaxTcpWindowSize = 20971520",
-				"or SO_SNDBUF = 20971520"}},
-		{"window and congestion control", buffer, []record.TuneSetting{
-			one(advice.LargerWindows, record.ByHost, "net.ipv4.tcp_wmem", "4096 16384 33554432"),
-			one(advice.OtherControl, record.ByProgram, "TCP_CONGESTION", "bbr"),
-			one(advice.OtherControl, record.ByRoute, "congctl", "bbr")},
-			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "or SO_SNDBUF = 20971520", "TCP_CONGESTION = bbr",
-				"or congctl = bbr"}},
-		{"a document without alternatives", buffer, []record.TuneSetting{
-			one("", "", "net.ipv4.tcp_wmem", "4096 16384 33554432")},
-			[]string{"net.ipv4.tcp_wmem = 4096 16384 33554432", "SO_SNDBUF = 20971520"}},
-	} {
-		d := &record.TuneDirection{Direction: transfer.Up, Settings: tt.settings,
-			Chosen: &record.TuneChosen{SendBufferBytes: tt.buffer}}
-		var got []string
-		for _, s := range tuneSettings(d) {
-			for _, row := range s.table.rows {
-				got = append(got, row[0])
-			}
+	d := &record.TuneDirection{Direction: transfer.Up, Chosen: &record.TuneChosen{},
+		After: &record.TuneMeasured{MedianBps: 90e6},
+		Settings: []record.TuneSetting{one(1, "near", record.ByProgram, "SO_SNDBUF"),
+			one(1, "near", record.ByProgram, "net.core.wmem_max"), one(1, "far", record.ByProgram, "SO_RCVBUF"),
+			one(2, "near", record.ByHost, "net.ipv4.tcp_wmem"), one(3, "near", record.ByStreams, "connections at once")}}
+	var got []string
+	for _, s := range tuneSettings(d) {
+		got = append(got, s.title)
+		for _, row := range s.table.rows {
+			got = append(got, strings.Join(row[:2], "|"))
 		}
-		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+	}
+	want := []string{"to set, as it was measured: in the programs", "this host (sender, linux-6.18)|SO_SNDBUF = 1",
+		"|net.core.wmem_max = 1", "the far host (receiver, linux-6.18)|SO_RCVBUF = 1",
+		"or instead: on the hosts, for every new connection", "this host (sender, linux-6.18)|net.ipv4.tcp_wmem = 1",
+		"or instead: several connections in place of larger windows",
+		"this host (sender, linux-6.18)|connections at once = 1"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	d.Applied = &record.TuneApplied{Kept: true, After: &record.TuneMeasured{MedianBps: 85e6}}
+	if left := tuneSettings(d); left != nil {
+		t.Errorf("with a kept change: %v", left)
+	}
+	d.Applied.After.MedianBps = 50e6
+	if tuneSettings(d) == nil {
+		t.Error("the change gave half: nothing to set")
 	}
 }

@@ -133,7 +133,8 @@ func TestTuneText(t *testing.T) {
 	for _, want := range []string{"UP (this host sends)", "DOWN (this host receives)", "round trip 40 ms",
 		"automatic, as it is", "chosen", "gain ",
 		"× 7.", "with 95 % confidence", "9.31 GiB take", "TcpWindowSize = ", "SO_RCVBUF = ", "after a restart",
-		"to set on this host (sender, linux-6.1)", "to set on the far host (receiver, windows-2000)",
+		"to set, as it was measured: in the programs", "or instead: on the hosts, for every new connection",
+		"this host (sender, linux-6.1)", "the far host (receiver, windows-2000)",
 		"nothing was changed on either host"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
