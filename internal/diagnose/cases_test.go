@@ -29,6 +29,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"policer-20m", verdict.Congestion, verdict.Policer, verdict.Medium}, // 30 ms, SACK cut off in 3 %
 		{"queue-20-packets", verdict.Congestion, "", verdict.High},           // 100 Mbit/s at 4 ms
 		{"requests-loss", verdict.Application, "", verdict.Medium},
+		{"sender-stops-resending", verdict.Sender, "", verdict.High},
 		{"wscale-mismatch", verdict.ReceiverWindow, verdict.ScaleMismatch, verdict.High},
 	}
 	for _, test := range tests {

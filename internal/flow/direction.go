@@ -74,9 +74,12 @@ type Direction struct {
 	// stalls of a second or more. StallFrom and StallTo are the bounds of the longest stall.
 	Stalled            int64
 	StallFrom, StallTo int64
-	Silent             int64 // time of the other end's last packet, if data was still retransmitted to it; 0: no such case
-	Beyond             int64 // bytes that were sent beyond any right edge of the window that the tap saw
-	DataRTTMin         int64 // like RTTMin, of data segments only
+	// Abandoned is the time to the end of the connection in which the sender, at the tap, did not retransmit data that
+	// was not acknowledged; 0: no such case. It is before Last.
+	Abandoned  int64
+	Silent     int64 // time of the other end's last packet, if data was still retransmitted to it; 0: no such case
+	Beyond     int64 // bytes that were sent beyond any right edge of the window that the tap saw
+	DataRTTMin int64 // like RTTMin, of data segments only
 
 	Slices []Slice // the direction's time, oldest slice first
 	Bursts *Bursts // nil when there were none
@@ -331,7 +334,10 @@ func (d *Direction) finish() {
 	d.Bytes = d.high - d.before
 	d.Acked = max(d.acked-d.before, 0)
 	d.DataRTTMin = d.rtt.least.data()
-	if d.acked < d.high && d.stalled(d.lastSent) {
+	if d.abandoned() {
+		d.Abandoned = c.now - d.Last
+		d.Last = c.now
+	} else if d.acked < d.high && d.stalled(d.lastSent) {
 		heard := d.conn.sides[1-d.me].heard
 		// Data that does not get through is not answered either.
 		if d.lastSent-heard >= max(second, 4*d.RTTMin) && d.repeatedAt > heard && d.state != BlackHole {

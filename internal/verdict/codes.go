@@ -228,6 +228,9 @@ const (
 	CapturedOutage Code = "captured-outage"
 	// CapturedSilent: the other end sent nothing more. from_s, silent_s.
 	CapturedSilent Code = "captured-silent"
+	// CapturedAbandoned: the sender stopped retransmitting what was not acknowledged. from_s, abandoned_s,
+	// unacknowledged_bytes, time_ratio.
+	CapturedAbandoned Code = "captured-abandoned"
 	// CapturedTooFewBytes: bytes.
 	CapturedTooFewBytes Code = "captured-too-few-bytes"
 	// CapturedWindowFull: time_ratio, window_bytes, window_scale, rtt_s, allows_bps;

@@ -39,6 +39,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the other end stopped answering at %s: retransmissions during %s got no answer", f.time("from_s"),
 			f.time("silent_s"))
 	},
+	verdict.CapturedAbandoned: func(f figures) string {
+		return fmt.Sprintf("from %s on the sender did not retransmit %s that were not acknowledged, for %s, %s: its "+
+			"retransmission timer never ran out; update or replace the sending host's TCP", f.time("from_s"),
+			f.size("unacknowledged_bytes"), f.time("abandoned_s"), f.took())
+	},
 	verdict.CapturedWindowFull: func(f figures) string {
 		text := fmt.Sprintf("the receiver's window of %s was full %s; at a round trip of %s it allows %s",
 			f.size("window_bytes"),

@@ -44,6 +44,7 @@ var levels = []confidenceRule{
 	// A program that writes by a clock of its own is as fast over any faster line, though each write fills this one.
 	level(verdict.Bottleneck, "standing-queue", rule.All(isQueueing, knowsScale, queueAhead, rule.Not(isPausing)),
 		verdict.High),
+	level(verdict.Sender, "abandoned", hasAbandoned, verdict.High),
 	// The window is emptied and filled again between two segments that the tap sees.
 	level(verdict.Sender, "window-also-full", windowTime.AtLeast(threshold.CandidateShare, capturedTime), verdict.Low),
 	// So few losses may limit a congestion window as well.

@@ -114,6 +114,12 @@ func (t *timeline) describeSender(v verdict.Values) {
 	}
 }
 
+func (t *timeline) describeAbandoned(v verdict.Values) {
+	v["from_s"] = float64(t.d.Last-t.d.Abandoned) / 1e9
+	v["abandoned_s"] = float64(t.d.Abandoned) / 1e9
+	v["unacknowledged_bytes"] = float64(t.d.Bytes - t.d.Acked)
+}
+
 func (t *timeline) describeUnclear(v verdict.Values) {
 	v["waits"] = float64(t.d.UnclearWaits)
 	v["wait_s"] = float64(t.d.UnclearWaited) / 1e9 / float64(t.d.UnclearWaits)

@@ -59,6 +59,7 @@ var supports = []evidenceRule{
 	support(verdict.Congestion, verdict.CapturedLoss, condition{}, (*timeline).describeLoss),
 	support(verdict.Bottleneck, verdict.CapturedFullLink, condition{}, (*timeline).describeLink),
 	support(verdict.AckPath, verdict.CapturedAckQueue, condition{}, (*timeline).describeRTTs),
+	support(verdict.Sender, verdict.CapturedAbandoned, hasAbandoned, (*timeline).describeAbandoned),
 	support(verdict.Sender, verdict.CapturedSenderWaits, condition{}, (*timeline).describeSender),
 	support(verdict.Unknown, verdict.CapturedTimerOrLine, isTimerOrLine, (*timeline).describeUnclear),
 	support(verdict.Unknown, verdict.CapturedIdleOrLoss, isMostlySilentByLoss, (*timeline).describeIdle),

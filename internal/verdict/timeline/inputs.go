@@ -221,6 +221,9 @@ var (
 	isSACKOutside = fact("isSACKOutside", "most SACK blocks lie outside the window", func(t *timeline) bool {
 		return t.d.SACKOutside >= int64(threshold.FewSegments.Value) && 2*t.d.SACKOutside > t.d.SACKBlocks
 	}, threshold.FewSegments)
+	hasAbandoned = fact("hasAbandoned", "the sender did not retransmit what was not acknowledged in most of the time",
+		func(t *timeline) bool { return float64(t.d.Abandoned)/1e9 > threshold.HeadlineShare.Value*t.length },
+		threshold.HeadlineShare)
 	isSilent = fact("isSilent", "the other end went silent", func(t *timeline) bool { return t.d.Silent > 0 })
 	isCoarse = fact("isCoarse", "the capture's clock is too coarse for the round trip",
 		(*timeline).coarse, threshold.CoarseGrain, threshold.CoarseSegments, threshold.CoarseShare)
@@ -241,6 +244,7 @@ var (
 		rule.All(isBlackHole, rule.Any(blackHoleTime.Positive(), isOversized)),
 		rule.All(limiterIs(verdict.Congestion), hasLostSYNs),
 		rule.All(limiterIs(verdict.ReceiverWindow), hasNoUpdates),
+		rule.All(limiterIs(verdict.Sender), hasAbandoned),
 		rule.All(limiterIs(verdict.ReceiverApplication), zeroWindows.Positive()))))
 )
 

@@ -105,8 +105,8 @@ var subtypes = []subtypeRule{
 	reason(verdict.NagleDelayedAck, verdict.AckTimer, waitsBlockwise),
 	reason(verdict.Application, verdict.RequestResponse, exchanging),
 	reason(verdict.Application, verdict.ProgramWindow, hasProgramWindow),
-	ownProgram(verdict.RequestResponse, exchanging),
-	ownProgram(verdict.ProgramWindow, hasProgramWindow),
+	ownProgram(verdict.RequestResponse, rule.All(exchanging, rule.Not(hasAbandoned))),
+	ownProgram(verdict.ProgramWindow, rule.All(hasProgramWindow, rule.Not(hasAbandoned))),
 }
 
 // windowReason returns a rule on a receive window's subtype.
@@ -119,6 +119,7 @@ func windowReason(name, means string) subtypeRule {
 // candidates are the possible limiters of a sender that has room in every window, and those of most of the
 // unknown time: the first rule of the limiter that applies.
 var candidates = []candidateRule{
+	leaves(verdict.Sender, "abandoned", hasAbandoned),
 	leaves(verdict.Sender, "small-segments", rule.All(cutsSegments, rule.Not(hasEqualBlocks)), verdict.Application,
 		verdict.SendBuffer, verdict.Pacing, verdict.LocalQueue, verdict.CPU, verdict.Congestion),
 	leaves(verdict.Sender, "blocks", sendsBlocks, verdict.SendBuffer, verdict.Pacing, verdict.Application,

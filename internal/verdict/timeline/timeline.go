@@ -163,6 +163,10 @@ func (t *timeline) judge() Diagnosis {
 		}
 		g.Bands = append(g.Bands, Band{time.Duration(s.Start), time.Duration(s.End), took.most()})
 	}
+	if d.Abandoned > 0 {
+		t.time[verdict.Sender] += float64(d.Abandoned) / 1e9
+		g.Bands = append(g.Bands, Band{time.Duration(d.Last - d.Abandoned), time.Duration(d.Last), verdict.Sender})
+	}
 	g.Bands = joined(g.Bands)
 	t.time[verdict.Congestion] += t.synWait()
 	shares := t.shares()
@@ -207,6 +211,9 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.length = float64(d.Last-d.First) / 1e9
 	if t.length > 0 {
 		t.goodput = float64(d.Bytes) / t.length
+		if d.Abandoned > 0 { // the rest did not arrive
+			t.goodput = float64(d.Acked) / t.length
+		}
 	}
 	rates := make([]weighted, 0, len(d.Slices))
 	idle := 0.0
