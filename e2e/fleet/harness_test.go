@@ -33,7 +33,7 @@ type fleet struct {
 	env          []string       // of the hub
 
 	mu     sync.Mutex
-	lines  []agentLine // of all agents
+	lines  []agentLine // of all agents and hubs
 	agents []*process
 	center *process
 }
@@ -47,7 +47,7 @@ type process struct {
 	ended chan struct{}
 }
 
-// agentLine is a line of agent --json.
+// agentLine is a line of agent --json, or of serve --json.
 type agentLine struct {
 	agent      string
 	Event      string    `json:"event"`
@@ -201,7 +201,6 @@ func (f *fleet) read(p *process, from io.Reader, ready chan struct{}) {
 				f.mu.Unlock()
 				close(ready)
 			}
-			continue
 		}
 		line := agentLine{agent: p.name}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {

@@ -88,6 +88,7 @@ type agent struct {
 	ended           bool               // work takes no more
 	endIntroduction context.CancelFunc // of the newest connection
 
+	reason  string                        // for which the hub does not take this agent
 	lead    bus.Lead                      // the newest hub's
 	serving map[string]*servedRun         // by run
 	testing map[string]context.CancelFunc // runs with this host as the near end
@@ -263,15 +264,31 @@ func (a *agent) introduce(ctx context.Context) (later time.Duration, err error) 
 		return 0, err
 	}
 	if welcome.Error != "" || welcome.V != bus.Version {
-		a.event(Event{Kind: "refused", Detail: cmp.Or(welcome.Error, "the hub speaks another version")})
+		a.refused(cmp.Or(welcome.Error, "the hub speaks another version"))
+		if welcome.Leave {
+			a.conn.Leave(min(max(welcome.Later, minRetry), maxRetry))
+			return 0, nil // the next connect introduces it
+		}
 		return welcome.Later, nil
 	}
+	a.refused("")
 	note := a.welcomed(welcome.Lead)
 	a.learn(ctx, welcome.URLs)
 	a.hubs.welcome(true)
 	a.event(Event{Kind: "connected", Hub: &welcome, Detail: note})
 	a.poke()
 	return 0, nil
+}
+
+// refused reports why the hub does not take this agent, once for each reason. "" is none.
+func (a *agent) refused(reason string) {
+	a.mu.Lock()
+	known := a.reason == reason
+	a.reason = reason
+	a.mu.Unlock()
+	if !known && reason != "" {
+		a.event(Event{Kind: "refused", Detail: reason})
+	}
 }
 
 // followed returns the newest lead that this agent followed.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -95,7 +96,12 @@ func PinnedTLS(pin string) *tls.Config {
 // Conn is an agent's connection. It reconnects for ever.
 type Conn struct {
 	agent string
-	nats  *nats.Conn
+	dial  func() (*nats.Conn, error)
+
+	mu     sync.Mutex // guards the fields below
+	nats   *nats.Conn
+	served map[string]func(data []byte) any // by kind
+	closed bool
 }
 
 // Dialer configures an agent's connection.
@@ -125,6 +131,7 @@ func (d Dialer) Dial() (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := &Conn{agent: d.Agent, served: map[string]func([]byte) any{}}
 	options := []nats.Option{
 		nats.Name("agent " + d.Agent),
 		nats.Nkey(public, d.Key.Sign),
@@ -140,7 +147,10 @@ func (d Dialer) Dial() (*Conn, error) {
 			wait := min(minWait<<min(attempts, 6), maxWait)
 			return wait + rand.N(wait)
 		}),
-		nats.ConnectHandler(func(*nats.Conn) { d.Connected() }),
+		nats.ConnectHandler(func(conn *nats.Conn) {
+			c.use(conn) // before Connect returns
+			d.Connected()
+		}),
 		nats.ReconnectHandler(func(*nats.Conn) { d.Connected() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { d.Lost(err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { d.Lost(err) }),
@@ -148,11 +158,47 @@ func (d Dialer) Dial() (*Conn, error) {
 	if slices.ContainsFunc(d.URLs, func(text string) bool { return strings.HasPrefix(text, "https://") }) {
 		options = append(options, nats.ProxyPath(Path), nats.Secure(d.TLS))
 	}
-	conn, err := nats.Connect(strings.Join(servers(d.URLs), ","), options...)
+	c.dial = func() (*nats.Conn, error) { return nats.Connect(strings.Join(servers(d.URLs), ","), options...) }
+	conn, err := c.dial()
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{d.Agent, conn}, nil
+	c.use(conn)
+	return c, nil
+}
+
+// use takes a new connection with its subscriptions.
+func (c *Conn) use(conn *nats.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nats == conn {
+		return
+	}
+	c.nats = conn
+	for kind, serve := range c.served {
+		_ = c.subscribe(kind, serve) // it fails on a closed connection only
+	}
+	if c.closed {
+		conn.Close()
+	}
+}
+
+// Leave closes the connection for a time, so that it takes no place at the hub, and then connects again.
+func (c *Conn) Leave(pause time.Duration) {
+	left := c.current()
+	left.SetDisconnectErrHandler(nil)
+	left.Close()
+	time.AfterFunc(pause, func() {
+		if conn, err := c.dial(); err == nil { // the options are valid
+			c.use(conn)
+		}
+	})
+}
+
+func (c *Conn) current() *nats.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nats
 }
 
 // servers returns the addresses of URLs as NATS has them.
@@ -174,10 +220,11 @@ func (c *Conn) SetURLs(urls []string) bool {
 		return false
 	}
 	all := servers(urls)
-	if now := c.nats.ConnectedUrl(); now != "" && !slices.Contains(all, now) {
+	conn := c.current()
+	if now := conn.ConnectedUrl(); now != "" && !slices.Contains(all, now) {
 		all = append(all, now)
 	}
-	return c.nats.SetServerPool(all) == nil
+	return conn.SetServerPool(all) == nil
 }
 
 // Ask sends a message to the hub and decodes the reply.
@@ -187,7 +234,7 @@ func (c *Conn) Ask(ctx context.Context, kind string, message, reply any) error {
 
 // AskRaw is Ask with a message that is encoded already.
 func (c *Conn) AskRaw(ctx context.Context, kind string, message []byte, reply any) error {
-	m, err := c.nats.RequestWithContext(ctx, Up(c.agent, kind), message)
+	m, err := c.current().RequestWithContext(ctx, Up(c.agent, kind), message)
 	if err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
@@ -196,11 +243,19 @@ func (c *Conn) AskRaw(ctx context.Context, kind string, message []byte, reply an
 
 // Send sends a message to the hub and waits for nothing.
 func (c *Conn) Send(kind string, message any) error {
-	return c.nats.Publish(Up(c.agent, kind), Encode(message))
+	return c.current().Publish(Up(c.agent, kind), Encode(message))
 }
 
 // Serve calls serve for each request of the hub, one at a time, and replies with its result; nil is no reply.
 func (c *Conn) Serve(kind string, serve func(data []byte) any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served[kind] = serve
+	return c.subscribe(kind, serve)
+}
+
+// subscribe is Serve on the connection of now. mu is locked.
+func (c *Conn) subscribe(kind string, serve func(data []byte) any) error {
 	orders, err := c.nats.Subscribe(Down(c.agent, kind), func(m *nats.Msg) {
 		if reply := serve(m.Data); m.Reply != "" && reply != nil {
 			_ = m.Respond(Encode(reply)) // the hub times out
@@ -219,4 +274,9 @@ const (
 )
 
 // Close closes the connection.
-func (c *Conn) Close() { c.nats.Close() }
+func (c *Conn) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.nats.Close()
+}

@@ -118,6 +118,7 @@ type Welcome struct {
 	URLs  []string `json:"urls,omitempty"`
 	Error string   `json:"error,omitempty"`    // the hub does not take this agent
 	Later Span     `json:"later_ns,omitempty"` // with Error: it may take it after this time
+	Leave bool     `json:"leave,omitempty"`    // with Later: the agent closes its connection until then
 }
 
 // Here is an agent's heartbeat.

@@ -11,7 +11,7 @@ const (
 	// pingTime is how long a process may take to reply, when another one comes with its agent's key.
 	pingTime = 5 * time.Second
 	// twinLater is when a refused process may come again: the other one may have ended.
-	twinLater = 30 * time.Second
+	twinLater = 5 * time.Second
 )
 
 // isOther reports whether two instances are two processes. Agents of older versions do not name theirs.
@@ -40,7 +40,7 @@ func (h *Hub) rivalOf(ctx context.Context, kind, agent string, data []byte) any 
 		return nil
 	}
 	h.reportTwin(agent, time.Now())
-	return bus.Welcome{V: bus.Version, Later: twinLater, Error: "another process with this agent's key is connected: " +
+	return bus.Welcome{V: bus.Version, Later: twinLater, Leave: true, Error: "another process with this agent's key is connected: " +
 		"give this host a state directory and a token of its own, or stop the other process"}
 }
 
