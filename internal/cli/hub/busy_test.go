@@ -17,7 +17,7 @@ import (
 )
 
 // TestCommands_BusyDatabase runs every command while another process has the database's write lock. Commands that read
-// succeed; those that write say after some seconds that another process writes, and what to do.
+// succeed; those that write say after some seconds that another process writes, with a remedy.
 func TestCommands_BusyDatabase(t *testing.T) {
 	dir := t.TempDir()
 	mesh := filepath.Join(t.TempDir(), "mesh.toml")
@@ -25,7 +25,8 @@ func TestCommands_BusyDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, hubFileName), []byte(`{"urls":["https://127.0.0.1:1"]}`), 0o600); err != nil {
+	at := []byte(`{"urls":["https://127.0.0.1:1"]}`)
+	if err := os.WriteFile(filepath.Join(dir, hubFileName), at, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f, err := store.OpenFleet(t.Context(), dir, "")

@@ -40,8 +40,8 @@ func (h *Hub) rivalOf(ctx context.Context, kind, agent string, data []byte) any 
 		return nil
 	}
 	h.reportTwin(agent, time.Now())
-	return bus.Welcome{V: bus.Version, Later: twinLater, Leave: true, Error: "another process with this agent's key is connected: " +
-		"give this host a state directory and a token of its own, or stop the other process"}
+	return bus.Welcome{V: bus.Version, Later: twinLater, Leave: true, Error: "another process with this agent's key is " +
+		"connected: give this host a state directory and a token of its own, or stop the other process"}
 }
 
 // reportTwin reports a second process of an agent, once a day.

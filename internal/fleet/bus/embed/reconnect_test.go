@@ -106,8 +106,8 @@ func dialFrom(from nats.CustomDialer, url string, more ...nats.Option) (*nats.Co
 	if err != nil {
 		return nil, err
 	}
-	return nats.Connect(url, append(more, nats.Nkey(public, key.Sign), nats.SetCustomDialer(from), nats.ProxyPath(bus.Path),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.Timeout(10*time.Second),
+	return nats.Connect(url, append(more, nats.Nkey(public, key.Sign), nats.SetCustomDialer(from),
+		nats.ProxyPath(bus.Path), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.Timeout(10*time.Second),
 		nats.CustomReconnectDelay(func(attempts int) time.Duration {
 			wait := min(500*time.Millisecond<<min(attempts, 6), 16*time.Second)
 			return wait + rand.N(wait)
