@@ -28,6 +28,31 @@ func (t *Tracker) timeout() int64 {
 	return t.rtt() + max(minRTO, 2*t.jitter())
 }
 
+// byTimer reports whether a wait may be for the retransmission timer of a single segment: srtt + 200 ms, up to the
+// timer after one sample (RFC 6298, 2.2) or that of a tail-loss probe (RFC 8985, 7.2).
+func (t *Tracker) byTimer(waited int64) bool {
+	rtt := t.rtt()
+	return waited >= t.timeout()*9/10 && waited <= max(3*rtt, 2*rtt+minRTO)*11/10
+}
+
+// lostBefore reports whether the identification left one or two packets out before the last one. In a connection with
+// few packets it may be a counter for the whole host, so that alone is no evidence.
+func (n *ids) lostBefore() bool { return n.gap == 1 || n.gap == 2 }
+
+// connected gives the time between the handshake and the first request d to a cause.
+func (t *Tracker) connected(d *data) {
+	waited := d.At - t.cursor
+	switch {
+	case !t.byTimer(waited) || t.client.ids.gap == 0:
+		t.turn.add(Request, Client, waited)
+	case t.client.ids.lostBefore():
+		t.turn.LostBeforeTheTap = true
+		t.waited(Request, TailLossProbe, waited, d)
+	default:
+		t.turn.add(Request, Unknown, waited)
+	}
+}
+
 // leastStall is the shortest silence that is a stall.
 func (t *Tracker) leastStall() int64 {
 	const floor = 5_000_000
@@ -183,7 +208,8 @@ func (t *Tracker) answered(d *data, filled bool) {
 	queued := min(rest, d.late)
 	t.turn.add(Response, Queue, queued)
 	rest -= queued
-	if filled || d.lost > 0 {
+	first := t.thinking.n == 0 && t.server.ids.lostBefore() && t.byTimer(rest)
+	if filled || d.lost > 0 || first {
 		usual := min(t.thinking.median(), rest)
 		t.turn.LostBeforeTheTap = true
 		t.turn.add(Thinking, Server, usual)

@@ -211,17 +211,20 @@ func (l *loop) sample(d int64) {
 type ids struct {
 	known     bool
 	next      uint16
+	gap       int // numbers left out before the last packet; -1: not known
 	good, bad int
 }
 
 // missing takes a segment of some packets, and returns how many before it never reached the tap; 0 also where the
 // identification does not count.
 func (n *ids) missing(p *Packet, packets int64) (lost int) {
+	n.gap = -1
 	if p.Flags&IPv4 == 0 {
 		return 0
 	}
 	gap := int(int16(p.IPID - n.next))
 	if n.known {
+		n.gap = max(gap, -1)
 		switch {
 		case gap == 0:
 			n.good++

@@ -174,7 +174,7 @@ func (t *Tracker) begin(d *data, lost bool) {
 		t.turn.stalls = h.stalls
 		t.turn.add(Connect, Propagation, h.roundTrips)
 		t.turn.add(Connect, LostSYN, h.waited)
-		t.turn.add(Request, Client, d.At-t.cursor)
+		t.connected(d)
 	case lost && t.lastEnd > 0:
 		// The client paused as usual, and then its timer ran.
 		waited := min(max(pause-t.pause.median(), 0), t.timeout())

@@ -14,8 +14,9 @@ import (
 // waitsFor has the phrase after "waited for" and the remedy for each cause of waits in requests.
 var waitsFor = map[string]struct{ name, remedy string }{
 	"propagation": {"the path's round trip", ""},
-	"rounds": {"acknowledgements, while the congestion window grew (slow start)",
-		"Keep connections open between requests; for responses above 10 segments raise initcwnd on the sender's route"},
+	"rounds": {"acknowledgements, because the congestion window was full",
+		"Where packets are lost, find where. Else keep connections open between requests, and raise initcwnd on the " +
+			"sender's route for responses above 10 segments"},
 	"wire":  {"the line: segments follow each other at its pace", "Send fewer bytes in a response, or use a faster line"},
 	"queue": {"a queue on the path", "Find what fills the queue; limit it with fq_codel or CAKE at the slowest link"},
 	"lost-syn": {"a retransmitted SYN or SYN-ACK",
