@@ -30,10 +30,11 @@ type stream struct {
 	timeouts  int   // retransmissions by timer since acked rose
 	repair    repair
 
-	acks acks // of the message
-	loop loop // from the tap through the other end and back
-	ids  ids
-	late lateness
+	missing int  // packets that never reached the tap, since the last data
+	acks    acks // of the message
+	loop    loop // from the tap through the other end and back
+	ids     ids
+	late    lateness
 }
 
 // span is a range of positions that was passed over.

@@ -87,9 +87,10 @@ func (t *Tracker) Add(p *Packet) {
 		t.undoNeedless(p, y)
 		y.acknowledge(p)
 	}
-	lost := x.ids.missing(p, x.packets(int64(p.Payload)))
+	x.missing += x.ids.missing(p, x.packets(int64(p.Payload)))
 	if p.Payload > 0 {
-		d := data{p, pos, pos + int64(p.Payload), lost, x.late.of(p)}
+		d := data{p, pos, pos + int64(p.Payload), x.missing, x.late.of(p)}
+		x.missing = 0
 		if p.FromClient {
 			t.clientData(&d)
 		} else {
@@ -102,7 +103,7 @@ func (t *Tracker) Add(p *Packet) {
 type data struct {
 	*Packet
 	from, to int64
-	lost     int   // packets of the sender before it that never reached the tap
+	lost     int   // packets of the sender since its data before that never reached the tap
 	late     int64 // delay above the least
 }
 
@@ -175,7 +176,7 @@ func (t *Tracker) begin(d *data, lost bool) {
 		t.turn.add(Connect, Propagation, h.roundTrips)
 		t.turn.add(Connect, LostSYN, h.waited)
 		t.connected(d)
-	case lost && t.lastEnd > 0:
+	case t.lastEnd > 0 && (lost || d.lost > 0 && t.byTimer(pause-t.pause.median())):
 		// The client paused as usual, and then its timer ran.
 		waited := min(max(pause-t.pause.median(), 0), t.timeout())
 		t.turn.LostBeforeTheTap = true
