@@ -193,6 +193,8 @@ func (t *Tracker) begin(d *data, lost bool) {
 	t.bulk = 0
 	t.bulkFromClient = true
 	t.client.probed = 0
+	t.client.repair = repair{}
+	t.server.repair = repair{}
 }
 
 func (t *Tracker) serverData(d *data) {
