@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -66,6 +67,9 @@ func completedFlags(command string) map[string][]string {
 		"collector": {"sh", "powershell", "batch"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
 		"goal": {string(tune.Throughput), string(tune.Latency), string(tune.Fair)}, "vpn": model.TunnelNames(),
 		"dscp": slices.Sorted(maps.Keys(cmdflag.DSCPNames)),
+	}
+	if command == "diagnose" {
+		flags["fail-on"] = append([]string{"p99>"}, turns.StallNames()...)
 	}
 	if command == "iperf3" {
 		flags["format"] = []string{"k", "m", "g", "t", "K", "M", "G", "T"}

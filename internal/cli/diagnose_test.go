@@ -107,10 +107,35 @@ func TestDiagnoseRefuses(t *testing.T) {
 		{[]string{"--near", file}, exit.Misused, "both are needed"},
 		{[]string{"--interface", "lo", file}, exit.Misused, "reads no file"},
 		{[]string{file, "--time", "1s"}, exit.Misused, "--time"},
+		{[]string{file, "--fail-on", "p98>1s"}, exit.Misused, "no percentile"},
+		{[]string{file, "--fail-on", "p99>50"}, exit.Misused, "no percentile"},
+		{[]string{file, "--fail-on", "congestion"}, exit.Misused, "no kind of stall"},
 	}
 	for _, test := range tests {
 		if status, _, errs := runDiagnose(t, test.args...); status != test.status || !strings.Contains(errs, test.says) {
 			t.Errorf("%v: status %d: %s", test.args, status, errs)
+		}
+	}
+}
+
+// TestDiagnose_FailOn judges 251 requests: median 12.2 ms, p99 242 ms, 14 stalls by tail-loss probes.
+func TestDiagnose_FailOn(t *testing.T) {
+	const requests = "../diagnose/testdata/cases/requests-loss.pcap.zst"
+	const bulk = recorded + "short.near.pcap.zst"
+	for _, test := range []struct {
+		file, criteria string
+		status         int
+		line           string
+	}{
+		{requests, "p99>250ms,timeout", exit.Done, "pass  timeout    0 ns"},
+		{requests, "p50>5ms", exit.No, "FAIL  p50>5ms  12.2 ms"},
+		{requests, "p99>50ms,p50>1s", exit.No, "FAIL  p99>50ms  242 ms"},
+		{requests, "nagle,tail-loss-probe", exit.No, "FAIL  tail-loss-probe"},
+		{bulk, "p99>10s", exit.No, "not known: too few requests"},
+	} {
+		status, out, errs := runDiagnose(t, test.file, "--fail-on", test.criteria)
+		if status != test.status || !strings.Contains(out, test.line) {
+			t.Errorf("%s: status %d, want %d and %q: %s%s", test.criteria, status, test.status, test.line, out, errs)
 		}
 	}
 }

@@ -28,9 +28,10 @@ type Diagnose struct {
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`
 	// Servers has the requests of each server with more than one connection, the most stalled first.
-	Servers     []CapturedServer `json:"servers,omitempty"`
-	Warnings    []verdict.Note   `json:"warnings,omitempty"`
-	Interrupted bool             `json:"interrupted,omitempty"`
+	Servers     []CapturedServer    `json:"servers,omitempty"`
+	Criteria    []RequestsCriterion `json:"criteria,omitempty"`
+	Warnings    []verdict.Note      `json:"warnings,omitempty"`
+	Interrupted bool                `json:"interrupted,omitempty"`
 }
 
 // CapturedConnection is one connection of a capture.

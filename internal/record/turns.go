@@ -1,5 +1,7 @@
 package record
 
+import "iter"
+
 // Requests are the turns of one connection, or of all connections to one server. They are absent
 // where there are bulk transfers only.
 type Requests struct {
@@ -32,6 +34,35 @@ func (d *Diagnose) ServerOf(c *CapturedConnection) *CapturedServer {
 		}
 	}
 	return nil
+}
+
+// AllRequests returns the requests of each server; those of a single connection are the connection's.
+func (d *Diagnose) AllRequests() iter.Seq2[string, *Requests] {
+	return func(yield func(string, *Requests) bool) {
+		listed := map[string]bool{}
+		for i := range d.Servers {
+			s := &d.Servers[i]
+			listed[s.Server] = true
+			if !yield(s.Server, &s.Requests) {
+				return
+			}
+		}
+		for i := range d.Connections {
+			c := &d.Connections[i]
+			if c.Turns != nil && !listed[c.Server] && !yield(c.Server, &c.Requests) {
+				return
+			}
+		}
+	}
+}
+
+// RequestsCriterion is a requirement of the requests of a capture, and whether it passed.
+type RequestsCriterion struct {
+	Criterion string `json:"criterion"`        // p50, p90, p99 or max above a time, or a kind of stall
+	Server    string `json:"server,omitempty"` // the worst
+	// MeasuredS is its percentile, or the time of its stalls; absent: not known, which does not pass.
+	MeasuredS *float64 `json:"measured_s,omitempty"`
+	Passed    bool     `json:"passed"`
 }
 
 // Turns are the requests of a connection. A turn is one request and its response, as the client saw it.

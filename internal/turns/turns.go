@@ -54,6 +54,16 @@ var causeNames = [Causes]string{"propagation", "rounds", "wire", "queue", "lost-
 
 func (c Cause) String() string { return causeNames[c] }
 
+// StallNames returns the names of the kinds of stalls.
+func StallNames() (all []string) {
+	for c := range Causes {
+		if c.stalls() {
+			all = append(all, c.String())
+		}
+	}
+	return all
+}
+
 // stalls reports whether a long wait for c is a stall: the transport owed the next packet.
 func (c Cause) stalls() bool { return c >= LostSYN && c <= Nagle }
 

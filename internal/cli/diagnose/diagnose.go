@@ -45,6 +45,7 @@ type flags struct {
 	target       string
 	iface        string
 	time         time.Duration
+	criteria     criteriaFlags
 }
 
 // New returns the command diagnose.
@@ -80,6 +81,7 @@ one capture.`,
 		strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: by its handshake)")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
+	f.criteria.add(flags)
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	history.AddFlags(cmd, false, new(farend.PeerFlags).Series("diagnose"))
 	return cmd
@@ -100,6 +102,9 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	}
 	wanted, err := f.wanted()
 	if err != nil {
+		return err
+	}
+	if err := f.criteria.check(); err != nil {
 		return err
 	}
 	if f.target != "" {
@@ -143,6 +148,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	}
 	doc := report.Diagnose(present.Header(cmd), diagnosis)
 	doc.Interrupted = interrupted
+	doc.Criteria = f.criteria.judge(doc)
 	if f.html != "" {
 		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
 			return err
@@ -162,8 +168,11 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	default:
 		err = text.Connections(out, doc, max(f.top, 1), f.details)
 	}
-	if err == nil && interrupted {
+	switch {
+	case err == nil && interrupted:
 		return exit.Status(exit.Interrupted)
+	case err == nil && failed(doc.Criteria):
+		return exit.Status(exit.No)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -52,4 +53,33 @@ func anyDrawn(c *record.CapturedConnection) bool {
 		}
 	}
 	return false
+}
+
+// serverRequests are the requests to one server.
+type serverRequests struct {
+	server string
+	*record.Requests
+}
+
+// requestsOf returns the requests of at most ten servers with enough of them.
+func requestsOf(r *record.Diagnose) (all []serverRequests) {
+	const shown = 10
+	for server, requests := range r.AllRequests() {
+		if requests.Leads() && len(all) < shown {
+			all = append(all, serverRequests{server, requests})
+		}
+	}
+	return all
+}
+
+// causesOf returns the causes in requests, in the order of their first appearance.
+func causesOf(all []record.SlowestTurn) (causes []string) {
+	for _, one := range all {
+		for _, part := range one.Parts {
+			if !slices.Contains(causes, part.Cause) {
+				causes = append(causes, part.Cause)
+			}
+		}
+	}
+	return causes
 }

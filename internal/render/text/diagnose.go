@@ -143,6 +143,7 @@ func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 			writeCapturedConnection(w, &shown[i])
 		}
 	}
+	writeRequestsCriteria(w, r.Criteria)
 	diagnoseWriteWarnings(w, r)
 }
 

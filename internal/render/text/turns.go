@@ -183,6 +183,27 @@ func writeServers(w io.Writer, all []record.CapturedServer) {
 	}
 }
 
+// writeRequestsCriteria prints the pass or fail of each criterion.
+func writeRequestsCriteria(w io.Writer, all []record.RequestsCriterion) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := newTable()
+	for _, c := range all {
+		verdict := "FAIL"
+		if c.Passed {
+			verdict = "pass"
+		}
+		measured := "not known: too few requests"
+		if c.MeasuredS != nil {
+			measured = SecondsText(*c.MeasuredS)
+		}
+		t.row(verdict, c.Criterion, measured, c.Server)
+	}
+	t.write(w, "")
+}
+
 // writeTurns prints the tables of requests.
 func writeTurns(w io.Writer, r *record.Requests) {
 	t := r.Turns
@@ -247,16 +268,16 @@ func writeSlowest(w io.Writer, all []record.SlowestTurn) {
 	}
 	slowest := newTable(0, 1)
 	slowest.row("BEGAN AT", "TOOK", "MOSTLY FOR", "CLIENT", "WIRESHARK FILTER")
-	for _, s := range all {
+	for i, s := range all {
 		slowest.row(SecondsText(s.StartS), SecondsText(s.DurationS),
-			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), s.Client, packetsFilter(s))
+			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), s.Client, PacketsFilter(&all[i]))
 	}
 	slowest.write(w, "    ")
 }
 
-// packetsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers
+// PacketsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers
 // are not known.
-func packetsFilter(s record.SlowestTurn) string {
+func PacketsFilter(s *record.SlowestTurn) string {
 	if s.FirstPacket == 0 {
 		return ""
 	}
