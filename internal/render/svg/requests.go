@@ -23,7 +23,8 @@ const (
 func RequestsDistribution(t *record.Turns) Markup {
 	bin := func(below float64) int { return int(math.Round(math.Log10(below) * binsPerDecade)) }
 	counts := map[int]int64{}
-	first, last := math.MaxInt, math.MinInt
+	first := math.MaxInt
+	last := math.MinInt
 	var most int64
 	for _, one := range t.Distribution {
 		if !(one.BelowS > 0) || math.IsInf(one.BelowS, 0) || one.Count <= 0 {
