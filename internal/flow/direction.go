@@ -303,19 +303,6 @@ func (d *Direction) tight() int64 {
 	return max(min(3*mss, d.window/2), int64(1)<<d.Scale, min(int64(d.MaxSegment), d.window/3))
 }
 
-// dropDelayed takes off what the receiver's timer added to the last acknowledgement, which
-// nothing waited for (RFC 1122, 4.2.3.2).
-func (d *Direction) dropDelayed() {
-	for _, clock := range []Clock{Busy, AppLimited} {
-		extra := min(d.lastDelay, d.cur.Clock[clock])
-		d.cur.Clock[clock] -= extra
-		d.cur.outTime -= float64(extra) * float64(d.lastLen)
-		d.lastDelay -= extra
-		d.at -= extra
-	}
-	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
-}
-
 func (d *Direction) finish() {
 	c := d.conn
 	d.TooBig = int(c.tooBig[d.me])

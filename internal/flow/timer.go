@@ -128,3 +128,16 @@ func (d *Direction) bookTimer() {
 	}
 	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
 }
+
+// dropDelayed takes off what the receiver's timer added to the last acknowledgement, which
+// nothing waited for (RFC 1122, 4.2.3.2).
+func (d *Direction) dropDelayed() {
+	for _, clock := range []Clock{Busy, AppLimited} {
+		extra := min(d.lastDelay, d.cur.Clock[clock])
+		d.cur.Clock[clock] -= extra
+		d.cur.outTime -= float64(extra) * float64(d.lastLen)
+		d.lastDelay -= extra
+		d.at -= extra
+	}
+	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
+}
