@@ -71,7 +71,7 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 		return slices.ContainsFunc(v.Evidence, func(e verdict.Evidence) bool { return e.Code == code })
 	}
 	if v.Subtype == verdict.AckTimer && shows(verdict.WindowAwaitsAckTimer) { // not the sender's blocks
-		steps = []Step{unfix, windows, quickAck}
+		steps = f.ackTimerSteps(v.Evidence)
 	}
 	if f.Unscaled && v.Limiter == verdict.ReceiverWindow && v.Subtype == verdict.Fixed { // then for more than 64 KiB
 		steps = []Step{windows, scaling, streams}
@@ -104,6 +104,22 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	}
 	return fixes
 }
+
+// ackTimerSteps returns the steps against a receive window that waits for the delayed-ACK timer. A receiver that lets
+// its timer acknowledge two segments and more does so at any window: RFC 1122 section 4.2.3.2 asks for an
+// acknowledgement of every second one.
+func (f *Facts) ackTimerSteps(all []verdict.Evidence) []Step {
+	segment := float64(cmp.Or(f.MSSBytes, defaultMSS))
+	for _, e := range all {
+		if e.Code == verdict.WindowAwaitsAckTimer && e.Values["window_bytes"] >= 2*segment {
+			return []Step{quickAck, unfix, windows}
+		}
+	}
+	return []Step{unfix, windows, quickAck}
+}
+
+// defaultMSS is that of Ethernet.
+const defaultMSS = 1460
 
 // ceiling returns the setting that limits the full automatic buffer; nil where no automatic buffer is full.
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {

@@ -227,27 +227,32 @@ func TestFixes_OfferedWhereTheyExist(t *testing.T) {
 	}
 }
 
-// TestFixes_DelayedAckTimer checks that a window of one segment is enlarged at the receiver, and that blocks are the
-// sender's.
+// TestFixes_DelayedAckTimer checks that a window of one segment is enlarged at the receiver, that a receiver which
+// acknowledges several segments by its timer alone is mended first, and that blocks are the sender's.
 func TestFixes_DelayedAckTimer(t *testing.T) {
 	tests := []struct {
 		code    verdict.Code
+		window  float64 // bytes, with segments of 1,448
 		actions []Action
 		end     End
 	}{
-		{verdict.WindowAwaitsAckTimer, []Action{UnfixBuffer, LargerWindows, QuickAck}, Receiver},
-		{verdict.CapturedAckTimer, []Action{SendBufferOfTwo, QuickAck}, Sender},
+		{verdict.WindowAwaitsAckTimer, 730, []Action{UnfixBuffer, LargerWindows, QuickAck}, Receiver},
+		{verdict.WindowAwaitsAckTimer, 2000, []Action{UnfixBuffer, LargerWindows, QuickAck}, Receiver},
+		{verdict.WindowAwaitsAckTimer, 2896, []Action{QuickAck, UnfixBuffer, LargerWindows}, Receiver},
+		{verdict.WindowAwaitsAckTimer, 14480, []Action{QuickAck, UnfixBuffer, LargerWindows}, Receiver},
+		{verdict.CapturedAckTimer, 0, []Action{SendBufferOfTwo, QuickAck}, Sender},
 	}
 	for _, test := range tests {
 		for _, receiver := range Systems() {
 			v := verdict.Verdict{Limiter: verdict.NagleDelayedAck, Subtype: verdict.AckTimer, Confidence: verdict.Medium,
-				Evidence: []verdict.Evidence{{Limiter: verdict.NagleDelayedAck, Code: test.code}}}
-			fixes := Fixes(v, Facts{Receiver: receiver})
+				Evidence: []verdict.Evidence{{Limiter: verdict.NagleDelayedAck, Code: test.code,
+					Values: verdict.Values{"window_bytes": test.window}}}}
+			fixes := Fixes(v, Facts{Receiver: receiver, MSSBytes: 1448})
 			var actions []Action
 			for _, f := range fixes {
 				actions = append(actions, f.Action)
 			}
-			last := fixes[len(fixes)-1]
+			last := fixes[slices.Index(actions, QuickAck)]
 			if !slices.Equal(actions, test.actions) || fixes[0].End != test.end || last.System != receiver ||
 				len(last.Settings) != 1 {
 				t.Errorf("%s, receiver %q: %v at the %s; %+v", test.code, receiver, actions, fixes[0].End, last)

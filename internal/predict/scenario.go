@@ -29,6 +29,7 @@ type scenario struct {
 	burst       float64    // mean number of segments lost in a row
 	window      float64    // bytes, each connection: receive window
 	send        float64    // bytes in flight that the sender's buffer sustains, each connection
+	granted     int        // bytes of a receive buffer that a program asked for; 0: none
 	fixed       bool       // the window does not follow what arrives
 	unscaled    bool
 	delayed     time.Duration // the receiver's acknowledgements; 0: by Linux's rules
@@ -166,6 +167,9 @@ func (r *scenario) rounds(p link.Path, data, acks link.Config) {
 	mss := r.mss
 	if window <= 2*int(mss) {
 		mss = math.Max(math.Floor(r.window/2), 1)
+		if r.granted > 0 {
+			r.window = math.Min(r.window, float64(model.LinuxHalvedWindow(r.granted, int(mss))))
+		}
 	}
 	whole := line(r.mss)
 	cut := line(mss)
@@ -212,7 +216,8 @@ func (r *scenario) receiver(receiver link.Stack, stripped link.Options, s Setup)
 	_, _, most := triple(sysctl(receiver, "ipv4.tcp_rmem"))
 	switch {
 	case s.ReceiveBuffer > 0:
-		window := model.LinuxReceiveWindow(model.LinuxGranted(s.ReceiveBuffer, 0), int(r.mss))
+		r.granted = model.LinuxGranted(s.ReceiveBuffer, 0)
+		window := model.LinuxReceiveWindow(r.granted, int(r.mss))
 		r.window = float64(window)
 		if receiver.Foreign() && window != s.ReceiveBuffer {
 			r.warnings = append(r.warnings, verdict.Note{Code: verdict.WholeBufferOffered,
