@@ -109,7 +109,7 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 // its timer acknowledge two segments and more does so at any window: RFC 1122 section 4.2.3.2 asks for an
 // acknowledgement of every second one.
 func (f *Facts) ackTimerSteps(all []verdict.Evidence) []Step {
-	segment := float64(cmp.Or(f.MSSBytes, defaultMSS))
+	segment := float64(max(f.MSSBytes, ethernetSegment)) // a sender halves segments for a smaller window
 	for _, e := range all {
 		if e.Code == verdict.WindowAwaitsAckTimer && e.Values["window_bytes"] >= 2*segment {
 			return []Step{quickAck, unfix, windows}
@@ -118,8 +118,8 @@ func (f *Facts) ackTimerSteps(all []verdict.Evidence) []Step {
 	return []Step{unfix, windows, quickAck}
 }
 
-// defaultMSS is that of Ethernet.
-const defaultMSS = 1460
+// ethernetSegment is the payload of a full Ethernet packet with timestamps, in bytes.
+const ethernetSegment = 1448
 
 // ceiling returns the setting that limits the full automatic buffer; nil where no automatic buffer is full.
 func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
