@@ -26,6 +26,8 @@ func (t *Tracker) handshake(p *Packet, x, y *stream) {
 		h.syn = p.At
 		h.sawSYN = true
 		t.client.begin(p.Seq + 1)
+		t.forgetSYNData()
+		t.cursor = p.At
 	case h.complete || !h.sawSYN:
 		if !x.begun {
 			x.begin(p.Seq + 1)
@@ -38,6 +40,9 @@ func (t *Tracker) handshake(p *Packet, x, y *stream) {
 			if !h.synAgain[1] {
 				t.client.loop.sample(p.At - h.syn)
 			}
+		}
+		if t.client.position(p.Ack) <= 0 { // the server did not take what the SYN carried
+			t.forgetSYNData()
 		}
 		h.synAck = p.At
 		h.sawSYNACK = true
@@ -63,7 +68,16 @@ func (t *Tracker) open(p *Packet) {
 		t.server.loop.sample(p.At - h.synAck)
 	}
 	h.roundTrips += max(p.At-h.synAck, 0)
-	t.cursor = p.At
+	if t.phase == idle {
+		t.cursor = p.At
+	}
+}
+
+// forgetSYNData drops a request that a SYN carried and that will be sent once more.
+func (t *Tracker) forgetSYNData() {
+	t.phase = idle
+	t.client.high = 0
+	t.connecting.counted = false
 }
 
 // maxAfterConnect is how long after the handshake a request still belongs to it: a connection of a pool waits longer.

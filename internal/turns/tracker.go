@@ -64,6 +64,9 @@ func (t *Tracker) Add(p *Packet) {
 	}
 	if p.Flags&SYN != 0 {
 		t.handshake(p, x, y)
+		if p.FromClient && p.Payload > 0 && !t.connecting.complete { // TCP Fast Open (RFC 7413)
+			t.clientData(&data{Packet: p, to: int64(p.Payload)})
+		}
 		return
 	}
 	if t.bulk > maxMessage {
