@@ -1,0 +1,42 @@
+package tune
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
+)
+
+// fullLine is 240 Mbit/s and 33 ms that reno fills in four of five runs; the others lose something early.
+func fullLine(seed uint64) *simpeer.Peer {
+	path := &simpath.Path{RateBps: 240e6, RTT: 33 * time.Millisecond, MSS: 1448, Harm: 1,
+		Noise: simpath.Noise{Dev: 0.004, Stalls: 0.2}}
+	path.Queue = path.BDP()
+	path.AutoWindow = 4 * path.BDP()
+	peer := simpeer.New(path, seed)
+	peer.Losses = &simpeer.Losses{Control: "reno"}
+	return peer
+}
+
+// TestTune_FullLineEndsAtOnce checks that a line that the baseline fills in most runs is mostly decided after a few runs.
+func TestTune_FullLineEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	const seeds = 40
+	decided := 0
+	for seed := range uint64(seeds) {
+		d := run(t, fullLine(seed), func(cfg *Config) { cfg.Seed = seed })
+		var took time.Duration
+		for i := range d.Trials {
+			took += d.Trials[i].elapsed
+		}
+		t.Log(d.Verdict, d.Reason.Code, d.Decision.Strength, took, len(d.Trials), d.Before.Verdict.Limiter)
+		if d.Verdict == search.NoChange && d.Decision.Strength == search.Shown && took <= 20*time.Second {
+			decided++
+		}
+	}
+	if decided < seeds*8/10 {
+		t.Errorf("%d of %d are decided within 20 s", decided, seeds)
+	}
+}
