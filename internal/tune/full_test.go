@@ -20,7 +20,7 @@ func fullLine(seed uint64) *simpeer.Peer {
 	return peer
 }
 
-// TestTune_FullLineEndsAtOnce checks that a line that the baseline fills in most runs is mostly decided after a few runs.
+// TestTune_FullLineEndsAtOnce checks that four of five lines that most baseline runs fill are decided within 20 s.
 func TestTune_FullLineEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	const seeds = 40
