@@ -2,7 +2,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/host"
@@ -76,7 +76,7 @@ Without that file a day has 10 GB and 10 minutes. With a fault in it no test is 
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "join with this `TOKEN` (of fullpipe-hub token); needed once. "+
 		"Other users of this host can see it: better $FULLPIPE_JOIN or --join-file")
-	flags.StringVar(&f.joinFile, "join-file", "", "a `FILE` with the token")
+	flags.StringVar(&f.joinFile, "join-file", "", "a `FILE` with the token, - is standard input")
 	flags.StringVar(&f.name, "name", "", "this host's name in the fleet; default: its host name")
 	flags.StringSliceVar(&f.labels, "labels", nil, "`LABELS` of this host, as in site=berlin,rack=7")
 	flags.StringVar(&f.listen, "listen", ":5201", "`ADDR:PORT` where other agents connect; another port if it is taken")
@@ -102,7 +102,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	state, key, err := f.membership(ctx, dir, labels)
+	state, key, err := f.membership(cmd, dir, labels)
 	if err != nil {
 		return err
 	}
@@ -138,25 +138,15 @@ func (f *flags) run(cmd *cobra.Command) error {
 }
 
 // membership returns the fleet that this host is in. It joins with a token where it is in none yet.
-func (f *flags) membership(ctx context.Context, dir string, labels map[string]string) (agent.State,
+func (f *flags) membership(cmd *cobra.Command, dir string, labels map[string]string) (agent.State,
 	nkeys.KeyPair, error) {
 	state, key, err := agent.Load(dir)
 	if err == nil || !errors.Is(err, agent.ErrNotJoined) {
 		return state, key, err
 	}
-	text := f.join
-	if f.joinFile != "" {
-		raw, err := os.ReadFile(f.joinFile)
-		if err != nil {
-			return state, nil, exit.Usage("--join-file", err.Error(), "a file with the token of fullpipe-hub token")
-		}
-		text = string(raw)
-	}
-	if text == "" {
-		text = os.Getenv(secret.Join)
-	}
-	if text == "" {
-		return state, nil, exit.Usage("--join", "this host is in no fleet yet", "the token that fullpipe-hub token prints")
+	text, err := f.joinToken(cmd)
+	if err != nil {
+		return state, nil, err
 	}
 	token, err := bus.ParseToken(text)
 	if err != nil {
@@ -170,7 +160,29 @@ func (f *flags) membership(ctx context.Context, dir string, labels map[string]st
 	if err != nil {
 		return state, nil, err
 	}
-	return agent.Join(ctx, dir, token, bus.JoinRequest{HostID: hostID, Name: name, Labels: labels})
+	return agent.Join(cmd.Context(), dir, token, bus.JoinRequest{HostID: hostID, Name: name, Labels: labels})
+}
+
+// joinToken returns the token of the flags or of the environment.
+func (f *flags) joinToken(cmd *cobra.Command) (string, error) {
+	const maxToken = 64 << 10 // bytes
+	if f.joinFile != "" {
+		text, err := input.Read(cmd, f.joinFile, maxToken)
+		if err != nil {
+			return "", exit.Usage("--join-file", exit.Plain(err), "a file with the token of fullpipe-hub token")
+		}
+		return string(text), nil
+	}
+	if f.join != "" {
+		console.Note(cmd, "note: other users of this host can see the token of --join: $%s and --join-file hide it",
+			secret.Join)
+		return f.join, nil
+	}
+	text := os.Getenv(secret.Join)
+	if text == "" {
+		return "", exit.Usage("--join", "this host is in no fleet yet", "the token that fullpipe-hub token prints")
+	}
+	return text, nil
 }
 
 func parseLabels(texts []string) (map[string]string, error) {

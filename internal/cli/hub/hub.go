@@ -62,7 +62,7 @@ func NewRoot(std console.Streams) *cobra.Command {
 shows the limiter of each path.
 
   fullpipe-hub serve                    # prints the page's address and the command for agents
-  fullpipe agent --join TOKEN           # on each host`,
+  FULLPIPE_JOIN=TOKEN fullpipe agent    # on each host`,
 		Version:       build.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
