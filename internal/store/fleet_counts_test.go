@@ -141,3 +141,13 @@ func TestUnconfirmed_Times(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubtful checks which results have a mark in grids and lists: not the short ones of fast networks.
+func TestDoubtful(t *testing.T) {
+	for why, want := range map[string]bool{"": false, TooShort: false, OneEnd: true, TimesDiffer: true,
+		CountsDiffer: true} {
+		if Doubtful(why) != want {
+			t.Errorf("%q: %v", why, !want)
+		}
+	}
+}

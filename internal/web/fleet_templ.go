@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
 func fleetPage(v view, d *FleetGrid) templ.Component {
@@ -821,7 +822,7 @@ func fleetRun(v view, run *FleetRun) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if run.Unconfirmed != "" {
+		if store.Doubtful(run.Unconfirmed) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "unconfirmed: ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

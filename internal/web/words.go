@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -68,13 +69,13 @@ func rttOf(f *record.Figure) string {
 	return seconds(f.RTTMinS)
 }
 
-// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word.
+// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word and doubtful.
 func cellText(c *FleetCell) string {
 	letter := "?"
 	if c.Limiter != "" {
 		letter = text.Letter(c.Limiter)
 	}
-	if c.Unconfirmed != "" {
+	if store.Doubtful(c.Unconfirmed) {
 		letter += "*"
 	}
 	return letter

@@ -160,7 +160,7 @@ func listRuns(ctx context.Context, cmd *cobra.Command, f *store.Fleet, filter st
 	fmt.Fprintln(table, "DUE\tTASK\tHOSTS\tSTATE\tREASON\tRUN")
 	for _, r := range doc.Runs {
 		reason := string(r.Reason)
-		if r.Unconfirmed != "" {
+		if store.Doubtful(r.Unconfirmed) {
 			reason = "unconfirmed: " + r.Unconfirmed
 		}
 		if r.Detail != "" {

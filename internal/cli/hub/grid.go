@@ -80,7 +80,7 @@ func cellText(from string, c web.FleetCell) string {
 		return "?"
 	}
 	cell := units.Rate(*c.GoodputBps).String() + " " + text.Letter(c.Limiter)
-	if c.Unconfirmed != "" {
+	if store.Doubtful(c.Unconfirmed) {
 		cell += "*"
 	}
 	return cell
