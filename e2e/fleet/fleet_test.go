@@ -122,8 +122,8 @@ func (f *fleet) drain() {
 	}
 }
 
-// check compares the agents' logs with the hub's database.
-func (f *fleet) check(faults map[string]int) {
+// check compares the agents' logs with the hub's database, and returns the number of runs that were made.
+func (f *fleet) check(faults map[string]int) int {
 	f.t.Helper()
 	for _, p := range append(f.agents, f.center) {
 		f.kill(p) // all lines are read when it has ended
@@ -157,6 +157,7 @@ func (f *fleet) check(faults map[string]int) {
 	}
 	f.t.Logf("faults %v; %d made by the logs, %d stored; %v", faults, len(made), states["done"], states)
 	f.checkMeetings(busy)
+	return len(made)
 }
 
 // hasDocument reports whether the hub's database has the document of a run, which may be an interrupted one.
@@ -217,7 +218,7 @@ func (f *fleet) awaitGrid(cells int) {
 		full := 0
 		for _, row := range doc.Rows {
 			for _, c := range row.Cells {
-				if c.State == "done" && c.Limiter != "" && (c.Unconfirmed == "" || c.Unconfirmed == store.TooShort) {
+				if c.State == "done" && c.Limiter != "" && !store.Doubtful(c.Unconfirmed) {
 					full++
 				}
 			}
@@ -236,6 +237,7 @@ func (f *fleet) awaitGrid(cells int) {
 // counts agree.
 func TestFleet_FirstGrid(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	t.Parallel()
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}
@@ -263,6 +265,7 @@ func TestFleet_FirstGrid(t *testing.T) {
 // get in; the results of that time are stored once.
 func TestFleet_SlowStore(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	t.Parallel()
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}

@@ -32,10 +32,11 @@ type fleet struct {
 	database     *pgtest.Server // nil: the hub's history is a file
 	env          []string       // of the hub
 
-	mu     sync.Mutex
-	lines  []agentLine // of all agents and hubs
-	agents []*process
-	center *process
+	mu       sync.Mutex
+	lines    []agentLine     // of all agents and hubs
+	hubLines strings.Builder // of the hubs, as they printed them
+	agents   []*process
+	center   *process
 }
 
 // process is a program that may be killed and started again.
@@ -194,6 +195,9 @@ func (f *fleet) read(p *process, from io.Reader, ready chan struct{}) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
 		if p.hub {
+			f.mu.Lock()
+			f.hubLines.Write(append(lines.Bytes(), '\n'))
+			f.mu.Unlock()
 			var first struct{ Event, Join string }
 			if json.Unmarshal(lines.Bytes(), &first) == nil && first.Event == "ready" {
 				f.mu.Lock()

@@ -21,6 +21,7 @@ import (
 // an agent whose hub is gone, say so.
 func TestFleet_HubMoves(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace, testenv.Curl)
+	t.Parallel()
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 // TestFleet_NAT checks that a host behind a NAT, which nobody can connect to, measures its paths to all others.
 func TestFleet_NAT(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
+	t.Parallel()
 	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
 		return
 	}
