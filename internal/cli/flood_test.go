@@ -136,8 +136,9 @@ func floodedServers(t *testing.T, cert, key, keys string) map[string]floodedServ
 		"serve --iperf3":        {kinds: 1, args: with(serve, "--iperf3"), addresses: []string{native}, udp: true},
 		"serve --iperf2": {kinds: 2, args: with(serve, "--iperf2="+port), udp: true,
 			addresses: []string{native, `iperf -c \S+ -p (\d+)`}},
-		"serve --web":      {kinds: 1, args: serveWeb, addresses: []string{native, web}},
-		"serve --web, TLS": {kinds: 2, args: with(serveWeb, "--web-cert", cert, "--web-key", key), addresses: []string{native, web}},
+		"serve --web": {kinds: 1, args: serveWeb, addresses: []string{native, web}},
+		"serve --web, TLS": {kinds: 2, args: with(serveWeb, "--web-cert", cert, "--web-key", key),
+			addresses: []string{native, web}},
 		"iperf3 -s": {kinds: 1, args: []string{"iperf3", "-s", "-B", "127.0.0.1", "-p", iperf3Port}, udp: true,
 			addresses: []string{`listening on (\d+) `}},
 		"ui":                    {args: ui, addresses: []string{page}},
@@ -190,7 +191,8 @@ func clientHello(version uint16) string {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	go tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}).Handshake()
+	config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}
+	go tls.Client(near, config).Handshake()
 	hello := make([]byte, 16<<10)
 	n, _ := far.Read(hello)
 	return string(hello[:n])

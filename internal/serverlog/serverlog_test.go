@@ -77,8 +77,8 @@ func TestLog_Quota(t *testing.T) {
 	})
 }
 
-// TestLog_EventsOfSeveralLines floods a log for a minute with events of 4 lines, of which the caller writes one
-// elsewhere: 36 lines are printed, with the summary's.
+// TestLog_EventsOfSeveralLines floods a log for a minute with events of 4 lines. The caller writes one of the 4
+// elsewhere. At most 36 lines are printed, with the summary's.
 func TestLog_EventsOfSeveralLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output

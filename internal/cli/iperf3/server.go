@@ -209,51 +209,6 @@ type serverPrinter struct {
 	cuts  *face.Intervals
 }
 
-// logOutput makes standard output a log until end. A slow reader does not delay the server, and failing clients
-// have a quota.
-func (h *serverPrinter) logOutput() (end func()) {
-	object := h.f.stream || console.WantsJSON(h.cmd)
-	h.out = console.NewLog(h.cmd, serverlog.Config{Out: h.cmd.OutOrStdout(),
-		Summary: func(_ serverlog.Kind, count int64, last string) string {
-			if object {
-				console.Note(h.cmd, "%d more clients failed", count)
-				return last
-			}
-			return fmt.Sprintf("%d more clients failed, the last:\n%s", count, last)
-		},
-		Lost: func(count int64) string {
-			text := fmt.Sprintf("%d parts of the output were lost: nobody read them in time", count)
-			if object {
-				console.Note(h.cmd, "%s", text)
-				return ""
-			}
-			return text
-		}})
-	h.cmd.SetOut(h.out.Results())
-	return h.out.Close
-}
-
-// printed prints the outcome of a client, with or without a test. The caller has locked mu.
-func (h *serverPrinter) printed(ran bool, print func()) {
-	if ran || h.out == nil {
-		print()
-		return
-	}
-	var outText, errText strings.Builder
-	out, errs := h.cmd.OutOrStdout(), h.cmd.ErrOrStderr()
-	h.cmd.SetOut(&outText)
-	h.cmd.SetErr(&errText)
-	print()
-	h.cmd.SetOut(out)
-	h.cmd.SetErr(errs)
-	lines := strings.Count(outText.String(), "\n") + strings.Count(errText.String(), "\n")
-	if h.out.PrintLines(serverlog.Kind{Event: "failed"}, lines, func() string {
-		return strings.TrimSuffix(outText.String(), "\n")
-	}) {
-		_, _ = console.LogOf(h.cmd).Results().Write([]byte(errText.String()))
-	}
-}
-
 // listening prints the line about the next test.
 func (h *serverPrinter) listening() {
 	h.mu.Lock()
