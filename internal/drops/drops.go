@@ -7,7 +7,11 @@
 // It needs Linux 5.17 with BTF, and CAP_BPF and CAP_PERFMON or root.
 package drops
 
-import "github.com/fullpipe-net/fullpipe/internal/lost"
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/lost"
+)
 
 // Counts are the retransmissions of a flow, and the places of this host that dropped its packets.
 type Counts struct {
@@ -17,6 +21,34 @@ type Counts struct {
 	Places          []Place
 	// Missed is the number of records that did not fit into a buffer, of all flows.
 	Missed int64
+}
+
+// AnyNamespace is the home of a connection that is known to have a socket on this host.
+const AnyNamespace = ^uint32(0)
+
+// Sum returns the counts of several flows together, such as the streams of a transfer.
+func Sum(flows []Counts) (sum Counts) {
+	for _, c := range flows {
+		sum.Retransmits = sum.Retransmits || c.Retransmits
+		sum.Segments += c.Segments
+		sum.Bytes += c.Bytes
+		sum.Missed = max(sum.Missed, c.Missed)
+		for _, p := range c.Places {
+			i := slices.IndexFunc(sum.Places, func(q Place) bool {
+				return q.Reason == p.Reason && q.Device == p.Device && q.Forwarded == p.Forwarded
+			})
+			if i < 0 {
+				sum.Places = append(sum.Places, p)
+				continue
+			}
+			q := &sum.Places[i]
+			q.Packets += p.Packets
+			q.Dropped += p.Dropped
+			q.Segments += p.Segments
+			q.Bytes += p.Bytes
+		}
+	}
+	return sum
 }
 
 // Place is a place of this host that dropped packets of a flow.

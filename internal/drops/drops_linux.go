@@ -184,7 +184,7 @@ func socketFlow(b []byte) (f lost.Flow) {
 const flushTimeout = time.Second
 
 // Of returns the counts of a flow until now. home is the network namespace of its socket on this host, 0 for this
-// process's own.
+// process's own, AnyNamespace for that of a socket on this host.
 func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
 	if err := w.flush(); err != nil {
 		return Counts{}, err
@@ -200,6 +200,9 @@ func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
 	}
 	found := w.matcher.Of(unmapped(flow))
 	c := Counts{Missed: int64(missed) + w.matcher.Forgotten}
+	if home == AnyNamespace {
+		home = found.Namespace
+	}
 	home = cmp.Or(home, w.own)
 	if found.Namespace == home {
 		c.Retransmits = true
@@ -222,6 +225,10 @@ func unmapped(f lost.Flow) lost.Flow {
 }
 
 func (w *Watch) flush() error {
+	select {
+	case <-w.flushed: // of a call that gave up
+	default:
+	}
 	if err := w.events.Flush(); err != nil {
 		return err
 	}
@@ -241,6 +248,11 @@ func (w *Watch) place(p lost.Count, home uint32) Place {
 		reason = fmt.Sprintf("reason %#x", p.Reason)
 	}
 	device, _, _ := strings.Cut(string(p.Device[:]), "\x00")
-	return Place{Kind: lost.KindOf(reason), Reason: reason, Device: device, Forwarded: p.Namespace != home,
+	kind := lost.KindOf(reason)
+	qdisc := ""
+	if kind == lost.Queue && p.Namespace == w.own {
+		qdisc = rootQdisc(device)
+	}
+	return Place{Kind: kind, Qdisc: qdisc, Reason: reason, Device: device, Forwarded: p.Namespace != home,
 		Packets: p.Packets, Dropped: p.Dropped, Segments: p.Segments, Bytes: p.Bytes}
 }

@@ -19,10 +19,12 @@ type Direction struct {
 	RTTMin               units.Duration     `json:"rtt_min_s,omitzero"`
 	RTTMean              units.Duration     `json:"rtt_mean_s,omitzero"`
 	// RTTLoaded is the median RTT of the connection itself after its startup.
-	RTTLoaded   units.Duration `json:"rtt_loaded_s,omitzero"`
-	Latency     *Latency       `json:"latency_under_load,omitempty"`
-	MSSBytes    int            `json:"mss_bytes,omitempty"`
-	WindowScale *int           `json:"window_scale,omitempty"`
+	RTTLoaded units.Duration `json:"rtt_loaded_s,omitzero"`
+	Latency   *Latency       `json:"latency_under_load,omitempty"`
+	// LostAt has the places where packets were dropped, as far as hosts were watched.
+	LostAt      []LostAt `json:"lost_at,omitempty"`
+	MSSBytes    int      `json:"mss_bytes,omitempty"`
+	WindowScale *int     `json:"window_scale,omitempty"`
 	// SACK and Timestamps are the negotiated options, PathMTUBytes is by the sender's kernel.
 	SACK         *bool `json:"sack,omitempty"`
 	Timestamps   *bool `json:"timestamps,omitempty"`

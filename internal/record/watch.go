@@ -108,8 +108,10 @@ type WatchedDirection struct {
 	Bytes              int64              `json:"bytes"`
 	GoodputBps         float64            `json:"goodput_bps"`
 	RetransmittedBytes int64              `json:"retransmitted_bytes,omitempty"`
-	RTT                units.Duration     `json:"rtt_s,omitzero"`
-	RTTMin             units.Duration     `json:"rtt_min_s,omitzero"`
+	// LostAt has the places where packets were dropped, as far as hosts were watched.
+	LostAt []LostAt       `json:"lost_at,omitempty"`
+	RTT    units.Duration `json:"rtt_s,omitzero"`
+	RTTMin units.Duration `json:"rtt_min_s,omitzero"`
 	// InFlightBytes are the last bytes in flight, OfferedBytes the receive window then: the peer's if this end sends, else
 	// our own.
 	InFlightBytes int64 `json:"in_flight_bytes,omitempty"`

@@ -44,6 +44,7 @@ const (
 	Retransmissions       NoteCode = "retransmissions-unreported" // by the system
 	WithoutCounters       NoteCode = "without-counters"           // connections
 	ListsFailed           NoteCode = "lists-failed"               // lists; Words: the last error
+	NoPlacesOfLoss        NoteCode = "no-places-of-loss"          // without the privilege
 	SettingsMayDiffer     NoteCode = "settings-may-differ"        // Words: the error of putting them back
 )
 

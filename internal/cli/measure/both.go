@@ -41,6 +41,8 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 	if refusal := oneAtATime(far.Check(transfer.TCP(up, down))); refusal != nil {
 		return refusal
 	}
+	f.losses = watchLosses()
+	defer f.losses.close()
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
 	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), up, down)
@@ -70,6 +72,7 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 			doc.Far = report.Host(result.Far)
 		}
 		direction := report.Direction(result, live.Judge(result), intervals[result.Spec.Direction])
+		f.losses.add(&direction, result)
 		doc.Directions = append(doc.Directions, direction)
 		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict)...)
 	}

@@ -45,6 +45,7 @@ type flags struct {
 	pacing                units.Rate
 	picture               string
 	pictures              map[transfer.Direction]*atomicfile.File
+	losses                *losses
 	compare               compareFlags
 	habits                habitFlags
 	criteria              criteriaFlags

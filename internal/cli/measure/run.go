@@ -37,6 +37,8 @@ func (f *flags) run(cmd *cobra.Command, text string, specs []transfer.Spec) erro
 		return err
 	}
 	defer far.Close()
+	f.losses = watchLosses()
+	defer f.losses.close()
 	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		direction, err := f.measureOne(cmd, far, spec, &doc)
@@ -76,6 +78,7 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.Direction(result, verdict, intervals)
+	f.losses.add(&direction, result)
 	drawn := present.WriteFile("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
 		return svg.Picture(w, &direction)
 	})

@@ -282,8 +282,11 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
 	var doc *record.Watch
+	losses := watchLosses(target)
+	defer losses.close()
 	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(present.Header(cmd), target, v)
+		losses.add(doc)
 		return nil
 	})
 	interrupted := cmd.Context().Err()

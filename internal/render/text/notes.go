@@ -24,9 +24,10 @@ func Notes(all []verdict.Note) []verdict.Note {
 
 // noteSentences are the sentences without values.
 var noteSentences = map[verdict.NoteCode]string{
-	verdict.NoHandshake: "the handshake was not captured: options and window scales are inferred",
-	verdict.NoSYN:       "the SYN was not captured",
-	verdict.NoSYNACK:    "the SYN-ACK was not captured: window scales are inferred",
+	verdict.NoPlacesOfLoss: "places of loss are not known: eBPF for tracing needs root, or CAP_BPF and CAP_PERFMON",
+	verdict.NoHandshake:    "the handshake was not captured: options and window scales are inferred",
+	verdict.NoSYN:          "the SYN was not captured",
+	verdict.NoSYNACK:       "the SYN-ACK was not captured: window scales are inferred",
 	verdict.BothSidesOfBox: "the capture contains both sides of a box that renumbers sequence numbers: one of the two " +
 		"views is judged",
 	verdict.OptionsCut: "the capture cut the SYNs' options off: a missing option may have been there",

@@ -39,6 +39,9 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
+	for _, row := range lostRows(f.LostAt, nil) {
+		fmt.Fprintln(w, hanging(w, "  - ", lostClause(row)))
+	}
 	if f.Leg != nil {
 		fmt.Fprintln(w, hanging(w, "  - ", legText(f)))
 	}

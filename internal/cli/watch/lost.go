@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
+	"github.com/fullpipe-net/fullpipe/internal/drops"
+	"github.com/fullpipe-net/fullpipe/internal/lost"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+// losses are the drops of this host while a target is watched.
+type losses struct {
+	watch *drops.Watch // nil: not available, or no target
+	err   error
+}
+
+// watchLosses follows drops for the target of why; "" is none.
+func watchLosses(target string) *losses {
+	if target == "" {
+		return &losses{}
+	}
+	watch, err := drops.Open()
+	if err != nil {
+		return &losses{err: err}
+	}
+	return &losses{watch: watch}
+}
+
+func (l *losses) close() {
+	if l.watch != nil {
+		_ = l.watch.Close() // nothing depends on it any more
+	}
+}
+
+// add adds the places of loss to a document's connections, or a note about the missing privilege.
+func (l *losses) add(doc *record.Watch) {
+	lossy := false
+	for i := range doc.Connections {
+		c := &doc.Connections[i]
+		local, err := netip.ParseAddrPort(c.Local)
+		remote, failed := netip.ParseAddrPort(c.Remote)
+		if err != nil || failed != nil {
+			continue
+		}
+		for j := range c.Directions {
+			d := &c.Directions[j]
+			lossy = lossy || d.RetransmittedBytes > 0
+			flow := lost.Flow{Source: local, Destination: remote}
+			if d.Direction == transfer.Down {
+				flow = lost.Flow{Source: remote, Destination: local}
+			}
+			if l.watch == nil {
+				continue
+			}
+			if counts, err := l.watch.Of(flow, drops.AnyNamespace); err == nil {
+				d.LostAt = report.LostAt(counts, d.Direction, 0, nil)
+			}
+		}
+	}
+	var refused *bpf.NotPermittedError
+	if lossy && errors.As(l.err, &refused) {
+		doc.Unread = append(doc.Unread, report.NoPlacesOfLoss())
+	}
+}

@@ -1,0 +1,49 @@
+package text
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/lost"
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+func TestLostRows(t *testing.T) {
+	n := int64(430)
+	for _, tt := range []struct {
+		all           []record.LostAt
+		retransmitted *int64
+		want          []string
+	}{
+		{[]record.LostAt{
+			{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Dev: "lab0", Qdisc: "tbf", Segments: 412,
+				DroppedPackets: 412, Watched: "sender-host"}, {Place: "elsewhere", Segments: 18, Watched: "sender-host"}}, &n,
+			[]string{"this host's queue (QDISC_DROP, lab0 tbf): 412 of 430 retransmitted segments",
+				"not lost at this host: 18 of 430 retransmitted segments; the far host was not watched"}},
+		{[]record.LostAt{{Place: "elsewhere", Segments: 430}}, &n,
+			[]string{"not lost at this host; the far host was not watched"}},
+		{[]record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Dev: "eth0", Segments: 1,
+			DroppedPackets: 1}}, nil,
+			[]string{"this host's firewall (NETFILTER_DROP, input hook): 1 of 1 retransmitted segment"}},
+		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 12,
+			DroppedBytes: 86880}}, nil,
+			[]string{"this host's firewall (NETFILTER_DROP, output hook): 12 packets, 84.8 KiB, without a retransmission"}},
+		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", Forwarded: true,
+			Segments: 2}}, nil,
+			[]string{"this host's firewall (NETFILTER_DROP, forward hook): 2 of 2 retransmitted segments"}},
+		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 1,
+			DroppedBytes: 1448}, {Place: "elsewhere", Segments: 3}}, nil,
+			[]string{"this host's firewall (NETFILTER_DROP, output hook): 1 packet, 1448 B, without a retransmission",
+				"not lost at this host: 3 of 3 retransmitted segments; the far host was not watched"}},
+		{nil, &n, nil},
+	} {
+		if got := lostRows(tt.all, tt.retransmitted); !slices.Equal(got, tt.want) {
+			t.Errorf("got %q\nwant %q", got, tt.want)
+		}
+	}
+	for _, kind := range lost.Kinds() {
+		if placeNames[string(kind)] == "" {
+			t.Errorf("%s has no words", kind)
+		}
+	}
+}
