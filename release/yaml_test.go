@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestDocumentedYAML parses the YAML of docs/containers.md and the DaemonSet, whose arguments must be options of watch.
+// TestDocumentedYAML parses the YAML of docs/containers.md and the DaemonSet. The DaemonSet's arguments must be options
+// of watch.
 func TestDocumentedYAML(t *testing.T) {
 	page, err := os.ReadFile("../docs/containers.md")
 	if err != nil {

@@ -161,7 +161,7 @@ func formatNothingToSend(f figures) string {
 }
 
 func formatSendBufferFull(f figures) string {
-	text := fmt.Sprintf("the send buffer holds %s; one buffer per round trip of %s is %s",
+	text := fmt.Sprintf("the send buffer has %s; one buffer per round trip of %s is %s",
 		f.size("outstanding_bytes"), f.time("rtt_s"), f.rate("allows_bps"))
 	if f.has("blocked_ratio") {
 		text += "; the writer waited for space " + f.share("blocked_ratio") + " of the time"

@@ -70,10 +70,10 @@ func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 	return said
 }
 
-// operatorsRow points to the page of what to ask the network's operators, for a limiter that is theirs.
+// operatorsRow points to the page of questions to the network's operators, for a limiter that is theirs.
 func operatorsRow(t *table, limiter verdict.Name) {
 	if limiter == verdict.Bottleneck || limiter == verdict.Congestion {
-		t.row("", "what to send to the network's operators, and what to ask for: docs/network-engineers.md")
+		t.row("", "for the network's operators: docs/network-engineers.md lists data to send and questions to ask")
 	}
 }
 
