@@ -19,6 +19,9 @@ type Counts struct {
 	Retransmits     bool
 	Segments, Bytes int64 // retransmitted
 	Places          []Place
+	// NamespaceOnly reports that packets of the flow may pass network namespaces of this host that do not count: those
+	// between a container and the host's devices.
+	NamespaceOnly bool
 	// Missed is the number of records that did not fit into a buffer, of all flows.
 	Missed int64
 }
@@ -33,6 +36,7 @@ func Sum(flows []Counts) (sum Counts) {
 		sum.Segments += c.Segments
 		sum.Bytes += c.Bytes
 		sum.Missed = max(sum.Missed, c.Missed)
+		sum.NamespaceOnly = sum.NamespaceOnly || c.NamespaceOnly
 		for _, p := range c.Places {
 			i := slices.IndexFunc(sum.Places, func(q Place) bool {
 				return q.Reason == p.Reason && q.Device == p.Device && q.Forwarded == p.Forwarded

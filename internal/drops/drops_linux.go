@@ -33,6 +33,7 @@ type Watch struct {
 	events  *bpf.Events
 	names   map[uint32]string // of reasons
 	own     uint32            // this process's network namespace
+	initial bool              // own is the host's first network namespace, with its devices
 	flushed chan struct{}     // a value for each answered Flush
 	ended   chan struct{}     // closed when reading has ended
 
@@ -47,11 +48,11 @@ func Open() (*Watch, error) {
 	if err := bpf.CheckTracing(); err != nil {
 		return nil, err
 	}
-	own, err := ownNamespace()
+	own, err := namespaceOf("thread-self", "net")
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{own: own, flushed: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &Watch{own: own, initial: isInitial(own), flushed: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := w.attach(); err != nil {
 		_ = w.set.Close() // err says more
 		if errors.Is(err, os.ErrPermission) {
@@ -128,18 +129,32 @@ func wantedReasons(names map[uint32]string) []byte {
 	return wanted
 }
 
-// ownNamespace returns the inode of this thread's network namespace.
-func ownNamespace() (uint32, error) {
-	link, err := os.Readlink("/proc/thread-self/ns/net")
+// namespaceOf returns the inode of a namespace of a process.
+func namespaceOf(process, kind string) (uint32, error) {
+	link, err := os.Readlink("/proc/" + process + "/ns/" + kind)
 	if err != nil {
 		return 0, err
 	}
-	text := strings.TrimSuffix(strings.TrimPrefix(link, "net:["), "]")
+	text := strings.TrimSuffix(strings.TrimPrefix(link, kind+":["), "]")
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("network namespace %s: %w", link, err)
+		return 0, fmt.Errorf("%s namespace %s: %w", kind, link, err)
 	}
 	return uint32(n), nil
+}
+
+// initialPIDs is the inode of the first PID namespace (PROC_PID_INIT_INO, Linux 3.8).
+const initialPIDs = 0xeffffffc
+
+// isInitial reports whether a network namespace is that of the host's process 1, and false where that process cannot
+// be seen.
+func isInitial(namespace uint32) bool {
+	pids, err := namespaceOf("self", "pid")
+	if err != nil || pids != initialPIDs {
+		return false
+	}
+	first, err := namespaceOf("1", "net")
+	return err == nil && first == namespace
 }
 
 // take gives a record to the matcher.
@@ -204,6 +219,7 @@ func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
 		home = found.Namespace
 	}
 	home = cmp.Or(home, w.own)
+	c.NamespaceOnly = !w.initial || home != w.own
 	if found.Namespace == home {
 		c.Retransmits = true
 		c.Segments = found.Segments

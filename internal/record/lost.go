@@ -24,6 +24,8 @@ type LostAt struct {
 	DroppedPackets int64  `json:"dropped_packets,omitempty"`
 	DroppedBytes   int64  `json:"dropped_bytes,omitempty"`
 	Watched        string `json:"watched"` // the host that was watched: sender-host or receiver-host
+	// NamespaceOnly reports that only network namespaces of that host were watched, a container's for instance.
+	NamespaceOnly bool `json:"namespace_only,omitempty"`
 }
 
 // The values of LostAt's Side and Watched, and the Place that is no kind of package lost.

@@ -28,7 +28,7 @@ func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64)
 	for _, p := range c.Places {
 		one := record.LostAt{Place: string(p.Kind), Side: side, Reason: p.Reason, Dev: p.Device, Qdisc: p.Qdisc,
 			Forwarded: p.Forwarded, Segments: p.Segments, Bytes: p.Bytes, DroppedPackets: p.Packets, DroppedBytes: p.Dropped,
-			Watched: side}
+			Watched: side, NamespaceOnly: c.NamespaceOnly}
 		if d == transfer.Down && !c.Retransmits {
 			one.Bytes = p.Dropped
 			one.Segments = (p.Dropped + int64(mss) - 1) / int64(mss)
@@ -43,7 +43,7 @@ func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64)
 	})
 	if left := total - bytes; left > 0 && c.Missed == 0 && (c.Retransmits || len(c.Places) == 0) {
 		one := record.LostAt{Place: record.Elsewhere, Segments: c.Segments - segments, Bytes: left,
-			Share: shareOf(left, total), Watched: side}
+			Share: shareOf(left, total), Watched: side, NamespaceOnly: c.NamespaceOnly}
 		if !c.Retransmits {
 			one.Segments = (left + int64(mss) - 1) / int64(mss)
 		}

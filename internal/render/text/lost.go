@@ -44,10 +44,15 @@ func lostClause(row string) string {
 func lostRow(l *record.LostAt, total int64, alone bool) string {
 	if l.Place == record.Elsewhere {
 		text := "not lost at this host"
+		unwatched := "; the far host was not watched"
+		if l.NamespaceOnly {
+			text = "not lost in this network namespace"
+			unwatched = "; its host and the far host were not watched"
+		}
 		if !alone || l.Segments < total {
 			text += fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
 		}
-		return text + "; the far host was not watched"
+		return text + unwatched
 	}
 	text := fmt.Sprintf("this host's %s (%s)", placeNames[l.Place], strings.Join(lostDetails(l), ", "))
 	switch {

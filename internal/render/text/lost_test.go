@@ -35,6 +35,8 @@ func TestLostRows(t *testing.T) {
 			DroppedBytes: 1448}, {Place: "elsewhere", Segments: 3}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, output hook): 1 packet, 1448 B, without a retransmission",
 				"not lost at this host: 3 of 3 retransmitted segments; the far host was not watched"}},
+		{[]record.LostAt{{Place: "elsewhere", Segments: 430, NamespaceOnly: true}}, &n,
+			[]string{"not lost in this network namespace; its host and the far host were not watched"}},
 		{nil, &n, nil},
 	} {
 		if got := lostRows(tt.all, tt.retransmitted); !slices.Equal(got, tt.want) {
