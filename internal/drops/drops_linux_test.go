@@ -179,7 +179,8 @@ func TestWatch(t *testing.T) {
 			if p.Kind != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded || p.Dropped == 0 {
 				t.Errorf("%+v", p)
 			}
-			if !tt.down && (p.Bytes*100 < c.Bytes*95 || p.Segments*100 < c.Segments*95) {
+			// A refused packet explains only retransmissions of the SYN: a busy host also retransmits needlessly.
+			if tt.want == lost.Queue && (p.Bytes*100 < c.Bytes*95 || p.Segments*100 < c.Segments*95) {
 				t.Errorf("%d of %d segments, %d of %d bytes are explained", p.Segments, c.Segments, p.Bytes, c.Bytes)
 			}
 		})
