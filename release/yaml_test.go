@@ -30,7 +30,7 @@ func TestDocumentedYAML(t *testing.T) {
 			t.Errorf("%v in\n%s", err, b[1])
 		}
 	}
-	text, err := os.ReadFile("../contrib/watch/daemonset.yaml")
+	text, err := os.ReadFile("../contrib/fullpipe-watch.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
