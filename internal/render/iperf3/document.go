@@ -20,6 +20,8 @@ var LaterKeys = map[string]string{
 	".start.test_start.bidir":        "3.13 (issue 1428)",
 	".start.test_start.interval":     "3.17 (issue 1663)",
 	".start.timestamp.timemillisecs": "3.20 (PR 1846)",
+	".intervals[].streams[].reorder": "3.20",
+	".end.streams[].sender.reorder":  "3.20",
 	".start.test_start.gso":          "3.21 (PR 1925)",
 	".start.test_start.gro":          "3.21 (PR 1925)",
 }
