@@ -55,12 +55,16 @@ func (v *victimAgent) send(order []byte) (accepted bool, err error) {
 // wrong reports that an attack succeeded.
 func wrong(format string, args ...any) { fmt.Printf("ADMITTED "+format+"\n", args...) }
 
+// honestEpoch is the hub's: an agent follows the lead that welcomes it.
+const honestEpoch = 5
+
 // honestOrder returns an order of a new run that the agent's limits allow.
 func honestOrder(role string) bus.Order {
 	var random [10]byte
 	rand.Read(random[:])
-	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Lead: bus.Lead{Epoch: 5}, Far: "far",
-		Key: probe.NewKey().String(), Within: time.Second, Until: 10 * time.Second,
+	o := bus.Order{V: bus.Version, Run: record.NewID(time.Now(), random), Role: role, Far: "far",
+		Lead: bus.Lead{Epoch: honestEpoch},
+		Key:  probe.NewKey().String(), Within: time.Second, Until: 10 * time.Second,
 		Spec: bus.Spec{Time: 200 * time.Millisecond, Bytes: 1e6, Bps: 1e7, Streams: 1}, Task: "t", Origin: "scheduled",
 		PathKey: record.SeriesID{Far: "far"}.Key()}
 	if role == bus.RoleServe {
@@ -142,7 +146,7 @@ func hostileOrders() map[string]*hostileHub {
 		"streams-absurd":      func(o *bus.Order) { o.Spec.Streams = 1 << 30 },
 		"congestion-module":   func(o *bus.Order) { o.Spec.Congestion = "../evil" },
 		"role-unknown":        func(o *bus.Order) { o.Role = "run-program" },
-		"older-epoch":         func(o *bus.Order) { o.Epoch = 1 },
+		"older-epoch":         func(o *bus.Order) { o.Epoch = honestEpoch - 1 },
 		"future-version":      func(o *bus.Order) { o.V = 99 },
 		"networks-1000":       func(o *bus.Order) { o.From = make([]netip.Prefix, 1000) },
 		"other-network":       func(o *bus.Order) { o.From = prefixes("198.51.100.1/32") },
@@ -150,7 +154,7 @@ func hostileOrders() map[string]*hostileHub {
 	} {
 		all[name] = refused(both, change)
 	}
-	// An honest order first raises the epoch, so that the older one is known to be older.
+	// An honest order comes first: the agent may not have read the welcome yet, which says the epoch too.
 	older := all["older-epoch"].attack
 	all["older-epoch"] = &hostileHub{attack: func(v *victimAgent) { v.stillWorks(); older(v) }}
 	all["from-anywhere"] = refused(both[:1], func(o *bus.Order) { o.From = nil })
@@ -332,7 +336,7 @@ func (h *hostileHub) greet(conn *nats.Conn) error {
 	_, err := conn.Subscribe(bus.AnyUp(bus.HelloKind), func(m *nats.Msg) {
 		welcome := h.welcome
 		if welcome == nil {
-			welcome = bus.Encode(bus.Welcome{V: bus.Version, Name: "victim", Lead: bus.Lead{Epoch: 1}})
+			welcome = bus.Encode(bus.Welcome{V: bus.Version, Name: "victim", Lead: bus.Lead{Epoch: honestEpoch}})
 		}
 		_ = m.Respond(welcome)
 		select {
