@@ -46,8 +46,8 @@ func (w *world) reconnect(h *Hub) {
 		w.mu.Lock()
 		hello := bus.Hello{V: bus.Version, Lead: a.lead}
 		w.mu.Unlock()
-		if text := helloText(h, a.id); text != nil {
-			hello.Addresses, hello.Port = text.Addresses, text.Port
+		if last, known := lastHello(h, a.id); known {
+			hello.Addresses, hello.Port = last.Addresses, last.Port
 		}
 		welcome := h.Hello(w.ctx, a.id, hello)
 		w.mu.Lock()
@@ -58,13 +58,13 @@ func (w *world) reconnect(h *Hub) {
 	}
 }
 
-func helloText(h *Hub, id string) *bus.Hello {
+func lastHello(h *Hub, id string) (hello bus.Hello, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m := h.members[id]; m != nil {
-		return &m.hello
+		return m.hello, true
 	}
-	return nil
+	return hello, false
 }
 
 // cutAll sets whether the agents reach no hub.
