@@ -20,7 +20,8 @@ type component struct {
 	Licenses []map[string]string `json:"licenses,omitempty"`
 }
 
-// ebpf are the eBPF programs in the Linux programs whose licence is compatible with the GPL, as the kernel requires.
+// ebpf are the eBPF programs in the Linux programs whose licence is compatible with the GPL, as the
+// kernel requires.
 var ebpf = component{Type: "library", Ref: "ebpf", Name: "fullpipe-ebpf",
 	Licenses: []map[string]string{{"expression": "Apache-2.0 OR MIT OR GPL-2.0-only"}}}
 

@@ -105,11 +105,12 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 	return fixes
 }
 
-// ackTimerSteps returns the steps against a receive window that waits for the delayed-ACK timer. A receiver that lets
-// its timer acknowledge two segments and more does so at any window: RFC 1122 section 4.2.3.2 asks for an
-// acknowledgement of every second one.
+// ackTimerSteps returns the steps against a receive window that waits for the delayed-ACK timer. A
+// receiver that lets its timer acknowledge two segments and more does so at any window: RFC 1122
+// section 4.2.3.2 asks for an acknowledgement of every second one.
 func (f *Facts) ackTimerSteps(all []verdict.Evidence) []Step {
-	segment := float64(max(f.MSSBytes, ethernetSegment)) // a sender halves segments for a smaller window
+	// a sender halves segments for a smaller window
+	segment := float64(max(f.MSSBytes, ethernetSegment))
 	for _, e := range all {
 		if e.Code == verdict.WindowAwaitsAckTimer && e.Values["window_bytes"] >= 2*segment {
 			return []Step{quickAck, unfix, windows}

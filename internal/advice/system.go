@@ -95,8 +95,9 @@ var options = map[string][]System{
 	"TCP_MAXSEG":         {Linux, MacOS, FreeBSD},
 }
 
-// Has reports whether a system's programs can set a socket option, by its name on Linux. FreeBSD's TCP_CONGESTION
-// chooses among controls that all take a loss for a full link; its BBR is a stack of its own.
+// Has reports whether a system's programs can set a socket option, by its name on Linux. FreeBSD's
+// TCP_CONGESTION chooses among controls that all take a loss for a full link; its BBR is a stack of
+// its own.
 func (s System) Has(option string) bool {
 	systems, some := options[option]
 	return !some || slices.Contains(systems, s)

@@ -11,7 +11,8 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 )
 
-// Events is a ring buffer from programs to this process, and a count of the records that did not fit.
+// Events is a ring buffer from programs to this process, and a count of the records that did not
+// fit.
 type Events struct {
 	reader *ringbuf.Reader
 	ring   *ebpf.Map
@@ -36,10 +37,12 @@ func (s *Set) Events(bytes uint32) (*Events, error) {
 	return &Events{reader, ring, lost}, nil
 }
 
-// noWakeup is BPF_RB_NO_WAKEUP: waking the reader for each record costs an interrupt, 7 µs in a virtual machine.
+// noWakeup is BPF_RB_NO_WAKEUP: waking the reader for each record costs an interrupt, 7 µs in a
+// virtual machine.
 const noWakeup = 1
 
-// Emit returns the instructions that write size bytes of the stack as a record. They change r0 to r5.
+// Emit returns the instructions that write size bytes of the stack as a record. They change r0 to
+// r5.
 func (e *Events) Emit(stack, size int32) asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMapPtr(asm.R1, e.ring.FD()),
@@ -59,8 +62,9 @@ func (e *Events) Emit(stack, size int32) asm.Instructions {
 // readInterval is the greatest age of a record when Each reads it.
 const readInterval = 50 * time.Millisecond
 
-// Each calls each with every record until Events is closed. After each call of Flush it also calls flushed once, when
-// all records before that call have been read. The record is valid during the call.
+// Each calls each with every record until Events is closed. After each call of Flush it also calls
+// flushed once, when all records before that call have been read. The record is valid during the
+// call.
 func (e *Events) Each(each func([]byte), flushed func()) error {
 	var record ringbuf.Record
 	e.reader.SetDeadline(time.Now().Add(readInterval))

@@ -7,7 +7,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Layout returns the offsets of members of the kernel's structures from the kernel's own description (BTF).
+// Layout returns the offsets of members of the kernel's structures from the kernel's own
+// description (BTF).
 type Layout struct {
 	kernel *btf.Spec
 	err    error
@@ -25,7 +26,8 @@ func KernelLayout() (*Layout, error) {
 // Err returns what At did not find, or nil.
 func (l *Layout) Err() error { return l.err }
 
-// At returns the offset in bytes of a member, or of a member of that member, and so on. Err reports a missing one.
+// At returns the offset in bytes of a member, or of a member of that member, and so on. Err reports
+// a missing one.
 func (l *Layout) At(of string, names ...string) int16 {
 	var s *btf.Struct
 	if err := l.kernel.TypeByName(of, &s); err != nil {
@@ -46,7 +48,8 @@ func (l *Layout) At(of string, names ...string) int16 {
 	return int16(offset)
 }
 
-// TracepointArguments returns the number of arguments of a raw tracepoint, 0 for one that the kernel does not have.
+// TracepointArguments returns the number of arguments of a raw tracepoint, 0 for one that the
+// kernel does not have.
 func (l *Layout) TracepointArguments(name string) int {
 	var typedef *btf.Typedef
 	if err := l.kernel.TypeByName("btf_trace_"+name, &typedef); err != nil {

@@ -1,7 +1,9 @@
-// Package bpf loads every eBPF program of fullpipe: a table of them, capabilities, maps, the offsets of the kernel's
-// structures, a ring buffer that counts its losses. A program's instructions stay with the package that uses it.
+// Package bpf loads every eBPF program of fullpipe: a table of them, capabilities, maps, the
+// offsets of the kernel's structures, a ring buffer that counts its losses. A program's
+// instructions stay with the package that uses it.
 //
-// Nothing is pinned: the kernel removes programs, maps and links with the process, also when it is killed.
+// Nothing is pinned: the kernel removes programs, maps and links with the process, also when it is
+// killed.
 package bpf
 
 // Program describes an eBPF program.
@@ -10,10 +12,11 @@ type Program struct {
 	Hook string // its section name in libbpf's convention
 	// Reads lists what the program reads of a packet, a socket or a call.
 	Reads string
-	// CostNS is the time of one run in ns by the kernel's statistics (kernel.bpf_stats_enabled) on Linux 6.18, two cores;
-	// 0: not measured.
+	// CostNS is the time of one run in ns by the kernel's statistics (kernel.bpf_stats_enabled) on
+	// Linux 6.18, two cores; 0: not measured.
 	CostNS int
-	// License is the licence that it declares to the kernel. Helpers for tracing are lent to GPL-compatible programs only.
+	// License is the licence that it declares to the kernel. Helpers for tracing are lent to
+	// GPL-compatible programs only.
 	License string
 	Needs   string // capabilities and the first Linux version
 }

@@ -25,8 +25,8 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// maxName is the length of a program's or map's name in bytes (include/uapi/linux/bpf.h, BPF_OBJ_NAME_LEN without the
-// terminating 0).
+// maxName is the length of a program's or map's name in bytes (include/uapi/linux/bpf.h,
+// BPF_OBJ_NAME_LEN without the terminating 0).
 const maxName = 15
 
 // Map creates a map.
@@ -64,7 +64,8 @@ func (s *Set) AttachIterator(p Program, kind string, code asm.Instructions) (*li
 	return iter, s.attached(p, iter, err)
 }
 
-// AttachTracepoint loads a program for a raw tracepoint with BTF, such as "kfree_skb", and attaches it.
+// AttachTracepoint loads a program for a raw tracepoint with BTF, such as "kfree_skb", and attaches
+// it.
 func (s *Set) AttachTracepoint(p Program, tracepoint string, code asm.Instructions) error {
 	spec := ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: tracepoint}
 	program, err := s.load(p, spec, code)

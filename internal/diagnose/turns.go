@@ -10,8 +10,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/turns"
 )
 
-// addRequests adds the requests of each connection of the record, and those of all captured connections to each server;
-// numbered: the capture is one file.
+// addRequests adds the requests of each connection of the record, and those of all captured
+// connections to each server; numbered: the capture is one file.
 func addRequests(r *record.Diagnose, judged []judgement, captured []*flow.Connection, numbered bool) {
 	r.Servers = servers(captured, numbered)
 	leading := map[string]bool{}
@@ -35,7 +35,8 @@ func addRequests(r *record.Diagnose, judged []judgement, captured []*flow.Connec
 // maxServers bounds the servers of a record: some 5 kB each.
 const maxServers = 100
 
-// servers returns the requests of the servers with more than one connection, the most stalled first.
+// servers returns the requests of the servers with more than one connection, the most stalled
+// first.
 func servers(captured []*flow.Connection, numbered bool) (all []record.CapturedServer) {
 	byServer := map[flow.Endpoint][]*flow.Connection{}
 	for _, c := range captured {

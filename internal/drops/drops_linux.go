@@ -27,7 +27,8 @@ const (
 	prefix      = "SKB_DROP_REASON_"
 )
 
-// Watch follows all connections of this host until it is closed. Its methods may be called by several goroutines.
+// Watch follows all connections of this host until it is closed. Its methods may be called by
+// several goroutines.
 type Watch struct {
 	set     bpf.Set
 	events  *bpf.Events
@@ -42,8 +43,8 @@ type Watch struct {
 	failed  error
 }
 
-// Open attaches the programs. The error is *bpf.NotPermittedError without the privilege, and socket.ErrNotSupported
-// where the kernel gives no reasons of drops.
+// Open attaches the programs. The error is *bpf.NotPermittedError without the privilege, and
+// socket.ErrNotSupported where the kernel gives no reasons of drops.
 func Open() (*Watch, error) {
 	if err := bpf.CheckTracing(); err != nil {
 		return nil, err
@@ -75,8 +76,11 @@ func Open() (*Watch, error) {
 	return w, nil
 }
 
-// Close detaches the programs. It may be called again.
+// Close detaches the programs. It may be called again, and of a nil Watch.
 func (w *Watch) Close() error {
+	if w == nil {
+		return nil
+	}
 	err := w.set.Close()
 	<-w.ended
 	return err
@@ -146,8 +150,8 @@ func namespaceOf(process, kind string) (uint32, error) {
 // initialPIDs is the inode of the first PID namespace (PROC_PID_INIT_INO, Linux 3.8).
 const initialPIDs = 0xeffffffc
 
-// isInitial reports whether a network namespace is that of the host's process 1, and false where that process cannot
-// be seen.
+// isInitial reports whether a network namespace is that of the host's process 1, and false where
+// that process cannot be seen.
 func isInitial(namespace uint32) bool {
 	pids, err := namespaceOf("self", "pid")
 	if err != nil || pids != initialPIDs {
@@ -198,8 +202,8 @@ func socketFlow(b []byte) (f lost.Flow) {
 // flushTimeout bounds the wait for the reader. It only waits for records that exist.
 const flushTimeout = time.Second
 
-// Of returns the counts of a flow until now. home is the network namespace of its socket on this host, 0 for this
-// process's own, AnyNamespace for that of a socket on this host.
+// Of returns the counts of a flow until now. home is the network namespace of its socket on this
+// host, 0 for this process's own, AnyNamespace for that of a socket on this host.
 func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
 	if err := w.flush(); err != nil {
 		return Counts{}, err

@@ -35,8 +35,8 @@ const (
 	scratch = record - 8 // a pointer or a number that the kernel read
 )
 
-// maxReason is the greatest reason of the kernel's own. Greater ones belong to subsystems such as mac80211 and Open
-// vSwitch (include/net/dropreason.h).
+// maxReason is the greatest reason of the kernel's own. Greater ones belong to subsystems such as
+// mac80211 and Open vSwitch (include/net/dropreason.h).
 const maxReason = 255
 
 // retransmission runs for each retransmission, after the kernel has transmitted it:
@@ -83,7 +83,8 @@ func retransmission(at layout, events *bpf.Events) asm.Instructions {
 	return append(code, finish(events)...)
 }
 
-// drop runs for each packet that the kernel frees without delivering it. It selects TCP by the IP header:
+// drop runs for each packet that the kernel frees without delivering it. It selects TCP by the IP
+// header:
 //
 //	kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason, struct sock *rx_sk)
 //

@@ -2,8 +2,8 @@ package drops
 
 import "github.com/vishvananda/netlink"
 
-// rootQdisc returns the kind of a device's root queueing discipline in this process's network namespace, "" if it is
-// not known.
+// rootQdisc returns the kind of a device's root queueing discipline in this process's network
+// namespace, "" if it is not known.
 func rootQdisc(device string) string {
 	link, err := netlink.LinkByName(device)
 	if err != nil {

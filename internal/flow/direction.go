@@ -74,10 +74,11 @@ type Direction struct {
 	// stalls of a second or more. StallFrom and StallTo are the bounds of the longest stall.
 	Stalled            int64
 	StallFrom, StallTo int64
-	// Abandoned is the time to the end of the connection in which the sender, at the tap, did not retransmit data that
-	// was not acknowledged; 0: no such case. It is before Last.
-	Abandoned  int64
-	Silent     int64 // time of the other end's last packet, if data was still retransmitted to it; 0: no such case
+	// Abandoned is the time to the end of the connection in which the sender, at the tap, did not
+	// retransmit data that was not acknowledged; 0: no such case. It is before Last.
+	Abandoned int64
+	// time of the other end's last packet, if data was still retransmitted to it; 0: no such case
+	Silent     int64
 	Beyond     int64 // bytes that were sent beyond any right edge of the window that the tap saw
 	DataRTTMin int64 // like RTTMin, of data segments only
 

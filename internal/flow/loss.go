@@ -175,9 +175,9 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	}
 }
 
-// abandoned reports whether the sender stopped retransmitting: data was not acknowledged when the connection ended,
-// and its retransmission timer had run out (RFC 6298, 5.5: each time it waits twice as long). Only a tap at the sender
-// shows that no retransmission was lost before it.
+// abandoned reports whether the sender stopped retransmitting: data was not acknowledged when the
+// connection ended, and its retransmission timer had run out (RFC 6298, 5.5: each time it waits
+// twice as long). Only a tap at the sender shows that no retransmission was lost before it.
 func (d *Direction) abandoned() bool {
 	atSender := d.rtt.loopKnown && float64(d.rtt.loopMin) <= threshold.TapAtSender.Value*float64(d.RTTMin)
 	wait := max(second, 4*d.RTTMin) + 2*max(d.lastSent-d.owed, 0)

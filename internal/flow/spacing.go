@@ -105,7 +105,7 @@ func (d *Direction) spaced(length, gap, at int64) {
 	p := d.Spacing
 	took, known := p.serialization(length, int64(d.MSS))
 	late := gap - took
-	mssSeen := d.ScaleKnown && d.Segments-d.SmallSegments >= int64(threshold.FewSegments.Value)
+	mssSeen := d.ScaleKnown && d.Segments-d.SmallSegments >= int64(threshold.MinSegments.Value)
 	hadRoom := p.edge-d.high >= int64(d.MSS)
 	dry := mssSeen && hadRoom && d.partial(d.lastLen) && late > max(spacingTolerance, took) &&
 		distance(at, p.released) > spacingTolerance

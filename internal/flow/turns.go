@@ -2,8 +2,8 @@ package flow
 
 import "github.com/fullpipe-net/fullpipe/internal/turns"
 
-// maxTurns is how many turns the connections of a table keep, 288 bytes each: the first connection up to 2,000, the
-// n-th one maxTurns/n, and each minTurns.
+// maxTurns is how many turns the connections of a table keep, 288 bytes each: the first connection
+// up to 2,000, the n-th one maxTurns/n, and each minTurns.
 const (
 	maxTurns = 20_000
 	minTurns = 10

@@ -1,8 +1,10 @@
-// Package lost finds where a host lost packets of TCP connections. It matches each retransmission to the drops before
-// it, by connection and sequence range. Package drops provides both from the kernel.
+// Package lost finds where a host lost packets of TCP connections. It matches each retransmission
+// to the drops before it, by connection and sequence range. Package drops provides both from the
+// kernel.
 //
-// Packet counts do not match: the kernel merges segments (GSO, GRO), so that one dropped packet becomes many
-// retransmitted segments. Ranges do. Each byte of a drop explains one retransmission of that byte.
+// Packet counts do not match: the kernel merges segments (GSO, GRO), so that one dropped packet
+// becomes many retransmitted segments. Ranges do. Each byte of a drop explains one retransmission
+// of that byte.
 package lost
 
 import (
@@ -17,7 +19,8 @@ type Flow struct {
 
 // Place is where packets were dropped.
 type Place struct {
-	// Reason is the kernel's number of the reason, and Namespace the inode of the network namespace, 0 if not known.
+	// Reason is the kernel's number of the reason, and Namespace the inode of the network
+	// namespace, 0 if not known.
 	Reason, Namespace uint32
 	Device            [16]byte // the name; empty if not known
 }
@@ -46,15 +49,17 @@ const (
 	maxPlaces = 16   // of a flow
 )
 
-// maxAge is the greatest time from a drop to its retransmission (measured: 143 of 143 below 2 s). Where the
-// retransmission timer has backed off, the time since the last retransmission of the same range is allowed.
+// maxAge is the greatest time from a drop to its retransmission (measured: 143 of 143 below 2 s).
+// Where the retransmission timer has backed off, the time since the last retransmission of the same
+// range is allowed.
 const maxAge = 2 * time.Second
 
-// synchronous is the most time by which the kernel reports a drop before the retransmission that it belongs to: the
-// packet may be dropped inside the call that transmits it.
+// synchronous is the most time by which the kernel reports a drop before the retransmission that it
+// belongs to: the packet may be dropped inside the call that transmits it.
 const synchronous = 20 * time.Millisecond
 
-// Matcher matches retransmissions to drops. Its zero value is ready. It is not safe for concurrent use.
+// Matcher matches retransmissions to drops. Its zero value is ready. It is not safe for concurrent
+// use.
 type Matcher struct {
 	flows map[Flow]*flow
 	// Forgotten counts the flows and drops that did not fit into its memory.
@@ -79,8 +84,8 @@ type interval struct {
 	place    uint8
 }
 
-// Count is a place with the packets and bytes that it dropped, and the retransmitted segments and bytes that these
-// drops explain.
+// Count is a place with the packets and bytes that it dropped, and the retransmitted segments and
+// bytes that these drops explain.
 type Count struct {
 	Place
 	Packets, Dropped int64
@@ -89,8 +94,9 @@ type Count struct {
 
 // Counts has the counts of one flow.
 type Counts struct {
-	Namespace       uint32 // of the retransmitting socket; 0: no retransmission was seen on this host
-	Segments, Bytes int64  // retransmitted
+	// of the retransmitting socket; 0: no retransmission was seen on this host
+	Namespace       uint32
+	Segments, Bytes int64 // retransmitted
 	Places          []Count
 }
 
@@ -114,7 +120,8 @@ func (m *Matcher) Drop(d Drop) {
 	f.drops = append(f.drops, interval{d.At, d.Seq, d.Seq + d.Bytes, place})
 }
 
-// Retransmission records a retransmission and attributes its bytes to the oldest drops of these bytes.
+// Retransmission records a retransmission and attributes its bytes to the oldest drops of these
+// bytes.
 func (m *Matcher) Retransmission(r Retransmission) {
 	length := r.End - r.Seq
 	if length == 0 || length > 1<<30 { // no range: TCP's windows are at most 1 GiB

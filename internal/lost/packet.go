@@ -5,7 +5,8 @@ import (
 	"net/netip"
 )
 
-// HeaderBytes is how much of a packet ParsePacket needs: the longest IPv4 header and TCP's fields up to the flags.
+// HeaderBytes is how much of a packet ParsePacket needs: the longest IPv4 header and TCP's fields
+// up to the flags.
 const HeaderBytes = 60 + 16
 
 const (
@@ -17,9 +18,9 @@ const (
 	minHeaderBytes = 20
 )
 
-// ParsePacket returns the flow and the range of sequence numbers of a packet from its first bytes, the IP header first.
-// length is the packet's length in bytes from there, with padding. ok is false for a packet that is not TCP, is damaged
-// or has extension headers of IPv6.
+// ParsePacket returns the flow and the range of sequence numbers of a packet from its first bytes,
+// the IP header first. length is the packet's length in bytes from there, with padding. ok is false
+// for a packet that is not TCP, is damaged or has extension headers of IPv6.
 func ParsePacket(b []byte, length uint32) (f Flow, seq, bytes uint32, ok bool) {
 	if len(b) < minHeaderBytes {
 		return f, 0, 0, false

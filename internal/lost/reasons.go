@@ -1,5 +1,7 @@
 package lost
 
+import "strings"
+
 // Kind is the kind of a place of loss, as in documents.
 type Kind string
 
@@ -18,50 +20,53 @@ const (
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{Firewall, Filter, Queue, Device, Backlog, Socket, Route, PacketSize, Invalid, Other}
+	return []Kind{Firewall, Filter, Queue, Device, Backlog, Socket, Route, PacketSize, Invalid,
+		Other}
 }
 
 // reasons gives the kind of a place by the kernel's reason of a drop, without SKB_DROP_REASON_
 // (include/net/dropreason-core.h, Linux 6.18).
-var reasons = map[string]Kind{
-	"NETFILTER_DROP": Firewall,
+var reasons = byName(map[Kind]string{
+	Firewall: "NETFILTER_DROP",
+	Filter: `
+		BPF_CGROUP_EGRESS SOCKET_FILTER XDP TC_INGRESS TC_EGRESS TC_COOKIE_ERROR
+		TC_CHAIN_NOTFOUND TC_RECLASSIFY_LOOP SECURITY_HOOK XFRM_POLICY PSP_INPUT PSP_OUTPUT`,
+	Queue: `
+		QDISC_DROP QDISC_OVERLIMIT QDISC_CONGESTED CAKE_FLOOD FQ_BAND_LIMIT FQ_HORIZON_LIMIT
+		FQ_FLOW_LIMIT DUALPI2_STEP_DROP`,
+	Device: `
+		FULL_RING DEV_HDR DEV_READY NOMEM HDR_TRUNC TAP_FILTER TAP_TXFILTER SKB_GSO_SEG
+		SKB_UCOPY_FAULT PFMEMALLOC NO_TX_TARGET TUNNEL_TXINFO VXLAN_INVALID_HDR
+		VXLAN_VNI_NOT_FOUND MAC_INVALID_SOURCE BRIDGE_INGRESS_STP_STATE RECURSION_LIMIT`,
+	Backlog: "CPU_BACKLOG",
+	Socket: `
+		SOCKET_RCVBUFF SOCKET_BACKLOG PROTO_MEM TCP_OFO_QUEUE_PRUNE TCP_OFO_DROP TCP_ZEROWINDOW
+		TCP_OVERWINDOW TCP_LISTEN_OVERFLOW`,
+	Route: `
+		IP_OUTNOROUTES IP_INNOROUTES IP_RPFILTER IP_INADDRERRORS IP_LOCAL_SOURCE
+		IP_INVALID_SOURCE IP_LOCALNET IP_INVALID_DEST NEIGH_CREATEFAIL NEIGH_FAILED
+		NEIGH_QUEUEFULL NEIGH_DEAD NEIGH_HH_FILLFAIL IPV6DISABLED`,
+	PacketSize: "PKT_TOO_BIG FRAG_REASM_TIMEOUT FRAG_TOO_FAR",
+	Invalid: `
+		TCP_CSUM IP_CSUM SKB_CSUM IP_INHDR PKT_TOO_SMALL TCP_RFC7323_PAWS TCP_RFC7323_TSECR
+		TCP_MD5NOTFOUND TCP_MD5UNEXPECTED TCP_MD5FAILURE TCP_AUTH_HDR TCP_AONOTFOUND
+		TCP_AOUNEXPECTED TCP_AOKEYNOTFOUND TCP_AOFAILURE TCP_MINTTL IPV6_BAD_EXTHDR
+		TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_INVALID_ACK_SEQUENCE IP_TUNNEL_ECN`,
+})
 
-	"BPF_CGROUP_EGRESS": Filter, "SOCKET_FILTER": Filter, "XDP": Filter, "TC_INGRESS": Filter, "TC_EGRESS": Filter,
-	"TC_COOKIE_ERROR": Filter, "TC_CHAIN_NOTFOUND": Filter, "TC_RECLASSIFY_LOOP": Filter, "SECURITY_HOOK": Filter,
-	"XFRM_POLICY": Filter, "PSP_INPUT": Filter, "PSP_OUTPUT": Filter,
-
-	"QDISC_DROP": Queue, "QDISC_OVERLIMIT": Queue, "QDISC_CONGESTED": Queue, "CAKE_FLOOD": Queue,
-	"FQ_BAND_LIMIT": Queue, "FQ_HORIZON_LIMIT": Queue, "FQ_FLOW_LIMIT": Queue, "DUALPI2_STEP_DROP": Queue,
-
-	"FULL_RING": Device, "DEV_HDR": Device, "DEV_READY": Device, "NOMEM": Device, "HDR_TRUNC": Device,
-	"TAP_FILTER": Device, "TAP_TXFILTER": Device, "SKB_GSO_SEG": Device, "SKB_UCOPY_FAULT": Device, "PFMEMALLOC": Device,
-	"NO_TX_TARGET":  Device,
-	"TUNNEL_TXINFO": Device, "VXLAN_INVALID_HDR": Device, "VXLAN_VNI_NOT_FOUND": Device, "MAC_INVALID_SOURCE": Device,
-	"BRIDGE_INGRESS_STP_STATE": Device, "RECURSION_LIMIT": Device,
-
-	"CPU_BACKLOG": Backlog,
-
-	"SOCKET_RCVBUFF": Socket, "SOCKET_BACKLOG": Socket, "PROTO_MEM": Socket, "TCP_OFO_QUEUE_PRUNE": Socket,
-	"TCP_OFO_DROP": Socket, "TCP_ZEROWINDOW": Socket, "TCP_OVERWINDOW": Socket, "TCP_LISTEN_OVERFLOW": Socket,
-
-	"IP_OUTNOROUTES": Route, "IP_INNOROUTES": Route, "IP_RPFILTER": Route, "IP_INADDRERRORS": Route,
-	"IP_LOCAL_SOURCE": Route, "IP_INVALID_SOURCE": Route, "IP_LOCALNET": Route, "IP_INVALID_DEST": Route,
-	"NEIGH_CREATEFAIL": Route,
-	"NEIGH_FAILED":     Route, "NEIGH_QUEUEFULL": Route, "NEIGH_DEAD": Route, "NEIGH_HH_FILLFAIL": Route,
-	"IPV6DISABLED": Route,
-
-	"PKT_TOO_BIG": PacketSize, "FRAG_REASM_TIMEOUT": PacketSize, "FRAG_TOO_FAR": PacketSize,
-
-	"TCP_CSUM": Invalid, "IP_CSUM": Invalid, "SKB_CSUM": Invalid, "IP_INHDR": Invalid, "PKT_TOO_SMALL": Invalid,
-	"TCP_RFC7323_PAWS": Invalid, "TCP_RFC7323_TSECR": Invalid, "TCP_MD5NOTFOUND": Invalid, "TCP_MD5UNEXPECTED": Invalid,
-	"TCP_MD5FAILURE": Invalid, "TCP_AUTH_HDR": Invalid, "TCP_AONOTFOUND": Invalid, "TCP_AOUNEXPECTED": Invalid,
-	"TCP_AOKEYNOTFOUND": Invalid, "TCP_AOFAILURE": Invalid, "TCP_MINTTL": Invalid, "IPV6_BAD_EXTHDR": Invalid,
-	"TCP_INVALID_SEQUENCE": Invalid, "TCP_INVALID_END_SEQUENCE": Invalid, "TCP_INVALID_ACK_SEQUENCE": Invalid,
-	"IP_TUNNEL_ECN": Invalid,
+// byName returns the kind of each name in the lists.
+func byName(lists map[Kind]string) map[string]Kind {
+	kinds := map[string]Kind{}
+	for kind, names := range lists {
+		for name := range strings.FieldsSeq(names) {
+			kinds[name] = kind
+		}
+	}
+	return kinds
 }
 
-// noise gives the reasons that are no loss of payload: where the kernel frees a packet although its data has arrived
-// already, is not wanted any more, or arrives by another copy.
+// noise gives the reasons that are no loss of payload: where the kernel frees a packet although its
+// data has arrived already, is not wanted any more, or arrives by another copy.
 var noise = map[string]string{
 	"NOT_SPECIFIED":        "also drivers that free transmitted packets with kfree_skb",
 	"QUEUE_PURGE":          "skb_queue_purge: a socket or device that closes frees its queues",
@@ -87,8 +92,8 @@ var noise = map[string]string{
 	"UNHANDLED_PROTO":      "__netif_receive_skb_core: no TCP packet",
 }
 
-// KindOf returns the kind of a place by the name of a reason, without SKB_DROP_REASON_. It returns ""
-// for a reason that is no loss of payload.
+// KindOf returns the kind of a place by the name of a reason, without SKB_DROP_REASON_. It returns
+// "" for a reason that is no loss of payload.
 func KindOf(reason string) Kind {
 	if kind, known := reasons[reason]; known {
 		return kind

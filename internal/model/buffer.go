@@ -54,9 +54,10 @@ func LinuxReceiveWindow(granted, mss int) int {
 	return max(window/mss*mss, min(mss, granted))
 }
 
-// LinuxHalvedWindow returns the window of a granted receive buffer after the sender has halved a window of at most two
-// segments (tcp_bound_to_half_wnd). Half segments take as much memory as whole ones, so fewer of them fit
-// (__tcp_select_window rounds down to the size of what arrives). It is at least one of them.
+// LinuxHalvedWindow returns the window of a granted receive buffer after the sender has halved a
+// window of at most two segments (tcp_bound_to_half_wnd). Half segments take as much memory as
+// whole ones, so fewer of them fit (__tcp_select_window rounds down to the size of what arrives).
+// It is at least one of them.
 func LinuxHalvedWindow(granted, half int) int {
 	return max(granted*receiveShare(half)/256/half, 1) * half
 }

@@ -159,7 +159,8 @@ func (p *Plan) Total(bps float64) (sum, fills float64) {
 	return sum, sum / capacity
 }
 
-// For returns the settings of a plan that differ from the system's defaults, nil if the path cannot be planned for.
+// For returns the settings of a plan that differ from the system's defaults, nil if the path cannot
+// be planned for.
 func For(path Path, target Target, role Role) []Setting {
 	p, err := New(path, target, Options{Role: role})
 	if err != nil {
@@ -168,8 +169,8 @@ func For(path Path, target Target, role Role) []Setting {
 	return target.WithoutDefaults(p.Settings, nil)
 }
 
-// WithoutDefaults returns the settings without those that have the system's default, which is in force where the
-// present value is not known.
+// WithoutDefaults returns the settings without those that have the system's default, which is in
+// force where the present value is not known.
 func (t Target) WithoutDefaults(settings []Setting, values map[string]string) []Setting {
 	defaults := present{target: t}
 	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool {

@@ -27,7 +27,8 @@ type Diagnose struct {
 	// Tiny reports that no direction carried more than one initial window.
 	Tiny        bool                 `json:"tiny,omitempty"`
 	Connections []CapturedConnection `json:"connections"`
-	// Servers has the requests of each server with more than one connection, the most stalled first.
+	// Servers has the requests of each server with more than one connection, the most stalled
+	// first.
 	Servers     []CapturedServer    `json:"servers,omitempty"`
 	Criteria    []RequestsCriterion `json:"criteria,omitempty"`
 	Warnings    []verdict.Note      `json:"warnings,omitempty"`

@@ -30,7 +30,8 @@ type Latency struct {
 // RFC 9097 section 8.1.
 type Bloat string
 
-// Added times from which a queue disturbs calls and games, and others' pages (RFC 9097 section 8.1).
+// Added times from which a queue disturbs calls and games, and others' pages (RFC 9097 section
+// 8.1).
 const (
 	SomeBloatFrom  = 30 * time.Millisecond
 	MuchBloatAbove = 90 * time.Millisecond

@@ -2,8 +2,8 @@ package record
 
 // LostAt is a place where packets of a transfer were dropped, by the kernel of a watched host.
 type LostAt struct {
-	// Place is firewall, filter, queue, device, backlog, socket, route, packet-size, invalid or other; elsewhere if no
-	// place of the watched host dropped these packets.
+	// Place is firewall, filter, queue, device, backlog, socket, route, packet-size, invalid or
+	// other; elsewhere if no place of the watched host dropped these packets.
 	Place string `json:"place"`
 	// Side is sender-host or receiver-host; absent for elsewhere.
 	Side string `json:"side,omitempty"`
@@ -11,20 +11,25 @@ type LostAt struct {
 	Reason string `json:"drop_reason,omitempty"`
 	Dev    string `json:"dev,omitempty"`   // the network device, where the packet had one
 	Qdisc  string `json:"qdisc,omitempty"` // the root queueing discipline of Dev, for a queue
-	// Forwarded reports that the packets were dropped on their way through another network namespace of the host.
+	// Forwarded reports that the packets were dropped on their way through another network
+	// namespace of the host.
 	Forwarded bool `json:"forwarded,omitempty"`
-	// Segments and Bytes are the retransmissions that the drops explain. On a receiver's host they are the dropped bytes,
-	// and as many segments as they need.
+	// Segments and Bytes are the retransmissions that the drops explain. On a receiver's host they
+	// are the dropped bytes, and as many segments as they need.
 	Segments int64 `json:"segments"`
 	Bytes    int64 `json:"bytes"`
-	// Share is that of all retransmitted bytes; absent if the sender's retransmissions are not known.
+	// Share is that of all retransmitted bytes; absent if the sender's retransmissions are not
+	// known.
 	Share *float64 `json:"share,omitempty"`
-	// DroppedPackets were freed by the kernel: one packet may have many segments. TCP keeps the data of a packet that the
-	// host itself refuses to transmit, and sends it without a retransmission.
-	DroppedPackets int64  `json:"dropped_packets,omitempty"`
-	DroppedBytes   int64  `json:"dropped_bytes,omitempty"`
-	Watched        string `json:"watched"` // the host that was watched: sender-host or receiver-host
-	// NamespaceOnly reports that only network namespaces of that host were watched, a container's for instance.
+	// DroppedPackets were freed by the kernel: one packet may have many segments. TCP keeps the
+	// data of a packet that the host itself refuses to transmit, and sends it without a
+	// retransmission.
+	DroppedPackets int64 `json:"dropped_packets,omitempty"`
+	DroppedBytes   int64 `json:"dropped_bytes,omitempty"`
+	// the host that was watched: sender-host or receiver-host
+	Watched string `json:"watched"`
+	// NamespaceOnly reports that only network namespaces of that host were watched, a container's
+	// for instance.
 	NamespaceOnly bool `json:"namespace_only,omitempty"`
 }
 

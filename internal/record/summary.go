@@ -81,7 +81,8 @@ func (d *Tune) summarize(s *Summary) {
 	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		m := &d.Directions[i].Before
-		if after := d.Directions[i].After; after != nil && !d.Directions[i].IsLikely() { // that is not yet proven
+		// that is not yet proven
+		if after := d.Directions[i].After; after != nil && !d.Directions[i].IsLikely() {
 			m = after
 		}
 		f := m.figure()

@@ -204,8 +204,8 @@ const (
 type TuneSetting struct {
 	Host   string `json:"host"`   // near or far
 	Target string `json:"target"` // the system, as plan names it
-	// Recipe counts the settings that belong together, from 1: those of one recipe suffice. The first one is what was
-	// measured. Absent in documents of older versions.
+	// Recipe counts the settings that belong together, from 1: those of one recipe suffice. The
+	// first one is what was measured. Absent in documents of older versions.
 	Recipe int `json:"recipe,omitempty"`
 	// Of is what the setting changes, By the scope of its recipe.
 	Of advice.Action `json:"of,omitempty"`

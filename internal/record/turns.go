@@ -36,7 +36,8 @@ func (d *Diagnose) ServerOf(c *CapturedConnection) *CapturedServer {
 	return nil
 }
 
-// AllRequests returns the requests of each server; those of a single connection are the connection's.
+// AllRequests returns the requests of each server; those of a single connection are the
+// connection's.
 func (d *Diagnose) AllRequests() iter.Seq2[string, *Requests] {
 	return func(yield func(string, *Requests) bool) {
 		listed := map[string]bool{}
@@ -58,9 +59,11 @@ func (d *Diagnose) AllRequests() iter.Seq2[string, *Requests] {
 
 // RequestsCriterion is a requirement of the requests of a capture, and whether it passed.
 type RequestsCriterion struct {
-	Criterion string `json:"criterion"`        // p50, p90, p99 or max above a time, or a kind of stall
+	// p50, p90, p99 or max above a time, or a kind of stall
+	Criterion string `json:"criterion"`
 	Server    string `json:"server,omitempty"` // the worst
-	// MeasuredS is its percentile, or the time of its stalls; absent: not known, which does not pass.
+	// MeasuredS is its percentile, or the time of its stalls; absent: not known, which does not
+	// pass.
 	MeasuredS *float64 `json:"measured_s,omitempty"`
 	Passed    bool     `json:"passed"`
 }
@@ -88,7 +91,8 @@ type Turns struct {
 	Distribution []TurnsBin `json:"distribution,omitempty"`
 }
 
-// TurnsBin counts the turns that took less than BelowS, and not less than the tenth of a decade before.
+// TurnsBin counts the turns that took less than BelowS, and not less than the tenth of a decade
+// before.
 type TurnsBin struct {
 	BelowS float64 `json:"below_s"`
 	Count  int64   `json:"count"`
@@ -96,8 +100,9 @@ type TurnsBin struct {
 
 // SlowestTurn is one of the slowest turns.
 type SlowestTurn struct {
-	Client    string  `json:"client"`  // address and port
-	StartS    float64 `json:"start_s"` // since the first packet of the connection, or of all of the server's
+	Client string `json:"client"` // address and port
+	// since the first packet of the connection, or of all of the server's
+	StartS    float64 `json:"start_s"`
 	DurationS float64 `json:"duration_s"`
 	Cause     string  `json:"cause"` // of most of its time, propagation aside
 	CauseS    float64 `json:"cause_s"`

@@ -11,9 +11,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// LostAt describes where this host dropped packets of one direction of a transfer, the place of most bytes first.
-// Where the sender is this host, the retransmissions that its drops do not explain were lost elsewhere.
-// retransmitted has the sender's retransmitted bytes by its own count, nil if they are not known.
+// LostAt describes where this host dropped packets of one direction of a transfer, the place of
+// most bytes first. Where the sender is this host, the retransmissions that its drops do not
+// explain were lost elsewhere. retransmitted has the sender's retransmitted bytes by its own count,
+// nil if they are not known.
 func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64) (all []record.LostAt) {
 	side := record.ReceiverHost
 	if d == transfer.Up {
@@ -22,6 +23,11 @@ func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64)
 	total := c.Bytes
 	if !c.Retransmits && retransmitted != nil {
 		total = *retransmitted
+	}
+	// Under a flood of drops fewer retransmissions are seen than the sender counts.
+	counted := total
+	if retransmitted != nil {
+		counted = max(total, *retransmitted)
 	}
 	mss = cmp.Or(mss, transfer.DefaultMSS)
 	var segments, bytes int64
@@ -33,7 +39,7 @@ func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64)
 			one.Bytes = p.Dropped
 			one.Segments = (p.Dropped + int64(mss) - 1) / int64(mss)
 		}
-		one.Share = shareOf(one.Bytes, total)
+		one.Share = shareOf(one.Bytes, counted)
 		segments += one.Segments
 		bytes += one.Bytes
 		all = append(all, one)
@@ -43,7 +49,7 @@ func LostAt(c drops.Counts, d transfer.Direction, mss int, retransmitted *int64)
 	})
 	if left := total - bytes; left > 0 && c.Missed == 0 && (c.Retransmits || len(c.Places) == 0) {
 		one := record.LostAt{Place: record.Elsewhere, Segments: c.Segments - segments, Bytes: left,
-			Share: shareOf(left, total), Watched: side, NamespaceOnly: c.NamespaceOnly}
+			Share: shareOf(left, counted), Watched: side, NamespaceOnly: c.NamespaceOnly}
 		if !c.Retransmits {
 			one.Segments = (left + int64(mss) - 1) / int64(mss)
 		}

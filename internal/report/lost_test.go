@@ -34,6 +34,8 @@ func TestLostAt(t *testing.T) {
 			{"firewall", "sender-host", 0, 0, 0}, {"elsewhere", "", 1, 1000, 0.25}}},
 		{"sender: records are missing", drops.Counts{Retransmits: true, Segments: 4, Bytes: 4000, Missed: 1}, transfer.Up,
 			nil, nil},
+		{"sender: fewer retransmissions were seen than it counts", drops.Counts{Retransmits: true, Segments: 3, Bytes: 3000,
+			Missed: 7, Places: []drops.Place{queue}}, transfer.Up, &sent, []place{{"queue", "sender-host", 3, 3000, 0.3}}},
 		{"no loss", drops.Counts{}, transfer.Up, nil, nil},
 		{"receiver: bytes count", drops.Counts{Places: []drops.Place{refused}}, transfer.Down, &sent,
 			[]place{{"firewall", "receiver-host", 9, 9000, 0.9}}},

@@ -11,8 +11,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
-// EnterTuneApplied enters the result of applying a direction's settings in its document. The decision follows a change
-// that was kept.
+// EnterTuneApplied enters the result of applying a direction's settings in its document. The
+// decision follows a change that was kept.
 func EnterTuneApplied(doc *record.TuneDirection, a *tune.Applied, wholeHost bool) {
 	doc.Applied = TuneApplied(a, wholeHost)
 	if !a.Kept {

@@ -109,7 +109,8 @@ func checkScreen(t *testing.T, doc *record.Tune, capacity float64, system advice
 		if m[3] == "" {
 			unit = regexp.MustCompile(`^[0-9.]+ (k|M|G)?bit/s`).FindStringSubmatch(headline)[1]
 		}
-		if rate *= max(1, scale[unit]); rate > most || m[1] == "about" && rate < 0.85*capacity {
+		rate *= max(1, scale[unit])
+		if rate > most || m[1] == "about" && rate < 0.85*capacity {
 			t.Errorf("the path carries %.3g bit/s: %s", capacity, headline)
 		}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
-// settings returns the settings for the chosen setup as recipes. Each recipe suffices by itself: first the program's,
-// as it was measured, then the wider scopes, last several connections instead of larger windows.
+// settings returns the settings for the chosen setup as recipes. Each recipe suffices by itself:
+// first the program's, as it was measured, then the wider scopes, last several connections instead
+// of larger windows.
 func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 	nearRole := plan.Sender
 	farRole := plan.Receiver
@@ -35,7 +36,8 @@ func settings(d *tune.Direction, near, far *System) (all []record.TuneSetting) {
 		parts = append(parts, segmentSize(d, near, far, nearRole))
 	}
 	recipe := 0
-	for _, by := range []record.SettingBy{record.ByProgram, record.ByRoute, record.ByHost, record.ByStreams} {
+	for _, by := range []record.SettingBy{record.ByProgram, record.ByRoute, record.ByHost,
+		record.ByStreams} {
 		if !slices.ContainsFunc(parts, func(p settingsPart) bool { return len(p.ways[by]) > 0 }) {
 			continue
 		}
@@ -87,14 +89,15 @@ func (e *settingsEnd) linux() bool {
 	return e.target != nil && strings.HasPrefix(e.target.Name, "linux")
 }
 
-// windows returns the ways to the chosen window at this end: the program's buffers with what those need, the host's
-// settings, or several connections.
+// windows returns the ways to the chosen window at this end: the program's buffers with what those
+// need, the host's settings, or several connections.
 func (e *settingsEnd) windows() []settingsPart {
 	c := e.Chosen
 	if c.Window == 0 {
 		return nil
 	}
-	part := settingsPart{of: advice.LargerWindows, ways: map[record.SettingBy][]record.TuneSetting{},
+	part := settingsPart{of: advice.LargerWindows,
+		ways:    map[record.SettingBy][]record.TuneSetting{},
 		planned: e.target != nil}
 	if e.Narrows() {
 		part.of = advice.WindowOfBDP
@@ -131,8 +134,8 @@ func (e *settingsEnd) windows() []settingsPart {
 	return []settingsPart{part}
 }
 
-// limits reports that this end's window or buffer limits today: its settings are then not its system's defaults, which
-// would allow more.
+// limits reports that this end's window or buffer limits today: its settings are then not its
+// system's defaults, which would allow more.
 func (e *settingsEnd) limits() bool {
 	names := []verdict.Name{e.Before.Verdict.Limiter}
 	if advice.Open(names[0]) {
@@ -147,8 +150,8 @@ func (e *settingsEnd) limits() bool {
 // scalingSettings switch window scaling on, which every window above 64 KiB needs, however it is set.
 var scalingSettings = []string{"Tcp1323Opts", "rfc1323", "net.inet.tcp.rfc1323", "net.ipv4.tcp_window_scaling"}
 
-// forced returns the ceiling that the chosen buffer passed with privilege, which clips a program without; "" where none
-// was passed.
+// forced returns the ceiling that the chosen buffer passed with privilege, which clips a program
+// without; "" where none was passed.
 func (e *settingsEnd) forced() string {
 	if e.After == nil || e.After.Typical == nil || e.host != "near" {
 		return ""
@@ -191,8 +194,9 @@ func (e *settingsEnd) streamsInstead() int {
 	return n
 }
 
-// plan returns the end's settings for a path. It returns nil if that cannot be planned. A setting that is in force
-// changes nothing: where present values are not known, those are the system's defaults, except at an end that limits.
+// plan returns the end's settings for a path. It returns nil if that cannot be planned. A setting
+// that is in force changes nothing: where present values are not known, those are the system's
+// defaults, except at an end that limits.
 func (s *System) plan(path plan.Path, role plan.Role, limits bool) []plan.Setting {
 	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
 	if err != nil {
@@ -211,7 +215,8 @@ func (e *settingsEnd) windowPath() plan.Path {
 	if e.Clipped {
 		window = max(window, e.Path.Window)
 	}
-	return plan.Path{RateBps: e.Path.BottleneckBps, RTT: e.Path.RTT, Jitter: e.Path.Jitter, MSS: e.Path.MSS,
+	return plan.Path{RateBps: e.Path.BottleneckBps, RTT: e.Path.RTT, Jitter: e.Path.Jitter,
+		MSS:           e.Path.MSS,
 		ReceiveWindow: model.Window(float64(window), e.Path.MSS), SendBuffer: window}
 }
 
@@ -234,7 +239,8 @@ func (e *settingsEnd) senderParts() (parts []settingsPart) {
 		add(advice.OtherControl, names, c.Congestion)
 	}
 	if c.Streams > 1 {
-		add(advice.ParallelFlows, map[record.SettingBy]string{record.ByProgram: "connections at once"},
+		add(advice.ParallelFlows,
+			map[record.SettingBy]string{record.ByProgram: "connections at once"},
 			strconv.Itoa(c.Streams))
 	}
 	if c.PacingBps > 0 {
@@ -244,8 +250,8 @@ func (e *settingsEnd) senderParts() (parts []settingsPart) {
 	return parts
 }
 
-// segmentSize returns the ways to smaller segments: in the sending program, or on one route, this host's if it can be
-// either.
+// segmentSize returns the ways to smaller segments: in the sending program, or on one route, this
+// host's if it can be either.
 func segmentSize(d *tune.Direction, near, far *System, nearRole plan.Role) settingsPart {
 	sender := settingsEnd{d, "near", near, plan.Sender}
 	receiver := settingsEnd{d, "far", far, plan.Receiver}
@@ -254,17 +260,22 @@ func segmentSize(d *tune.Direction, near, far *System, nearRole plan.Role) setti
 		receiver = settingsEnd{d, "near", near, plan.Receiver}
 	}
 	mss := d.Chosen.MSS
-	part := settingsPart{of: advice.SmallerSegment, ways: map[record.SettingBy][]record.TuneSetting{}}
+	part := settingsPart{of: advice.SmallerSegment,
+		ways: map[record.SettingBy][]record.TuneSetting{}}
 	if sender.target == nil || d.Sender.Has("TCP_MAXSEG") {
-		part.ways[record.ByProgram] = []record.TuneSetting{sender.setting("TCP_MAXSEG", strconv.Itoa(mss))}
+		part.ways[record.ByProgram] = []record.TuneSetting{sender.setting("TCP_MAXSEG",
+			strconv.Itoa(mss))}
 	}
 	headers := []int{model.IPHeaders, model.IPHeaders + 20}
-	bySender := sender.linux() && slices.Contains(headers, d.Path.MTU-mss) // the packets that were seen to pass
+	// the packets that were seen to pass
+	bySender := sender.linux() && slices.Contains(headers, d.Path.MTU-mss)
 	switch {
 	case receiver.linux() && (nearRole == plan.Receiver || !bySender):
-		part.ways[record.ByRoute] = []record.TuneSetting{receiver.setting("advmss", strconv.Itoa(mss))}
+		part.ways[record.ByRoute] = []record.TuneSetting{receiver.setting("advmss",
+			strconv.Itoa(mss))}
 	case bySender:
-		part.ways[record.ByRoute] = []record.TuneSetting{sender.setting("mtu", strconv.Itoa(d.Path.MTU))}
+		part.ways[record.ByRoute] = []record.TuneSetting{sender.setting("mtu",
+			strconv.Itoa(d.Path.MTU))}
 	}
 	return part
 }

@@ -92,7 +92,8 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	return w
 }
 
-// leading returns the view's connections, the one that limits the heaviest flow first, and of it that flow.
+// leading returns the view's connections, the one that limits the heaviest flow first, and of it
+// that flow.
 func leading(v *watch.View) []watch.Observed {
 	first, flow := v.Limiting()
 	if len(v.Connections) == 0 || first == 0 && flow == 0 {

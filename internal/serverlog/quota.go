@@ -21,7 +21,8 @@ func newQuota(trusted bool) *quota {
 	return &quota{burst: 30, perMinute: 6, left: 30}
 }
 
-// allows takes tokens for the lines, if there are enough. An event of more lines than a burst takes a whole one.
+// allows takes tokens for the lines, if there are enough. An event of more lines than a burst takes
+// a whole one.
 func (q *quota) allows(at time.Time, lines int64) bool {
 	tokens := min(float64(lines), q.burst)
 	if !q.since.IsZero() {

@@ -77,8 +77,8 @@ func New(c Config) *Log {
 // of a summary.
 func (l *Log) Print(k Kind, line func() string) { l.PrintLines(k, 1, line) }
 
-// PrintLines prints an event that takes a number of lines of its kind's quota, and reports whether it was printed. The
-// caller may write some of these lines elsewhere.
+// PrintLines prints an event that takes a number of lines of its kind's quota, and reports whether
+// it was printed. The caller may write some of these lines elsewhere.
 func (l *Log) PrintLines(k Kind, lines int, text func() string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,8 +51,8 @@ func ArrivalsLinux(b []byte) (rtt, sinceData time.Duration) {
 	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond
 }
 
-// DataSentLinux is the number of segments with payload that were sent (tcpi_data_segs_out, Linux 4.6); 0 where the
-// kernel does not say.
+// DataSentLinux is the number of segments with payload that were sent (tcpi_data_segs_out, Linux
+// 4.6); 0 where the kernel does not say.
 func DataSentLinux(b []byte) int64 {
 	i := fromBytes(b)
 	return int64(i.Data_segs_out)

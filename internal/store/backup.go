@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// Backup copies a history in a file to a new file that only its owner can read, while other processes use it. A hub on
-// the copy can lead at once, and its database is another one than this.
+// Backup copies a history in a file to a new file that only its owner can read, while other
+// processes use it. A hub on the copy can lead at once, and its database is another one than this.
 func (f *Fleet) Backup(ctx context.Context, name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
+	// SQLite fills an empty file
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -20,7 +21,8 @@ func (f *Fleet) Backup(ctx context.Context, name string) error {
 	if err == nil {
 		err = file.Sync()
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	err = errors.Join(err, file.Close())
+	if err != nil {
 		_ = os.Remove(name) // of no use
 	}
 	return err

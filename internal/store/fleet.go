@@ -45,8 +45,8 @@ func OpenFleet(ctx context.Context, dir, url string) (*Fleet, error) {
 	return f, nil
 }
 
-// upToDate migrates the fleet's tables if they are not current. Tables that are current need no lock, so readers do
-// not wait for a hub that writes.
+// upToDate migrates the fleet's tables if they are not current. Tables that are current need no
+// lock, so readers do not wait for a hub that writes.
 func (f *Fleet) upToDate(ctx context.Context) error {
 	version := 0
 	if f.s.db.QueryRowContext(ctx, "SELECT version FROM fleet_version").Scan(&version) == nil {

@@ -97,8 +97,9 @@ func (d direction) compareTimes() string {
 // severity orders the reasons of a run's two directions.
 var severity = map[string]int{"": 0, TooShort: 1, OneEnd: 2, TimesDiffer: 3, CountsDiffer: 4}
 
-// Doubtful reports whether grids and lists mark a result that is one agent's word for a reason. Healthy fast networks
-// would have marks everywhere for transfers that are too short to compare times: the run's page and JSON have those.
+// Doubtful reports whether grids and lists mark a result that is one agent's word for a reason.
+// Healthy fast networks would have marks everywhere for transfers that are too short to compare
+// times: the run's page and JSON have those.
 func Doubtful(why string) bool { return severity[why] > severity[TooShort] }
 
 // Unconfirmed returns why the result of a done job is one agent's word: OneEnd, CountsDiffer, TimesDiffer, TooShort, or

@@ -15,21 +15,23 @@ import (
 // ErrNotLeading reports that another hub leads, or that this hub's lead has expired.
 var ErrNotLeading = errors.New("another hub leads")
 
-// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch, to the time in µs at
-// least, and agents refuse orders of a lower one.
+// Lead is the right of one hub process to start runs. Each change of the holder raises the epoch,
+// to the time in µs at least, and agents refuse orders of a lower one.
 //
-// A copy of a database knows nothing of the leads after it was made, and no clock is certain to give it later epochs.
-// The agents know: each returns the newest lead that it followed. Above raises the epoch of a copy.
+// A copy of a database knows nothing of the leads after it was made, and no clock is certain to
+// give it later epochs. The agents know: each returns the newest lead that it followed. Above
+// raises the epoch of a copy.
 type Lead struct {
 	Epoch  int64
 	Holder string
-	// Database is random. A copy that Backup made, and one that Above was called for, has another one.
+	// Database is random. A copy that Backup made, and one that Above was called for, has another
+	// one.
 	Database string
 	secret   string // of a database and all its copies
 }
 
-// Proof returns a text by which hubs on a database and on its copies recognize an earlier lead: an agent cannot invent
-// one.
+// Proof returns a text by which hubs on a database and on its copies recognize an earlier lead: an
+// agent cannot invent one.
 func (l Lead) Proof(database string, epoch int64) string {
 	mac := hmac.New(sha256.New, []byte(l.secret))
 	fmt.Fprintf(mac, "%d %s", epoch, database)
@@ -41,8 +43,8 @@ func (l Lead) Proves(database string, epoch int64, proof string) bool {
 	return hmac.Equal([]byte(l.Proof(database, epoch)), []byte(proof))
 }
 
-// TakeLead takes or renews the lead for a time, by the database's clock. The error is ErrNotLeading while another
-// holder has it. All hubs take it for the same time.
+// TakeLead takes or renews the lead for a time, by the database's clock. The error is ErrNotLeading
+// while another holder has it. All hubs take it for the same time.
 func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration) (lead Lead, err error) {
 	err = f.change(ctx, func(tx *sql.Tx) error {
 		var until, now int64
@@ -53,7 +55,8 @@ func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration
 		}
 		switch {
 		case lead.Holder == holder: // also after it expired: no other hub has had it since
-		case until > now && until <= now+lasts.Nanoseconds(): // a later end is of a clock that was set back
+		// a later end is of a clock that was set back
+		case until > now && until <= now+lasts.Nanoseconds():
 			return ErrNotLeading
 		default:
 			lead.Epoch = max(lead.Epoch+1, now/time.Microsecond.Nanoseconds())
@@ -72,8 +75,9 @@ func (f *Fleet) TakeLead(ctx context.Context, holder string, lasts time.Duration
 	return lead, err
 }
 
-// Above gives a lead an epoch above one that agents have seen, and the database another identity: it is a copy of the
-// one where that epoch was. The error is ErrNotLeading if the lead is another hub's by now.
+// Above gives a lead an epoch above one that agents have seen, and the database another identity:
+// it is a copy of the one where that epoch was. The error is ErrNotLeading if the lead is another
+// hub's by now.
 func (f *Fleet) Above(ctx context.Context, lead Lead, seen int64) (Lead, error) {
 	now := lead
 	now.Epoch = seen + 1
@@ -98,7 +102,8 @@ func (f *Fleet) YieldLead(ctx context.Context, lead Lead) error {
 		lead.Holder)
 }
 
-// leads is a condition on the database's clock for statements whose last two parameters are epoch and holder.
+// leads is a condition on the database's clock for statements whose last two parameters are epoch
+// and holder.
 func (f *Fleet) leads(epoch, holder int) string {
 	return fmt.Sprintf("EXISTS (SELECT 1 FROM hub WHERE epoch = $%d AND holder = $%d AND until_ns > %s)", epoch, holder,
 		f.s.now())

@@ -25,7 +25,8 @@ func (e *FullError) Try() string {
 	return "free a few MiB on that disk and repeat the command; history forget needs that room too"
 }
 
-// BusyError reports a change that was not made because another process wrote to the history file all the time.
+// BusyError reports a change that was not made because another process wrote to the history file
+// all the time.
 type BusyError struct {
 	Path string
 	Err  error
@@ -42,7 +43,8 @@ func (e *BusyError) Try() string {
 	return "repeat the command; if it fails again, find the process with: fuser -v " + e.Path
 }
 
-// explain turns SQLite's errors of a full disk and of a locked file into a *FullError and a *BusyError.
+// explain turns SQLite's errors of a full disk and of a locked file into a *FullError and a
+// *BusyError.
 func (s *Store) explain(err *error) {
 	var code *sqlite.Error
 	if s.path == "" || !errors.As(*err, &code) {

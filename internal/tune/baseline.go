@@ -113,8 +113,8 @@ func extended(t *Trial, length time.Duration) time.Duration {
 // lossBlind is the congestion control that does not take each loss for a full link.
 const lossBlind = "bbr"
 
-// tryLossBlind measures what a lossy path carries with lossBlind, by the same window as the last transfer, or by a
-// larger one where that limits.
+// tryLossBlind measures what a lossy path carries with lossBlind, by the same window as the last
+// transfer, or by a larger one where that limits.
 func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	s := Setup{Window: last.Asked, Congestion: lossBlind}
 	offered := slices.Contains(b.controls(b.verdict.Limiter), Setup{Congestion: lossBlind})

@@ -92,7 +92,8 @@ func (o *observations) carries(tried bool) {
 	}
 }
 
-// wasFilled reports that a transfer filled the path at its capacity, or that a policer let no more through.
+// wasFilled reports that a transfer filled the path at its capacity, or that a policer let no more
+// through.
 func (o *observations) wasFilled() bool {
 	return slices.ContainsFunc(o.trials, func(t Trial) bool {
 		full := t.Limiter == verdict.Bottleneck || t.verdict.Subtype == verdict.Policer

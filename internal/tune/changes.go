@@ -158,8 +158,8 @@ func (d *Direction) Narrows() bool {
 	return d.Chosen != nil && d.Chosen.Window > 0 && d.Chosen.Window < automatic
 }
 
-// narrower returns the attributes of the route to the far end that limit this host to the chosen window, where
-// automatic sizing takes a larger one.
+// narrower returns the attributes of the route to the far end that limit this host to the chosen
+// window, where automatic sizing takes a larger one.
 func (d *Direction) narrower(prefix string) []host.Change {
 	if !d.Narrows() {
 		return nil

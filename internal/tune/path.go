@@ -28,8 +28,8 @@ type Path struct {
 	CapacityBps, BottleneckBps float64
 	// AtLeast says that windows still limited at that rate: the path may carry more.
 	AtLeast bool
-	// LowerBound says that no transfer filled the path at that rate, which losses or windows kept it from: it may carry
-	// more.
+	// LowerBound says that no transfer filled the path at that rate, which losses or windows kept
+	// it from: it may carry more.
 	LowerBound bool
 	BDPBytes   float64
 	Window     int // the model's: rate × (RTT + jitter), an even number of segments

@@ -28,15 +28,17 @@ func (t *Tracker) timeout() int64 {
 	return t.rtt() + max(minRTO, 2*t.jitter())
 }
 
-// byTimer reports whether a wait may be for the retransmission timer of a single segment: srtt + 200 ms, up to the
-// timer after one sample (RFC 6298, 2.2) or that of a tail-loss probe (RFC 8985, 7.2).
+// byTimer reports whether a wait may be for the retransmission timer of a single segment: srtt +
+// 200 ms, up to the timer after one sample (RFC 6298, 2.2) or that of a tail-loss probe (RFC 8985,
+// 7.2).
 func (t *Tracker) byTimer(waited int64) bool {
 	rtt := t.rtt()
 	return waited >= t.timeout()*9/10 && waited <= max(3*rtt, 2*rtt+minRTO)*11/10
 }
 
-// lostBefore reports whether the identification left one or two packets out before the last one. In a connection with
-// few packets it may be a counter for the whole host, so that alone is no evidence.
+// lostBefore reports whether the identification left one or two packets out before the last one. In
+// a connection with few packets it may be a counter for the whole host, so that alone is no
+// evidence.
 func (n *ids) lostBefore() bool { return n.gap == 1 || n.gap == 2 }
 
 // connected gives the time between the handshake and the first request d to a cause.
@@ -254,7 +256,8 @@ func (t *Tracker) undoNeedless(p *Packet, x *stream) {
 	}
 }
 
-// typical is the median of a program's last undisturbed times: the server's to think, the client's between turns.
+// typical is the median of a program's last undisturbed times: the server's to think, the client's
+// between turns.
 type typical struct {
 	last [31]int64
 	n    int

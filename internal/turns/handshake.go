@@ -80,5 +80,6 @@ func (t *Tracker) forgetSYNData() {
 	t.connecting.counted = false
 }
 
-// maxAfterConnect is how long after the handshake a request still belongs to it: a connection of a pool waits longer.
+// maxAfterConnect is how long after the handshake a request still belongs to it: a connection of a
+// pool waits longer.
 const maxAfterConnect = 1_000_000_000

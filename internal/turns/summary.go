@@ -51,13 +51,15 @@ func sideIndex(client bool) int {
 	return 0
 }
 
-// Interleaved reports whether requests and responses go both ways at once, so that turns cannot be separated.
+// Interleaved reports whether requests and responses go both ways at once, so that turns cannot be
+// separated.
 func (c *Counts) Interleaved() bool {
 	const few = 3
 	return c.Overlapping >= few && c.Overlapping*10 >= c.Count
 }
 
-// Summary keeps a connection's turns. Its memory is bounded; the counts and the slowest turns are exact.
+// Summary keeps a connection's turns. Its memory is bounded; the counts and the slowest turns are
+// exact.
 type Summary struct {
 	Counts
 

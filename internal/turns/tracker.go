@@ -50,7 +50,8 @@ const (
 // maxMessage is the payload after which a message is a bulk transfer: the verdict of its direction explains its pace.
 const maxMessage = 400 << 10
 
-// Skips reports whether a segment is part of a bulk transfer that goes by. Such a segment need not be added.
+// Skips reports whether a segment is part of a bulk transfer that goes by. Such a segment need not
+// be added.
 func (t *Tracker) Skips(fromClient bool, payload uint32) bool {
 	return t.bulk > maxMessage && (payload == 0 || fromClient == t.bulkFromClient)
 }

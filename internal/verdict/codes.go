@@ -7,8 +7,9 @@ type Code string
 // Observations on the samples of a transfer's ends. time_ratio is the share of the time
 // that the observation speaks of.
 const (
-	// NothingToSend: the program had nothing queued. time_ratio, idle_s, total_s; paused_s
-	// and awaited_s where the program says so itself; outstanding_bytes where that was less than a segment.
+	// NothingToSend: the program had nothing queued. time_ratio, idle_s, total_s; paused_s and
+	// awaited_s where the program says so itself; outstanding_bytes where that was less than a
+	// segment.
 	NothingToSend Code = "nothing-to-send"
 	// SendBufferFull: everything the buffer takes was in flight. outstanding_bytes, rtt_s,
 	// allows_bps, blocked_ratio, granted_bytes; rule_bytes where a buffering rule of the
@@ -228,8 +229,8 @@ const (
 	CapturedOutage Code = "captured-outage"
 	// CapturedSilent: the other end sent nothing more. from_s, silent_s.
 	CapturedSilent Code = "captured-silent"
-	// CapturedAbandoned: the sender stopped retransmitting what was not acknowledged. from_s, abandoned_s,
-	// unacknowledged_bytes, time_ratio.
+	// CapturedAbandoned: the sender stopped retransmitting what was not acknowledged. from_s,
+	// abandoned_s, unacknowledged_bytes, time_ratio.
 	CapturedAbandoned Code = "captured-abandoned"
 	// CapturedTooFewBytes: bytes.
 	CapturedTooFewBytes Code = "captured-too-few-bytes"

@@ -21,8 +21,9 @@ type leg struct{ connection, flow int }
 
 func (v *View) flowOf(l leg) *Flow { return &v.Connections[l.connection].Flows[l.flow] }
 
-// Limiting returns the connection and the flow that limit the view's heaviest flow: its own, unless that one only waits
-// for another. A received flow may wait for the requests on its connection, and either leg of a proxy for the other.
+// Limiting returns the connection and the flow that limit the view's heaviest flow: its own, unless
+// that one only waits for another. A received flow may wait for the requests on its connection, and
+// either leg of a proxy for the other.
 func (v *View) Limiting() (connection, flow int) {
 	if len(v.Connections) == 0 || len(v.Connections[0].Flows) == 0 {
 		return 0, 0
@@ -54,20 +55,22 @@ func (v *View) awaitedLeg(of leg) (leg, bool) {
 	return leg{}, false
 }
 
-// waits reports whether this host's program limits the flow: it writes or reads only as another one lets it.
+// waits reports whether this host's program limits the flow: it writes or reads only as another one
+// lets it.
 func (f *Flow) waits() bool {
 	return f.Direction == transfer.Up && f.Verdict.Limiter == verdict.Application ||
 		f.Direction == transfer.Down && f.Verdict.Limiter == verdict.ReceiverApplication
 }
 
-// awaitsRequests reports whether a received flow only responds to what this end sends, and the requests have a limiter.
+// awaitsRequests reports whether a received flow only responds to what this end sends, and the
+// requests have a limiter.
 func (f *Flow) awaitsRequests(requests *Flow) bool {
 	return f.Awaited && requests.Direction == transfer.Up && requests.Verdict.Limiter != verdict.Unknown &&
 		(requests.Verdict.Limiter != verdict.Application || f.Verdict.Limiter == verdict.Unknown)
 }
 
-// joinLegs finds the directions of two connections of one process that move the same data: at any time as much was
-// written as read. Of several that fit, the two that differ least belong together.
+// joinLegs finds the directions of two connections of one process that move the same data: at any
+// time as much was written as read. Of several that fit, the two that differ least belong together.
 func (v *View) joinLegs() {
 	received := map[int][]leg{} // by process
 	sent := map[int][]leg{}
@@ -104,7 +107,8 @@ func (v *View) named(l leg) *Leg {
 	return &Leg{c.Local, c.Remote, v.flowOf(l).Direction}
 }
 
-// nearest returns the candidate whose data differs least from a leg's; false: none moves the same data.
+// nearest returns the candidate whose data differs least from a leg's; false: none moves the same
+// data.
 func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
 	var least int64
 	for _, other := range candidates {

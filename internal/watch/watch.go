@@ -85,7 +85,8 @@ type Flow struct {
 	RetransmittedBytes int64
 	// InFlight is the last number of bytes in flight, Offered the receive window at that time; 0: not known.
 	InFlight, Offered int64
-	// Awaited reports that most of the time nothing had arrived since this end's program sent something last.
+	// Awaited reports that most of the time nothing had arrived since this end's program sent
+	// something last.
 	Awaited bool
 	// Leg is the direction of another connection that moves the same data; nil: none is known.
 	Leg *Leg
@@ -267,7 +268,8 @@ func (c *Connection) stuck(d transfer.Direction) bool {
 	return c.tally.AllUnread()
 }
 
-// outstanding reports whether sent data was outstanding for a share of the period: then even small requests matter.
+// outstanding reports whether sent data was outstanding for a share of the period: then even small
+// requests matter.
 func (c *Connection) outstanding(share float64) bool {
 	span := c.Sample.At - c.mark.At
 	return span > 0 && (c.Sample.Busy-c.mark.Busy).Seconds() >= share*span.Seconds()

@@ -69,7 +69,8 @@ func rttOf(f *record.Figure) string {
 	return seconds(f.RTTMinS)
 }
 
-// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word and doubtful.
+// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word
+// and doubtful.
 func cellText(c *FleetCell) string {
 	letter := "?"
 	if c.Limiter != "" {

@@ -53,8 +53,8 @@ func (c *criteriaFlags) check() error {
 	return nil
 }
 
-// judge compares the requests of a capture with the criteria. Each is judged by the worst server; a percentile that
-// no server has enough requests for does not pass.
+// judge compares the requests of a capture with the criteria. Each is judged by the worst server; a
+// percentile that no server has enough requests for does not pass.
 func (c *criteriaFlags) judge(r *record.Diagnose) (all []record.RequestsCriterion) {
 	for _, limit := range c.limits {
 		worst := record.RequestsCriterion{Criterion: limit.text}

@@ -2,6 +2,7 @@
 package iperf3
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -90,6 +91,9 @@ Options of iperf3 that are refused, and why:
 	cmd.SetFlagErrorFunc(flagError)
 	fl := cmd.Flags()
 	fl.SortFlags = false
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(oldNames[name], name))
+	})
 	for _, group := range []struct {
 		role string
 		add  func(*pflag.FlagSet)
@@ -130,6 +134,9 @@ func (f *flags) addCommon(fl *pflag.FlagSet) {
 	f.login.pkcs1Flag(fl)
 }
 
+// oldNames are iperf3's earlier names of options, which it accepts too.
+var oldNames = map[string]string{"bandwidth": "bitrate", "linux-congestion": "congestion"}
+
 const ignoredHelp = "accepted for compatibility: "
 
 // addClient adds the client's flags.
@@ -143,6 +150,7 @@ func (f *flags) addClient(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.bitrate, "bitrate", "b", "", "target bitrate of each stream in bit/s, 0 for none; K is 1000; "+
 		"/N: by bursts of N blocks (default 1048576 for UDP)")
 	fl.Var(&f.fqRate, "fq-rate", "pacing of each stream in the kernel, in bit/s")
+	fl.Bool("no-fq-socket-pacing", false, ignoredHelp+"without --fq-rate nothing is paced")
 	fl.IntVarP(&f.streams, "parallel", "P", 1, "number of streams")
 	fl.BoolVarP(&f.reverse, "reverse", "R", false, "the server sends")
 	fl.BoolVar(&f.both, "bidir", false, "both send")

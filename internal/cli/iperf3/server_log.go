@@ -8,8 +8,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 )
 
-// logOutput makes standard output a log until end. A slow reader does not delay the server, and failing clients
-// have a quota.
+// logOutput makes standard output a log until end. A slow reader does not delay the server, and
+// failing clients have a quota.
 func (h *serverPrinter) logOutput() (end func()) {
 	object := h.f.stream || console.WantsJSON(h.cmd)
 	h.out = console.NewLog(h.cmd, serverlog.Config{Out: h.cmd.OutOrStdout(),
@@ -32,8 +32,8 @@ func (h *serverPrinter) logOutput() (end func()) {
 	return h.out.Close
 }
 
-// printed prints the outcome of a client, with or without a test. A client without a test has a quota of lines on both
-// outputs together. The caller has locked mu.
+// printed prints the outcome of a client, with or without a test. A client without a test has a
+// quota of lines on both outputs together. The caller has locked mu.
 func (h *serverPrinter) printed(ran bool, print func()) {
 	if ran || h.out == nil {
 		print()

@@ -19,29 +19,23 @@ type losses struct {
 }
 
 func watchLosses() *losses {
-	watch, err := drops.Open()
-	if err != nil {
-		return &losses{err: err}
-	}
-	return &losses{watch: watch}
+	l := &losses{}
+	l.watch, l.err = drops.Open()
+	return l
 }
 
-func (l *losses) close() {
-	if l.watch != nil {
-		_ = l.watch.Close() // nothing depends on it any more
-	}
-}
+func (l *losses) close() { _ = l.watch.Close() } // nothing depends on it any more
 
-// add adds the places of loss to a direction, or for a lossy transfer a note about the missing privilege.
+// add adds the places of loss to a direction, or for a lossy transfer a note about the missing
+// privilege.
 func (l *losses) add(d *record.Direction, r *transfer.Result) {
 	if r.Near == nil {
 		return
 	}
-	var refused *bpf.NotPermittedError
 	lossy := record.OrZero(d.RetransmittedSegment) > 0
 	switch {
-	case lossy && errors.As(l.err, &refused):
-		d.Warnings = append(d.Warnings, fmt.Sprintf("places of loss are not known: %v", refused))
+	case lossy && errors.As(l.err, new(*bpf.NotPermittedError)):
+		d.Warnings = append(d.Warnings, report.NoPlacesOfLoss().Text)
 	case l.watch != nil:
 		counts, err := l.counts(r)
 		if err != nil {

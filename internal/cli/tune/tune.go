@@ -219,7 +219,8 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 	return nil
 }
 
-// stated returns the names of the ends' systems by the user's choice, else of those that a lab imitates; "": neither.
+// stated returns the names of the ends' systems by the user's choice, else of those that a lab
+// imitates; "": neither.
 func (f *flags) stated() (near, far string) {
 	if profile, ok := strings.CutPrefix(os.Getenv(lab.PeerVariable), lab.Prefix); ok {
 		if made, err := link.Parse(profile); err == nil {
@@ -239,7 +240,8 @@ func adviceSystem(name string) *advice.System {
 	return new(advice.SystemOf(target.Family + " " + target.Version))
 }
 
-// targets returns the systems whose settings are printed: those that are stated, else those that the ends report.
+// targets returns the systems whose settings are printed: those that are stated, else those that
+// the ends report.
 func (f *flags) targets(r *tune.Result) (near, far *report.System) {
 	names := [2]string{runtime.GOOS, ""}
 	if r.Near != nil {

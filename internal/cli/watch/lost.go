@@ -23,18 +23,12 @@ func watchLosses(target string) *losses {
 	if target == "" {
 		return &losses{}
 	}
-	watch, err := drops.Open()
-	if err != nil {
-		return &losses{err: err}
-	}
-	return &losses{watch: watch}
+	l := &losses{}
+	l.watch, l.err = drops.Open()
+	return l
 }
 
-func (l *losses) close() {
-	if l.watch != nil {
-		_ = l.watch.Close() // nothing depends on it any more
-	}
-}
+func (l *losses) close() { _ = l.watch.Close() } // nothing depends on it any more
 
 // add adds the places of loss to a document's connections, or a note about the missing privilege.
 func (l *losses) add(doc *record.Watch) {
@@ -61,8 +55,7 @@ func (l *losses) add(doc *record.Watch) {
 			}
 		}
 	}
-	var refused *bpf.NotPermittedError
-	if lossy && errors.As(l.err, &refused) {
+	if lossy && errors.As(l.err, new(*bpf.NotPermittedError)) {
 		doc.Unread = append(doc.Unread, report.NoPlacesOfLoss())
 	}
 }

@@ -309,8 +309,8 @@ func (a *agent) follows(lead bus.Lead) bool {
 	return true
 }
 
-// welcomed follows the lead of the hub of this connection, also one of an older epoch: that hub knows the lead before.
-// It returns a note if the hub's database is a copy.
+// welcomed follows the lead of the hub of this connection, also one of an older epoch: that hub
+// knows the lead before. It returns a note if the hub's database is a copy.
 func (a *agent) welcomed(lead bus.Lead) (note string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

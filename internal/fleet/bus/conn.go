@@ -183,7 +183,8 @@ func (c *Conn) use(conn *nats.Conn) {
 	}
 }
 
-// Leave closes the connection for a time, so that it takes no place at the hub, and then connects again.
+// Leave closes the connection for a time, so that it takes no place at the hub, and then connects
+// again.
 func (c *Conn) Leave(pause time.Duration) {
 	left := c.current()
 	left.SetDisconnectErrHandler(nil)

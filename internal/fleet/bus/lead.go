@@ -1,11 +1,13 @@
 package bus
 
-// Lead is a hub's lead in messages. An agent follows the newest one, and returns it in its hello and with an order that
-// it refuses: a hub on a copy of the database learns from it which epochs agents have seen.
+// Lead is a hub's lead in messages. An agent follows the newest one, and returns it in its hello
+// and with an order that it refuses: a hub on a copy of the database learns from it which epochs
+// agents have seen.
 type Lead struct {
-	Epoch    int64  `json:"epoch"`
-	Database string `json:"database,omitempty"` // random: copies of a database may have equal epochs
-	Proof    string `json:"proof,omitempty"`    // by which hubs recognize a lead of theirs
+	Epoch int64 `json:"epoch"`
+	// random: copies of a database may have equal epochs
+	Database string `json:"database,omitempty"`
+	Proof    string `json:"proof,omitempty"` // by which hubs recognize a lead of theirs
 }
 
 // maxProof limits the texts of a lead in bytes, which agents keep.

@@ -42,7 +42,8 @@ const (
 	HubsKind  = "hubs"  // Hubs, when a hub joins or leaves
 )
 
-// HubSubject is where a hub asks the others of its bus whether one of them leads. No agent may use it.
+// HubSubject is where a hub asks the others of its bus whether one of them leads. No agent may use
+// it.
 const HubSubject = Prefix + ".hub"
 
 // MaxOrder is the longest run that an agent accepts.
@@ -118,7 +119,8 @@ type Welcome struct {
 	URLs  []string `json:"urls,omitempty"`
 	Error string   `json:"error,omitempty"`    // the hub does not take this agent
 	Later Span     `json:"later_ns,omitempty"` // with Error: it may take it after this time
-	Leave bool     `json:"leave,omitempty"`    // with Later: the agent closes its connection until then
+	// with Later: the agent closes its connection until then
+	Leave bool `json:"leave,omitempty"`
 }
 
 // Here is an agent's heartbeat.

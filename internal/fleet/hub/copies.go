@@ -14,17 +14,20 @@ func leadOf(l store.Lead) bus.Lead {
 	return bus.Lead{Epoch: l.Epoch, Database: l.Database, Proof: l.Proof(l.Database, l.Epoch)}
 }
 
-// sighting is a lead that an agent has followed and that is later than any that this database knows.
+// sighting is a lead that an agent has followed and that is later than any that this database
+// knows.
 type sighting struct {
 	bus.Lead
 	agent  string
+	asked  bool // the hubs on this bus
 	looked bool // leads is known
 	leads  bool // another hub on this bus leads now
 }
 
-// returned takes the lead that an agent has followed. One that this database does not know is of a hub on a copy: this
-// database was restored, or that one. returned gives the lead that the agent is to follow, without an epoch if this hub
-// does not lead, or not yet the agents that have seen that one.
+// returned takes the lead that an agent has followed. One that this database does not know is of a
+// hub on a copy: this database was restored, or that one. returned gives the lead that the agent is
+// to follow, without an epoch if this hub does not lead, or not yet the agents that have seen that
+// one.
 func (h *Hub) returned(agent string, lead bus.Lead) bus.Lead {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,7 +41,7 @@ func (h *Hub) returned(agent string, lead bus.Lead) bus.Lead {
 	case lead.Epoch > h.lead.Epoch:
 		if h.seen == nil {
 			h.seen = &sighting{Lead: lead, agent: agent}
-			go h.look(h.seen)
+			h.poke()
 		}
 		return bus.Lead{}
 	case lead.Database != h.lead.Database:
@@ -48,8 +51,8 @@ func (h *Hub) returned(agent string, lead bus.Lead) bus.Lead {
 }
 
 // look asks whether the hub of a sighting is there.
-func (h *Hub) look(s *sighting) {
-	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
+func (h *Hub) look(ctx context.Context, s *sighting) {
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
 	leads := h.Orders.AnotherLeads(ctx, h.holder)
 	h.mu.Lock()
@@ -59,11 +62,16 @@ func (h *Hub) look(s *sighting) {
 	h.poke()
 }
 
-// pass gives this hub's lead an epoch above one that agents have seen, unless the hub of that one is there.
+// pass gives this hub's lead an epoch above one that agents have seen, unless the hub of that one
+// is there.
 func (h *Hub) pass(ctx context.Context) (err error) {
 	h.mu.Lock()
 	seen := h.seen
 	looked := seen != nil && seen.looked
+	if seen != nil && !seen.asked {
+		seen.asked = true
+		h.work.Go(func() { h.look(ctx, seen) })
+	}
 	h.mu.Unlock()
 	if !looked {
 		return nil

@@ -206,7 +206,8 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 		if p == nil {
 			p = &pair{next: states[key].Next, near: states[key].Near}
 		}
-		if p.next.IsZero() || p.next.After(now.Add(maxGaps*planned.Every)) { // or the clock was set back
+		// or the clock was set back
+		if p.next.IsZero() || p.next.After(now.Add(maxGaps*planned.Every)) {
 			p.next = now.Add(firstGap(len(plan.Pairs), len(h.members), m.Tasks[planned.Task], planned.Every))
 		}
 		p.Planned = planned
@@ -233,8 +234,8 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 	return ends
 }
 
-// maxGaps is the longest gap between two runs of a pair, in mean ones, that an earlier hub's schedule keeps: 99.9 % of
-// exponential gaps are shorter.
+// maxGaps is the longest gap between two runs of a pair, in mean ones, that an earlier hub's
+// schedule keeps: 99.9 % of exponential gaps are shorter.
 const maxGaps = 7
 
 // firstGap returns when the first run of a new pair is due: new pairs are spread over the time that all of them need,
@@ -279,8 +280,8 @@ func (h *Hub) takeJobs(ctx context.Context, jobs []store.Job, now time.Time) map
 		needs := h.needsOf(h.mesh, j.A, j.B)
 		switch {
 		case j.State == mesh.Granted:
-			// Another process ordered it: its hosts and links are in use until the end of the order. A later one is of a
-			// clock that was set back.
+			// Another process ordered it: its hosts and links are in use until the end of the
+			// order. A later one is of a clock that was set back.
 			if longest := now.Add(bus.MaxOrder); j.Until.After(longest) {
 				j.Until = longest
 			}

@@ -117,19 +117,20 @@ type Interval struct {
 
 // Span is a stream, or the sum of streams, over a time. Pointers are nil where iperf3 omits the key.
 type Span struct {
-	Socket      int      `json:"socket,omitempty"`
-	Start       float64  `json:"start"`
-	End         float64  `json:"end"`
-	Seconds     float64  `json:"seconds"`
-	Bytes       int64    `json:"bytes"`
-	Bps         float64  `json:"bits_per_second"`
-	Retransmits *int64   `json:"retransmits,omitempty"`
-	Cwnd        *int64   `json:"snd_cwnd,omitempty"`
-	SendWnd     *int64   `json:"snd_wnd,omitempty"`
-	RTT         *int64   `json:"rtt,omitempty"` // µs
-	RTTVar      *int64   `json:"rttvar,omitempty"`
-	PMTU        *int     `json:"pmtu,omitempty"`
-	Reorder     *int64   `json:"reorder,omitempty"` // reordering events since the start; -1 is not known
+	Socket      int     `json:"socket,omitempty"`
+	Start       float64 `json:"start"`
+	End         float64 `json:"end"`
+	Seconds     float64 `json:"seconds"`
+	Bytes       int64   `json:"bytes"`
+	Bps         float64 `json:"bits_per_second"`
+	Retransmits *int64  `json:"retransmits,omitempty"`
+	Cwnd        *int64  `json:"snd_cwnd,omitempty"`
+	SendWnd     *int64  `json:"snd_wnd,omitempty"`
+	RTT         *int64  `json:"rtt,omitempty"` // µs
+	RTTVar      *int64  `json:"rttvar,omitempty"`
+	PMTU        *int    `json:"pmtu,omitempty"`
+	// reordering events since the start; -1 is not known
+	Reorder     *int64   `json:"reorder,omitempty"`
 	MaxCwnd     *int64   `json:"max_snd_cwnd,omitempty"`
 	MaxSendWnd  *int64   `json:"max_snd_wnd,omitempty"`
 	MaxRTT      *int64   `json:"max_rtt,omitempty"`

@@ -18,8 +18,8 @@ const (
 	maxBins       = 120  // 10 ns to 10,000 s
 )
 
-// RequestsDistribution draws how many requests took how long, both on logarithmic scales: a few slow ones among
-// thousands are visible.
+// RequestsDistribution draws how many requests took how long, both on logarithmic scales: a few
+// slow ones among thousands are visible.
 func RequestsDistribution(t *record.Turns) Markup {
 	bin := func(below float64) int { return int(math.Round(math.Log10(below) * binsPerDecade)) }
 	counts := map[int]int64{}

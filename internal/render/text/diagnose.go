@@ -167,7 +167,7 @@ func capturedWhy(d *record.CapturedDirection) *table {
 		t.row("because", Sentence(d.Evidence[0]))
 	}
 	t.row("do", CapturedDirectionRemedy(d))
-	operatorsRow(t, d.Limiter)
+	operatorsRow(t, d.Limiter, nil)
 	if p := d.Prediction; p != nil {
 		t.row("expect", capturedPredictionText(p))
 	}

@@ -2,9 +2,11 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -70,9 +72,11 @@ func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 	return said
 }
 
-// operatorsRow points to the page of questions to the network's operators, for a limiter that is theirs.
-func operatorsRow(t *table, limiter verdict.Name) {
-	if limiter == verdict.Bottleneck || limiter == verdict.Congestion {
+// operatorsRow points to the page of questions to the network's operators, for a limiter that
+// is theirs: not where this host drops the packets.
+func operatorsRow(t *table, limiter verdict.Name, lostAt []record.LostAt) {
+	here := slices.ContainsFunc(lostAt, func(l record.LostAt) bool { return l.Place != record.Elsewhere })
+	if !here && (limiter == verdict.Bottleneck || limiter == verdict.Congestion) {
 		t.row("", "for the network's operators: docs/network-engineers.md lists data to send and questions to ask")
 	}
 }

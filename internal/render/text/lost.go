@@ -15,16 +15,14 @@ var placeNames = map[string]string{
 	"invalid": "packet checks", "other": "kernel",
 }
 
-// lostRows returns the sentences about places of loss, one for each. retransmitted is the count of a sender that is not
-// this host, nil: unknown.
+// lostRows returns the sentences about places of loss, one for each. retransmitted is the sender's
+// own count, nil: unknown. Under a flood of drops fewer retransmissions are seen than it counts.
 func lostRows(all []record.LostAt, retransmitted *int64) (rows []string) {
 	total := int64(0)
-	sends := false
 	for i := range all {
 		total += all[i].Segments
-		sends = sends || all[i].Watched == record.SenderHost
 	}
-	if retransmitted != nil && !sends {
+	if retransmitted != nil {
 		total = max(total, *retransmitted)
 	}
 	for i := range all {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func TestLostRows(t *testing.T) {
@@ -37,6 +38,8 @@ func TestLostRows(t *testing.T) {
 				"not lost at this host: 3 of 3 retransmitted segments; the far host was not watched"}},
 		{[]record.LostAt{{Place: "elsewhere", Segments: 430, NamespaceOnly: true}}, &n,
 			[]string{"not lost in this network namespace; its host and the far host were not watched"}},
+		{[]record.LostAt{{Place: "queue", Reason: "QDISC_DROP", Segments: 402, Watched: "sender-host"}}, &n,
+			[]string{"this host's queue (QDISC_DROP): 402 of 430 retransmitted segments"}}, // as the kernel counts
 		{nil, &n, nil},
 	} {
 		if got := lostRows(tt.all, tt.retransmitted); !slices.Equal(got, tt.want) {
@@ -46,6 +49,23 @@ func TestLostRows(t *testing.T) {
 	for _, kind := range lost.Kinds() {
 		if placeNames[string(kind)] == "" {
 			t.Errorf("%s has no words", kind)
+		}
+	}
+}
+
+// TestOperatorsRow checks that nobody is sent to the network's operators about drops of this host.
+func TestOperatorsRow(t *testing.T) {
+	here := []record.LostAt{{Place: "queue"}, {Place: record.Elsewhere}}
+	for _, tt := range []struct {
+		limiter verdict.Name
+		lostAt  []record.LostAt
+		want    int
+	}{{verdict.Bottleneck, nil, 1}, {verdict.Congestion, here[1:], 1}, {verdict.Bottleneck, here, 0},
+		{verdict.ReceiverWindow, nil, 0}} {
+		rows := newTable()
+		operatorsRow(rows, tt.limiter, tt.lostAt)
+		if len(rows.rows) != tt.want {
+			t.Errorf("%s, %v: %v", tt.limiter, tt.lostAt, rows.rows)
 		}
 	}
 }

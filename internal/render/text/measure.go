@@ -62,7 +62,7 @@ func writeDirection(w io.Writer, d *record.Direction) {
 	t.row("time went to", SharesText(d.Shares))
 	if said := doIf(d.Fix, d.Verdict); said != "" {
 		t.row("do", said)
-		operatorsRow(t, d.Limiter)
+		operatorsRow(t, d.Limiter, d.LostAt)
 	}
 	if d.RTTMin > 0 {
 		text := d.RTTMin.String() + " least"

@@ -167,7 +167,8 @@ func tuneVerdict(d *record.TuneDirection) string {
 	switch {
 	case d.Chosen != nil && !d.Chosen.Automatic:
 		return tuneChosenName(d.Chosen) + ": " + d.Reason
-	case d.Verdict == search.NoChange, d.Verdict == search.Change: // by its own settings or by a change of the hosts
+	// by its own settings or by a change of the hosts
+	case d.Verdict == search.NoChange, d.Verdict == search.Change:
 		return d.Reason
 	}
 	return "inconclusive, no change: " + d.Reason + tuneTried(d)

@@ -63,7 +63,8 @@ var recipeTitles = map[record.SettingBy]string{
 	record.ByStreams: "several connections in place of larger windows",
 }
 
-// tuneSettings returns the recipes of the chosen setup; none where a change of the hosts was kept that gives as much.
+// tuneSettings returns the recipes of the chosen setup; none where a change of the hosts was kept
+// that gives as much.
 func tuneSettings(d *record.TuneDirection) (all []titled) {
 	if d.Chosen == nil || d.Chosen.Automatic || tuneIsInForce(d) {
 		return nil
@@ -113,7 +114,8 @@ func tuneHost(way transfer.Direction, s *record.TuneSetting) string {
 	return name + inParentheses([]string{role, s.Target})
 }
 
-// tuneIsInForce reports that a change of the hosts was kept which gives what the chosen setup does, or a tenth less.
+// tuneIsInForce reports that a change of the hosts was kept which gives what the chosen setup does,
+// or a tenth less.
 func tuneIsInForce(d *record.TuneDirection) bool {
 	a := d.Applied
 	return a != nil && a.Kept && (d.After == nil || a.After != nil && a.After.MedianBps >= 0.9*d.After.MedianBps)

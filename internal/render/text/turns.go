@@ -63,8 +63,8 @@ func RequestsAnswer(r *record.Requests) string {
 	return answer
 }
 
-// requestsAnswer returns the headline about requests, and the causes that it names: of the slow ones,
-// and of the usual one where it takes a quarter of the median.
+// requestsAnswer returns the headline about requests, and the causes that it names: of the slow
+// ones, and of the usual one where it takes a quarter of the median.
 func requestsAnswer(r *record.Requests) (answer string, causes []string) {
 	const (
 		slower = 2 // times the median
@@ -275,8 +275,8 @@ func writeSlowest(w io.Writer, all []record.SlowestTurn) {
 	slowest.write(w, "    ")
 }
 
-// PacketsFilter returns a Wireshark display filter for the packets of a turn; "" where their numbers
-// are not known.
+// PacketsFilter returns a Wireshark display filter for the packets of a turn; "" where their
+// numbers are not known.
 func PacketsFilter(s *record.SlowestTurn) string {
 	if s.FirstPacket == 0 {
 		return ""

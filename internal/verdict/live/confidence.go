@@ -18,7 +18,7 @@ func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
 	for _, c := range a.connections {
 		rounds += len(c.rounds)
 	}
-	if rounds < int(threshold.FewRounds.Value) || v.Shares[v.Limiter] < threshold.ClearShare.Value {
+	if rounds < int(threshold.MinRounds.Value) || v.Shares[v.Limiter] < threshold.ClearShare.Value {
 		level = verdict.Lower(level)
 	}
 	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {

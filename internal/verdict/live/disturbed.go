@@ -104,7 +104,7 @@ func (a *analysis) isStarved() bool {
 			resent += float64((r.end.Retransmitted - r.start.Retransmitted) * c.mss)
 		}
 	}
-	return rounds < int(threshold.FewRounds.Value) || resent <= threshold.Losing.Value*arrived
+	return rounds < int(threshold.MinRounds.Value) || resent <= threshold.Losing.Value*arrived
 }
 
 // memoryPressure returns the kernels' shortage of memory at either end. Such a kernel closes windows and drops

@@ -166,7 +166,7 @@ var (
 		func(f facts) bool { return f.measured.isStarved },
 		threshold.StarvedHost,
 		threshold.RunDelay,
-		threshold.FewRounds)
+		threshold.MinRounds)
 	queueDrained = rule.Fact("queueDrained", "the queue was often empty, and the rate then lower",
 		func(f facts) bool { return f.path.queueDrained },
 		threshold.QueueDrained,
@@ -249,7 +249,7 @@ var (
 			rule.All(rule.Any(rule.Not(modelPaced), deliversBurst), lossDispersion.AtLeast(threshold.LossInBursts))))
 	// BBR does not react to marks.
 	marksReduceCwnd = rule.Define("marksReduceCwnd", "marks reduced the congestion window more often than losses",
-		rule.All(rule.Not(modelPaced), markedTrips.AtLeast(threshold.FewRounds),
+		rule.All(rule.Not(modelPaced), markedTrips.AtLeast(threshold.MinRounds),
 			markedTrips.Exceeds(lossyTrips)))
 	mayBeClocked = rule.Define("ackRateMayLimit", "acknowledgements are steadier than the data",
 		rule.All(ackRateVariation.Positive(), ackRateVariation.AtMost(threshold.AcksSteady),

@@ -129,8 +129,8 @@ func (c *connection) outstanding(r *round) (most int64) {
 	return most
 }
 
-// isBelowSegment reports whether less than a segment was queued or in flight at every sample. A loopback's segment
-// counts as a packet: a send buffer may be smaller.
+// isBelowSegment reports whether less than a segment was queued or in flight at every sample. A
+// loopback's segment counts as a packet: a send buffer may be smaller.
 func (c *connection) isBelowSegment() bool {
 	segment := min(c.mss, int64(threshold.PacketBytes.Value))
 	return c.has(transfer.HaveNotSent|transfer.HaveInFlight) &&

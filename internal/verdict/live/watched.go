@@ -27,7 +27,8 @@ type Watched struct {
 	// Answered is the share of the samples at which nothing had come since this end's program sent
 	// something last.
 	Answered float64
-	// DataSent is the number of segments with payload that this end sent in the window; 0: not known.
+	// DataSent is the number of segments with payload that this end sent in the window; 0: not
+	// known.
 	DataSent int64
 	// ReceiveRTTs are the receiver's own estimates of the round trip while data came without pauses; nil: not known.
 	ReceiveRTTs []time.Duration

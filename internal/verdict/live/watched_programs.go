@@ -107,7 +107,7 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	last := &w.Samples[len(w.Samples)-1]
 	e := w.exchange()
 	e.messages = w.messagesSent(&e)
-	if e.messages < threshold.FewRounds.Value || last.RcvOOOPack > first.RcvOOOPack ||
+	if e.messages < threshold.MinRounds.Value || last.RcvOOOPack > first.RcvOOOPack ||
 		w.Answered < threshold.ExchangesWait.Value {
 		return v
 	}
@@ -134,9 +134,10 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// messagesSent returns how many messages this end's program sent: the samples in which it had sent something or, where
-// that happens in nearly all, the segments, if each has a whole message. 0: not known. The kernel dates what comes
-// and goes in its ticks, so exchanges that are faster than one are not recognised.
+// messagesSent returns how many messages this end's program sent: the samples in which it had sent
+// something or, where that happens in nearly all, the segments, if each has a whole message. 0: not
+// known. The kernel dates what comes and goes in its ticks, so exchanges that are faster than one
+// are not recognised.
 func (w *Watched) messagesSent(e *exchange) (n float64) {
 	for i := 1; i < len(w.Samples); i++ {
 		if w.Samples[i].Sent > w.Samples[i-1].Sent {
@@ -220,7 +221,7 @@ func (e *exchange) exchanges() float64 {
 // is woken before.
 func (e *exchange) inTurn() int {
 	n := e.exchanges()
-	if n < threshold.FewRounds.Value || e.rtt <= 0 {
+	if n < threshold.MinRounds.Value || e.rtt <= 0 {
 		return 0
 	}
 	block := e.acked / n
@@ -293,6 +294,6 @@ func (e *exchange) ownWindow() bool {
 		e.window >= threshold.ProgramWindowRoom.Value*level && e.cwnd > level &&
 		flat >= threshold.WatchedFlat.Value*float64(len(e.inFlight)) &&
 		threshold.FlatShare.Value*e.inFlight[len(e.inFlight)-1] <= level &&
-		rounds >= threshold.FewRounds.Value && e.messages >= threshold.ExchangesRestart.Value*rounds &&
+		rounds >= threshold.MinRounds.Value && e.messages >= threshold.ExchangesRestart.Value*rounds &&
 		e.came <= threshold.ProgramWindowResponses.Value*e.acked
 }

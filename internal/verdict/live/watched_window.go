@@ -43,7 +43,7 @@ func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) v
 	window := max(early, late)
 	rounds := min(e.span/max(e.rtt, 1e-6), float64(n-1))
 	if e.rtt <= 0 || last.RcvOOOPack > first.RcvOOOPack || showsQueue(e.rtt, loaded.Seconds()) ||
-		rounds < threshold.FewRounds.Value || messages < threshold.ExchangesRestart.Value*rounds ||
+		rounds < threshold.MinRounds.Value || messages < threshold.ExchangesRestart.Value*rounds ||
 		float64(room) < threshold.ProgramWindowRoom.Value*window ||
 		mean < threshold.WatchedFlat.Value*window || !known(early) || !known(late) {
 		return v

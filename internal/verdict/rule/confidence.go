@@ -9,8 +9,8 @@ type Step[F any] struct {
 	AtMost verdict.Confidence // "": one step lower
 }
 
-// Confidence returns the confidence of the first case of the limiter that applies, medium without one, and lowers it by
-// all steps that apply.
+// Confidence returns the confidence of the first case of the limiter that applies, medium without
+// one, and lowers it by all steps that apply.
 func Confidence[F any](levels []Case[F, verdict.Confidence], steps []Step[F], limiter verdict.Name,
 	facts F) verdict.Confidence {
 	confidence, found := First(levels, limiter, facts)

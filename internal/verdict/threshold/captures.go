@@ -4,8 +4,8 @@ import "time"
 
 // Captures: the position of the tap and the slices of a timeline. A slice is a round trip or more.
 var (
-	// FewSegments, and as few rounds, are too little for any conclusion.
-	FewSegments = &Number{"FewSegments", 3, "segments",
+	// MinSegments, and as few rounds, are too little for any conclusion.
+	MinSegments = &Number{"MinSegments", 3, "segments",
 		"two segments acknowledge each other (RFC 5681, 4.2)"}
 	// BytesShown is how many times what its packets or acknowledgements show a direction may have carried.
 	BytesShown = &Number{"BytesShown", 1.05, "ratio", "definition"}

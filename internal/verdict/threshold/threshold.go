@@ -28,8 +28,8 @@ var (
 	// EvidenceShare is the share of time from which a limiter appears in the evidence.
 	EvidenceShare = &Number{"EvidenceShare", 0.05, "ratio", "half of CandidateShare"}
 
-	// FewRounds: a verdict from fewer rounds is one step less sure.
-	FewRounds = &Number{"FewRounds", 5, "rounds", "attribution bank, short transfers"}
+	// MinRounds: a verdict from fewer rounds is one step less sure.
+	MinRounds = &Number{"MinRounds", 5, "rounds", "attribution bank, short transfers"}
 	// ClearShare: a verdict whose limiter had less of the time is one step less sure.
 	ClearShare = &Number{"ClearShare", 0.7, "ratio", "attribution bank: wrong verdicts lie below"}
 )

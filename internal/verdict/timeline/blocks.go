@@ -16,7 +16,7 @@ func (t *timeline) spread() bool {
 // tap near the sender is where most losses happened before it.
 func (t *timeline) behindPath() bool {
 	p := t.d.Spacing
-	lostBefore := p != nil && p.Holes >= int64(threshold.FewSegments.Value) && t.d.Replaced > t.d.Repeated
+	lostBefore := p != nil && p.Holes >= int64(threshold.MinSegments.Value) && t.d.Replaced > t.d.Repeated
 	return p != nil && (t.vantage == AtReceiver || t.vantage == InTheMiddle || t.vantage == AtSender && lostBefore)
 }
 
@@ -24,7 +24,7 @@ func (t *timeline) behindPath() bool {
 // line slower than the sender delivered them.
 func (t *timeline) spacedByLine() bool {
 	p := t.d.Spacing
-	return t.behindPath() && p.Short >= int64(threshold.FewRounds.Value) && 4*p.Agree >= 3*p.Short &&
+	return t.behindPath() && p.Short >= int64(threshold.MinRounds.Value) && 4*p.Agree >= 3*p.Short &&
 		4*p.Data.Bytes >= t.d.Bytes
 }
 
@@ -39,14 +39,15 @@ func (t *timeline) isEven(p *flow.Pace) bool {
 // larger bursts, a program in writes.
 func (t *timeline) arrivesEvenly() bool {
 	p := t.d.Spacing
-	if !t.behindPath() || t.losing && (p.Holes < int64(threshold.FewSegments.Value) || 4*p.Filled < 3*p.Holes) {
+	if !t.behindPath() || t.losing && (p.Holes < int64(threshold.MinSegments.Value) || 4*p.Filled < 3*p.Holes) {
 		return false
 	}
-	return (p.Short < int64(threshold.FewRounds.Value) || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
+	return (p.Short < int64(threshold.MinRounds.Value) || 4*p.Agree >= 3*p.Short) && t.isEven(&p.Data)
 }
 
-// keepsLineBusy reports whether the line had data all the time: segments, or acknowledgements before they reach the
-// sender, come at one pace though a window contains several of them. A window that limits leaves a gap after each.
+// keepsLineBusy reports whether the line had data all the time: segments, or acknowledgements
+// before they reach the sender, come at one pace though a window contains several of them. A window
+// that limits leaves a gap after each.
 func (t *timeline) keepsLineBusy() bool {
 	if t.arrivesEven {
 		return t.d.WindowMax >= 2*int64(max(t.d.MSS, 536))
@@ -83,13 +84,13 @@ func (t *timeline) lineIdles() bool {
 // caughtUp reports whether the sender had sent all data of its program at a later moment: no window had limited it.
 func (t *timeline) caughtUp(s *flow.Slice) bool {
 	p := t.d.Spacing
-	return p != nil && p.Dry >= int64(threshold.FewSegments.Value) && s.End <= p.DryAt
+	return p != nil && p.Dry >= int64(threshold.MinSegments.Value) && s.End <= p.DryAt
 }
 
 // serialises reports whether blocks wait for little but the line: the transfer is nearly as fast as the line
 // delivers a block.
 func (t *timeline) serialises() bool {
-	slow := t.spread() && t.d.Blocks.Count >= int64(threshold.FewRounds.Value) || t.spacedByLine()
+	slow := t.spread() && t.d.Blocks.Count >= int64(threshold.MinRounds.Value) || t.spacedByLine()
 	return slow && t.goodput >= threshold.LineFilled.Value*t.lineRate()
 }
 
@@ -110,7 +111,7 @@ func (t *timeline) lineRate() float64 {
 // before: a send buffer or a program that writes when the last write is acknowledged.
 func (t *timeline) equalBlocks() bool {
 	b := &t.d.Blocks
-	return t.vantage == AtSender && b.Equal() && b.Count >= int64(threshold.FewRounds.Value) &&
+	return t.vantage == AtSender && b.Equal() && b.Count >= int64(threshold.MinRounds.Value) &&
 		2*b.Count*b.Size > t.d.Bytes
 }
 

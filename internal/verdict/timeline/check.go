@@ -14,7 +14,7 @@ func (t *timeline) oneWay() bool {
 	d := t.d
 	unacknowledged := d.Bytes - d.Acked
 	earned := int64(threshold.EarnedSegments.Value) * int64(max(d.MSS, 536))
-	if d.Acknowledgements < int64(threshold.FewSegments.Value) && unacknowledged > earned {
+	if d.Acknowledgements < int64(threshold.MinSegments.Value) && unacknowledged > earned {
 		return true // no sender goes so far without acknowledgements
 	}
 	if d.Timeouts > 0 || d.Silent > 0 {

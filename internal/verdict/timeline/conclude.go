@@ -39,7 +39,8 @@ func (t *timeline) conclude(g *Diagnosis) {
 	g.Prediction = t.predict(g.Verdict)
 }
 
-// evidence returns what supports each limiter with a share of the time worth mentioning, and the caveats.
+// evidence returns what supports each limiter with a share of the time worth mentioning, and the
+// caveats.
 func (t *timeline) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	for _, name := range shares.Top() {
 		if shares[name] < threshold.EvidenceShare.Value {

@@ -12,7 +12,7 @@ import (
 // leftOut reports whether acknowledgements without data seem to be left out of the capture while messages had several
 // segments. Whether the program or an acknowledgement released the later ones is then not known.
 func (t *timeline) leftOut() bool {
-	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+int64(threshold.FewSegments.Value)
+	return t.c.OnlyWithData() && t.d.Segments > t.d.Answered+int64(threshold.MinSegments.Value)
 }
 
 // coarse reports whether the capture's clock is too coarse for the round trip.

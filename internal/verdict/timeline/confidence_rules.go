@@ -55,7 +55,7 @@ var levels = []confidenceRule{
 
 // steps lower the confidence in any limiter.
 var steps = []rule.Step[*timeline]{
-	{Name: "few-rounds-or-small-share", When: rule.Any(rule.All(capturedRounds.Below(threshold.FewRounds), needsRate,
+	{Name: "few-rounds-or-small-share", When: rule.Any(rule.All(capturedRounds.Below(threshold.MinRounds), needsRate,
 		rule.Not(isSlowStart)), limiterShare.Below(threshold.ClearShare))},
 	{Name: "untrusted", When: isUntrusted},
 	{Name: "few-segments", When: rule.All(needsRate, rule.Any(capturedRounds.Below(threshold.SureRounds),

@@ -6,7 +6,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// The methods describe… add the values of an evidence to v, as package verdict lists them with its code.
+// The methods describe… add the values of an evidence to v, as package verdict lists them with its
+// code.
 
 func (t *timeline) describeClosed(v verdict.Values) {
 	v["window_bytes"] = float64(t.d.WindowMax)
@@ -74,7 +75,8 @@ func (t *timeline) describeRTTs(v verdict.Values) {
 	v["rtt_base_s"] = t.baseRTT
 }
 
-// withoutSYNs takes the wait for lost SYNs from congestion's time: the congestion window did not take it.
+// withoutSYNs takes the wait for lost SYNs from congestion's time: the congestion window did not
+// take it.
 func (t *timeline) withoutSYNs(v verdict.Values) {
 	v["time_ratio"] = max(v["time_ratio"]-t.synWait()/t.wall(), 0)
 }

@@ -19,21 +19,27 @@ func fact(name, means string, of func(*timeline) bool, uses ...*threshold.Number
 
 // Inputs of the rules on a captured direction.
 var (
-	limiterShare = &quantity{Name: "limiterShare", Unit: "ratio", Means: "share of the time of the limiter",
-		Of: func(t *timeline) float64 { return t.verdict.Shares[t.verdict.Limiter] }}
-	capturedRounds = &quantity{Name: "capturedRounds", Unit: "rounds", Means: "round trips with data",
-		Of: func(t *timeline) float64 { return float64(t.rounds) }}
+	limiterShare = &quantity{Name: "limiterShare", Unit: "ratio",
+		Means: "share of the time of the limiter",
+		Of:    func(t *timeline) float64 { return t.verdict.Shares[t.verdict.Limiter] }}
+	capturedRounds = &quantity{Name: "capturedRounds", Unit: "rounds",
+		Means: "round trips with data",
+		Of:    func(t *timeline) float64 { return float64(t.rounds) }}
 	newSegments = &quantity{Name: "newSegments", Unit: "segments",
 		Means: "segments of new data; a super-segment counts as its packets",
 		Of:    func(t *timeline) float64 { return float64(t.segments()) }}
-	dataSegments = &quantity{Name: "dataSegments", Unit: "segments", Means: "segments with data, as captured",
-		Of: func(t *timeline) float64 { return float64(t.d.Segments) }}
-	zeroWindows = &quantity{Name: "zeroWindows", Unit: "events", Means: "times at which the receive window closed",
-		Of: func(t *timeline) float64 { return float64(t.d.ZeroWindows) }}
-	pauseCount = &quantity{Name: "pauseCount", Unit: "events", Means: "pauses with nothing outstanding",
-		Of: func(t *timeline) float64 { return float64(t.d.Pauses) }}
-	idleTime = &quantity{Name: "capturedIdleTime", Unit: "time", Means: "time with nothing outstanding",
-		Of: func(t *timeline) float64 { return 1e9 * t.clock(flow.Idle) }}
+	dataSegments = &quantity{Name: "dataSegments", Unit: "segments",
+		Means: "segments with data, as captured",
+		Of:    func(t *timeline) float64 { return float64(t.d.Segments) }}
+	zeroWindows = &quantity{Name: "zeroWindows", Unit: "events",
+		Means: "times at which the receive window closed",
+		Of:    func(t *timeline) float64 { return float64(t.d.ZeroWindows) }}
+	pauseCount = &quantity{Name: "pauseCount", Unit: "events",
+		Means: "pauses with nothing outstanding",
+		Of:    func(t *timeline) float64 { return float64(t.d.Pauses) }}
+	idleTime = &quantity{Name: "capturedIdleTime", Unit: "time",
+		Means: "time with nothing outstanding",
+		Of:    func(t *timeline) float64 { return 1e9 * t.clock(flow.Idle) }}
 	capturedLossEvents = &quantity{Name: "capturedLossEvents", Unit: "loss events",
 		Means: "number of losses, each with those that follow in its round trip",
 		Of:    func(t *timeline) float64 { return float64(t.d.LossEvents) }}
@@ -51,34 +57,40 @@ var (
 		Of:    func(t *timeline) float64 { return float64(t.d.Retransmitted - t.d.Spurious) }}
 	capturedTime = &quantity{Name: "capturedTime", Unit: "time", Means: "time of the direction",
 		Of: func(t *timeline) float64 { return 1e9 * t.length }}
-	emptyRTT = &quantity{Name: "emptyRTT", Unit: "time", Means: "round trip of a full segment over the empty path",
-		Of: func(t *timeline) float64 { return 1e9 * t.baseRTT }}
+	emptyRTT = &quantity{Name: "emptyRTT", Unit: "time",
+		Means: "round trip of a full segment over the empty path",
+		Of:    func(t *timeline) float64 { return 1e9 * t.baseRTT }}
 	synWait = &quantity{Name: "synWait", Unit: "time", Means: "time in which SYNs were lost",
 		Of: func(t *timeline) float64 { return 1e9 * t.synWait() }}
 	congestionTime = limiterTime("congestionTime", verdict.Congestion)
 	windowTime     = limiterTime("windowTime", verdict.ReceiverWindow)
 	unknownTime    = limiterTime("unknownTime", verdict.Unknown)
 	// applicationTime contains the time of a sender that its program limits.
-	applicationTime = &quantity{Name: "applicationTime", Unit: "time", Means: "time of the limiter application",
-		Of: func(t *timeline) float64 { return 1e9 * t.verdict.Shares[verdict.Application] * t.wall() }}
-	waitedTime = &quantity{Name: "waitedTime", Unit: "time", Means: "time in which data or acknowledgements waited",
-		Of: func(t *timeline) float64 { return 1e9 * t.waitedTime }}
+	applicationTime = &quantity{Name: "applicationTime", Unit: "time",
+		Means: "time of the limiter application",
+		Of:    func(t *timeline) float64 { return 1e9 * t.verdict.Shares[verdict.Application] * t.wall() }}
+	waitedTime = &quantity{Name: "waitedTime", Unit: "time",
+		Means: "time in which data or acknowledgements waited",
+		Of:    func(t *timeline) float64 { return 1e9 * t.waitedTime }}
 	unseenQueueTime = &quantity{Name: "unseenQueueTime", Unit: "time",
 		Means: "time in which this tap does not see a queue",
 		Of:    func(t *timeline) float64 { return 1e9 * t.unseenQueueTime }}
-	stalledTime = &quantity{Name: "stalledTime", Unit: "time", Means: "time in which nothing got through",
-		Of: func(t *timeline) float64 { return float64(t.d.Stalled) }}
-	clockSteps = &quantity{Name: "clockSteps", Unit: "events", Means: "times at which the capture's clock was set",
-		Of: func(t *timeline) float64 { return float64(t.c.ClockSteps) }}
+	stalledTime = &quantity{Name: "stalledTime", Unit: "time",
+		Means: "time in which nothing got through",
+		Of:    func(t *timeline) float64 { return float64(t.d.Stalled) }}
+	clockSteps = &quantity{Name: "clockSteps", Unit: "events",
+		Means: "times at which the capture's clock was set",
+		Of:    func(t *timeline) float64 { return float64(t.c.ClockSteps) }}
 	capturedBytes = &quantity{Name: "capturedBytes", Unit: "bytes", Means: "bytes of the direction",
 		Of: func(t *timeline) float64 { return float64(t.d.Bytes) }}
-	unseenBytes = &quantity{Name: "unseenBytes", Unit: "bytes", Means: "bytes that are not in the capture",
-		Of: func(t *timeline) float64 { return float64(t.d.Unseen) }}
+	unseenBytes = &quantity{Name: "unseenBytes", Unit: "bytes",
+		Means: "bytes that are not in the capture",
+		Of:    func(t *timeline) float64 { return float64(t.d.Unseen) }}
 	fullSegment = &quantity{Name: "fullSegment", Unit: "bytes", Means: "payload of a full segment",
 		Of: func(t *timeline) float64 { return float64(t.d.MSS) }}
 	largestWindow = &quantity{Name: "largestWindow", Unit: "bytes", Means: "largest receive window",
 		Of: func(t *timeline) float64 { return float64(t.d.WindowMax) }}
-	mostInFlight = &quantity{Name: "mostInFlight", Unit: "bytes", Means: "most bytes in flight",
+	maxInFlight = &quantity{Name: "maxInFlight", Unit: "bytes", Means: "most bytes in flight",
 		Of: func(t *timeline) float64 { return float64(t.d.MaxOut) }}
 	flightLevel = &quantity{Name: "flightLevel", Unit: "bytes",
 		Means: "bytes in flight with which half of the data was delivered or with fewer",
@@ -87,24 +99,29 @@ var (
 	exchanges = &quantity{Name: "exchanges", Unit: "exchanges",
 		Means: "blocks of data that waited for a message of the other end",
 		Of:    func(t *timeline) float64 { return float64(t.d.Exchanges) }}
-	exchangeTime = &quantity{Name: "exchangeTime", Unit: "time", Means: "round trips of the exchanges",
-		Of: func(t *timeline) float64 { return 1e9 * t.baseRTT * float64(t.d.Exchanges) }}
-	restarts = &quantity{Name: "restarts", Unit: "events", Means: "sending begun with nothing in flight",
-		Of: func(t *timeline) float64 { return float64(t.d.Restarts) }}
+	exchangeTime = &quantity{Name: "exchangeTime", Unit: "time",
+		Means: "round trips of the exchanges",
+		Of:    func(t *timeline) float64 { return 1e9 * t.baseRTT * float64(t.d.Exchanges) }}
+	restarts = &quantity{Name: "restarts", Unit: "events",
+		Means: "sending begun with nothing in flight",
+		Of:    func(t *timeline) float64 { return float64(t.d.Restarts) }}
 	messageRounds = &quantity{Name: "messageRounds", Unit: "rounds",
 		Means: "round trips with a message of the other end",
 		Of:    func(t *timeline) float64 { return float64(t.d.Spoken) }}
-	silences = &quantity{Name: "silences", Unit: "time", Means: "silences of the sender within round trips",
-		Of: func(t *timeline) float64 { return float64(t.d.Silences) }}
-	drainedTime = &quantity{Name: "drainedTime", Unit: "time", Means: "those at the end of its data",
-		Of: func(t *timeline) float64 { return float64(t.d.Drained) }}
+	silences = &quantity{Name: "silences", Unit: "time",
+		Means: "silences of the sender within round trips",
+		Of:    func(t *timeline) float64 { return float64(t.d.Silences) }}
+	drainedTime = &quantity{Name: "drainedTime", Unit: "time",
+		Means: "those at the end of its data",
+		Of:    func(t *timeline) float64 { return float64(t.d.Drained) }}
 	starts = &quantity{Name: "starts", Unit: "events", Means: "ends of silences",
 		Of: func(t *timeline) float64 { return float64(t.starts().Count) }}
 	promptedStarts = &quantity{Name: "promptedStarts", Unit: "events",
 		Means: "ends of silences soon after a message of the other end",
 		Of:    func(t *timeline) float64 { return float64(t.starts().Prompted) }}
-	ownTime = &quantity{Name: "ownTime", Unit: "time", Means: "time with nothing in flight before all starts",
-		Of: func(t *timeline) float64 { return float64(t.starts().Own) }}
+	ownTime = &quantity{Name: "ownTime", Unit: "time",
+		Means: "time with nothing in flight before all starts",
+		Of:    func(t *timeline) float64 { return float64(t.starts().Own) }}
 	startVariation = &quantity{Name: "startVariation", Unit: "ratio",
 		Means: "deviation of the intervals between starts, as a share of their mean",
 		Of:    func(t *timeline) float64 { return t.d.Starts.Variation() }}
@@ -139,51 +156,69 @@ var (
 	isGuessedScale = fact("isGuessedScale",
 		"the receiver scales its windows otherwise than it offered, by a guessed factor",
 		(*timeline).guessedScale)
-	windowAllowsMore = fact("windowAllowsMore", "the largest window gives clearly more than the rate",
+	windowAllowsMore = fact("windowAllowsMore",
+		"the largest window gives clearly more than the rate",
 		(*timeline).windowAbove, threshold.WindowAbove)
-	isLineBusy = fact("isLineBusy", "several segments or acknowledgements a window come at one pace, without pauses",
+	isLineBusy = fact("isLineBusy",
+		"several segments or acknowledgements a window come at one pace, without pauses",
 		func(t *timeline) bool { return t.lineBusy })
 	acksEven = fact("acksEven", "acknowledgements come to the sender at one pace, without pauses",
 		func(t *timeline) bool { return t.even })
-	waitsBlockwise = fact("waitsBlockwise", "waits for the receiver's delayed-ACK timer are frequent",
-		func(t *timeline) bool { return t.blockwise }, threshold.FewRounds, threshold.PausingShare)
+	waitsBlockwise = fact("waitsBlockwise",
+		"waits for the receiver's delayed-ACK timer are frequent",
+		func(t *timeline) bool { return t.blockwise }, threshold.MinRounds, threshold.PausingShare)
 	timerAlone = fact("timerAlone", "most waits have only one acknowledgement",
 		func(t *timeline) bool { return 2*t.d.LoneTimerWaits > t.d.TimerWaits })
 	isLastRound = fact("isLastRound", "no more than the last round trip was without growth",
 		(*timeline).isLastRound, threshold.LastRound)
-	hasLostSYNs    = fact("hasLostSYNs", "SYNs were retransmitted without an answer", (*timeline).synsLost)
+	hasLostSYNs = fact("hasLostSYNs", "SYNs were retransmitted without an answer",
+		(*timeline).synsLost)
 	mostlySpurious = fact("mostlySpurious", "most retransmitted segments had arrived",
 		func(t *timeline) bool { return 2*t.d.Spurious > t.d.Retransmitted })
-	queueMissing = fact("queueMissing", "a standing queue would have been seen and was not", (*timeline).queueMissing)
-	queueAhead   = fact("queueAhead", "a queue of acknowledgements would be distinguished from one of data",
+	queueMissing = fact("queueMissing", "a standing queue would have been seen and was not",
+		(*timeline).queueMissing)
+	queueAhead = fact("queueAhead",
+		"a queue of acknowledgements would be distinguished from one of data",
 		(*timeline).queueAhead)
 	isQueueing = fact("isQueueing", "a standing queue was seen in much of the time",
 		func(t *timeline) bool { return t.queueing })
 	isPausing = fact("isPausing", "the program pauses",
 		func(t *timeline) bool { return t.pausing }, threshold.PausingShare)
-	isOnlyEven  = fact("isOnlyEven", "only the even spacing of data shows a full link", (*timeline).onlyEven)
+	isOnlyEven = fact("isOnlyEven", "only the even spacing of data shows a full link",
+		(*timeline).onlyEven)
 	isGrowing   = fact("isGrowing", "the bytes in flight grow", (*timeline).growing)
-	lossMayHold = fact("lossMayHold", "losses allow hardly more than the rate", func(t *timeline) bool {
-		allows := t.lossAllows()
-		return allows != 0 && allows <= threshold.LossAllows.Value*t.goodput
-	}, threshold.LossAllows)
-	isOversized  = fact("isOversized", "all segments longer than the MSS were lost", (*timeline).oversized)
-	hasNoUpdates = fact("hasNoUpdates", "the window opens only in the answer to a probe", (*timeline).noUpdates)
-	isUntrusted  = fact("isUntrusted", "the capture does not support losses or times of the limiter",
+	lossMayHold = fact("lossMayHold", "losses allow hardly more than the rate",
+		func(t *timeline) bool {
+			allows := t.lossAllows()
+			return allows != 0 && allows <= threshold.LossAllows.Value*t.goodput
+		}, threshold.LossAllows)
+	isOversized = fact("isOversized", "all segments longer than the MSS were lost",
+		(*timeline).oversized)
+	hasNoUpdates = fact("hasNoUpdates", "the window opens only in the answer to a probe",
+		(*timeline).noUpdates)
+	isUntrusted = fact("isUntrusted",
+		"the capture does not support losses or times of the limiter",
 		func(t *timeline) bool { return !t.trust.Supports(t.verdict.Limiter) })
-	leavesOutAcks = fact("leavesOutAcks", "acknowledgements without data are left out of the capture", (*timeline).leftOut)
-	isLosing      = fact("isLosing", "losses are frequent enough to limit",
+	leavesOutAcks = fact("leavesOutAcks",
+		"acknowledgements without data are left out of the capture", (*timeline).leftOut)
+	isLosing = fact("isLosing", "losses are frequent enough to limit",
 		func(t *timeline) bool { return t.losing }, threshold.Losing)
 	isQueuedBeforeLoss = fact("isQueuedBeforeLoss",
 		"most losses come after a queue of some packets, or at different bytes in flight",
-		(*timeline).queuedBeforeLoss, threshold.PolicedQueue, threshold.PolicedPoints, threshold.PolicedWindows)
-	hasSteadyRate = fact("hasSteadyRate", "the rate stays the same, or below that of the beginning after timeouts",
+		(*timeline).queuedBeforeLoss, threshold.PolicedQueue, threshold.PolicedPoints,
+		threshold.PolicedWindows)
+	hasSteadyRate = fact("hasSteadyRate",
+		"the rate stays the same, or below that of the beginning after timeouts",
 		(*timeline).steadyRate, threshold.PolicedEven, threshold.FirstBurst)
-	isMarked = fact("isMarked", "marks (ECN) reduced the congestion window more often than losses did",
-		func(t *timeline) bool { return t.marked && t.d.Marks > t.d.LossEvents }, threshold.FewRounds)
-	isIdleRestart = fact("isIdleRestart", "most of slow start's time followed an idle time (RFC 5681, 4.1)",
+	isMarked = fact("isMarked",
+		"marks (ECN) reduced the congestion window more often than losses did",
+		func(t *timeline) bool { return t.marked && t.d.Marks > t.d.LossEvents },
+		threshold.MinRounds)
+	isIdleRestart = fact("isIdleRestart",
+		"most of slow start's time followed an idle time (RFC 5681, 4.1)",
 		func(t *timeline) bool { return 2*float64(t.d.IdleRestarts.SlowStart)/1e9 > t.clock(flow.SlowStart) })
-	hasScaleMismatch = fact("hasScaleMismatch", "the windows are in another unit than the handshake agreed on",
+	hasScaleMismatch = fact("hasScaleMismatch",
+		"the windows are in another unit than the handshake agreed on",
 		(*timeline).scaleMismatch)
 	hasNoScale = fact("hasNoScale", "window scaling was not negotiated",
 		func(t *timeline) bool { return t.d.NoScale })
@@ -194,40 +229,49 @@ var (
 	levelLimits = fact("levelLimits",
 		"flightLevel each round trip is no more than the path delivers, and less than twice the goodput",
 		func(t *timeline) bool { return t.gives(t.flightLevel) })
-	isRestarting = fact("isRestarting", "the sender pauses after each block", func(t *timeline) bool {
-		return float64(t.d.Restarts) > (1-threshold.ExchangesRestart.Value)*float64(t.rounds)
-	}, threshold.ExchangesRestart)
+	isRestarting = fact("isRestarting", "the sender pauses after each block",
+		func(t *timeline) bool {
+			return float64(t.d.Restarts) > (1-threshold.ExchangesRestart.Value)*float64(t.rounds)
+		}, threshold.ExchangesRestart)
 	staysLevel = fact("staysLevel", "the bytes in flight stay near flightLevel",
 		(*timeline).staysLevel, threshold.FlatLong, threshold.FlatShare, threshold.HeadlineShare)
-	isMostlyFull = fact("isMostlyFull", "the bytes in flight stay near their maximum", func(t *timeline) bool {
-		took, _, _ := t.flat(float64(t.d.MaxOut))
-		return took > threshold.FlatLong.Value*t.length
-	}, threshold.FlatLong, threshold.FlatShare)
+	staysNearMaxInFlight = fact("staysNearMaxInFlight",
+		"the bytes in flight stay near their maximum", func(t *timeline) bool {
+			took, _, _ := t.flat(float64(t.d.MaxOut))
+			return took > threshold.FlatLong.Value*t.length
+		}, threshold.FlatLong, threshold.FlatShare)
 	hasEqualBlocks = fact("hasEqualBlocks",
 		"blocks of one size are each released by the acknowledgement of the one before",
-		(*timeline).equalBlocks, threshold.FewRounds)
-	cutsSegments = fact("cutsSegments", "more segments than the last of a transfer are below the MSS",
+		(*timeline).equalBlocks, threshold.MinRounds)
+	cutsSegments = fact("cutsSegments",
+		"more segments than the last of a transfer are below the MSS",
 		(*timeline).cutsSegments, threshold.SmallShare)
-	timerAfterOneSegment = fact("windowHoldsTimer", "the window has room for one segment in most waits",
+	timerAfterOneSegment = fact("windowHoldsTimer",
+		"the window has room for one segment in most waits",
 		func(t *timeline) bool { return 2*t.d.WindowTimerWaits > t.d.TimerWaits })
 	isTimerOrLine = fact("isTimerOrLine",
 		"a delayed-ACK timer or a slow line delays the only acknowledgement of a block in most of the time",
-		func(t *timeline) bool { return t.unclear }, threshold.FewRounds, threshold.HeadlineShare)
+		func(t *timeline) bool { return t.unclear }, threshold.MinRounds, threshold.HeadlineShare)
 	isLossOrLink = fact("isLossOrLink",
 		"losses come at the rate of the path, and its empty round trip was not captured",
 		func(t *timeline) bool { return t.evenLoss }, threshold.FilledWithin)
 	isTimerInTrips = fact("isTimerInTrips", "a delayed-ACK timer may be a part of each round trip",
 		(*timeline).timerInTrips, threshold.DelayedAckLeast, threshold.OneAckSegments)
-	isSACKOutside = fact("isSACKOutside", "most SACK blocks lie outside the window", func(t *timeline) bool {
-		return t.d.SACKOutside >= int64(threshold.FewSegments.Value) && 2*t.d.SACKOutside > t.d.SACKBlocks
-	}, threshold.FewSegments)
-	hasAbandoned = fact("hasAbandoned", "the sender did not retransmit what was not acknowledged in most of the time",
+	isSACKOutside = fact("isSACKOutside", "most SACK blocks lie outside the window",
+		func(t *timeline) bool {
+			return t.d.SACKOutside >= int64(threshold.MinSegments.Value) &&
+				2*t.d.SACKOutside > t.d.SACKBlocks
+		}, threshold.MinSegments)
+	hasAbandoned = fact("hasAbandoned",
+		"the sender did not retransmit what was not acknowledged in most of the time",
 		func(t *timeline) bool { return float64(t.d.Abandoned)/1e9 > threshold.HeadlineShare.Value*t.length },
 		threshold.HeadlineShare)
-	isSilent = fact("isSilent", "the other end went silent", func(t *timeline) bool { return t.d.Silent > 0 })
+	isSilent = fact("isSilent", "the other end went silent",
+		func(t *timeline) bool { return t.d.Silent > 0 })
 	isCoarse = fact("isCoarse", "the capture's clock is too coarse for the round trip",
 		(*timeline).coarse, threshold.CoarseGrain, threshold.CoarseSegments, threshold.CoarseShare)
-	wholeRounds = fact("wholeRounds", "the capture's clock counts in steps longer than a round trip",
+	wholeRounds = fact("wholeRounds",
+		"the capture's clock counts in steps longer than a round trip",
 		func(t *timeline) bool { return t.coarse() && float64(t.c.Grain)/1e9 > t.baseRTT },
 		threshold.CoarseGrain, threshold.CoarseSegments, threshold.CoarseShare)
 
@@ -236,16 +280,19 @@ var (
 	windowClear = rule.Define("windowClear", "only the window explains the rate",
 		rule.All(rule.Not(windowAllowsMore), rule.Not(acksEven), rule.Not(tapUnknown)))
 	// clearPauses are so long that at a tap at the sender nothing else explains them.
-	clearPauses = rule.Define("clearPauses", "the pauses are long", rule.Any(rule.Not(pauseCount.Positive()),
-		idleTime.AtLeast(threshold.ClearPause, pauseCount)))
-	// needsRate is false where the evidence is an event. Only such has high confidence with few segments or rounds. An
-	// ICMP message that the segment was too big comes with the losses of a black hole.
-	needsRate = rule.Define("needsRate", "the evidence is a rate and not an event", rule.Not(rule.Any(
-		rule.All(isBlackHole, rule.Any(blackHoleTime.Positive(), isOversized)),
-		rule.All(limiterIs(verdict.Congestion), hasLostSYNs),
-		rule.All(limiterIs(verdict.ReceiverWindow), hasNoUpdates),
-		rule.All(limiterIs(verdict.Sender), hasAbandoned),
-		rule.All(limiterIs(verdict.ReceiverApplication), zeroWindows.Positive()))))
+	clearPauses = rule.Define("clearPauses", "the pauses are long",
+		rule.Any(rule.Not(pauseCount.Positive()),
+			idleTime.AtLeast(threshold.ClearPause, pauseCount)))
+	// needsRate is false where the evidence is an event. Only such has high confidence with few
+	// segments or rounds. An ICMP message that the segment was too big comes with the losses of a
+	// black hole.
+	needsRate = rule.Define("needsRate", "the evidence is a rate and not an event",
+		rule.Not(rule.Any(
+			rule.All(isBlackHole, rule.Any(blackHoleTime.Positive(), isOversized)),
+			rule.All(limiterIs(verdict.Congestion), hasLostSYNs),
+			rule.All(limiterIs(verdict.ReceiverWindow), hasNoUpdates),
+			rule.All(limiterIs(verdict.Sender), hasAbandoned),
+			rule.All(limiterIs(verdict.ReceiverApplication), zeroWindows.Positive()))))
 )
 
 // limiterTime returns the quantity of the time of a limiter.
@@ -256,5 +303,6 @@ func limiterTime(name string, limiter verdict.Name) *quantity {
 
 // limiterIs is a fact: the headline is that limiter.
 func limiterIs(name verdict.Name) condition {
-	return fact("limiter is "+string(name), "the headline", func(t *timeline) bool { return t.verdict.Limiter == name })
+	return fact("limiter is "+string(name), "the headline",
+		func(t *timeline) bool { return t.verdict.Limiter == name })
 }

@@ -51,7 +51,8 @@ func opening(outstanding, rates []float64) int {
 	rates = rates[:n]
 	block := int(threshold.BlockSlices.Value)
 	opens := threshold.OpeningWindow.Value
-	if n < int(threshold.RisingBlocks.Value)*block && n >= int(threshold.RisingShort.Value) { // a short transfer
+	// a short transfer
+	if n < int(threshold.RisingBlocks.Value)*block && n >= int(threshold.RisingShort.Value) {
 		block = n / int(threshold.RisingBlocks.Value)
 		opens = threshold.OpeningRate.Value
 	}
@@ -159,6 +160,6 @@ func stalled(s *flow.Slice) bool {
 func (t *timeline) oversized() bool {
 	o := t.d.Oversized
 	return o != nil && !o.Passed && t.d.LossEvents >= int64(threshold.OversizedEvents.Value) &&
-		o.Lost >= int64(threshold.FewSegments.Value)*int64(t.d.MSS) &&
+		o.Lost >= int64(threshold.MinSegments.Value)*int64(t.d.MSS) &&
 		float64(o.OtherLost) <= threshold.SmallShare.Value*float64(o.Lost)
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// steadyRate reports whether the rate stays the same, as behind a policer. Timeouts leave no steady rate, but one below
-// the beginning's.
+// steadyRate reports whether the rate stays the same, as behind a policer. Timeouts leave no steady
+// rate, but one below the beginning's.
 func (t *timeline) steadyRate() bool {
 	first := 0.0
 	for i := range t.d.Slices[:len(t.d.Slices)/8+1] {

@@ -71,7 +71,7 @@ func (t *timeline) overloaded() (most float64) {
 		}
 		repairing = lost
 	}
-	if seen < int(threshold.FewSegments.Value) {
+	if seen < int(threshold.MinSegments.Value) {
 		return 0
 	}
 	return max(most, t.pathPace)

@@ -32,7 +32,8 @@ func (t *timeline) conversing() bool {
 	return false
 }
 
-// levelOfFlight returns the bytes in flight with which half of the data was delivered, or with fewer.
+// levelOfFlight returns the bytes in flight with which half of the data was delivered, or with
+// fewer.
 func (t *timeline) levelOfFlight() float64 {
 	levels := make([]weighted, 0, len(t.d.Slices))
 	for i := range t.d.Slices {
@@ -42,7 +43,8 @@ func (t *timeline) levelOfFlight() float64 {
 	return quantile(levels, 0.5)
 }
 
-// staysLevel reports whether the bytes in flight stay near their level while most of the data is delivered.
+// staysLevel reports whether the bytes in flight stay near their level while most of the data is
+// delivered.
 func (t *timeline) staysLevel() bool {
 	at, span, carried := t.flat(t.flightLevel)
 	return at > threshold.FlatLong.Value*span && carried > threshold.HeadlineShare.Value*float64(t.d.Bytes)

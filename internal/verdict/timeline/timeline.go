@@ -145,8 +145,8 @@ func (t *timeline) judge() Diagnosis {
 	if t.gaps(&g) {
 		return g
 	}
-	few := !t.synsLost() && d.Bytes < int64(threshold.FewSegments.Value)*int64(max(d.MSS, 536)) &&
-		t.rounds < int(threshold.FewRounds.Value)
+	few := !t.synsLost() && d.Bytes < int64(threshold.MinSegments.Value)*int64(max(d.MSS, 536)) &&
+		t.rounds < int(threshold.MinRounds.Value)
 	if few && d.Timeouts == 0 && t.clock(flow.BlackHole) == 0 {
 		g.Verdict = t.tooFew()
 		return g
@@ -249,8 +249,8 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	const maxOptions = 40 // bytes of a full segment, where no handshake shows them
 	t.flightLevel = t.levelOfFlight()
 	t.belowSegment = d.WindowMax >= int64(d.MSS) && t.flightLevel+maxOptions < float64(d.MSS)
-	t.marked = d.Marks >= int64(threshold.FewRounds.Value)
-	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.FewRounds.Value) &&
+	t.marked = d.Marks >= int64(threshold.MinRounds.Value)
+	t.blockwise = !t.losing && d.TimerWaits >= int64(threshold.MinRounds.Value) &&
 		t.clock(flow.AckTimer) > threshold.PausingShare.Value*t.length
 	t.unclear = t.timerOrLine()
 	t.even = t.vantage == AtSender && d.Spacing != nil && t.isEven(&d.Spacing.Acks)

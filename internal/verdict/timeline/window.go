@@ -29,7 +29,7 @@ func (t *timeline) scaleMismatch() bool {
 // updates of its window, so nothing shows when its program had read.
 func (t *timeline) noUpdates() bool {
 	d := t.d
-	return d.Openings >= int64(threshold.FewSegments.Value) && 4*d.ProbedOpenings >= 3*d.Openings &&
+	return d.Openings >= int64(threshold.MinSegments.Value) && 4*d.ProbedOpenings >= 3*d.Openings &&
 		float64(d.ProbedTime)/1e9 > threshold.HeadlineShare.Value*t.clock(flow.Closed)
 }
 

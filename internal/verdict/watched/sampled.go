@@ -22,7 +22,8 @@ type Queues struct {
 	Answered               bool // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
 	ReceiveRTT, SinceData time.Duration
-	// DataSent counts the segments with payload that this end sent: tcpi_data_segs_out; 0: not known.
+	// DataSent counts the segments with payload that this end sent: tcpi_data_segs_out; 0: not
+	// known.
 	DataSent int64
 }
 
@@ -46,7 +47,8 @@ func (w *Samples) Add(s *transfer.Sample, q Queues, length time.Duration) {
 	}
 }
 
-// Answered returns the share of the samples at which nothing had come since this end's program sent something last.
+// Answered returns the share of the samples at which nothing had come since this end's program sent
+// something last.
 func (w *Samples) Answered() float64 {
 	n := 0
 	for i := range w.Queues {
