@@ -127,3 +127,20 @@ func TestHiddenAssignments_Found(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultPort_InOnePlace checks that only its constant has the number of the default port.
+func TestDefaultPort_InOnePlace(t *testing.T) {
+	found := []string{}
+	eachProductFile(t, func(name string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if ok && (lit.Value == "5201" || lit.Value == `"5201"` || lit.Value == `":5201"`) {
+				found = append(found, name)
+			}
+			return true
+		})
+	})
+	if len(found) != 1 {
+		t.Errorf("5201 stands in %q; use transfer.DefaultPort", found)
+	}
+}

@@ -23,9 +23,6 @@ import (
 	"io"
 )
 
-// DefaultPort is iperf3's port.
-const DefaultPort = 5201
-
 // State is one byte on the control connection.
 type State int8
 

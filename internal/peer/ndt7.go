@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"net/url"
 	"strings"
 
@@ -15,7 +16,7 @@ const ndt7Scheme = "ndt7://"
 func OnceOnly(text string) bool { return strings.HasPrefix(text, ndt7Scheme) }
 
 // openNDT7 parses an ndt7 server: HOST[:PORT], with ?access_token=… if it requires one.
-func openNDT7(text string, o Options) (transfer.Peer, error) {
+func openNDT7(_ context.Context, text string, o Options) (transfer.Peer, error) {
 	const form = "ndt7://HOST[:PORT], or ndt7://HOST?access_token=TOKEN"
 	host, query, _ := strings.Cut(strings.TrimPrefix(text, ndt7Scheme), "?")
 	address, err := hostPortOr(strings.TrimSuffix(host, "/"), ndt7.DefaultPort)

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
-	"github.com/fullpipe-net/fullpipe/internal/iperf2"
-	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -46,9 +45,6 @@ type Options struct {
 	sshTimes *sshTimeouts // nil: defaultSSHTimeouts
 }
 
-// DefaultPort is the port of fullpipe serve.
-const DefaultPort = 5201
-
 // BadPeer reports an invalid PEER.
 type BadPeer struct{ Text, Why, Hint string }
 
@@ -57,54 +53,44 @@ func (b *BadPeer) Error() string { return fmt.Sprintf("peer %q: %s", b.Text, b.W
 // Try returns a valid form.
 func (b *BadPeer) Try() string { return b.Hint }
 
-// schemes are the kinds of far ends that Open knows.
-var schemes = []string{"fullpipe", "iperf3", "iperf2", "ndt7", "ssh", "http", "https"}
-
-const forms = "HOST, HOST:PORT, fullpipe://HOST[:PORT], iperf3://HOST[:PORT], iperf2://HOST[:PORT], " +
-	"ndt7://HOST[:PORT], ssh://[USER@]HOST, " +
-	"http://…, https://… or lab:PROFILE"
-
 // Open connects to the peer that text names.
 func Open(ctx context.Context, text string, o Options) (transfer.Peer, error) {
-	rest := text
-	if scheme, after, found := strings.Cut(text, "://"); found {
-		switch scheme {
-		case "fullpipe":
-			rest = after
-		case "iperf3":
-			address, err := hostPort(after)
-			if err != nil {
-				return nil, &BadPeer{text, err.Error(), forms}
-			}
-			far := iperf3.NewPeer(address)
-			far.Route = o.Route
-			return far, nil
-		case "iperf2":
-			address, err := hostPortOr(after, iperf2.DefaultPort)
-			if err != nil {
-				return nil, &BadPeer{text, err.Error(), forms}
-			}
-			far := iperf2.NewPeer(address)
-			far.Route = o.Route
-			return far, nil
-		case "ndt7":
-			return openNDT7(text, o)
-		case "http", "https":
-			return openDownload(ctx, text, o)
-		case "ssh":
-			return openSSH(ctx, text, o)
-		default:
-			try := forms
-			if near := didyoumean.Nearest(scheme, schemes); near != "" {
-				try = near + "://" + after
-			}
-			return nil, &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), try}
-		}
+	scheme, rest, named := strings.Cut(text, "://")
+	kind := 0
+	if named {
+		kind = slices.IndexFunc(Schemes, func(s Scheme) bool { return s.Name == scheme })
+	} else {
+		rest = text
 	}
-	address, err := hostPort(rest)
+	if kind < 0 {
+		return nil, unknownScheme(text, scheme, rest)
+	}
+	s := Schemes[kind]
+	if s.port == 0 {
+		return s.open(ctx, text, o)
+	}
+	address, err := hostPortOr(rest, s.port)
 	if err != nil {
-		return nil, &BadPeer{text, err.Error(), forms}
+		return nil, &BadPeer{text, err.Error(), forms()}
 	}
+	return s.open(ctx, address, o)
+}
+
+// unknownScheme returns the error for a PEER of an unknown kind, with the most similar one.
+func unknownScheme(text, scheme, rest string) error {
+	try := forms()
+	names := []string{}
+	for _, s := range Schemes {
+		names = append(names, s.Name)
+	}
+	if near := didyoumean.Nearest(scheme, names); near != "" {
+		try = near + "://" + rest
+	}
+	return &BadPeer{text, "no kind of peer is called " + strconv.Quote(scheme), try}
+}
+
+// openNative connects to a fullpipe server, or without a key to an iperf3 server.
+func openNative(ctx context.Context, address string, o Options) (transfer.Peer, error) {
 	if o.Key == nil {
 		if far, ok := probeIperf3(ctx, address, o.Route); ok {
 			return far, nil
@@ -156,10 +142,7 @@ func identify(ctx context.Context, address string, by socket.Route) error {
 		Hint: "the key that it printed when it started, with --key, --key-file or FULLPIPE_KEY"}
 }
 
-// hostPort parses HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT.
-func hostPort(text string) (string, error) { return hostPortOr(text, DefaultPort) }
-
-// hostPortOr is hostPort with a given default port.
+// hostPortOr parses HOST, HOST:PORT, an IPv6 address or [IPv6]:PORT. usual is the default port.
 func hostPortOr(text string, usual int) (string, error) {
 	host := text
 	port := strconv.Itoa(usual)

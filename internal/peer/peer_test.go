@@ -17,7 +17,7 @@ func TestHostPort(t *testing.T) {
 		"": "", ":5201": "", "host:": "", "host:0": "", "host:65536": "", "host:http": "", "a b": "", "[::1": "",
 		"user@host": "",
 	} {
-		got, err := hostPort(text)
+		got, err := hostPortOr(text, 5201)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
@@ -44,7 +44,7 @@ func FuzzHostPort(f *testing.F) {
 	f.Add("host:80")
 	f.Add("[::1]:5201")
 	f.Fuzz(func(t *testing.T, text string) {
-		if address, err := hostPort(text); err == nil {
+		if address, err := hostPortOr(text, 5201); err == nil {
 			if host, _, err := net.SplitHostPort(address); err != nil || host == "" {
 				t.Fatalf("%q became %q: %v", text, address, err)
 			}

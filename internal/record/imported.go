@@ -164,7 +164,7 @@ func fromIperf3(text []byte) (Document, error) {
 		return nil, errors.New("an object of iperf3 --json that names no far end")
 	}
 	peer := fmt.Sprintf("iperf3://%s", far.Host)
-	if !server && far.Port != 5201 {
+	if !server && far.Port != transfer.DefaultPort {
 		peer = fmt.Sprintf("iperf3://%s:%d", far.Host, far.Port)
 	}
 	forward := transfer.Up

@@ -32,7 +32,7 @@ import (
 
 // Config configures a Server. The zero value only lacks a Key.
 type Config struct {
-	// Address is ADDR:PORT to listen on; "": port 5201 of all addresses.
+	// Address is ADDR:PORT to listen on; "": DefaultAddress.
 	Address string
 	Key     probe.Key
 	// Holders, if not nil, returns the clients with keys of their own. It is called for each client and each of
@@ -78,8 +78,8 @@ type Event struct {
 	Result *transfer.Result // of "transfer"; this server is the far end
 }
 
-// DefaultAddress is the port of fullpipe and iperf3.
-const DefaultAddress = ":5201"
+// DefaultAddress is transfer.DefaultPort of all addresses.
+var DefaultAddress = fmt.Sprintf(":%d", transfer.DefaultPort)
 
 // prefaceTimeout limits the time for a connection's first 37 bytes.
 const prefaceTimeout = 10 * time.Second

@@ -77,6 +77,9 @@ type Program struct {
 	CopyReceived bool `json:"copy_received,omitempty"`
 }
 
+// DefaultPort is the port of fullpipe servers. It is iperf3's.
+const DefaultPort = 5201
+
 // Peer is a far end that can be measured with. Its methods may be called from one
 // goroutine at a time; Close may be called at any time and ends a running test.
 type Peer interface {

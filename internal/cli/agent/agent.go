@@ -26,6 +26,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/host"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/secret"
+	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -79,7 +80,8 @@ Without that file a day has 10 GB and 10 minutes. With a fault in it no test is 
 	flags.StringVar(&f.joinFile, "join-file", "", "a `FILE` with the token, - is standard input")
 	flags.StringVar(&f.name, "name", "", "this host's name in the fleet; default: its host name")
 	flags.StringSliceVar(&f.labels, "labels", nil, "`LABELS` of this host, as in site=berlin,rack=7")
-	flags.StringVar(&f.listen, "listen", ":5201", "`ADDR:PORT` where other agents connect; another port if it is taken")
+	flags.StringVar(&f.listen, "listen", server.DefaultAddress,
+		"`ADDR:PORT` where other agents connect; another port if it is taken")
 	flags.StringVar(&f.limits, "limits", defaultLimits, "a `FILE` with this host's own limits")
 	flags.StringSliceVar(&f.addresses, "address", nil, "an `ADDRESS` of this host for other agents; default: all of its "+
 		"interfaces")

@@ -27,6 +27,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
 
@@ -57,7 +58,7 @@ func InLab(cmd *cobra.Command, text string) (bool, error) {
 		far.Addr = far.Addr6
 		far.Outside = far.Outside6
 	}
-	way := func(a netip.Addr) string { return "fullpipe://" + netip.AddrPortFrom(a, peer.DefaultPort).String() }
+	way := func(a netip.Addr) string { return "fullpipe://" + netip.AddrPortFrom(a, transfer.DefaultPort).String() }
 	ways := []string{way(far.Addr)}
 	if both, err := cmd.Flags().GetBool("compare"); err == nil && both {
 		if far.Outside == far.Addr {
@@ -120,7 +121,10 @@ func CompletePeer(_ *cobra.Command, args []string, begun string) ([]string, cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all := []string{"fullpipe://", "iperf3://", "iperf2://", "ndt7://", "ssh://", "https://"}
+	all := []string{}
+	for _, s := range peer.Schemes {
+		all = append(all, s.Name+"://")
+	}
 	for _, name := range LabNames() {
 		all = append(all, lab.Prefix+name)
 	}

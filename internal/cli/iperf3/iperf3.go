@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -114,7 +115,7 @@ const iperf3Role = "iperf3-role"
 
 // addCommon adds the flags of client and server.
 func (f *flags) addCommon(fl *pflag.FlagSet) {
-	fl.Uint16VarP(&f.port, "port", "p", 5201, "the server's `port`")
+	fl.Uint16VarP(&f.port, "port", "p", transfer.DefaultPort, "the server's `port`")
 	fl.StringVarP(&f.format, "format", "f", "", "unit of rates: k m g t for bits, K M G T for bytes")
 	fl.Float64VarP(&f.interval, "interval", "i", 1, "seconds between two reports; 0 for none")
 	fl.StringVarP(&f.pidFile, "pidfile", "I", "", "write the process id to this file")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
@@ -90,8 +92,8 @@ func Failure(flag, listen string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		hint = "another port with " + flag
-		if _, port, _ := net.SplitHostPort(listen); port == "5201" {
-			hint += "; an iperf3 server uses 5201 too"
+		if _, port, _ := net.SplitHostPort(listen); port == strconv.Itoa(transfer.DefaultPort) {
+			hint += "; an iperf3 server uses " + port + " too"
 		}
 	case errors.Is(err, syscall.EACCES):
 		hint = "a port above 1023"

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/mcp"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 )
 
@@ -108,12 +109,19 @@ func newTool[O described](a *assistant, tool mcp.Tool,
 	return tool
 }
 
-// schemes are the kinds of far ends that assistants may name. The others log in by ssh, request URLs or need root; the
-// user's configuration can name one of those.
-var schemes = []string{"fullpipe", "iperf3", "iperf2", "ndt7"}
+// openSchemes returns the kinds of far ends that assistants may name. The user's configuration can name others.
+func openSchemes() (names []string) {
+	for _, s := range peer.Schemes {
+		if s.TestOnly {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
 
 func (a *assistant) measure(_ context.Context, o *measureOptions) (invocation, error) {
 	scheme, _, named := strings.Cut(o.Peer, "://")
+	schemes := openSchemes()
 	if named && !slices.Contains(schemes, scheme) || strings.HasPrefix(o.Peer, lab.Prefix) {
 		return invocation{}, exit.Usage("peer", "this kind of far end is not open to assistants",
 			"HOST[:PORT], "+strings.Join(schemes, "://, ")+"://, or a name that the user's configuration gives it")

@@ -15,12 +15,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
-	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -83,7 +83,7 @@ func (l *eventLog) printReady(address string, key probe.Key, made bool) error {
 	out := l.cmd.OutOrStdout()
 	if console.WantsJSON(l.cmd) {
 		e := readyEvent{Header: present.Header(l.cmd), Event: "ready", Listen: address,
-			Addresses: reachableAt(address, peer.DefaultPort)}
+			Addresses: reachableAt(address, transfer.DefaultPort)}
 		if made {
 			e.Key = key.String()
 		}
@@ -97,7 +97,7 @@ func (l *eventLog) printReady(address string, key probe.Key, made bool) error {
 	if _, err := fmt.Fprintf(out, "%skey: %s\n", text, key); err != nil {
 		return err
 	}
-	reachable := reachableAt(address, peer.DefaultPort)
+	reachable := reachableAt(address, transfer.DefaultPort)
 	text = fmt.Sprintf("measure from another host with:\n  FULLPIPE_KEY=%s fullpipe measure %s", key, reachable[0])
 	if len(reachable) > 1 {
 		text += "\nthis host is also " + strings.Join(reachable[1:], ", ")
