@@ -9,6 +9,10 @@ BIN = bin/fullpipe
 # compile everything a second time with it.
 PROFILE = cmd/fullpipe/busy.pgo
 
+.PHONY: all
+all: build
+	@echo 'built $(BIN); try it on two lab hosts: make demo; install it: sudo make install'
+
 .PHONY: build
 build: ## one static binary in bin/
 	$(GO) build -pgo=$(PROFILE) -o $(BIN) ./cmd/fullpipe

@@ -69,8 +69,8 @@ var flagGroups = []struct{ name, flags string }{
 		no-fq-socket-pacing repeats reverse rounds rtt time tos tune udp udp-counters-64bit write-rate write-size write-sizes zone zerocopy
 		skip-rx-copy cir cir-down cir-up tolerance least-efficiency most-buffer-delay day-bytes day-time max-bytes
 		min-rate sampled extra-data`},
-	{"Sockets", `clamp congestion connections copy-data fq-rate initcwnd initrwnd ignore-program-buffers mss mtu no-delay pacing
-		receive-buffer receive-buffers route rule send-buffer send-buffers set-mss socket-buffers timestamps window`},
+	{"Sockets", `clamp congestion connections copy-data fq-rate initcwnd initrwnd ignore-program-buffers mss mtu no-delay
+		no-fq-socket-pacing pacing receive-buffer receive-buffers route rule send-buffer send-buffers set-mss socket-buffers timestamps window`},
 	{"Output", `capture color csv details fail-below fail-on forceflush format get-server-output help html json json-stream
 		lines logfile no-open note on-change on-change-shell picture pidfile quiet report rows title timestamp top
 		undo verbose version webhook no-descriptions`},

@@ -35,6 +35,7 @@ const (
 const (
 	OtherUsersPrograms    NoteCode = "other-users-programs"
 	OtherNamespaces       NoteCode = "other-namespaces"
+	WithinHost            NoteCode = "within-host"        // connections
 	NamespacesRefused     NoteCode = "namespaces-refused" // namespaces
 	NamespacesHidden      NoteCode = "namespaces-hidden"  // processes
 	NamespaceEnded        NoteCode = "namespace-ended"    // at_s

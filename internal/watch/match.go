@@ -59,11 +59,18 @@ func isUnit(name string) bool {
 	return false
 }
 
+// withinHost reports whether both ends of a connection are on this host.
+func withinHost(local, remote netip.AddrPort) bool {
+	return local.Addr() == remote.Addr() || remote.Addr().IsLoopback()
+}
+
 // ends reports whether a connection's two ends match. It ignores the owner.
 func (m *Match) ends(local, remote netip.AddrPort) bool {
-	if !m.Local && (local.Addr() == remote.Addr() || remote.Addr().IsLoopback()) {
-		return false
-	}
+	return (m.Local || !withinHost(local, remote)) && m.selected(local, remote)
+}
+
+// selected reports whether a connection has the ports and hosts that are asked for.
+func (m *Match) selected(local, remote netip.AddrPort) bool {
 	fits := func(n int, is func(i int) bool) bool {
 		for i := range n {
 			if is(i) {

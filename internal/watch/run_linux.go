@@ -56,6 +56,7 @@ type watcher struct {
 	dumpAt        time.Duration // when the last dump began
 	took          time.Duration
 	missed        int // dumps that failed
+	within        int // sockets of connections within this host that the last dump left out
 	unread        []verdict.Note
 }
 
@@ -223,6 +224,9 @@ func (w *watcher) show(each func(*View) error) (err error) {
 	if w.missed > 0 {
 		v.Unread = append(v.Unread, counted(verdict.DumpsFailed, "dumps", w.missed))
 	}
+	if w.within > 0 { // both ends of each are sockets of this host
+		v.Unread = append(v.Unread, counted(verdict.WithinHost, "connections", (w.within+1)/2))
+	}
 	w.account.look(v, v.Length, &w.cfg, w.owner)
 	v.Lost, err = w.sockets.Ends.Dropped()
 	if err != nil {
@@ -298,33 +302,12 @@ var states = sockdiag.Connected | sockdiag.Of(sockdiag.FinWait2)
 // readAll reads every connection.
 func (w *watcher) readAll() error {
 	w.activeSockets.recheck = w.activeSockets.recheck[:0]
+	w.within = 0
 	w.dumpAt = w.now()
 	if err := w.sockets.Dump(states, ask, w.read); err != nil {
 		return fmt.Errorf("read the connections: %w", err)
 	}
 	return nil
-}
-
-// read adds a snapshot of one connection, unless nothing has changed since the last one.
-func (w *watcher) read(s *sockdiag.Socket) {
-	if len(s.Info) == 0 {
-		return
-	}
-	w.activeSockets.note(s)
-	fingerprint := w.fingerprint(s)
-	if w.account.Unchanged(s.Cookie, fingerprint, w.dumpAt) {
-		return
-	}
-	t := w.snapshot(s, w.now())
-	if !w.cfg.Match.ends(t.Local, t.Remote) {
-		return
-	}
-	c := w.account.Read(t)
-	c.fingerprint = fingerprint
-	if c.Handshake == nil {
-		c.Handshake = w.handshake(s)
-		c.id = s.ID()
-	}
 }
 
 // drainDestroyEvents takes the kernel's last records of the sockets that ended.

@@ -244,6 +244,34 @@ func TestPeriod_FailedDumps(t *testing.T) {
 	}
 }
 
+// TestPeriod_WithinHost: connections that are left out because both ends are here are counted where their ports and
+// their owner were asked for.
+func TestPeriod_WithinHost(t *testing.T) {
+	known, _ := crowd(t, 3)
+	port := known.cfg.Match.Ports[0]
+	for want, match := range map[float64]Match{0: {Local: true, Ports: []uint16{port}}, 3: {Ports: []uint16{port}}} {
+		w := newWatcher(Config{Match: match}.complete())
+		if err := errors.Join(w.open(), w.begin()); err != nil {
+			t.Fatal(err)
+		}
+		defer w.close()
+		var left float64
+		if err := w.period(func(v *View) error {
+			for _, n := range v.Unread {
+				if n.Code == verdict.WithinHost {
+					left = n.Values["connections"]
+				}
+			}
+			return nil
+		}, false); err != nil {
+			t.Fatal(err)
+		}
+		if left != want {
+			t.Errorf("%+v: %.0f connections within this host were left out, want %.0f", match, left, want)
+		}
+	}
+}
+
 // TestOwnersByBothWays finds the same owners by eBPF and by /proc.
 func TestOwnersByBothWays(t *testing.T) {
 	client, _ := loop(t, listen(t))

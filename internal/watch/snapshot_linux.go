@@ -77,3 +77,28 @@ func (w *watcher) handshake(s *sockdiag.Socket) *transfer.Handshake {
 	w.handshakes[*h] = h
 	return h
 }
+
+// read adds a snapshot of one connection, unless nothing has changed since the last one.
+func (w *watcher) read(s *sockdiag.Socket) {
+	if len(s.Info) == 0 {
+		return
+	}
+	w.activeSockets.note(s)
+	fingerprint := w.fingerprint(s)
+	if w.account.Unchanged(s.Cookie, fingerprint, w.dumpAt) {
+		return
+	}
+	t := w.snapshot(s, w.now())
+	if !w.cfg.Match.ends(t.Local, t.Remote) {
+		if !w.cfg.Match.owned() && w.cfg.Match.selected(t.Local, t.Remote) {
+			w.within++
+		}
+		return
+	}
+	c := w.account.Read(t)
+	c.fingerprint = fingerprint
+	if c.Handshake == nil {
+		c.Handshake = w.handshake(s)
+		c.id = s.ID()
+	}
+}

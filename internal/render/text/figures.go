@@ -78,7 +78,7 @@ func (f figures) linkLeast() string {
 	if !f.has("link_least_bps") {
 		return ""
 	}
-	return "; the link gives about " + f.rate("link_least_bps") + " or more"
+	return "; the link carries at least " + f.rate("link_least_bps")
 }
 
 // equalsBDP formats that a window and the path are both full.

@@ -158,8 +158,8 @@ var imperatives = map[advice.Action]string{
 	advice.MoreCPU:         "give it a core of its own, or offloads that spare one",
 	advice.FasterLine:      "nothing to tune: the link is full, only a faster one or less data helps",
 	advice.MeasureOtherEnd: "measure from the other end too: this end's counters do not show the cause",
-	advice.AskSender: "to find out: run fullpipe why on the sending host while it sends, or ss -tim: notsent 0 with " +
-		"cwnd to spare is the program or its buffer (sndbuf_limited), notsent above 0 is pacing_rate or the host's queue",
+	advice.AskSender: openPrefix + "run fullpipe why on the sending host while it sends; or ss -tim there: " +
+		"notsent 0 is the program or its send buffer, notsent above 0 is pacing or the host's queue",
 	advice.AskReceiver: "to find out: run ss -tm on the receiving host; a Recv-Q that stays full is a program that does " +
 		"not read, an empty one a window that is too small",
 	advice.CaptureSender: "to find out: capture at the sending host (fullpipe diagnose --interface, or tcpdump -s 128) " +

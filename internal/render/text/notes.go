@@ -102,6 +102,8 @@ func unseenSentence(n *verdict.Note) string {
 		return fmt.Sprintf("other network namespaces that could not be entered (%.0f; needs root)", v["namespaces"])
 	case verdict.NamespacesHidden:
 		return fmt.Sprintf("network namespaces of other users' processes (%.0f processes; needs root)", v["processes"])
+	case verdict.WithinHost:
+		return count(int(v["connections"]), "connection") + " within this host (--local adds them)"
 	case verdict.NamespaceEnded:
 		return fmt.Sprintf("everything after %.1f s: the process ended through which the network namespace was entered",
 			v["at_s"])

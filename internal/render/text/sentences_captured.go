@@ -134,8 +134,7 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			lost = fmt.Sprintf("%.0f segments retransmitted, too few to matter, and no queue", n)
 		}
 		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host limits "+
-			"itself; ss -tim there, or fullpipe why, shows which part of it", f.size("outstanding_bytes"),
-			f.size("window_bytes"), lost, f.took())
+			"itself", f.size("outstanding_bytes"), f.size("window_bytes"), lost, f.took())
 	},
 	verdict.CapturedBlocks: func(f figures) string {
 		text := fmt.Sprintf("%.0f blocks of %s, each sent when the one before was acknowledged: a send buffer of that size, "+

@@ -71,7 +71,7 @@ func TestEqualsBDP_OnlyMeasuredValues(t *testing.T) {
 // TestSentence_LinkRateOnlyIfMeasured checks that the link's rate beyond a window appears only if it was measured.
 func TestSentence_LinkRateOnlyIfMeasured(t *testing.T) {
 	for _, code := range []verdict.Code{verdict.ReceiveWindowFull, verdict.SendBufferFull} {
-		if s := sentences[code](figures{"link_least_bps": 8e6}); !strings.Contains(s, "gives about 8 Mbit/s or more") {
+		if s := sentences[code](figures{"link_least_bps": 8e6}); !strings.Contains(s, "carries at least 8 Mbit/s") {
 			t.Error(s)
 		}
 		if s := sentences[code](figures{}); strings.Contains(s, "link") {
