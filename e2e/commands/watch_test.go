@@ -48,7 +48,7 @@ func TestWhy_FindsARunningProgram(t *testing.T) {
 func TestWatchCountsShortConnectionsExactly(t *testing.T) {
 	t.Parallel()
 	doc := harness.ReadWatch(t, harness.RunWatched(t, "rate=100mbit,rtt=2ms", "drain", "short",
-		"$F watch --for 60s --every 1s --port 7000 --json > $PEERS.json & watch=$!\nwatching\nsleep 1\nCLIENT\nsleep 1\n"+
+		"$F watch --for 10m --every 1s --port 7000 --json > $PEERS.json & watch=$!\nwatching\nsleep 1\nCLIENT\nsleep 1\n"+
 			"kill -INT $watch\nwait $watch || test $? = 130\ncat $PEERS.json"))
 	want := int64(0)
 	for i := range 300 {

@@ -79,7 +79,7 @@ func TestTune_RowsAgreeWithTheVerdicts(t *testing.T) {
 	if err := text.Write(&out, doc); err != nil {
 		t.Fatal(err)
 	}
-	for row, limiter := range map[string]string{"automatic, as it is": "send-buffer", "chosen, ": "bottleneck"} {
+	for row, limiter := range map[string]string{"today's setting: automatic": "send-buffer", "chosen, ": "bottleneck"} {
 		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"),
 			func(line string) bool { return !strings.Contains(line, row) })
 		if len(lines) == 0 || !strings.Contains(lines[0], limiter) {
@@ -131,7 +131,7 @@ func TestTuneText(t *testing.T) {
 	var out strings.Builder
 	text.Tune(&out, tuned(t, nil))
 	for _, want := range []string{"UP (this host sends)", "DOWN (this host receives)", "round trip 40 ms",
-		"automatic, as it is", "chosen", "gain ",
+		"today's setting: automatic", "chosen", "gain ",
 		"× 7.", "with 95 % confidence", "9.31 GiB take", "TcpWindowSize = ", "SO_RCVBUF = ", "after a restart",
 		"to set, as it was measured: in the programs", "or instead: on the hosts, for every new connection",
 		"this host (sender, linux-6.1)", "the far host (receiver, windows-2000)",

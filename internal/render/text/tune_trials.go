@@ -47,7 +47,7 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			all = append(all, tried{effective: effective, automatic: t.Automatic, label: label})
 			var notes []string
 			if t.Automatic {
-				notes = append(notes, "automatic, as it is")
+				notes = append(notes, "today's setting: automatic")
 				all[i].together = string(d.Before.Limiter)
 			}
 			if t.Clipped {
