@@ -22,7 +22,8 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"kb823764", verdict.NagleDelayedAck, verdict.AckTimer, verdict.High},
 		{"afd-uplink", verdict.Bottleneck, "", verdict.Medium},
 		{"any-dups", verdict.Sender, "", verdict.Medium}, // every packet twice
-		{"sack-unmapped", verdict.Mixed, "", verdict.Low},
+		{"sack-unmapped", verdict.Congestion, "", verdict.Medium},
+		{"rto-silences-receiver", verdict.Congestion, "", verdict.Medium},
 		{"ack-timer-5seg-receiver", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"ack-timer-2seg-middle", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"no-window-update", verdict.ReceiverWindow, verdict.NoUpdates, verdict.High},

@@ -152,6 +152,7 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	timedOut := at-d.lastSent >= max(2*d.RTTMin, int64(threshold.MinRTO.Value))
 	if timedOut {
 		d.Timeouts++
+		d.bookTimeout(at)
 		d.round.best = 0 // slow start begins anew
 	}
 	if to <= d.acked {
@@ -173,6 +174,19 @@ func (d *Direction) repeated(s *Segment, from, to, at int64) {
 	if !d.recovering {
 		d.recover(timedOut)
 	}
+}
+
+// bookTimeout moves the silence before a retransmission by timeout to the Recovery clock: the retransmission is the
+// first sign of the loss where the tap saw no duplicate ACKs.
+func (d *Direction) bookTimeout(at int64) {
+	silence := at - max(d.lastSent, d.owed)
+	for _, clock := range []Clock{Busy, AppLimited} {
+		moved := min(silence, d.cur.Clock[clock])
+		d.cur.Clock[clock] -= moved
+		d.cur.Clock[Recovery] += moved
+		silence -= moved
+	}
+	d.round.busy = min(d.round.busy, d.cur.Clock[Busy])
 }
 
 // abandoned reports whether the sender stopped retransmitting: data was not acknowledged when the

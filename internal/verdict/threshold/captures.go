@@ -19,6 +19,8 @@ var (
 	// QueueSegments is how many outstanding segments at the least can make a queue, and
 	// how many round trips' serialisations are one's own.
 	QueueSegments = &Number{"QueueSegments", 4, "segments", "capture bank"}
+	// NeverEmptyRTTs is the least number of round trips that show a queue that never ran empty.
+	NeverEmptyRTTs = &Number{"NeverEmptyRTTs", 3, "round trips", "one or two may be a delayed ACK's"}
 	// SerialisedPackets, QueueLeast and QueueSpreads bound a queue from below: by packets,
 	// by a time, and by how round trips scatter within a round.
 	SerialisedPackets = &Number{"SerialisedPackets", 3, "packets", "capture bank"}

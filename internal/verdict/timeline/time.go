@@ -65,10 +65,12 @@ func (t *timeline) ackQueued(s *flow.Slice) bool {
 }
 
 // neverEmpty reports whether even the least round trip of the slice exceeded that of the empty path by as much again,
-// and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection.
+// and by more than a few packets of its own. The link behind that queue was never idle, with data of any connection. A
+// few round trips may all contain a delayed-ACK timer.
 func (t *timeline) neverEmpty(s *flow.Slice) bool {
 	own := threshold.QueueSegments.Value * float64(t.d.MSS) / max(t.pathPace, t.capacity, 1)
-	return s.RTTs > 0 && t.baseRTT > 0 && float64(s.RTTMin)/1e9-t.baseRTT > max(t.baseRTT, own)
+	return float64(s.RTTs) >= threshold.NeverEmptyRTTs.Value && t.baseRTT > 0 &&
+		float64(s.RTTMin)/1e9-t.baseRTT > max(t.baseRTT, own)
 }
 
 // full reports whether the slice's rate is the best there is: as fast as the path delivers what

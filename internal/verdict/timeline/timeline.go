@@ -177,7 +177,9 @@ func (t *timeline) judge() Diagnosis {
 	}
 	g.Verdict = hostOf(verdict.Headline(shares))
 	t.verdict = g.Verdict
-	if few && g.Limiter != verdict.Congestion && needsRate.IsTrue(t) {
+	// The acknowledgement of a few segments that were retransmitted once may only have been late.
+	isLoss := g.Limiter == verdict.Congestion && d.Timeouts > 1
+	if few && !isLoss && needsRate.IsTrue(t) {
 		g.Verdict = t.tooFew()
 		g.LostTime = 0
 		g.Bands = nil
