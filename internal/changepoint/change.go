@@ -11,8 +11,6 @@ package changepoint
 import (
 	"math"
 
-	moremath "github.com/aclements/go-moremath/stats"
-
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
@@ -82,11 +80,11 @@ func test(values []float64, from, middle, to int, sure float64, low bool) (Chang
 	if !(c.Before > 0 && c.After > 0) || math.Abs(c.After/c.Before-1) < Least {
 		return c, false
 	}
-	result, err := moremath.MannWhitneyUTest(before, after, moremath.LocationDiffers)
-	if err != nil { // all values are equal
-		return c, false
+	larger := []stats.Pair{{Before: before, After: after}}
+	if c.After < c.Before {
+		larger = []stats.Pair{{Before: after, After: before}}
 	}
-	c.P = result.P
+	c.P = min(2*stats.Chance(larger, 1), 1)
 	return c, c.P < sure
 }
 

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.RunWithoutLeaks(m) }
 
 // testTimeout is when a test gives up waiting.
 const testTimeout = 20 * time.Second

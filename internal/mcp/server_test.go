@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.RunWithoutLeaks(m) }
 
 // echo returns its arguments; wait ends with its context; broken has a fault.
 func testServer() *Server {

@@ -2,11 +2,7 @@
 // is multiplicative, so it computes on logarithms.
 package stats
 
-import (
-	"math"
-
-	"github.com/aclements/go-moremath/stats"
-)
+import "math"
 
 // Interval is an estimate between two bounds.
 type Interval struct{ Low, Mid, High float64 }
@@ -40,9 +36,7 @@ func Estimate(values []float64, confidence float64) Interval {
 	case len(values) == 0:
 		return Interval{0, math.NaN(), math.Inf(1)}
 	case len(values) >= minForMedian:
-		s := stats.Sample{Xs: values}.Copy().Sort()
-		_, low, high := stats.QuantileCI(len(values), 0.5, confidence).SampleCI(*s)
-		return Interval{low, s.Quantile(0.5), high}
+		return median(values, confidence)
 	}
 	return geometric(Logs(values), confidence)
 }
@@ -91,9 +85,6 @@ func geometric(logs []float64, confidence float64) Interval {
 	half := Student((1+confidence)/2, noise.DOF) * noise.Error(len(logs))
 	return Interval{math.Exp(mid - half), math.Exp(mid), math.Exp(mid + half)}
 }
-
-// Student returns the quantile p of Student's t distribution with dof degrees of freedom.
-func Student(p, dof float64) float64 { return stats.InvCDF(stats.TDist{V: dof})(p) }
 
 // Logs returns the natural logarithms of positive values.
 func Logs(values []float64) []float64 {

@@ -7,9 +7,21 @@ import (
 )
 
 func TestStudent(t *testing.T) {
-	for _, c := range []struct{ p, dof, want float64 }{{0.975, 1, 12.706}, {0.975, 4, 2.776}, {0.95, 10, 1.812}} {
+	for _, c := range []struct{ p, dof, want float64 }{{0.975, 1, 12.706}, {0.975, 4, 2.776}, {0.95, 10, 1.812},
+		{0.5, 3, 0}, {0.05, 10, -1.812}, {0.9995, 1, 636.619}, {0.975, 1000, 1.962}} {
 		if got := Student(c.p, c.dof); math.Abs(got-c.want) > 0.001 {
 			t.Errorf("t(%v, %v) = %v, want %v", c.p, c.dof, got, c.want)
+		}
+	}
+}
+
+// TestMedianOrder compares with tables of the sign test's confidence limits, of which ours may end one value earlier
+// at the upper end.
+func TestMedianOrder(t *testing.T) {
+	for _, c := range []struct{ n, low, high int }{{5, 0, 5}, {6, 1, 6}, {7, 1, 7}, {8, 1, 7}, {10, 2, 9}, {20, 6, 15},
+		{25, 8, 18}, {50, 18, 32}, {100, 40, 60}} {
+		if low, high := medianOrder(c.n, 0.95); low != c.low || high != c.high {
+			t.Errorf("of %d values: %d and %d, want %d and %d", c.n, low, high, c.low, c.high)
 		}
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestLive follows the live view with several clients: one watch serves them and stops after the last.
@@ -36,7 +35,7 @@ func TestLive(t *testing.T) {
 				}
 			}
 		}})
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	testenv.NoGoroutineLeft(t)
 	site := httptest.NewServer(s)
 	defer site.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no idle connections at the check

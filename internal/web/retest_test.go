@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestRetests checks that one test runs at a time, that all followers see it, and that an operator or the server's
@@ -39,8 +38,7 @@ func TestRetests(t *testing.T) {
 				}
 			}
 		}}})
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // the last cleanup, after the streams are closed
+	testenv.NoGoroutineLeft(t) // after the streams are closed
 	site := httptest.NewServer(s)
 	t.Cleanup(site.Close)
 	// Keep-alive connections could become idle after Close has closed the idle ones.
