@@ -261,12 +261,13 @@ func (r *runner) preferred(setups []Setup, today float64) (Setup, bool) {
 }
 
 // paced returns the control that ignores losses, paced below the path's rate, if it alone loses more than the
-// baseline. It finds the rate by overfilling the queue, and a queue shorter than its BDP drops much of that.
+// baseline. It finds the rate by overfilling the queue, and a queue shorter than its BDP drops much of that. Where the
+// baseline's control loses nothing at such a rate, no losses are left to ignore.
 func (b *belowCapacity) paced(controls []Setup) (all []Setup) {
-	rate := belowTheLine * b.seen.paceable(&b.limits)
 	if b.clean != nil {
-		rate = min(rate, b.clean.Setup.PacingBps)
+		return nil
 	}
+	rate := belowTheLine * b.seen.paceable(&b.limits)
 	blind := b.seen.lossBlindRuns()
 	if rate <= 0 || len(blind) == 0 || b.losesAsBaseline(blind[len(blind)-1]) {
 		return nil

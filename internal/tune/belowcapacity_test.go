@@ -2,6 +2,7 @@ package tune
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -133,6 +134,11 @@ func TestTune_Policer(t *testing.T) {
 			if d.Chosen == nil {
 				t.Errorf("%+v, seed %d: %s: %s", c, seed, d.Verdict, d.Reason.Code)
 				continue
+			}
+			if d.Chosen.Congestion != "" || slices.ContainsFunc(d.Trials, func(t Trial) bool {
+				return t.Setup.Congestion != "" && t.Setup.PacingBps > 0
+			}) {
+				t.Errorf("%+v, seed %d: %s, though pacing alone removes the losses", c, seed, d.Chosen)
 			}
 			ratio, known := d.After.Typical.RetransmitRatio()
 			share := d.After.Interval.Mid / path.CapacityBps()

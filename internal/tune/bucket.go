@@ -2,12 +2,15 @@ package tune
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sort"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
@@ -58,11 +61,46 @@ func (o *observations) leaveOutBucket(t *Trial) {
 // withoutBucket returns the best rate in bit/s of an unpaced connection after losses; 0: not known. A bucket may not be
 // empty yet when a shorter transfer loses segments.
 func (o *observations) withoutBucket() (bps float64) {
-	unpaced := func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 }
-	for _, t := range o.of(func(t *Trial) bool { return unpaced(t) && t.canShowPolicer() }) {
-		bps = max(bps, t.afterLoss())
+	for _, t := range o.unpacedLosing() {
+		if t.canShowPolicer() {
+			bps = max(bps, t.afterLoss())
+		}
 	}
 	return bps
+}
+
+// unpacedLosing returns the trials of one connection that nothing paced and that lost segments.
+func (o *observations) unpacedLosing() []*Trial {
+	return o.of(func(t *Trial) bool { return t.loses() && t.Setup.PacingBps == 0 && t.Spec.Streams < 2 })
+}
+
+// describePolicer puts before the evidence of a policer what all runs together show of it, at the IP layer: its rate,
+// its bucket, and the bucket with which one connection of a congestion control keeps that rate.
+func (o *observations) describePolicer(m *Measured, control string) {
+	v := &m.Verdict
+	if v.Subtype != verdict.Policer || o.longRun == 0 || o.path.CapacityBps <= 0 {
+		return
+	}
+	bytes := stats.Median(each(o.unpacedLosing(), func(t *Trial) float64 { return t.excess(o.longRun/8, true) }))
+	headers := o.path.BottleneckBps / o.path.CapacityBps
+	rate := o.longRun * headers
+	values := verdict.Values{"rate_bps": rate, "bucket_bytes": bytes * headers}
+	v.Evidence = slices.Clone(v.Evidence)
+	if m.Retransmits != nil {
+		values["retransmitted_ratio"] = *m.Retransmits
+		for i := range v.Evidence { // of one run
+			if e := &v.Evidence[i]; e.Code == verdict.PolicedRate || e.Code == verdict.LossWithoutQueue {
+				e.Values = maps.Clone(e.Values)
+				e.Values["retransmitted_ratio"] = *m.Retransmits
+			}
+		}
+	}
+	if needed := model.PolicerBucket(rate, o.path.RTT, o.path.MSS, control); needed > bytes {
+		values["needed_bytes"] = needed * headers
+		values["window_bytes"] = float64(o.path.Window)
+	}
+	v.Evidence = append([]verdict.Evidence{{Limiter: v.Limiter, Code: verdict.PolicerBucket, Values: values}},
+		v.Evidence...)
 }
 
 // afterLoss returns the rate in bit/s at which segments arrived from a loss on: a policer's bucket is empty then. It

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -54,11 +55,47 @@ func TestTrial_LeavesOutTheBucket(t *testing.T) {
 			t.Fatalf("%+v: %.4g bit/s with the bucket", c, o.trials[0].Goodput)
 		}
 		o.leaveOutBuckets(0.97 * c.rate)
+		checkPolicer(t, &o, c.rate, c.bucket)
 		for i := range o.trials {
 			if got := o.trials[i].Goodput; math.Abs(got/c.rate-1) > 0.02 {
 				t.Errorf("%+v: %s: %.4g bit/s", c, o.trials[i].Setup, got)
 			}
 		}
+	}
+}
+
+// checkPolicer checks what is said of a policer by its rate in bit/s and its bucket in bytes.
+func checkPolicer(t *testing.T, o *observations, rate, bucket float64) {
+	t.Helper()
+	const control = "cubic"
+	*o.path = pathModel{Path: Path{CapacityBps: rate, BottleneckBps: 1500. / 1448 * rate, RTT: 80 * time.Millisecond,
+		MSS: 1448, Window: 100 * 1448}}
+	share := 0.1
+	m := Measured{Retransmits: &share, Verdict: verdict.Verdict{Limiter: verdict.Congestion, Subtype: verdict.Policer,
+		Evidence: []verdict.Evidence{{Code: verdict.PolicedRate, Values: verdict.Values{"retransmitted_ratio": 0.03}}}}}
+	o.describePolicer(&m, control)
+	values := m.Verdict.Evidence[0].Values
+	const headers = 1500. / 1448
+	if got := values["rate_bps"] / headers; m.Verdict.Evidence[0].Code != verdict.PolicerBucket ||
+		math.Abs(got/rate-1) > 0.03 {
+		t.Errorf("%.4g bit/s: %+v", rate, m.Verdict.Evidence)
+	}
+	if got := values["bucket_bytes"] / headers; math.Abs(got/bucket-1) > 0.1 {
+		t.Errorf("%.4g bit/s: a bucket of %.4g bytes, not %.4g", rate, bucket, got)
+	}
+	needed := model.PolicerBucket(headers*rate, o.path.RTT, o.path.MSS, control)
+	if got := values["needed_bytes"] / headers; needed > 1.1*bucket && math.Abs(got/needed-1) > 0.1 ||
+		needed < 0.9*bucket && got != 0 {
+		t.Errorf("%.4g bit/s: needs %.4g bytes, not %.4g", rate, needed, got)
+	}
+	for _, e := range m.Verdict.Evidence {
+		if got := e.Values["retransmitted_ratio"]; got != share {
+			t.Errorf("%s: %.2f of the bytes were retransmitted, not %.2f", e.Code, got, share)
+		}
+	}
+	m.Verdict = verdict.Verdict{Limiter: verdict.Congestion}
+	if o.describePolicer(&m, control); m.Verdict.Evidence != nil {
+		t.Errorf("without a policer: %+v", m.Verdict.Evidence)
 	}
 }
 

@@ -22,6 +22,7 @@ func (l *loop) conclude(failed bool) {
 	out.Before = l.seen.measured(automatic)
 	l.streams.refine(&out.Before.Verdict)
 	l.compared.below.refine(&out.Before)
+	l.seen.describePolicer(&out.Before, l.control)
 	l.path.LowerBound = l.path.AtLeast || !l.seen.wasFilled()
 	out.Path = l.path.Path
 	out.Sender = l.sender

@@ -70,7 +70,7 @@ func (c *comparison) compareScattered(ctx context.Context, candidates []Setup) (
 	// Spared losses are worth a change without a gain. Only pairs of runs show that.
 	before := retransmits(c.seen.baselineRuns())
 	if slices.ContainsFunc(left, func(s Setup) bool { return sparesLosses(before, retransmits(c.seen.runsOf(s))) }) {
-		return c.measure(ctx, Setup{}, candidates, true)
+		return c.measure(ctx, Setup{}, left, true)
 	}
 	today := 1.0
 	for order := 1; ; order++ {

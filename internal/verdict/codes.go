@@ -173,6 +173,9 @@ const (
 	// PacedLosesNothing: a paced transfer lost next to nothing. paced_bps (at the IP layer), goodput_bps, paced_ratio,
 	// retransmitted_ratio (without pacing), queue_s (median round trip above the shortest when losses begin).
 	PacedLosesNothing Code = "paced-loses-nothing"
+	// PolicerBucket: rate_bps and bucket_bytes of a policer at the IP layer, retransmitted_ratio (median of the runs), and
+	// needed_bytes, with which one connection with window_bytes in flight keeps that rate; absent where it is not known.
+	PolicerBucket Code = "policer-bucket"
 	// StreamsCarryMore: several connections carried a tenth more than one. single_bps, streams, total_bps, fill_streams
 	// (as many fill the path), least_ratio (of the slowest of compare_streams, over one alone), rtt_single_s,
 	// rtt_several_s.

@@ -211,7 +211,8 @@ func brieflyWhy(v *verdict.Verdict) (parts []string) {
 	switch v.Limiter {
 	case verdict.Congestion:
 		parts = briefLoss(f)
-		if e.Code == verdict.LossWithoutQueue || e.Code == verdict.PolicedRate {
+		switch e.Code {
+		case verdict.LossWithoutQueue, verdict.PolicedRate, verdict.PolicerBucket:
 			parts = append(parts, "no queue")
 		}
 	case verdict.Bottleneck, verdict.AckPath:

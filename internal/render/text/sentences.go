@@ -176,6 +176,15 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"that rate; when it drops, the round trip is %s above the shortest", f.rate("paced_bps"), f.rate("goodput_bps"),
 			f.share("paced_ratio"), f.share("retransmitted_ratio"), f.time("queue_s"))
 	},
+	verdict.PolicerBucket: func(f figures) string {
+		said := fmt.Sprintf("a policer drops what exceeds about %s once its bucket of about %s is empty", f.rate("rate_bps"),
+			units.Size(f["bucket_bytes"]))
+		if f.has("needed_bytes") {
+			said += fmt.Sprintf("; one connection, whose window has to be %s here, needs a bucket of %s to keep that rate",
+				units.Size(f["window_bytes"]), units.Size(f["needed_bytes"]))
+		}
+		return said
+	},
 	verdict.StreamsCarryMore: func(f figures) string {
 		return fmt.Sprintf("%.0f connections carried %s together where one carries %s; %.0f fill the path. Of %.0f the "+
 			"slowest had %s of what one alone has, and the least round trip was %s (%s for one)", f["streams"],
