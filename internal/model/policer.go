@@ -12,8 +12,8 @@ const (
 )
 
 // PolicerBucket returns the bytes of a policer's bucket with which one connection of Reno or CUBIC keeps the policed
-// rate in the long run; 0 for other controls. The bucket takes what the window exceeds the BDP by until the next loss,
-// and fills again while the window is below it. A smaller bucket overflows then, and the rest of the rate is lost.
+// rate in the long run; 0 for other controls. The bucket takes the bytes that the window is above the BDP until the
+// next loss, and fills again while the window is below it. A smaller one overflows then: part of the rate is lost.
 func PolicerBucket(rateBps float64, rtt time.Duration, mss int, control string) float64 {
 	bdp := BDP(rateBps, rtt) / float64(mss)
 	switch control {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// policedGoodput returns the goodput of a window behind a policer over its rate, computed round trip by round trip:
-// what exceeds the tokens is dropped, and the window is reduced.
+// policedGoodput returns the goodput of a window behind a policer over its rate, computed round trip by round trip.
+// Segments without tokens are dropped and reduce the window.
 func policedGoodput(rateBps float64, rtt time.Duration, mss int, control string, bucket float64) float64 {
 	const rounds = 200_000
 	perRound := BDP(rateBps, rtt) / float64(mss)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/advice"
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -144,6 +145,36 @@ func TestTune_Policer(t *testing.T) {
 			share := d.After.Interval.Mid / path.CapacityBps()
 			if !known || ratio > 0.01 || share < 0.9 || share > 1.02 {
 				t.Errorf("%+v, seed %d: %s gives %.3f of the rate and retransmits %.3f", c, seed, d.Chosen, share, ratio)
+			}
+		}
+	}
+}
+
+// TestTune_WindowOfBDPWithoutPacing checks that a window that does not overflow a shallow queue is found where the
+// sender has neither BBR nor pacing, and that nothing else than windows and streams is tried.
+func TestTune_WindowOfBDPWithoutPacing(t *testing.T) {
+	system := advice.Windows10
+	for _, c := range []struct {
+		bps         float64
+		rtt         time.Duration
+		queue, keep float64 // packets, and the share of the rate that automatic windows leave
+	}{
+		{40e6, 30 * time.Millisecond, 6, 0.5}, {40e6, 30 * time.Millisecond, 6, 0.2}, {40e6, 30 * time.Millisecond, 6, 0.8},
+		{20e6, 60 * time.Millisecond, 4, 0.4}, {100e6, 20 * time.Millisecond, 10, 0.6},
+	} {
+		for seed := range uint64(3) {
+			path := shallow(c.bps, c.rtt, c.queue, c.keep, 0.1)
+			d := run(t, simpeer.New(path, seed), func(cfg *Config) {
+				cfg.Seed = seed
+				cfg.Near = &system
+				cfg.Far = &system
+			})
+			if d.Chosen == nil || d.Chosen.Window == 0 || float64(d.Chosen.Window) > path.BDP()+path.Queue ||
+				d.After.Interval.Mid < 0.9*path.CapacityBps() {
+				t.Errorf("%+v, seed %d: %s: %+v", c, seed, d.Reason.Code, d.Chosen)
+			}
+			if slices.ContainsFunc(d.Trials, func(t Trial) bool { return t.Setup.Congestion != "" || t.Setup.PacingBps > 0 }) {
+				t.Errorf("%+v, seed %d: tried what the system lacks", c, seed)
 			}
 		}
 	}

@@ -177,11 +177,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			f.share("paced_ratio"), f.share("retransmitted_ratio"), f.time("queue_s"))
 	},
 	verdict.PolicerBucket: func(f figures) string {
-		said := fmt.Sprintf("a policer drops what exceeds about %s once its bucket of about %s is empty", f.rate("rate_bps"),
+		said := fmt.Sprintf("a policer drops packets above about %s once its bucket of about %s is empty", f.rate("rate_bps"),
 			units.Size(f["bucket_bytes"]))
 		if f.has("needed_bytes") {
-			said += fmt.Sprintf("; one connection, whose window has to be %s here, needs a bucket of %s to keep that rate",
-				units.Size(f["window_bytes"]), units.Size(f["needed_bytes"]))
+			said += fmt.Sprintf("; one connection with a window of %s, which fills this path, needs a bucket of %s to keep "+
+				"that rate", units.Size(f["window_bytes"]), units.Size(f["needed_bytes"]))
 		}
 		return said
 	},
