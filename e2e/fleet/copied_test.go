@@ -9,18 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestFleet_CopiedAgent starts a second agent in a state directory in use, and one on another host in a copy of it. The
 // second ends at once. The copy is refused while the first is there, keeps no connection and causes one event; it takes
 // the first one's place when that is killed, and the first one gets it back when the copy's host is cut off.
 func TestFleet_CopiedAgent(t *testing.T) {
-	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+	if !alone(t) {
 		return
 	}
 	f := newFleet(t, 1, "[limits]\nmost-full = 0.6\n", nil)

@@ -9,19 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestFleet_FullDisk fills the disk of a hub, and kills the hub. A hub with a full disk reports it, and its commands
 // read; agents keep their results. A start on a full disk fails with the reason. With room the hub starts, and gets
 // every result.
 func TestFleet_FullDisk(t *testing.T) {
-	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
-	t.Parallel()
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+	if !alone(t) {
 		return
 	}
 	f := newFleet(t, 2, faultMesh, nil)

@@ -231,41 +231,43 @@ func (f *fleet) kill(p *process) {
 	<-p.ended
 }
 
-// fault makes one fault and mends it.
-func (f *fleet) fault(rng *rand.Rand) (kind string) {
-	a := f.agents[rng.IntN(len(f.agents))]
-	pause := func(most time.Duration) { time.Sleep(time.Duration(rng.Int64N(int64(most)))) }
-	kinds := 4
-	if f.database != nil {
-		kinds = 5
+// faultKind makes a fault and mends it.
+type faultKind struct {
+	name string
+	make func(*rand.Rand)
+}
+
+func (f *fleet) faultKinds() []faultKind {
+	pause := func(rng *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(rng.Int64N(int64(longest)))) }
+	agent := func(rng *rand.Rand) *process { return f.agents[rng.IntN(len(f.agents))] }
+	restart := func(rng *rand.Rand, p *process) {
+		f.kill(p)
+		pause(rng, 2*time.Second)
+		f.begin(p)
 	}
-	switch rng.IntN(kinds) {
-	case 0:
-		f.kill(a)
-		pause(2 * time.Second)
-		f.begin(a)
-		return "agent killed"
-	case 1:
-		f.kill(f.center)
-		pause(2 * time.Second)
-		f.begin(f.center)
-		return "hub killed"
-	case 2:
-		f.command("ip", "link", "set", "v"+a.name, "down")
-		pause(4 * time.Second)
-		f.command("ip", "link", "set", "v"+a.name, "up")
-		return "uplink cut"
-	case 3:
-		_ = f.center.cmd.Process.Signal(unix.SIGSTOP)
-		pause(8 * time.Second)
-		_ = f.center.cmd.Process.Signal(unix.SIGCONT)
-		return "hub stopped"
-	default:
+	kinds := []faultKind{
+		{"agent killed", func(rng *rand.Rand) { restart(rng, agent(rng)) }},
+		{"hub killed", func(rng *rand.Rand) { restart(rng, f.center) }},
+		{"uplink cut", func(rng *rand.Rand) {
+			device := "v" + agent(rng).name
+			f.command("ip", "link", "set", device, "down")
+			pause(rng, 4*time.Second)
+			f.command("ip", "link", "set", device, "up")
+		}},
+		{"hub stopped", func(rng *rand.Rand) {
+			_ = f.center.cmd.Process.Signal(unix.SIGSTOP)
+			pause(rng, 8*time.Second)
+			_ = f.center.cmd.Process.Signal(unix.SIGCONT)
+		}},
+	}
+	if f.database == nil {
+		return kinds
+	}
+	return append(kinds, faultKind{"database killed", func(rng *rand.Rand) {
 		f.database.Stop(f.t, "kill")
-		pause(4 * time.Second)
+		pause(rng, 4*time.Second)
 		f.database.Restart(f.t)
-		return "database killed"
-	}
+	}})
 }
 
 // job is a run as fullpipe-hub runs --json prints it.

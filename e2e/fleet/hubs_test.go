@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -20,9 +18,7 @@ import (
 // it and the key file. The agents follow. Other programs verify the hub by ca.pem. A host behind an MTU black hole, and
 // an agent whose hub is gone, say so.
 func TestFleet_HubMoves(t *testing.T) {
-	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace, testenv.Curl)
-	t.Parallel()
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+	if !alone(t, testenv.Curl) {
 		return
 	}
 	f := newFleet(t, 1, faultMesh, nil)

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
@@ -24,12 +22,11 @@ const killsVariable = "FULLPIPE_TEST_KILLS"
 // its payload, and each agent's own account is between the payload of its finished runs and the size of all its orders.
 // It belongs to the bank.
 func TestFleet_Kills(t *testing.T) {
-	testenv.Need(t, testenv.Quiet, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
 	kills := 200
 	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
 		kills = n
 	}
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+	if !alone(t, testenv.Quiet) {
 		return
 	}
 	f := newFleet(t, 8, faultMesh, nil)

@@ -12,15 +12,11 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // TestFleet_NAT checks that a host behind a NAT, which nobody can connect to, measures its paths to all others.
 func TestFleet_NAT(t *testing.T) {
-	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
-	t.Parallel()
-	if !testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS) {
+	if !alone(t) {
 		return
 	}
 	f := newFleet(t, 2, "[task.throughput]\nbetween = [\"*\"]\nevery = \"1h\"\ntime = \"300ms\"\nmost = \"10MB\"\n", nil)

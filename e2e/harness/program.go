@@ -13,20 +13,37 @@ import (
 	"testing"
 )
 
+// Variables that name binaries, so that they are not built.
+const (
+	programVariable    = "FULLPIPE_PROGRAM"
+	hubProgramVariable = "FULLPIPE_HUB_PROGRAM"
+)
+
 // Program returns the path of the program under test: FULLPIPE_PROGRAM, or a binary that is built once
-// for the test package.
+// for the test package, also for its tests that run themselves again in a namespace.
 func Program(t *testing.T) string {
 	t.Helper()
-	if path := os.Getenv("FULLPIPE_PROGRAM"); path != "" {
-		return path
-	}
-	return built(t, program)
+	return named(t, programVariable, program)
 }
 
-// HubProgram returns the path of fullpipe-hub. It is built once for the test package.
+// HubProgram is Program for fullpipe-hub: FULLPIPE_HUB_PROGRAM.
 func HubProgram(t *testing.T) string {
 	t.Helper()
-	return built(t, hub)
+	return named(t, hubProgramVariable, hub)
+}
+
+// named returns the path in a variable. Without one it builds the program and sets the variable.
+func named(t *testing.T, variable string, build func() (string, error)) string {
+	t.Helper()
+	if path := os.Getenv(variable); path != "" {
+		return path
+	}
+	path := built(t, build)
+	err := os.Setenv(variable, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // HostileProgram returns the path of bench/hostile, which plays every hostile far end. It is built once for
