@@ -1,5 +1,5 @@
-// Package serverlog prints a server's events. Callers never wait for the log's reader, and each kind of event has
-// a quota, so that unauthenticated clients cannot fill a disk.
+// Package serverlog prints a server's events. Callers never wait for the log's reader, and events have quotas, so that
+// unauthenticated clients cannot fill a disk.
 package serverlog
 
 import (
@@ -14,15 +14,17 @@ import (
 	"time"
 )
 
-// Kind is a group of events with a common quota. Kinds are constants of the program.
+// Kind is a group of events that are counted together. Kinds are constants of the program.
 type Kind struct {
 	Event   string
-	Trusted bool // only authenticated clients cause it
+	Trusted bool // only authenticated clients cause it: it has a quota of its own
 }
 
 // Config configures a Log. Only Out is required.
 type Config struct {
 	Out io.Writer
+	// Other is another log of the same server, or nil: both have one quota for the kinds that are not trusted.
+	Other *Log
 	// Clean makes untrusted text one line without terminal controls; nil only joins lines.
 	Clean func(string) string
 	// Summary formats the number of suppressed events of a kind, and the last of them.
@@ -44,8 +46,9 @@ const (
 
 // Log prints lines. Its methods may be called by many goroutines and do not block until Close.
 type Log struct {
-	config Config
-	lines  *lineQueue
+	config    Config
+	lines     *lineQueue
+	untrusted *bucket
 
 	mu     sync.Mutex // guards the fields below
 	quotas map[Kind]*quota
@@ -69,7 +72,11 @@ func New(c Config) *Log {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Log{config: c, quotas: map[Kind]*quota{},
+	untrusted := newUntrusted()
+	if c.Other != nil {
+		untrusted = c.Other.untrusted
+	}
+	return &Log{config: c, quotas: map[Kind]*quota{}, untrusted: untrusted,
 		lines: newLineQueue(c.Out, func(n int64) []byte { return []byte(c.Lost(n) + "\n") })}
 }
 
@@ -88,14 +95,17 @@ func (l *Log) PrintLines(k Kind, lines int, text func() string) bool {
 	}
 	q := l.quotas[k]
 	if q == nil {
-		q = newQuota(k.Trusted)
+		q = &quota{bucket: l.untrusted}
+		if k.Trusted {
+			q.bucket = newTrusted()
+		}
 		l.quotas[k] = q
 	}
 	cost := int64(lines)
 	if q.suppressed > 0 {
 		cost += q.lastLines
 	}
-	if !q.allows(l.config.Now(), cost) {
+	if !q.allows(q, l.config.Now(), cost) {
 		q.suppressed++
 		q.last = text
 		q.lastLines = int64(lines)
@@ -181,7 +191,7 @@ func (l *Log) summarize() {
 		return
 	}
 	for _, k := range l.kinds() {
-		if q := l.quotas[k]; q.suppressed > 0 && q.allows(l.config.Now(), q.lastLines) {
+		if q := l.quotas[k]; q.suppressed > 0 && q.allows(q, l.config.Now(), q.lastLines) {
 			l.summary(k, q)
 		}
 		if l.quotas[k].suppressed > 0 && l.timer == nil {
@@ -218,7 +228,11 @@ func (l *Log) Close() {
 			l.timer.Stop()
 		}
 		for _, k := range l.kinds() {
-			l.summary(k, l.quotas[k])
+			q := l.quotas[k]
+			l.summary(k, q)
+			q.mu.Lock()
+			q.leave(q)
+			q.mu.Unlock()
 		}
 	}
 	l.mu.Unlock()

@@ -120,9 +120,11 @@ func EventLog(cmd *cobra.Command) *serverlog.Log {
 	return NewLog(cmd, c)
 }
 
-// NewLog returns a log of a command. The caller closes it.
+// NewLog returns a log of a command. It has one quota for strangers with the log of standard error. The caller closes
+// it.
 func NewLog(cmd *cobra.Command, c serverlog.Config) *serverlog.Log {
 	c.Clean = render.Line
+	c.Other = LogOf(cmd)
 	return serverlog.New(c)
 }
 

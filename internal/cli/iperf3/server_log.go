@@ -15,7 +15,7 @@ func (h *serverPrinter) logOutput() (end func()) {
 	h.out = console.NewLog(h.cmd, serverlog.Config{Out: h.cmd.OutOrStdout(),
 		Summary: func(_ serverlog.Kind, count int64, last string) string {
 			if object {
-				console.Note(h.cmd, "%d more clients failed", count)
+				h.note("%d more clients failed", count)
 				return last
 			}
 			return fmt.Sprintf("%d more clients failed, the last:\n%s", count, last)
@@ -23,13 +23,20 @@ func (h *serverPrinter) logOutput() (end func()) {
 		Lost: func(count int64) string {
 			text := fmt.Sprintf("%d parts of the output were lost: nobody read them in time", count)
 			if object {
-				console.Note(h.cmd, "%s", text)
+				h.note("%s", text)
 				return ""
 			}
 			return text
 		}})
 	h.cmd.SetOut(h.out.Results())
 	return h.out.Close
+}
+
+// note prints a line on standard error that the quota of standard output has counted.
+func (h *serverPrinter) note(format string, args ...any) {
+	if !console.IsQuiet(h.cmd) {
+		_, _ = fmt.Fprintf(console.LogOf(h.cmd).Results(), format+"\n", args...)
+	}
 }
 
 // printed prints the outcome of a client, with or without a test. A client without a test has a

@@ -64,7 +64,7 @@ func TestEventLog_LimitsUnauthenticatedClients(t *testing.T) {
 		if strings.ContainsAny(out.String(), "\x1b\a\r\u009b\u202e") {
 			t.Errorf("%v: control characters are printed: %.200q", args, out.String())
 		}
-		if !strings.Contains(out.String(), "19970") || !strings.Contains(out.String(), "client") {
+		if !strings.Contains(out.String(), "19976") || !strings.Contains(out.String(), "client") {
 			t.Errorf("%v: suppressed lines are not counted, or a client is missing: %s", args, out.String())
 		}
 	}
