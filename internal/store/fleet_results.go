@@ -91,7 +91,7 @@ func (f *Fleet) addResult(ctx context.Context, tx *sql.Tx, r *result) (Job, erro
 	if err != nil {
 		return job, err
 	}
-	return job, f.setLast(ctx, tx, job, r.entry)
+	return job, f.setLast(ctx, tx, job, r)
 }
 
 // FleetPathKey returns the series of a pair's runs of a task, with the near agent as its host.
@@ -130,11 +130,12 @@ type RefusedError struct{ Err error }
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// setLast updates the grid with a run: up is the direction in which the near agent sends.
-func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) error {
+// setLast updates the grid with a run, unless the grid has a later one. One that is later than now is of a clock that
+// was set back. Up is the direction in which the near agent sends.
+func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, r *result) error {
 	far := job.Other(job.Near)
 	figures := map[string]record.Figure{}
-	for _, figure := range e.sum.Figures {
+	for _, figure := range r.sum.Figures {
 		figures[figure.Direction] = figure
 	}
 	directions := map[[2]string]string{{job.Near, far}: "up", {far, job.Near}: "down"}
@@ -144,8 +145,8 @@ func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) erro
 			_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) "+
 				"VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
 				"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason "+
-				"WHERE path_last.at_ns <= excluded.at_ns", job.Task, ends[0], ends[1], job.ID, e.started.UnixNano(),
-				string(job.State), string(job.Reason))
+				"WHERE path_last.at_ns <= excluded.at_ns OR path_last.at_ns > $8", job.Task, ends[0], ends[1], job.ID,
+				r.started.UnixNano(), string(job.State), string(job.Reason), r.at.UnixNano())
 			if err != nil {
 				return err
 			}
@@ -156,9 +157,9 @@ func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, e *entry) erro
 			"ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, at_ns = excluded.at_ns, "+
 			"state = excluded.state, reason = excluded.reason, goodput_bps = excluded.goodput_bps, "+
 			"rtt_min_s = excluded.rtt_min_s, limiter = excluded.limiter, measured = excluded.measured, "+
-			"measured_ns = excluded.measured_ns WHERE path_last.measured_ns <= excluded.measured_ns",
-			job.Task, ends[0], ends[1], job.ID, e.started.UnixNano(), string(job.State), string(job.Reason),
-			figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter))
+			"measured_ns = excluded.measured_ns WHERE path_last.measured_ns <= excluded.measured_ns OR "+
+			"path_last.measured_ns > $11", job.Task, ends[0], ends[1], job.ID, r.started.UnixNano(), string(job.State),
+			string(job.Reason), figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter), r.at.UnixNano())
 		if err != nil {
 			return err
 		}
@@ -268,18 +269,24 @@ func (f *Fleet) AddEvents(ctx context.Context, events []Event) error {
 	})
 }
 
-// Events returns events since a time, the newest first.
+// Events returns events since a time, the newest first, and last those of a clock that was set back.
 func (f *Fleet) Events(ctx context.Context, since time.Time, limit int) (events []Event, err error) {
-	err = f.query(ctx, func(rows *sql.Rows) error {
-		var e Event
-		var at, sent int64
-		err := rows.Scan(&e.Run, &e.Sender, &e.Receiver, &e.Metric, &e.Kind, &e.Task, &at, &e.Old, &e.New, &e.Cause, &sent)
-		e.At = moment(at)
-		e.Sent = moment(sent)
-		events = append(events, e)
-		return err
-	}, "SELECT run, sender, receiver, metric, what, task, at_ns, old_value, new_value, cause, sent_ns FROM event "+
-		"WHERE at_ns >= $1 ORDER BY at_ns DESC, run, sender, receiver, metric LIMIT $2", nanoseconds(since), limit)
+	for _, part := range []string{"at_ns <= $3", "at_ns > $3"} {
+		err = f.query(ctx, func(rows *sql.Rows) error {
+			var e Event
+			var at, sent int64
+			err := rows.Scan(&e.Run, &e.Sender, &e.Receiver, &e.Metric, &e.Kind, &e.Task, &at, &e.Old, &e.New, &e.Cause, &sent)
+			e.At = moment(at)
+			e.Sent = moment(sent)
+			events = append(events, e)
+			return err
+		}, "SELECT run, sender, receiver, metric, what, task, at_ns, old_value, new_value, cause, sent_ns FROM event "+
+			"WHERE at_ns >= $1 AND "+part+" ORDER BY at_ns DESC, run, sender, receiver, metric LIMIT $2",
+			nanoseconds(since), limit-len(events), futureAfter())
+		if err != nil || len(events) >= limit {
+			break
+		}
+	}
 	return events, err
 }
 

@@ -407,6 +407,59 @@ func TestFleet_RestoredBackup(t *testing.T) {
 	}
 }
 
+// TestFleet_ResultsAfterAClockWasSetBack stores results of a clock that is a year and an hour ahead, then of the right
+// one: grid, runs and events show the new ones first. A late result of before changes nothing.
+func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, 365 * 24 * time.Hour} {
+		bothFleets(t, func(t *testing.T, at func() *Fleet) {
+			f := at()
+			lead, err := f.TakeLead(t.Context(), "one", 100*time.Hour)
+			must(t, err)
+			now := time.Now().UTC()
+			make := func(seed byte, at time.Time) (id string) {
+				id = record.NewID(at, [10]byte{seed})
+				must(t, f.Due(t.Context(), lead, []Job{{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b",
+					Origin: record.Scheduled, Due: at, Late: at.Add(time.Minute)}}, nil))
+				_, err := f.Grant(t.Context(), lead, at, Grant{ID: id, Near: "a", Lasts: time.Minute})
+				must(t, err)
+				return id
+			}
+			deliver := func(id string, granted, delivered time.Time) {
+				_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, granted, 5, 6), delivered)
+				must(t, err)
+				must(t, f.AddEvents(t.Context(), []Event{{Run: id, Sender: "a", Receiver: "b", Metric: "goodput", At: delivered}}))
+			}
+			old := make(1, now.Add(ahead))
+			deliver(old, now.Add(ahead), now.Add(ahead+time.Second))
+			late := make(2, now.Add(-time.Minute))
+			after := make(3, now)
+			deliver(after, now, now.Add(time.Second))
+			deliver(late, now.Add(-time.Minute), now.Add(2*time.Second))
+			cells, err := f.Grid(t.Context(), "")
+			if err != nil || len(cells) != 2 || cells[0].Measured != after || cells[1].Run != after {
+				t.Errorf("%v: the grid shows %+v, %v", ahead, cells, err)
+			}
+			jobs, err := f.Jobs(t.Context(), JobFilter{})
+			if err != nil || len(jobs) != 3 || jobs[0].ID != after || jobs[1].ID != late || jobs[2].ID != old {
+				t.Errorf("%v: runs %+v, %v", ahead, jobs, err)
+			}
+			jobs, err = f.Jobs(t.Context(), JobFilter{Pair: "t a b", Limit: 1})
+			if err != nil || len(jobs) != 1 || jobs[0].ID != after {
+				t.Errorf("%v: the newest run %+v, %v", ahead, jobs, err)
+			}
+			events, err := f.Events(t.Context(), time.Time{}, 10)
+			if err != nil || len(events) != 3 || events[2].Run != old {
+				t.Errorf("%v: events %+v, %v", ahead, events, err)
+			}
+			must(t, f.Finish(t.Context(), map[string]End{make(4, now.Add(time.Second)): {State: mesh.Skipped}},
+				now.Add(2*time.Second)))
+			if cells, err = f.Grid(t.Context(), ""); err != nil || cells[0].State != mesh.Skipped {
+				t.Errorf("%v: after a skipped run %+v, %v", ahead, cells, err)
+			}
+		})
+	}
+}
+
 // TestFleet_ClockSetBack checks that a lease whose end is far away is over: its hub had another clock.
 func TestFleet_ClockSetBack(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
