@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	harness.Main(m, nil)
 }
 
-// alone runs a test again in namespaces of its own, beside others. It returns true in that run.
+// alone runs a test again in namespaces of its own, while others run. It returns true in that run.
 func alone(t *testing.T, needs ...testenv.Feature) bool {
 	t.Helper()
 	testenv.Need(t, append(needs, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)...)
@@ -42,8 +42,8 @@ func alone(t *testing.T, needs ...testenv.Feature) bool {
 	return testenv.Inside(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS)
 }
 
-// faultsTime is how long TestFleet_Faults makes faults. TestFleet_Invariants of internal/fleet/hub makes more of them on
-// a virtual clock.
+// faultsTime is how long TestFleet_Faults makes faults. TestFleet_Invariants of internal/fleet/hub makes more of them
+// on a virtual clock.
 const faultsTime = 20 * time.Second
 
 // TestFleet_Faults makes faults with a hub whose history is a file.
