@@ -141,6 +141,6 @@ func TestDefaultPort_InOnePlace(t *testing.T) {
 		})
 	})
 	if len(found) != 1 {
-		t.Errorf("5201 stands in %q; use transfer.DefaultPort", found)
+		t.Errorf("%q have 5201; use transfer.DefaultPort", found)
 	}
 }

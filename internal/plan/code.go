@@ -12,7 +12,7 @@ import (
 
 // programs has the code of each language that sets buffers: a function that connects and one that listens. Both set
 // the buffers before connect() and listen(), since the handshake fixes the window scale. SEND_BYTES and RECEIVE_BYTES
-// stand for the sizes. A file of a language and a system, as c-windows.txt, replaces the language's own.
+// are replaced by the sizes. A file of a language and a system, as c-windows.txt, replaces the language's own.
 //
 //go:embed programs
 var programs embed.FS

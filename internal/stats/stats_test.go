@@ -15,8 +15,7 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestMedianOrder compares with tables of the sign test's confidence limits, of which ours may end one value earlier
-// at the upper end.
+// TestMedianOrder compares with tables of the sign test. Our interval may end one value earlier at the upper end.
 func TestMedianOrder(t *testing.T) {
 	for _, c := range []struct{ n, low, high int }{{5, 0, 5}, {6, 1, 6}, {7, 1, 7}, {8, 1, 7}, {10, 2, 9}, {20, 6, 15},
 		{25, 8, 18}, {50, 18, 32}, {100, 40, 60}} {
