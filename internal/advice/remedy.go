@@ -143,6 +143,8 @@ var table = map[key][]Step{
 		"RFC 6298 section 5; listen(2); Linux ip-sysctl tcp_max_syn_backlog"}, findLoss},
 	{verdict.Congestion, verdict.Marked}: {control, atBDP,
 		{MarkLater, Network, Between, "RFC 7567 section 4.6; RFC 8511; RFC 9332 section 4"}, streams},
+	{verdict.Congestion, verdict.LowSsthresh}: {
+		{ForgetMetrics, Host, Sender, "ip-tcp_metrics(8); Linux ip-sysctl tcp_no_metrics_save"}, control, streams},
 	{verdict.Congestion, verdict.Reordering}: {control,
 		{KeepFlowsInLine, Network, Between, "RFC 2991 section 2; RFC 4737"},
 		{ReorderLimit, Host, Sender, "RFC 8985 section 7.1; Linux ip-sysctl tcp_reordering"}, streams},

@@ -23,6 +23,7 @@ func TestVerdictsOnCases(t *testing.T) {
 		{"afd-uplink", verdict.Bottleneck, "", verdict.Medium},
 		{"any-dups", verdict.Sender, "", verdict.Medium}, // every packet twice
 		{"sack-unmapped", verdict.Congestion, "", verdict.Medium},
+		{"linear-growth", verdict.Congestion, verdict.LowSsthresh, verdict.Medium},
 		{"rto-silences-receiver", verdict.Congestion, "", verdict.Medium},
 		{"ack-timer-5seg-receiver", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},
 		{"ack-timer-2seg-middle", verdict.NagleDelayedAck, verdict.AckTimer, verdict.Medium},

@@ -315,6 +315,9 @@ const (
 	CapturedOversized Code = "captured-oversized"
 	// CapturedIdleRestart: slow start after idle times. restarts, idle_s, rtt_s.
 	CapturedIdleRestart Code = "captured-idle-restart"
+	// CapturedAvoidance: congestion avoidance without a loss before it. time_ratio, segments_per_round (the growth of the
+	// bytes in flight), from_bytes (those at its beginning), rtt_s.
+	CapturedAvoidance Code = "captured-congestion-avoidance"
 	// CapturedScaleMismatch: the first window after the handshake takes back much of the handshake's.
 	// handshake_window_bytes, first_window_bytes, window_scale (as agreed on, 0 where none was), applied_scale where it is
 	// the same window by that scale.

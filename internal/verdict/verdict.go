@@ -60,6 +60,8 @@ const (
 	Marked = "marked"
 	// congestion: retransmitted segments had arrived, because the path reorders
 	Reordering = "reordering"
+	// congestion: congestion avoidance began without a loss, far below what the path carries
+	LowSsthresh = "low-ssthresh"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
 	Oversized = "oversized"
 	// slow-start: the congestion window reopened after idle times
@@ -86,7 +88,7 @@ func Subtypes(limiter Name) []string {
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:
-		return []string{Policer, Reordering, LostSYNs, Marked}
+		return []string{Policer, Reordering, LostSYNs, Marked, LowSsthresh}
 	case MTUBlackHole:
 		return []string{Oversized}
 	case SlowStart:

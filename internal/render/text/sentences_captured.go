@@ -107,6 +107,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("the bytes in flight still grew each round trip %s; the transfer lasted %.0f round trips",
 			f.took(), f["round_trips"])
 	},
+	verdict.CapturedAvoidance: func(f figures) string {
+		return fmt.Sprintf("from %s in flight on, without a loss, the congestion window grew by only %.2g segments each "+
+			"round trip %s: congestion avoidance from a low ssthresh, which an earlier connection's metrics or the sending "+
+			"host's TCP set", f.size("from_bytes"), f["segments_per_round"], f.took())
+	},
 	verdict.CapturedLoss: func(f figures) string {
 		return fmt.Sprintf("%.0f of %.0f segments were retransmitted in %.0f recoveries, and the reduced congestion window "+
 			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),

@@ -19,6 +19,9 @@ var (
 	// QueueSegments is how many outstanding segments at the least can make a queue, and
 	// how many round trips' serialisations are one's own.
 	QueueSegments = &Number{"QueueSegments", 4, "segments", "capture bank"}
+	// AvoidanceGrowth is the growth of the bytes in flight a round trip, in segments for each acknowledgement, below
+	// which the congestion window is in congestion avoidance.
+	AvoidanceGrowth = &Number{"AvoidanceGrowth", 0.5, "segments", "RFC 5681 section 3.1: 1 in slow start"}
 	// NeverEmptyRTTs is the least number of round trips that show a queue that never ran empty.
 	NeverEmptyRTTs = &Number{"NeverEmptyRTTs", 3, "round trips", "one or two may be a delayed ACK's"}
 	// SerialisedPackets, QueueLeast and QueueSpreads bound a queue from below: by packets,

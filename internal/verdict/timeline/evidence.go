@@ -61,6 +61,13 @@ func (t *timeline) describeSlowStart(v verdict.Values) {
 	v["rtt_s"] = t.baseRTT
 }
 
+func (t *timeline) describeAvoidance(v verdict.Values) {
+	segments, from := t.avoidance()
+	v["segments_per_round"] = segments
+	v["from_bytes"] = float64(from)
+	v["rtt_s"] = t.baseRTT
+}
+
 func (t *timeline) describeLostSYNs(v verdict.Values) {
 	v["syns"] = float64(t.c.LostSYNs)
 	if t.c.LostSYNACKs > 0 {

@@ -72,6 +72,8 @@ var supports = []evidenceRule{
 	support(verdict.Congestion, verdict.CapturedLostSYNs, synsDominate,
 		(*timeline).describeLostSYNs),
 	support(verdict.Congestion, verdict.CapturedMarks, isMarked, (*timeline).describeMarks),
+	support(verdict.Congestion, verdict.CapturedAvoidance, isAvoiding,
+		(*timeline).describeAvoidance),
 	support(verdict.Congestion, verdict.CapturedLoss, condition{}, (*timeline).describeLoss),
 	support(verdict.Bottleneck, verdict.CapturedFullLink, condition{}, (*timeline).describeLink),
 	support(verdict.AckPath, verdict.CapturedAckQueue, condition{}, (*timeline).describeRTTs),

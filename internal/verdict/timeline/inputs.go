@@ -214,6 +214,9 @@ var (
 		"marks (ECN) reduced the congestion window more often than losses did",
 		func(t *timeline) bool { return t.marked && t.d.Marks > t.d.LossEvents },
 		threshold.MinRounds)
+	isAvoiding = fact("isAvoiding",
+		"without a loss, the bytes in flight grew by far less than a segment for each acknowledgement",
+		func(t *timeline) bool { return t.avoiding }, threshold.AvoidanceGrowth)
 	isIdleRestart = fact("isIdleRestart",
 		"most of slow start's time followed an idle time (RFC 5681, 4.1)",
 		func(t *timeline) bool { return 2*float64(t.d.IdleRestarts.SlowStart)/1e9 > t.clock(flow.SlowStart) })

@@ -66,6 +66,33 @@ func opening(outstanding, rates []float64) int {
 	return grown
 }
 
+// avoidance returns by how many segments a round trip the bytes in flight grew while the congestion window opened after
+// slow start, without a loss, and from how many bytes on. 0, 0: it did not open so.
+func (t *timeline) avoidance() (segments float64, from int64) {
+	begin := 0
+	for begin < t.openingSlices && t.d.Slices[begin].Clock[flow.SlowStart] > 0 {
+		begin++
+	}
+	if begin+1 >= t.openingSlices {
+		return 0, 0
+	}
+	rounds := 0
+	for i := begin + 1; i < t.openingSlices; i++ {
+		rounds += int(t.d.Slices[i].Rounds)
+	}
+	from = t.d.Slices[begin].OutMax
+	grown := t.d.Slices[t.openingSlices-1].OutMax - from
+	return float64(grown) / float64(max(t.d.MSS, 536)) / float64(max(rounds, 1)), from
+}
+
+// avoidsCongestion reports whether congestion avoidance opened the congestion window without a loss, so
+// that ssthresh was low. Slow start adds a segment for each acknowledgement (RFC 5681, 3.1).
+func (t *timeline) avoidsCongestion() bool {
+	segments, _ := t.avoidance()
+	acks := float64(t.d.Acknowledgements) / float64(max(t.rounds, 1))
+	return segments > 0 && segments < threshold.AvoidanceGrowth.Value*acks
+}
+
 // blockMeans returns the mean of each block of slices.
 func blockMeans(all []float64, block int) (means []float64) {
 	for part := range slices.Chunk(all[:len(all)/block*block], block) {

@@ -113,6 +113,7 @@ var subtypes = []subtypeRule{
 	reason(verdict.Congestion, verdict.LostSYNs, synsDominate),
 	reason(verdict.Congestion, verdict.Policer, isPoliced),
 	reason(verdict.Congestion, verdict.Marked, isMarked),
+	reason(verdict.Congestion, verdict.LowSsthresh, isAvoiding),
 	reason(verdict.MTUBlackHole, verdict.Oversized, isOversized),
 	reason(verdict.SlowStart, verdict.IdleRestart, isIdleRestart),
 	reason(verdict.NagleDelayedAck, verdict.AckTimer, waitsBlockwise),

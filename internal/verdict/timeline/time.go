@@ -282,6 +282,8 @@ func (t *timeline) openingOf(i int) verdict.Name {
 	switch {
 	case t.caughtUp(s):
 		return verdict.Sender
+	case !t.standing(s) && t.avoiding && i < t.openingSlices:
+		return verdict.Congestion
 	case !t.standing(s):
 		return verdict.SlowStart
 	case t.ackQueued(s):

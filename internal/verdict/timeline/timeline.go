@@ -75,6 +75,7 @@ type timeline struct {
 	// recovering says of each slice that its congestion window still grew back from a loss.
 	recovering     []bool
 	openingSlices  int            // slices in which it opened, without any loss
+	avoiding       bool           // congestion avoidance opened it, not slow start
 	networkLimiter []verdict.Name // for each slice, the limiter while nothing else limited
 	time           map[verdict.Name]float64
 	delivered      map[verdict.Name]float64 // bytes acknowledged in that time
@@ -283,6 +284,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.recovering = recoveries(outstanding, lost)
 	if !t.losing && !t.marked {
 		t.openingSlices = opening(outstanding, speeds)
+		t.avoiding = t.avoidsCongestion()
 	}
 	t.judgeNetwork()
 	t.trust = t.trustOf()
