@@ -32,6 +32,11 @@ func read(doc []byte) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return validated(decoded)
+}
+
+// validated returns the entry of a document that may be stored.
+func validated(decoded record.Document) (*entry, error) {
 	e := &entry{Envelope: decoded.Head().Envelope, doc: decoded, started: decoded.Head().StartedAt,
 		sum: record.Summarize(decoded)}
 	e.client = record.Client(e.sum.Far)

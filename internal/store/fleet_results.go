@@ -19,14 +19,25 @@ var ErrNotAsked = errors.New("this run was not ordered of this agent")
 // order and its start.
 const maxClockOff = 5 * time.Second
 
-// AddResult stores the document of a run that this agent was ordered to make, and ends its job. A second delivery
-// changes nothing. The error is a RefusedError where no retry helps. Results that arrive together share a commit.
-func (f *Fleet) AddResult(ctx context.Context, agent string, doc []byte, now time.Time) (job Job, err error) {
-	e, err := read(doc)
+// AddResult decodes the document of a run and adds it.
+func (f *Fleet) AddResult(ctx context.Context, agent string, data []byte, now time.Time) (job Job, err error) {
+	doc, err := record.Decode(data, nil)
 	if err != nil {
 		return job, &RefusedError{err}
 	}
-	r := &result{e, agent, pack(doc), now}
+	return f.AddDocument(ctx, agent, doc, data, now)
+}
+
+// AddDocument stores the document of a run that this agent was ordered to make, and ends its job. data is its text. A
+// second delivery changes nothing. The error is a RefusedError where no retry helps. Results that arrive together share
+// a commit.
+func (f *Fleet) AddDocument(ctx context.Context, agent string, doc record.Document, data []byte,
+	now time.Time) (job Job, err error) {
+	e, err := validated(doc)
+	if err != nil {
+		return job, &RefusedError{err}
+	}
+	r := &result{e, agent, pack(data), now}
 	return f.await(ctx, func(ctx context.Context, tx *sql.Tx) (Job, error) { return f.addResult(ctx, tx, r) })
 }
 

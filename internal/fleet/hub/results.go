@@ -89,7 +89,7 @@ func (h *Hub) Result(ctx context.Context, agent string, data []byte) bus.Receipt
 		return bus.Receipt{Refused: err.Error()}
 	}
 	now := time.Now()
-	job, err := h.Fleet.AddResult(ctx, agent, data, now)
+	job, err := h.Fleet.AddDocument(ctx, agent, doc, data, now)
 	var refused *store.RefusedError
 	switch {
 	case errors.As(err, &refused):
