@@ -101,7 +101,7 @@ func build(module, source, name string) (string, error) {
 		}
 	}
 	path := filepath.Join(buildDir, name)
-	cmd := exec.Command("go", "build", "-o", path, source)
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, source) // as a release
 	cmd.Dir = filepath.Join(root, module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -46,54 +46,64 @@ func newSSHSite(t *testing.T) *harness.SSHSite {
 	}
 }
 
+// sshCase is a measurement with an ssh far end.
+type sshCase struct {
+	args       []string
+	fails, try string // part of the error and of its remedy; "": it works
+}
+
 func TestSSH(t *testing.T) {
 	t.Parallel()
 	program := harness.Program(t)
 	site := newSSHSite(t)
-	measure := func(args ...string) (doc struct {
-		Directions []struct {
-			GoodputBps float64 `json:"goodput_bps"`
-			Warnings   []string
-		}
-		Error struct{ Message, Try string }
-	}) {
+	check := func(t *testing.T, c sshCase) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, append([]string{"measure", "--json", "--bytes", "500kB",
-			"--write-rate", "20mbit"}, args...)...)
+		args := append([]string{"measure", "--json", "--bytes", "500kB", "--write-rate", "20mbit"}, c.args...)
+		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Env = site.Env
 		out, err := cmd.Output()
+		var doc struct {
+			Directions []struct {
+				GoodputBps float64 `json:"goodput_bps"`
+				Warnings   []string
+			}
+			Error struct{ Message, Try string }
+		}
 		if jerr := json.Unmarshal(out, &doc); jerr != nil {
-			t.Fatalf("%v: %v: %s", args, err, out)
+			t.Fatalf("%v: %v: %s", c.args, err, out)
 		}
-		return doc
-	}
-	fails := func(want, try string, args ...string) {
-		t.Helper()
-		if doc := measure(args...); !strings.Contains(doc.Error.Message, want) || !strings.Contains(doc.Error.Try, try) {
-			t.Errorf("%v: %+v; want %q and %q", args, doc.Error, want, try)
-		}
-	}
-	works := func(args ...string) {
-		t.Helper()
-		if doc := measure(args...); len(doc.Directions) != 1 || doc.Directions[0].GoodputBps <= 0 {
-			t.Errorf("%v: %+v", args, doc)
-		} else if through := len(doc.Directions[0].Warnings) > 0; through != (args[0] == "--tunnel") {
-			t.Errorf("%v: warnings %q", args, doc.Directions[0].Warnings)
+		switch {
+		case c.fails != "":
+			if !strings.Contains(doc.Error.Message, c.fails) || !strings.Contains(doc.Error.Try, c.try) {
+				t.Errorf("%v: %+v; want %q and %q", c.args, doc.Error, c.fails, c.try)
+			}
+		case len(doc.Directions) != 1 || doc.Directions[0].GoodputBps <= 0:
+			t.Errorf("%v: %+v", c.args, doc)
+		case (len(doc.Directions[0].Warnings) > 0) != (c.args[0] == "--tunnel"):
+			t.Errorf("%v: warnings %q", c.args, doc.Directions[0].Warnings)
 		}
 	}
-	fails("no fullpipe", "--copy", "ssh://far")
-	works("--copy", "ssh://far")
+	check(t, sshCase{[]string{"ssh://far"}, "no fullpipe", "--copy"})
+	check(t, sshCase{args: []string{"--copy", "ssh://far"}})
 	if err := os.Link(program, site.Path("far/fullpipe")); err != nil {
 		t.Fatal(err)
 	}
-	works("ssh://far")
-	works("-d", "down", "ssh://far")
-	works("--tunnel", "ssh://far")
-	works("--tunnel", "ssh://blocked")
-	fails("cannot be reached from here", "--tunnel", "ssh://blocked")
-	fails("Permission denied", "by hand", "ssh://stranger")
-	fails("refused", "by hand", "ssh://far:1")
-	fails("ssh's own connection", "", "--tunnel", "--receive-buffer", "64KiB", "ssh://far")
-
+	t.Run("installed", func(t *testing.T) {
+		for _, c := range []sshCase{
+			{args: []string{"ssh://far"}},
+			{args: []string{"-d", "down", "ssh://far"}},
+			{args: []string{"--tunnel", "ssh://far"}},
+			{args: []string{"--tunnel", "ssh://blocked"}},
+			{[]string{"ssh://blocked"}, "cannot be reached from here", "--tunnel"},
+			{[]string{"ssh://stranger"}, "Permission denied", "by hand"},
+			{[]string{"ssh://far:1"}, "refused", "by hand"},
+			{[]string{"--tunnel", "--receive-buffer", "64KiB", "ssh://far"}, "ssh's own connection", ""},
+		} {
+			t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+				t.Parallel()
+				check(t, c)
+			})
+		}
+	})
 	site.AwaitEmpty(t)
 }
