@@ -41,10 +41,10 @@ func AddFlags(cmd *cobra.Command, always bool, of Series) {
 		return nil
 	}
 	if always {
-		fl.Bool("no-history", false, "do not keep the result in the history")
-		fl.Bool("record", false, "keep the result in the history although it was measured in a lab")
+		fl.Bool("no-history", false, "do not store the result in the history")
+		fl.Bool("record", false, "store the result in the history even if it was measured in a lab")
 	} else {
-		fl.Bool("record", false, "keep the result in the history")
+		fl.Bool("record", false, "store the result in the history")
 	}
 	fl.StringToString("label", nil, "`name=value`, kept with the result")
 	AddStoreFlag(fl)

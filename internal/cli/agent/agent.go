@@ -53,9 +53,9 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "measure the paths that a fleet's hub asks for",
-		Long: `agent joins a fleet with a token of fullpipe-hub and takes part in its tests until it is
-interrupted: it measures other agents, and others measure it. It never changes this host.
-Results wait on the disk until the hub has stored them.
+		Long: `agent joins a fleet with a token of fullpipe-hub and takes part in its tests
+until it is interrupted: it measures other agents, and others measure it. It never changes
+this host. Results wait on the disk until the hub has stored them.
 
 ` + defaultLimits + ` limits the agent. The hub cannot change it:
 
@@ -67,7 +67,8 @@ Results wait on the disk until the hub has stored them.
   zone = "Europe/Berlin"
   peers = ["10.0.0.0/8"]        # agents that test with this one
 
-Without that file a day has 10 GB and 10 minutes. With a fault in it no test is made.`,
+Without that file the limits per day are 10 GB and 10 minutes. If the file has an error,
+the agent runs no test.`,
 		Example: `  FULLPIPE_JOIN=fph1.eyJ1Ijpb... fullpipe agent
   fullpipe agent                       # a host that has joined
   fullpipe agent --join-file /run/secrets/join --labels site=berlin`,

@@ -32,14 +32,15 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "apply PLAN",
-		Short: "make a plan's settings on this host; undo restores the old ones",
-		Long: `apply changes Linux and Windows hosts. For macOS and FreeBSD fullpipe plan writes a file
-for the system's own tools (--format launchdaemon, --format sysctl), with --undo its reversal.
+		Short: "set what plan or tune computed on this host; undo restores it",
+		Long: `apply changes Linux and Windows hosts. For macOS and FreeBSD use fullpipe
+plan: it writes a file for the system's own tools (--format launchdaemon, --format sysctl);
+with --undo it writes the file that restores the old values.
 
-apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. The
-journal is on the disk before any value changes. Every value is read back; if the system
-refuses or clips one, apply rolls all back. The settings end with the next reboot, unless
---persist is given.`,
+apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. It
+saves the old values on the disk before it changes anything. It reads every new value back;
+if the system refused or reduced one, apply restores all old values. The settings end with
+the next reboot, unless --persist is given.`,
 		Example: `  fullpipe plan --rate 1gbit --rtt 100ms --json > plan.json
   fullpipe apply --dry-run plan.json
   fullpipe apply plan.json
@@ -48,7 +49,7 @@ refuses or clips one, apply rolls all back. The settings end with the next reboo
 		RunE: func(cmd *cobra.Command, args []string) error { return runApply(cmd, f, args[0]) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, but change nothing")
 	cmd.Flags().BoolVar(&f.persist, "persist", false, "keep the settings after a reboot ("+host.PersistFile+")")
 	return cmd
 }

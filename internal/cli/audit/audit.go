@@ -37,25 +37,28 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [SNAPSHOT...]",
 		Short: "find settings of a host that limit TCP, worst first",
-		Long: `audit judges this host's settings, or those in saved snapshots of other hosts. It changes
-nothing. For a path (--rate and --rtt, or --path with the output of tune --json), findings
-have the rate that they allow, and the largest loss comes first.
+		Long: `audit judges this host's settings, or those in saved snapshots of other
+hosts. It changes nothing. For a path (--rate and --rtt, or --path with the output of tune
+--json), each finding shows the rate that its setting allows, and the finding with the
+lowest rate comes first.
 
---collect writes a snapshot. Where fullpipe cannot run, a script does: --collector sh prints
-one for Linux, macOS and FreeBSD, --collector powershell one for Windows 7 and later,
---collector batch one for Windows 2000 to Server 2008 R2. audit also reads .reg files and the
-output of "netsh int tcp show global" and Get-NetTCPSetting.`,
+--collect writes a snapshot. On a host without fullpipe run a script that writes the
+snapshot: --collector sh prints one for Linux, macOS and FreeBSD, --collector powershell one
+for Windows 7 and later, --collector batch one for Windows 2000 to Server 2008 R2. audit
+also reads .reg files and the output of "netsh int tcp show global" and Get-NetTCPSetting.`,
 		Example: `  fullpipe audit --rate 1gbit --rtt 100ms
   fullpipe audit --collect > host.json
   fullpipe audit --collector sh > collect.sh`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd, f, args) },
 	}
 	flags := cmd.Flags()
-	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 1gbit")
-	flags.Var(&f.rtt, "rtt", "the path's min RTT, as 100ms")
+	flags.Var(&f.rate, "rate", "rate of the path at the IP layer, for example 1gbit")
+	flags.Var(&f.rtt, "rtt", "minimum RTT of the path, for example 100ms")
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
-	flags.StringVar(&f.path, "path", "", "read the path from a file of tune --json or plan --json")
-	flags.StringVar(&f.app, "app", "", "a program that requests buffers for its datagrams: quic-go")
+	flags.StringVar(&f.path, "path", "", "read the path from a file that tune --json or plan "+
+		"--json wrote")
+	flags.StringVar(&f.app, "app", "", "also check the UDP buffers that this program requests: "+
+		"quic-go")
 	flags.BoolVar(&f.collect, "collect", false, "write this host's snapshot as JSON, without judging it")
 	flags.StringVar(&f.collector, "collector", "", "print the collector script: sh, powershell or batch")
 	return cmd

@@ -29,8 +29,8 @@ type limit struct {
 var percentiles = []string{"p50", "p90", "p99", "max"}
 
 func (c *criteriaFlags) add(fl *pflag.FlagSet) {
-	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where requests take longer (`p99>50ms`; also p50, p90, max) or "+
-		"stall: "+strings.Join(turns.StallNames(), ", "))
+	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 if requests take longer (`p99>50ms`; also p50, "+
+		"p90, max) or stall: "+strings.Join(turns.StallNames(), ", "))
 }
 
 func (c *criteriaFlags) check() error {

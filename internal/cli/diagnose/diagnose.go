@@ -54,10 +54,10 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagnose FILE...",
 		Short: "name the limiter of each connection in a capture, and its remedy",
-		Long: `diagnose reads captures (pcap or pcapng, also compressed with gzip or zstd; - is
-standard input). For each TCP connection and direction it names the limiter, the
-confidence, the change that helps and the expected gain. Several files are parts of
-one capture.`,
+		Long: `diagnose reads captures (pcap or pcapng, also compressed with gzip or zstd; -
+is standard input). For each TCP connection and direction it names the limiter, the
+confidence, the change that helps and the expected gain. Several files are parts of one
+capture.`,
 		Example: `  tcpdump -i eth0 -s 128 -w slow.pcap tcp port 443
   fullpipe diagnose slow.pcap
   fullpipe diagnose slow.pcap --host 192.0.2.7 --details
@@ -67,17 +67,21 @@ one capture.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.host, "host", "", "only connections with this address at either end")
 	flags.Uint16Var(&f.port, "port", 0, "only connections with this `port` at either end")
-	flags.Var(&f.least, "bytes", "only directions that carried at least this much; where none did, all")
-	flags.IntVar(&f.top, "top", 20, "how many connections to list, those that lost most time first")
-	flags.BoolVar(&f.details, "details", false, "print all that is known of each listed connection")
-	flags.StringVar(&f.iface, "interface", "", "on Linux: capture headers live on this interface (any: all), with "+
-		"CAP_NET_RAW, until Ctrl-C")
+	flags.Var(&f.least, "bytes", "only directions that carried at least this much; all, if "+
+		"none did")
+	flags.IntVar(&f.top, "top", 20, "number of connections to list; the one that lost the most "+
+		"time comes first")
+	flags.BoolVar(&f.details, "details", false, "print everything known about each listed "+
+		"connection")
+	flags.StringVar(&f.iface, "interface", "", "Linux: capture packet headers on this "+
+		"interface (any: all) until Ctrl-C; needs CAP_NET_RAW")
 	flags.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long to capture live")
-	flags.StringVar(&f.near, "near", "", "with --far: of two captures of the same connections the `file` that is "+
-		"diagnosed")
-	flags.StringVar(&f.far, "far", "", "with --near: the other capture's `file`; adds where data was lost, which way it "+
-		"waited between the two and which options changed, with any clocks")
-	flags.StringVar(&f.target, "target", "", "`system` whose settings to print for the end that limits: "+
+	flags.StringVar(&f.near, "near", "", "with --far: the `file` to diagnose, one of two "+
+		"captures of the same connections")
+	flags.StringVar(&f.far, "far", "", "with --near: the `file` captured at the other "+
+		"end; adds where data was lost, in which direction it was delayed and which TCP options "+
+		"were changed between the two; the clocks may differ")
+	flags.StringVar(&f.target, "target", "", "print settings of this `system` for the end that limits: "+
 		strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: by its handshake)")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")

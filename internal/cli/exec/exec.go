@@ -54,23 +54,23 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG...]",
 		Short: "run a program with the TCP buffers that its paths need (Linux)",
-		Long: `exec needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and a writable
-cgroup). On other systems set the buffers in the program: fullpipe plan --format go, c, python,
-java, dotnet or rust writes the code.
+		Long: `exec needs Linux 5.8 with cgroup v2, and root (or CAP_BPF, CAP_NET_ADMIN and
+a writable cgroup). On other systems set the buffers in the program: fullpipe plan --format
+go, c, python, java, dotnet or rust writes the code.
 
-exec runs CMD in a cgroup of its own. eBPF programs set the buffers of every TCP
-connection that CMD and its children open or accept, before the handshake fixes the window
-scale. No setting of this host changes, and everything ends with CMD. At the end exec
-reports the buffers and the limiter of each connection.
+exec runs CMD in a cgroup of its own. eBPF programs set the buffers of every TCP connection
+that CMD and its children open or accept, before the handshake fixes the window scale. No
+setting of this host changes, and everything ends with CMD. At the end exec reports the
+buffers and the limiter of each connection.
 
-A rule for some destinations is DEST,KEY=VALUE,...: DEST is an address or a prefix, KEY
-one of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest prefix
-wins, and the flags are the rule for all other destinations. --to PEER measures the path
-to PEER first and makes the rule for its address.
+A rule for some destinations is DEST,KEY=VALUE,...: DEST is an address or a prefix, KEY one
+of send-buffer, receive-buffer, window, congestion, mss, pacing. The longest prefix wins,
+and the flags are the rule for all other destinations. --to PEER measures the path to PEER
+first and adds a rule for PEER's address.
 
-To run CMD as yourself: sudo fullpipe exec -- sudo -u "$USER" CMD. exec forwards
-signals to CMD. A second SIGTERM, 1 s or more after the first, kills CMD. The exit status
-is CMD's, 125 if exec failed, 126 or 127 if CMD could not run.`,
+To run CMD as yourself: sudo fullpipe exec -- sudo -u "$USER" CMD. exec forwards signals to
+CMD. A second SIGTERM, 1 s or more after the first, kills CMD. The exit status is CMD's, 125
+if exec failed, 126 or 127 if CMD could not run.`,
 		Example: `  sudo fullpipe exec --send-buffer 16MiB --congestion bbr -- rsync -a big/ host:big/
   sudo fullpipe exec --ignore-program-buffers -- nginx -g 'daemon off;'
   sudo fullpipe exec --to backup.example.net --key-file key -- rsync -a big/ backup.example.net:big/
@@ -84,8 +84,8 @@ is CMD's, 125 if exec failed, 126 or 127 if CMD could not run.`,
 	f.to.add(cmd)
 	flags.StringArrayVar(&f.rules, "rule", nil, "`DEST,KEY=VALUE,...`: other settings for one destination (repeatable)")
 	flags.BoolVar(&f.ignore, "ignore-program-buffers", false, "suppress CMD's own SO_SNDBUF and SO_RCVBUF calls")
-	flags.StringVar(&f.reportFile, "report", "", "write the report to this file, as JSON with --json or a name in "+
-		".json (default: text to standard error)")
+	flags.StringVar(&f.reportFile, "report", "", "write the report to this file; as JSON with "+
+		"--json or if the name ends in .json (default: text to standard error)")
 	return cmd
 }
 
@@ -93,10 +93,10 @@ func (s *socketFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.send, "send-buffer", "auto", "SO_SNDBUF, as 16MiB; auto leaves it to CMD and the system")
 	flags.StringVar(&s.receive, "receive-buffer", "auto", "SO_RCVBUF, as 16MiB; auto leaves it to CMD and the system")
-	flags.StringVar(&s.clamp, "window", "", "limit the receive window, keep automatic sizing")
-	flags.StringVar(&s.congestion, "congestion", "", "congestion control, as bbr")
+	flags.StringVar(&s.clamp, "window", "", "limit the receive window; automatic sizing stays on")
+	flags.StringVar(&s.congestion, "congestion", "", "congestion control, for example bbr")
 	flags.StringVar(&s.mss, "mss", "", "maximum segment size in bytes")
-	flags.StringVar(&s.pacing, "pacing", "", "send at most at this rate, as 100mbit")
+	flags.StringVar(&s.pacing, "pacing", "", "maximum send rate, for example 100mbit")
 }
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {

@@ -27,8 +27,8 @@ type toFlags struct {
 
 func (t *toFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&t.peer, "to", "", "tune the path to this PEER first, and use the settings that helped for "+
-		"connections to it")
+	flags.StringVar(&t.peer, "to", "", "tune the path to this PEER first, then use the "+
+		"settings that helped for connections to PEER")
 	flags.StringVar(&t.Direction, "direction", "up", "with --to: up (CMD sends), down or both")
 	flags.Var((*cmdflag.Period)(&t.budget), "budget", "with --to: time for each direction (default: as tune)")
 	t.AddReach(flags, "with --to: ")

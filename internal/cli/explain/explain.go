@@ -86,9 +86,10 @@ func New() *cobra.Command {
 			return printParameters(cmd, found)
 		},
 	}
-	cmd.Flags().StringVar(&system, "system", "", "only this family: "+strings.Join(catalog.Families(), ", ")+
+	cmd.Flags().StringVar(&system, "system", "", "show only this family of systems: "+strings.Join(catalog.Families(), ", ")+
 		"; for a limiter, the commands of "+strings.Join(limiterSystems, ", "))
-	cmd.Flags().BoolVar(&rules, "rules", false, "the rules by which transfers are judged: inputs, thresholds, outcomes")
+	cmd.Flags().BoolVar(&rules, "rules", false, "print the rules that find the limiter of a "+
+		"transfer: inputs, thresholds, results")
 	return cmd
 }
 

@@ -56,11 +56,13 @@ type PeerFlags struct {
 // Add adds them all.
 func (p *PeerFlags) Add(fl *pflag.FlagSet) {
 	p.AddReach(fl, "")
-	fl.StringVarP(&p.Direction, "direction", "d", "up", "sending end: up (this host), down or both, one after the other; "+
-		"down from a web server")
-	fl.BoolVar(&p.Copy, "copy", false, "ssh://: copy this program to the far host for the test, then delete it")
+	fl.StringVarP(&p.Direction, "direction", "d", "up", "which end sends: up (this host), down "+
+		"(PEER) or both, one after the other; a web server can only send (down)")
+	fl.BoolVar(&p.Copy, "copy", false, "for ssh:// peers: copy this program to the far host "+
+		"for the test, then delete it")
 	fl.BoolVar(&p.tunnel, "tunnel", false,
-		"ssh://: measure through the ssh connection, for networks that block its data port")
+		"for ssh:// peers: measure through the ssh connection, for networks that block the "+
+			"data port")
 }
 
 // AddReach adds the flags that set how to reach the far end. when begins their help.

@@ -30,23 +30,24 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [PATH]",
 		Short: "results measured from this host, and their changes",
-		Long: `history lists the results of measure, tune, sweep, rfc6349 and recheck on this host, the newest
-last. PATH selects one path: the name of its far end or its key.
+		Long: `history lists the results of measure, tune, sweep, rfc6349 and recheck on
+this host, the newest last. PATH selects one path: the name of its far end or its key.
 
-Results are in $XDG_STATE_HOME/fullpipe/history.db, readable only by their owner. Results from a
-lab are stored only with --record; --no-history stores none. Samples, the data of the curves,
-are removed when ten later results are 30 days newer, results when ten are 730 days newer. Above
-512 MiB the oldest samples are removed first, then the oldest results. The maximum is a million
-results. history days keeps daily figures of removed results. Results of clients of serve --web
-take at most a quarter of both limits, are removed first and leave no daily figures. [history]
-of the configuration changes the limits.
+Results are in $XDG_STATE_HOME/fullpipe/history.db, readable only by their owner. Results
+from a lab are stored only with --record; --no-history stores none. The samples (the data of
+the curves) of a result are removed when ten later results of the path are 30 days newer,
+the result itself when ten are 730 days newer. If the history is larger than 512 MiB, the
+oldest samples are removed first, then the oldest results. The maximum is a million results.
+history days keeps daily figures of removed results. Results of clients of serve --web use
+at most a quarter of both limits; they are removed first, without daily figures. The section
+[history] of the configuration changes the limits.
 
-With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store in [history], the
-history is in PostgreSQL, in the schema fullpipe, and several hosts can share it. Age and number
-limits apply there, the size limit does not. sslmode in the URL selects TLS: verify-full checks
-the server's name; the default, prefer, checks nothing. Results that the server does not accept
-at once wait in the state directory, up to 10,000 results or 256 MiB. The next command that
-reaches the server delivers them in order.`,
+With --store postgres://USER@HOST/DATABASE, FULLPIPE_STORE or the key store in [history],
+the history is in PostgreSQL, in the schema fullpipe, and several hosts can share it. There
+the limits of age and number apply, but not the limit of size. sslmode in the URL selects
+TLS: verify-full checks the server's name; the default, prefer, checks nothing. Results that
+the server does not accept at once wait in the state directory, up to 10,000 results or 256
+MiB. The next command that reaches the server delivers them in order.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
@@ -62,7 +63,8 @@ reaches the server delivers them in order.`,
 		},
 		ValidArgsFunction: completeRuns,
 	}
-	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
+	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only results of this time until now, "+
+		"for example 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "maximum number of results, the newest; 0 is all")
 	history.AddStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newShow(), newCompare(), newChanges(), newDays(),
@@ -136,7 +138,8 @@ func printHistory(cmd *cobra.Command, doc record.Document) error {
 func newShow() *cobra.Command {
 	var f present.StoredFlags
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "render a kept result again, as show does", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "print a stored result again, as show does",
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
@@ -157,11 +160,11 @@ func newChanges() *cobra.Command {
 		Use:   "changes [PATH]",
 		Short: "changes of each path's goodput, RTT and limiter",
 		Args:  cobra.MaximumNArgs(1),
-		Long: `changes searches the stored results of each path and direction for changes: the median of 8
-results differs by at least 15 % from the median of the 48 before, with p < 0.0001 by the
-Mann-Whitney test. With fewer results it compares 5 with 12 or more and marks the change as of
-low confidence. It applies the same test to the minimum RTT, for differences from 0.5 ms: such a
-change means another route. Re-tests and failed tests do not count.`,
+		Long: `changes searches the stored results of each path and direction for changes:
+the median of 8 results differs by at least 15 % from the median of the 48 before, with p <
+0.0001 by the Mann-Whitney test. With fewer results it compares 5 with 12 or more, and the
+change has low confidence. It applies the same test to the minimum RTT, for differences of
+0.5 ms or more: such a change means another route. Re-tests and failed tests do not count.`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
@@ -193,7 +196,8 @@ func newForget() *cobra.Command {
 
 func newLabel() *cobra.Command {
 	return &cobra.Command{
-		Use: "label ID NAME [VALUE]", Short: "name a property of a result; without VALUE it is taken away",
+		Use: "label ID NAME [VALUE]", Short: "set a property of a result; without VALUE it is " +
+			"removed",
 		Args:              cobra.RangeArgs(2, 3),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,7 +24,8 @@ import (
 func newExport() *cobra.Command {
 	var csv, anonymize bool
 	cmd := &cobra.Command{
-		Use: "export [PATH]", Short: "print kept results as JSON lines, or as a table", Args: cobra.MaximumNArgs(1),
+		Use: "export [PATH]", Short: "print stored results as JSON lines, or as CSV",
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
@@ -43,7 +44,8 @@ func newExport() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&csv, "csv", false, "one line of comma-separated values for each direction")
-	cmd.Flags().BoolVar(&anonymize, "anonymize", false, "replace addresses, names, identifiers and labels by made-up ones")
+	cmd.Flags().BoolVar(&anonymize, "anonymize", false, "replace addresses, names, identifiers "+
+		"and labels by invented ones")
 	return cmd
 }
 
@@ -112,11 +114,12 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "import results that --json, export or iperf3 --json printed",
-		Long: `import adds the results in FILE to the history: the output of history export, of commands with
---json, also of older versions, and of iperf3 --json, one after the other. Each result keeps its
-time, and importing it twice changes nothing. The limiter of iperf3 results is unknown. The
-encoding is UTF-8, or UTF-16 with a byte order mark, as PowerShell's > writes it. Documents that
-are no results are reported and skipped, and the exit status is then 1.`,
+		Long: `import adds the results in FILE to the history: the output of history export,
+of commands with --json (also of older versions) and of iperf3 --json. One file may hold
+several of them, one after the other. Each result keeps its time, and importing it twice
+changes nothing. The limiter of iperf3 results is unknown. The encoding is UTF-8, or UTF-16
+with a byte order mark (as written by > in PowerShell). Documents that are not results are
+reported and skipped; the exit status is then 1.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := input.Open(cmd, args[0])

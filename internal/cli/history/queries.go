@@ -40,7 +40,8 @@ func newDays() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only of so long ago, as 720h")
+	cmd.Flags().Var((*cmdflag.Period)(&since), "since", "only results of this time until now, "+
+		"for example 720h")
 	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "maximum number of days, the newest; 0 is all")
 	return cmd
 }
@@ -61,11 +62,12 @@ func newCompare() *cobra.Command {
 	var before string
 	cmd := &cobra.Command{
 		Use:   "compare A B | compare PATH --before DATE",
-		Short: "two results side by side: figures, limiters, settings that differ",
-		Long: `compare shows two stored results side by side. With --before it compares a path's newest result
-with the last one of the same series before that time. It then also shows, for the results
-before and since, the median with its 95 % interval and the count of each limiter. Of two sweeps, as of
-default and tuned buffers or of a network and a VPN, it also compares the cells of both.`,
+		Short: "compare two results: figures, limiters, and settings that differ",
+		Long: `compare shows two stored results side by side. With --before it compares a
+path's newest result with the last one of the same series before that time. It then also
+shows, for the results before and since that time, the median with its 95 % confidence
+interval and how often each limiter was found. For two sweeps (for example with default and
+with tuned buffers, or through a network and through a VPN) it also compares their cells.`,
 		Example: `  fullpipe history compare 1939f1b2dfda last
   fullpipe history compare server.example.net --before 2026-11-20`,
 		Args: func(cmd *cobra.Command, args []string) error {

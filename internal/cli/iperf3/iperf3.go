@@ -67,16 +67,15 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "iperf3 {-c HOST | -s} [options]",
 		Short: "iperf3's command line and output, plus the limiter of the test",
-		Long: `iperf3 accepts iperf3's command line, works with any iperf3 server or client and prints
-iperf3's output, so scripts and programs that parse it keep working. --json adds one object,
-"fullpipe": the limiter of each direction, the evidence and what to change. Without --json
-that goes to standard error. This command also runs if the program is called iperf3. Each
-interval is printed as soon as it ends, into a pipe too.
-With -s it is a server for one test at a time, like iperf3. fullpipe serve --iperf3 serves
-many at once, with limits, and fullpipe's own clients too.
+		Long: `iperf3 accepts iperf3's command line, works with any iperf3 server or client
+and prints iperf3's output, so scripts and programs that parse it keep working. --json adds
+one object, "fullpipe": the limiter of each direction, the evidence and what to change.
+Without --json that goes to standard error. If the program's file is named iperf3, it always
+runs this command. Each interval is printed as soon as it ends, into a pipe too. With -s it
+runs as a server for one test at a time, like iperf3 -s. fullpipe serve --iperf3 serves many
+at once, with limits, and fullpipe's own clients too.
 
-Options of iperf3 that are refused, and why:
-` + missingText(),
+Options of iperf3 that are refused, and why:` + missingText(),
 		Example: `  fullpipe iperf3 -c server.example.net -t 10 -P 4
   fullpipe iperf3 -c server.example.net -R -J
   fullpipe iperf3 -s -1 -J
@@ -122,11 +121,12 @@ func (f *flags) addCommon(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.bind, "bind", "B", "", "address of this host; for a client an interface too, or ADDRESS%INTERFACE")
 	fl.BoolVarP(&f.only4, "version4", "4", false, "IPv4 only")
 	fl.BoolVarP(&f.only6, "version6", "6", false, "IPv6 only")
-	fl.BoolVar(&f.stream, "json-stream", false, "one JSON object a line: start, intervals, end")
+	fl.BoolVar(&f.stream, "json-stream", false, "one JSON object per line: start, intervals, end")
 	fl.StringVar(&f.logFile, "logfile", "", "append the output to this file")
 	fl.StringVar(&f.timestamps, "timestamps", "", "begin each line with the time, in strftime's format")
 	fl.Lookup("timestamps").NoOptDefVal = "%c "
-	fl.BoolVarP(&f.version, "version", "v", false, "print the iperf3 version that this follows, and exit")
+	fl.BoolVarP(&f.version, "version", "v", false, "print the version of iperf3 that this "+
+		"command imitates, and exit")
 	fl.IntVar(&f.receiveTimeoutMs, "rcv-timeout", 120000, "milliseconds without data after which the receiver ends a test")
 	fl.BoolVar(&f.ignored, "forceflush", false, ignoredHelp+"each line is written immediately")
 	fl.BoolVarP(&f.verbose, "verbose", "V", false, "print more details and the CPU time")
@@ -161,11 +161,13 @@ func (f *flags) addClient(fl *pflag.FlagSet) {
 	fl.IntVarP(&f.mss, "set-mss", "M", 0, "TCP's maximum segment size")
 	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "TCP_NODELAY")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
-	fl.IntVarP(&f.omit, "omit", "O", 0, "seconds at the start that do not count")
-	fl.VarP((*cNumber)(&f.tos), "tos", "S", "the IP header's traffic class byte; 0x and 0 before it as in C")
-	fl.Var(&f.dscp, "dscp", "the upper six bits of that byte, a number or a name (af11, cs1, ef)")
+	fl.IntVarP(&f.omit, "omit", "O", 0, "leave out the first seconds from the result")
+	fl.VarP((*cNumber)(&f.tos), "tos", "S", "traffic class byte of the IP header: decimal, 0x "+
+		"for hexadecimal, 0 for octal")
+	fl.Var(&f.dscp, "dscp", "DSCP, the upper six bits of that byte: a number or a name (af11, "+
+		"cs1, ef)")
 	fl.StringVarP(&f.title, "title", "T", "", "prefix of every line of text")
-	fl.StringVar(&f.extra, "extra-data", "", "text for the server's JSON")
+	fl.StringVar(&f.extra, "extra-data", "", "text to add to the server's JSON")
 	fl.BoolVar(&f.serverOutput, "get-server-output", false, "print the server's output too")
 	fl.IntVar(&f.timeout, "connect-timeout", 0, "milliseconds to wait for the control connection")
 	fl.BoolVar(&f.dontFragment, "dont-fragment", false, "UDP: forbid fragments")

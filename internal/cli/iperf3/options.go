@@ -34,8 +34,9 @@ var missing = []struct {
 	value       bool // takes a value
 	why         string
 }{
-	{"file", "F", true, "files are not sent; fullpipe exec -- your program measures one that does"},
-	{"affinity", "A", true, "CPUs are not chosen; use taskset"},
+	{"file", "F", true, "files are not sent; to measure a program that sends files: fullpipe " +
+		"exec -- PROGRAM"},
+	{"affinity", "A", true, "CPU affinity is not set; use taskset"},
 	{"snd-timeout", "", true, "the system's timeouts apply"},
 	{"debug", "d", false, "there is no debugging output; use --verbose"},
 	{"mptcp", "m", false, "MPTCP is not measured here"},

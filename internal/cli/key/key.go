@@ -31,9 +31,10 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "create, list and rotate the keys of fullpipe serve",
-		Long: `key creates a key, or edits the file of serve --keys: keys by name, each with its own limits
-(max-time, max-bytes, max-rate, from, until; docs/configuration.md). A running serve reads
-a changed file again. A rotated key stays valid during its overlap.`,
+		Long: `key creates a key, or edits the file of serve --keys: keys by name, each with
+its own limits (max-time, max-bytes, max-rate, from, until; docs/configuration.md). A
+running serve reads the file again when it has changed. A rotated key stays valid during its
+overlap.`,
 		Example: `  fullpipe key new > key
   fullpipe key new office --keys keys.toml --max-rate 100mbit --from 192.0.2.0/24
   fullpipe key rotate office --keys keys.toml --overlap 168h
@@ -109,7 +110,7 @@ func newRotate(file *string) *cobra.Command {
 func newShow(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
-		Short: "list names, ids and bounds, never the keys",
+		Short: "list names, ids and limits, never the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := serverkey.ReadKeys(cmd.Context(), *file)

@@ -32,17 +32,17 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab PROFILE [--far CMD] -- CMD...",
 		Short: "run programs on two hosts with a link between them (Linux)",
-		Long: `lab needs Linux, /dev/net/tun, and root or user namespaces. On other systems run fullpipe
-serve on a second host, or lab in WSL 2 or a Linux virtual machine.
+		Long: `lab needs Linux, /dev/net/tun, and root or user namespaces. On other systems
+run fullpipe serve on a second host, or lab in WSL 2 or a Linux virtual machine.
 
-lab runs CMD on a host of its own that is joined to another one by the link that
-PROFILE describes: a name (see: fullpipe lab list) or settings such as
-rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings;
-fullpipe lab list explains them all.
-Both programs find the addresses in $FULLPIPE_NEAR and $FULLPIPE_FAR. These lead through
-the path's VPN if it has one (vpn=gateway, vpn=wireguard), and past it
-$FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.
-Signals go on to CMD; one that ignores SIGTERM is killed by another a second later.`,
+lab runs CMD on a virtual host. A link connects it to a second virtual host. PROFILE
+describes the link: a name (see: fullpipe lab list) or settings such as
+rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp. A name may be followed by settings; fullpipe
+lab list explains them all. Both programs find the addresses in $FULLPIPE_NEAR and
+$FULLPIPE_FAR. If the path has a VPN (vpn=gateway, vpn=wireguard), these addresses are
+inside it; the addresses outside it are in $FULLPIPE_NEAR_OUTSIDE and $FULLPIPE_FAR_OUTSIDE.
+Signals are passed on to CMD. If CMD ignores SIGTERM, a second SIGTERM, 1 s or more later,
+kills it.`,
 		Example: `  fullpipe lab wan-40ms -- sh -c 'ping -c 3 $FULLPIPE_FAR'
   fullpipe lab rate=20mbit,rtt=30ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
   fullpipe lab wan-40ms,loss=0.1%,near.stack=windows-2000 -- bash
@@ -63,9 +63,10 @@ Signals go on to CMD; one that ignores SIGTERM is killed by another a second lat
 		},
 	}
 	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
-	cmd.Flags().StringVar(&o.report, "report", "", "write the link's counters and its lateness to this file, as JSON")
-	cmd.Flags().StringVar(&o.capture, "capture", "", "write the headers of the packets at the link's "+
-		"middle to this file, as pcap")
+	cmd.Flags().StringVar(&o.report, "report", "", "write the link's counters, and how late it "+
+		"delivered packets, to this file, as JSON")
+	cmd.Flags().StringVar(&o.capture, "capture", "", "write the packet headers, as seen in the "+
+		"middle of the link, to this file (pcap)")
 	cmd.AddCommand(newLabList(), newLabExperiments())
 	return cmd
 }

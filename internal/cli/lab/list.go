@@ -30,7 +30,7 @@ import (
 func newLabList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "the links and stacks that are known by name, and the settings",
+		Short: "list the links and stacks that have a name, and all settings",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if console.WantsJSON(cmd) {
@@ -230,9 +230,9 @@ func (e *experiment) command() []string {
 func newLabExperiments() *cobra.Command {
 	return &cobra.Command{
 		Use:   "experiments [NAME] [-- FLAG...]",
-		Short: "sweeps with a name: the charts of the founding documents, to run again",
-		Long: `experiments lists sweeps that have a name; with a NAME it runs that one. Flags after
--- are added to sweep's flags: --budget 1m, --html chart.html, --repeats 1.`,
+		Short: "run a published experiment again: the sweeps of the founding documents",
+		Long: `experiments lists sweeps that have a name; with NAME it runs that sweep.
+Flags after -- are added to sweep's flags: --budget 1m, --html chart.html, --repeats 1.`,
 		Example: `  fullpipe lab experiments
   fullpipe lab experiments windows-95-lan
   fullpipe lab experiments windows-95-modem-28.8k --json -- --repeats 1 --time 10s`,

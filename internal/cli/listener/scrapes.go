@@ -95,9 +95,12 @@ func front(command, about string) http.Handler {
 // AddScrapeFlags adds the flags of the metrics address.
 func AddScrapeFlags(f *ListenFlags, flags *pflag.FlagSet) {
 	flags.StringVar(&f.Address, "listen", "", "print nothing, serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT")
-	flags.StringVar(&f.Cert, "listen-cert", "", "serve them over TLS: the certificate, as a PEM `FILE`")
-	flags.StringVar(&f.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
-	flags.StringVar(&f.Token, "listen-token-file", "", "serve them only to who brings the bearer token in this `FILE`")
+	flags.StringVar(&f.Cert, "listen-cert", "", "serve the metrics over TLS, with the "+
+		"certificate in this PEM `FILE`")
+	flags.StringVar(&f.Key, "listen-key", "", "for TLS: PEM `FILE` with the private key of the "+
+		"certificate")
+	flags.StringVar(&f.Token, "listen-token-file", "", "serve the metrics only to clients that "+
+		"send the bearer token in this `FILE`")
 }
 
 // requireToken serves only requests with the token, or without a token only requests by IP address or localhost.

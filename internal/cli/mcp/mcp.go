@@ -30,16 +30,16 @@ func New() *cobra.Command {
 	var keyFile string
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "tools for assistants, by the Model Context Protocol",
-		Long: `mcp serves measure, diagnose, why, explain, plan, predict, audit and history as tools of the
-Model Context Protocol on standard input and output. An assistant's program starts it.
+		Short: "offer fullpipe's functions to AI assistants (Model Context Protocol)",
+		Long: `mcp serves measure, diagnose, why, explain, plan, predict, audit and history
+as tools of the Model Context Protocol on standard input and output. The program of the
+assistant starts it.
 
 The tools change nothing: they set no parameter and write no file, except results in the
 history with --record. A transfer takes at most 30 s and 10 GB in each direction. Capture
-files and snapshots are read only below the directories of --files; symbolic links that
-leave them are refused. Text that comes from other hosts, files or
-programs is marked, so that the assistant does not follow it as an instruction.
-See docs/mcp.md.`,
+files and snapshots are read only below the directories of --files; symbolic links that lead
+out of them are refused. Text that comes from other hosts, files or programs is marked, so
+that the assistant does not follow it as an instruction. See docs/mcp.md.`,
 		Example: `  fullpipe mcp
   fullpipe mcp --files ~/captures --key-file ~/.config/fullpipe/key`,
 		Args: cobra.NoArgs,
@@ -56,7 +56,7 @@ See docs/mcp.md.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&dirs, "files", nil, "let the tools read files below this `directory` (may be repeated)")
-	fl.BoolVar(&keep, "record", false, "keep results of measure in the history")
+	fl.BoolVar(&keep, "record", false, "store results of measure in the history")
 	fl.StringVar(&keyFile, "key-file", "", "a `file` with the key of fullpipe servers")
 	return cmd
 }

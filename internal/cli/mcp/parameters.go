@@ -82,14 +82,14 @@ type planOptions struct {
 
 func (planOptions) describe() map[string]string {
 	return map[string]string{
-		"rate":        "the path's rate at the IP layer, as 100mbit",
-		"rtt":         "the path's least round trip, as 40ms",
+		"rate":        "rate of the path at the IP layer, for example 100mbit",
+		"rtt":         "minimum RTT of the path, for example 40ms",
 		"jitter":      "variation of the round trip, as 5ms",
 		"target":      "system to set, as linux-6.1, windows-11 or macos; this host's if absent",
 		"role":        "the role of that system",
 		"connections": "bulk connections at one time",
 		"memory":      "the host's main memory, as 64GiB",
-		"vpn":         "tunnels around the packets, the outermost first, as wireguard",
+		"vpn":         "tunnels that the packets go through, the outermost first, as wireguard",
 		"app":         "a program with a window of its own, as ssh, http2 or rclone",
 	}
 }
@@ -115,8 +115,8 @@ type predictOptions struct {
 func (predictOptions) describe() map[string]string {
 	return map[string]string{
 		"path":           "a lab profile such as wan-40ms, or settings such as rate=100mbit,rtt=40ms,loss=0.1%",
-		"rate":           "the path's rate at the IP layer, as 100mbit",
-		"rtt":            "the path's least round trip, as 40ms",
+		"rate":           "rate of the path at the IP layer, for example 100mbit",
+		"rtt":            "minimum RTT of the path, for example 40ms",
 		"loss":           "share of segments lost, as 0.1%",
 		"queue":          "queue of the line, as 1bdp, 150kB or 100packets",
 		"stack":          "TCP stack of both hosts, as linux-6.1 or windows-xp",

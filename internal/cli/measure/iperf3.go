@@ -27,13 +27,15 @@ type habitFlags struct {
 }
 
 func (h *habitFlags) add(fl *pflag.FlagSet) {
-	fl.StringVarP(&h.client, "client", "c", "", "as iperf3's -c: another way to name PEER")
-	fl.Uint16VarP(&h.port, "port", "p", 0, "as iperf3's -p: PEER's `port`")
-	fl.BoolVarP(&h.reverse, "reverse", "R", false, "as iperf3's -R: --direction down")
-	fl.VarP(&h.buffers, "socket-buffers", "w", "as iperf3's -w: --send-buffer and --receive-buffer; 64K is 65,536 bytes")
-	fl.StringVarP(&h.bitrate, "bitrate", "b", "", "as iperf3's -b: each stream's --write-rate, or of UDP its --rate; 1M "+
-		"is 1,000,000 bit/s")
-	fl.VarP(&h.length, "length", "l", "as iperf3's -l: --write-size, or of UDP --datagram")
+	fl.StringVarP(&h.client, "client", "c", "", "same as iperf3's -c: another way to name "+
+		"PEER")
+	fl.Uint16VarP(&h.port, "port", "p", 0, "same as iperf3's -p: PEER's `port`")
+	fl.BoolVarP(&h.reverse, "reverse", "R", false, "same as iperf3's -R: --direction down")
+	fl.VarP(&h.buffers, "socket-buffers", "w", "same as iperf3's -w: sets --send-buffer and "+
+		"--receive-buffer; 64K is 65,536 bytes")
+	fl.StringVarP(&h.bitrate, "bitrate", "b", "", "same as iperf3's -b: the --write-rate of "+
+		"each stream, or with --udp the --rate; 1M is 1,000,000 bit/s")
+	fl.VarP(&h.length, "length", "l", "same as iperf3's -l: --write-size, or with --udp --datagram")
 }
 
 // translate sets measure's flags from iperf3's and returns the

@@ -64,15 +64,16 @@ func command() (*cobra.Command, *flags) {
 	cmd := &cobra.Command{
 		Use:   "measure PEER",
 		Short: "measure one transfer and name what limits it",
-		Long: `measure runs one TCP transfer with PEER and names what limits it, with evidence.
+		Long: `measure runs one TCP transfer with PEER and names what limits it, with
+evidence.
 
 --send-buffer, --congestion and --mss set the sender, --receive-buffer and --window the
-receiver. With --direction up this host sends. Without a flag the system's default
-applies, which for buffers is automatic sizing.
+receiver. With --direction up this host sends. Without a flag the system's default applies,
+which for buffers is automatic sizing.
 
-With --compare it measures two addresses of the same far end in turn and names the cause
-of the difference: overhead, RTT, loss, window, capacity or CPU. A cause is named if
-its removal would raise the slower goodput by 10 % or more.`,
+With --compare it measures two addresses of the same far end in turn and names the cause of
+the difference: overhead, RTT, loss, window, capacity or CPU. A cause is named if its
+removal would raise the slower goodput by 10 % or more.`,
 		Example: `  fullpipe measure server.example.net --key-file key
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
   fullpipe measure server.example.net --udp --rate 20mbit --direction both
@@ -135,43 +136,50 @@ its removal would raise the slower goodput by 10 % or more.`,
 	f.habits.add(fl)
 	f.criteria.add(fl)
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
-	fl.BoolVar(&f.stream, "json-stream", false, "print one JSON object a line: each interval as it comes, then the result")
+	fl.BoolVar(&f.stream, "json-stream", false, "print one JSON object per line: each interval "+
+		"when it ends, then the result")
 	f.time = 5 * time.Second
 	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "how long each transfer lasts")
 	f.interval = cmdflag.Duration(time.Second)
 	fl.VarP((*cmdflag.Period)(&f.interval), "interval", "i",
-		"print the goodput at this interval, on a terminal also when not "+
-			"given; 0 never")
+		"print the goodput at this interval; 0: never (default on a terminal: 1 s)")
 	fl.VarP(&f.bytes, "bytes", "n", "end after this much payload instead of after a time")
-	fl.Var(&f.maxBytes, "max-bytes", "end each transfer at this much payload, if its time has not passed before")
+	fl.Var(&f.maxBytes, "max-bytes", "end each transfer after this much payload, or after its "+
+		"time, whichever is first")
 	fl.IntVarP(&f.parallel, "parallel", "P", 1, "number of connections at a time")
-	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
-	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
-	fl.Var(&f.window, "window", "bound of the receiver's window, with automatic sizing left on (TCP_WINDOW_CLAMP)")
-	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
+	fl.Var(&f.send, "send-buffer", "send buffer of the sender (SO_SNDBUF; default: automatic)")
+	fl.Var(&f.receive, "receive-buffer", "receive buffer of the receiver (SO_RCVBUF; default: "+
+		"automatic)")
+	fl.Var(&f.window, "window", "maximum receive window; automatic sizing stays on "+
+		"(TCP_WINDOW_CLAMP)")
+	fl.Var(&f.write, "write-size", "bytes of each write by the sender (default: large writes)")
 	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control")
-	fl.IntVarP(&f.mss, "mss", "M", 0, "bound of the sender's segments in bytes (TCP_MAXSEG)")
-	fl.Var(&f.pacing, "pacing", "bound of the sender's rate in its kernel (SO_MAX_PACING_RATE)")
+	fl.IntVarP(&f.mss, "mss", "M", 0, "maximum segment size of the sender in bytes (TCP_MAXSEG)")
+	fl.Var(&f.pacing, "pacing", "maximum rate of the sender, set in its kernel "+
+		"(SO_MAX_PACING_RATE)")
 	fl.BoolVarP(&f.noDelay, "no-delay", "N", false, "send small writes at once (TCP_NODELAY)")
-	fl.Var(&f.writeRate, "write-rate", "hold the sending program to this rate")
-	fl.Var(&f.readRate, "read-rate", "hold the receiving program to this rate")
-	fl.BoolVar(&f.copyData, "copy-data", false, "copy the payload at both ends, as programs do that use it")
-	fl.BoolVar(&f.exchange, "exchange", false, "write requests of --write-size in two pieces and wait for an answer to "+
-		"each")
-	fl.Var((*cmdflag.DSCP)(&f.dscp), "dscp", "code point that the sender's packets carry, a number or a name (af11, "+
-		"cs1, ef)")
+	fl.Var(&f.writeRate, "write-rate", "limit how fast the sending program writes")
+	fl.Var(&f.readRate, "read-rate", "limit how fast the receiving program reads")
+	fl.BoolVar(&f.copyData, "copy-data", false, "copy the payload at both ends, as real "+
+		"programs do")
+	fl.BoolVar(&f.exchange, "exchange", false, "send requests of --write-size, each in two "+
+		"writes, and wait for the answer to each request")
+	fl.Var((*cmdflag.DSCP)(&f.dscp), "dscp", "DSCP of the sender's packets, a number or a name "+
+		"(af11, cs1, ef)")
 	fl.StringVar(&f.picture, "picture", "", "draw throughput, bytes in flight and round trips of the transfer to this "+
 		"SVG `file`")
 	fl.BoolVar(&f.bidir, "bidir", false, "measure both directions at the same time")
-	fl.BoolVar(&f.compare.on, "compare", false, "measure two addresses of one far end in turn, as inside and outside a "+
-		"tunnel, and say why they differ")
-	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: how often, each time first, second, second, first")
+	fl.BoolVar(&f.compare.on, "compare", false, "measure two addresses of one far end in turn, "+
+		"for example inside and outside a tunnel, and say why they differ")
+	fl.IntVar(&f.compare.rounds, "rounds", 2, "with --compare: number of rounds; one round is "+
+		"first, second, second, first address")
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and report loss, jitter, order and delay variation")
 	f.udp.rate = 10e6
 	f.udp.datagram = 1448
-	fl.Var(&f.udp.rate, "rate", "payload of UDP over all streams; 0 is as fast as the sender can")
-	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: search the largest rate that gets through; fills the "+
-		"path for some 10 s")
+	fl.Var(&f.udp.rate, "rate", "rate of the UDP payload of all streams together; 0: as fast "+
+		"as the sender can")
+	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: find the highest rate that "+
+		"arrives; fills the path for about 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
 	history.AddFlags(cmd, true, func(hostID, far string) record.SeriesID {
 		return f.path(hostID, far, fl.Changed("rate"))

@@ -53,12 +53,13 @@ func New() *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "plan --rate RATE --rtt TIME | --path PATH...",
-		Short: "windows and settings for a stated path, by arithmetic alone",
-		Long: `plan computes the window that keeps a path full: rate x (round trip + jitter), rounded
-up to an even number of segments, and the settings that a system needs for it. It
-measures and changes nothing. With several paths it finds the least window that costs no
-path more than 5 % of its rate, and shows the delay that it adds on each; --max-delay
-bounds that. With --window it also prints the effect of a given window.`,
+		Short: "compute windows and settings for a stated path; measures nothing",
+		Long: `plan computes the window that keeps a path full: rate x (RTT + jitter),
+rounded up to an even number of segments. It prints the settings that a system needs for it.
+It measures and changes nothing. For several paths it finds the smallest window with which
+each path keeps at least 95 % of its rate, and shows the queueing delay that this window
+adds on each path; --max-delay limits that delay. With --window it also prints the effect of
+a given window.`,
 		Example: `  fullpipe plan --rate 100mbit --rtt 40ms
   fullpipe plan --rate 100mbit --rtt 40ms --target windows-2000 --format reg > window.reg
   fullpipe plan --rate 10gbit --rtt 70ms --connections 20 --memory 64GiB --target linux-6.1
@@ -74,48 +75,58 @@ bounds that. With --window it also prints the effect of a given window.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
-	flags.Var(&f.up, "rate-up", "the rate at which this host sends, if it differs from --rate-down")
+	flags.Var(&f.rate, "rate", "rate of the path at the IP layer, for example 100mbit")
+	flags.Var(&f.up, "rate-up", "the rate at which this host sends, if it is not --rate-down")
 	flags.Var(&f.down, "rate-down", "the rate at which this host receives")
-	flags.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as clouds have: 5gbit")
+	flags.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as cloud providers set "+
+		"it, for example 5gbit")
 	flags.StringVarP(&f.direction, "direction", "d", "both", "direction of the data: up (this host sends), down or both")
 	flags.StringVar(&f.end, "end", "near", "the host to set: near (this host) or far (the other end)")
-	flags.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
-	flags.Var(&f.jitter, "jitter", "the variation of the round trip (p95 less the least)")
+	flags.Var(&f.rtt, "rtt", "minimum RTT of the path, for example 40ms")
+	flags.Var(&f.jitter, "jitter", "jitter of the RTT: its 95th percentile minus its minimum")
 	flags.IntVar(&f.mss, "mss", plan.DefaultMSS, "payload bytes of a full segment; 1448 with timestamps on Ethernet")
-	flags.StringVar(&f.ping, "ping", "", "take the round trip and its jitter from ping's output of any system: a file, "+
+	flags.StringVar(&f.ping, "ping", "", "take the RTT and its jitter from the output of ping "+
+		"on any system: a file, "+
 		"or - for standard input")
-	flags.StringVar(&f.from, "from", "", "take rate and round trip from the output of iperf, iperf3, a speed test or "+
-		"mtr: a file, or -")
+	flags.StringVar(&f.from, "from", "", "take rate and RTT from the output of iperf, iperf3, "+
+		"a speed test or mtr: a file, or -")
 	flags.StringArrayVar(&f.tunes, "tune", nil, "take the path from a `file` that tune --json wrote (may be repeated)")
-	flags.StringVar(&f.app, "app", "", "limit of this program's own window or block, and the setting that raises it: "+
+	flags.StringVar(&f.app, "app", "", "also print the limit of this program's own window or "+
+		"block, and the setting that raises it: "+
 		strings.Join(catalog.ProgramNames(), ", "))
-	flags.StringVar(&f.vpn, "vpn", "", "tunnels around the packets, the outermost first: "+
+	flags.StringVar(&f.vpn, "vpn", "", "tunnels that the packets go through, the outermost first: "+
 		strings.Join(model.TunnelNames(), ", ")+
-		"; with natt, ipv6, tcp or key behind the one that they belong to")
-	flags.IntVar(&f.mtu, "mtu", 1500, "with --vpn: the path's MTU, outside")
+		"; write natt, ipv6, tcp or key after the tunnel that has it")
+	flags.IntVar(&f.mtu, "mtu", 1500, "with --vpn: MTU of the path outside the tunnel")
 	flags.IntVar(&f.connections, "connections", 1, "bulk connections at one time")
-	flags.Var(&f.memory, "memory", "the host's main memory: bounds the buffers of all connections")
-	flags.Var(&f.window, "window", "print the longest round trip of this window at --rate, or its rate at --rtt")
-	flags.Var(&f.maxDelay, "max-delay", "largest queueing delay that one window may add to a path's round trip, as 200ms")
+	flags.Var(&f.memory, "memory", "RAM of the host; limits the buffers of all connections")
+	flags.Var(&f.window, "window", "print up to which RTT this window fills --rate, or which "+
+		"rate it gives at --rtt")
+	flags.Var(&f.maxDelay, "max-delay", "maximum queueing delay that the window may add to the "+
+		"RTT of a path, for example 200ms")
 	flags.StringArrayVar(&f.also, "also", nil, "another `path` that the same settings have to serve: RATE,RTT[,JITTER] "+
 		"(may be repeated)")
-	flags.StringArrayVar(&f.paths, "path", nil, "a `path` to serve: RATE,RTT[,JITTER], a lab's words (wan-40ms or "+
-		"rate=100mbit,rtt=40ms), or a file of tune --json (may be repeated)")
+	flags.StringArrayVar(&f.paths, "path", nil, "a `path` to serve: RATE,RTT[,JITTER], a lab "+
+		"profile (wan-40ms or rate=100mbit,rtt=40ms), or a file written by tune --json (may be "+
+		"repeated)")
 	flags.StringVar(&f.role, "role", "both", "sender, receiver or both")
 	flags.StringVar(&f.target, "target", "", "system to set: "+strings.Join(plan.Targets(), ", ")+
 		", or with a version as linux-6.1 (default: this one)")
 	flags.StringVar(&f.format, "format", "text", "text, json, "+strings.Join(append(plan.Formats(), plan.Languages()...),
 		", "))
-	flags.BoolVar(&f.undo, "undo", false, "with a --format: the text that undoes the change")
-	flags.BoolVar(&f.timestamps, "timestamps", false, "ask for timestamps where they are a setting (Tcp1323Opts 3)")
-	flags.StringVar(&f.route.Prefix, "route", "", "narrow to one destination: 10.2.0.0/16 or default")
-	flags.StringVar(&f.route.Via, "via", "", "the route's next hop, as it is now")
-	flags.StringVar(&f.route.Dev, "dev", "", "the route's interface, as it is now")
+	flags.BoolVar(&f.undo, "undo", false, "with --format: print the commands that undo the change")
+	flags.BoolVar(&f.timestamps, "timestamps", false, "also turn on TCP timestamps, on systems "+
+		"where that is a setting (Tcp1323Opts 3)")
+	flags.StringVar(&f.route.Prefix, "route", "", "set it only for one destination: a prefix "+
+		"such as 10.2.0.0/16, or default")
+	flags.StringVar(&f.route.Via, "via", "", "current next hop of the route")
+	flags.StringVar(&f.route.Dev, "dev", "", "current interface of the route")
 	flags.IntVar(&f.route.InitCwnd, "initcwnd", 0, "with --route: initial congestion window in segments")
 	flags.IntVar(&f.route.InitRwnd, "initrwnd", 0, "with --route: initial receive window in segments")
-	flags.StringVar(&f.route.Congestion, "congestion", "", "with --route: congestion control towards it")
-	flags.BoolVar(&f.route.Clamp, "clamp", false, "with --route: bound the window to the plan's")
+	flags.StringVar(&f.route.Congestion, "congestion", "", "with --route: congestion control "+
+		"for that destination")
+	flags.BoolVar(&f.route.Clamp, "clamp", false, "with --route: limit the window to the "+
+		"planned one")
 	return cmd
 }
 

@@ -48,13 +48,15 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict --path PATH | --rate RATE --rtt TIME",
 		Short: "goodput of a path with stated buffers, loss, write size and stack",
-		Long: `predict computes the goodput of a TCP transfer on a stated path, as a range that includes
-it nine times in ten, its limiter and the next one. It measures nothing. X limits a
-transfer if the goodput without X would be at least 10 % higher.
+		Long: `predict computes the goodput of a TCP transfer on a stated path, its limiter
+and the next limiter. The goodput is a range; the measured value is inside it in nine of ten
+cases. It measures nothing. X limits a transfer if the goodput without X would be at least
+10 % higher.
 
-PATH is a lab's: a profile's name or rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp,…
-(see: fullpipe lab list). --rate, --rtt, --loss, --jitter, --queue and the stacks are
-added to it. The models and their sources are in docs/how-verdicts-are-reached.md.`,
+PATH is the name of a lab profile, or settings such as
+rate=100mbit,rtt=40ms,loss=0.01%,queue=1bdp,… (see: fullpipe lab list). The flags --rate,
+--rtt, --loss, --jitter, --queue, --near and --far add to PATH or replace its values. The
+models and their sources are in docs/how-verdicts-are-reached.md.`,
 		Example: `  fullpipe predict --rate 100mbit --rtt 40ms --receive-buffer 64KiB
   fullpipe predict --path wan-40ms --loss 0.1% --congestion bbr --bytes 1GB
   fullpipe predict --rate 100mbit --rtt 40ms --stack windows-xp --write-size 16KiB
@@ -65,30 +67,33 @@ added to it. The models and their sources are in docs/how-verdicts-are-reached.m
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.path, "path", "", "a profile's name or settings, as lab has them")
-	fl.Var(&f.rate, "rate", "the path's rate at the IP layer, as 100mbit")
-	fl.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as clouds have: 5gbit")
-	fl.Var(&f.rtt, "rtt", "the path's least round trip, as 40ms")
-	fl.Var(&f.jitter, "jitter", "variation of the delay of each direction")
-	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%, or 0.1%/4 in bursts of 4")
+	fl.Var(&f.rate, "rate", "rate of the path at the IP layer, for example 100mbit")
+	fl.Var(&f.flowCap, "flow-cap", "rate limit of one connection, as cloud providers set it, "+
+		"for example 5gbit")
+	fl.Var(&f.rtt, "rtt", "minimum RTT of the path, for example 40ms")
+	fl.Var(&f.jitter, "jitter", "jitter: how much the delay of each direction varies")
+	fl.StringVar(&f.loss, "loss", "", "share of segments lost: 0.1%; 0.1%/4: in bursts of 4")
 	fl.StringVar(&f.queue, "queue", "", "queue of the line: 1bdp, 150kB or 100packets")
 	fl.StringVar(&f.stack, "stack", "", "TCP stack of both hosts: "+
 		strings.Join(cmdflag.StackNames(), ", ")+", or any other --target of plan")
 	fl.StringVar(&f.near, "near", "", "the stack of this host")
 	fl.StringVar(&f.far, "far", "", "the stack of the far host")
 	fl.StringVarP(&f.direction, "direction", "d", "up", "direction of the data: up (this host sends) or down")
-	fl.Var(&f.send, "send-buffer", "the sender's send buffer (SO_SNDBUF); automatic if not given")
-	fl.Var(&f.receive, "receive-buffer", "the receiver's receive buffer (SO_RCVBUF); automatic if not given")
-	fl.Var(&f.window, "window", "bound of the receiver's window (TCP_WINDOW_CLAMP)")
-	fl.Var(&f.write, "write-size", "bytes of one write by the sender; large ones if not given")
+	fl.Var(&f.send, "send-buffer", "send buffer of the sender (SO_SNDBUF; default: automatic)")
+	fl.Var(&f.receive, "receive-buffer", "receive buffer of the receiver (SO_RCVBUF; default: "+
+		"automatic)")
+	fl.Var(&f.window, "window", "maximum receive window (TCP_WINDOW_CLAMP)")
+	fl.Var(&f.write, "write-size", "bytes of each write by the sender (default: large writes)")
 	fl.BoolVar(&f.noDelay, "no-delay", false, "the sender sends part segments at once (TCP_NODELAY)")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control: cubic, reno or bbr; its "+
-		"stack's if not given")
-	fl.IntVar(&f.mss, "mss", 0, "bound of the segments in bytes (TCP_MAXSEG)")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion control: "+
+		"cubic, reno or bbr (default: that of its stack)")
+	fl.IntVar(&f.mss, "mss", 0, "maximum segment size in bytes (TCP_MAXSEG)")
 	fl.IntVar(&f.connections, "connections", 1, "connections at one time")
-	fl.StringVar(&f.app, "app", "", "bound by this program's own window: "+strings.Join(catalog.ProgramNames(), ", "))
-	fl.VarP(&f.bytes, "bytes", "n", "payload of the transfer, all connections together")
+	fl.StringVar(&f.app, "app", "", "also apply the limit of this program's own window: "+
+		strings.Join(catalog.ProgramNames(), ", "))
+	fl.VarP(&f.bytes, "bytes", "n", "payload of all connections together")
 	fl.VarP((*cmdflag.Period)(&f.time), "time", "t",
-		"how long it lasts; until it is steady if neither this nor --bytes is given")
+		"duration of the transfer (default without --bytes: until the rate is steady)")
 	return cmd
 }
 

@@ -29,9 +29,10 @@ func (f *StoredFlags) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.html, "html", "", "write it as a page to this `file` instead; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print it as comma-separated values: sweeps and captures")
-	fl.BoolVar(&f.details, "details", false, "of captures: all that is known of each connection")
-	fl.BoolVar(&f.anonymize, "anonymize", false, "replace addresses, names of hosts and files, identifiers and labels "+
-		"by made-up ones")
+	fl.BoolVar(&f.details, "details", false, "for captures: print everything known about each "+
+		"connection")
+	fl.BoolVar(&f.anonymize, "anonymize", false, "replace addresses, names of hosts and files, "+
+		"identifiers and labels by invented ones")
 }
 
 // Print renders a document in the requested form.

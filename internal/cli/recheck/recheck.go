@@ -62,29 +62,31 @@ func command() (*cobra.Command, *flags) {
 	cmd := &cobra.Command{
 		Use:   "recheck [PEER...]",
 		Short: "test known paths regularly and report changes",
-		Long: `recheck measures each PEER for a few seconds, stores the result in the history and compares it
-with earlier results. Without PEER it tests the peers in [recheck] of the configuration. It
-needs 12 results before it can report a change.
+		Long: `recheck measures each PEER for a few seconds, stores the result in the
+history and compares it with earlier results. Without PEER it tests the peers in [recheck]
+of the configuration. It needs 12 results before it can report a change.
 
-An unusual result is re-tested at once, at intervals of three minutes. recheck reports a dip or
-a rise within half an hour of the first unusual result, unless more than one result in 16 of
-this path is as unusual. It reports "changed" only when visits hours later confirm it. A new
-limiter, path MTU, round trip, handshake option or far kernel is an event of its own.
+An unusual result is re-tested at once, at intervals of three minutes. recheck reports a dip
+or a rise within half an hour of the first unusual result, unless more than one in 16
+results of this path is as unusual. It reports "changed" only after tests some hours later
+have confirmed it. A new limiter, path MTU, round trip, handshake option or far kernel is an
+event of its own.
 
-Public ndt7 servers are tested by M-Lab's rules: at exponentially distributed intervals with a
-mean of 6 hours, 36 minutes at least and 15 hours at most, regardless of --every or a timer, and
-without immediate re-tests. These intervals apply to all public servers together; each is tested
-in turn. A dip is reported after four visits at the earliest. A server at a private address is
-not public; with --own other servers are not public either.
+Public ndt7 servers are tested by M-Lab's rules: at random intervals with a mean of 6 hours
+(exponential distribution, 36 minutes to 15 hours). --every and timers do not change that,
+and there are no immediate re-tests. These intervals apply to all public servers together;
+they are tested one after the other. A dip is reported after four tests at the earliest. A
+server at a private address is not public; with --own other servers are not public either.
 
-Without --every recheck visits each PEER once, for use with a timer (contrib/). With --every it
-keeps running and visits each PEER at exponentially distributed intervals with that mean, from a
-tenth of it to two and a half times. Only one test runs at a time, and only one per user and far
-end. A test starts only if the day's budget also covers its possible re-tests.
+Without --every recheck tests each PEER once, for use with a timer (contrib/). With --every
+it keeps running and tests each PEER at random intervals with that mean (exponential
+distribution, 0.1 to 2.5 times the mean). Only one test runs at a time, also if a user runs
+recheck several times against one far end. A test starts only if the day's budget also
+covers its possible re-tests.
 
-Events that a killed process stored but did not report are reported by the next process. A
-program or webhook that was running then receives its event twice, with the same run, metric and
-direction.
+Events that a killed process stored but did not report are reported by the next process. So
+a program or webhook that was running at that time receives its event twice, with the same
+run, metric and direction.
 
 The exit status is 3 if an event other than "back" was reported, else 1 if a test failed.`,
 		Example: `  fullpipe recheck server.example.net --key-file key
@@ -97,22 +99,26 @@ The exit status is 3 if an event other than "back" was reported, else 1 if a tes
 	fl := cmd.Flags()
 	f.PeerFlags.Add(fl)
 	f.time = 3 * time.Second
-	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each transfer; each duration is a series of its own")
-	fl.Var(&f.every, "every", "keep running and visit each PEER at this mean interval")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each transfer; results are "+
+		"compared only with results of the same duration")
+	fl.Var(&f.every, "every", "keep running and test each PEER at this mean interval")
 	f.dayBytes = 10e9
 	f.dayTime = cmdflag.Duration(10 * time.Minute)
 	fl.Var(&f.dayBytes, "day-bytes", "maximum payload of all tests of a day; 0 is unlimited")
 	fl.Var(&f.dayTime, "day-time", "maximum duration of all tests of a day; 0 is unlimited")
-	fl.StringVar(&f.quietHours, "quiet-hours", "", "`spans` of the day without tests: 08:00-18:00, several with commas")
-	fl.BoolVar(&f.own, "own", false, "ndt7 servers with public addresses are this user's own: test them as any far end; "+
-		"M-Lab's never are")
-	fl.StringVar(&f.zone, "zone", "Local", "the time zone of days and quiet hours, as Europe/Berlin")
+	fl.StringVar(&f.quietHours, "quiet-hours", "", "`times` of the day without tests, for example "+
+		"08:00-18:00; separate several by commas")
+	fl.BoolVar(&f.own, "own", false, "treat ndt7 servers with public addresses as your own and "+
+		"test them like any far end; never applies to M-Lab's servers")
+	fl.StringVar(&f.zone, "zone", "Local", "time zone of --quiet-hours and of the daily "+
+		"limits, for example Europe/Berlin")
 	f.notify.Register(fl)
 	listener.AddScrapeFlags(&f.scrapes, fl)
 	fl.Lookup("listen").Usage = "with --every: serve metrics to Prometheus (OpenMetrics) at this ADDR:PORT"
 	history.AddStoreFlag(fl)
 	fl.Bool("record", false, "in a lab: store the results in the history")
-	fl.Bool("json-stream", false, "print one JSON object a line: each interval as it comes, then each result")
+	fl.Bool("json-stream", false, "print one JSON object per line: each interval when it ends, "+
+		"then each result")
 	return cmd, f
 }
 

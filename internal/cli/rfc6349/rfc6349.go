@@ -46,18 +46,20 @@ func New() *cobra.Command {
 	f := rfc6349Flags{tolerance: rfc6349.DefaultTolerance, frameLoss: 0.001}
 	cmd := &cobra.Command{
 		Use:   "rfc6349 PEER",
-		Short: "test a line's TCP throughput after RFC 6349, and sign it off",
-		Long: `rfc6349 carries out the test of RFC 6349 in its order: path MTU, idle round trip, the
-bottleneck of each direction by UDP (by several connections where the far end carries
-none), one connection with windows around the bandwidth-delay product, one and several
-connections with a window that suffices, each direction alone and both at once, and the
-metrics Transfer Time Ratio, TCP Efficiency and Buffer Delay.
+		Short: "test a line's TCP throughput as RFC 6349 says, and sign it off",
+		Long: `rfc6349 runs the test of RFC 6349 in its order. It measures the path MTU, the
+idle RTT, and the rate of the bottleneck in each direction (by UDP, or by several TCP
+connections if the far end has no UDP). Then it runs one connection with windows around the
+bandwidth-delay product, and one and several connections with a sufficient window, in each
+direction alone and in both at once. It reports Transfer Time Ratio, TCP Efficiency and
+Buffer Delay.
 
-With a committed rate the line is signed off: pass, fail or inconclusive, where a limit
-of the hosts never counts against the line; exit status 3 unless it passes. --frames adds
-the largest rate of each Ethernet frame size by UDP, after RFC 2544.
+With a committed rate (--cir) it signs the line off: pass, fail or inconclusive. A limit of
+the hosts never counts against the line. The exit status is 3 unless the line passes.
+--frames also measures, with UDP, the highest rate for each Ethernet frame size, as RFC 2544
+does.
 
-The test fills the path for minutes: it is no test for a line that others depend on.`,
+The test fills the path for minutes. Do not run it on a line that others are using.`,
 		Example: `  fullpipe rfc6349 server.example.net --cir 100mbit --key-file key
   fullpipe rfc6349 server.example.net --cir-up 10mbit --cir-down 100mbit --overhead 18 --html line.html
   fullpipe rfc6349 iperf3://server.example.net --direction up --budget 2m
@@ -80,25 +82,29 @@ The test fills the path for minutes: it is no test for a line that others depend
 	direction := fl.Lookup("direction")
 	f.Direction = "both"
 	direction.DefValue = "both"
-	direction.Usage = "sending end: up (this host), down, or both, one after the other and then at once"
+	direction.Usage = "which end sends: up (this host), down (PEER), or both: one after the " +
+		"other, then both at once"
 	fl.Var(&f.cir, "cir", "the committed rate of each direction")
-	fl.Var(&f.cirUp, "cir-up", "the committed rate in direction up, if it differs")
-	fl.Var(&f.cirDown, "cir-down", "the committed rate in direction down")
-	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing that the committed rate counts for each packet: 0 at the IP "+
-		"layer, 18 for Ethernet frames, 38 with preamble and gap")
-	fl.Var(&f.tolerance, "tolerance", "largest shortfall of a rate below the required one")
-	fl.Var(&f.efficiency, "least-efficiency", "judge the TCP Efficiency too: the least, as 99.9%")
-	fl.Var(&f.delay, "most-buffer-delay", "judge the Buffer Delay too: the most, as 50%")
-	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "length of each TCP run; the RFC asks for 30s (default 10s)")
+	fl.Var(&f.cirUp, "cir-up", "the committed rate in direction up (default: --cir)")
+	fl.Var(&f.cirDown, "cir-down", "the committed rate in direction down (default: --cir)")
+	fl.IntVar(&f.overhead, "overhead", 0, "bytes of framing per packet that the committed rate "+
+		"includes: 0 (IP layer), 18 (Ethernet frames) or 38 (with preamble and gap)")
+	fl.Var(&f.tolerance, "tolerance", "how far a rate may be below the required one")
+	fl.Var(&f.efficiency, "least-efficiency", "also require this minimum TCP Efficiency, for "+
+		"example 99.9%")
+	fl.Var(&f.delay, "most-buffer-delay", "also require this maximum Buffer Delay, for example 50%")
+	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each TCP run; the RFC "+
+		"requires 30s (default 10s)")
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"time for the whole test: runs become shorter and fewer (default: about 5 "+
+		"time for the whole test; a shorter one means shorter and fewer runs (default: about 5 "+
 			"minutes for both directions)")
-	fl.IntSliceVar(&f.frames, "frames", nil, "also search the largest rate of Ethernet frames of these `sizes`; without "+
-		"a value those of RFC 2544")
+	fl.IntSliceVar(&f.frames, "frames", nil, "also find the highest rate for Ethernet frames "+
+		"of these `sizes` (--frames alone: the sizes of RFC 2544)")
 	fl.Lookup("frames").NoOptDefVal = sizes(rfc6349.FrameSizes())
 	fl.Var((*cmdflag.Period)(&f.frameTime), "frame-time",
-		"length of each trial with --frames; RFC 2544 asks for 60s (default 1s)")
-	fl.Var(&f.frameLoss, "frame-loss", "loss that a trial with --frames may have; RFC 2544 allows none")
+		"duration of each trial of --frames; RFC 2544 requires 60s (default 1s)")
+	fl.Var(&f.frameLoss, "frame-loss", "with --frames: loss that still counts as passed; RFC "+
+		"2544 allows none")
 	fl.StringVar(&f.html, "html", "", "also write the report as a page to this `file`, for a browser or a printer; - "+
 		"is standard output")
 	fl.StringVar(&f.reference, "reference", "", "name of the line in the report, such as its circuit number")

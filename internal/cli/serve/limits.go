@@ -25,18 +25,21 @@ type limits struct {
 
 func (l *limits) add(fl *pflag.FlagSet) {
 	*l = limits{clients: 64, tests: 64, streams: 512, time: time.Hour, bytes: 1 << 42, buffers: 1 << 30}
-	fl.IntVar(&l.clients, "max-clients", l.clients, "clients with the key at a time; each runs one test at a time")
-	fl.IntVar(&l.tests, "max-tests", l.tests, "tests by iperf3's protocol at a time; UDP tests of clients with the key "+
-		"come on top")
+	fl.IntVar(&l.clients, "max-clients", l.clients, "maximum number of clients with the key at "+
+		"a time; each runs one test at a time")
+	fl.IntVar(&l.tests, "max-tests", l.tests, "maximum number of iperf3 tests at a time; UDP "+
+		"tests of clients with the key are counted separately")
 	fl.IntVar(&l.perHost, "max-tests-per-host", 0, "concurrent tests of one host without the key (an IPv4 address or "+
 		"IPv6 /64); 0: a quarter of --max-tests")
-	fl.IntVar(&l.streams, "max-streams", l.streams, "data connections at a time, a thread each; counted for each of the "+
-		"two protocols")
+	fl.IntVar(&l.streams, "max-streams", l.streams, "maximum number of data connections at a "+
+		"time, each with a thread (fullpipe and iperf3 tests are counted separately)")
 	fl.Var((*cmdflag.Period)(&l.time), "max-time", "maximum duration of one test")
 	fl.Var(&l.bytes, "max-bytes", "maximum payload of one test in each direction")
-	fl.Var(&l.rate, "max-rate", "maximum rate of one test in each direction; requests need a rate; 0: unlimited")
-	fl.Var(&l.buffers, "max-buffers", "maximum sum of the socket buffers that all tests request, counted for each of the "+
-		"two protocols; automatic buffers are limited by the system")
+	fl.Var(&l.rate, "max-rate", "maximum rate of one test in each direction; tests without a "+
+		"rate are refused; 0: unlimited")
+	fl.Var(&l.buffers, "max-buffers", "maximum sum of the socket buffers that all tests "+
+		"request (fullpipe and iperf3 tests are counted separately); automatic buffers are "+
+		"limited by the system")
 }
 
 func (l *limits) check() error {

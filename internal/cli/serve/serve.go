@@ -33,15 +33,15 @@ func New() *cobra.Command {
 		Short: "run the far end for fullpipe on other hosts",
 		Long: `serve serves fullpipe clients with its key until it is interrupted.
 
-Without --key it creates a key, prints it and saves it in --key-file if given. Clients cannot
-change this host.
-The --max flags limit the clients: if all slots are taken the server reports busy, a test
-above a limit is refused with the limit's name, and a test that exceeds it anyway is ended.
-iperf3 clients have slots of their own, so that clients without the key never take those of
-clients with it.
+Without --key it creates a key, prints it and saves it in --key-file if given. Clients
+cannot change this host. The --max flags limit the clients: if all slots are taken the
+server reports busy, a test above a limit is refused with the limit's name, and a test that
+exceeds it anyway is ended. iperf3 clients have slots of their own, so that clients without
+the key never take those of clients with it.
 
 --iperf2 serves iperf 2 clients (iperf -c) on port 5001: TCP, also with -R, and UDP with the
-report that the client prints. All connections of a host at a time are one test.
+report that the client prints. Connections that one host has open at the same time count as
+one test.
 
 --web adds a speed test for browsers: /test shows what limits the connection, from this
 host's kernel, and /ndt/v7 serves ndt7 clients. Anybody who reaches that port may test,
@@ -69,8 +69,8 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 		},
 	}
 	o.key.Add(cmd.Flags())
-	cmd.Flags().Lookup("key-file").Usage = "a `file` with the server's key; a missing one is created, readable by its " +
-		"owner only"
+	cmd.Flags().Lookup("key-file").Usage = "a `file` with the server's key; if the file does " +
+		"not exist, it is created, readable only by its owner"
 	cmd.Flags().StringVar(&o.keys, "keys", "", "a `file` of keys by name, each with its own limits (fullpipe key "+
 		"writes it)")
 	cmd.Flags().StringVar(&o.listen, "listen", server.DefaultAddress, "`ADDR:PORT` to listen on; port 0 chooses one")
@@ -78,8 +78,9 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 	cmd.Flags().StringVar(&o.iperf2, "iperf2", "", "also serve iperf 2 clients at `ADDR:PORT`; default: "+
 		defaultIperf2Address)
 	cmd.Flags().Lookup("iperf2").NoOptDefVal = defaultIperf2Address
-	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "one client measures at a time; others wait and see their "+
-		"place, iperf3 clients get a busy reply")
+	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "only one client measures at a time; "+
+		"others wait and see their place in the queue, iperf3 clients are told that the server "+
+		"is busy")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
 	o.web.add(cmd.Flags())

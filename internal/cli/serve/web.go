@@ -37,13 +37,16 @@ func (f *webFlags) add(fl *pflag.FlagSet) {
 	f.tests = 16
 	f.bytes = 100 << 30
 	fl.StringVar(&f.Address, "web", "", "also serve a speed test for browsers, and ndt7, at this `ADDR:PORT`")
-	fl.StringVar(&f.Cert, "web-cert", "", "over TLS: the certificate, as a PEM `FILE`")
-	fl.StringVar(&f.ListenFlags.Key, "web-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
-	fl.StringVar(&f.Token, "web-token-file", "", "only who brings the token in this `FILE` may test "+
+	fl.StringVar(&f.Cert, "web-cert", "", "serve over TLS, with the certificate in this PEM `FILE`")
+	fl.StringVar(&f.ListenFlags.Key, "web-key", "", "for TLS: PEM `FILE` with the private key "+
+		"of the certificate")
+	fl.StringVar(&f.Token, "web-token-file", "", "only clients that send the token in this "+
+		"`FILE` may test "+
 		"(/test?access_token=TOKEN)")
 	fl.StringSliceVar(&f.origins, "web-origin", nil, "`HOST` whose pages may test here too, as in speed.example.net")
-	fl.IntVar(&f.tests, "web-tests", f.tests, "connections of tests at a time; one host may have half of them")
-	fl.Var(&f.bytes, "web-bytes", "bytes per day of one host (an IPv4 address or IPv6 /64)")
+	fl.IntVar(&f.tests, "web-tests", f.tests, "maximum number of test connections at a time; "+
+		"one host may have half of them")
+	fl.Var(&f.bytes, "web-bytes", "maximum bytes per day of one host (an IPv4 address or IPv6 /64)")
 	fl.BoolVar(&f.noHistory, "no-history", false, "with --web: do not keep browsers' results in the history")
 }
 

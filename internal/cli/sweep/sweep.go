@@ -45,17 +45,18 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PEER",
 		Short: "measure a grid of buffers, write sizes and congestion controls",
-		Long: `sweep measures every combination of send buffers, receive buffers, write sizes, directions and
-congestion controls, in random order. It repeats each cell until the 95 % interval is within
---precision of its middle, or until --budget is spent. Goodput excludes slow start. Each cell has
-its limiter.
+		Long: `sweep measures every combination of send buffers, receive buffers, write
+sizes, directions and congestion controls, in random order. It repeats each cell until its
+95 % confidence interval is within --precision, or until the time of --budget is used.
+Goodput excludes slow start. Each cell has its limiter.
 
-An axis is a list of sizes, ranges that step by a factor (8K-1M:x2) or a size (8K-64K:+8K), and
-the word automatic for the system's own sizing. K is 1024, kB 1000.
+The value of --send-buffers, --receive-buffers and --write-sizes is a list of sizes, ranges
+that step by a factor (8K-1M:x2) or a size (8K-64K:+8K), and the word automatic, which
+leaves the size to the system. K is 1024, kB 1000.
 
-Each run is written to a file at once; --resume FILE continues an interrupted sweep. Cells that
-a model of the path can predict are measured last. Cells without a run when the budget is spent
-are marked as predicted.`,
+Each run is written to a file at once; --resume FILE continues an interrupted sweep. Cells
+that fullpipe can predict from others are measured last. If no time is left for a cell, its
+value is predicted and marked as such.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
   fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
@@ -78,9 +79,10 @@ are marked as predicted.`,
 	fl.StringVar(&f.send, "send-buffers", grid, "the sender's send buffers (SO_SNDBUF)")
 	fl.StringVar(&f.receive, "receive-buffers", grid, "the receiver's receive buffers (SO_RCVBUF)")
 	fl.StringVar(&f.write, "write-sizes", record.Automatic, "bytes of one write by the sender")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, separated by commas (its "+
-		"default if not given)")
-	fl.StringVar(&f.precision, "precision", "3%", "maximum half-width of a cell's 95 % interval, relative to its middle")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "the sender's congestion controls, "+
+		"separated by commas (default: the sender's own default)")
+	fl.StringVar(&f.precision, "precision", "3%", "how exact each cell must be: half of its 95 "+
+		"% confidence interval, relative to its goodput")
 	fl.IntVar(&f.repeats, "repeats", 10, "maximum number of runs of one cell")
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
 		"maximum time of all runs together, including those before --resume (default: unlimited)")

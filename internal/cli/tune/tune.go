@@ -55,16 +55,16 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune PEER",
 		Short: "find the windows that fill the path to PEER, and prove the gain",
-		Long: `tune measures the path to PEER and today's goodput, names the limiter, searches a remedy
-(the smallest window that carries the most, another congestion control, pacing, several
-streams, or a combination) and measures before and after in turn. It tries everything
-through socket options and changes no host. It prints the settings for each end. With
---goal latency it looks for the shortest queue, with --goal fair for a setup that gains
-more than it takes from a second flow of cubic.
-Where a host had no core for the data, or a lab was late, and nothing was shown to help, the
-answer is to measure again when it is quiet. A setup that is at least 95 % likely to help is
-printed with its probability and its settings, as not yet proven. The exit status is 3 where
-something limits and nothing was shown or likely to help.`,
+		Long: `tune measures the path to PEER and today's goodput, names the limiter, looks
+for a remedy (the smallest window with the highest goodput, another congestion control,
+pacing, several streams, or a combination) and measures with and without it in turn. It
+tries everything through socket options and changes no host. It prints the settings for each
+end. With --goal latency it looks for the shortest queue. With --goal fair it looks for a
+setup that gains more than a second CUBIC flow on the path loses. If a host was too busy and
+no remedy was shown to help, tune says to measure again when the host is idle. A setup that
+is at least 95 % likely to help is printed as not yet proven, with its probability and its
+settings. The exit status is 3 if something limits the transfer and no remedy was shown or
+likely to help.`,
 		Example: `  fullpipe tune server.example.net --key-file key
   fullpipe tune server.example.net --direction both --budget 30s --file-size 10GB
   fullpipe tune server.example.net --goal latency --html receipt.html
@@ -100,26 +100,29 @@ something limits and nothing was shown or likely to help.`,
 	fl := cmd.Flags()
 	f.PeerFlags.Add(fl)
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"time for each direction (default: the larger of 30 s, the time of sending 900 segments "+
-			"(375 on modems), 150 round trips and, where the path loses, 20 transfers of 20 round trips or more; one of 150 s "+
-			"or less is doubled once where it stays open whether something helps)")
-	fl.Var(&f.maxBytes, "max-bytes", "payload that each direction may move")
+		"time for each direction (default: the longest of 30 s, the time to send 900 segments "+
+			"(375 on modems), 150 RTTs and, on a path with loss, 20 transfers of 20 RTTs; up "+
+			"to 150 s it is doubled once if no decision was possible)")
+	fl.Var(&f.maxBytes, "max-bytes", "maximum payload of all trials in each direction")
 	fl.Var(&f.fileSize, "file-size", "file size for the before/after transfer time")
 	fl.StringVar(&f.goal, "goal", string(tune.Throughput), "goal of the tuning: throughput, latency (the shortest "+
 		"queue that keeps 95 % of the rate) or fair (gain more than a second flow loses)")
 	fl.StringVar(&f.html, "html", "", "also write the receipt to this `file` (- is standard output): path, limiter, "+
 		"trials, proof and settings on one page")
-	fl.Uint64Var(&f.seed, "seed", 1, "`number` of the order of the trials, to have the same one again")
-	fl.StringVar(&f.target, "target", "", "system whose settings to print for this host (default: this one)")
-	fl.StringVar(&f.farTarget, "far-target", "", "system whose settings to print for the far host (default: the "+
+	fl.Uint64Var(&f.seed, "seed", 1, "seed (a `number`) of the random order of the trials; "+
+		"the same seed gives the same order")
+	fl.StringVar(&f.target, "target", "", "print settings of this system for this host "+
+		"(default: this one)")
+	fl.StringVar(&f.farTarget, "far-target", "", "print settings of this system for the far "+
+		"host (default: the "+
 		"system that it reports)")
-	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and without the change in turn, "+
-		"keep it only where it helps")
+	fl.BoolVar(&f.apply, "apply", false, "change this host's settings, measure with and "+
+		"without the change in turn, and keep the change only if it helps")
 	fl.BoolVar(&f.persist, "persist", false, "with --apply: keep the change after a restart ("+host.PersistFile+")")
-	fl.BoolVar(&f.applyFar, "apply-far", false, "change the far host's settings too, over your own ssh (ssh://) or in a "+
-		"lab; kept only where it helps")
+	fl.BoolVar(&f.applyFar, "apply-far", false, "also change the settings of the far host, "+
+		"through ssh (ssh:// peers) or in a lab; the change is kept only if it helps")
 	fl.BoolVar(&f.likely, "accept-likely", false, "with --apply or --apply-far: also keep settings that are likely to "+
-		"help (95 % or more), unless the measurement with them contradicts")
+		"help (95 % or more), unless the measurement with them shows the opposite")
 	fl.BoolVar(&f.yes, "yes", false, "with --apply or --apply-far: do not ask")
 	history.AddFlags(cmd, true, f.Series("tune"))
 	return cmd

@@ -38,12 +38,13 @@ func New(retests ...Retest) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "the history and the live view as pages in a browser",
-		Long: `ui serves the history as pages: every path against its own past, its results over time with
-their limiters, changes, single results, two results compared, and the live view of watch. A
-path can be tested again from its page with the same options. ui listens on this host only,
-prints an address with a private token, opens it in a browser, and ends on Ctrl-C. With
---listen it also serves other hosts, over TLS and to clients with a token. /api/v1 has the
-same data as JSON (/api/v1/openapi.json). Pages load nothing from other hosts.`,
+		Long: `ui shows the history as web pages: every path compared with its own past, its
+results over time with their limiters, changes, single results, two results compared, and
+the live view of watch. A path can be tested again from its page with the same options. ui
+listens on this host only, prints an address with a private token, opens it in a browser,
+and ends on Ctrl-C. With --listen it also serves other hosts, over TLS and to clients with a
+token. /api/v1 has the same data as JSON (/api/v1/openapi.json). Pages load nothing from
+other hosts.`,
 		Example: `  fullpipe ui
   fullpipe ui --no-open
   fullpipe ui --listen 192.0.2.7:8443 --listen-cert cert.pem --listen-key key.pem --listen-token-file viewers`,
@@ -52,8 +53,10 @@ same data as JSON (/api/v1/openapi.json). Pages load nothing from other hosts.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:0", "ADDR:PORT; port 0 is any that is free")
-	flags.StringVar(&f.listen.Cert, "listen-cert", "", "over TLS: the certificate, as a PEM `FILE`")
-	flags.StringVar(&f.listen.Key, "listen-key", "", "over TLS: the certificate's private key, as a PEM `FILE`")
+	flags.StringVar(&f.listen.Cert, "listen-cert", "", "serve over TLS, with the certificate "+
+		"in this PEM `FILE`")
+	flags.StringVar(&f.listen.Key, "listen-key", "", "for TLS: PEM `FILE` with the private key "+
+		"of the certificate")
 	flags.StringVar(&f.listen.Token, "listen-token-file", "", "clients with the bearer token in this `FILE` may read")
 	flags.StringVar(&f.listen.Operator, "listen-operator-token-file", "",
 		"clients with the token in this `FILE` may also "+

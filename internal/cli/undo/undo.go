@@ -21,9 +21,9 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [NAME...]",
 		Short: "restore the settings that fullpipe changed on this host",
-		Long: `undo restores every value, or those named, from before fullpipe's first change. It keeps and
-reports a value that another program changed since, with exit status 3; --forget removes
-it from the journal.`,
+		Long: `undo restores the values from before fullpipe's first change: all, or only
+those of NAME. If another program has changed a value since, undo keeps it, reports it and
+exits with status 3; --forget removes it from fullpipe's list.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if forget {
 				if len(names) == 0 {
@@ -53,7 +53,8 @@ it from the journal.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "remove NAMEs from the journal and keep their values")
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove NAMEs from fullpipe's list and keep "+
+		"their current values")
 	return cmd
 }
 

@@ -58,25 +58,28 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "follow this host's connections and their limiters",
-		Long: `watch needs Linux for all limiters. macOS and Windows have fewer statistics: bytes, RTTs and
-windows; the sender's limiter comes from four lists of the connections a second, on Windows also
-from its count of rwnd-limited time. FreeBSD has too few: use fullpipe diagnose on a capture.
+		Long: `watch needs Linux for all limiters. macOS and Windows have fewer statistics:
+bytes, RTTs and windows; there watch lists the connections four times a second and finds the
+sender's limiter from that, on Windows also from its count of rwnd-limited time. FreeBSD has
+too few: use fullpipe diagnose on a capture.
 
-watch reads every TCP connection of this network namespace once a period, takes the kernel's
-last record of those that end, and samples the 64 busiest. For each connection that moves
-payload it shows the program, the far end, the goodput, the RTT with its minimum, and the
-limiter. On a terminal this is a table that you sort, group and filter by keys (press ? for
-help); otherwise it prints lines. With --for it ends with a summary of the limiters by bytes.
-It changes nothing and needs no privilege; it lists what this user may not see. As root in the
-host's own network namespace it also follows containers: it finds them within 5 s and leaves
-them when their last process has ended. --record stores results in the history, one for each
-hour: for each minute the payload and the limiters of each group of connections (program or
-unit, far network, service port).
+Once per period (--every) watch reads every TCP connection of this network namespace. It
+reads the 64 busiest more often, and for a connection that ends the kernel's final counters.
+For each connection that moves payload it shows the program, the far end, the goodput, the
+RTT with its minimum, and the limiter. On a terminal this is a table that you sort, group
+and filter by keys (press ? for help); otherwise it prints lines. With --for it ends with a
+summary of the limiters by bytes. It changes nothing and needs no privilege. If this user
+may not see something, watch says what. As root in the host's own network namespace it also
+follows containers: it finds a container within 5 s, and stops following it when its last
+process has ended. --record stores one result per hour in the history. It has, for each
+minute, the payload and the limiters of each group of connections (same program or unit, far
+network and service port).
 
 The path to each network (minimum RTT of new connections, delivery rate, loss, reordering,
-MTU, ECN) is compared with its past in windows of five minutes. A lasting change is reported
-once, also to the program of --on-change; a change of all networks is reported as one. With
---record or --on-change the baseline is stored, and the next watch continues with it.`,
+MTU, ECN) is compared with its past every five minutes. A lasting change is reported once,
+also to the program of --on-change. If all networks change at the same time, that is one
+report. With --record or --on-change the baseline is stored, and the next watch continues
+with it.`,
 		Example: `  fullpipe watch
   fullpipe watch --for 30s --json
   fullpipe watch --port 443 --min-rate 1mbit
@@ -97,21 +100,28 @@ func (f *flags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.ports, "port", nil, "`ports` at either end, separated by commas")
 	flags.StringVar(&f.program, "program", "", "of this program")
 	flags.StringVar(&f.unit, "unit", "", "of this unit of systemd")
-	flags.StringVar(&f.container, "container", "", "of this container, by its id or the beginning of it")
-	flags.Var(&f.minRate, "min-rate", "least goodput of both directions together")
-	flags.BoolVar(&f.local, "local", false, "connections within this host as well")
+	flags.StringVar(&f.container, "container", "", "only connections of this container: its "+
+		"id, or the beginning of the id")
+	flags.Var(&f.minRate, "min-rate", "only connections with at least this goodput, both "+
+		"directions together")
+	flags.BoolVar(&f.local, "local", false, "also connections within this host")
 	registerEverywhere(&f.everywhere, flags)
 	registerCount(&f.count, flags)
 	listener.AddScrapeFlags(&f.scrapes, flags)
-	flags.IntVar(&f.rows, "rows", 20, "connections that lines show in a period")
-	flags.IntVar(&f.sampled, "sampled", 64, "connections that are sampled between two dumps, the heaviest; the others "+
-		"are judged by the kernel's clocks alone")
+	flags.IntVar(&f.rows, "rows", 20, "maximum number of connections printed per period")
+	flags.IntVar(&f.sampled, "sampled", 64, "how many connections, the busiest first, are read "+
+		"more than once per period; the limiter of the others comes only from the kernel's "+
+		"counters of limited time")
 	flags.BoolVar(&f.lines, "lines", false, "lines on a terminal too")
-	flags.BoolVar(&f.anonymize, "anonymize", false, "replace addresses by made-up ones, the same as long as it runs")
-	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, with the change in its "+
-		"environment (FULLPIPE_CHANGE …); it is ended after 30 s")
-	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "let a shell read --on-change")
-	flags.Bool("record", false, "keep what groups of connections did by the minute in the history: networks, no addresses")
+	flags.BoolVar(&f.anonymize, "anonymize", false, "replace each address by an invented one, "+
+		"always the same while watch runs")
+	flags.StringVar(&f.onChange, "on-change", "", "run this program when a path has changed, "+
+		"with the change in environment variables (FULLPIPE_CHANGE and others); after 30 s it "+
+		"is killed")
+	flags.BoolVar(&f.onChangeShell, "on-change-shell", false, "run the command of --on-change "+
+		"in a shell")
+	flags.Bool("record", false, "store the payload and limiters of each minute in the history, "+
+		"for groups of connections: far networks, no addresses")
 	flags.StringToString("label", nil, "`name=value`, kept with --record")
 	history.AddStoreFlag(flags)
 }

@@ -112,13 +112,13 @@ func NewWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
 		Short: "find the limiter of a running program's connections",
-		Long: `why watches the connections of TARGET for some seconds, then reports the limiter of the
-heaviest one and the remedy. Where a proxy's connection only waits for its other one, it reports
-the limiter of that one. It changes and restarts nothing.
-TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a script, a unit
-of systemd or a container. The connections of child processes count as their parent's: those of
-the ssh that rsync runs are rsync's. On macOS and Windows it names fewer limiters than on Linux, and
-on FreeBSD none: see fullpipe watch --help.`,
+		Long: `why watches the connections of TARGET for some seconds, then reports the
+limiter of the heaviest one and the remedy. If a connection of a proxy only waits for the
+proxy's other connection, why reports the limiter of the other one. It changes and restarts
+nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a
+script, a unit of systemd or a container. The connections of child processes count as their
+parent's: those of the ssh that rsync runs are rsync's. On macOS and Windows it names fewer
+limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
 		Example: `  fullpipe why rsync
   fullpipe why backup.py
   fullpipe why :443
