@@ -66,7 +66,7 @@ var flagGroups = []struct{ name, flags string }{
 	{"Traffic", `bidir bitrate budget bytes blockcount capacity datagram direction dont-fragment dscp every exchange
 		file-size flow-cap frame-loss frame-time frames interval jitter length loss max-delay memory omit
 		overhead parallel pacing-timer precision queue quiet-hours rate rate-down rate-up read-rate repeating-payload
-		no-fq-socket-pacing repeats reverse rounds rtt time tos tune udp udp-counters-64bit write-rate write-size write-sizes zone zerocopy
+		repeats reverse rounds rtt time tos tune udp udp-counters-64bit write-rate write-size write-sizes zone zerocopy
 		skip-rx-copy cir cir-down cir-up tolerance least-efficiency most-buffer-delay day-bytes day-time max-bytes
 		min-rate sampled extra-data`},
 	{"Sockets", `clamp congestion connections copy-data fq-rate initcwnd initrwnd ignore-program-buffers mss mtu no-delay
