@@ -49,7 +49,7 @@ func writeTuneDirection(w io.Writer, d *record.TuneDirection) {
 	tuneOutcome(d).write(w, "  ")
 	for _, s := range tuneSettings(d) {
 		fmt.Fprintf(w, "\n  %s\n", s.title)
-		s.table.write(w, "    ")
+		s.write(w)
 	}
 	if d.Applied != nil {
 		writeTuneApplied(w, d.Applied)

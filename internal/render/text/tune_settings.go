@@ -1,11 +1,14 @@
 package text
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 )
@@ -55,6 +58,27 @@ type titled struct {
 	table *table
 }
 
+// write prints the table. If a line would be too long, each host has a line of its own above its settings.
+func (t *titled) write(w io.Writer) {
+	const indentation = "    "
+	if t.table.width()+len(indentation) <= render.Columns(w) {
+		t.table.write(w, indentation)
+		return
+	}
+	settings := newTable()
+	for i, row := range t.table.rows {
+		if row[0] != "" && i > 0 {
+			settings.write(w, indentation+"  ")
+			settings = newTable()
+		}
+		if row[0] != "" {
+			fmt.Fprintln(w, indentation+row[0])
+		}
+		settings.row(row[1:]...)
+	}
+	settings.write(w, indentation+"  ")
+}
+
 // recipeTitles has the heading of a recipe by its scope.
 var recipeTitles = map[record.SettingBy]string{
 	record.ByProgram: "in the programs",
@@ -89,7 +113,7 @@ func tuneSettings(d *record.TuneDirection) (all []titled) {
 		}
 		recipe = s.Recipe
 		host = s.Host
-		where := s.Where
+		where := strings.ReplaceAll(s.Where, "HKEY_LOCAL_MACHINE", "HKLM") // as reg.exe has it
 		if s.Restart {
 			where += ", after a restart"
 		}

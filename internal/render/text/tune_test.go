@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -79,7 +80,7 @@ func TestTune_RowsAgreeWithTheVerdicts(t *testing.T) {
 	if err := text.Write(&out, doc); err != nil {
 		t.Fatal(err)
 	}
-	for row, limiter := range map[string]string{"today's setting: automatic": "send-buffer", "chosen, ": "bottleneck"} {
+	for row, limiter := range map[string]string{"today's setting: automatic": "send-buffer", "  chosen ": "bottleneck"} {
 		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"),
 			func(line string) bool { return !strings.Contains(line, row) })
 		if len(lines) == 0 || !strings.Contains(lines[0], limiter) {
@@ -140,6 +141,17 @@ func TestTuneText(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
 	}
+	checkColumns(t, out.String())
+}
+
+// checkColumns checks that a text without a terminal has no line of more than 100 columns.
+func checkColumns(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 }
 
 // TestTuneOfALossyPath checks that the report has the trials, the gain and the settings of a remedy that is no window.
@@ -152,6 +164,7 @@ func TestTuneOfALossyPath(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
 	}
+	checkColumns(t, out.String())
 }
 
 // TestTuneOfLittle checks that an interrupted or undecided search gives a complete document.
@@ -203,9 +216,9 @@ func TestTune_ChosenRow(t *testing.T) {
 		chosen     record.TuneChosen
 		want, none string
 	}{
-		{record.TuneChosen{WindowBytes: window, Name: "a window of 65,536 bytes"}, "chosen, 2 % retransmitted", "by itself"},
+		{record.TuneChosen{WindowBytes: window, Name: "a window of 65,536 bytes"}, "  chosen            2 %\n", "by itself"},
 		{record.TuneChosen{WindowBytes: window, Streams: streams, Name: "a window of 65,536 bytes, 4 streams"},
-			"helps, in 3 runs; chosen; 2 % retransmitted", "  chosen, 2 %"},
+			"helps, in 3 runs; chosen;", "  chosen            2 %\n"},
 	} {
 		d := record.TuneDirection{Direction: transfer.Up, Chosen: &c.chosen, Trials: []record.TuneTrial{{WindowBytes: window,
 			EffectiveBytes: window, GoodputBps: 436e6, Limiter: "receiver-window", RetransmittedRatio: &resent}},

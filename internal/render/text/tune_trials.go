@@ -85,7 +85,7 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 // longestBar and shortestBar bound the bars of trials, in columns.
 const (
 	longestBar  = 30
-	shortestBar = 8
+	shortestBar = 6
 )
 
 // tuneDirectionWriteTrials prints the table of windows. On a narrow terminal its bars are shorter.
@@ -103,16 +103,21 @@ func tuneTrials(d *record.TuneDirection, barColumns int) *table {
 	for _, t := range all {
 		best = max(best, stats.Typical(t.goodputs))
 	}
-	table := newTable(0, 1, 2)
-	table.row("window", "goodput", "runs", "", "limited by", "")
+	table := newTable(0, 1, 2, 6)
+	table.wraps = true
+	heading := ""
+	if slices.ContainsFunc(all, func(t tried) bool { return len(t.retransmits) > 0 }) {
+		heading = "retransmitted"
+	}
+	table.row("window", "goodput", "runs", "", "limited by", "", heading)
 	for _, t := range all {
 		goodput := stats.Typical(t.goodputs)
-		note := t.note
+		retransmitted := ""
 		if len(t.retransmits) > 0 {
-			note = strings.TrimPrefix(note+", "+percent(stats.Median(t.retransmits))+" retransmitted", ", ")
+			retransmitted = percent(stats.Median(t.retransmits))
 		}
 		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best, barColumns),
-			t.limiter(), note)
+			t.limiter(), t.note, retransmitted)
 	}
 	return table
 }
@@ -141,10 +146,11 @@ func tuneRemedies(d *record.TuneDirection) *table {
 		return nil
 	}
 	table := newTable(1, 2)
+	table.wraps = true
 	for _, r := range d.Remedies {
 		var interval, others string
 		if r.CI95 != nil {
-			interval = fmt.Sprintf("(× %s to × %s)", factor(r.CI95[0]), factor(r.CI95[1]))
+			interval = fmt.Sprintf("(%s–%s)", factor(r.CI95[0]), factor(r.CI95[1]))
 		}
 		if r.OthersFactor != nil {
 			others = "; others keep × " + factor(*r.OthersFactor)
