@@ -86,7 +86,8 @@ func New() *cobra.Command {
 			return printParameters(cmd, found)
 		},
 	}
-	cmd.Flags().StringVar(&system, "system", "", "show only this family of systems: "+strings.Join(catalog.Families(), ", ")+
+	cmd.Flags().StringVar(&system, "system", "", "show only this family of systems: "+
+		strings.Join(catalog.Families(), ", ")+
 		"; for a limiter, the commands of "+strings.Join(limiterSystems, ", "))
 	cmd.Flags().BoolVar(&rules, "rules", false, "print the rules that find the limiter of a "+
 		"transfer: inputs, thresholds, results")

@@ -79,7 +79,7 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 		defaultIperf2Address)
 	cmd.Flags().Lookup("iperf2").NoOptDefVal = defaultIperf2Address
 	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "only one client measures at a time; "+
-		"others wait and see their place in the queue, iperf3 clients are told that the server "+
+		"others wait and see their place in the queue, iperf3 clients see that the server "+
 		"is busy")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
