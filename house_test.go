@@ -155,6 +155,26 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// TestLikelyGains_ActOnNothing checks that commands and programs that measure by themselves cannot act on a tuning, whose
+// gain may be only likely.
+func TestLikelyGains_ActOnNothing(t *testing.T) {
+	checked := 0
+	for _, p := range packages(t) {
+		alone := strings.Contains(p.path(), "recheck") || strings.Contains(p.path(), "rfc6349") ||
+			strings.Contains(p.path(), "fleet")
+		if !alone {
+			continue
+		}
+		checked++
+		if slices.Contains(p.Imports, module+"/internal/tune") {
+			t.Errorf("%s imports tune", p.path())
+		}
+	}
+	if checked < 3 {
+		t.Errorf("only %d packages were found", checked)
+	}
+}
+
 // TestCommandsImportNoCommand checks that commands share code through lower packages only.
 func TestCommandsImportNoCommand(t *testing.T) {
 	commands := layers[layerOf("internal/cli")-1]

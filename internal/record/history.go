@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -35,6 +36,9 @@ type Figure struct {
 	Limiter    string   `json:"limiter,omitempty"`
 	// RetransmittedRatio is the count of retransmitted segments over the segments that the payload fills.
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
+	// Verdict and Strength are the decision of a tune; absent for other commands and documents of older versions.
+	Verdict  search.Verdict  `json:"verdict,omitempty"`
+	Strength search.Strength `json:"strength,omitempty"`
 }
 
 // Changes is the object that `history changes --json` prints.

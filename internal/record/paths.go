@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 )
 
 // Paths is the object that the page's API returns: the paths of the history, the one with the newest result first.
@@ -61,6 +62,9 @@ type KeptPoint struct {
 	Limiter    string    `json:"limiter,omitempty"`
 	// RetransmittedRatio is the count of retransmitted segments over the segments that the payload fills.
 	RetransmittedRatio *float64 `json:"retransmitted_ratio,omitempty"`
+	// Verdict and Strength are the decision of a tune; absent for other commands.
+	Verdict  search.Verdict  `json:"verdict,omitempty"`
+	Strength search.Strength `json:"strength,omitempty"`
 
 	Against Standing `json:"against"`
 	// UsualBps is the median of the results before it, at most 48.

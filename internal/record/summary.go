@@ -80,16 +80,21 @@ func (d *Compare) summarize(s *Summary) {
 func (d *Tune) summarize(s *Summary) {
 	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
-		m := &d.Directions[i].Before
+		one := &d.Directions[i]
+		m := &one.Before
 		// that is not yet proven
-		if after := d.Directions[i].After; after != nil && !d.Directions[i].IsLikely() {
-			m = after
+		if one.After != nil && !one.IsLikely() {
+			m = one.After
 		}
 		f := m.figure()
-		f.Direction = string(d.Directions[i].Direction)
+		f.Direction = string(one.Direction)
 		f.GoodputBps = &m.MedianBps
+		if one.Decision != nil {
+			f.Verdict = one.Verdict
+			f.Strength = one.Decision.Strength
+		}
 		s.add(f)
-		s.interrupt(d.Directions[i].Interrupted)
+		s.interrupt(one.Interrupted)
 	}
 }
 

@@ -45,7 +45,7 @@ func counts(r *record.HistoryRun, f *record.Figure) bool {
 func standing(r *record.HistoryRun, f *record.Figure, before []float64) record.KeptPoint {
 	p := record.KeptPoint{ID: r.ID, StartedAt: r.StartedAt, Outcome: r.Outcome, GoodputBps: f.GoodputBps,
 		RTTMinS: f.RTTMinS, Limiter: f.Limiter, RetransmittedRatio: f.RetransmittedRatio,
-		Against: record.TooFew}
+		Verdict: f.Verdict, Strength: f.Strength, Against: record.TooFew}
 	usual, ok := changepoint.PastOf(before)
 	if ok {
 		p.UsualBps = &usual.Level

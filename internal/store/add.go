@@ -165,9 +165,10 @@ func (s *Store) clientResultsADay() int { return cmp.Or(s.ClientResultsADay, Def
 func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
 	for _, f := range e.sum.Figures {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter, "+
-			"retransmitted_ratio) "+
-			"VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT DO NOTHING",
-			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio); err != nil {
+			"retransmitted_ratio, verdict, strength) "+
+			"VALUES($1,$2,$3,$4,$5,$6,$7,$8) ON CONFLICT DO NOTHING",
+			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio,
+			plain(string(f.Verdict)), plain(string(f.Strength))); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 )
 
 // Series summarizes a path.
@@ -58,7 +59,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		before = p.Before.UnixNano()
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
-		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio FROM
+		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio,
+		d.verdict, d.strength FROM
 		(SELECT id, path, kind, started_ns, origin, outcome FROM run
 			WHERE path = $1 AND started_ns >= $2 AND started_ns < $3 ORDER BY started_ns DESC, id DESC LIMIT $4) r
 		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
@@ -71,9 +73,9 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		one := Run{HistoryRun: record.HistoryRun{PathKey: key, Directions: []record.Figure{}}}
 		var started int64
 		var f record.Figure
-		var direction, limiter sql.NullString
+		var direction, limiter, verdict, strength sql.NullString
 		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome,
-			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio); err != nil {
+			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio, &verdict, &strength); err != nil {
 			return nil, err
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
@@ -84,6 +86,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 			dropImpossible(&f)
 			f.Direction = direction.String
 			f.Limiter = limiter.String
+			f.Verdict = search.Verdict(verdict.String)
+			f.Strength = search.Strength(strength.String)
 			last := &runs[len(runs)-1]
 			last.Directions = append(last.Directions, f)
 		}

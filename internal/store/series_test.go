@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 )
 
 // TestSeries: pages of paths by their newest result, and a path's runs between two times.
@@ -92,5 +93,46 @@ func testSeries(t *testing.T, at func() *Store) {
 	}
 	if all, err := s.Paths(t.Context(), 0, 10); err != nil || len(all) != 1 || all[0].Far != "c" {
 		t.Errorf("after all but one are gone: %+v, %v", all, err)
+	}
+}
+
+func TestTuneDecision(t *testing.T) { both(t, testTuneDecision) }
+
+// testTuneDecision checks that lists have a tune's decision, and the baseline's goodput where its gain is only likely.
+func testTuneDecision(t *testing.T, at func() *Store) {
+	s := at()
+	key := record.SeriesID{Far: "far"}.Key()
+	for i, strength := range []search.Strength{search.Shown, search.Likely} {
+		started := begin.Add(time.Duration(i) * time.Hour)
+		doc, err := record.Encode(&record.Tune{Header: record.Header{Schema: "fullpipe/tune/v1", Version: "test",
+			StartedAt: started, Envelope: &record.Envelope{ID: record.NewID(started, [10]byte{byte(i)}), PathKey: key,
+				Origin: record.Manual, Outcome: record.Done}}, Peer: "far",
+			Directions: []record.TuneDirection{{Direction: "up", Verdict: search.Change,
+				Decision: &record.TuneDecision{Strength: strength, ProbabilityRatio: 0.97, Tried: []string{"bbr"}},
+				Before:   record.TuneMeasured{MedianBps: 5e6}, After: &record.TuneMeasured{MedianBps: 9e6}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add(t.Context(), doc, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := s.List(t.Context(), Filter{})
+	if err != nil || len(listed) != 2 {
+		t.Fatalf("%+v, %v", listed, err)
+	}
+	slices.Reverse(listed) // the oldest first
+	series, err := s.Of(t.Context(), key, Page{Limit: 10})
+	if err != nil || len(series) != 2 {
+		t.Fatalf("%+v, %v", series, err)
+	}
+	for _, runs := range [][]Run{listed, series} {
+		shown, likely := runs[0].Directions[0], runs[1].Directions[0]
+		if shown.Verdict != search.Change || shown.Strength != search.Shown || *shown.GoodputBps != 9e6 {
+			t.Errorf("shown: %+v", shown)
+		}
+		if likely.Verdict != search.Change || likely.Strength != search.Likely || *likely.GoodputBps != 5e6 {
+			t.Errorf("likely: %+v", likely)
+		}
 	}
 }

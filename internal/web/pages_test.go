@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -124,6 +125,28 @@ func TestSeries_ShowsWholeSpan(t *testing.T) {
 		if older := `<a href="?before=2026-`; span == "" && !strings.Contains(w.Body.String(), older) {
 			t.Errorf("no link to older results: %s", older)
 		}
+	}
+}
+
+// TestSeries_TuneDecision checks that a path's page says how sure the gain of a tune is.
+func TestSeries_TuneDecision(t *testing.T) {
+	s, _, _ := newTestServer(t, Config{Opening: "opening-token-0123"})
+	base, cookie := openedBy(t, s, "opening-token-0123")
+	measured := measureDocument(time.Date(2026, 11, 3, 0, 30, 0, 0, time.UTC), 1, "tuned.example.net", 90e6)
+	doc := &record.Tune{Header: measured.Header, Peer: measured.Peer, Directions: []record.TuneDirection{{Direction: "up",
+		Verdict: search.Change, Decision: &record.TuneDecision{Strength: search.Likely, Tried: []string{"bbr"}},
+		Before: record.TuneMeasured{Direction: measured.Directions[0], MedianBps: 90e6}}}}
+	doc.Schema = "fullpipe/tune/v1"
+	encoded, err := record.Encode(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
+		t.Fatal(err)
+	}
+	w := ask(s, "GET", base+"/paths/"+doc.PathKey, func(r *http.Request) { r.AddCookie(cookie) })
+	if !strings.Contains(w.Body.String(), "(change likely to help)") {
+		t.Errorf("%d: without the decision", w.Code)
 	}
 }
 

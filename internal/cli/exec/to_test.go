@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
@@ -14,10 +15,12 @@ func TestRuleForAPath(t *testing.T) {
 	near := &transfer.End{Streams: []transfer.Stream{{Remote: netip.MustParseAddrPort("[::ffff:192.0.2.7]:5201")}}}
 	shown, undecided := stats.Interval{Low: 2, Mid: 3, High: 4}, stats.Interval{Low: 0.9, Mid: 3, High: 9}
 	up := func(gain stats.Interval) tune.Direction {
-		return tune.Direction{Direction: transfer.Up, Gain: &gain,
+		return tune.Direction{Direction: transfer.Up, Gain: &gain, Decision: tune.Decision{Strength: search.Shown},
 			After: &tune.Measured{Typical: &transfer.Result{Spec: transfer.Spec{
 				Near: transfer.Socket{SendBuffer: 4 << 20}, Far: transfer.Socket{ReceiveBuffer: 4 << 20}}}}}
 	}
+	likely := up(shown)
+	likely.Decision.Strength = search.Likely
 	for _, tt := range []struct {
 		name string
 		d    []tune.Direction
@@ -26,13 +29,15 @@ func TestRuleForAPath(t *testing.T) {
 	}{
 		{"shown to help", []tune.Direction{up(shown)}, transfer.Socket{SendBuffer: 4 << 20},
 			"far end, which exec cannot set"},
+		{"likely", []tune.Direction{likely}, transfer.Socket{}, "no change was shown to help"},
 		{"not shown", []tune.Direction{up(undecided)}, transfer.Socket{}, "no change was shown to help"},
 		{"another remedy", []tune.Direction{{Direction: transfer.Up, Remedies: []tune.Remedy{
 			{Gain: shown, Spec: transfer.Spec{Streams: 4}},
 			{Gain: stats.Interval{Low: 1.4, Mid: 1.5, High: 1.6}, Spec: transfer.Spec{Near: transfer.Socket{Congestion: "bbr"}}},
 		}}}, transfer.Socket{Congestion: "bbr"}, "1.5 times the goodput with bbr"},
-		{"both directions", []tune.Direction{up(shown), {Direction: transfer.Down, Gain: &shown, After: &tune.Measured{
-			Typical: &transfer.Result{Spec: transfer.Spec{Near: transfer.Socket{ReceiveBuffer: 1 << 20, Clamp: 9000}}}}}},
+		{"both directions", []tune.Direction{up(shown), {Direction: transfer.Down, Gain: &shown,
+			Decision: tune.Decision{Strength: search.Shown}, After: &tune.Measured{
+				Typical: &transfer.Result{Spec: transfer.Spec{Near: transfer.Socket{ReceiveBuffer: 1 << 20, Clamp: 9000}}}}}},
 			transfer.Socket{SendBuffer: 4 << 20, ReceiveBuffer: 1 << 20, Clamp: 9000}, "receive buffer 1 MiB"},
 	} {
 		rule, notes := ruleFor(&tune.Result{Near: near, Directions: tt.d})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -48,7 +49,8 @@ func History(w io.Writer, h *record.History) {
 				goodput = units.Rate(*f.GoodputBps).String()
 				level = Spark(*f.GoodputBps / best[key{r.PathKey, f.Direction}])
 			}
-			t.row(when, id, kind, far, f.Direction, goodput, level, f.Limiter, note)
+			decided := strings.TrimSpace(DecisionText(f.Verdict, f.Strength) + " " + note)
+			t.row(when, id, kind, far, f.Direction, goodput, level, f.Limiter, decided)
 			when = ""
 			id = ""
 			kind = ""
@@ -57,6 +59,19 @@ func History(w io.Writer, h *record.History) {
 		}
 	}
 	t.write(w, "")
+}
+
+// DecisionText formats the decision of a tune; "" where there is none.
+func DecisionText(v search.Verdict, s search.Strength) string {
+	switch {
+	case v == "" || s == "":
+		return ""
+	case s == search.Open:
+		return "undecided"
+	case v == search.NoChange:
+		return "no change, " + string(s)
+	}
+	return "change " + string(s) + " to help"
 }
 
 // shortID returns an id's last characters: ids of about the same time begin alike.
