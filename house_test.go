@@ -155,8 +155,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestLikelyGains_ActOnNothing checks that commands and programs that measure by themselves cannot act on a tuning, whose
-// gain may be only likely.
+// TestLikelyGains_ActOnNothing checks that unattended measurements cannot act on the gain of a tuning. It may be only
+// likely.
 func TestLikelyGains_ActOnNothing(t *testing.T) {
 	checked := 0
 	for _, p := range packages(t) {

@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
