@@ -3,6 +3,7 @@ package changepoint
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/stats"
@@ -105,5 +106,26 @@ func TestLast_FewResults(t *testing.T) {
 	}
 	if _, ok := Last(same); ok {
 		t.Error("all the same is no change")
+	}
+}
+
+// TestLast_EqualValues checks series of values that hardly vary, as round trips in microseconds.
+func TestLast_EqualValues(t *testing.T) {
+	series := func(before, after []float64) []float64 {
+		return append(slices.Repeat(before, Before/len(before)), slices.Repeat(after, After/len(after))...)
+	}
+	for name, c := range map[string]struct {
+		values []float64
+		want   bool
+	}{
+		"a step":                     {series([]float64{20}, []float64{25}), true},
+		"a step of two values each":  {series([]float64{20, 21}, []float64{25, 26}), true},
+		"the same":                   {series([]float64{20}, []float64{20}), false},
+		"a value of both":            {series([]float64{20, 25}, []float64{25}), false},
+		"half of the new are as old": {series([]float64{20}, []float64{20, 25}), false},
+	} {
+		if change, ok := Last(c.values); ok != c.want {
+			t.Errorf("%s: %+v, %v", name, change, ok)
+		}
 	}
 }

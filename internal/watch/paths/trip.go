@@ -25,13 +25,9 @@ func rounded(v float64) float64 {
 	return math.Round(v*digits) / digits
 }
 
-// untied is the result for a Track. Round trips are counted in microseconds and some hardly
-// vary: results that are the same would make its rank test an approximation, which needs more
-// of them. So they differ by a millionth, by their time and in no order.
-func (r result) untied() changepoint.Result {
-	const golden = 0.6180339887
-	_, part := math.Modf(r[0] / 60 * golden)
-	return changepoint.Result{At: r.at(), Value: r.value() * (1 + 1e-6*part)}
+// ofTrack is the result for a Track.
+func (r result) ofTrack() changepoint.Result {
+	return changepoint.Result{At: r.at(), Value: r.value()}
 }
 
 // possible reports whether the values are possible. The file may be damaged, and an impossible value would spoil all
@@ -65,7 +61,7 @@ func (l *trip) restore() {
 	l.Results = possibleOnes(l.Results)
 	l.track = changepoint.Track{}
 	for _, r := range l.Results {
-		l.track.Add(r.untied())
+		l.track.Add(r.ofTrack())
 	}
 }
 
@@ -86,7 +82,7 @@ func (l *trip) add(at time.Time, v float64) *Shift {
 		return nil
 	}
 	r := newResult(at, v)
-	event := l.track.Add(r.untied())
+	event := l.track.Add(r.ofTrack())
 	l.Results = newest(append(l.Results, r), maxTrips)
 	shift := l.judge(event)
 	if l.track.State != changepoint.Suspected { // a suspected change is not usual yet
