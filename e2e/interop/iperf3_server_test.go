@@ -256,7 +256,7 @@ func TestIperf3ServerOptions(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-s -t 5", "client only"}, {"-c 127.0.0.1 -1", "server only"}, {"-s -c 127.0.0.1", "both server and client"},
 		{"-c 127.0.0.1 --sctp", "SCTP"}, {"-c 127.0.0.1 -F /etc/hosts", "files are not sent"},
-		{"-s -A 0", "CPUs are not chosen"}, {"", "-c HOST, or -s"}, {"-c 127.0.0.1 --dscp none", "class"},
+		{"-s -A 0", "CPU affinity is not set"}, {"", "-c HOST, or -s"}, {"-c 127.0.0.1 --dscp none", "class"},
 		{"-s --rsa-private-key-path " + log, "--authorized-users-path"},
 		{"-s --server-bitrate-limit 10M/x", "invalid time interval"}, {"-c 127.0.0.1 -p 0", "between 1 and 65535"},
 		{"-c 127.0.0.1 -p 99999", "between 1 and 65535"}, {"-c 127.0.0.1 -t 100000", "test duration too long"},

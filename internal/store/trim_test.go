@@ -91,7 +91,8 @@ func TestMigrate_OlderVersions(t *testing.T) {
 		since := [][]string{1: {"DROP TABLE day", "DROP TABLE gone"}, // changes after each version
 			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"},
 			3: {"DROP INDEX run_of_client", "DROP INDEX run_by_time", "CREATE INDEX run_by_time ON run(started_ns)",
-				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"}}
+				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"},
+			4: {"ALTER TABLE direction DROP COLUMN verdict", "ALTER TABLE direction DROP COLUMN strength"}}
 		for version := latest - 1; version >= 1; version-- {
 			for of := version; of < latest; of++ {
 				if of >= len(since) {
