@@ -77,10 +77,10 @@ func TestMigrate_OlderVersions(t *testing.T) {
 		if _, err := s.db.Exec("INSERT INTO path(key, far) VALUES('k', 'b'), ('c', 'browser://192.0.2.7')"); err != nil {
 			t.Fatal(err)
 		}
-		for id, path := range map[string]string{"an-id": "k", "of-a-client": "c"} {
-			if _, err := s.db.Exec("INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc) "+
-				"VALUES($1, $2, 'measure', 5, $3, $4, $5)", id, path, string(record.Manual), string(record.Done),
-				pack(doc)); err != nil {
+		for _, run := range []struct{ id, path, client string }{{"an-id", "k", ""}, {"of-a-client", "c", "192.0.2.7"}} {
+			if _, err := s.db.Exec("INSERT INTO run(id, path, kind, started_ns, origin, outcome, doc, client, bytes) "+
+				"VALUES($1, $2, 'measure', 5, $3, $4, $5, $6, $7)", run.id, run.path, string(record.Manual),
+				string(record.Done), pack(doc), run.client, len(pack(doc))); err != nil {
 				t.Fatal(err)
 			}
 		}
