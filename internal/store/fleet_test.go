@@ -416,7 +416,7 @@ func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
 			lead, err := f.TakeLead(t.Context(), "one", 100*time.Hour)
 			must(t, err)
 			now := time.Now().UTC()
-			make := func(seed byte, at time.Time) (id string) {
+			granted := func(seed byte, at time.Time) (id string) {
 				id = record.NewID(at, [10]byte{seed})
 				must(t, f.Due(t.Context(), lead, []Job{{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b",
 					Origin: record.Scheduled, Due: at, Late: at.Add(time.Minute)}}, nil))
@@ -424,15 +424,15 @@ func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
 				must(t, err)
 				return id
 			}
-			deliver := func(id string, granted, delivered time.Time) {
-				_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, granted, 5, 6), delivered)
+			deliver := func(id string, started, delivered time.Time) {
+				_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, started, 5, 6), delivered)
 				must(t, err)
 				must(t, f.AddEvents(t.Context(), []Event{{Run: id, Sender: "a", Receiver: "b", Metric: "goodput", At: delivered}}))
 			}
-			old := make(1, now.Add(ahead))
+			old := granted(1, now.Add(ahead))
 			deliver(old, now.Add(ahead), now.Add(ahead+time.Second))
-			late := make(2, now.Add(-time.Minute))
-			after := make(3, now)
+			late := granted(2, now.Add(-time.Minute))
+			after := granted(3, now)
 			deliver(after, now, now.Add(time.Second))
 			deliver(late, now.Add(-time.Minute), now.Add(2*time.Second))
 			cells, err := f.Grid(t.Context(), "")
@@ -451,9 +451,10 @@ func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
 			if err != nil || len(events) != 3 || events[2].Run != old {
 				t.Errorf("%v: events %+v, %v", ahead, events, err)
 			}
-			must(t, f.Finish(t.Context(), map[string]End{make(4, now.Add(time.Second)): {State: mesh.Skipped}},
+			must(t, f.Finish(t.Context(), map[string]End{granted(4, now.Add(time.Second)): {State: mesh.Skipped}},
 				now.Add(2*time.Second)))
-			if cells, err = f.Grid(t.Context(), ""); err != nil || cells[0].State != mesh.Skipped {
+			cells, err = f.Grid(t.Context(), "")
+			if err != nil || cells[0].State != mesh.Skipped {
 				t.Errorf("%v: after a skipped run %+v, %v", ahead, cells, err)
 			}
 		})

@@ -95,7 +95,7 @@ func (o *observations) describePolicer(m *Measured, control string) {
 			}
 		}
 	}
-	if needed := model.PolicerBucket(rate, o.path.RTT, o.path.MSS, control); needed > bytes {
+	if needed := model.PolicerBucket(o.longRun, o.path.RTT, o.path.MSS, control); needed > bytes {
 		values["needed_bytes"] = needed * headers
 		values["window_bytes"] = float64(o.path.Window)
 	}

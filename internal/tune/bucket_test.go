@@ -64,7 +64,7 @@ func TestTrial_LeavesOutTheBucket(t *testing.T) {
 	}
 }
 
-// checkPolicer checks what is said of a policer by its rate in bit/s and its bucket in bytes.
+// checkPolicer checks the evidence of a policer with this rate in bit/s and this bucket in bytes.
 func checkPolicer(t *testing.T, o *observations, rate, bucket float64) {
 	t.Helper()
 	const control = "cubic"
@@ -83,7 +83,7 @@ func checkPolicer(t *testing.T, o *observations, rate, bucket float64) {
 	if got := values["bucket_bytes"] / headers; math.Abs(got/bucket-1) > 0.1 {
 		t.Errorf("%.4g bit/s: a bucket of %.4g bytes, not %.4g", rate, bucket, got)
 	}
-	needed := model.PolicerBucket(headers*rate, o.path.RTT, o.path.MSS, control)
+	needed := model.PolicerBucket(rate, o.path.RTT, o.path.MSS, control)
 	if got := values["needed_bytes"] / headers; needed > 1.1*bucket && math.Abs(got/needed-1) > 0.1 ||
 		needed < 0.9*bucket && got != 0 {
 		t.Errorf("%.4g bit/s: needs %.4g bytes, not %.4g", rate, needed, got)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -43,5 +44,22 @@ func TestTuneSettings_OneTableARecipe(t *testing.T) {
 	d.Applied.After.MedianBps = 50e6
 	if tuneSettings(d) == nil {
 		t.Error("the change gave half: nothing to set")
+	}
+}
+
+// TestTuneRemedies_LikelyIsNotProven checks that no row says "helps" where the decision is only likely.
+func TestTuneRemedies_LikelyIsNotProven(t *testing.T) {
+	d := &record.TuneDirection{Decision: &record.TuneDecision{Strength: search.Shown},
+		Remedies: []record.TuneRemedy{{Name: "bbr", Runs: 3,
+			TuneGain: record.TuneGain{Factor: 4, CI95: &[2]float64{1.2, 13}}}}}
+	for _, c := range []struct {
+		strength search.Strength
+		want     string
+	}{{search.Shown, "helps, in 3 runs"}, {search.Likely, "likely helps, in 3 runs"}} {
+		d.Decision.Strength = c.strength
+		row := tuneRemedies(d).rows[0]
+		if got := row[len(row)-1]; got != c.want {
+			t.Errorf("%v: %q, not %q", c.strength, got, c.want)
+		}
 	}
 }

@@ -161,13 +161,15 @@ func tuneRemedies(d *record.TuneDirection) *table {
 		if r.RetransmittedRatio != nil {
 			others += "; " + percent(*r.RetransmittedRatio) + " retransmitted"
 		}
-		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, remedyVerdict(&r)+others)
+		verdict := remedyVerdict(&r, d.IsLikely()) + others
+		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, verdict)
 	}
 	return table
 }
 
-// remedyVerdict formats the outcome of a remedy's trials; without proof it is open, not refuted.
-func remedyVerdict(r *record.TuneRemedy) string {
+// remedyVerdict formats the outcome of a remedy's trials; without proof it is open, not refuted. likely says that the
+// decision is not proven: the interval of one remedy does not count the others that were tried.
+func remedyVerdict(r *record.TuneRemedy, likely bool) string {
 	runs := inRuns(r.Runs)
 	if r.BaselineRuns > 0 {
 		runs = runsAgainst(r.Runs, r.BaselineRuns)
@@ -177,6 +179,8 @@ func remedyVerdict(r *record.TuneRemedy) string {
 		base = " with " + r.Reference
 	}
 	switch {
+	case r.CI95 != nil && r.CI95[0] > 1 && likely:
+		return "likely helps" + base + ", " + runs
 	case r.CI95 != nil && r.CI95[0] > 1:
 		return "helps" + base + ", " + runs
 	case r.CI95 != nil && r.CI95[1] < 1:
