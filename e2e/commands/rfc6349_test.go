@@ -42,7 +42,7 @@ func TestRFC6349OfALab(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		// Whether the search converges depends on the machine; both ends carry UDP in any case.
-		unsettled := d.Bottleneck.Method == "UDP; the search did not settle"
+		unsettled := d.Bottleneck.Method == "UDP; the search did not end with one value"
 		if d.Bottleneck.Method != "UDP" && !unsettled || unsettled && !d.Bottleneck.AtLeast {
 			t.Errorf("%s: bottleneck %+v", d.Direction, d.Bottleneck)
 		}

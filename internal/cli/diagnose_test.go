@@ -131,7 +131,7 @@ func TestDiagnose_FailOn(t *testing.T) {
 		{requests, "p50>5ms", exit.No, "FAIL  p50>5ms  12.2 ms"},
 		{requests, "p99>50ms,p50>1s", exit.No, "FAIL  p99>50ms  242 ms"},
 		{requests, "nagle,tail-loss-probe", exit.No, "FAIL  tail-loss-probe"},
-		{bulk, "p99>10s", exit.No, "not known: too few requests"},
+		{bulk, "p99>10s", exit.No, "unknown: too few requests"},
 	} {
 		status, out, errs := runDiagnose(t, test.file, "--fail-on", test.criteria)
 		if status != test.status || !strings.Contains(out, test.line) {

@@ -46,7 +46,7 @@ const (
 	// QueuedLocally: data waited unsent with room in the congestion window. time_ratio,
 	// cwnd_bytes, in_flight_bytes, retransmitted_ratio.
 	QueuedLocally Code = "local-queue"
-	// SenderCPU: the writer waited for nothing. running_ratio; busiest_thread_ratio; uncopied
+	// SenderCPU: the writer did not wait for the network or a buffer. running_ratio; busiest_thread_ratio; uncopied
 	// (1) if the payload was passed by reference.
 	SenderCPU Code = "sender-cpu"
 	// SenderRunqueueWait: the writer was ready without a core. starved_ratio.

@@ -124,7 +124,7 @@ func (f *flags) pathNotes(ctx context.Context, r *transfer.Result, v verdict.Ver
 	if r.Far != nil && len(r.Far.Streams) > 0 {
 		if differ := path.Disagreements(near.Handshake, r.Far.Streams[0].Handshake); len(differ) > 0 {
 			notes = append(notes, "the two ends disagree on "+strings.Join(differ, " and ")+
-				": something on the way rewrites the handshake")
+				": something on the path changes the handshake")
 		}
 	}
 	received, known := r.Received()

@@ -194,7 +194,7 @@ func TestAChangedPathRunsTheProgram(t *testing.T) {
 	n := play(pathViews(5, func(int) time.Duration { return 24 * time.Millisecond }), h)
 	h.close()
 	if n != 1 || !strings.HasPrefix(out.String(), "rtt\n192.0.2.0/24\n0.0201\n0.024\nthe path to 192.0.2.0/24 has "+
-		"changed: least round trip 24 ms instead of 20.1 ms since ") {
+		"changed: minimum RTT 24 ms instead of 20.1 ms since ") {
 		t.Errorf("%d shifts, reported %q", n, out.String())
 	}
 	if err := os.WriteFile(file, []byte(`{"schema":"other"}`), 0o600); err != nil {

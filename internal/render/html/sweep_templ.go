@@ -64,7 +64,7 @@ func sweepBody(s *record.Sweep) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if s.Interrupted {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"warning\">Cut off: these are the cells that were measured until then.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"warning\">Cut off: these are the cells measured up to then.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -298,7 +298,8 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection, requests b
 		t.row("round trip", fmt.Sprintf("%s least, %s most", SecondsText(*d.RTTMinS), SecondsText(*d.RTTMaxS)))
 	}
 	if d.WindowMaxBytes != nil {
-		t.row("window", fmt.Sprintf("%s at most; %s outstanding at most", units.Size(*d.WindowMaxBytes).Exact(),
+		t.row("window", fmt.Sprintf("at most %s; at most %s in "+
+			"flight", units.Size(*d.WindowMaxBytes).Exact(),
 			units.Size(d.OutstandingMaxBytes).Exact()))
 	}
 	if d.Trust != nil {

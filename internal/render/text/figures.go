@@ -69,7 +69,8 @@ func percent(share float64) string {
 func fixedSentence(text string) func(figures) string { return func(figures) string { return text } }
 
 func (f figures) alsoFull(window string) string {
-	return fmt.Sprintf("%s also full (%s of the time), but its %s would allow %s", window, f.share("full_ratio"),
+	return fmt.Sprintf("%s also full (%s of the time), but its %s allow "+
+		"%s", window, f.share("full_ratio"),
 		f.size("window_bytes"), f.rate("allows_bps"))
 }
 
@@ -96,8 +97,9 @@ func (f figures) equalsBDP(window string) string {
 }
 
 func formatEqualWindows(f figures) string {
-	return fmt.Sprintf("%s were in flight at the most, and the receiver's window of %s is hardly another bound than the "+
-		"send buffer's (%s): neither alone gives a tenth more, so enlarge both", f.size("outstanding_bytes"),
+	return fmt.Sprintf("at most %s were in flight; the receiver's window of %s and the send "+
+		"buffer limit almost equally (%s): neither alone gives 10 %% more, so enlarge "+
+		"both", f.size("outstanding_bytes"),
 		f.size("window_bytes"), f.took())
 }
 
@@ -147,8 +149,8 @@ func formatKernelFieldsMissing(f figures) string {
 func formatNothingToSend(f figures) string {
 	text := "the sending program had nothing to send " + f.took()
 	if f.has("outstanding_bytes") {
-		text = fmt.Sprintf("%s were outstanding at a time, less than a segment: neither a congestion window nor a full "+
-			"link limits that", f.size("outstanding_bytes"))
+		text = fmt.Sprintf("only %s, less than a segment, were in flight at a time: neither a "+
+			"congestion window nor a full link limits that", f.size("outstanding_bytes"))
 	}
 	if f.has("paused_s") {
 		text += fmt.Sprintf(" (it chose not to write for %s of %s)", f.time("paused_s"), f.time("total_s"))
@@ -192,17 +194,19 @@ func (f figures) pathRate() string {
 }
 
 func formatCapturedFullLink(f figures) string {
-	text := fmt.Sprintf("the path delivered its best, %s, %s", f.rate("best_bps"), f.took())
+	text := fmt.Sprintf("the path delivered its maximum, %s, %s", f.rate("best_bps"), f.took())
 	if f.has("mean_bps") {
 		text = fmt.Sprintf("the path was full %s, at %s", f.took(), f.pathRate())
 	}
 	if f.has("queue") {
 		text += ", with a standing queue" + f.roundTrip(": the round trip was %s", ", %s when empty")
 	} else {
-		text += "; faster sending came out no faster" + f.roundTrip(" (round trip %s)", ", %s when empty")
+		text += "; when the sender sent faster, no more arrived" + f.roundTrip(" (round trip "+
+			"%s)", ", %s when empty")
 	}
 	if f.has("window_allows_bps") {
-		text += "; the receiver's window was also full, but would allow " + f.rate("window_allows_bps")
+		text += "; the receiver's window was also full, but it allows " +
+			"" + f.rate("window_allows_bps")
 	}
 	return text
 }
@@ -218,6 +222,7 @@ func formatLossAllTheTime(f figures) string {
 	if f.has("even_ratio") {
 		idle = ", and the link is idle within each round trip"
 	}
-	return fmt.Sprintf("%s of the bytes were retransmitted all the time, at a rate that stays near %s, %s of the best "+
-		"that lasted%s (%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
+	return fmt.Sprintf("%s of the bytes were retransmitted, all the time; the rate stays near "+
+		"%s, %s of the highest lasting rate%s "+
+		"(%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

@@ -38,8 +38,8 @@ func TestSentence_UnknownRoundTrip(t *testing.T) {
 // TestSentence_FiguresRemoved counts in the singular and the plural.
 func TestSentence_FiguresRemoved(t *testing.T) {
 	for figures, want := range map[float64]string{
-		1: "1 figure that contradicted the others was removed, with its sentence",
-		2: "2 figures that contradicted the others were removed, with their sentences",
+		1: "1 value was removed, because it contradicts the others",
+		2: "2 values were removed, because they contradict the others",
 	} {
 		e := verdict.Evidence{Code: verdict.FiguresRemoved, Values: verdict.Values{"figures": figures}}
 		if got := Sentence(e); got != want {

@@ -169,9 +169,9 @@ var imperatives = map[advice.Action]string{
 	advice.MeasureLonger: "to find out: measure, or look, for longer; a transfer that is still starting, or grows back " +
 		"from a loss, shows no steady rate",
 	advice.MeasureWider: "to find out: measure with twice the window (--receive-buffer, --send-buffer, or the host's " +
-		"ceilings); where that gives no tenth more, the link is full",
-	advice.MeasureAgain: "to find out: measure again without the disturbance of this measurement: it says more of that " +
-		"than of the path",
+		"ceilings); if that gives less than 10 % more, the link is full",
+	advice.MeasureAgain: "to find out: measure again without the disturbance: this result " +
+		"describes the disturbance more than the path",
 	advice.LargerBudget: openPrefix + "run fullpipe tune again with more time",
 	advice.SeeHandshake: openPrefix + "capture from the handshake on; the window scale is in the SYNs only",
 }

@@ -109,7 +109,7 @@ func Changes(w io.Writer, c *record.Changes) {
 func ChangeText(one *record.PathChange) string {
 	text := "limited by " + one.AfterLimiter + " instead of " + one.BeforeLimiter
 	if one.BeforeRTTMinS != nil && one.AfterRTTMinS != nil {
-		text = fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*one.AfterRTTMinS),
+		text = fmt.Sprintf("minimum RTT %s instead of %s", SecondsText(*one.AfterRTTMinS),
 			SecondsText(*one.BeforeRTTMinS))
 	}
 	if one.BeforeBps != nil && one.AfterBps != nil {

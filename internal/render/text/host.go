@@ -27,7 +27,7 @@ func ChangeReason(d host.Did) string {
 	case d.Reason != "" || d.Found == nil:
 		return d.Reason
 	case d.Outcome == host.Conflict:
-		return fmt.Sprintf("somebody else changed it to %s", host.Text(d.Found))
+		return fmt.Sprintf("another program changed it to %s", host.Text(d.Found))
 	}
 	return fmt.Sprintf("the system set it to %s", host.Text(d.Found))
 }
@@ -67,12 +67,12 @@ func Apply(w io.Writer, a *record.Apply) {
 	}
 	switch {
 	case !changed:
-		fmt.Fprintln(w, "nothing to change: it is so already")
+		fmt.Fprintln(w, "nothing to change: it already has this value")
 	case a.Applied && !a.DryRun:
 		if KeepsOldWindows(a.Changes) {
 			fmt.Fprintln(w, hanging(w, "", OldWindows))
 		}
-		fmt.Fprintln(w, "fullpipe undo takes it back")
+		fmt.Fprintln(w, "fullpipe undo restores it")
 	}
 }
 
@@ -161,9 +161,9 @@ func Status(w io.Writer, s *record.Status) {
 }
 
 var meaning = map[string]string{
-	"interrupted": "the run that wrote it was cut short; undo takes it back",
-	"not-made":    "announced by a run that was cut short before it wrote it",
-	"changed":     "somebody else changed it since; undo leaves it alone",
+	"interrupted": "the run that set it was interrupted; undo restores the old value",
+	"not-made":    "planned by a run that was interrupted before it set it",
+	"changed":     "another program changed it since; undo does not change it",
 	"gone":        "a restart took it back",
 	"unreadable":  "it cannot be read now",
 }

@@ -43,10 +43,10 @@ func latencyWords(l *record.Latency) string {
 		return "the transfer waits in a queue that other packets do not share: flows are kept apart on the way (fair " +
 			"queueing)"
 	case l.Bloat == record.NoBloat && *l.LoadedP95S-l.IdleS >= record.SomeBloatFrom.Seconds():
-		return fmt.Sprintf("the load adds %s in the median, %s to one packet in 20",
+		return fmt.Sprintf("the load adds %s in the median, and %s or more for 1 packet in 20",
 			added, SecondsText(*l.LoadedP95S-l.IdleS))
 	case l.Bloat == record.NoBloat:
-		return "the load adds " + added + ": calls and games do not notice"
+		return "the load adds " + added + ": no problem for calls and games"
 	case l.Bloat == record.SomeBloat:
 		return "some bufferbloat: the load adds " + added + " to everybody's round trips" + queue + "; calls and games notice"
 	}

@@ -31,7 +31,7 @@ func TestLatencyWords(t *testing.T) {
 		"a short queue": {&transfer.Latency{Method: "echo", Idle: ms(20, 21, 22), Loaded: ms(30, 40, 31)}, .02, .03,
 			record.NoBloat,
 			[]string{"21 ms idle, 31 ms under load, 40 ms at 95 % (3 probes by echo)",
-				"the load adds 10 ms: calls and games do not notice"}},
+				"the load adds 10 ms: no problem for calls and games"}},
 		"a queue": {&transfer.Latency{Method: "ICMP", Idle: ms(20), Loaded: ms(80), Lost: 2}, .02, .08, record.SomeBloat,
 			[]string{"(2 of 3 probes by ICMP were lost)", "some bufferbloat: the load adds 60 ms", "586 KiB"}},
 		"a long queue": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(500)}, .02, .5, record.MuchBloat,
@@ -39,7 +39,7 @@ func TestLatencyWords(t *testing.T) {
 		"queues by flow": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(21)}, .02, .5, record.NoBloat,
 			[]string{"flows are kept apart"}},
 		"one queue that some packets met": {&transfer.Latency{Method: "echo", Idle: ms(20), Loaded: ms(20, 21, 22, 400)},
-			.02, .5, record.NoBloat, []string{"the load adds 2 ms in the median, 380 ms to one packet in 20"}},
+			.02, .5, record.NoBloat, []string{"the load adds 2 ms in the median, and 380 ms or more for 1 packet in 20"}},
 		"never got faster": {&transfer.Latency{Method: "echo", Idle: ms(50), Loaded: ms(40)}, .04, .04, record.NoBloat,
 			[]string{"the load adds less than 1 ms"}},
 	} {

@@ -146,7 +146,7 @@ var limiters = map[verdict.Name]explanation{
 		"data unsent",
 		"ss -tim at the sender: pacing_rate is the rate",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --pacing 10mbit"},
-	verdict.CPU: {"a processor core has no more to give", "the program waits for nothing, or waits for a core",
+	verdict.CPU: {"a CPU core is fully used", "the program waits for nothing, or waits for a core",
 		"top -H: a data thread at 100 %, or a run queue longer than the cores",
 		"fullpipe measure lab:rate=50mbit,rtt=20ms --write-size 1"},
 	verdict.Sender: {"the sending host limits itself, and a capture does not show which part of it",
@@ -159,6 +159,6 @@ var limiters = map[verdict.Name]explanation{
 		inLab("'fullpipe serve --iperf3'", "fullpipe measure iperf3://$FULLPIPE_FAR --direction down")},
 	verdict.Mixed: {"several limiters in turn, none with half of the time and twice the next one's",
 		"the shares of time say how much each had",
-		"mend the first candidate and measure again",
+		"repair the first candidate and measure again",
 		"fullpipe measure lab:rate=20mbit,rtt=100ms --bytes 2MB"},
 }

@@ -41,10 +41,10 @@ func lostClause(row string) string {
 
 func lostRow(l *record.LostAt, total int64, alone bool) string {
 	if l.Place == record.Elsewhere {
-		text := "not lost at this host"
+		text := "not dropped on this host"
 		unwatched := "; the far host was not watched"
 		if l.NamespaceOnly {
-			text = "not lost in this network namespace"
+			text = "not dropped in this network namespace"
 			unwatched = "; its host and the far host were not watched"
 		}
 		if !alone || l.Segments < total {

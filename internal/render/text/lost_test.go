@@ -20,9 +20,10 @@ func TestLostRows(t *testing.T) {
 			{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Dev: "lab0", Qdisc: "tbf", Segments: 412,
 				DroppedPackets: 412, Watched: "sender-host"}, {Place: "elsewhere", Segments: 18, Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP, lab0 tbf): 412 of 430 retransmitted segments",
-				"not lost at this host: 18 of 430 retransmitted segments; the far host was not watched"}},
+				"not dropped on this host: 18 of 430 retransmitted segments; the far host was " +
+					"not watched"}},
 		{[]record.LostAt{{Place: "elsewhere", Segments: 430}}, &n,
-			[]string{"not lost at this host; the far host was not watched"}},
+			[]string{"not dropped on this host; the far host was not watched"}},
 		{[]record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Dev: "eth0", Segments: 1,
 			DroppedPackets: 1}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, input hook): 1 of 1 retransmitted segment"}},
@@ -35,9 +36,11 @@ func TestLostRows(t *testing.T) {
 		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 1,
 			DroppedBytes: 1448}, {Place: "elsewhere", Segments: 3}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, output hook): 1 packet, 1448 B, without a retransmission",
-				"not lost at this host: 3 of 3 retransmitted segments; the far host was not watched"}},
+				"not dropped on this host: 3 of 3 retransmitted segments; the far host was not " +
+					"watched"}},
 		{[]record.LostAt{{Place: "elsewhere", Segments: 430, NamespaceOnly: true}}, &n,
-			[]string{"not lost in this network namespace; its host and the far host were not watched"}},
+			[]string{"not dropped in this network namespace; its host and the far host were " +
+				"not watched"}},
 		{[]record.LostAt{{Place: "queue", Reason: "QDISC_DROP", Segments: 402, Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP): 402 of 430 retransmitted segments"}}, // as the kernel counts
 		{nil, &n, nil},

@@ -24,7 +24,7 @@ func PathShift(s *record.PathShift) string {
 func shiftText(s *record.PathShift) string {
 	switch {
 	case s.BeforeRTTMinS != nil && s.AfterRTTMinS != nil:
-		return fmt.Sprintf("least round trip %s instead of %s", SecondsText(*s.AfterRTTMinS), SecondsText(*s.BeforeRTTMinS))
+		return fmt.Sprintf("minimum RTT %s instead of %s", SecondsText(*s.AfterRTTMinS), SecondsText(*s.BeforeRTTMinS))
 	case s.BeforeBps != nil && s.AfterBps != nil:
 		return fmt.Sprintf("it delivers %s instead of %s", units.Rate(*s.AfterBps), units.Rate(*s.BeforeBps))
 	case s.BeforeBytes != nil && s.AfterBytes != nil:

@@ -45,8 +45,8 @@ var planSentences = map[plan.Code]string{
 		"connections",
 	plan.RateOrDelay: "no one window does both: %s needs at least %s for 95 %% of its rate, a delay of at most %s " +
 		"allows no more than %s on %s; the one window is the smaller one, and %s gets %.3g %% of its rate",
-	plan.LeastWindowDelays: "no window keeps %s of delay on %s: even two segments add %s; a smaller MTU of that " +
-		"interface lowers it",
+	plan.LeastWindowDelays: "no window keeps the delay at %s on %s: even two segments add %s; " +
+		"a smaller MTU of that interface lowers the delay",
 	plan.LongRoundTrip: "a round trip of %s is unusual: TCP repeats its SYN after 1 s; check the unit",
 	plan.LongQueue: "a window of %s adds %[3]s of delay on %[2]s: other programs there wait as long, and their " +
 		"handshakes time out after 1 s; --max-delay 200ms bounds it",
@@ -70,11 +70,12 @@ var planSentences = map[plan.Code]string{
 	plan.MemoryBoundsBelowPath: planMemory + ": no more than %s a connection, which allows one alone %s, " +
 		"%.3g %% of what more memory gives it",
 
-	plan.DefaultsSuffice: "nothing to set on a system with its defaults, which give this goodput already; the settings " +
+	plan.DefaultsSuffice: "the system's defaults already give this goodput; the settings below " +
 		"are those defaults, for a host where someone changed them",
-	plan.LimitSuffices:     "%s: its %s allow these windows",
-	plan.ScaleFactorFits:   "win_scale_factor 3 needs no change: the system raises it to fit",
-	plan.CountsBookkeeping: "kern.ipc.maxsockbuf counts bookkeeping: 2048/2304 of it is usable",
+	plan.LimitSuffices:   "%s: its %s allow these windows",
+	plan.ScaleFactorFits: "win_scale_factor 3 needs no change: the system raises it to fit",
+	plan.CountsBookkeeping: "kern.ipc.maxsockbuf includes the kernel's overhead: 2048/2304 of " +
+		"it can be used for data",
 	plan.NothingSetsBuffers: "buffers size themselves up to %s (SB_MAX), and nothing sets that: there is " +
 		"nothing to change",
 	plan.BeforeSolaris11: "before Solaris 11: ndd -set /dev/tcp tcp_max_buf, tcp_cwnd_max, tcp_xmit_hiwat and " +
@@ -84,14 +85,14 @@ var planSentences = map[plan.Code]string{
 		"there too, chdev -l en0 -a tcp_recvspace=… -a tcp_sendspace=… -a rfc1323=1",
 	plan.SaveRegistryKeys: "%s: save the keys before the change: %s",
 	plan.MaximumSuffices:  "%s: its maximum of %s allows this window",
-	plan.BuffersTwiceWindow: "buffers are twice the window: half of a receive buffer is window before Linux 6.6, and a " +
-		"send buffer keeps two thirds in flight",
+	plan.BuffersTwiceWindow: "the buffers are twice the window: before Linux 6.6 half of a " +
+		"receive buffer is its window, and a send buffer has two thirds of it in flight",
 	plan.TimestampsInSegments: "the windows are whole segments of %d bytes; with timestamps, the default here, a " +
 		"segment carries %d, as predict and tune count: --mss %[2]d plans for that",
-	plan.ProgramBuffersBounded: "a program that sets SO_RCVBUF or SO_SNDBUF is bounded by net.core.rmem_max and " +
-		"wmem_max and loses autotuning",
-	plan.MaximumIsCeiling: "a maximum is a ceiling, not a reservation: connections that share this link use " +
-		"one bandwidth-delay product together, plus its queue",
+	plan.ProgramBuffersBounded: "if a program sets SO_RCVBUF or SO_SNDBUF, net.core.rmem_max " +
+		"and wmem_max limit it, and autotuning ends for its socket",
+	plan.MaximumIsCeiling: "a maximum reserves no memory: all connections that share this link " +
+		"together use one bandwidth-delay product, plus the queue",
 	plan.RouteOnlyLowers: "a route's window attribute can only lower the window; tcp_rmem's maximum raises it",
 	plan.PresentWindowLarger: "the least window that costs no path more than 5 %% of its rate is %s; the system has " +
 		"%s now, and nothing is lowered: the table is of that",

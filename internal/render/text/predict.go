@@ -38,7 +38,7 @@ func Predict(w io.Writer, d *record.Predict) {
 		t.row("bandwidth-delay product", both(d.BDPBytes))
 	}
 	t.row("receive window", bound(d.WindowBytes))
-	t.row("in flight at the sender", bound(d.InFlightBytes))
+	t.row("limit of data in flight", bound(d.InFlightBytes))
 	for _, warning := range d.Warnings {
 		t.row("note", warning.Text)
 	}
@@ -66,9 +66,10 @@ func predictLimiterText(d *record.Predict) string {
 	text := string(d.Limiter) + verdict.Suffix(d.Subtype)
 	switch {
 	case d.Limiter == verdict.Mixed && len(d.Candidates) > 1:
-		return text + ": " + verdict.Join(d.Candidates, ", ") + " together; none alone would give a tenth more"
+		return text + ": " + verdict.Join(d.Candidates, ", ") + " together; none alone would " +
+			"give 10 % more"
 	case d.Limiter == verdict.Mixed:
-		return text + ": nothing alone would give a tenth more"
+		return text + ": none of them alone would give 10 % more"
 	case len(d.Candidates) > 1:
 		return text + ", not sure: " + verdict.Join(d.Candidates, " or ")
 	case !d.Sure:
@@ -79,7 +80,7 @@ func predictLimiterText(d *record.Predict) string {
 
 func bound(bytes int) string {
 	if bytes == 0 {
-		return "no bound"
+		return "none"
 	}
 	return units.Size(bytes).Exact()
 }

@@ -77,11 +77,13 @@ func stateText(state changepoint.State) string {
 }
 
 var skips = map[string]string{
-	"quiet-hours":  "quiet hours",
-	"bytes-budget": "the day's budget of bytes does not hold it and the re-tests that may follow",
-	"time-budget":  "the day's budget of time does not hold it and the re-tests that may follow",
-	"busy":         "another process tests this far end",
-	"policy":       "public ndt7 servers are tested 6 hours apart in the mean",
+	"quiet-hours": "quiet hours",
+	"bytes-budget": "the limit of bytes per day leaves too little for this test and its " +
+		"possible re-tests",
+	"time-budget": "the limit of time per day leaves too little for this test and its " +
+		"possible re-tests",
+	"busy":   "another process tests this far end",
+	"policy": "public ndt7 servers are tested 6 hours apart in the mean",
 }
 
 // SkippedText returns the reason why a due test did not run.
@@ -107,7 +109,7 @@ func RecheckSentence(e *record.RecheckEvent) string {
 		fmt.Fprintf(&b, " (%s confidence)", e.Confidence)
 	}
 	if e.Event == "dip" || e.Event == "rise" {
-		b.WriteString("; the next visits show if it persists")
+		b.WriteString("; the next tests show if it persists")
 	}
 	if e.Plan != nil {
 		b.WriteString("; " + recheckPlan(e.Plan))
@@ -118,13 +120,13 @@ func RecheckSentence(e *record.RecheckEvent) string {
 func recheckChange(e *record.RecheckEvent) string {
 	switch {
 	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil && e.Event == "back":
-		return "goodput is as it was, " + units.Rate(*e.BeforeBps).String()
+		return "goodput is back to its old value, " + units.Rate(*e.BeforeBps).String()
 	case e.Metric == "goodput" && e.BeforeBps != nil && e.AfterBps != nil:
 		return fmt.Sprintf("%s instead of %s", units.Rate(*e.AfterBps), units.Rate(*e.BeforeBps))
 	case e.Metric == "rtt" && e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil && e.Event == "back":
-		return "the shortest round trip is as it was, " + SecondsText(*e.BeforeRTTMinS)
+		return "the minimum RTT is back to its old value, " + SecondsText(*e.BeforeRTTMinS)
 	case e.Metric == "rtt" && e.BeforeRTTMinS != nil && e.AfterRTTMinS != nil:
-		return fmt.Sprintf("shortest round trip %s instead of %s", SecondsText(*e.AfterRTTMinS),
+		return fmt.Sprintf("minimum RTT %s instead of %s", SecondsText(*e.AfterRTTMinS),
 			SecondsText(*e.BeforeRTTMinS))
 	case e.Metric == "limiter":
 		return fmt.Sprintf("limited by %s instead of %s", e.After, e.Before)

@@ -148,13 +148,13 @@ func RFC6349SegmentsText(r *record.RFC6349) string {
 func RFC6349VerdictText(r *record.RFC6349) string {
 	switch r.Verdict {
 	case rfc6349.Pass:
-		return "pass: the line carries what was committed to"
+		return "pass: the line carries the committed rate"
 	case rfc6349.Fail:
-		return "fail: the line does not carry what was committed to"
+		return "fail: the line does not carry the committed rate"
 	case rfc6349.Inconclusive:
-		return "inconclusive: not everything that was asked could be shown"
+		return "inconclusive: not every requirement could be tested"
 	}
-	return "not judged: no rate was committed to (--cir)"
+	return "not judged: no committed rate was given (--cir)"
 }
 
 // RFC6349Limits returns the requirements of the standards that the test does not meet.

@@ -96,31 +96,34 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.MTUProbed:      {"probed"},
 	rfc6349.MTUOfKernel:    {"TCP's own"},
 	rfc6349.ByUDP:          {"UDP"},
-	rfc6349.ByUDPUnsettled: {"UDP; the search did not settle"},
+	rfc6349.ByUDPUnsettled: {"UDP; the search did not end with one value"},
 	rfc6349.ByTCP:          {"TCP, several connections: %s", "because"},
 	rfc6349.ByKernel:       {"TCP's own least"},
 	rfc6349.ByEcho:         {"%s", "cause"},
-	rfc6349.EchoAbove:      {"TCP's own; all by %s lie above", "cause"},
+	rfc6349.EchoAbove:      {"from TCP; all values by %s are higher", "cause"},
 	rfc6349.Assumed:        {"assumed"},
 
 	rfc6349.NotMeasured:           {"not measured%s", ": because"},
 	rfc6349.BottleneckNotMeasured: {"the bottleneck was not measured"},
-	rfc6349.UDPTreatedWorse: {"UDP got no more through, and TCP needed %s: something treats UDP worse, or an end could " +
-		"not take it", "rate"},
-	rfc6349.NoEndFound: {"the search over UDP found no end of the line: a host could send no more, or time was up"},
+	rfc6349.UDPTreatedWorse: {"UDP did not get more through, but TCP used %s: something on the " +
+		"path limits UDP, or an end was too slow for it", "rate"},
+	rfc6349.NoEndFound: {"the search with UDP did not find the line's maximum: a host could " +
+		"not send faster, or no time was left"},
 
-	rfc6349.LowerBoundOnly:    {"only a lower bound is known: %s", "because"},
-	rfc6349.LineTooNarrow:     {"the line carries less than was committed to"},
-	rfc6349.NotReached:        {"it was not reached"},
-	rfc6349.DidNotRun:         {"it did not run: %s", "because"},
-	rfc6349.RateInInterval:    {"the required rate is within the interval: more or longer runs decide"},
+	rfc6349.LowerBoundOnly: {"only a lower bound is known: %s", "because"},
+	rfc6349.LineTooNarrow:  {"the line carries less than the committed rate"},
+	rfc6349.NotReached:     {"it was not reached"},
+	rfc6349.DidNotRun:      {"it did not run: %s", "because"},
+	rfc6349.RateInInterval: {"the required rate is within the confidence interval: more or " +
+		"longer runs are needed to decide"},
 	rfc6349.LineNarrower:      {"the line itself is narrower"},
 	rfc6349.LimitedByEnd:      {"%s limited it, which is an end's and not the line's", "limiter"},
 	rfc6349.FiguresContradict: {"its figures contradict each other or those of its test, and were removed"},
 	rfc6349.LimiterUnknown:    {"its limiter is not known"},
 	rfc6349.TooFewRuns:        {"too few runs for a verdict on the line: a longer --budget decides"},
 	rfc6349.OtherNotMeasured:  {"the other direction was not measured"},
-	rfc6349.AloneTooSlow:      {"one connection alone did not reach what was committed to, %s", "direction"},
+	rfc6349.AloneTooSlow: {"one connection alone did not reach the committed rate, " +
+		"%s", "direction"},
 	rfc6349.AcksDelayed: {"together the directions carry %.2f times what one does alone: they share no medium, but " +
 		"each delays the other's acknowledgements, an effect of TCP", "factor"},
 	rfc6349.SharedMedium: {"together the directions carry %.2f times what one does alone: they share one medium or one " +
@@ -149,7 +152,8 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.UDPEndedEarly: {"%s: the search over UDP ended early: %s", "direction", "cause"},
 	rfc6349.NoRTT: {"no end could measure the round trip: 1 ms is assumed, and windows and delays follow " +
 		"from that"},
-	rfc6349.HandshakeRewritten: {"the two ends disagree on %s: something on the way rewrites the handshake", "names"},
+	rfc6349.HandshakeRewritten: {"the two ends disagree on %s: something on the path changes " +
+		"the handshake", "names"},
 	rfc6349.SegmentsVanish: {"TCP sends packets of %.0f bytes, and only %.0f get through: a router drops larger ones " +
 		"without a word", "packet_bytes", "mtu_bytes"},
 	rfc6349.NarrowerMTU: {"the path carries packets of %.0f bytes, less than its first link's %.0f", "mtu_bytes",

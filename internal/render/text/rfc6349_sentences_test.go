@@ -33,14 +33,14 @@ func TestRFC6349Sentences(t *testing.T) {
 		rfc6349.FrameExceedsMTU: "a packet of 9000 bytes does not fit into the path's MTU of 1400",
 		rfc6349.ByTCP:           "TCP, several connections: this far end carries no UDP",
 		rfc6349.ByEcho:          "no route",
-		rfc6349.EchoAbove:       "TCP's own; all by no route lie above",
+		rfc6349.EchoAbove:       "from TCP; all values by no route are higher",
 		rfc6349.NotMeasured:     "not measured: this far end carries no UDP",
-		rfc6349.UDPTreatedWorse: "UDP got no more through, and TCP needed 12.3 Mbit/s: something treats UDP worse, or an " +
-			"end could not take it",
+		rfc6349.UDPTreatedWorse: "UDP did not get more through, but TCP used 12.3 Mbit/s: something on the " +
+			"path limits UDP, or an end was too slow for it",
 		rfc6349.LowerBoundOnly: "only a lower bound is known: this far end carries no UDP",
 		rfc6349.DidNotRun:      "it did not run: this far end carries no UDP",
 		rfc6349.LimitedByEnd:   "congestion (loss) limited it, which is an end's and not the line's",
-		rfc6349.AloneTooSlow:   "one connection alone did not reach what was committed to, up",
+		rfc6349.AloneTooSlow:   "one connection alone did not reach the committed rate, up",
 		rfc6349.AcksDelayed: "together the directions carry 1.50 times what one does alone: they share no medium, but " +
 			"each delays the other's acknowledgements, an effect of TCP",
 		rfc6349.SharedMedium: "together the directions carry 1.50 times what one does alone: they share one medium or " +
@@ -60,8 +60,9 @@ func TestRFC6349Sentences(t *testing.T) {
 			"size",
 		rfc6349.FrameLimitUnknown: "80 of 100 frames/s due: the two ends do not show if a host's packet rate or the line's " +
 			"is the limit",
-		rfc6349.UDPEndedEarly:      "up: the search over UDP ended early: no route",
-		rfc6349.HandshakeRewritten: "the two ends disagree on [MSS SACK]: something on the way rewrites the handshake",
+		rfc6349.UDPEndedEarly: "up: the search over UDP ended early: no route",
+		rfc6349.HandshakeRewritten: "the two ends disagree on [MSS SACK]: something on the " +
+			"path changes the handshake",
 		rfc6349.SegmentsVanish: "TCP sends packets of 9000 bytes, and only 1400 get through: a router drops larger ones " +
 			"without a word",
 		rfc6349.NarrowerMTU:       "the path carries packets of 1400 bytes, less than its first link's 1500",

@@ -75,7 +75,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.QueuedLocally: formatQueuedLocally,
 	verdict.SenderCPU: func(f figures) string {
-		text := "the writer waited for nothing " + f.share("running_ratio") + " of the time"
+		text := "the writer did not wait for the network or a buffer " +
+			"" + f.share("running_ratio") + " of the time"
 		if f.has("busiest_thread_ratio") {
 			text += "; its thread ran " + f.share("busiest_thread_ratio") + " of it"
 		}
@@ -86,7 +87,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.SenderRunqueueWait: func(f figures) string {
 		return "the writer was ready but had no core " + f.share("starved_ratio") +
-			" of the time, with nothing left to send: other programs hold it, or its share is used up"
+			" of the time, with nothing left to send: other programs use the core, or the CPU " +
+			"quota of the program is used up"
 	},
 	verdict.ReceiverCPU: func(f figures) string {
 		return "the receiver's data thread ran " + f.share("busiest_thread_ratio") +
@@ -199,17 +201,17 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return fmt.Sprintf("%.0f of %.0f runs name this limiter; the others name another one", f["agree"], f["runs"])
 	},
 	verdict.CwndOpensToTheEnd: func(f figures) string {
-		return fmt.Sprintf("the congestion window kept opening to the end: %s in the last rounds, more than ever lasted "+
-			"for four round trips",
+		return fmt.Sprintf("the congestion window kept growing to the end: %s in the last "+
+			"round trips, more than any rate that lasted for four round trips",
 			f.rate("steady_bps"))
 	},
 	verdict.CwndOpens: func(f figures) string {
-		return fmt.Sprintf("the congestion window kept opening %s to the end and nothing else was full: %s on "+
-			"average, %s at best (%s)",
+		return fmt.Sprintf("the congestion window kept growing %s to the end and nothing else "+
+			"was full: %s on average, maximum %s (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
 	verdict.CwndFull: func(f figures) string {
-		return fmt.Sprintf("the congestion window was what was full, %s: %s on average, %s at best (%s)",
+		return fmt.Sprintf("the congestion window was full, %s: %s on average, maximum %s (%s)",
 			f.losses(), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
 	verdict.LossWithoutCPU: formatLossWithoutCPU,
@@ -222,9 +224,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 		return "the sender's kernel does not report its limiter " + f.took()
 	},
 	verdict.ProgramOrBuffer: func(f figures) string {
-		return fmt.Sprintf("all that was written was on its way %s, %s at the most: the program writes too little, or its "+
-			"send buffer "+
-			"takes no more", f.took(), f.size("outstanding_bytes"))
+		return fmt.Sprintf("all written data was in flight %s, at most %s: the program writes "+
+			"too little, or its send buffer is full", f.took(), f.size("outstanding_bytes"))
 	},
 	verdict.NoDatagrams:      fixedSentence("nothing was sent"),
 	verdict.DatagramsAsAsked: formatDatagramsAsAsked,
@@ -266,9 +267,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.ClockTrouble:    formatClockTrouble,
 	verdict.MemoryPressure:  formatMemoryPressure,
 	verdict.WatchedFromOutside: func(f figures) string {
-		return fmt.Sprintf("watched from outside for %s: the program's own waits and the view of the other end are not "+
-			"known",
-			f.time("window_s"))
+		return fmt.Sprintf("only the kernel's view of this end was read, for %s: the program's "+
+			"waits and the other end are not known", f.time("window_s"))
 	},
 	verdict.SendQueueSeen: func(f figures) string {
 		used := "at most " + f.size("queued_bytes")
@@ -286,16 +286,18 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.ClocksAlone: func(f figures) string {
 		return fmt.Sprintf("by the kernel's timers over %s: idle %s, rwnd-limited %s, sndbuf-limited "+
-			"%s; the rest is network time, not split further", f.time("window_s"), f.share("idle_ratio"),
+			"%s; the rest is waiting for the network, of an unknown "+
+			"kind", f.time("window_s"), f.share("idle_ratio"),
 			f.share("receiver_ratio"), f.share("send_buffer_ratio"))
 	},
 	verdict.SnapshotsAlone: func(f figures) string {
-		return fmt.Sprintf("by %.0f samples of this system's counters in %s: idle %s, rwnd-limited %s; the "+
-			"rest is network or sender time, not split further", f["readings"], f.time("window_s"), f.share("idle_ratio"),
+		return fmt.Sprintf("by %.0f samples of this system's counters in %s: idle %s, "+
+			"rwnd-limited %s; the rest is waiting for the network or the sender, of an unknown "+
+			"kind", f["readings"], f.time("window_s"), f.share("idle_ratio"),
 			f.share("receiver_ratio"))
 	},
 	verdict.TooLittleWatched: func(f figures) string {
-		return fmt.Sprintf("%s moved: too little to judge", f.size("bytes"))
+		return fmt.Sprintf("only %s were transferred: too little for a verdict", f.size("bytes"))
 	},
 	verdict.KernelFieldsMissing: formatKernelFieldsMissing,
 	verdict.SenderUnseen: fixedSentence("the sender cannot be seen: its program, its buffer, loss and a full link " +
@@ -314,11 +316,12 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	},
 	verdict.FiguresRemoved: func(f figures) string {
 		if f["figures"] == 1 {
-			return "1 figure that contradicted the others was removed, with its sentence"
+			return "1 value was removed, because it contradicts the others"
 		}
-		return fmt.Sprintf("%.0f figures that contradicted the others were removed, with their sentences", f["figures"])
+		return fmt.Sprintf("%.0f values were removed, because they contradict the "+
+			"others", f["figures"])
 	},
 	verdict.JudgedAgain: func(f figures) string {
-		return "judged again without the input that did not fit: " + f.contradiction()
+		return "judged again without the input that contradicts the rest: " + f.contradiction()
 	},
 }

@@ -65,7 +65,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"update that system", count(int(f["openings"]), "time"), f.size("window_bytes"), f.time("waited_s"), f.took())
 	},
 	verdict.CapturedIdle: func(f figures) string {
-		return "nothing was outstanding and the window open " + f.took() + ": the sending program had nothing to send"
+		return "no data was in flight and the window was open " + f.took() + ": the sending " +
+			"program had nothing to send"
 	},
 	verdict.CapturedStopAndWait: func(f figures) string {
 		return "each piece of data was sent only after an answer to the one before, " + f.took()
@@ -104,7 +105,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			count(int(f["restarts"]), "restart"), f.time("idle_s")) + f.known("rtt_s", ", doubling each round trip of %s")
 	},
 	verdict.CapturedSlowStart: func(f figures) string {
-		return fmt.Sprintf("the bytes in flight still grew each round trip %s; the transfer lasted %.0f round trips",
+		return fmt.Sprintf("slow start took %s: the bytes in flight grew each round trip; the "+
+			"transfer lasted %.0f round trips",
 			f.took(), f["round_trips"])
 	},
 	verdict.CapturedAvoidance: func(f figures) string {
@@ -128,8 +130,9 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"are in both captures", f.time("data_queue_s"), f.time("ack_queue_s"), f.count("matched_segments"))
 	},
 	verdict.CapturedAckQueue: func(f figures) string {
-		return fmt.Sprintf("acknowledgements queued on their way back %s%s, and by their timestamps most of the difference "+
-			"was theirs", f.took(), f.roundTrip(": the round trip was %s", ", %s when empty"))
+		return fmt.Sprintf("acknowledgements waited in a queue on the way back %s%s; their "+
+			"timestamps show that most of the difference arose "+
+			"there", f.took(), f.roundTrip(": the round trip was %s", ", %s when empty"))
 	},
 	verdict.CapturedSenderWaits: func(f figures) string {
 		lost := "nothing lost and no queue"
@@ -138,7 +141,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 		} else if n > 0 {
 			lost = fmt.Sprintf("%.0f segments retransmitted, too few to matter, and no queue", n)
 		}
-		return fmt.Sprintf("%s outstanding at the most, with room in the window (%s), %s %s: the sending host limits "+
+		return fmt.Sprintf("at most %s in flight, with room in the window (%s), %s %s: the "+
+			"sending host limits "+
 			"itself", f.size("outstanding_bytes"), f.size("window_bytes"), lost, f.took())
 	},
 	verdict.CapturedBlocks: func(f figures) string {

@@ -33,8 +33,9 @@ func formatRunqueueWaited(f figures) string {
 		}
 		ends = append(ends, share+" at the "+end)
 	}
-	return "a host was busy with other things: a data thread was ready but had no core " + strings.Join(ends, ", ") +
-		"; measure again when it is quiet"
+	return "a host was busy: a data thread was ready to run but had no CPU core " +
+		"" + strings.Join(ends, ", ") +
+		"; measure again when the host is idle"
 }
 
 func formatConcurrentTests(f figures) string {

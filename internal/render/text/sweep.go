@@ -110,7 +110,7 @@ func Sweep(w io.Writer, s *record.Sweep) {
 	}
 	t.row("grid", SweepSummary(s))
 	if s.Interrupted {
-		t.row("interrupted", "these are the cells that were measured until then")
+		t.row("interrupted", "these are the cells measured up to then")
 	}
 	t.write(w, "")
 	for _, p := range SweepPlanes(s) {

@@ -44,7 +44,8 @@ func (p *SweepPlane) HeatText(unit string) string {
 			!c.Best
 	})
 	used("Hatched: predicted, not measured.", func(c *record.SweepCell) bool { return c.Predicted })
-	used("Cut corner: the system gave less than was asked.", func(c *record.SweepCell) bool { return c.Clipped() })
+	used("Cut corner: the system granted less than "+
+		"requested.", func(c *record.SweepCell) bool { return c.Clipped() })
 	if !p.Receives || !p.Bounded() {
 		return text
 	}
@@ -251,16 +252,17 @@ func (p *SweepPlane) key() string {
 	used("*", "best", func(c *record.SweepCell) bool { return c.Best })
 	used("+", "smallest buffers within 2 % of it", func(c *record.SweepCell) bool { return c.Enough && !c.Best })
 	used("~", "predicted, not measured", func(c *record.SweepCell) bool { return c.Predicted })
-	used("^", "the system gave less than was asked", func(c *record.SweepCell) bool {
+	used("^", "the system granted less than requested", func(c *record.SweepCell) bool {
 		return c.Clipped() && !c.Best &&
 			!c.Enough
 	})
-	used("?", "not yet as precise as asked", func(c *record.SweepCell) bool {
+	used("?", "not yet as precise as required", func(c *record.SweepCell) bool {
 		return strings.Contains(sweepCellText(c, 1),
 			"?")
 	})
 	used("–", "not measured", func(c *record.SweepCell) bool { return strings.HasPrefix(sweepCellText(c, 1), "–") })
-	used("( )", "of those that were measured", func(c *record.SweepCell) bool { return c.GoodputBps <= 0 })
+	used("( )", "of the measured "+
+		"cells", func(c *record.SweepCell) bool { return c.GoodputBps <= 0 })
 	for _, name := range verdict.Names() {
 		used(letters[name], string(name), func(c *record.SweepCell) bool { return c.GoodputBps > 0 && c.Limiter == name })
 	}

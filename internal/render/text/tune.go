@@ -100,7 +100,7 @@ func tuneOutcome(d *record.TuneDirection) *table {
 		end.row([]string{"worth trying", ""}[min(i, 1)], line)
 	}
 	if d.Interrupted {
-		end.row("", "interrupted: this is what was found until then")
+		end.row("", "interrupted: this is the result up to then")
 	}
 	for _, warning := range d.Warnings {
 		end.row("note", warning)

@@ -61,9 +61,9 @@ func tuneChanged(d *record.Tune) string {
 	case kept && tuneInLab(d):
 		return "the lab's host was changed, and ended with the lab"
 	case kept && far:
-		return "both hosts were changed: fullpipe undo on each takes it back"
+		return "both hosts were changed: fullpipe undo on each restores it"
 	case kept:
-		return "this host was changed: fullpipe undo takes it back"
+		return "this host was changed: fullpipe undo restores it"
 	case touched && far:
 		return "both hosts are as they were"
 	case touched:

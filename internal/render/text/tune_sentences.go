@@ -33,8 +33,8 @@ func TuneReason(d *tune.Direction) string {
 		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 95 % or more: nothing " +
 			"to change"
 	case tune.Indistinguishable:
-		return "automatic sizing gives " + share + " of what the best window gave, and " + noise + ", so that nobody could " +
-			"notice the difference: nothing to change"
+		return "automatic sizing gives " + share + " of what the best window gave, and " +
+			"" + noise + "; the difference is too small to matter: nothing to change"
 	case tune.NearlyLikely:
 		return "automatic sizing reaches " + share + " of the best that any window gave, shown to be 91 % or more: " +
 			"the gain of another one is too small to prove, and to matter"
@@ -43,7 +43,8 @@ func TuneReason(d *tune.Direction) string {
 	case tune.TooLittleMeasured:
 		return strings.TrimSuffix("too little was measured to say: "+wouldDecide(d.Open), ": ")
 	case tune.ScatteredGain:
-		return fmt.Sprintf("%s gave × %.2f by the middle of all runs in turn, which scatter too much to prove it: %s",
+		return fmt.Sprintf("%s gave × %.2f in the median of all runs, but the runs scatter too "+
+			"much to prove it: %s",
 			d.Open.Setup, d.Open.Gain, wouldDecide(d.Open))
 	case tune.PromisingRemedy:
 		return fmt.Sprintf("%s gave × %.2f %s, not proven yet: %s", d.Open.Setup, d.Open.Gain, inRuns(d.Open.Runs),
@@ -71,14 +72,14 @@ var tuneSentences = map[tune.Code]string{
 	tune.SegmentsVanish:      "full segments vanish on the way, and no smaller ones were shown to pass",
 	tune.SmallerSegmentsPass: "full segments vanish on the way, these pass",
 	tune.QueueShortened:      "shown to shorten the queue and to keep the rate",
-	tune.QueueIsShort:        "a transfer adds so little to the round trip that nobody notices: nothing to change",
+	tune.QueueIsShort:        "a transfer hardly lengthens the round trip: nothing to change",
 	tune.GainsMoreThanTakes:  "shown to gain more than it takes from another flow on the link",
 	tune.Better:              "shown to be better than today's settings",
 	tune.AsFast:              "within 5 % of today's rate, with clearly fewer retransmissions",
 	tune.SmallestWindow:      "the smallest window that is shown to reach 98 % of the best",
 	tune.BetterWindow:        "shown to be better than today's settings; a somewhat smaller window might do as well",
-	tune.NothingHelps:        "nothing that was tried gives 5 % more than today's settings: nothing is changed",
-	tune.NothingShown:        "nothing that was tried was shown to be better than today's settings: nothing is changed",
+	tune.NothingHelps:        "no trial gives 5 % more than today's settings: nothing is changed",
+	tune.NothingShown:        "no trial was shown to be better than today's settings: nothing is changed",
 	tune.FasterChanged:       "shown to be faster with the change",
 	tune.AsFastChanged:       "the rate stays within 5 % with the change, with clearly fewer retransmissions",
 	tune.SlowerChanged:       "the path is slower with the change",
@@ -150,8 +151,8 @@ func tuneDisturbed(d *tune.Direction) string {
 	u := d.Disturbed
 	starved := cmp.Or(u.NearStarved, u.FarStarved)
 	if starved == nil {
-		return "the lab was too late to be believed, so this says little of the path: measure again when this host does " +
-			"less besides"
+		return "the lab was too late to be believed, so this result does not describe the " +
+			"path: measure again when this host is less busy"
 	}
 	host := "this host"
 	if u.NearStarved == nil {
@@ -164,8 +165,9 @@ func tuneDisturbed(d *tune.Direction) string {
 	case u.HostBusy == nil:
 		by = "other programs use its processors, or its share of them is used up"
 	}
-	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this says little of the path: "+
-		"measure again when %s is quiet", host, u.End(d.Direction), 100**starved, by, host)
+	return fmt.Sprintf("%s, the %s, had no core for the data %.0f %% of the time (%s), so this "+
+		"result does not describe the path: measure again when %s is "+
+		"idle", host, u.End(d.Direction), 100**starved, by, host)
 }
 
 // TuneWarnings formats a direction's warnings.
@@ -182,7 +184,8 @@ func tuneWarning(s *tune.Statement) string {
 	case tune.NarrowerMTU:
 		return fmt.Sprintf("the path carries packets of %.0f bytes, less than its first link's %.0f", v["mtu"], v["first"])
 	case tune.HandshakeRewritten:
-		return fmt.Sprintf("the two ends disagree on %s: something on the way rewrites the handshake",
+		return fmt.Sprintf("the two ends disagree on %s: something on the path changes the "+
+			"handshake",
 			strings.Join(s.Names, " and "))
 	case tune.NoRTT:
 		return "no end could measure the round trip"
@@ -205,7 +208,8 @@ func tuneWarning(s *tune.Statement) string {
 		return fmt.Sprintf("too few runs of %s to prove its gain (× %.2f to × %.2f so far)",
 			s.Setup, v["low"], v["high"])
 	}
-	return fmt.Sprintf("the proof of %s did not show a gain (× %.2f to × %.2f)", s.Setup,
+	return fmt.Sprintf("the final comparison of %s with today's settings showed no gain (× "+
+		"%.2f to × %.2f)", s.Setup,
 		v["low"], v["high"])
 }
 

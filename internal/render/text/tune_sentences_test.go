@@ -48,7 +48,8 @@ func TestTuneSentences(t *testing.T) {
 		{tune.SmallerSegmentsPass, reason, "full segments vanish on the way, these pass"},
 		{tune.AtCeilings, reason, "the most that the systems' ceilings allow; the path needs 500,000 bytes"},
 		{tune.QueueShortened, reason, "shown to shorten the queue and to keep the rate"},
-		{tune.QueueIsShort, reason, "a transfer adds so little to the round trip that nobody notices: nothing to change"},
+		{tune.QueueIsShort, reason, "a transfer hardly lengthens the round trip: nothing to " +
+			"change"},
 		{tune.GainsMoreThanTakes, reason, "shown to gain more than it takes from another flow on the link"},
 		{tune.BetterBelowCeilings, reason, "shown to be better than today's settings; the systems' ceilings keep one " +
 			"connection's window below the 500,000 bytes that the path needs"},
@@ -63,14 +64,15 @@ func TestTuneSentences(t *testing.T) {
 		{tune.NearlyShown, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 95 % or " +
 			"more: nothing to change"},
 		{tune.Indistinguishable, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
-			"by 1.2 %, so that nobody could notice the difference: nothing to change"},
+			"by 1.2 %; the difference is too small to matter: nothing to change"},
 		{tune.NearlyLikely, reason, "automatic sizing reaches 96 % of the best that any window gave, shown to be 91 % or " +
 			"more: the gain of another one is too small to prove, and to matter"},
-		{tune.NothingHelps, reason, "nothing that was tried gives 5 % more than today's settings: nothing is changed"},
+		{tune.NothingHelps, reason, "no trial gives 5 % more than today's settings: nothing is " +
+			"changed"},
 		{tune.AutomaticSuffices, reason, "automatic sizing reaches 96 % of the best that any window gave: nothing to change"},
 		{tune.TooLittleMeasured, reason, "too little was measured to say: --budget 2m would decide, if these figures last"},
-		{tune.ScatteredGain, reason, "congestion control bbr gave × 1.50 by the middle of all runs in turn, which scatter " +
-			"too much to prove it: --budget 2m would decide, if these figures last"},
+		{tune.ScatteredGain, reason, "congestion control bbr gave × 1.50 in the median of all runs, but the " +
+			"runs scatter too much to prove it: --budget 2m would decide, if these figures last"},
 		{tune.PromisingRemedy, reason, "congestion control bbr gave × 1.50 in 3 runs, not proven yet: --budget 2m would " +
 			"decide, if these figures last"},
 		{tune.NeedsRuns, reason, "congestion control bbr gave × 1.50 in 3 runs against 8 of automatic, and single runs " +
@@ -80,20 +82,21 @@ func TestTuneSentences(t *testing.T) {
 		{tune.WindowsUndecided, reason, "automatic sizing gives 96 % of what the best window gave, and single runs differ " +
 			"by 1.2 %, so it is not decided yet whether another window is better: --budget 2m would decide, if these " +
 			"figures last"},
-		{tune.NothingShown, reason, "nothing that was tried was shown to be better than today's settings: nothing is " +
+		{tune.NothingShown, reason, "no trial was shown to be better than today's settings: nothing is " +
 			"changed"},
 		{tune.HostDisturbed, reason, "this host, the sender, had no core for the data 42 % of the time (other programs " +
-			"use its processors, which were 95 % busy), so this says little of the path: measure again when this " +
-			"host is quiet"},
+			"use its processors, which were 95 % busy), so this result does not describe the path: " +
+			"measure again when this host is idle"},
 		{tune.NarrowerMTU, warning, "the path carries packets of 1400 bytes, less than its first link's 1500"},
-		{tune.HandshakeRewritten, warning, "the two ends disagree on MSS and SACK: something on the way rewrites the " +
-			"handshake"},
+		{tune.HandshakeRewritten, warning, "the two ends disagree on MSS and SACK: something " +
+			"on the path changes the handshake"},
 		{tune.NoRTT, warning, "no end could measure the round trip"},
 		{tune.NotTried, warning, "congestion control bbr could not be tried: no such module"},
 		{tune.BudgetSpent, warning, "the baseline took the whole budget: nothing was searched"},
 		{tune.TakesMoreThanGains, warning, "congestion control bbr was not shown to gain more than it takes: next to " +
 			"another flow it gives × 1.25 and leaves that one × 0.50"},
-		{tune.GainUnproven, warning, "the proof of congestion control bbr did not show a gain (× 0.90 to × 1.10)"},
+		{tune.GainUnproven, warning, "the final comparison of congestion control bbr with " +
+			"today's settings showed no gain (× 0.90 to × 1.10)"},
 		{tune.RetransmitsMuch, warning, "congestion control bbr retransmits 43 % of what it sends, automatic 0.6 %: " +
 			"retransmissions take capacity from others on the path"},
 		{tune.ProofCutShort, applied, "the proof was cut short: no such module"},

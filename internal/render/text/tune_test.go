@@ -158,7 +158,7 @@ func checkColumns(t *testing.T, text string) {
 func TestTuneOfALossyPath(t *testing.T) {
 	var out strings.Builder
 	text.Tune(&out, tuned(t, func(path *simpath.Path, _ *simpeer.Peer) { path.AutoWindow, path.Loss = 4e6, 0.01 }))
-	for _, want := range []string{"tried besides", "congestion control bbr: shown to be better", "TCP_CONGESTION = bbr",
+	for _, want := range []string{"also tried", "congestion control bbr: shown to be better", "TCP_CONGESTION = bbr",
 		"congctl = bbr", "net.ipv4.tcp_congestion_control = bbr", "before, "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -130,7 +130,7 @@ func tuneDirectionWriteRemedies(w io.Writer, d *record.TuneDirection) {
 }
 
 func tuneRemediesHeading(d *record.TuneDirection) string {
-	heading := "tried besides, in turn with the baseline"
+	heading := "also tried, in turn with the baseline"
 	switch d.Goal {
 	case string(tune.Latency):
 		heading += "; ×: how much shorter the round trip under load is"
@@ -188,7 +188,7 @@ func remedyVerdict(r *record.TuneRemedy, likely bool) string {
 	case r.Factor >= 1.1:
 		return "not proven" + base + ", " + runs
 	}
-	return "no gain to be seen" + base + ", " + runs
+	return "no gain seen" + base + ", " + runs
 }
 
 // bar draws a share with eighths of a cell; NaN gives no bar.

@@ -17,7 +17,8 @@ var waitsFor = map[string]struct{ name, remedy string }{
 	"rounds": {"acknowledgements, because the congestion window was full",
 		"Where packets are lost, find where. Else keep connections open between requests, and raise initcwnd on the " +
 			"sender's route for responses above 10 segments"},
-	"wire":  {"the line: segments follow each other at its pace", "Send fewer bytes in a response, or use a faster line"},
+	"wire": {"the line's rate: segments arrive back to back", "Send fewer bytes in a " +
+		"response, or use a faster line"},
 	"queue": {"a queue on the path", "Find what fills the queue; limit it with fq_codel or CAKE at the slowest link"},
 	"lost-syn": {"a retransmitted SYN or SYN-ACK",
 		"Find where packets are lost; check the server's accept queue (ss -ltn; nstat TcpExtListenOverflows)"},
@@ -195,7 +196,7 @@ func writeRequestsCriteria(w io.Writer, all []record.RequestsCriterion) {
 		if c.Passed {
 			verdict = "pass"
 		}
-		measured := "not known: too few requests"
+		measured := "unknown: too few requests"
 		if c.MeasuredS != nil {
 			measured = SecondsText(*c.MeasuredS)
 		}

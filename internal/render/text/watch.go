@@ -67,11 +67,11 @@ func whyAnswer(f *record.WatchedDirection) string {
 	switch f.Limiter {
 	case verdict.Unknown:
 		if len(f.Candidates) == 0 {
-			return "too little was seen to say what limits it"
+			return "too little data was seen to name its limiter"
 		}
 		return "the limiter cannot be seen from here; candidates: " + candidatesText(f.Candidates)
 	case verdict.Mixed:
-		return "no one thing limits it: " + candidatesText(f.Candidates)
+		return "several things limit it: " + candidatesText(f.Candidates)
 	case verdict.Sender:
 		return "its program or its send buffer limits it"
 	}
@@ -185,10 +185,10 @@ func watchNotes(w io.Writer, d *record.Watch) {
 		fmt.Fprintf(w, "  %s ended without the kernel's last account\n", count(int(d.Totals.Unfinished), "connection"))
 	}
 	if d.Interrupted {
-		fmt.Fprintln(w, "  interrupted: this is what was seen until then")
+		fmt.Fprintln(w, "  interrupted: this is the result up to then")
 	}
 	if d.Anonymized {
-		fmt.Fprintln(w, "  anonymized: addresses are made-up ones")
+		fmt.Fprintln(w, "  anonymized: the addresses are invented")
 	}
 	if len(d.Unread) > 0 {
 		unseen := make([]string, len(d.Unread))

@@ -51,7 +51,7 @@ func WatchKept(w io.Writer, d *record.WatchKept) {
 		fmt.Fprintf(w, "  and %s\n", count(left, "lighter group"))
 	}
 	if d.Anonymized {
-		fmt.Fprintln(w, "  anonymized: networks are made-up ones")
+		fmt.Fprintln(w, "  anonymized: the networks are invented")
 	}
 }
 
