@@ -62,7 +62,8 @@ kills it.`,
 			return runLab(cmd, path, o, args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, given to sh -c; it ends with CMD")
+	cmd.Flags().StringVar(&o.far, "far", "", "command for the far host, run by sh -c; it is "+
+		"stopped when CMD ends")
 	cmd.Flags().StringVar(&o.report, "report", "", "write the link's counters, and how late it "+
 		"delivered packets, to this file, as JSON")
 	cmd.Flags().StringVar(&o.capture, "capture", "", "write the packet headers, as seen in the "+

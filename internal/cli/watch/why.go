@@ -117,7 +117,8 @@ limiter of the heaviest one and the remedy. If a connection of a proxy only wait
 proxy's other connection, why reports the limiter of the other one. It changes and restarts
 nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a
 script, a unit of systemd or a container. The connections of child processes count as their
-parent's: those of the ssh that rsync runs are rsync's. On macOS and Windows it names fewer
+parent's: for example, an ssh that rsync started counts as rsync. On macOS and Windows it
+names fewer
 limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
 		Example: `  fullpipe why rsync
   fullpipe why backup.py

@@ -105,7 +105,8 @@ func unseenSentence(n *verdict.Note) string {
 	case verdict.WithinHost:
 		return count(int(v["connections"]), "connection") + " within this host (--local adds them)"
 	case verdict.NamespaceEnded:
-		return fmt.Sprintf("everything after %.1f s: the process ended through which the network namespace was entered",
+		return fmt.Sprintf("everything after %.1f s, because the process whose network "+
+			"namespace was watched has ended",
 			v["at_s"])
 	case verdict.DumpsFailed:
 		return count(int(v["dumps"]), "dump") + ", for which the kernel had no memory or no time"
@@ -160,7 +161,8 @@ func captureSentence(n *verdict.Note) string {
 		if v["step_s"] < 0 {
 			way = " back"
 		}
-		return fmt.Sprintf("the capturing host's clock was set %s%s; times run on as if it had not been",
+		return fmt.Sprintf("the capturing host's clock was set %s%s; the times of this result "+
+			"are corrected for that",
 			count(int(v["times"]), "time"), byUpTo(math.Abs(v["step_s"]), way))
 	case verdict.FileDamaged:
 		return n.Words[0]

@@ -40,9 +40,11 @@ func TestNotes_SingularAndAbsentValues(t *testing.T) {
 		{verdict.RecordsSorted, verdict.Values{"records": 1},
 			"1 record was behind a later one in the file and was sorted by its time"},
 		{verdict.ClockSet, verdict.Values{"times": 1, "step_s": -3},
-			"the capturing host's clock was set 1 time, by up to 3 s back; times run on as if it had not been"},
+			"the capturing host's clock was set 1 time, by up to 3 s back; the times of this " +
+				"result are corrected for that"},
 		{verdict.ClockSet, verdict.Values{"times": 2},
-			"the capturing host's clock was set 2 times; times run on as if it had not been"},
+			"the capturing host's clock was set 2 times; the times of this result are " +
+				"corrected for that"},
 		{verdict.UnknownLink, verdict.Values{"packets": 2, "link_type": 147},
 			"2 packets are of link type 147, which is not known here (tcpdump.org/linktypes.html names it)"},
 		{verdict.OutsideLists, verdict.Values{"every_s": 0.25},

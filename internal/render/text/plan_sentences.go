@@ -39,7 +39,7 @@ var planSentences = map[plan.Code]string{
 	plan.MacOSLimitByMemory: "kern.ipc.maxsockbuf has a limit by memory, 6 to 32 MB; beyond it sysctl returns " +
 		"ERANGE: read the value back",
 	plan.BeyondSystem:    "the path needs windows of %s; the largest of this system allows %s: use %d connections",
-	plan.NotThreeNumbers: "%s is %q, not three numbers: left alone",
+	plan.NotThreeNumbers: "%s is %q, not three numbers: not changed",
 	plan.FlowCapped:      "one connection gets %s of %s with any window: at least %.0f connections fill the path",
 	plan.BeyondLargestWindow: "the BDP is %s, but no TCP window exceeds %s (RFC 7323): use at least %.0f " +
 		"connections",

@@ -7,7 +7,7 @@ import (
 
 // RFC6349DirectionLadderText and the next two functions return the captions of the charts.
 func RFC6349DirectionLadderText(d *record.RFC6349Direction) string {
-	text := "Goodput by window. Dashed: the limit by window and bottleneck."
+	text := "Goodput by window. Dashed: the goodput that window and bottleneck allow."
 	if d.CommittedBps > 0 && d.MaxTCPBps > 0 {
 		text += " Red: " + units.Rate(d.MaxTCPBps).String() + ", the largest TCP rate of what was committed to."
 	}

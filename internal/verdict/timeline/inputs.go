@@ -120,7 +120,7 @@ var (
 		Means: "ends of silences soon after a message of the other end",
 		Of:    func(t *timeline) float64 { return float64(t.starts().Prompted) }}
 	ownTime = &quantity{Name: "ownTime", Unit: "time",
-		Means: "time with nothing in flight before all starts",
+		Means: "total time with no data in flight, before each start",
 		Of:    func(t *timeline) float64 { return float64(t.starts().Own) }}
 	startVariation = &quantity{Name: "startVariation", Unit: "ratio",
 		Means: "deviation of the intervals between starts, as a share of their mean",
