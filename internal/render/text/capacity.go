@@ -19,7 +19,7 @@ func Capacity(w io.Writer, c *record.Capacity) {
 		if d.AtLeast {
 			at = "at least "
 		}
-		how := "RFC 9097: the maximum of the seconds below"
+		how := "RFC 9097: maximum of the seconds below"
 		if d.Method == record.ByTrials {
 			how = "RFC 9097's thresholds, a trial a second"
 		}
