@@ -90,11 +90,13 @@ func (e *Exceedance) Interval(confidence float64) stats.Interval {
 
 // Gain returns the same factor with an interval whose lower bound is above 1 only where a gain is shown.
 func (e *Exceedance) Gain() stats.Interval {
-	gain := e.Interval(1 - 2*ComparisonError)
 	if e.outcome == Change {
-		gain = e.Interval(0.95)
+		gain := e.Interval(0.95)
 		gain.Low = math.Max(gain.Low, math.Nextafter(1, 2))
+		return gain
 	}
+	gain := e.Interval(1 - 2*ComparisonError)
+	gain.Low = math.Min(gain.Low, 1)
 	return gain
 }
 

@@ -205,6 +205,9 @@ func (a *Applied) decide(err error) {
 	case a.acceptLikely && a.Gain.Mid > 1:
 		code = LikelyChanged
 	}
+	if a.goal.isThroughput() && err == nil && a.Before.Interval.Mid > nothing {
+		a.Gain = printedGain(&a.Before, &a.After, a.Gain)
+	}
 	a.Kept = slices.Contains([]Code{GainsMoreThanTakes, QueueShortened, FasterChanged, AsFastChanged, LikelyChanged},
 		code)
 	a.Reason = Statement{Code: code, Err: err,

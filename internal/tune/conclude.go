@@ -27,11 +27,10 @@ func (l *loop) conclude(failed bool) {
 	out.Path = l.path.Path
 	out.Sender = l.sender
 	out.Receiver = l.receiver
-	out.Trials = l.seen.trials
-	out.Remedies = l.remedies()
 	out.Gain = l.proof.gain
 	out.Delay = l.proof.delay
 	out.Others = l.proof.others
+	out.Trials = l.seen.trials
 	defer func() { out.Warnings = l.warnings() }()
 	if len(automatic) == 0 {
 		return
@@ -51,9 +50,18 @@ func (l *loop) conclude(failed bool) {
 	if target, ok := l.proof.target(); ok && (out.Shown || !failed) {
 		l.change(target)
 	}
-	if out.Before.Interval.Mid <= nothing {
+	switch {
+	case out.Before.Interval.Mid <= nothing:
 		out.Gain = nil // it is no factor
+	case out.After != nil && out.Gain != nil && l.cfg.Goal.isThroughput():
+		printed := printedGain(&out.Before, out.After, *out.Gain)
+		if l.proof.shown && !l.proof.asFast {
+			printed.Low = max(printed.Low, math.Nextafter(1, 2))
+		}
+		out.Gain = &printed
 	}
+	out.Trials = l.seen.judgedTogether(out)
+	out.Remedies = l.remedies()
 	out.Disturbed = l.disturbed()
 	if l.disturbanceExplains() && !out.Interrupted {
 		out.Reason = Statement{Code: HostDisturbed}
@@ -68,15 +76,33 @@ func (l *loop) conclude(failed bool) {
 	}
 }
 
-// remedies returns the compared setups, and those that were measured in one run only. Where too few runs bound a gain
-// over the baseline, it is the ratio of the goodputs that are shown, not that of single runs.
+// printedGain returns a gain as a reader computes it from the goodputs before and after. Its interval is that of
+// the comparison in turn. Where that excludes this factor, as with pairs whose baseline was unlucky, it is that of
+// all runs.
+func printedGain(before, after *Measured, inTurn stats.Interval) stats.Interval {
+	factor := after.Interval.Mid / before.Interval.Mid
+	if !(inTurn.Low <= factor && factor <= inTurn.High) {
+		inTurn = stats.Shift(before.Goodputs, after.Goodputs, confidence)
+	}
+	return stats.Interval{Low: min(inTurn.Low, factor), Mid: factor, High: max(inTurn.High, factor)}
+}
+
+// remedies returns the compared setups, and those that were measured in one run only. Goodputs and gains are those of
+// the same runs as before and after.
 func (l *loop) remedies() []Remedy {
 	all := slices.Clone(l.compared.remedies)
-	today := l.out.Before.Interval.Mid
 	for i := range all {
 		r := &all[i]
-		if l.cfg.Goal.isThroughput() && r.Base == (Setup{}) && today > nothing && r.Gain.Bounds() == nil {
-			r.Gain.Mid = r.Goodput / today
+		base := l.seen.measured(l.seen.runsOf(r.Base))
+		runs := l.seen.runsOf(r.Setup)
+		if l.cfg.Goal.isThroughput() && base.Interval.Mid > nothing && len(runs) > 0 {
+			with := l.seen.measured(runs)
+			r.Goodput = with.Interval.Mid
+			r.Gain = printedGain(&base, &with, r.Gain)
+			if c := l.out.Chosen; c != nil && c.Setup == r.Setup && l.proof.shown {
+				r.Gain = *l.out.Gain
+				r.Runs = max(r.Runs, len(l.seen.turns(r.Setup)))
+			}
 		}
 		all[i].Name = l.granted(all[i].Setup).String()
 		all[i].Base = l.granted(all[i].Base)

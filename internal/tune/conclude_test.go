@@ -47,16 +47,24 @@ func TestLoop_WarningsNameTheGrantedWindow(t *testing.T) {
 	}
 }
 
-// TestConclude_SingleRunsGain checks that the factor of a candidate with too few runs for an interval is that of the
-// goodputs that are shown, and that a bounded factor stays.
-func TestConclude_SingleRunsGain(t *testing.T) {
-	for high, want := range map[float64]float64{math.Inf(1): 3, 12: 10.5} {
-		l := looped(Path{CapacityBps: 2e9, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 425e6, verdict.Verdict{}))
-		l.compared.remedies = []Remedy{{Setup: Setup{Streams: 4}, Goodput: 1275e6, Runs: 1,
-			Gain: stats.Interval{Low: 9, Mid: 10.5, High: high}}}
+// TestConclude_OneArithmetic checks that a candidate's factor is that of the goodputs that are printed. Its interval
+// stays where it has that factor; otherwise it is that of all runs.
+func TestConclude_OneArithmetic(t *testing.T) {
+	for _, c := range []struct {
+		inTurn, want stats.Interval
+	}{
+		{stats.Interval{Low: 2, Mid: 5.25, High: 12}, stats.Interval{Low: 2, Mid: 3, High: 12}},
+		{stats.Interval{Low: 9, Mid: 10.5, High: 12}, stats.Interval{Mid: 3, High: math.Inf(1)}},
+		{stats.Interval{Mid: 10.5, High: math.Inf(1)}, stats.Interval{Mid: 3, High: math.Inf(1)}},
+	} {
+		candidate := Setup{Streams: 4}
+		l := looped(Path{CapacityBps: 2e9, RTT: 4e7, MSS: 1448}, ran(t, Setup{}, 425e6, verdict.Verdict{}),
+			ran(t, candidate, 1275e6, verdict.Verdict{}))
+		l.compared.remedies = []Remedy{{Setup: candidate, Goodput: 1275e6, Runs: 1, Gain: c.inTurn}}
 		l.conclude(false)
-		if got := l.out.Remedies[0].Gain.Mid; math.Abs(got-want) > 0.01 {
-			t.Errorf("× %.2f, want %.2f", got, want)
+		if got := l.out.Remedies[0].Gain; math.Abs(got.Mid-c.want.Mid) > 0.01 || got.Low != c.want.Low ||
+			got.High != c.want.High {
+			t.Errorf("in turn %+v: printed %+v, want %+v", c.inTurn, got, c.want)
 		}
 	}
 }

@@ -97,9 +97,9 @@ type Open struct {
 // open returns the decision that was left open with the budget that it needs; nil where there is none.
 func (l *loop) open() (Statement, *Open) {
 	winner := l.compared.winner
-	if all := l.proof.inTurn(winner, confidence); all.Mid >= tenth { // the proof did not show it
+	if l.proof.inTurn(winner, confidence).Mid >= tenth { // the proof did not show it
 		return Statement{Code: ScatteredGain},
-			&Open{Setup: winner, Gain: all.Mid, Budget: l.budget.propose(l.budget.spent.Time)}
+			&Open{Setup: winner, Gain: l.gainOver(winner), Budget: l.budget.propose(l.budget.spent.Time)}
 	}
 	if l.compared.exceedance.isOpen() {
 		return l.openComparison()
@@ -127,8 +127,13 @@ func (l *loop) open() (Statement, *Open) {
 // openComparison returns the comparison of scattered runs that did not show a gain, with the runs that would.
 func (l *loop) openComparison() (Statement, *Open) {
 	r := l.compared.exceedanceRemedy()
-	return Statement{Code: NeedsRuns}, &Open{Setup: r.Setup, Gain: r.Gain.Mid, Runs: r.Runs, Baseline: r.BaselineRuns,
-		More: r.more, Budget: l.budget.proposePlanned(r.needs)}
+	return Statement{Code: NeedsRuns}, &Open{Setup: r.Setup, Gain: l.gainOver(r.Setup), Runs: r.Runs,
+		Baseline: r.BaselineRuns, More: r.more, Budget: l.budget.proposePlanned(r.needs)}
+}
+
+// gainOver returns a setup's factor over the baseline, by the goodputs that are printed.
+func (l *loop) gainOver(s Setup) float64 {
+	return l.seen.measured(l.seen.runsOf(s)).Interval.Mid / l.out.Before.Interval.Mid
 }
 
 // more returns what a comparison and its verification would take; nil where that is not known.

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
@@ -171,4 +172,41 @@ func (m *Measured) agree(trials []*Trial, said verdict.Name) {
 	}
 	v.Evidence = append(slices.Clone(v.Evidence), verdict.Evidence{Limiter: v.Limiter, Code: verdict.RunsDisagree,
 		Values: verdict.Values{"runs": float64(len(trials)), "agree": float64(agree)}})
+}
+
+// judgedTogether returns the trials. Those of windows have the limiter of their window, by all trials together: windows
+// of equal goodput have one limiter: that of automatic sizing, or else of the window with the most runs.
+func (o *observations) judgedTogether(d *Direction) []Trial {
+	all := slices.Clone(o.trials)
+	windows := bySetup(o.of(func(t *Trial) bool { return t.Remedy == "" }))
+	rank := func(runs []*Trial) int {
+		if runs[0].Automatic {
+			return len(o.trials)
+		}
+		return len(runs)
+	}
+	slices.SortStableFunc(windows, func(a, b []*Trial) int { return cmp.Compare(rank(b), rank(a)) })
+	var judged []Measured
+	for _, runs := range windows {
+		m := o.measured(runs)
+		equal := func(other Measured) bool {
+			ratio := m.Interval.Mid / other.Interval.Mid
+			return ratio >= alike && ratio <= 1/alike
+		}
+		switch i := slices.IndexFunc(judged, equal); {
+		case runs[0].Automatic:
+			m = d.Before
+		case d.Chosen != nil && d.Chosen.Setup == runs[0].Setup:
+			m = *d.After
+		case i >= 0:
+			m.Verdict.Limiter = judged[i].Verdict.Limiter
+		}
+		judged = append(judged, m)
+		for i := range all {
+			if all[i].Setup == runs[0].Setup {
+				all[i].Limiter = m.Verdict.Limiter
+			}
+		}
+	}
+	return all
 }

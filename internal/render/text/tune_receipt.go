@@ -81,7 +81,7 @@ func TuneReceiptOf(d *record.TuneDirection) TuneReceipt {
 	for _, t := range all {
 		goodput := stats.Typical(t.goodputs)
 		r.Trials = append(r.Trials, TuneReceiptTrial{Window: t.label, Goodput: units.Rate(goodput).String(),
-			Limiter: t.limiter(), Note: t.note, Runs: len(t.goodputs), Percent: 100 * goodput / max(best, 1)})
+			Limiter: t.limiter, Note: t.note, Runs: len(t.goodputs), Percent: 100 * goodput / max(best, 1)})
 	}
 	if table := tuneRemedies(d); table != nil {
 		r.RemediesTitle = tuneRemediesHeading(d)

@@ -50,6 +50,7 @@ func TestTuneSettings_OneTableARecipe(t *testing.T) {
 // TestTuneRemedies_LikelyIsNotProven checks that no row says "helps" where the decision is only likely.
 func TestTuneRemedies_LikelyIsNotProven(t *testing.T) {
 	d := &record.TuneDirection{Decision: &record.TuneDecision{Strength: search.Shown},
+		Chosen: &record.TuneChosen{Name: "bbr"},
 		Remedies: []record.TuneRemedy{{Name: "bbr", Runs: 3,
 			TuneGain: record.TuneGain{Factor: 4, CI95: &[2]float64{1.2, 13}}}}}
 	for _, c := range []struct {
@@ -58,7 +59,7 @@ func TestTuneRemedies_LikelyIsNotProven(t *testing.T) {
 	}{{search.Shown, "helps, in 3 runs"}, {search.Likely, "likely helps, in 3 runs"}} {
 		d.Decision.Strength = c.strength
 		row := tuneRemedies(d).rows[0]
-		if got := row[len(row)-1]; got != c.want {
+		if got := row[len(row)-1]; got != c.want+"; chosen" {
 			t.Errorf("%v: %q, not %q", c.strength, got, c.want)
 		}
 	}

@@ -21,12 +21,8 @@ type tried struct {
 	automatic   bool
 	goodputs    []float64
 	retransmits []float64 // shares of the bytes sent, where known
-	limiters    []string
-	together    string // limiter by the verdict on all runs together; "": there is none
+	limiter     string
 }
-
-// limiter returns what limited most of the runs, where no verdict is on all of them.
-func (t *tried) limiter() string { return cmp.Or(t.together, often(t.limiters)) }
 
 func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 	byLabel := map[int]int{}
@@ -44,11 +40,11 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 			if effective > 0 {
 				label = exact(effective)
 			}
-			all = append(all, tried{effective: effective, automatic: t.Automatic, label: label})
+			all = append(all, tried{effective: effective, automatic: t.Automatic, label: label, limiter: t.Limiter})
 			var notes []string
 			if t.Automatic {
 				notes = append(notes, "today's setting: automatic")
-				all[i].together = string(d.Before.Limiter)
+				all[i].limiter = string(d.Before.Limiter)
 			}
 			if t.Clipped {
 				notes = append(notes, "asked "+exact(asked)+", clipped")
@@ -58,14 +54,13 @@ func tuneDirectionTried(d *record.TuneDirection) (all []tried) {
 				if c.CongestionControl != "" || c.Streams > 0 || c.PacingBps > 0 || c.MSSBytes > 0 {
 					note = "the chosen window by itself"
 				} else if d.After != nil {
-					all[i].together = string(d.After.Limiter)
+					all[i].limiter = string(d.After.Limiter)
 				}
 				notes = append(notes, note)
 			}
 			all[i].note = strings.Join(notes, ", ")
 		}
 		all[i].goodputs = append(all[i].goodputs, t.GoodputBps)
-		all[i].limiters = append(all[i].limiters, t.Limiter)
 		if t.RetransmittedRatio != nil {
 			all[i].retransmits = append(all[i].retransmits, *t.RetransmittedRatio)
 		}
@@ -117,7 +112,7 @@ func tuneTrials(d *record.TuneDirection, barColumns int) *table {
 			retransmitted = percent(stats.Median(t.retransmits))
 		}
 		table.row(t.label, units.Rate(goodput).String(), fmt.Sprint(len(t.goodputs)), bar(goodput/best, barColumns),
-			t.limiter(), t.note, retransmitted)
+			t.limiter, t.note, retransmitted)
 	}
 	return table
 }
@@ -149,26 +144,27 @@ func tuneRemedies(d *record.TuneDirection) *table {
 	table.wraps = true
 	for _, r := range d.Remedies {
 		var interval, others string
+		chosen := d.Chosen != nil && d.Chosen.Name == r.Name
 		if r.CI95 != nil {
 			interval = fmt.Sprintf("(%s–%s)", factor(r.CI95[0]), factor(r.CI95[1]))
 		}
 		if r.OthersFactor != nil {
 			others = "; others keep × " + factor(*r.OthersFactor)
 		}
-		if d.Chosen != nil && d.Chosen.Name == r.Name {
+		if chosen {
 			others += "; chosen"
 		}
 		if r.RetransmittedRatio != nil {
 			others += "; " + percent(*r.RetransmittedRatio) + " retransmitted"
 		}
-		verdict := remedyVerdict(&r, d.IsLikely()) + others
+		verdict := remedyVerdict(&r, chosen && d.IsLikely()) + others
 		table.row(r.Name, units.Rate(r.GoodputBps).String(), "× "+factor(r.Factor), interval, verdict)
 	}
 	return table
 }
 
-// remedyVerdict formats the outcome of a remedy's trials; without proof it is open, not refuted. likely says that the
-// decision is not proven: the interval of one remedy does not count the others that were tried.
+// remedyVerdict formats the outcome of a remedy's trials; without proof it is open, not refuted. likely says that it is
+// chosen without a proof.
 func remedyVerdict(r *record.TuneRemedy, likely bool) string {
 	runs := inRuns(r.Runs)
 	if r.BaselineRuns > 0 {
@@ -179,7 +175,7 @@ func remedyVerdict(r *record.TuneRemedy, likely bool) string {
 		base = " with " + r.Reference
 	}
 	switch {
-	case r.CI95 != nil && r.CI95[0] > 1 && likely:
+	case likely:
 		return "likely helps" + base + ", " + runs
 	case r.CI95 != nil && r.CI95[0] > 1:
 		return "helps" + base + ", " + runs
@@ -202,17 +198,4 @@ func bar(share float64, columns int) string {
 		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
 	}
 	return text
-}
-
-// often returns the most frequent word.
-func often(words []string) string {
-	count := map[string]int{}
-	most := ""
-	for _, w := range words {
-		count[w]++
-		if count[w] > count[most] {
-			most = w
-		}
-	}
-	return most
 }
