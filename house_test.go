@@ -40,6 +40,7 @@ var layers = [][]string{
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile",
 		"internal/bpf", "internal/drops",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
+		"internal/requests",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
 		"internal/mcp", "internal/peer", "internal/capture", "internal/httpserver", "internal/serverlog",
 		"internal/lab", "internal/lab/stalltest", "internal/host", "internal/sockops",

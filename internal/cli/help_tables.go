@@ -39,7 +39,7 @@ var tasks = []task{
 // common are the flags that most people use, the first ones first. Commands that are not here have few flags.
 var common = map[string][]string{
 	"tune": {"direction", "key-file", "budget", "goal", "apply", "file-size", "html", "no-history", "json"},
-	"measure": {"direction", "time", "parallel", "udp", "rate", "bidir", "congestion", "receive-buffer", "key-file",
+	"measure": {"direction", "time", "parallel", "udp", "rate", "rr", "bidir", "congestion", "receive-buffer", "key-file",
 		"json"},
 	"sweep":    {"direction", "send-buffers", "receive-buffers", "congestion", "time", "budget", "html", "csv", "json"},
 	"rfc6349":  {"cir", "direction", "budget", "time", "tolerance", "frames", "html", "json"},
@@ -63,10 +63,11 @@ var flagGroups = []struct{ name, flags string }{
 		local near path persist ping port program role rules server system stack target to tunnel unit version4
 		version6 via vpn yes listen own keys one-off daemon idle-timeout until-eof overlap seed reference
 		address files name labels iperf3 iperf2 web web-origin exclusive rcv-timeout`},
-	{"Traffic", `bidir bitrate budget bytes blockcount capacity datagram direction dont-fragment dscp every exchange
-		file-size flow-cap frame-loss frame-time frames interval jitter length loss max-delay memory omit
+	{"Traffic", `bidir bitrate budget bytes blockcount capacity concurrency crr datagram direction dont-fragment dscp
+		every exchange file-size flow-cap frame-loss frame-time frames interval jitter length loss max-delay memory omit
 		overhead parallel pacing-timer precision queue quiet-hours rate rate-down rate-up read-rate repeating-payload
-		repeats reverse rounds rtt time tos tune udp udp-counters-64bit write-rate write-size write-sizes zone zerocopy
+		repeats request-size response-size reverse rounds rr rtt time tos tune udp udp-counters-64bit write-rate
+		write-size write-sizes zone zerocopy
 		skip-rx-copy cir cir-down cir-up tolerance least-efficiency most-buffer-delay day-bytes day-time max-bytes
 		min-rate sampled extra-data`},
 	{"Sockets", `clamp congestion connections copy-data fq-rate initcwnd initrwnd ignore-program-buffers mss mtu no-delay

@@ -81,27 +81,17 @@ func requests(all []*flow.Connection, numbered bool) (r record.Requests) {
 	if p.Count == p.Bulky {
 		return r
 	}
-	r.Turns = &record.Turns{Count: p.Count, Bulk: p.Bulky, P50S: seconds(p.P50), P90S: secondsOrNil(p.P90),
-		P99S: secondsOrNil(p.P99), MaxS: seconds(p.Max), Unanswered: p.Unanswered, Pushes: p.Pushes,
-		Overlapping: p.Overlapping, Interleaved: p.Interleaved(), ClientAssumed: assumed, Needless: p.Needless,
-		Slowest: []record.SlowestTurn{}}
-	for _, bin := range p.Distribution {
-		r.Turns.Distribution = append(r.Turns.Distribution, record.TurnsBin{BelowS: seconds(bin.Below), Count: bin.Count})
-	}
-	if !r.Turns.Interleaved {
-		r.Stages = stages(&p)
-		for _, one := range p.Longest {
-			c := all[one.Connection]
-			one.Start += c.Started - began
-			r.Turns.Slowest = append(r.Turns.Slowest, slowestTurn(&one.Turn, c, numbered))
-		}
-	}
-	for cause := range turns.Causes {
-		for i, from := range []string{"server", "client"} {
-			if sum := p.Stalled[cause][i]; sum.Count > 0 {
-				r.Stalls = append(r.Stalls, record.Stall{Cause: cause.String(), From: from, Count: sum.Count,
-					TimeS: seconds(sum.Time)})
-			}
+	r = record.RequestsOf(&p)
+	r.Turns.ClientAssumed = assumed
+	for i, one := range p.Longest[:len(r.Turns.Slowest)] {
+		c := all[one.Connection]
+		client, _ := c.TurnEnds()
+		s := &r.Turns.Slowest[i]
+		s.Client = client.AddrPort().String()
+		s.StartS = seconds(one.Start + c.Started - began)
+		if numbered {
+			s.FirstPacket = one.First
+			s.LastPacket = one.Last
 		}
 	}
 	return r
@@ -119,45 +109,4 @@ func stalled(all []record.Stall, client bool) (sum float64) {
 
 func allStalled(all []record.Stall) float64 { return stalled(all, true) + stalled(all, false) }
 
-func slowestTurn(t *turns.Turn, c *flow.Connection, numbered bool) record.SlowestTurn {
-	cause, time := t.Time.Worst()
-	client, _ := c.TurnEnds()
-	s := record.SlowestTurn{Client: client.AddrPort().String(), StartS: seconds(t.Start), DurationS: seconds(t.Duration),
-		Cause: cause.String(), CauseS: seconds(time), LostBeforeTap: t.LostBeforeTheTap}
-	if numbered {
-		s.FirstPacket = t.First
-		s.LastPacket = t.Last
-	}
-	for stage := range turns.Stages {
-		for cause, d := range t.Time[stage] {
-			if d > 0 {
-				s.Parts = append(s.Parts, record.TurnPart{Stage: stage.String(), Cause: turns.Cause(cause).String(),
-					TimeS: seconds(d)})
-			}
-		}
-	}
-	return s
-}
-
-func stages(p *turns.Profile) (all []record.Stage) {
-	for stage := range turns.Stages {
-		for cause := range turns.Causes {
-			median := p.Median[stage][cause]
-			slowest := p.Slowest[stage][cause]
-			if median > 0 || slowest > 0 {
-				all = append(all, record.Stage{Stage: stage.String(), Cause: cause.String(), MedianS: seconds(median),
-					SlowestS: seconds(slowest)})
-			}
-		}
-	}
-	return all
-}
-
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
-
-func secondsOrNil(ns int64) *float64 {
-	if ns <= 0 {
-		return nil
-	}
-	return new(seconds(ns))
-}

@@ -21,6 +21,8 @@ func checkSpec(spec transfer.Spec) error {
 		window, other = other, window
 	}
 	switch {
+	case spec.Requests.On():
+		return no(transfer.FieldRequests, "only a fullpipe server responds to a load of requests")
 	case spec.Streams > MaxStreams:
 		return no("Streams", "iperf3 carries at most 128")
 	case spec.Time > MaxTime*time.Second:

@@ -25,6 +25,11 @@ func (h Hello) Check(s transfer.Spec) error {
 	}
 	l := h.Limits
 	switch {
+	case s.Requests.On() && !h.Requests:
+		return no(transfer.FieldRequests, "the far end's fullpipe (%.60s) is too old for loads of requests", h.Software)
+	case s.Requests.On() && l.Bps > 0 && rate(s) > l.Bps:
+		return no("Requests.PerSecond", "the far end allows at most %v per test and requires a rate of requests",
+			units.Rate(l.Bps))
 	case s.Time > l.Time:
 		return no("Time", "%v is more than the far end's %v", s.Time, l.Time)
 	case s.Bytes > l.Bytes:
@@ -57,6 +62,11 @@ func (h Hello) Check(s transfer.Spec) error {
 // rate returns the maximum send rate of all streams of a Spec, bit/s.
 func rate(s transfer.Spec) float64 {
 	one := math.Inf(1)
+	if r := s.Requests; r.PerSecond > 0 {
+		return r.PerSecond * float64(max(r.RequestBytes, r.ResponseBytes)) * 8
+	} else if r.On() {
+		return one
+	}
 	if s.Program.WriteBps > 0 {
 		one = s.Program.WriteBps
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
@@ -71,6 +69,10 @@ func (r *run) transfer(ctx context.Context) error {
 		return err
 	}
 
+	if r.spec.Requests.On() {
+		return r.sendRequests(ctx, streams, answer)
+	}
+
 	moving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	far := make(chan farOutcome, 1)
@@ -119,15 +121,14 @@ func (r *run) transfer(ctx context.Context) error {
 		closeAll(streams) // shows the sender that this end stopped reading
 		streams = nil
 	}
-	return r.awaitResult(ctx, nearErr, far)
+	return r.awaitResult(ctx, nearErr, far, false)
 }
 
 // awaitResult waits for the far end's result. After an error or interruption it sends Stop and waits for less
-// time.
-func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutcome) error {
+// time. hurried: Stop was sent before.
+func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutcome, hurried bool) error {
 	ended := time.Now()
 	wait := r.ctl.timeouts.Result
-	hurried := false
 	if nearErr != nil {
 		r.ctl.send(kindStop, struct{}{})
 		wait = r.ctl.timeouts.Stop
@@ -135,7 +136,7 @@ func (r *run) awaitResult(ctx context.Context, nearErr error, far <-chan farOutc
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	var overdue <-chan time.Time // the far end may have received no data at all
-	if nearErr == nil && r.spec.Time > 0 {
+	if nearErr == nil && r.spec.Time > 0 && !hurried {
 		t := time.NewTimer(r.ctl.timeouts.Stop + 2*r.lastRTT())
 		defer t.Stop()
 		overdue = t.C
@@ -216,7 +217,7 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	o := offer{Version: r.ctl.version, Spec: r.spec, TestID: r.spec.TestID}
 	far := r.spec.Far
 	own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr)
-	if ok && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
+	if ok && !r.spec.Requests.NewConnections && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
 		at := own.AddrPort()
 		if ports, release, err := socket.ReservePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
 			o.Ports = ports
@@ -269,11 +270,7 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 	defer cancel()
 	options := bulk.Options(r.spec.Direction == transfer.Up, r.spec.Near)
 	options.Route = r.route
-	address := r.ctl.remote
-	if a.Port != 0 {
-		host, _, _ := net.SplitHostPort(address)
-		address = net.JoinHostPort(host, strconv.Itoa(a.Port))
-	}
+	address := r.dataAddress(a)
 	conns := make([]*net.TCPConn, len(a.Tokens))
 	errs := make([]error, len(a.Tokens))
 	var dialing sync.WaitGroup
@@ -288,7 +285,7 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 	err := errors.Join(errs...)
 	for i, conn := range conns {
 		if err == nil {
-			_, err = io.WriteString(conn, a.Tokens[i])
+			_, err = conn.Write(r.opening(a, i))
 		}
 	}
 	var streams []*socket.Stream

@@ -31,6 +31,9 @@ type Expected struct {
 	// Client and Local are the addresses of the two ends. Ports are the client's ports, nil if unknown.
 	Client, Local netip.Addr
 	Ports         []uint16
+	// Repeated: any number of connections may have a token. Of those that wait at a time, as many as there are tokens
+	// and a few more are kept.
+	Repeated bool
 }
 
 // Session is the server's end of one control connection.

@@ -40,6 +40,7 @@ type offered struct {
 
 	allowance Allowance
 	expected  Expected
+	numbers   []uint16 // of the data connections at the near end, in the order of arrival; of requests
 	arriving  <-chan *net.TCPConn
 	sending   bulk.Latest
 	left      error // why the session ends with this transfer; nil: it goes on
@@ -126,7 +127,7 @@ func (t *offered) expect(ctx context.Context, o offer) (answer accept, forget fu
 		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
 	}
 	t.expected = Expected{Tokens: tokens, Options: bulk.Options(t.spec.Direction == transfer.Down, t.spec.Far),
-		Client: t.Remote.Addr(), Local: t.Local.Addr()}
+		Client: t.Remote.Addr(), Local: t.Local.Addr(), Repeated: t.spec.Requests.NewConnections}
 	// Ports are usable if no NAT changes them and each stream has one.
 	if o.From == t.Remote.Port() && len(o.Ports) == len(tokens) {
 		t.expected.Ports = o.Ports
@@ -162,6 +163,9 @@ func (t *offered) run(ctx context.Context) error {
 	if err == nil {
 		begin := time.Now()
 		err = t.move(ctx, streams)
+		if t.spec.Requests.On() && errors.Is(err, errStopped) {
+			err = nil // a load of requests ends so
+		}
 		t.took = time.Since(begin)
 	} else {
 		streams = append(streams, t.arrived()...)
@@ -199,4 +203,6 @@ var (
 	errStopped = errors.New("stopped by the client")
 	errLeft    = errors.New("the client left during a transfer")
 	errTime    = errors.New("longer than this transfer may take here")
+	// errFarEnded ends requests whose far end sent its result first.
+	errFarEnded = errors.New("the far end ended the test")
 )

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/bulk"
+	"github.com/fullpipe-net/fullpipe/internal/requests"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -16,6 +17,9 @@ import (
 // awaitStreams returns the data connections when all have arrived, with an error those until then.
 func (t *offered) awaitStreams(ctx context.Context) (streams []*socket.Stream, err error) {
 	n := len(t.expected.Tokens)
+	if t.expected.Repeated { // they come one after the other
+		n = 0
+	}
 	ports := t.expected.Ports
 	late := time.NewTimer(t.timeouts().Answer)
 	defer late.Stop()
@@ -25,6 +29,14 @@ func (t *offered) awaitStreams(ctx context.Context) (streams []*socket.Stream, e
 			if from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port(); len(ports) > 0 && !slices.Contains(ports, from) {
 				conn.Close()
 				return streams, fmt.Errorf("a NAT moved a data connection to port %d, so its window could not be set", from)
+			}
+			if t.spec.Requests.On() {
+				number, err := requests.ReadNumber(conn, t.timeouts().Answer)
+				if err != nil {
+					conn.Close()
+					return streams, err
+				}
+				t.numbers = append(t.numbers, number)
 			}
 			st, err := socket.NewStream(conn, t.expected.Options)
 			if err != nil {
@@ -88,7 +100,7 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 	defer alive.Stop()
 	var unreported transfer.Interval
 	intervals := make(chan transfer.Interval, 64)
-	p.Each = func(i transfer.Interval) {
+	each := func(i transfer.Interval) {
 		moved += i.Bytes
 		if err := t.Hello.Limits.Excess(moved, i.End); err != nil {
 			stop(err)
@@ -101,6 +113,11 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 		default: // a client that does not read misses intervals, never the result
 		}
 	}
+	p.Each = each
+	move := p.Run
+	if spec.Requests.On() {
+		move = t.respond(spec, streams, each)
+	}
 	type outcome struct {
 		end *transfer.End
 		err error
@@ -108,7 +125,7 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 	done := make(chan outcome, 1)
 	over := t.Host.Begin(cmp.Or(spec.TestID, t.Remote.Addr().String()))
 	go func() {
-		end, err := p.Run(ctx)
+		end, err := move(ctx)
 		if concurrent := over(); end != nil {
 			end.ConcurrentTests = concurrent
 		}
@@ -139,6 +156,23 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 	}
 }
 
+// respond returns the function that responds to a load of requests.
+func (t *offered) respond(spec transfer.Spec, streams []*socket.Stream,
+	each func(transfer.Interval)) func(context.Context) (*transfer.End, error) {
+	s := requests.Server{Spec: spec, Arriving: t.arriving, Bytes: spec.Bytes, Each: each}
+	for i, st := range streams {
+		s.Streams = append(s.Streams, requests.Stream{Stream: st, Number: t.numbers[i]})
+	}
+	return func(ctx context.Context) (*transfer.End, error) {
+		responses, moved, err := s.Run(ctx)
+		end := &transfer.End{Kernel: socket.Kernel(), Responses: responses, Moved: moved}
+		for _, st := range streams {
+			end.Streams = append(end.Streams, st.Describe())
+		}
+		return end, err
+	}
+}
+
 // joined returns one interval for two successive ones. The first may be zero: there is none. An interval without bytes
 // counts as any other, so that the intervals of a transfer have no gaps.
 func joined(a, b transfer.Interval) transfer.Interval {
@@ -156,7 +190,7 @@ func downsample(end *transfer.End) {
 	for _, s := range end.Streams {
 		bytes += s.Bytes
 	}
-	n := int(min(max(bytes/4000, 24), 4000)) / len(end.Streams)
+	n := int(min(max(bytes/4000, 24), 4000)) / max(len(end.Streams), 1)
 	for i, s := range end.Streams {
 		end.Streams[i].Samples = transfer.Downsample(s.Samples, max(n, 2))
 	}

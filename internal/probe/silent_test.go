@@ -67,7 +67,7 @@ func TestClient_LeavesSilentServers(t *testing.T) {
 				_, err := c.conn.Read(make([]byte, 1))
 				far <- farOutcome{err: err}
 			}()
-			return (&run{ctl: c, spec: spec, result: &transfer.Result{}}).awaitResult(ctx, nearErr, far)
+			return (&run{ctl: c, spec: spec, result: &transfer.Result{}}).awaitResult(ctx, nearErr, far, false)
 		}
 	}
 	timed := transfer.Spec{Direction: transfer.Up, Time: time.Second}

@@ -96,6 +96,8 @@ type Hello struct {
 	Echo bool `json:"echo,omitempty"`
 	// Search: its UDP ends support rate search with feedback.
 	Search bool `json:"search,omitempty"`
+	// Requests: it responds to loads of requests (Spec.Requests).
+	Requests bool `json:"requests,omitempty"`
 	// TimeNs is the server's clock when it wrote this, ns of UTC since 1970.
 	TimeNs int64 `json:"time_ns,omitempty"`
 	// Busy: the server has its maximum number of clients.

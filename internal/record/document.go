@@ -27,8 +27,8 @@ var ErrUnknown = errors.New("not a document that this version knows")
 func Kinds() map[string]Document {
 	return map[string]Document{
 		"apply": &Apply{}, "audit": &Audit{}, "measure": &Measure{}, "measure-udp": &MeasureUDP{},
-		"measure-capacity": &Capacity{},
-		"measure-compare":  &Compare{}, "diagnose": &Diagnose{}, "exec": &Exec{}, "plan": &Plan{}, "predict": &Predict{},
+		"measure-capacity": &Capacity{}, "measure-requests": &MeasureRequests{},
+		"measure-compare": &Compare{}, "diagnose": &Diagnose{}, "exec": &Exec{}, "plan": &Plan{}, "predict": &Predict{},
 		"failed": &CommandFailed{}, "rfc6349": &RFC6349{}, "status": &Status{}, "sweep": &Sweep{}, "tune": &Tune{},
 		"undo":  &Undo{},
 		"watch": &Watch{}, "why": &Watch{}, "watch-kept": &WatchKept{},
@@ -109,6 +109,7 @@ func kindOf(text []byte) (string, error) {
 		Cells      json.RawMessage `json:"cells"`
 		Changes    json.RawMessage `json:"changes"`
 		Minutes    json.RawMessage `json:"minutes"`
+		Requests   json.RawMessage `json:"requests_per_s"`
 		Directions []struct {
 			Protocol string          `json:"protocol"`
 			Capacity json.RawMessage `json:"ip_capacity_bps"`
@@ -120,7 +121,8 @@ func kindOf(text []byte) (string, error) {
 	}
 	command, isOurs := strings.CutPrefix(probe.Schema, "fullpipe/")
 	name, version, _ := strings.Cut(command, "/")
-	nothing := len(probe.Directions) == 0 && probe.Cells == nil && probe.Changes == nil && probe.Peers == nil
+	nothing := len(probe.Directions) == 0 && probe.Requests == nil && probe.Cells == nil && probe.Changes == nil &&
+		probe.Peers == nil
 	switch {
 	case !isOurs:
 		return "", fmt.Errorf("%w: there is no \"schema\": \"fullpipe/…\"", ErrUnknown)
@@ -128,6 +130,8 @@ func kindOf(text []byte) (string, error) {
 		return "", fmt.Errorf("%w: %q", ErrUnknown, probe.Schema)
 	case len(probe.Error) > 0 && nothing:
 		return "failed", nil
+	case name == "measure" && probe.Requests != nil:
+		name = "measure-requests"
 	case name == "measure" && len(probe.Peers) > 0:
 		name = "measure-compare"
 	case name == "measure" && len(probe.Directions) > 0 && len(probe.Directions[0].Capacity) > 0:

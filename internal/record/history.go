@@ -39,6 +39,10 @@ type Figure struct {
 	// Verdict and Strength are the decision of a tune; absent for other commands and documents of older versions.
 	Verdict  search.Verdict  `json:"verdict,omitempty"`
 	Strength search.Strength `json:"strength,omitempty"`
+	// RequestsPerS, P50S and P99S are of a load of requests.
+	RequestsPerS *float64 `json:"requests_per_s,omitempty"`
+	P50S         *float64 `json:"p50_s,omitempty"`
+	P99S         *float64 `json:"p99_s,omitempty"`
 }
 
 // Changes is the object that `history changes --json` prints.

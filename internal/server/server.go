@@ -101,7 +101,7 @@ type Server struct {
 	mu       sync.Mutex // guards the fields below
 	streams  int        // reserved by clients
 	buffers  int64      // reserved bytes
-	expected map[probe.Preface]chan<- *net.TCPConn
+	expected map[probe.Preface]expectation
 	granted  map[probe.Preface]time.Time // when the test's key expires
 }
 
@@ -134,7 +134,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c, listener: l, cert: cert, sessions: make(chan struct{}, c.Clients),
-		expected: map[probe.Preface]chan<- *net.TCPConn{}, granted: map[probe.Preface]time.Time{}}
+		expected: map[probe.Preface]expectation{}, granted: map[probe.Preface]time.Time{}}
 	s.newConns.Limits.Total[admission.Slots] = int64(socket.BoundByFiles(admission.MaxPending))
 	s.handshakes.Limits = s.newConns.Limits
 	return s, nil
@@ -228,7 +228,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 	client := remote(conn)
 	session := probe.Session{Host: s, Certificate: s.cert, Key: s.config.Key, Holders: s.config.Holders,
 		Local: local(conn), Remote: client,
-		Hello: probe.Hello{Echo: true, Search: true, Software: s.config.Software, Kernel: socket.Kernel(),
+		Hello: probe.Hello{Echo: true, Search: true, Requests: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
 		Timeouts: s.config.Timeouts,
 	}

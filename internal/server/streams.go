@@ -23,7 +23,11 @@ var errBusy = errors.New("as many data connections, or as large buffers, as this
 func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPConn, int, func(), error) {
 	tokens := e.Tokens
 	o := e.Options
-	arriving := make(chan *net.TCPConn, len(tokens))
+	waiting := len(tokens)
+	if e.Repeated {
+		waiting = 2*len(tokens) + 16
+	}
+	arriving := make(chan *net.TCPConn, waiting)
 	buffers := int64(len(tokens)) * int64(o.SendBuffer+o.ReceiveBuffer)
 	switch {
 	case len(tokens) > s.config.Streams:
@@ -42,7 +46,7 @@ func (s *Server) Expect(ctx context.Context, e probe.Expected) (<-chan *net.TCPC
 	s.streams += len(tokens)
 	s.buffers += buffers
 	for _, t := range tokens {
-		s.expected[t] = arriving
+		s.expected[t] = expectation{arriving, e.Repeated}
 	}
 	s.mu.Unlock()
 	forget := func() {
@@ -107,14 +111,27 @@ func (s *Server) acceptStreams(ctx context.Context, l *net.TCPListener) {
 	}
 }
 
-// deliver passes a connection to the transfer that expects its token. Each token is valid once.
+// deliver passes a connection to the transfer that expects its token. A token is valid once, unless repeated.
 func (s *Server) deliver(token probe.Preface, conn *net.TCPConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to, known := s.expected[token]
-	if known {
+	switch {
+	case to.repeated:
+		select {
+		case to.conns <- conn:
+		default:
+			return false
+		}
+	case known:
 		delete(s.expected, token)
-		to <- conn // has capacity for every token
+		to.conns <- conn // has capacity for every token
 	}
 	return known
+}
+
+// expectation is where the connections with a token go.
+type expectation struct {
+	conns    chan<- *net.TCPConn
+	repeated bool // more than one
 }

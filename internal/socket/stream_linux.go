@@ -29,6 +29,9 @@ type stream struct {
 	page          int      // where in pages the next one starts
 	into          []byte   // the buffer of read; nil: not used yet
 
+	inet4 unix.SockaddrInet4 // for redial
+	inet6 unix.SockaddrInet6
+
 	// The data loop and the sampler each poll and ask on their own.
 	polled [2]unix.PollFd
 	asked  tcpInfo

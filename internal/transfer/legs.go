@@ -69,6 +69,9 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 	return tcp, udp, nil
 }
 
+// noRequests refuses a load of requests.
+var noRequests = &Unsupported{Field: FieldRequests, Reason: "only a fullpipe server responds to a load of requests"}
+
 // OneWay returns the Spec of a Test with one leg over TCP, for far ends that support no other. udp and both are the
 // reasons in the *Unsupported for UDP and for two legs.
 func (t Test) OneWay(udp, both string) (Spec, error) {
@@ -80,6 +83,8 @@ func (t Test) OneWay(udp, both string) (Spec, error) {
 		return Spec{}, &Unsupported{Field: FieldUDP, Reason: udp}
 	case len(tcp) > 1:
 		return Spec{}, &Unsupported{Field: FieldLegs, Reason: both}
+	case tcp[0].Requests.On():
+		return Spec{}, noRequests
 	}
 	return tcp[0], nil
 }

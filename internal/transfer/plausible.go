@@ -44,7 +44,11 @@ func (e *ImplausibleError) Try() string {
 // returns an *ImplausibleError for the first impossible number.
 func (e *End) Validate(spec Spec, wall time.Duration) error {
 	b := newValidator(wall)
-	if want := max(spec.Streams, 1); len(e.Streams) != want {
+	want := max(spec.Streams, 1)
+	if spec.Requests.NewConnections {
+		want = 0
+	}
+	if len(e.Streams) != want {
 		return &ImplausibleError{"streams", len(e.Streams), fmt.Sprintf("where %d were asked for", want)}
 	}
 	b.text("kernel", e.Kernel)
@@ -70,6 +74,9 @@ func (e *End) Validate(spec Spec, wall time.Duration) error {
 		}
 		b.prefix = fmt.Sprintf("streams[%d].", i)
 		b.stream(s)
+	}
+	if e.Responses != nil {
+		e.Responses.validate(b)
 	}
 	return b.result()
 }

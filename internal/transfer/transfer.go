@@ -34,6 +34,8 @@ type Spec struct {
 	Time    time.Duration `json:"time_ns,omitempty"`
 	Bytes   int64         `json:"bytes,omitempty"`
 	Program Program       `json:"program"`
+	// Requests makes the transfer a load of requests.
+	Requests Requests `json:"requests,omitzero"`
 	// Latency asks for probes before and during the transfer. They take up to a second more, or three round trips.
 	Latency bool `json:"-"`
 	// TestID names the test in both ends' records, a UUID; empty: none.
@@ -137,6 +139,8 @@ type Result struct {
 	// ProbedMTU is the largest packet that got through where larger ones vanish; 0: not probed, or none vanish.
 	ProbedMTU int      `json:"probed_mtu,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
+	// Load is the result of requests; nil of any other transfer.
+	Load *Load `json:"load,omitempty"`
 }
 
 // Sender returns the sending end, or nil if it cannot be observed.
@@ -172,6 +176,8 @@ type End struct {
 	// Moved is the payload in bytes with which this end occupied the path, for budgets: a sender's with retransmissions,
 	// a receiver's with what it did not read. Streams count what was delivered. Only this host knows its own.
 	Moved int64 `json:"-"`
+	// Responses is the far end's part of a load of requests.
+	Responses *Responses `json:"responses,omitempty"`
 }
 
 // MinClockStep is the least step that is reported: a system reads its two clocks one after the other.

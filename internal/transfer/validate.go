@@ -63,7 +63,7 @@ func (s *Spec) Validate() error {
 			return no(end.name+".PacingBps", "%v is below %v", units.Rate(end.PacingBps), units.Rate(minRate))
 		}
 	}
-	return nil
+	return s.validateRequests()
 }
 
 func badRate(bps float64) bool { return bps != 0 && !(bps >= minRate && bps < maxRate) }

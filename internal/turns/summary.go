@@ -241,12 +241,18 @@ func ProfileOf(all ...*Summary) (p Profile) {
 // distribution counts turns, which are sorted.
 func distribution(turns []pooled) (bins []Bin) {
 	for _, one := range turns {
-		if n := len(bins); n == 0 || one.duration >= bins[n-1].Below {
-			decades := math.Floor(math.Log10(float64(max(one.duration, 1)))*binsPerDecade+1e-9) + 1
-			bins = append(bins, Bin{Below: int64(math.Ceil(math.Pow(10, decades/binsPerDecade)))})
-		}
-		bins[len(bins)-1].Count += one.weight
+		bins = AddToBins(bins, one.duration, one.weight)
 	}
+	return bins
+}
+
+// AddToBins counts turns in a Distribution. No turn before took longer.
+func AddToBins(bins []Bin, duration, count int64) []Bin {
+	if n := len(bins); n == 0 || duration >= bins[n-1].Below {
+		decades := math.Floor(math.Log10(float64(max(duration, 1)))*binsPerDecade+1e-9) + 1
+		bins = append(bins, Bin{Below: int64(math.Ceil(math.Pow(10, decades/binsPerDecade)))})
+	}
+	bins[len(bins)-1].Count += count
 	return bins
 }
 

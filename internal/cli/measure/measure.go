@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
@@ -49,6 +50,7 @@ type flags struct {
 	compare               compareFlags
 	habits                habitFlags
 	criteria              criteriaFlags
+	requests              requestFlags
 	csv, stream           bool
 }
 
@@ -71,12 +73,16 @@ evidence.
 receiver. With --direction up this host sends. Without a flag the system's default applies,
 which for buffers is automatic sizing.
 
+With --rr (open connections) or --crr (a new connection each) it sends requests to a
+fullpipe server, and reports how long they took and the causes of slow ones.
+
 With --compare it measures two addresses of the same far end in turn and names the cause of
 the difference: overhead, RTT, loss, window, capacity or CPU. A cause is named if its
 removal would raise the slower goodput by 10 % or more.`,
 		Example: `  fullpipe measure server.example.net --key-file key
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
   fullpipe measure server.example.net --udp --rate 20mbit --direction both
+  fullpipe measure server.example.net --rr --rate 500 --concurrency 8
   fullpipe measure --compare 10.8.0.1 server.example.net --key-file key
   fullpipe measure lab:wan-40ms --time 5s`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -95,19 +101,14 @@ removal would raise the slower goodput by 10 % or more.`,
 			}
 			f.DownOnly(cmd, args[0])
 			f.everywhere = cmd.Flags().Changed("interval")
-			if err := f.bothAtOnce(cmd); err != nil {
-				return err
-			}
-			if err := f.compareAlone(cmd); err != nil {
-				return err
-			}
-			if err := f.criteria.check(); err != nil {
-				return err
-			}
-			if err := f.checkForms(); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			specs, err := f.specs()
+			if err != nil {
+				return err
+			}
+			requests, isLoad, err := f.requestSpec(cmd)
 			if err != nil {
 				return err
 			}
@@ -117,6 +118,9 @@ removal would raise the slower goodput by 10 % or more.`,
 			}
 			if done, err := farend.InLab(cmd, args[0]); done {
 				return err
+			}
+			if isLoad {
+				return f.runRequests(cmd, args[0], requests)
 			}
 			if f.compare.on {
 				return f.runCompare(cmd, args, specs)
@@ -135,6 +139,7 @@ removal would raise the slower goodput by 10 % or more.`,
 	f.PeerFlags.Add(fl)
 	f.habits.add(fl)
 	f.criteria.add(fl)
+	f.requests.add(fl)
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	fl.BoolVar(&f.stream, "json-stream", false, "print one JSON object per line: each interval "+
 		"when it ends, then the result")
@@ -176,8 +181,8 @@ removal would raise the slower goodput by 10 % or more.`,
 	fl.BoolVarP(&f.udp.on, "udp", "u", false, "send UDP, and report loss, jitter, order and delay variation")
 	f.udp.rate = 10e6
 	f.udp.datagram = 1448
-	fl.Var(&f.udp.rate, "rate", "rate of the UDP payload of all streams together; 0: as fast "+
-		"as the sender can")
+	fl.Var(&rateValue{&f.udp.rate, &f.requests}, "rate", "rate of the UDP payload of all streams together; 0: as fast "+
+		"as the sender can; with --rr or --crr: requests a second, counted from when they are due")
 	fl.BoolVar(&f.udp.capacity, "capacity", false, "with --udp: find the highest rate that "+
 		"arrives; fills the path for about 10 s")
 	fl.Var(&f.udp.datagram, "datagram", "payload of one UDP datagram")
@@ -231,6 +236,23 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.SeriesID {
 // byReference says whether the sender need not copy: nothing was asked for that depends on copies.
 func (f *flags) byReference() bool {
 	return !f.copyData && f.send == 0 && f.write == 0 && f.writeRate == 0 && !f.exchange
+}
+
+// check refuses options that contradict each other.
+func (f *flags) check(cmd *cobra.Command) error {
+	if err := f.bothAtOnce(cmd); err != nil {
+		return err
+	}
+	if err := f.compareAlone(cmd); err != nil {
+		return err
+	}
+	if err := f.criteria.check(); err != nil {
+		return err
+	}
+	if err := f.requests.badRate; err != nil && !f.requests.wanted() {
+		return exit.Usage("--rate", err.Error(), "20mbit")
+	}
+	return f.checkForms()
 }
 
 // checkForms refuses output forms that the result cannot have, before anything is measured.

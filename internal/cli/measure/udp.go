@@ -34,7 +34,7 @@ type udpFlags struct {
 func (f *flags) datagramSpecs(cmd *cobra.Command) ([]transfer.DatagramSpec, error) {
 	if !f.udp.on {
 		for _, flag := range []string{"rate", "datagram", "capacity"} {
-			if cmd.Flags().Changed(flag) {
+			if cmd.Flags().Changed(flag) && !(flag == "rate" && f.requests.wanted()) {
 				return nil, exit.Usage("--"+flag, "is about UDP", "--udp with it")
 			}
 		}

@@ -13,6 +13,7 @@ var optionOf = map[string]string{"Streams": "--parallel", "Time": "--time", "Byt
 	"Far.Clamp": "--window", "Near.Congestion": "--congestion", "Far.Congestion": "--congestion", "Near.MSS": "--mss",
 	"Far.MSS": "--mss", "Near.PacingBps": "--pacing", "Far.PacingBps": "--pacing", "Near.NoDelay": "--no-delay",
 	"Far.NoDelay": "--no-delay", "Program.WriteBytes": "--write-size", "Program.WriteBps": "--write-rate",
+	"Requests.RequestBytes": "--request-size", "Requests.ResponseBytes": "--response-size", "Requests.PerSecond": "--rate",
 	"Program.ReadBps": "--read-rate", "Program.RequestResponse": "--exchange"}
 
 // cannotHave says which option of measure a far end refuses.

@@ -36,7 +36,7 @@ func NoteLate(cmd *cobra.Command, doc record.Document) {
 // Document prints a command's document in the form that was asked for.
 func Document(cmd *cobra.Command, doc record.Document) (err error) {
 	switch doc.(type) {
-	case *record.Measure, *record.MeasureUDP, *record.Capacity, *record.Compare:
+	case *record.Measure, *record.MeasureUDP, *record.MeasureRequests, *record.Capacity, *record.Compare:
 		NoteLate(cmd, doc)
 	}
 	defer func() { err = history.First(cmd, err, history.Keep(cmd, doc)) }()

@@ -208,6 +208,8 @@ func beyondOrder(o *bus.Spec, s *transfer.Spec) error {
 	switch {
 	case max(s.Streams, 1) > max(o.Streams, 1):
 		return fmt.Errorf("%d streams; the run has %d", s.Streams, max(o.Streams, 1))
+	case s.Requests.On():
+		return errors.New("the run has no requests")
 	case program != transfer.Program{}, hasSizes(s.Near), hasSizes(s.Far):
 		return errors.New("the run has no sizes of writes, buffers or segments")
 	}

@@ -268,10 +268,21 @@ func writeSlowest(w io.Writer, all []record.SlowestTurn) {
 		return
 	}
 	slowest := newTable(0, 1)
-	slowest.row("BEGAN AT", "TOOK", "MOSTLY FOR", "CLIENT", "WIRESHARK FILTER")
+	head := []string{"BEGAN AT", "TOOK", "MOSTLY FOR", "CLIENT", "WIRESHARK FILTER"}
+	columns := 3 // without the columns that say nothing
+	for i := range all {
+		if all[i].Client != "" {
+			columns = max(columns, 4)
+		}
+		if PacketsFilter(&all[i]) != "" {
+			columns = 5
+		}
+	}
+	slowest.row(head[:columns]...)
 	for i, s := range all {
-		slowest.row(SecondsText(s.StartS), SecondsText(s.DurationS),
-			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), s.Client, PacketsFilter(&all[i]))
+		row := []string{SecondsText(s.StartS), SecondsText(s.DurationS),
+			fmt.Sprintf("%s, %s", waitsFor[s.Cause].name, SecondsText(s.CauseS)), s.Client, PacketsFilter(&all[i])}
+		slowest.row(row[:columns]...)
 	}
 	slowest.write(w, "    ")
 }

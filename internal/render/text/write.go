@@ -78,6 +78,8 @@ func write(w io.Writer, doc record.Document) {
 		Measure(w, d)
 	case *record.MeasureUDP:
 		MeasureUDP(w, d)
+	case *record.MeasureRequests:
+		MeasureRequests(w, d)
 	case *record.Plan:
 		Plan(w, d)
 	case *record.Predict:

@@ -1,0 +1,116 @@
+package requests
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// connected returns a worker whose server responds to each request.
+func connected(t testing.TB, r transfer.Requests) *worker {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := socket.Options{Socket: transfer.Socket{NoDelay: true}}
+	s, err := socket.NewStream(near.(*net.TCPConn), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		request := make([]byte, r.RequestBytes)
+		response := make([]byte, r.ResponseBytes)
+		for {
+			if _, err := io.ReadFull(far, request); err != nil {
+				return
+			}
+			far.Write(response)
+		}
+	}()
+	t.Cleanup(func() {
+		s.Close()
+		l.Close()
+		<-done
+		far.Close()
+	})
+	c := Client{Streams: []*socket.Stream{s}}
+	return newWorker(&shared{start: time.Now(), spec: r, end: time.Hour}, &c, 0, s)
+}
+
+// TestWorker_AllocatesNothing checks the turn of a client, with its record.
+func TestWorker_AllocatesNothing(t *testing.T) {
+	w := connected(t, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
+	if n := testing.AllocsPerRun(2*maxSampled, func() {
+		if err := w.turn(w.now()); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations a turn", n)
+	}
+	if len(w.recorder.sample) > maxSampled || w.recorder.histogram.TotalCount() != 2*maxSampled+1 {
+		t.Errorf("%d of %d turns sampled", len(w.recorder.sample), w.recorder.histogram.TotalCount())
+	}
+}
+
+// TestWorker_OpenLoad checks that a request which waited for the response before counts from when it was due.
+func TestWorker_OpenLoad(t *testing.T) {
+	w := connected(t, transfer.Requests{RequestBytes: 1, ResponseBytes: 1, PerSecond: 100})
+	w.start = time.Now().Add(-time.Second) // 101 requests are due
+	for i := range 100 {
+		due, ok := w.next()
+		if want := time.Duration(i) * 10 * time.Millisecond; !ok || due != want {
+			t.Fatalf("request %d is due at %v, want %v", i, due, want)
+		}
+	}
+	w.end = 0
+	if _, ok := w.next(); ok {
+		t.Error("a request after the end")
+	}
+}
+
+// TestRecorder_KeepsSlowTurns fills a recorder and looks for one turn in each thousand.
+func TestRecorder_KeepsSlowTurns(t *testing.T) {
+	w := connected(t, transfer.Requests{RequestBytes: 1, ResponseBytes: 1})
+	r := &w.recorder
+	for i := range 50_000 {
+		took := 10 * time.Microsecond
+		if i%1000 == 0 {
+			took = 240 * time.Millisecond
+		}
+		r.number++
+		r.record(w.stream, time.Duration(i)*time.Millisecond, took, 0)
+	}
+	taken := collect([]*worker{w}, time.Minute)
+	x := &taken.Exchanges
+	if x.Count != 50_000 || len(x.Slow) != 50 || len(x.Sample) < maxSampled/2 || x.P50 > 11_000 || x.Max != 240e6 {
+		t.Errorf("%d turns, %d slow, %d sampled, median %d, longest %d", x.Count, len(x.Slow), len(x.Sample), x.P50, x.Max)
+	}
+}
+
+func BenchmarkTurn(b *testing.B) {
+	w := connected(b, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.turn(w.now()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
