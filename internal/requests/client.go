@@ -234,6 +234,7 @@ func (w *worker) next() (due time.Duration, ok bool) {
 func (w *worker) turn(due time.Duration) error {
 	r := &w.recorder
 	r.number++
+	began := w.now()
 	var connect time.Duration
 	request := w.spec.RequestBytes
 	if w.spec.NewConnections {
@@ -241,7 +242,7 @@ func (w *worker) turn(due time.Duration) error {
 			return err
 		}
 		r.connections++
-		connect = w.now() - due
+		connect = w.now() - began
 		r.connected(w.stream, connect)
 		binary.BigEndian.PutUint32(w.opening[len(w.preface)-4:], r.number)
 		if err := w.send(w.opening); err != nil {
@@ -256,7 +257,7 @@ func (w *worker) turn(due time.Duration) error {
 		return err
 	}
 	end := w.now()
-	r.record(w.stream, due, end-due, connect)
+	r.record(w.stream, due, end-due, began-due, connect)
 	w.bytes.Add(int64(w.spec.RequestBytes + w.spec.ResponseBytes))
 	if w.spec.NewConnections { // the server closes first, so that its end keeps TIME_WAIT
 		if err := w.read(math.MaxInt); err != nil && !errors.Is(err, io.EOF) {

@@ -41,13 +41,12 @@ func collect(workers []*worker, elapsed time.Duration) *Taken {
 				t.Exchanges.Sample = append(t.Exchanges.Sample, r.sample[i])
 			}
 		}
-		seen := &r.seen
 		if least := int64(r.leastRoundTrip); least > 0 && (t.path.RoundTrip == 0 || least < t.path.RoundTrip) {
 			t.path.RoundTrip = least
 		}
-		t.path.Smoothed = max(t.path.Smoothed, int64(seen.RTT))
-		if seen.MSS > 0 && (t.path.Segment == 0 || seen.MSS < t.path.Segment) {
-			t.path.Segment = seen.MSS
+		t.path.Smoothed = max(t.path.Smoothed, int64(r.smoothed))
+		if mss := r.seen.MSS; mss > 0 && (t.path.Segment == 0 || mss < t.path.Segment) {
+			t.path.Segment = mss
 		}
 	}
 	x := &t.Exchanges

@@ -37,6 +37,7 @@ type recorder struct {
 	seen           socket.Repairs // at the last look
 	lostSYNs       int64          // of the present connection
 	leastRoundTrip time.Duration
+	smoothed       time.Duration // round trip, of the last connection whose handshake lost nothing
 }
 
 func newRecorder(stream, streams int) recorder {
@@ -56,8 +57,8 @@ func (r *recorder) connected(s *socket.Stream, took time.Duration) {
 	r.lostSYNs = r.seen.Retransmitted
 }
 
-// record keeps a turn.
-func (r *recorder) record(s *socket.Stream, start, took, connect time.Duration) {
+// record keeps a turn. Parts of it are the wait for a free stream and for the connection.
+func (r *recorder) record(s *socket.Stream, start, took, backlog, connect time.Duration) {
 	d := min(int64(took), maxDuration)
 	r.histogram.RecordValue(d)
 	r.longest = max(r.longest, d)
@@ -65,11 +66,11 @@ func (r *recorder) record(s *socket.Stream, start, took, connect time.Duration) 
 		r.usual = r.histogram.ValueAtQuantile(50)
 	}
 	x := turns.Exchange{Stream: r.stream, Number: r.number, Start: int64(start), Duration: int64(took),
-		Connect: int64(connect), LostSYNs: r.lostSYNs}
-	if end := start + took; took >= lookEvery || end-r.lookedAt >= lookEvery {
+		Backlog: int64(backlog), Connect: int64(connect), LostSYNs: r.lostSYNs}
+	if end := start + took; took-backlog >= lookEvery || end-r.lookedAt >= lookEvery {
 		r.look(s, end, &x)
 	}
-	if x.Client.Segments > 0 || x.LostSYNs > 0 || r.suspicious(int64(took-connect)) {
+	if x.Client.Segments > 0 || x.LostSYNs > 0 || r.suspicious(int64(took-backlog-connect)) {
 		if len(r.slow) < cap(r.slow) {
 			r.slow = append(r.slow, x)
 		} else {
@@ -112,6 +113,9 @@ func (r *recorder) look(s *socket.Stream, now time.Duration, x *turns.Exchange) 
 	// After a retransmission the kernel's least round trip may have the resolution of timestamps, 1 ms too short.
 	if c.MinRTT > 0 && c.Retransmitted == 0 && (r.leastRoundTrip == 0 || c.MinRTT < r.leastRoundTrip) {
 		r.leastRoundTrip = c.MinRTT
+	}
+	if r.lostSYNs == 0 { // else the kernel's first sample contains the wait for the lost SYN
+		r.smoothed = c.RTT
 	}
 	r.seen = c
 }

@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.RunWithoutLeaks(m) }
 
 // connected returns a worker whose server responds to each request.
 func connected(t testing.TB, r transfer.Requests) *worker {
@@ -96,7 +95,7 @@ func TestRecorder_KeepsSlowTurns(t *testing.T) {
 			took = 240 * time.Millisecond
 		}
 		r.number++
-		r.record(w.stream, time.Duration(i)*time.Millisecond, took, 0)
+		r.record(w.stream, time.Duration(i)*time.Millisecond, took, 0, 0)
 	}
 	taken := collect([]*worker{w}, time.Minute)
 	x := &taken.Exchanges

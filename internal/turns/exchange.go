@@ -11,7 +11,8 @@ type Exchange struct {
 	Number uint32 // of the turn on its stream; the first is 1
 
 	Start, Duration   int64 // the client's
-	Connect           int64 // part of Duration until the connection was established; 0: it existed before
+	Backlog           int64 // the first part of Duration: the turn was due, and no connection was free
+	Connect           int64 // the next part, until the connection was established; 0: it existed before
 	Request, Response int64 // payload
 	Thinking          int64 // of the server's program; 0: not known
 	LostSYNs          int64 // retransmitted SYNs of the client
@@ -49,6 +50,7 @@ func (p *Path) Suspicious() int64 { return p.RoundTrip + minStall }
 // Unknown where no stall is known.
 func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int64) {
 	t = Turn{Start: x.Start, Duration: x.Duration}
+	t.add(Connect, Backlog, x.Backlog)
 	handshake := min(x.Connect, p.RoundTrip)
 	t.add(Connect, Propagation, handshake)
 	cause = Unknown
@@ -58,7 +60,7 @@ func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int
 		waited = x.Connect - handshake
 	}
 	t.add(Connect, cause, x.Connect-handshake)
-	rest := x.Duration - x.Connect
+	rest := x.Duration - x.Backlog - x.Connect
 	path := min(rest, p.RoundTrip)
 	thinking := min(rest-path, x.Thinking)
 	t.add(Response, Propagation, path)

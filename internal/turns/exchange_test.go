@@ -31,6 +31,8 @@ func TestExchange_Turn(t *testing.T) {
 		"a needless repair": {Exchange{Duration: 6*ms + 1, Server: one}, Unknown, false, 0, Response},
 		"lost SYN": {Exchange{Duration: 1012 * ms, Connect: 1006 * ms, LostSYNs: 1}, LostSYN, true, 1000 * ms,
 			Connect},
+		"due before a connection was free": {Exchange{Duration: 1512 * ms, Backlog: 500 * ms, Connect: 1006 * ms,
+			LostSYNs: 1}, LostSYN, true, 1000 * ms, Connect},
 		"busy server": {Exchange{Duration: 106 * ms, Thinking: 100 * ms}, Unknown, false, 0, Thinking},
 	} {
 		turn, cause, byClient, waited := c.x.turn(&path)

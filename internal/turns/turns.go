@@ -43,14 +43,14 @@ const (
 	ZeroWindow                  // the receive window was closed: the reader was late
 	Server                      // the server's program
 	Client                      // the client's program, between two pieces of a request
+	Backlog                     // earlier requests had no response yet, and no connection was free
 	Unknown
 	Causes
 )
 
 var causeNames = [Causes]string{"propagation", "rounds", "wire", "queue", "lost-syn", "fast-retransmit",
 	"tail-loss-probe", "timeout", "window-probe", "delayed-ack", "nagle", "receive-window", "zero-window", "server",
-	"client",
-	"unknown"}
+	"client", "backlog", "unknown"}
 
 func (c Cause) String() string { return causeNames[c] }
 

@@ -34,7 +34,9 @@ var waitsFor = map[string]struct{ name, remedy string }{
 	"zero-window":    {"the reader: its receive window was closed", "Find out why the receiving program reads late"},
 	"server":         {"the server's program", "Look at the server's program: the network does not take the time"},
 	"client":         {"the client's program", "Look at the client's program: it writes its requests in pieces"},
-	"unknown":        {"an unknown cause", ""},
+	"backlog": {"a free connection: earlier requests had no response yet",
+		"Find what the earlier requests waited for, or raise --concurrency"},
+	"unknown": {"an unknown cause", ""},
 }
 
 const (
