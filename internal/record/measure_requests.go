@@ -18,7 +18,7 @@ type MeasureRequests struct {
 	ConnectionsPerS *float64 `json:"connections_per_s,omitempty"` // of crr
 	Connections     int64    `json:"connections"`
 	Failed          int64    `json:"failed,omitempty"` // connections that broke or could not be opened
-	// NotStarted requests were due, and no connection was free until the end.
+	// NotStarted requests were due and had no free connection until the end; the times leave them out.
 	NotStarted int64    `json:"not_started,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
 	Requests
