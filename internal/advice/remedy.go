@@ -39,24 +39,26 @@ const (
 	// NoSegmentationOffload: the device or its driver sends super-segments unsplit.
 	NoSegmentationOffload Action = "no-segmentation-offload"
 	SendBufferOfTwo       Action = "send-buffer-of-two-blocks"
-	QuickAck              Action = "quick-ack"          // the receiver acknowledges each segment at once
-	MarkLater             Action = "mark-later"         // the queue marks before the path is full
-	KeepSACK              Action = "keep-sack"          // a box renumbers sequence numbers, but not SACK blocks
-	AnswerSYNs            Action = "answer-syns"        // a listen queue that is full, a firewall that drops them
-	ReorderLimit          Action = "reordering-limit"   // net.ipv4.tcp_reordering, which RACK outgrows
-	ProbeMTU              Action = "probe-mtu"          // net.ipv4.tcp_mtu_probing = 1
-	LetTooBigPass         Action = "let-too-big-pass"   // ICMP type 3 code 4, ICMPv6 type 2
-	LargerPathMTU         Action = "larger-path-mtu"    // goodput under loss grows with the segment
-	MarkCongestion        Action = "ecn"                // only where the queue marks
-	FairQueue             Action = "fair-queue"         // fq_codel or cake at the narrow point
-	KeepFlowsInLine       Action = "keep-flows-in-line" // balance by flow, not by packet
-	ReplacePolicer        Action = "replace-policer"    // by a shaper
-	RaiseShaper           Action = "raise-shaper"       // this host's qdisc or its interface's speed
-	RoomForAcks           Action = "room-for-acks"      // on the way back
-	FindLoss              Action = "find-loss"          // where segments vanish
-	MoreCPU               Action = "more-cpu"           // a core, fewer copies, offloads
-	FasterLine            Action = "faster-line"        // nothing to tune: the link is full
-	MeasureOtherEnd       Action = "measure-other-end"  // to distinguish the candidates
+	QuickAck              Action = "quick-ack"           // the receiver acknowledges each segment at once
+	MarkLater             Action = "mark-later"          // the queue marks before the path is full
+	KeepSACK              Action = "keep-sack"           // a box renumbers sequence numbers, but not SACK blocks
+	AnswerSYNs            Action = "answer-syns"         // a listen queue that is full, a firewall that drops them
+	FindDrops             Action = "find-receiver-drops" // the receiving host drops segments
+	FindDamage            Action = "find-damage"         // a device on the path damages segments
+	ReorderLimit          Action = "reordering-limit"    // net.ipv4.tcp_reordering, which RACK outgrows
+	ProbeMTU              Action = "probe-mtu"           // net.ipv4.tcp_mtu_probing = 1
+	LetTooBigPass         Action = "let-too-big-pass"    // ICMP type 3 code 4, ICMPv6 type 2
+	LargerPathMTU         Action = "larger-path-mtu"     // goodput under loss grows with the segment
+	MarkCongestion        Action = "ecn"                 // only where the queue marks
+	FairQueue             Action = "fair-queue"          // fq_codel or cake at the narrow point
+	KeepFlowsInLine       Action = "keep-flows-in-line"  // balance by flow, not by packet
+	ReplacePolicer        Action = "replace-policer"     // by a shaper
+	RaiseShaper           Action = "raise-shaper"        // this host's qdisc or its interface's speed
+	RoomForAcks           Action = "room-for-acks"       // on the way back
+	FindLoss              Action = "find-loss"           // where segments vanish
+	MoreCPU               Action = "more-cpu"            // a core, fewer copies, offloads
+	FasterLine            Action = "faster-line"         // nothing to tune: the link is full
+	MeasureOtherEnd       Action = "measure-other-end"   // to distinguish the candidates
 )
 
 // Scope is how far a change reaches, the narrowest first.
@@ -143,6 +145,10 @@ var table = map[key][]Step{
 		"RFC 6298 section 5; listen(2); Linux ip-sysctl tcp_max_syn_backlog"}, findLoss},
 	{verdict.Congestion, verdict.Marked}: {control, atBDP,
 		{MarkLater, Network, Between, "RFC 7567 section 4.6; RFC 8511; RFC 9332 section 4"}, streams},
+	{verdict.Congestion, verdict.ReceiverDrops}: {{FindDrops, Host, Receiver,
+		"nstat(8); ip-link(8) -statistics; ethtool(8) --statistics"}, control},
+	{verdict.Congestion, verdict.Damaged}: {{FindDamage, Network, Between,
+		"RFC 1071; Stone, Partridge, SIGCOMM 2000"}},
 	{verdict.Congestion, verdict.LowSsthresh}: {
 		{ForgetMetrics, Host, Sender, "ip-tcp_metrics(8); Linux ip-sysctl tcp_no_metrics_save"}, control, streams},
 	{verdict.Congestion, verdict.Reordering}: {control,

@@ -71,5 +71,6 @@ func decodePlain(frame []byte, link plainLink, s *flow.Segment) bool {
 	s.Window = be.Uint16(d[34:36])
 	s.Payload = uint32(payload)
 	s.SACKs = 0
+	verify(packet[20:], header+payload, s)
 	return true
 }

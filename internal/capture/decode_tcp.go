@@ -40,6 +40,7 @@ func (l *headers) tcp() Kind {
 	s.SACKs = 0
 	s.TSVal = 0
 	s.TSEcr = 0
+	verify(d, l.length, s)
 	if header == 20 {
 		return TCP
 	}

@@ -33,6 +33,7 @@ type Direction struct {
 	Spurious      int64 // retransmissions that the receiver says it did not need
 	Unheard       int64 // of the Spurious those after a timeout: acknowledgements were lost beyond the tap
 	OutOfOrder    int64
+	Damaged       int64 // segments with a wrong TCP checksum, of packets that were captured whole
 	Unseen        int64 // bytes acknowledged that were never captured
 	Missing       int64 // bytes passed over that never came, and that no acknowledgement speaks of either
 	Probes        int64 // keep-alives and zero-window probes

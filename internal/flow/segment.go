@@ -63,9 +63,10 @@ const (
 	HasScale
 	HasSACKPermitted
 	HasTimestamps
-	OptionsCut // the capture ends before the options do: absent is not known to be absent
-	IsFragment // only the datagram's first fragment
-	IsTooBig   // no segment but an ICMP message that it did not fit; MSS is the router's MTU, or 0
+	OptionsCut  // the capture ends before the options do: absent is not known to be absent
+	IsFragment  // only the datagram's first fragment
+	BadChecksum // the packet was captured whole, and its TCP checksum is wrong
+	IsTooBig    // no segment but an ICMP message that it did not fit; MSS is the router's MTU, or 0
 )
 
 // Endpoint is an address and a port, IPv4 in its mapped form, as three comparable words.

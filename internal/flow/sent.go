@@ -22,10 +22,9 @@ func (d *Direction) sent(s *Segment, at int64) {
 		from = d.high
 	}
 	d.Segments++
+	d.checked(s)
 	d.Captured += int64(s.Payload)
-	if out := int(length); out > d.MaxSegment {
-		d.MaxSegment = out
-	}
+	d.MaxSegment = max(d.MaxSegment, int(length))
 	if mss := int64(d.MSS); length > mss && length <= 1460 && d.conn.sides[1-d.me].offer.MSS == 0 {
 		d.MSS = int(length)
 	}
@@ -71,6 +70,13 @@ func (d *Direction) sent(s *Segment, at int64) {
 		g.Data.add(at, d.high)
 	}
 	d.settle()
+}
+
+// checked counts a segment with a wrong checksum. A host that merges segments leaves the checksum of the first.
+func (d *Direction) checked(s *Segment) {
+	if s.Options&BadChecksum != 0 && int64(s.Payload) <= int64(d.MSS) {
+		d.Damaged++
+	}
 }
 
 // partial reports whether a payload ends in less than a full segment, as far as that is known.

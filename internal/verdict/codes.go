@@ -315,6 +315,10 @@ const (
 	CapturedOversized Code = "captured-oversized"
 	// CapturedIdleRestart: slow start after idle times. restarts, idle_s, rtt_s.
 	CapturedIdleRestart Code = "captured-idle-restart"
+	// CapturedDamaged: TCP checksums are wrong. damaged_segments, segments.
+	CapturedDamaged Code = "captured-damaged"
+	// CapturedLostBehind: retransmitted data had passed a tap at the receiver. passed_bytes, retransmitted_bytes.
+	CapturedLostBehind Code = "captured-lost-behind"
 	// CapturedAvoidance: congestion avoidance without a loss before it. time_ratio, segments_per_round (the growth of the
 	// bytes in flight), from_bytes (those at its beginning), rtt_s.
 	CapturedAvoidance Code = "captured-congestion-avoidance"

@@ -14,7 +14,7 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 	for _, subtype := range []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch,
 		NoUpdates, Policer, Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse,
 		ProgramWindow,
-		Marked, LowSsthresh} {
+		Marked, LowSsthresh, Damaged, ReceiverDrops} {
 		at := slices.Index(all, subtype)
 		if at < 0 {
 			t.Fatalf("%s is no limiter's", subtype)

@@ -62,6 +62,10 @@ const (
 	Reordering = "reordering"
 	// congestion: congestion avoidance began without a loss, far below what the path carries
 	LowSsthresh = "low-ssthresh"
+	// congestion: segments arrive with a wrong checksum, and the receiver drops them
+	Damaged = "damaged"
+	// congestion: segments were lost after they had passed a tap at the receiver
+	ReceiverDrops = "receiver-drops"
 	// mtu-black-hole: all segments longer than the MSS are lost, no others
 	Oversized = "oversized"
 	// slow-start: the congestion window reopened after idle times
@@ -88,7 +92,7 @@ func Subtypes(limiter Name) []string {
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:
-		return []string{Policer, Reordering, LostSYNs, Marked, LowSsthresh}
+		return []string{Policer, Reordering, LostSYNs, Marked, LowSsthresh, Damaged, ReceiverDrops}
 	case MTUBlackHole:
 		return []string{Oversized}
 	case SlowStart:

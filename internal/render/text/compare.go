@@ -7,13 +7,18 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/compare"
 )
 
 // Compare prints the comparison.
 func Compare(w io.Writer, c *record.Compare) {
+	names := [2]string{"first", "second"}
+	if len(c.Directions) > 0 {
+		names = wayNames(&c.Directions[0])
+	}
 	t := newTable()
-	t.row("first", c.Peers[0])
-	t.row("second", c.Peers[1])
+	t.row(names[0], c.Peers[0])
+	t.row(names[1], c.Peers[1])
 	if c.Interrupted {
 		t.row("interrupted", "these figures are of the part that was measured")
 	}
@@ -24,11 +29,25 @@ func Compare(w io.Writer, c *record.Compare) {
 	}
 }
 
+// wayNames returns the names of both ways. The one with the smaller segments is inside a tunnel.
+func wayNames(d *record.ComparedDirection) [2]string {
+	one := d.First.MSSBytes
+	other := d.Second.MSSBytes
+	switch {
+	case one == 0 || other == 0 || one == other:
+		return [2]string{"first", "second"}
+	case one < other:
+		return [2]string{"inside", "outside"}
+	}
+	return [2]string{"outside", "inside"}
+}
+
 func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 	fmt.Fprintf(w, "%s, %d and %d transfers in turn\n", Heading(d.Direction), len(d.First.GoodputsBps),
 		len(d.Second.GoodputsBps))
 	t := newTable(1, 2)
-	t.row("", "first", "second")
+	names := wayNames(d)
+	t.row("", names[0], names[1])
 	for _, line := range []struct {
 		name string
 		cell func(*record.ComparedWay) string
@@ -55,10 +74,14 @@ func writeComparedDirection(w io.Writer, d *record.ComparedDirection) {
 			text += fmt.Sprintf("   (× %s to × %s with 95 %% confidence, measured in turn)", factor(d.Factor.CI95[0]),
 				factor(d.Factor.CI95[1]))
 		}
-		v.row("second over first", text)
+		v.row(names[1]+" over "+names[0], text)
 	}
-	v.row("because of", comparedDirectionCauseText(d))
-	v.row("", DifferenceSentence(d))
+	if d.Cause == compare.NoDifference {
+		v.row("difference", "less than 10 %, "+string(d.Confidence)+" confidence")
+	} else {
+		v.row("because of", comparedDirectionCauseText(d))
+		v.row("", DifferenceSentence(d))
+	}
 	for _, e := range d.Explanations {
 		v.row("  "+string(e.Cause), fmt.Sprintf("× %s to × %s: %s", factor(e.Low), factor(e.High),
 			ExplanationSentence(&e)))

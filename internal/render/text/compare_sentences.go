@@ -17,6 +17,8 @@ func DifferenceSentence(d *record.ComparedDirection) string {
 		return "too little was measured to say"
 	case compare.WithinTenPercent:
 		return "both are within 10 % of each other"
+	case compare.SmallOverhead:
+		return "the difference is less than 10 %, and the smaller segments explain it"
 	case compare.Scattered:
 		return "the transfers scatter more than the two ways differ: more rounds would decide"
 	case compare.OpenWhether:

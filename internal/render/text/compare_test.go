@@ -31,11 +31,11 @@ func TestCompareText(t *testing.T) {
 	c.Directions = append(c.Directions, report.ComparedDirection(transfer.Up, c.Peers, sides()))
 	var b strings.Builder
 	text.Compare(&b, &c)
-	const want = `first   10.8.0.1
-second  192.0.2.1
+	const want = `inside   10.8.0.1
+outside  192.0.2.1
 
 UP (this host sends), 3 and 3 transfers in turn
-                                         first                      second
+                                        inside                     outside
   goodput                            28 Mbit/s                 94.1 Mbit/s
   95 % interval     27.7 Mbit/s to 28.3 Mbit/s  93.8 Mbit/s to 94.4 Mbit/s
   limited by                        bottleneck                  bottleneck
@@ -47,12 +47,12 @@ UP (this host sends), 3 and 3 transfers in turn
   near host busy                          12 %                        12 %
   far host busy                      not known                   not known
 
-  second over first  × 3.36   (× 3.32 to × 3.40 with 95 % confidence, measured in turn)
-  because of         capacity, high confidence
-                     without it the slower one would give 3.18 to 3.39 times as much
-    overhead         × 1.00 to × 1.04: segments of 1386 bytes instead of 1448
-    capacity         × 3.18 to × 3.39: the way is full at 28 Mbit/s; the other one carries
-                     94.1 Mbit/s
+  outside over inside  × 3.36   (× 3.32 to × 3.40 with 95 % confidence, measured in turn)
+  because of           capacity, high confidence
+                       without it the slower one would give 3.18 to 3.39 times as much
+    overhead           × 1.00 to × 1.04: segments of 1386 bytes instead of 1448
+    capacity           × 3.18 to × 3.39: the way is full at 28 Mbit/s; the other one carries
+                       94.1 Mbit/s
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -132,6 +132,11 @@ var imperatives = map[advice.Action]string{
 		"(the target of CoDel and FQ-CoDel, the step of DualPI2)",
 	advice.KeepSACK: "find the firewall that renumbers sequence numbers but not SACK blocks and switch that off " +
 		"(Cisco ASA: set connection random-sequence-number disable); until then switch SACK off at one end",
+	advice.FindDrops: "find what drops segments on the receiving host: nstat (TcpExtTCPBacklogDrop, " +
+		"TcpExtTCPRcvQDrop, TcpInCsumErrors), ip -s link and ethtool -S of its device, its firewall; " +
+		"fullpipe why there",
+	advice.FindDamage: "find the device that damages segments: swap cables and ports, look at the error counters of " +
+		"each (ethtool -S), switch offloads off",
 	advice.AnswerSYNs: "find what drops SYNs: a full listen queue on the server (nstat TcpExtListenDrops, ss -ltn; " +
 		"raise the program's backlog and net.core.somaxconn), a firewall or its connection limit, or loss on the path",
 	advice.ScaleAsOffered: "have the receiver keep the window scale that its handshake agreed on: raise " +

@@ -111,6 +111,8 @@ var briefActions = map[advice.Action]string{
 	advice.NoSegmentationOffload: "switch segmentation offload off on the sending host",
 	advice.MarkLater:             "have the queue mark later",
 	advice.KeepSACK:              "find the firewall that breaks SACK",
+	advice.FindDrops:             "find what drops segments on the receiving host",
+	advice.FindDamage:            "find the device that damages segments",
 	advice.AnswerSYNs:            "find the cause of the lost SYNs",
 	advice.ReorderLimit:          "let more reordering pass for no loss",
 	advice.ProbeMTU:              "switch MTU probing on at the sender",

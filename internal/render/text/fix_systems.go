@@ -102,6 +102,16 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 		advice.Windows2000: "find what drops SYNs: the backlog of the server's program, a firewall and its connection " +
 			"limit, or loss on the path",
 	},
+	advice.FindDrops: {
+		advice.Windows: "find what drops segments on the receiving host: pktmon start --capture --counters-only, then " +
+			"pktmon counters --type drop --drop-reason; Get-NetAdapterStatistics; its firewall; fullpipe why there",
+		advice.MacOS: "find what drops segments on the receiving host: netstat -s -p tcp (bad checksums), netstat -id, its " +
+			"firewall; fullpipe why there",
+		advice.FreeBSD: "find what drops segments on the receiving host: netstat -s -p tcp (bad checksums), netstat -id, " +
+			"its firewall",
+		advice.Windows2000: "find what drops segments on the receiving host: netstat -e (discards, errors), its firewall, " +
+			"its device's driver",
+	},
 	advice.MarkCongestion: {
 		advice.Windows: "mark instead of dropping: netsh int tcp set global ecncapability=enabled, where the narrow " +
 			"point's queue marks",

@@ -109,6 +109,14 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"transfer lasted %.0f round trips",
 			f.took(), f["round_trips"])
 	},
+	verdict.CapturedDamaged: func(f figures) string {
+		return fmt.Sprintf("%.0f of %.0f segments arrived with a wrong TCP checksum, and the receiver drops such "+
+			"segments: a device on the path damages them", f["damaged_segments"], f["segments"])
+	},
+	verdict.CapturedLostBehind: func(f figures) string {
+		return fmt.Sprintf("%s of %s that were retransmitted had passed this tap at the receiver before: they were lost in "+
+			"the receiving host, or between the tap and it", f.size("passed_bytes"), f.size("retransmitted_bytes"))
+	},
 	verdict.CapturedAvoidance: func(f figures) string {
 		return fmt.Sprintf("from %s in flight on, without a loss, the congestion window grew by only %.2g segments each "+
 			"round trip %s: congestion avoidance from a low ssthresh, which an earlier connection's metrics or the sending "+

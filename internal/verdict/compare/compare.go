@@ -55,6 +55,8 @@ type Difference struct {
 const (
 	TooLittle        verdict.Code = "compare-too-little"
 	WithinTenPercent verdict.Code = "compare-within-ten-percent"
+	// SmallOverhead: the difference is less than 10 %, and smaller segments explain it. factor_low, factor_high.
+	SmallOverhead    verdict.Code = "compare-small-overhead"
 	Scattered        verdict.Code = "compare-scattered"
 	OpenWhether      verdict.Code = "compare-open-whether-ten-percent"
 	Unexplained      verdict.Code = "compare-unexplained"
@@ -87,6 +89,13 @@ func Sides(first, second Side) Difference {
 		d.Cause = NoDifference
 		d.Confidence = verdict.High
 		d.Code = WithinTenPercent
+		if e, ok := smallOverhead(slow, fast, f); ok {
+			d.Slower = slower
+			d.Cause = Overhead
+			d.Code = SmallOverhead
+			d.Values = verdict.Values{"factor_low": e.Low, "factor_high": e.High}
+			d.Explanations = append(d.Explanations, e)
+		}
 		return d
 	case f.Low <= 1:
 		d.Code = Scattered
@@ -219,6 +228,15 @@ func overhead(slow, fast *Side) (Explanation, bool) {
 	high := efficiency / (float64(slow.MSS) / float64(max(slow.PathMTU, fast.PathMTU)))
 	return Explanation{Cause: Overhead, Low: max(low, 1), High: high,
 		Values: pair("mss_bytes", float64(slow.MSS), float64(fast.MSS))}, true
+}
+
+// smallOverhead returns the explanation of a difference of less than 10 % by smaller segments on a full link.
+func smallOverhead(slow, fast *Side, f stats.Interval) (Explanation, bool) {
+	e, ok := overhead(slow, fast)
+	full := !slices.ContainsFunc(slow.limiters(), func(name verdict.Name) bool {
+		return name != verdict.Bottleneck && name != verdict.LocalQueue
+	})
+	return e, ok && full && f.Low > 1 && e.High > 1 && e.Low <= f.High && e.High >= f.Low
 }
 
 func roundTrip(slow, fast *Side) (Explanation, bool) {

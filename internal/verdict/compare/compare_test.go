@@ -34,7 +34,7 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 		candidates    []Cause
 	}{
 		{"alike", way(93.5, verdict.Bottleneck, nil), outside, 0, NoDifference, nil},
-		{"a tunnel's overhead is no cause", way(89.5, verdict.Bottleneck, small), outside, 0, NoDifference, nil},
+		{"a tunnel's overhead", way(89.5, verdict.Bottleneck, small), outside, 1, Overhead, nil},
 		{"unless its packets are small", way(77, verdict.Bottleneck, func(s *Side) { s.MSS, s.PathMTU = 1188, 1240 }),
 			outside, 1, MixedCause, []Cause{Overhead, Capacity}},
 		{"gateways with a budget", way(28, verdict.Bottleneck, small), outside, 1, Capacity, nil},
@@ -91,6 +91,11 @@ func TestWhyTwoWaysDiffer(t *testing.T) {
 		{"scatter", Side{Goodputs: []float64{40e6, 90e6, 95e6, 60e6}}, outside, 0, UnknownCause, nil},
 		{"ten per cent or less", way(86.5, verdict.Bottleneck, func(s *Side) { s.Goodputs[0] *= 1.03 }), outside, 1,
 			UnknownCause, []Cause{Capacity}},
+		{"a tunnel's overhead, in the other order", outside, way(90.2, verdict.Bottleneck, small), 2, Overhead, nil},
+		{"a little slower with the same segments", way(89.6, verdict.Bottleneck, nil), outside, 0, NoDifference, nil},
+		{"faster with smaller segments", way(99, verdict.Bottleneck, small), outside, 0, NoDifference, nil},
+		{"a tunnel's overhead while the window limits", way(89.6, verdict.ReceiverWindow, small), outside, 0,
+			NoDifference, nil},
 		{"another system with few known facts", way(28, verdict.Bottleneck, func(s *Side) { s.MSS, s.RTTMin = 0, 0 }),
 			outside, 1, Capacity, nil},
 	} {

@@ -61,6 +61,16 @@ func (t *timeline) describeSlowStart(v verdict.Values) {
 	v["rtt_s"] = t.baseRTT
 }
 
+func (t *timeline) describeDamaged(v verdict.Values) {
+	v["damaged_segments"] = float64(t.d.Damaged)
+	v["segments"] = float64(t.d.Segments)
+}
+
+func (t *timeline) describeLostBehind(v verdict.Values) {
+	v["passed_bytes"] = float64(t.passedBefore())
+	v["retransmitted_bytes"] = float64(t.passedBefore() + t.d.Replaced)
+}
+
 func (t *timeline) describeAvoidance(v verdict.Values) {
 	segments, from := t.avoidance()
 	v["segments_per_round"] = segments

@@ -97,6 +97,10 @@ var supports = []evidenceRule{
 
 // caveats lower the worth of a verdict, or say more about it: every rule that applies.
 var caveats = []evidenceRule{
+	support(verdict.Congestion, verdict.CapturedDamaged, isDamaged, (*timeline).describeDamaged),
+	support(verdict.Congestion, verdict.CapturedLostBehind,
+		rule.All(limiterIs(verdict.Congestion), isLostBehind),
+		(*timeline).describeLostBehind),
 	support(verdict.SendBuffer, verdict.CapturedBlocks, rule.All(hasEqualBlocks,
 		rule.Any(limiterIs(verdict.Sender), limiterIs(verdict.Bottleneck))),
 		(*timeline).describeBlocks),

@@ -214,6 +214,12 @@ var (
 		"marks (ECN) reduced the congestion window more often than losses did",
 		func(t *timeline) bool { return t.marked && t.d.Marks > t.d.LossEvents },
 		threshold.MinRounds)
+	isDamaged = fact("isDamaged",
+		"segments with a wrong TCP checksum arrive, and most losses may be theirs",
+		(*timeline).damaged, threshold.MinSegments)
+	isLostBehind = fact("isLostBehind",
+		"the tap is at the receiver, and most retransmitted data had passed it before",
+		(*timeline).lostBehind, threshold.MinSegments)
 	isAvoiding = fact("isAvoiding",
 		"without a loss, the bytes in flight grew by far less than a segment for each acknowledgement",
 		func(t *timeline) bool { return t.avoiding }, threshold.AvoidanceGrowth)

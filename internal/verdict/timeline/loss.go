@@ -66,6 +66,26 @@ func opening(outstanding, rates []float64) int {
 	return grown
 }
 
+// damaged reports whether segments arrived with wrong checksums, at least half as many as were retransmitted.
+// Where most checksums are wrong, the host that captured had left them to its device.
+func (t *timeline) damaged() bool {
+	d := t.d
+	return t.vantage != AtSender && d.Damaged >= int64(threshold.MinSegments.Value) &&
+		2*d.Damaged >= d.Retransmitted && 2*d.Damaged < d.Segments
+}
+
+// passedBefore returns how many bytes were retransmitted that had passed the tap before and that the receiver did not
+// report as received twice.
+func (t *timeline) passedBefore() int64 {
+	return max(t.d.Repeated-t.d.Spurious*int64(max(t.d.MSS, 536)), 0)
+}
+
+// lostBehind reports whether segments were lost after they had passed a tap at the receiver.
+func (t *timeline) lostBehind() bool {
+	return t.vantage == AtReceiver && t.d.LossEvents >= int64(threshold.MinSegments.Value) &&
+		t.passedBefore() > t.d.Replaced
+}
+
 // avoidance returns by how many segments a round trip the bytes in flight grew while the congestion window opened after
 // slow start, without a loss, and from how many bytes on. 0, 0: it did not open so.
 func (t *timeline) avoidance() (segments float64, from int64) {

@@ -111,6 +111,8 @@ var subtypes = []subtypeRule{
 	windowReason(verdict.AutotuneCeiling, "the window grew to the maximum of an unscaled one"),
 	reason(verdict.ReceiverWindow, verdict.Fixed, condition{}),
 	reason(verdict.Congestion, verdict.LostSYNs, synsDominate),
+	reason(verdict.Congestion, verdict.Damaged, isDamaged),
+	reason(verdict.Congestion, verdict.ReceiverDrops, isLostBehind),
 	reason(verdict.Congestion, verdict.Policer, isPoliced),
 	reason(verdict.Congestion, verdict.Marked, isMarked),
 	reason(verdict.Congestion, verdict.LowSsthresh, isAvoiding),
