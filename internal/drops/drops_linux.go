@@ -111,7 +111,7 @@ func (w *Watch) attach() error {
 	if err != nil {
 		return err
 	}
-	retransmitted := retransmission(kernel.At, w.events)
+	retransmitted := retransmission(kernel.At, w.events, kernel.TracepointArguments("tcp_retransmit_skb") > 2)
 	dropped := drop(kernel.At, w.events, wanted.FD(), arguments > 3)
 	if err := kernel.Err(); err != nil {
 		return fmt.Errorf("places of loss by eBPF: %w: %w", socket.ErrNotSupported, err)
@@ -166,21 +166,27 @@ func (w *Watch) take(b []byte) {
 	if len(b) < recordSize {
 		return
 	}
+	u16 := func(at int) uint16 { return binary.NativeEndian.Uint16(b[at:]) }
 	u32 := func(at int) uint32 { return binary.NativeEndian.Uint32(b[at:]) }
 	at := time.Duration(binary.NativeEndian.Uint64(b[recTime:]))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch u32(recKind) {
+	switch u16(recKind) {
 	case kindDrop:
 		flow, seq, bytes, ok := lost.ParsePacket(b[recHeaders:recHeaders+headerBytes], u32(recLength))
 		if !ok {
 			return
 		}
 		place := lost.Place{Reason: u32(recReason), Namespace: u32(recNamespace), Device: [16]byte(b[recDevice:])}
-		w.matcher.Drop(lost.Drop{Flow: flow, Place: place, At: at, Seq: seq, Bytes: bytes})
+		d := lost.Drop{Flow: flow, Place: place, At: at, Seq: seq, Bytes: bytes}
+		if u16(recPort) == flow.Source.Port() && !lost.CountsAsSent(w.names[place.Reason]) {
+			d.Unsent = lost.Range{Seq: u32(recSeq), End: u32(recEnd)}
+		}
+		w.matcher.Drop(d)
 	case kindRetransmission:
-		w.matcher.Retransmission(lost.Retransmission{Flow: socketFlow(b), At: at, Seq: u32(recSeq), End: u32(recEnd),
-			Segments: max(u32(recLength), 1), Namespace: u32(recNamespace)})
+		w.matcher.Retransmission(lost.Retransmission{Flow: socketFlow(b), At: at,
+			Range:    lost.Range{Seq: u32(recSeq), End: u32(recEnd)},
+			Segments: max(u32(recLength), 1), Namespace: u32(recNamespace), Refused: u32(recReason) != 0})
 	}
 }
 

@@ -152,6 +152,10 @@ func TestWatch(t *testing.T) {
 			lost.Queue, "QDISC_DROP", "near"},
 		{"the sender's queue, IPv6", tbf, "tc qdisc del dev near root", "[fd09::2]:7000", false,
 			lost.Queue, "QDISC_DROP", "near"},
+		{"refused here, and lost at the far end",
+			nft("output", "tcp dport 7000 tcp flags & syn == 0") + "\n" + inFar + nft("input", "tcp dport 7000"),
+			"nft delete table inet t; " + inFar + "nft delete table inet t", "10.9.0.2:7000", false,
+			lost.Firewall, "NETFILTER_DROP", ""},
 		{"the far end's firewall", inFar + nft("input", "tcp dport 7000"), inFar + "nft delete table inet t",
 			"10.9.0.2:7000", false, "", "", ""},
 		{"this host's firewall, receiving", nft("input", "tcp sport 7001"), "nft delete table inet t", "10.9.0.2:7001", true,
@@ -179,7 +183,11 @@ func TestWatch(t *testing.T) {
 			if p.Kind != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded || p.Dropped == 0 {
 				t.Errorf("%+v", p)
 			}
-			// A refused packet explains only retransmissions of the SYN: a busy host also retransmits needlessly.
+			// TCP knows that the packet was refused, except for a SYN.
+			if refused := tt.want == lost.Firewall && !tt.down; refused && p.Bytes > 1 {
+				t.Errorf("refused packets explain retransmissions: %+v", p)
+			}
+			// A busy host also retransmits needlessly.
 			const needless = 4 // of the tail, by a probe or a timer that an acknowledgement came just too late for
 			if tt.want == lost.Queue && c.Segments-p.Segments > needless+c.Segments/20 {
 				t.Errorf("%d of %d segments, %d of %d bytes are explained", p.Segments, c.Segments, p.Bytes, c.Bytes)

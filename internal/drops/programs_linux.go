@@ -8,22 +8,24 @@ import (
 
 // The records of both programs.
 const (
-	recTime      = 0 // CLOCK_MONOTONIC in ns
-	recKind      = 8 // kindDrop or kindRetransmission
-	recReason    = 12
+	recTime      = 0  // CLOCK_MONOTONIC in ns
+	recKind      = 8  // kindDrop or kindRetransmission
+	recPort      = 10 // a drop's: of the socket that sends it, host byte order; 0: none
+	recReason    = 12 // a drop's; of a retransmission the error that its transmission returned
 	recNamespace = 16
 	recLength    = 20 // a drop's bytes from the IP header; a retransmission's segments
-	recSeq       = 24
-	recEnd       = 28
-	recFamily    = 32
-	recSource    = 34 // port, host byte order
-	recTarget    = 36 // port, network byte order
-	recFrom      = 40
-	recTo        = 56
-	recDevice    = 32
-	recHeaders   = 48
-	headerBytes  = 80 // at least lost.HeaderBytes, in words
-	recordSize   = recHeaders + headerBytes
+	// A retransmission's range; a drop's: of the first segment that recPort has not yet sent.
+	recSeq      = 24
+	recEnd      = 28
+	recFamily   = 32
+	recSource   = 34 // port, host byte order
+	recTarget   = 36 // port, network byte order
+	recFrom     = 40
+	recTo       = 56
+	recDevice   = 32
+	recHeaders  = 48
+	headerBytes = 80 // at least lost.HeaderBytes, in words
+	recordSize  = recHeaders + headerBytes
 
 	kindDrop           = 1
 	kindRetransmission = 2
@@ -39,10 +41,12 @@ const (
 // mac80211 and Open vSwitch (include/net/dropreason.h).
 const maxReason = 255
 
-// retransmission runs for each retransmission, after the kernel has transmitted it:
+// retransmission runs for each retransmission, after the kernel has transmitted it or failed to:
 //
-//	tcp_retransmit_skb(const struct sock *sk, const struct sk_buff *skb, …)
-func retransmission(at layout, events *bpf.Events) asm.Instructions {
+//	tcp_retransmit_skb(const struct sock *sk, const struct sk_buff *skb, int err)
+//
+// err exists if hasError (Linux 6.15). Before, the kernel reports successful ones only.
+func retransmission(at layout, events *bpf.Events, hasError bool) asm.Instructions {
 	const sk, skb = asm.R7, asm.R8
 	field := func(name string, plus int16, size asm.Size, to int16) asm.Instructions {
 		return asm.Instructions{
@@ -57,8 +61,14 @@ func retransmission(at layout, events *bpf.Events) asm.Instructions {
 	code := asm.Instructions{
 		asm.LoadMem(sk, asm.R1, 0, asm.DWord),
 		asm.LoadMem(skb, asm.R1, 8, asm.DWord),
+		asm.Mov.Reg(asm.R9, asm.R1),
 	}
 	code = append(code, begin(kindRetransmission)...)
+	if hasError {
+		code = append(code,
+			asm.LoadMem(asm.R1, asm.R9, 16, asm.DWord),
+			asm.StoreMem(asm.RFP, record+recReason, asm.R1, asm.Word))
+	}
 	code = append(code, block("seq", asm.Word, recSeq)...)
 	code = append(code, block("end_seq", asm.Word, recEnd)...)
 	code = append(code, block("tcp_gso_segs", asm.Half, recLength)...)
@@ -125,12 +135,16 @@ func drop(at layout, events *bpf.Events, wanted int, hasSocket bool) asm.Instruc
 		asm.LoadMem(asm.R2, asm.RFP, record+recHeaders+6, asm.Byte),
 		asm.JNE.Imm(asm.R1, 6, "out"),
 		asm.JNE.Imm(asm.R2, protocolTCP, "out").WithSymbol("protocol"))
+	code = append(code, unsent(at, skb, asm.R9, asm.R8)...)
+	device := asm.Instructions{}
 	if hasSocket {
-		code = append(code,
+		device = asm.Instructions{
 			asm.LoadMem(asm.R9, context, 24, asm.DWord),
-			asm.JNE.Imm(asm.R9, 0, "socket"))
+			asm.JNE.Imm(asm.R9, 0, "socket")}
 	}
-	code = append(code, read(scratch, 8, skb, at("sk_buff", "dev"))...)
+	device = append(device, read(scratch, 8, skb, at("sk_buff", "dev"))...)
+	device[0] = device[0].WithSymbol("device")
+	code = append(code, device...)
 	code = append(code,
 		asm.LoadMem(asm.R9, asm.RFP, scratch, asm.DWord),
 		asm.JEq.Imm(asm.R9, 0, "sender"))
@@ -153,6 +167,39 @@ func drop(at layout, events *bpf.Events, wanted int, hasSocket bool) asm.Instruc
 	return append(code, finish(events)...)
 }
 
+// The states of sockets that are no full sockets (include/net/tcp_states.h).
+const (
+	stateTimeWait   = 6
+	stateSynReceive = 12 // TCP_NEW_SYN_RECV
+)
+
+// unsent writes the port of the socket that sends a packet, and the range of its first segment that
+// TCP has not sent: while TCP transmits a segment for the first time, it is still that one. It goes
+// to the label device where there is none.
+func unsent(at layout, skb, socket, segment asm.Register) asm.Instructions {
+	queue := at("sock", "sk_write_queue")
+	code := read(scratch, 8, skb, at("sk_buff", "sk"))
+	code = append(code,
+		asm.LoadMem(socket, asm.RFP, scratch, asm.DWord),
+		asm.JEq.Imm(socket, 0, "device"))
+	code = append(code, read(scratch, 1, socket, at("sock", "__sk_common", "skc_state"))...)
+	code = append(code,
+		asm.LoadMem(asm.R1, asm.RFP, scratch, asm.Byte),
+		asm.JEq.Imm(asm.R1, stateTimeWait, "device"),
+		asm.JEq.Imm(asm.R1, stateSynReceive, "device"))
+	code = append(code, read(scratch, 8, socket, queue+at("sk_buff_head", "next"))...)
+	code = append(code,
+		asm.LoadMem(segment, asm.RFP, scratch, asm.DWord),
+		asm.Mov.Reg(asm.R1, socket),
+		asm.Add.Imm(asm.R1, int32(queue)),
+		asm.JEq.Reg(segment, asm.R1, "device"))
+	code = append(code, read(record+recPort, 2, socket, at("sock", "__sk_common", "skc_num"))...)
+	for to, name := range map[int16]string{recSeq: "seq", recEnd: "end_seq"} {
+		code = append(code, read(record+to, 4, segment, at("sk_buff", "cb")+at("tcp_skb_cb", name))...)
+	}
+	return code
+}
+
 // layout returns the offset of a member of a structure.
 type layout func(structure string, names ...string) int16
 
@@ -162,7 +209,7 @@ func begin(kind int64) (code asm.Instructions) {
 	for offset := int16(0); offset < recordSize; offset += 8 {
 		code = append(code, asm.StoreMem(asm.RFP, record+offset, asm.R1, asm.DWord))
 	}
-	return append(code, asm.StoreImm(asm.RFP, record+recKind, kind, asm.Word))
+	return append(code, asm.StoreImm(asm.RFP, record+recKind, kind, asm.Half))
 }
 
 // read copies size bytes at a pointer plus an offset to the stack. r0 is 0 if the kernel could.

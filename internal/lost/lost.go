@@ -25,21 +25,29 @@ type Place struct {
 	Device            [16]byte // the name; empty if not known
 }
 
+// Range is a range of sequence numbers.
+type Range struct{ Seq, End uint32 }
+
 // Drop is a dropped packet.
 type Drop struct {
 	Flow
 	Place
 	At         time.Duration
 	Seq, Bytes uint32 // of sequence space: payload, SYN and FIN
+	// Unsent is the segment at SND.NXT, the first that the socket had not sent when the packet was
+	// dropped; zero if it is not known.
+	Unsent Range
 }
 
 // Retransmission is a retransmitted range. The kernel may send it as several segments.
 type Retransmission struct {
 	Flow
+	Range
 	At        time.Duration
-	Seq, End  uint32
 	Segments  uint32
 	Namespace uint32 // the socket's
+	// Refused reports that the host did not transmit it: TCP tries again, which is no further loss.
+	Refused bool
 }
 
 // The matcher's memory is bounded by these numbers.
@@ -75,6 +83,10 @@ type flow struct {
 	lastSeq   uint32        // of the last retransmission
 	lastAt    time.Duration // of the last retransmission
 	usedAt    time.Duration
+	// refused is a segment that was dropped, at least in part, while TCP transmitted it for the
+	// first time, and refusedBytes how much of it.
+	refused      Range
+	refusedBytes uint32
 }
 
 // interval is the part of a drop that explains no retransmission yet.
@@ -118,6 +130,37 @@ func (m *Matcher) Drop(d Drop) {
 		f.remove(0)
 	}
 	f.drops = append(f.drops, interval{d.At, d.Seq, d.Seq + d.Bytes, place})
+	f.refuse(d)
+}
+
+// refuse forgets the drops of a segment that the host refused to transmit as a whole. TCP then
+// leaves SND.NXT and sends the segment again later, which is no retransmission. A segment that the
+// host has split and dropped in part counts as sent.
+func (f *flow) refuse(d Drop) {
+	unsent := d.Unsent
+	if before(d.Seq, unsent.Seq) || before(unsent.End, d.Seq+d.Bytes) {
+		return
+	}
+	if f.refused != unsent {
+		f.refused = unsent
+		f.refusedBytes = 0
+	}
+	f.refusedBytes += d.Bytes
+	if f.refusedBytes < unsent.End-unsent.Seq {
+		return
+	}
+	f.refused = Range{}
+	f.refusedBytes = 0
+	f.forget(unsent, d.At-synchronous)
+}
+
+// forget removes the drops of a range since a time.
+func (f *flow) forget(r Range, since time.Duration) {
+	for i := len(f.drops) - 1; i >= 0 && f.drops[i].at >= since; i-- {
+		if !before(f.drops[i].seq, r.Seq) && !before(r.End, f.drops[i].end) {
+			f.remove(i)
+		}
+	}
 }
 
 // Retransmission records a retransmission and attributes its bytes to the oldest drops of these
@@ -129,6 +172,10 @@ func (m *Matcher) Retransmission(r Retransmission) {
 	}
 	f := m.flowOf(r.Flow, r.At)
 	f.namespace = r.Namespace
+	if r.Refused {
+		f.forget(r.Range, r.At-synchronous)
+		return
+	}
 	f.segments += int64(r.Segments)
 	f.bytes += int64(length)
 	f.expire(r)

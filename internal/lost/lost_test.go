@@ -31,7 +31,7 @@ func play(m *Matcher, events []event) {
 		if e.segments == 0 {
 			m.Drop(Drop{Flow: e.flow, Place: e.place, At: at, Seq: e.seq, Bytes: e.bytes})
 		} else {
-			m.Retransmission(Retransmission{Flow: e.flow, At: at, Seq: e.seq, End: e.seq + e.bytes, Segments: e.segments,
+			m.Retransmission(Retransmission{Flow: e.flow, At: at, Range: Range{e.seq, e.seq + e.bytes}, Segments: e.segments,
 				Namespace: 1})
 		}
 	}
@@ -84,6 +84,43 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
+// TestMatcher_Refused checks that a packet that the host refused to transmit explains no later retransmission.
+func TestMatcher_Refused(t *testing.T) {
+	drop := func(seq, bytes uint32, unsent Range) Drop {
+		return Drop{Flow: flowA, Place: nft, At: time.Second, Seq: seq, Bytes: bytes, Unsent: unsent}
+	}
+	unsent := Range{1000, 1300}
+	for _, tt := range []struct {
+		name    string
+		drops   []Drop
+		refused bool  // a retransmission of all bytes is refused first
+		want    int64 // bytes of the retransmission of [1000, 1300) that the drops explain
+	}{
+		{"sent before", []Drop{drop(1000, 300, Range{1300, 1600})}, false, 300},
+		{"nothing unsent", []Drop{drop(1000, 300, Range{})}, false, 300},
+		{"refused", []Drop{drop(1000, 300, unsent)}, false, 0},
+		{"refused twice", []Drop{drop(1000, 300, unsent), drop(1000, 300, unsent)}, false, 0},
+		{"refused, then lost", []Drop{drop(1000, 300, unsent), drop(1000, 300, Range{1300, 1400})}, false, 300},
+		{"split and dropped in part", []Drop{drop(1000, 100, unsent), drop(1200, 100, unsent)}, false, 200},
+		{"split and refused", []Drop{drop(1000, 100, unsent), drop(1100, 100, unsent), drop(1200, 100, unsent)}, false, 0},
+		{"a later part of what is unsent", []Drop{drop(1000, 100, Range{1000, 1100}), drop(1100, 100, Range{1300, 1400})},
+			false, 100},
+		{"the retransmission is refused", []Drop{drop(1000, 300, Range{1300, 1400})}, true, 0},
+	} {
+		var m Matcher
+		for _, d := range tt.drops {
+			m.Drop(d)
+		}
+		if tt.refused {
+			m.Retransmission(Retransmission{Flow: flowA, At: time.Second, Range: unsent, Segments: 3, Refused: true})
+		}
+		m.Retransmission(Retransmission{Flow: flowA, At: 2 * time.Second, Range: unsent, Segments: 3})
+		if c := m.Of(flowA); c.Places[0].Bytes != tt.want || c.Bytes != 300 || c.Places[0].Packets != int64(len(tt.drops)) {
+			t.Errorf("%s: %+v, want %d bytes explained", tt.name, c, tt.want)
+		}
+	}
+}
+
 func TestMatcher_MemoryIsBounded(t *testing.T) {
 	var m Matcher
 	for i := range uint32(3 * maxFlows) {
@@ -112,7 +149,7 @@ func TestMatcher_AllocatesNothingPerEvent(t *testing.T) {
 		at += time.Millisecond
 		seq += 1000
 		m.Drop(Drop{Flow: flowA, Place: queue, At: at, Seq: seq, Bytes: 100})
-		m.Retransmission(Retransmission{Flow: flowA, At: at, Seq: seq, End: seq + 100, Segments: 1})
+		m.Retransmission(Retransmission{Flow: flowA, At: at, Range: Range{seq, seq + 100}, Segments: 1})
 	}
 	step()
 	if n := testing.AllocsPerRun(1000, step); n > 0 {
@@ -134,9 +171,15 @@ func FuzzMatcher(f *testing.F) {
 			}
 			seq := uint32(binary.LittleEndian.Uint16(b[1:])) - 30000
 			if b[0]&1 == 0 {
-				m.Drop(Drop{Flow: flow, Place: Place{Reason: uint32(b[3] >> 4)}, At: at, Seq: seq, Bytes: uint32(b[4]) * 20})
+				unsent := Range{seq, seq + uint32(b[3]&7)*200}
+				if b[0]&4 != 0 {
+					unsent.Seq = unsent.End
+				}
+				m.Drop(Drop{Flow: flow, Place: Place{Reason: uint32(b[3] >> 4)}, At: at, Seq: seq, Bytes: uint32(b[4]) * 20,
+					Unsent: unsent})
 			} else {
-				m.Retransmission(Retransmission{Flow: flow, At: at, Seq: seq, End: seq + uint32(b[4])*20, Segments: uint32(b[3])})
+				m.Retransmission(Retransmission{Flow: flow, At: at, Range: Range{seq, seq + uint32(b[4])*20},
+					Segments: uint32(b[3]), Refused: b[0]&8 != 0})
 			}
 			for _, flow := range []Flow{flowA, flowB} {
 				check(t, m.Of(flow))

@@ -92,6 +92,13 @@ var noise = map[string]string{
 	"UNHANDLED_PROTO":      "__netif_receive_skb_core: no TCP packet",
 }
 
+// CountsAsSent reports whether TCP may count a packet as sent that was dropped for a reason while
+// it transmitted it: queues that signal congestion by a drop return NET_XMIT_CN (sch_red,
+// sch_fq_codel).
+func CountsAsSent(reason string) bool {
+	return reason == "QDISC_CONGESTED" || reason == "QDISC_OVERLIMIT"
+}
+
 // KindOf returns the kind of a place by the name of a reason, without SKB_DROP_REASON_. It returns
 // "" for a reason that is no loss of payload.
 func KindOf(reason string) Kind {
