@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 const (
@@ -34,7 +35,7 @@ type Watch struct {
 	events  *bpf.Events
 	names   map[uint32]string // of reasons
 	own     uint32            // this process's network namespace
-	initial bool              // own is the host's first network namespace, with its devices
+	joined  bool              // packets of own may pass other namespaces of this host
 	flushed chan struct{}     // a value for each answered Flush
 	ended   chan struct{}     // closed when reading has ended
 
@@ -53,7 +54,7 @@ func Open() (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{own: own, initial: isInitial(own), flushed: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &Watch{own: own, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := w.attach(); err != nil {
 		_ = w.set.Close() // err says more
 		if errors.Is(err, os.ErrPermission) {
@@ -208,39 +209,92 @@ func socketFlow(b []byte) (f lost.Flow) {
 // flushTimeout bounds the wait for the reader. It only waits for records that exist.
 const flushTimeout = time.Second
 
-// Of returns the counts of a flow until now. home is the network namespace of its socket on this
+// Of returns the losses of a flow until now. home is the network namespace of its socket on this
 // host, 0 for this process's own, AnyNamespace for that of a socket on this host.
-func (w *Watch) Of(flow lost.Flow, home uint32) (Counts, error) {
-	if err := w.flush(); err != nil {
-		return Counts{}, err
-	}
-	missed, err := w.events.Lost()
+func (w *Watch) Of(flow lost.Flow, home uint32) (transfer.Losses, error) {
+	missed, err := w.missed()
 	if err != nil {
-		return Counts{}, err
+		return transfer.Losses{}, err
+	}
+	found, err := w.read(flow, false)
+	l := w.losses(found, home)
+	l.Incomplete = missed > 0
+	return l, err
+}
+
+// Begin begins a transfer. end returns the losses of its streams at one end of this host, and
+// forgets them: later connections may have the same addresses. It returns nil if they are not
+// known.
+func (w *Watch) Begin() (end func(e *transfer.End, sends bool) *transfer.Losses) {
+	if w == nil {
+		return func(*transfer.End, bool) *transfer.Losses { return nil }
+	}
+	before, failed := w.missed()
+	return func(e *transfer.End, sends bool) *transfer.Losses {
+		if e == nil || failed != nil {
+			return nil
+		}
+		var all transfer.Losses
+		for i := range e.Streams {
+			flow := lost.Flow{Source: e.Streams[i].Remote, Destination: e.Streams[i].Local}
+			if sends {
+				flow = lost.Flow{Source: flow.Destination, Destination: flow.Source}
+			}
+			found, err := w.read(flow, true)
+			if err != nil {
+				return nil
+			}
+			all.Add(w.losses(found, 0))
+		}
+		after, err := w.missed()
+		if err != nil {
+			return nil
+		}
+		all.Incomplete = after > before
+		return &all
+	}
+}
+
+// missed returns how many records did not fit into a buffer, of all flows.
+func (w *Watch) missed() (int64, error) {
+	n, err := w.events.Lost()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(n) + w.matcher.Forgotten, err
+}
+
+// read returns what is known of a flow now.
+func (w *Watch) read(flow lost.Flow, forget bool) (lost.Counts, error) {
+	if err := w.flush(); err != nil {
+		return lost.Counts{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed != nil {
-		return Counts{}, w.failed
+	flow = unmapped(flow)
+	found := w.matcher.Of(flow)
+	if forget {
+		w.matcher.Forget(flow)
 	}
-	found := w.matcher.Of(unmapped(flow))
-	c := Counts{Missed: int64(missed) + w.matcher.Forgotten}
+	return found, w.failed
+}
+
+func (w *Watch) losses(found lost.Counts, home uint32) (l transfer.Losses) {
 	if home == AnyNamespace {
 		home = found.Namespace
 	}
 	home = cmp.Or(home, w.own)
-	c.NamespaceOnly = !w.initial || home != w.own
+	l.NamespaceOnly = w.joined || home != w.own
 	if found.Namespace == home {
-		c.Retransmits = true
-		c.Segments = found.Segments
-		c.Bytes = found.Bytes
+		l.Retransmits = true
+		l.Segments = found.Segments
+		l.Bytes = found.Bytes
 	}
 	for _, p := range found.Places {
 		if p.Namespace == w.own || p.Namespace == home {
-			c.Places = append(c.Places, w.place(p, home))
+			l.Places = append(l.Places, w.place(p, home))
 		}
 	}
-	return c, nil
+	return l
 }
 
 func unmapped(f lost.Flow) lost.Flow {
@@ -268,17 +322,16 @@ func (w *Watch) flush() error {
 	}
 }
 
-func (w *Watch) place(p lost.Count, home uint32) Place {
+func (w *Watch) place(p lost.Count, home uint32) transfer.LossPlace {
 	reason := w.names[p.Reason]
 	if reason == "" {
 		reason = fmt.Sprintf("reason %#x", p.Reason)
 	}
 	device, _, _ := strings.Cut(string(p.Device[:]), "\x00")
-	kind := lost.KindOf(reason)
 	qdisc := ""
-	if kind == lost.Queue && p.Namespace == w.own {
+	if lost.KindOf(reason) == lost.Queue && p.Namespace == w.own {
 		qdisc = rootQdisc(device)
 	}
-	return Place{Kind: kind, Qdisc: qdisc, Reason: reason, Device: device, Forwarded: p.Namespace != home,
+	return transfer.LossPlace{Qdisc: qdisc, Reason: reason, Device: device, Forwarded: p.Namespace != home,
 		Packets: p.Packets, Dropped: p.Dropped, Segments: p.Segments, Bytes: p.Bytes}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 const farVariable = "FULLPIPE_TEST_FAR"
@@ -94,7 +95,7 @@ func shell(t *testing.T, script string) {
 }
 
 // send transfers the payload over a new connection and returns the counts of its data.
-func send(t *testing.T, w *Watch, address string, down bool) Counts {
+func send(t *testing.T, w *Watch, address string, down bool) transfer.Losses {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -116,7 +117,7 @@ func send(t *testing.T, w *Watch, address string, down bool) Counts {
 		_, _ = c.Read(make([]byte, 1))
 	}
 	counts, err := w.Of(flow, 0)
-	if err != nil || counts.Missed > 0 {
+	if err != nil || counts.Incomplete {
 		t.Fatalf("%+v, %v", counts, err)
 	}
 	return counts
@@ -180,7 +181,7 @@ func TestWatch(t *testing.T) {
 				t.Fatalf("%d places", len(c.Places))
 			}
 			p := c.Places[0]
-			if p.Kind != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded || p.Dropped == 0 {
+			if lost.KindOf(p.Reason) != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded || p.Dropped == 0 {
 				t.Errorf("%+v", p)
 			}
 			// TCP knows that the packet was refused, except for a SYN.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Watch is not available on this system.
@@ -18,7 +19,12 @@ func Open() (*Watch, error) {
 }
 
 // Of returns nothing.
-func (*Watch) Of(lost.Flow, uint32) (Counts, error) { return Counts{}, nil }
+func (*Watch) Of(lost.Flow, uint32) (transfer.Losses, error) { return transfer.Losses{}, nil }
+
+// Begin returns a function that knows nothing.
+func (*Watch) Begin() (end func(*transfer.End, bool) *transfer.Losses) {
+	return func(*transfer.End, bool) *transfer.Losses { return nil }
+}
 
 // Close does nothing.
 func (*Watch) Close() error { return nil }

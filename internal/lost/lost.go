@@ -212,6 +212,9 @@ func (m *Matcher) Of(f Flow) Counts {
 		Places: append([]Count(nil), known.places...)}
 }
 
+// Forget removes a flow.
+func (m *Matcher) Forget(f Flow) { delete(m.flows, f) }
+
 // flowOf returns the state of a flow. A new one may displace the one that was used least recently.
 func (m *Matcher) flowOf(key Flow, at time.Duration) *flow {
 	f := m.flows[key]

@@ -123,11 +123,16 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 		err error
 	}
 	done := make(chan outcome, 1)
+	losses := func(*transfer.End, bool) *transfer.Losses { return nil }
+	if t.Losses != nil {
+		losses = t.Losses()
+	}
 	over := t.Host.Begin(cmp.Or(spec.TestID, t.Remote.Addr().String()))
 	go func() {
 		end, err := move(ctx)
 		if concurrent := over(); end != nil {
 			end.ConcurrentTests = concurrent
+			end.Losses = losses(end, p.Send)
 		}
 		done <- outcome{end, err}
 	}()

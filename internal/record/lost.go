@@ -3,9 +3,10 @@ package record
 // LostAt is a place where packets of a transfer were dropped, by the kernel of a watched host.
 type LostAt struct {
 	// Place is firewall, filter, queue, device, backlog, socket, route, packet-size, invalid or
-	// other; elsewhere if no place of the watched host dropped these packets.
+	// other; between-hosts if no place of both hosts dropped these packets; elsewhere if only one
+	// host was watched, or not all of its packets; not-lost if they had arrived before (DSACK).
 	Place string `json:"place"`
-	// Side is sender-host or receiver-host; absent for elsewhere.
+	// Side is sender-host or receiver-host; absent for the last three.
 	Side string `json:"side,omitempty"`
 	// Reason is the kernel's: a name of enum skb_drop_reason without its prefix.
 	Reason string `json:"drop_reason,omitempty"`
@@ -26,16 +27,23 @@ type LostAt struct {
 	// retransmission.
 	DroppedPackets int64 `json:"dropped_packets,omitempty"`
 	DroppedBytes   int64 `json:"dropped_bytes,omitempty"`
-	// the host that was watched: sender-host or receiver-host
+	// the host that was watched: sender-host, receiver-host or both-hosts
 	Watched string `json:"watched"`
-	// NamespaceOnly reports that only network namespaces of that host were watched, a container's
-	// for instance.
+	// NamespaceOnly reports that only network namespaces of a host were watched, a container's for
+	// instance.
 	NamespaceOnly bool `json:"namespace_only,omitempty"`
+	// AddressesChange reports that the hosts see different addresses (NAT): drops of packets with
+	// the others cannot be seen.
+	AddressesChange bool `json:"addresses_change,omitempty"`
 }
 
-// The values of LostAt's Side and Watched, and the Place that is no kind of package lost.
+// The values of LostAt's Side and Watched, and the Places that are no kinds of package lost.
 const (
 	SenderHost   = "sender-host"
 	ReceiverHost = "receiver-host"
+	BothHosts    = "both-hosts" // Watched only
+
+	BetweenHosts = "between-hosts"
 	Elsewhere    = "elsewhere"
+	NotLost      = "not-lost"
 )

@@ -70,6 +70,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	d.Intervals = Intervals(intervals)
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
+	d.LostAt = lossesOf(r, &d).LostAt()
 	guard.Direction(&d)
 	d.Fix = text.FixSentences(d.Fix)
 	d.Evidence = text.EvidenceSentences(d.Evidence)

@@ -60,6 +60,8 @@ type Config struct {
 	// Offered, if not nil, is asked about each offer of a client before its transfer is accepted; see probe.Session.
 	// holder is the name of the client's key, "" for the server's.
 	Offered func(holder string, s transfer.Spec) (probe.Allowance, error)
+	// Losses, if not nil, returns this host's drops of a transfer; see probe.Session.
+	Losses func() func(e *transfer.End, sends bool) *transfer.Losses
 	// UnreachableTimeout is how long a client's host may be unreachable; 0: socket.GoneTime.
 	UnreachableTimeout time.Duration
 	// Event, if not nil, receives client and transfer events from many goroutines. It must not block.
@@ -230,7 +232,7 @@ func (s *Server) session(ctx context.Context, conn *net.TCPConn) {
 		Local: local(conn), Remote: client,
 		Hello: probe.Hello{Echo: true, Search: true, Requests: true, Software: s.config.Software, Kernel: socket.Kernel(),
 			Congestion: socket.CongestionControls(), Limits: s.config.Limits},
-		Timeouts: s.config.Timeouts,
+		Timeouts: s.config.Timeouts, Losses: s.config.Losses,
 	}
 	holder := ""
 	session.Event = func(r *transfer.Result) {

@@ -64,6 +64,9 @@ func (e *End) Validate(spec Spec, wall time.Duration) error {
 		b.time("beside.time_ns", o.Time)
 		b.within("beside.tests", float64(o.Tests), 1, maxTests)
 	}
+	if e.Losses != nil {
+		b.losses(e.Losses)
+	}
 	b.within("clock_step_ns", math.Abs(float64(e.ClockStep)), 0, float64(maxClockStep))
 	samples := 0
 	for i := range e.Streams {

@@ -173,6 +173,8 @@ type End struct {
 	// ClockStep is the largest step of this host's wall clock against the monotonic clock during the transfer. It is
 	// positive if the clock was set forward, and 0 for steps below MinClockStep.
 	ClockStep time.Duration `json:"clock_step_ns,omitempty"`
+	// Losses are nil if this end's host does not watch its drops.
+	Losses *Losses `json:"losses,omitempty"`
 	// Moved is the payload in bytes with which this end occupied the path, for budgets: a sender's with retransmissions,
 	// a receiver's with what it did not read. Streams count what was delivered. Only this host knows its own.
 	Moved int64 `json:"-"`

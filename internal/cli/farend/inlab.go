@@ -90,7 +90,7 @@ func InLab(cmd *cobra.Command, text string) (bool, error) {
 		Near: lab.Command{Args: append([]string{program}, args...), Env: env, Stdin: os.Stdin,
 			Stdout: console.Raw(cmd.OutOrStdout()),
 			Stderr: console.Raw(cmd.ErrOrStderr())},
-		Far: lab.Command{Args: []string{program, "serve", "--quiet"}, Env: env,
+		Far: lab.Command{Args: []string{program, "serve", "--quiet", "--drops=auto"}, Env: env,
 			Stdout: console.Raw(cmd.ErrOrStderr()), Stderr: console.Raw(cmd.ErrOrStderr())},
 		Signals: signals,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
@@ -41,8 +42,8 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 	if refusal := oneAtATime(far.Check(transfer.TCP(up, down))); refusal != nil {
 		return refusal
 	}
-	f.losses = watchLosses()
-	defer f.losses.close()
+	losses := farend.WatchLosses()
+	defer losses.Close()
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
 	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), up, down)
@@ -71,8 +72,9 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 		if doc.Far == nil {
 			doc.Far = report.Host(result.Far)
 		}
+		losses.Add(result)
 		direction := report.Direction(result, live.Judge(result), intervals[result.Spec.Direction])
-		f.losses.add(&direction, result)
+		losses.Note(&direction)
 		doc.Directions = append(doc.Directions, direction)
 		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict)...)
 	}

@@ -46,7 +46,7 @@ type flags struct {
 	pacing                units.Rate
 	picture               string
 	pictures              map[transfer.Direction]*atomicfile.File
-	losses                *losses
+	losses                *farend.Losses
 	compare               compareFlags
 	habits                habitFlags
 	criteria              criteriaFlags

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
@@ -37,8 +38,8 @@ func (f *flags) run(cmd *cobra.Command, text string, specs []transfer.Spec) erro
 		return err
 	}
 	defer far.Close()
-	f.losses = watchLosses()
-	defer f.losses.close()
+	f.losses = farend.WatchLosses()
+	defer f.losses.Close()
 	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		direction, err := f.measureOne(cmd, far, spec, &doc)
@@ -60,6 +61,7 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	var intervals []transfer.Interval
 	ctx := cmd.Context()
 	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), spec)
+	f.losses.Begin()
 	result, err := transfer.Run(ctx, far, spec, func(i transfer.Interval) {
 		intervals = append(intervals, i)
 		present.Interval(cmd, spec.Direction, intervals)
@@ -77,8 +79,9 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	doc.Far = report.Host(result.Far)
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
+	f.losses.Add(result)
 	direction := report.Direction(result, verdict, intervals)
-	f.losses.add(&direction, result)
+	f.losses.Note(&direction)
 	drawn := present.WriteFile("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
 		return svg.Picture(w, &direction)
 	})

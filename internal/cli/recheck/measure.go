@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
@@ -151,10 +152,13 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 		return err
 	}
 	defer peer.Close()
+	losses := farend.WatchLosses()
+	defer losses.Close()
 	var moved int64
 	for _, direction := range sends {
 		spec := transfer.Spec{Direction: transfer.Direction(direction), Time: k.f.time}
 		var intervals []transfer.Interval
+		losses.Begin()
 		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
 			intervals = append(intervals, i)
 			present.Interval(k.cmd, spec.Direction, intervals)
@@ -167,6 +171,7 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 		if result != nil {
 			doc.Near = report.Host(result.Near)
 			doc.Far = report.Host(result.Far)
+			losses.Add(result)
 			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))
 		}
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errOverBudget) {

@@ -1,10 +1,8 @@
 package watch
 
 import (
-	"errors"
 	"net/netip"
 
-	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	"github.com/fullpipe-net/fullpipe/internal/drops"
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -50,12 +48,18 @@ func (l *losses) add(doc *record.Watch) {
 			if l.watch == nil {
 				continue
 			}
-			if counts, err := l.watch.Of(flow, drops.AnyNamespace); err == nil {
-				d.LostAt = report.LostAt(counts, d.Direction, 0, nil)
+			found, err := l.watch.Of(flow, drops.AnyNamespace)
+			if err != nil {
+				continue
 			}
+			losses := report.Losses{Receiver: &found}
+			if d.Direction == transfer.Up {
+				losses = report.Losses{Sender: &found}
+			}
+			d.LostAt = losses.LostAt()
 		}
 	}
-	if lossy && errors.As(l.err, new(*bpf.NotPermittedError)) {
-		doc.Unread = append(doc.Unread, report.NoPlacesOfLoss())
+	if note, is := report.NoPlacesOfLoss(l.err); is && lossy {
+		doc.Unread = append(doc.Unread, note)
 	}
 }

@@ -75,7 +75,7 @@ func doIf(fixes []advice.Fix, v verdict.Verdict) string {
 // operatorsRow points to the page of questions to the network's operators, for a limiter that
 // is theirs: not where this host drops the packets.
 func operatorsRow(t *table, limiter verdict.Name, lostAt []record.LostAt) {
-	here := slices.ContainsFunc(lostAt, func(l record.LostAt) bool { return l.Place != record.Elsewhere })
+	here := slices.ContainsFunc(lostAt, func(l record.LostAt) bool { return l.Side != "" })
 	if !here && (limiter == verdict.Bottleneck || limiter == verdict.Congestion) {
 		t.row("", "for the network's operators: docs/network-engineers.md lists data to send and questions to ask")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -15,9 +16,10 @@ var placeNames = map[string]string{
 	"invalid": "packet checks", "other": "kernel",
 }
 
-// lostRows returns the sentences about places of loss, one for each. retransmitted is the sender's
-// own count, nil: unknown. Under a flood of drops fewer retransmissions are seen than it counts.
-func lostRows(all []record.LostAt, retransmitted *int64) (rows []string) {
+// lostRows returns the sentences about places of loss, one for each, from the host that d's Up
+// sends. retransmitted is the sender's own count, nil: unknown. Under a flood of drops fewer
+// retransmissions are seen than it counts.
+func lostRows(all []record.LostAt, d transfer.Direction, retransmitted *int64) (rows []string) {
 	total := int64(0)
 	for i := range all {
 		total += all[i].Segments
@@ -25,45 +27,82 @@ func lostRows(all []record.LostAt, retransmitted *int64) (rows []string) {
 	if retransmitted != nil {
 		total = max(total, *retransmitted)
 	}
+	here := record.ReceiverHost
+	if d == transfer.Up {
+		here = record.SenderHost
+	}
 	for i := range all {
-		rows = append(rows, lostRow(&all[i], total, len(all) == 1))
+		l := &all[i]
+		text := ""
+		share := ""
+		if len(all) > 1 || l.Segments < total {
+			share = fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
+		}
+		switch {
+		case l.Place == record.NotLost:
+			text = fmt.Sprintf("not lost: %d of %s had arrived before (DSACK)", l.Segments, retransmittedSegments(total))
+		case l.Place == record.BetweenHosts && share == "":
+			text = "between the hosts: all places at both ends were watched, none dropped them"
+		case l.Place == record.BetweenHosts:
+			text = "between the hosts" + share + "; both ends were watched"
+		case l.Place == record.Elsewhere:
+			text = unwatched(l, here, share)
+		default:
+			text = lostHere(l, here, total)
+		}
+		rows = append(rows, text)
 	}
 	return rows
 }
 
 // lostClause makes a sentence of a row without its title.
 func lostClause(row string) string {
-	if strings.HasPrefix(row, "not lost") {
+	switch {
+	case strings.HasPrefix(row, "not lost"):
 		return row
+	case strings.HasPrefix(row, "between"):
+		return "lost " + row
 	}
 	return "lost at " + row
 }
 
-func lostRow(l *record.LostAt, total int64, alone bool) string {
-	if l.Place == record.Elsewhere {
-		text := "not dropped on this host"
-		unwatched := "; the far host was not watched"
-		if l.NamespaceOnly {
-			text = "not dropped in this network namespace"
-			unwatched = "; its host and the far host were not watched"
-		}
-		if !alone || l.Segments < total {
-			text += fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
-		}
-		return text + unwatched
+// unwatched is about packets that no watched place dropped: what was not watched.
+func unwatched(l *record.LostAt, here, share string) string {
+	if l.AddressesChange {
+		share += "; addresses change on the way (NAT), and drops behind it are not seen"
 	}
-	text := fmt.Sprintf("this host's %s (%s)", placeNames[l.Place], strings.Join(lostDetails(l), ", "))
 	switch {
-	case l.Segments > 0:
-		text += fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
-	default:
-		packets := "packets"
-		if l.DroppedPackets == 1 {
-			packets = "packet"
-		}
-		text += fmt.Sprintf(": %d %s, %s, without a retransmission", l.DroppedPackets, packets, units.Size(l.DroppedBytes))
+	case l.Watched == record.BothHosts && l.NamespaceOnly:
+		return "not dropped in the two network namespaces" + share + "; their hosts were not watched"
+	case l.Watched == record.BothHosts:
+		return "not dropped on the two hosts, as far as they see" + share
+	case l.Watched != here:
+		return "not dropped on the far host" + share + "; this host was not watched"
+	case l.NamespaceOnly:
+		return "not dropped in this network namespace" + share + "; its host and the far host were not watched"
 	}
-	return text
+	return "not dropped on this host" + share + "; the far host was not watched"
+}
+
+// lostHere is about packets that a watched host dropped.
+func lostHere(l *record.LostAt, here string, total int64) string {
+	host := "this host's"
+	switch {
+	case l.Side == here:
+	case l.Side == record.SenderHost:
+		host = "the sender's"
+	default:
+		host = "the receiver's"
+	}
+	text := fmt.Sprintf("%s %s (%s)", host, placeNames[l.Place], strings.Join(lostDetails(l), ", "))
+	if l.Segments > 0 {
+		return text + fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
+	}
+	packets := "packets"
+	if l.DroppedPackets == 1 {
+		packets = "packet"
+	}
+	return text + fmt.Sprintf(": %d %s, %s, without a retransmission", l.DroppedPackets, packets, units.Size(l.DroppedBytes))
 }
 
 func retransmittedSegments(n int64) string {

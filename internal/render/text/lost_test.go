@@ -6,46 +6,64 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 func TestLostRows(t *testing.T) {
 	n := int64(430)
 	for _, tt := range []struct {
+		direction     transfer.Direction
 		all           []record.LostAt
 		retransmitted *int64
 		want          []string
 	}{
-		{[]record.LostAt{
+		{transfer.Up, []record.LostAt{
 			{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Dev: "lab0", Qdisc: "tbf", Segments: 412,
 				DroppedPackets: 412, Watched: "sender-host"}, {Place: "elsewhere", Segments: 18, Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP, lab0 tbf): 412 of 430 retransmitted segments",
-				"not dropped on this host: 18 of 430 retransmitted segments; the far host was " +
-					"not watched"}},
-		{[]record.LostAt{{Place: "elsewhere", Segments: 430}}, &n,
+				"not dropped on this host: 18 of 430 retransmitted segments; the far host was not watched"}},
+		{transfer.Up, []record.LostAt{{Place: "elsewhere", Segments: 430, Watched: "sender-host"}}, &n,
 			[]string{"not dropped on this host; the far host was not watched"}},
-		{[]record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Dev: "eth0", Segments: 1,
+		{transfer.Down, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Dev: "eth0", Segments: 1,
 			DroppedPackets: 1}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, input hook): 1 of 1 retransmitted segment"}},
-		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 12,
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 12,
 			DroppedBytes: 86880}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, output hook): 12 packets, 84.8 KiB, without a retransmission"}},
-		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", Forwarded: true,
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", Forwarded: true,
 			Segments: 2}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, forward hook): 2 of 2 retransmitted segments"}},
-		{[]record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 1,
-			DroppedBytes: 1448}, {Place: "elsewhere", Segments: 3}}, nil,
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "sender-host", Reason: "NETFILTER_DROP", DroppedPackets: 1,
+			DroppedBytes: 1448}, {Place: "elsewhere", Segments: 3, Watched: "sender-host"}}, nil,
 			[]string{"this host's firewall (NETFILTER_DROP, output hook): 1 packet, 1448 B, without a retransmission",
-				"not dropped on this host: 3 of 3 retransmitted segments; the far host was not " +
-					"watched"}},
-		{[]record.LostAt{{Place: "elsewhere", Segments: 430, NamespaceOnly: true}}, &n,
-			[]string{"not dropped in this network namespace; its host and the far host were " +
-				"not watched"}},
-		{[]record.LostAt{{Place: "queue", Reason: "QDISC_DROP", Segments: 402, Watched: "sender-host"}}, &n,
+				"not dropped on this host: 3 of 3 retransmitted segments; the far host was not watched"}},
+		{transfer.Up, []record.LostAt{{Place: "elsewhere", Segments: 430, Watched: "sender-host",
+			NamespaceOnly: true}}, &n,
+			[]string{"not dropped in this network namespace; its host and the far host were not watched"}},
+		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Segments: 402,
+			Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP): 402 of 430 retransmitted segments"}}, // as the kernel counts
-		{nil, &n, nil},
+		{transfer.Up, nil, &n, nil},
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Segments: 217,
+			Watched: "both-hosts"}}, new(int64(217)),
+			[]string{"the receiver's firewall (NETFILTER_DROP, input hook): 217 of 217 retransmitted segments"}},
+		{transfer.Down, []record.LostAt{{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Segments: 3,
+			Watched: "both-hosts"}, {Place: "not-lost", Segments: 1}, {Place: "between-hosts", Segments: 2}}, nil,
+			[]string{"the sender's queue (QDISC_DROP): 3 of 6 retransmitted segments",
+				"not lost: 1 of 6 retransmitted segments had arrived before (DSACK)",
+				"between the hosts: 2 of 6 retransmitted segments; both ends were watched"}},
+		{transfer.Up, []record.LostAt{{Place: "between-hosts", Segments: 430, Watched: "both-hosts"}}, &n,
+			[]string{"between the hosts: all places at both ends were watched, none dropped them"}},
+		{transfer.Up, []record.LostAt{{Place: "elsewhere", Segments: 430, Watched: "both-hosts", NamespaceOnly: true}}, &n,
+			[]string{"not dropped in the two network namespaces; their hosts were not watched"}},
+		{transfer.Up, []record.LostAt{{Place: "elsewhere", Segments: 430, Watched: "both-hosts", AddressesChange: true}}, &n,
+			[]string{"not dropped on the two hosts, as far as they see; addresses change on the way (NAT), " +
+				"and drops behind it are not seen"}},
+		{transfer.Up, []record.LostAt{{Place: "elsewhere", Segments: 430, Watched: "receiver-host"}}, &n,
+			[]string{"not dropped on the far host; this host was not watched"}},
 	} {
-		if got := lostRows(tt.all, tt.retransmitted); !slices.Equal(got, tt.want) {
+		if got := lostRows(tt.all, tt.direction, tt.retransmitted); !slices.Equal(got, tt.want) {
 			t.Errorf("got %q\nwant %q", got, tt.want)
 		}
 	}
@@ -58,7 +76,7 @@ func TestLostRows(t *testing.T) {
 
 // TestOperatorsRow checks that nobody is sent to the network's operators about drops of this host.
 func TestOperatorsRow(t *testing.T) {
-	here := []record.LostAt{{Place: "queue"}, {Place: record.Elsewhere}}
+	here := []record.LostAt{{Place: "queue", Side: "sender-host"}, {Place: record.Elsewhere}}
 	for _, tt := range []struct {
 		limiter verdict.Name
 		lostAt  []record.LostAt

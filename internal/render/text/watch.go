@@ -39,7 +39,7 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
-	for _, row := range lostRows(f.LostAt, nil) {
+	for _, row := range lostRows(f.LostAt, f.Direction, nil) {
 		fmt.Fprintln(w, hanging(w, "  - ", lostClause(row)))
 	}
 	if f.Leg != nil {

@@ -1,6 +1,10 @@
 package drops
 
-import "github.com/vishvananda/netlink"
+import (
+	"slices"
+
+	"github.com/vishvananda/netlink"
+)
 
 // rootQdisc returns the kind of a device's root queueing discipline in this process's network
 // namespace, "" if it is not known.
@@ -19,4 +23,14 @@ func rootQdisc(device string) string {
 		}
 	}
 	return ""
+}
+
+// joinsOthers reports whether a device of this process's network namespace has its other end in
+// another one, as a container's veth has.
+func joinsOthers() bool {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Attrs().NetNsID >= 0 })
 }
