@@ -21,11 +21,15 @@ func TestServiceUnit(t *testing.T) {
 	for name, exposure := range map[string]string{"fullpipe.service": "20", "fullpipe-watch.service": "30",
 		"fullpipe-agent.service": "20", "fullpipe-hub.service": "20",
 		"fullpipe-recheck.service": "20", "fullpipe-recheck-once.service": "20", "fullpipe-recheck-once.timer": ""} {
-		t.Run(name, func(t *testing.T) { checkUnit(t, analyze, name, exposure) })
+		t.Run(name, func(t *testing.T) { checkUnit(t, analyze, name, "", exposure) })
 	}
+	t.Run("fullpipe-drops.conf", func(t *testing.T) {
+		checkUnit(t, analyze, "fullpipe.service", "fullpipe-drops.conf", "30")
+	})
 }
 
-func checkUnit(t *testing.T, analyze, name, exposure string) {
+// checkUnit checks a unit with a drop-in, "": none.
+func checkUnit(t *testing.T, analyze, name, dropIn, exposure string) {
 	program := harness.Program(t)
 	dir := t.TempDir()
 	unit := filepath.Join(dir, name)
@@ -41,6 +45,19 @@ func checkUnit(t *testing.T, analyze, name, exposure string) {
 		}
 		installed = strings.Replace(installed, "/usr/local/bin/fullpipe", program, 1)
 		if err := os.WriteFile(filepath.Join(dir, one), []byte(installed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dropIn != "" {
+		text, err := os.ReadFile("../../contrib/" + dropIn)
+		if err == nil {
+			err = os.Mkdir(unit+".d", 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		installed := strings.Replace(string(text), "/usr/local/bin/fullpipe", program, 1)
+		if err := os.WriteFile(filepath.Join(unit+".d", "drops.conf"), []byte(installed), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,11 +45,12 @@ var (
 	IterFiles = Program{"fullpipe_files", "iter/task_file", "the PID and the inode of open TCP sockets", 0,
 		Dual, tracing + "; Linux 5.11"}
 	Retransmissions = Program{"fullpipe_resent", "tp_btf/tcp_retransmit_skb",
-		"addresses, ports, network namespace and sequence range of retransmitted segments", 590,
+		"addresses, ports, network namespace, sequence range and result of retransmitted segments", 590,
 		Dual, tracing + "; Linux 5.17"}
 	Drops = Program{"fullpipe_drops", "tp_btf/kfree_skb",
 		"80 bytes from the IP header on, the length, device, " +
-			"network namespace and reason of dropped TCP packets", 690, Dual, tracing + "; Linux 5.17"}
+			"network namespace and reason of dropped TCP packets; " +
+			"the port and the first unsent range of the socket that sends one", 690, Dual, tracing + "; Linux 5.17"}
 )
 
 // Programs returns all programs.

@@ -54,7 +54,8 @@ func Open() (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{own: own, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &Watch{own: own, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1),
+		ended: make(chan struct{})}
 	if err := w.attach(); err != nil {
 		_ = w.set.Close() // err says more
 		if errors.Is(err, os.ErrPermission) {
@@ -290,6 +291,10 @@ func (w *Watch) losses(found lost.Counts, home uint32) (l transfer.Losses) {
 		l.Bytes = found.Bytes
 	}
 	for _, p := range found.Places {
+		if !l.Retransmits { // this kernel may see a sender of another namespace
+			p.Segments = 0
+			p.Bytes = 0
+		}
 		if p.Namespace == w.own || p.Namespace == home {
 			l.Places = append(l.Places, w.place(p, home))
 		}

@@ -181,7 +181,8 @@ func TestWatch(t *testing.T) {
 				t.Fatalf("%d places", len(c.Places))
 			}
 			p := c.Places[0]
-			if lost.KindOf(p.Reason) != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded || p.Dropped == 0 {
+			if lost.KindOf(p.Reason) != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded ||
+				p.Dropped == 0 {
 				t.Errorf("%+v", p)
 			}
 			// TCP knows that the packet was refused, except for a SYN.

@@ -47,7 +47,7 @@ func (l Losses) LostAt() (all []record.LostAt) {
 		return nil
 	}
 	if l.Sender != nil && l.Receiver != nil && l.Receiver.Retransmits {
-		l.Receiver = nil // both ends are one host, which tells the same twice
+		l.Receiver = nil // both ends are one host, which reports the same twice
 	}
 	sender := cmp.Or(l.Sender, &transfer.Losses{})
 	receiver := cmp.Or(l.Receiver, &transfer.Losses{})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,38 @@ func plausible() *End {
 				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: maxWindow}}}}}
 }
 
+func lossAt(p LossPlace) *Losses { return &Losses{Places: []LossPlace{p}} }
+
+// TestLosses_NamesNoDevice checks that devices of a host stay there.
+func TestLosses_NamesNoDevice(t *testing.T) {
+	losses := lossAt(LossPlace{Reason: "QDISC_DROP", Device: "eth-secret", Qdisc: "tbf-secret", Dropped: 1})
+	text, err := json.Marshal(losses)
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "QDISC_DROP") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestResult_AddressesChange compares both ends' addresses of two streams.
+func TestResult_AddressesChange(t *testing.T) {
+	stream := func(local, remote string) Stream {
+		return Stream{Local: netip.MustParseAddrPort(local), Remote: netip.MustParseAddrPort(remote)}
+	}
+	near := &End{Streams: []Stream{stream("10.0.0.1:7", "10.0.0.2:80"), stream("10.0.0.1:8", "10.0.0.2:80")}}
+	for _, tt := range []struct {
+		far  *End
+		want bool
+	}{
+		{nil, false},
+		{&End{Streams: []Stream{stream("10.0.0.2:80", "10.0.0.1:8"), stream("[::ffff:10.0.0.2]:80", "10.0.0.1:7")}}, false},
+		{&End{Streams: []Stream{stream("10.0.0.2:80", "10.0.0.1:8"), stream("10.0.0.2:80", "10.0.0.1:1007")}}, true},
+		{&End{Streams: []Stream{stream("10.0.0.2:80", "10.0.0.1:8"), stream("192.168.0.2:80", "10.0.0.1:7")}}, true},
+	} {
+		if got := (&Result{Near: near, Far: tt.far}).AddressesChange(); got != tt.want {
+			t.Errorf("%+v: %v", tt.far, got)
+		}
+	}
+}
+
 // TestEndValidate_RejectsImpossibleRates has a megabyte in several times. Bytes of one instant have no rate.
 func TestEndValidate_RejectsImpossibleRates(t *testing.T) {
 	for took, possible := range map[time.Duration]bool{0: true, 1: false, time.Microsecond: true} {
@@ -91,6 +124,14 @@ func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
 		"cpu.wall_ns":                               func(e *End) { e.CPU.Wall = 200000 * time.Second },
 		"memory_pressure.time_ns":                   func(e *End) { e.MemoryPressure = &MemoryPressure{Times: 1, Time: -1} },
 		"memory_pressure.times":                     func(e *End) { e.MemoryPressure = &MemoryPressure{Times: -1} },
+		"losses.bytes":                              func(e *End) { e.Losses = &Losses{Bytes: -1} },
+		"losses.segments":                           func(e *End) { e.Losses = &Losses{Segments: 1 << 60} },
+		"losses.places":                             func(e *End) { e.Losses = &Losses{Places: make([]LossPlace, 300)} },
+		"losses.places[0].reason":                   func(e *End) { e.Losses = lossAt(LossPlace{Reason: "\x1b]0;x\a"}) },
+		"losses.places[0].packets":                  func(e *End) { e.Losses = lossAt(LossPlace{Packets: -1}) },
+		"losses.places[0].dropped":                  func(e *End) { e.Losses = lossAt(LossPlace{Dropped: 1 << 60}) },
+		"losses.places[0].bytes":                    func(e *End) { e.Losses = lossAt(LossPlace{Bytes: 1}) },
+		"losses.places[0].segments":                 func(e *End) { e.Losses = lossAt(LossPlace{Segments: -1}) },
 		"cpu.process_ns":                            func(e *End) { e.CPU.Process = -1 },
 		"cpu.busiest_thread":                        func(e *End) { e.CPU.BusiestThread = math.NaN() },
 		"cpu.host":                                  func(e *End) { *e.CPU.Host = -3e10 },

@@ -58,7 +58,7 @@ func lostRows(all []record.LostAt, d transfer.Direction, retransmitted *int64) (
 // lostClause makes a sentence of a row without its title.
 func lostClause(row string) string {
 	switch {
-	case strings.HasPrefix(row, "not lost"):
+	case strings.HasPrefix(row, "not "):
 		return row
 	case strings.HasPrefix(row, "between"):
 		return "lost " + row
@@ -102,7 +102,8 @@ func lostHere(l *record.LostAt, here string, total int64) string {
 	if l.DroppedPackets == 1 {
 		packets = "packet"
 	}
-	return text + fmt.Sprintf(": %d %s, %s, without a retransmission", l.DroppedPackets, packets, units.Size(l.DroppedBytes))
+	return text + fmt.Sprintf(": %d %s, %s, without a retransmission", l.DroppedPackets, packets,
+		units.Size(l.DroppedBytes))
 }
 
 func retransmittedSegments(n int64) string {
