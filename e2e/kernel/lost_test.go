@@ -38,7 +38,7 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 		{"the receiver's firewall", path, firewall + serve + " --drops", "firewall", record.ReceiverHost, record.BothHosts,
 			"the receiver's firewall (NETFILTER_DROP, input hook): "},
 		{"the receiver's firewall, not watched", path, firewall + serve, record.Elsewhere, "", record.SenderHost,
-			"not lost at this host"},
+			"not dropped on this host"},
 		{"the wire", path + ",loss=0.5%", serve + " --drops", record.BetweenHosts, "", record.BothHosts,
 			"between the hosts"},
 	} {

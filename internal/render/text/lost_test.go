@@ -74,6 +74,19 @@ func TestLostRows(t *testing.T) {
 	}
 }
 
+func TestLostClause(t *testing.T) {
+	for row, want := range map[string]string{
+		"this host's queue (QDISC_DROP)":        "lost at this host's queue (QDISC_DROP)",
+		"between the hosts: 2 of 6":             "lost between the hosts: 2 of 6",
+		"not lost: 1 of 6 had arrived before":   "not lost: 1 of 6 had arrived before",
+		"not dropped on this host; the far one": "not dropped on this host; the far one",
+	} {
+		if got := lostClause(row); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestOperatorsRow checks that nobody is sent to the network's operators about drops of this host.
 func TestOperatorsRow(t *testing.T) {
 	here := []record.LostAt{{Place: "queue", Side: "sender-host"}, {Place: record.Elsewhere}}
