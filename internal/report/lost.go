@@ -40,8 +40,8 @@ func lossesOf(r *transfer.Result, d *record.Direction) Losses {
 	return l
 }
 
-// LostAt describes where the watched ends dropped packets, the place of most bytes first. What
-// their drops do not explain of the retransmissions was lost elsewhere, or had arrived before.
+// LostAt describes where the watched ends dropped packets, the place of most bytes first. The
+// retransmissions that their drops do not explain were lost elsewhere, or had arrived before.
 func (l Losses) LostAt() (all []record.LostAt) {
 	if l.Sender == nil && l.Receiver == nil {
 		return nil

@@ -51,7 +51,7 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 		Example: `  fullpipe serve
   fullpipe serve --listen :5202 --key-file key
   fullpipe serve --iperf3     # serves iperf3 -c of any host too
-  fullpipe serve --drops      # tells clients where this host drops their packets
+  fullpipe serve --drops      # reports where this host drops clients' packets
   fullpipe serve --iperf2     # serves iperf -c (version 2) on port 5001 too
   fullpipe serve --web :8443 --web-cert cert.pem --web-key key.pem
   fullpipe serve --iperf3 --max-tests 1 --max-time 30s --max-bytes 10GB`,

@@ -66,7 +66,7 @@ func lostClause(row string) string {
 	return "lost at " + row
 }
 
-// unwatched is about packets that no watched place dropped: what was not watched.
+// unwatched names the hosts that were not watched, for packets that no watched place dropped.
 func unwatched(l *record.LostAt, here, share string) string {
 	if l.AddressesChange {
 		share += "; addresses change on the way (NAT), and drops behind it are not seen"
