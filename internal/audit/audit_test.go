@@ -345,6 +345,7 @@ func TestCollectShell(t *testing.T) {
 func TestParseSnapshot_Rejects(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"schema":"fullpipe/plan/v1"}`, "hello",
 		"fullpipe-snapshot 1\nmemory many\nsystem linux", "fullpipe-snapshot 1\n",
+		"Windows Registry Editor Version 5.00\r\n\r\n; nothing to change\r\n", "REGEDIT4\r\n",
 		"----\nStart Port : 49152\nNumber of Ports : 16384\n", "----\nIfLuid : ethernet_32768\nIfIndex : 12\n",
 		netTCPSetting + strings.Repeat("a:b\n", maxWindowsText/4), "SettingName:" + strings.Repeat("x", maxWindowsLine)} {
 		if s, err := ParseSnapshot([]byte(text)); err == nil {

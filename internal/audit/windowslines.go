@@ -27,7 +27,10 @@ type windowsLines struct {
 var (
 	registryKey = regexp.MustCompile(`(?i)^\[?HKEY_LOCAL_MACHINE\\SYSTEM\\\w*ControlSet\w*\\Services\\([^\]]*)\]?$`)
 	// adapterKey is the key of one network card in NT 4.
-	adapterKey    = regexp.MustCompile(`(?i)^(\w+)\\parameters\\tcpip$`)
+	adapterKey = regexp.MustCompile(`(?i)^(\w+)\\parameters\\tcpip$`)
+	// registryHeader begins the .reg files of Windows 2000 and later, and of 95 to NT 4.
+	registryHeader = regexp.MustCompile(`^(?:Windows Registry Editor Version |REGEDIT4)`)
+
 	registryLine  = regexp.MustCompile(`^"(\w+)"=(?:dword:([0-9a-fA-F]{1,8})|"([^"]*)")$`)
 	registryQuery = regexp.MustCompile(`^(\w+)\s+REG_(?:DWORD|SZ)\s+(\S+)$`)
 	windowsVer    = regexp.MustCompile(`^Microsoft Windows.*?(\d+)\.(\d+)\.(\d+)`)
@@ -56,6 +59,9 @@ func parseWindows(text []byte) (*Snapshot, error) {
 		w.line(string(line))
 	}
 	if !w.found {
+		if registryHeader.Match(text) {
+			return nil, fmt.Errorf("snapshot: this .reg file has no value of TCP/IP: it changes nothing, and shows no setting")
+		}
 		return nil, fmt.Errorf("snapshot: neither JSON, nor what a collector writes, nor a .reg file or the text of netsh "+
 			"or Get-NetTCPSetting: it begins %.40q", text)
 	}

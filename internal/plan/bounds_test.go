@@ -353,3 +353,33 @@ func TestKeepSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestNew_ExpectedIsAtLeastNow checks that settings that nothing changes give the goodput of now, and that changed ones
+// give no less.
+func TestNew_ExpectedIsAtLeastNow(t *testing.T) {
+	unchanged := 0
+	for _, target := range []string{"windows-2000", "windows-xp", "server-2003", "windows-10", "linux-6.1"} {
+		for _, rate := range []float64{0.2, 1, 2, 3, 5, 9, 30, 200} {
+			for _, rtt := range []time.Duration{2, 7, 13, 19, 31, 90} {
+				p, err := New(Path{RateBps: rate * mbit, RTT: rtt * ms}, mustTarget(t, target), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Now == nil {
+					t.Fatalf("%s: no goodput of now", target)
+				}
+				if len(p.Settings) == 0 {
+					unchanged++
+				}
+				if p.ExpectedBps < 0.999*p.Now.GoodputBps ||
+					len(p.Settings) == 0 && p.ExpectedBps > 1.001*p.Now.GoodputBps {
+					t.Errorf("%s, %v Mbit/s x %d ms: now %.0f, expected %.0f, settings %v", target, rate, rtt,
+						p.Now.GoodputBps, p.ExpectedBps, p.Settings)
+				}
+			}
+		}
+	}
+	if unchanged < 20 {
+		t.Errorf("%d plans change nothing", unchanged)
+	}
+}

@@ -102,6 +102,9 @@ func (p *Plan) judgeNow(v present) {
 	}
 	goodput, capacity := p.Path.Goodput(window, inFlight)
 	p.Now = &Now{GoodputBps: goodput, Limiter: verdict.Bottleneck}
+	if !p.bounded { // larger present settings stay
+		p.ExpectedBps = max(p.ExpectedBps, goodput)
+	}
 	switch {
 	case !Limits(goodput, capacity):
 	case inFlight < window:

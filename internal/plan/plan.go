@@ -264,19 +264,23 @@ func (p *Plan) derive() {
 		send = max(send, p.presentSend)
 	}
 	if len(p.Directions) == 0 {
-		p.ExpectedBps, p.CapacityBps = p.Path.Goodput(min(window, send), model.MaxWindow)
+		p.ExpectedBps, p.CapacityBps = p.Path.Goodput(window, send)
 	}
 	for i := range p.Directions {
 		d := &p.Directions[i]
 		way := p.Path
+		receive := model.MaxWindow
+		inFlight := send
 		d.WindowBytes = send
 		if d.Direction == transfer.Down {
 			way = way.received()
+			receive = window
+			inFlight = model.MaxWindow
 			d.WindowBytes = window
 		}
 		d.WindowScale = model.Scale(d.WindowBytes)
 		capacity := 0.0
-		d.ExpectedBps, capacity = way.Goodput(d.WindowBytes, model.MaxWindow)
+		d.ExpectedBps, capacity = way.Goodput(receive, inFlight)
 		d.Fills = d.ExpectedBps / capacity
 		if (d.Direction == transfer.Up) == (p.Role != Receiver) {
 			p.CapacityBps = capacity

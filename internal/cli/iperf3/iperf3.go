@@ -75,7 +75,8 @@ runs this command. Each interval is printed as soon as it ends, into a pipe too.
 runs as a server for one test at a time, like iperf3 -s. fullpipe serve --iperf3 serves many
 at once, with limits, and fullpipe's own clients too.
 
-Options of iperf3 that are refused, and why:` + missingText(),
+Options of iperf3 that are refused, and why:
+` + missingText(),
 		Example: `  fullpipe iperf3 -c server.example.net -t 10 -P 4
   fullpipe iperf3 -c server.example.net -R -J
   fullpipe iperf3 -s -1 -J

@@ -15,7 +15,7 @@ import (
 // History prints a line for each direction of each run, with a bar against the path's best.
 func History(w io.Writer, h *record.History) {
 	if len(h.Runs) == 0 {
-		fmt.Fprintln(w, "nothing is kept")
+		fmt.Fprintln(w, "no result is stored")
 		return
 	}
 	type key struct{ path, direction string }
@@ -183,7 +183,7 @@ func countedText(limiters map[string]int) string {
 // Days prints a line for each day of each direction of a path.
 func Days(w io.Writer, d *record.Days) {
 	if len(d.Days) == 0 {
-		fmt.Fprintln(w, "nothing is kept")
+		fmt.Fprintln(w, "no result is stored")
 		return
 	}
 	t := newTable(3, 4, 5)
