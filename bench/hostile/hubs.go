@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,6 +192,7 @@ func hostileHubs() (all []farEnd) {
 		"order-replayed":   {attack: orderReplayed},
 		"order-flood":      {attack: orderFlood},
 		"stop-flood":       {attack: stopFlood},
+		"order-strangers":  {attack: connectToStrangers},
 		"order-and-leaves": {attack: func(v *victimAgent) { v.conn.Close() }},
 	}
 	for name, h := range hostileOrders() {
@@ -273,6 +275,50 @@ func orderFlood(v *victimAgent) {
 		wrong("%d orders of 400 MB of a day's 1 GB", accepted)
 	}
 }
+
+// connectToStrangers orders connections to an open and to a closed port of a third party as fast as it can, 16 an order,
+// for 5 s each. The agent takes 30 orders at once and one a second, and reports no byte of the third party.
+func connectToStrangers(v *victimAgent) {
+	failed, err := v.conn.SubscribeSync(bus.AnyUp(bus.FailedKind))
+	if err != nil {
+		wrong("not: %v", err)
+		return
+	}
+	accepted := 0
+	began := time.Now()
+	for _, port := range []uint16{22, 9} {
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+			o := honestOrder(bus.RoleTest)
+			peer := netip.AddrPortFrom(thirdParty, port)
+			o.Peers = slices.Repeat([]netip.AddrPort{peer}, bus.MaxAddresses)
+			ok, err := v.send(bus.Encode(o))
+			if err != nil {
+				wrong("%v", err)
+				return
+			}
+			if ok {
+				accepted++
+			}
+		}
+	}
+	if most := 31 + int(time.Since(began)/time.Second); accepted < 2 || accepted > most {
+		wrong("%d orders, at most %d", accepted, most)
+	}
+	for {
+		m, err := failed.NextMsg(time.Second)
+		if err != nil {
+			return // no more
+		}
+		if strings.Contains(string(m.Data), thirdPartyBanner) {
+			wrong("the hub learns what a third party says: %s", m.Data)
+		}
+	}
+}
+
+// A third party that speaks first, as e2e/hostile has it.
+const thirdPartyBanner = "SSH-2.0-third-party"
+
+var thirdParty = netip.MustParseAddr("192.0.2.77")
 
 func stopFlood(v *victimAgent) {
 	for range 20_000 {

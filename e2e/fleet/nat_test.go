@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/e2e/harness"
 )
 
 // TestFleet_NAT checks that a host behind a NAT, which nobody can connect to, measures its paths to all others.
@@ -51,10 +52,13 @@ func (f *fleet) addNAT(outer string, ports ...string) {
 			failed := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_TRANSPARENT, 1) })
 			return errors.Join(err, failed)
 		}}
-		within("nat", func() (err error) {
+		err := harness.InNamespace("nat", func() (err error) {
 			l, err = transparent.Listen(f.t.Context(), "tcp4", ":"+port)
 			return err
-		}, f.t.Fatal)
+		})
+		if err != nil {
+			f.t.Fatal(err)
+		}
 		f.t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -76,8 +80,12 @@ func (f *fleet) addNAT(outer string, ports ...string) {
 func forward(front net.Conn, log func(...any)) {
 	defer front.Close()
 	var back net.Conn
-	within("nat", func() (err error) { back, err = net.Dial("tcp4", front.LocalAddr().String()); return err }, log)
-	if back == nil {
+	err := harness.InNamespace("nat", func() (err error) {
+		back, err = net.Dial("tcp4", front.LocalAddr().String())
+		return err
+	})
+	if err != nil {
+		log(err)
 		return
 	}
 	defer back.Close()
@@ -86,34 +94,4 @@ func forward(front net.Conn, log func(...any)) {
 		_ = back.(*net.TCPConn).CloseWrite()
 	}()
 	_, _ = io.Copy(front, back)
-}
-
-// within runs a function in a namespace. The thread returns to its own one: its end would end the programs that it
-// started.
-func within(namespace string, do func() error, failed func(...any)) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		failed(err)
-		return
-	}
-	defer unix.Close(own)
-	other, err := unix.Open("/run/netns/"+namespace, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		failed(err)
-		return
-	}
-	defer unix.Close(other)
-	if err := unix.Setns(other, unix.CLONE_NEWNET); err != nil {
-		failed(err)
-		return
-	}
-	err = do()
-	if back := unix.Setns(own, unix.CLONE_NEWNET); back != nil {
-		panic(back) // the thread would serve other goroutines in the wrong namespace
-	}
-	if err != nil {
-		failed(err)
-	}
 }

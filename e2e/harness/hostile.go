@@ -95,17 +95,17 @@ func UnsafeOutput(said string) string {
 	return ""
 }
 
-// hostileServer is a running server of the corpus.
-type hostileServer struct {
-	address string
+// HostileServer is a running server of the corpus.
+type HostileServer struct {
+	Address string // a hub's is the token for its agent
 	cmd     *exec.Cmd
 	in      io.Closer
 	rest    chan string // its output after the address
 }
 
-// startHostile starts a server of the corpus. over is called when it prints that its attack is over.
-func startHostile(program, name string, env []string, over func()) (*hostileServer, error) {
-	s := &hostileServer{cmd: exec.Command(program, name), rest: make(chan string, 1)}
+// StartHostile starts a server of the corpus. over is called when it prints that its attack is over.
+func StartHostile(program, name string, env []string, over func()) (*HostileServer, error) {
+	s := &HostileServer{cmd: exec.Command(program, name), rest: make(chan string, 1)}
 	s.cmd.Env = env
 	s.cmd.Stderr = os.Stderr
 	in, ierr := s.cmd.StdinPipe()
@@ -116,7 +116,7 @@ func startHostile(program, name string, env []string, over func()) (*hostileServ
 	s.in = in
 	lines := bufio.NewReader(out)
 	text, err := lines.ReadString('\n')
-	s.address = strings.TrimSpace(text)
+	s.Address = strings.TrimSpace(text)
 	go func() {
 		said := ""
 		for err == nil {
@@ -128,15 +128,15 @@ func startHostile(program, name string, env []string, over func()) (*hostileServ
 		}
 		s.rest <- said
 	}()
-	if s.address == "" {
-		s.end()
+	if s.Address == "" {
+		s.End()
 		return nil, errors.New("it printed no address")
 	}
 	return s, nil
 }
 
-// end ends a server and returns its output after the address.
-func (s *hostileServer) end() string {
+// End ends a server and returns its output after the address.
+func (s *HostileServer) End() string {
 	s.in.Close()
 	killing := time.AfterFunc(10*time.Second, func() { s.cmd.Process.Kill() })
 	defer killing.Stop()
@@ -161,13 +161,13 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 	defer cancel()
 	switch kind {
 	case "native", "iperf3", "http", "ndt7", "postgres", "hub":
-		server, err := startHostile(HostileProgram(t), name, env, cancel)
+		server, err := StartHostile(HostileProgram(t), name, env, cancel)
 		if err != nil {
 			t.Errorf("%s did not come up: %v", name, err)
 			return
 		}
 		defer func() {
-			said := server.end()
+			said := server.End()
 			if kind == "hub" && !strings.Contains(said, "OVER") && ctx.Err() != nil {
 				t.Errorf("%s: its attack did not take place", name)
 			}
@@ -175,7 +175,7 @@ func tryHostileCase(t *testing.T, program, name, kind, line string, patience tim
 				t.Errorf("%s: %s", name, said)
 			}
 		}()
-		far = server.address
+		far = server.Address
 	case "ssh":
 		script := "#!/bin/sh\nexec " + HostileProgram(t) + " " + name + " \"$@\"\n"
 		if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
