@@ -18,8 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
-// TestHostileHub_ThirdParty has a hub order an agent to connect to another host as fast as it can, for 5 s to an open
-// port and for 5 s to a closed one. The host counts: at most 16 connections of each of 30 orders at once and one a
+// TestHostileHub_ThirdParty has a hub order an agent to connect to another host as fast as it can, for 3 s to an open
+// port and for 3 s to a closed one. The host counts: at most 16 connections of each of 30 orders at once and one a
 // second; before the agents' own limit it was 14,000 connections. The hub learns nothing that the host says.
 func TestHostileHub_ThirdParty(t *testing.T) {
 	testenv.Need(t, testenv.Root, testenv.NetworkNamespace, testenv.MountNamespace)
