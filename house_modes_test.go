@@ -2,6 +2,10 @@ package fullpipe_test
 
 import (
 	"go/ast"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,4 +96,37 @@ func mentions(e ast.Expr, name string) (found bool) {
 // isModeForOthers reports whether a literal is a mode of a file that others may read. 0o022 and 0o077 are masks.
 func isModeForOthers(literal string) bool {
 	return strings.HasPrefix(literal, "0o") && !strings.HasPrefix(literal, "0o0") && !strings.HasSuffix(literal, "00")
+}
+
+// TestTests_KeepTheirState checks that packages whose tests run the program keep its history in a directory of their
+// own. Results of tests were found in the history of the user who ran them.
+func TestTests_KeepTheirState(t *testing.T) {
+	runs := regexp.MustCompile(`harness\.Program\(|\bcli\.Run\(|asProgram = `)
+	ownState := regexp.MustCompile(`harness\.Main\(|testenv\.OwnState\(`)
+	checked := 0
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		names, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+		var all []byte
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			all = append(all, text...)
+		}
+		if dir == "." || !runs.Match(all) {
+			return nil
+		}
+		checked++
+		if !ownState.Match(all) {
+			t.Errorf("%s: TestMain has no testenv.OwnState", dir)
+		}
+		return nil
+	})
+	if err != nil || checked < 10 {
+		t.Errorf("%d packages, %v", checked, err)
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // asProgram makes this test's own file behave as fullpipe.
@@ -30,7 +31,10 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(status)
 	}
-	os.Exit(m.Run())
+	remove := testenv.OwnState()
+	status := m.Run()
+	remove()
+	os.Exit(status)
 }
 
 // page is one document. Its path is relative to docs/.

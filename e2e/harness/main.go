@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lab"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // ProgramVariable names the environment variable that makes a test binary run one of its helper programs
@@ -34,7 +35,9 @@ func Main(m *testing.M, programs map[string]func() error) {
 		}
 		return
 	}
+	remove := testenv.OwnState()
 	status := m.Run()
+	remove()
 	if buildDir != "" {
 		os.RemoveAll(buildDir)
 	}

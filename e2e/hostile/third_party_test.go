@@ -66,7 +66,8 @@ func TestHostileHub_ThirdParty(t *testing.T) {
 	}()
 
 	over := make(chan bool)
-	hub, err := harness.StartHostile(harness.HostileProgram(t), "hub-order-strangers", os.Environ(), func() { close(over) })
+	hub, err := harness.StartHostile(harness.HostileProgram(t), "hub-order-strangers", os.Environ(),
+		func() { close(over) })
 	if err != nil {
 		t.Fatal(err)
 	}

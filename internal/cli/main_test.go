@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/sockops"
+	"github.com/fullpipe-net/fullpipe/internal/testenv"
 )
 
 // asProgram makes this test's own file behave as fullpipe.
@@ -38,7 +39,10 @@ func TestMain(m *testing.M) {
 		os.Exit(status)
 	}
 	os.Setenv(settings.Variable, "") // the user may have one
-	os.Exit(m.Run())
+	remove := testenv.OwnState()
+	status := m.Run()
+	remove()
+	os.Exit(status)
 }
 
 // program is fullpipe as a process of its own.

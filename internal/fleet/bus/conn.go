@@ -122,7 +122,7 @@ const connectTime = 10 * time.Second
 // Reconnects wait between minWait and maxWait, with as much jitter.
 const (
 	minWait = 500 * time.Millisecond
-	maxWait = 16 * time.Second
+	maxWait = 4 * time.Second
 )
 
 // Dial starts a connection. It returns at once, also when no server is reachable yet.
