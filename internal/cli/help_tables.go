@@ -62,7 +62,7 @@ var flagGroups = []struct{ name, flags string }{
 		container cntl-ka connect-timeout cport dev dry-run end far far-target for forget from goal host interface ipv4 ipv6
 		local near path persist ping port program role rules server system stack target to tunnel unit version4
 		version6 via vpn yes listen own keys one-off daemon idle-timeout until-eof overlap seed reference
-		address files name labels iperf3 iperf2 web web-origin exclusive rcv-timeout`},
+		address files name labels iperf3 iperf2 web web-origin exclusive drops rcv-timeout`},
 	{"Traffic", `bidir bitrate budget bytes blockcount capacity concurrency crr datagram direction dont-fragment dscp
 		every exchange file-size flow-cap frame-loss frame-time frames interval jitter length loss max-delay memory omit
 		overhead parallel pacing-timer precision queue quiet-hours rate rate-down rate-up read-rate repeating-payload
