@@ -28,7 +28,6 @@ var layers = [][]string{
 		"internal/build", "internal/turns"},
 	// analysis
 	{"internal/config", "internal/verdict", "internal/verdict/rule", "internal/verdict/live",
-		"internal/verdict/watched",
 		"internal/verdict/timeline", "internal/verdict/trust", "internal/verdict/compare",
 		"internal/search", "internal/search/simpath",
 		"internal/catalog", "internal/plan", "internal/audit",

@@ -27,7 +27,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -141,7 +140,7 @@ func (g *goldenLines) addWatched(t *testing.T) {
 			RTTS: end.MinRTT.Seconds(), Congestion: c.Congestion, Sender: advice.Linux}
 		v := c.Judge(true)
 		g.add("watched", names[i]+" at the sender", v, advice.Fixes(v, facts))
-		v = watched.ByCounters(&first, &end, tally)
+		v = live.ByCounters(&first, &end, tally)
 		g.add("watched", names[i]+" by clocks", v, advice.Fixes(v, facts))
 		c, _ = watchedAs(&r.Receiver().Streams[0], false)
 		v = c.Judge(false)
@@ -153,17 +152,17 @@ func (g *goldenLines) addWatched(t *testing.T) {
 
 // watchedAs returns a recorded connection without what only its program knows. The send queue is charged a sixteenth
 // more than its bytes, as the kernel's structures of large segments are.
-func watchedAs(s *transfer.Stream, sends bool) (*watched.Connection, watched.Tally) {
+func watchedAs(s *transfer.Stream, sends bool) (*live.Watched, live.Tally) {
 	const interval, length = 50 * time.Millisecond, 10 * time.Second
-	var tally watched.Tally
-	c := &watched.Connection{Congestion: s.Congestion, Handshake: s.Handshake,
+	var tally live.Tally
+	c := &live.Watched{Congestion: s.Congestion, Handshake: s.Handshake,
 		SendBuffer: int64(s.SendBuffer.Granted), ReceiveBuffer: int64(s.ReceiveBuffer.Granted)}
 	for i := range s.Samples {
 		one := s.Samples[i]
 		if i > 0 && one.At-c.Of[len(c.Of)-1].At < interval {
 			continue
 		}
-		q := watched.Queues{SendBuffer: c.SendBuffer}
+		q := live.Queues{SendBuffer: c.SendBuffer}
 		if sends {
 			q.Unacked = one.Queued
 			q.SendQueued = min(one.Queued+one.Queued/16, c.SendBuffer)

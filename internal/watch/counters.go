@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // counters are the fields of a snapshot that only grow. Each connection keeps two, so they are a third of a Sample.
@@ -47,8 +47,8 @@ func (c ceilings) reached(t *Snapshot) (out ceilings) {
 }
 
 // queues returns the state of the socket's queues.
-func (t *Snapshot) queues() watched.Queues {
-	return watched.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
+func (t *Snapshot) queues() live.Queues {
+	return live.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
 		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData, DataSent: t.DataSent}
 }
 

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // fast is the fast tier: the sockets to look up and their connections.
 type fast struct {
 	ids   []sockdiag.ID
 	of    []*Connection
-	spare *[]watched.Samples // emptied, for those that come in later
+	spare *[]live.Samples // emptied, for those that come in later
 }
 
 // sample looks up the connections of the fast tier.
@@ -39,7 +39,7 @@ func (w *watcher) sample() error {
 }
 
 // empty returns Samples without samples.
-func (f *fast) empty() (w watched.Samples) {
+func (f *fast) empty() (w live.Samples) {
 	if n := len(*f.spare); n > 0 {
 		w = (*f.spare)[n-1]
 		*f.spare = (*f.spare)[:n-1]
@@ -52,8 +52,8 @@ func (f *fast) leave(c *Connection) {
 	if c.moves == nil || c.window.Of == nil {
 		return
 	}
-	*f.spare = append(*f.spare, watched.Samples{Of: c.window.Of[:0], Queues: c.window.Queues[:0]})
-	c.window = watched.Samples{}
+	*f.spare = append(*f.spare, live.Samples{Of: c.window.Of[:0], Queues: c.window.Queues[:0]})
+	c.window = live.Samples{}
 }
 
 // choose selects the connections of the fast tier: those of all namespaces that moved most since the last call, then

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // moved returns a connection of a process for five seconds, sampled each 50 ms. at returns the payload that has moved.
@@ -17,7 +17,7 @@ func moved(port uint16, pid int, d transfer.Direction, limiter verdict.Name, at 
 	c.Remote = netip.AddrPortFrom(netip.MustParseAddr("198.18.0.2"), port)
 	for t := time.Duration(0); t <= 5*time.Second; t += 50 * time.Millisecond {
 		s := transfer.Sample{At: t + time.Duration(port)*10*time.Microsecond}
-		q := watched.Queues{}
+		q := live.Queues{}
 		if d == transfer.Up { // a part is on its way
 			s.Acked = at(t) - 20_000
 			q.Unacked = 20_000

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // order is the order of connections in the last dump. The next dump has nearly the same one, and following it is
@@ -70,7 +70,7 @@ func (a *Tracker) touch(c *Connection) {
 		c.moves = &moves{}
 	}
 	c.mark = c.counters()
-	c.tally = watched.Tally{}
+	c.tally = live.Tally{}
 	c.mark.At = c.since
 	if c.moving != a.period {
 		c.moving = a.period
@@ -127,7 +127,7 @@ func (a *Tracker) EndDump(began time.Duration) (missing bool) {
 			a.totals.Unfinished++
 			a.close(c)
 			if len(a.lost) < maxLost {
-				c.window = watched.Samples{} // close has touched it
+				c.window = live.Samples{} // close has touched it
 				a.lost[c.Cookie] = c
 			}
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 const (
@@ -64,7 +64,7 @@ func newWatcher(cfg Config) *watcher {
 	account := NewTracker()
 	account.shortage = &shortage{}
 	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
-		fast: fast{spare: &[]watched.Samples{}}, names: map[string]string{},
+		fast: fast{spare: &[]live.Samples{}}, names: map[string]string{},
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 

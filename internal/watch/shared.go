@@ -6,7 +6,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 )
 
 // shared judges connections to one host together where one of them is limited by losses. On a link that several fill,
@@ -31,14 +30,14 @@ func (v *View) shared() {
 // losing reports whether losses are part of the sender's limit.
 func (s *Observed) losing() bool {
 	v := s.flow(transfer.Up).Verdict
-	return watched.Losing(v)
+	return live.Losing(v)
 }
 
 // shareLink attributes the connections' losses to the link that they fill together.
 func shareLink(all []*Observed) {
-	windows := make([]live.Watched, len(all))
+	windows := make([]*live.Watched, len(all))
 	for i, s := range all {
-		windows[i] = s.sampled(0).Live(true)
+		windows[i] = s.sampled(0)
 	}
 	of := live.JudgeShared(windows)
 	if of == nil {
@@ -49,6 +48,6 @@ func shareLink(all []*Observed) {
 			continue
 		}
 		up := s.flow(transfer.Up)
-		up.Verdict = watched.OnSharedLink(up.Verdict, of)
+		up.Verdict = live.OnSharedLink(up.Verdict, of)
 	}
 }

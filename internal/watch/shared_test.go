@@ -9,7 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // rival is one of four connections whose rates rise and fall. With steady their sum is 20 Mbit/s over 20 ms; else they
@@ -34,7 +34,7 @@ func rival(nth int, steady bool, rtt time.Duration) Observed {
 			RTT: rtt, MinRTT: 20 * time.Millisecond, Cwnd: flight, Ssthresh: flight / 2, SendWnd: 1 << 20, InFlight: flight,
 			NotSent: 500_000, Busy: at, DeliveryBps: rate, Acked: int64(acked), Sent: int64(acked) + flight,
 			Retransmitted: int64(i / 4), RetransmittedBytes: int64(i/4) * 1448},
-			watched.Queues{SendBuffer: 1 << 20, SendQueued: 1 << 20, Unacked: flight + 500_000}, time.Minute)
+			live.Queues{SendBuffer: 1 << 20, SendQueued: 1 << 20, Unacked: flight + 500_000}, time.Minute)
 	}
 	return Observed{Connection: c, Flows: []Flow{{Direction: transfer.Up, Bytes: int64(acked), Sampled: true,
 		Verdict: c.sampled(0).Judge(true)}}}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // Snapshot is the state of one connection at one moment, from a dump, a lookup or the socket's end.
@@ -66,9 +66,9 @@ type Connection struct {
 
 // moves is kept only for connections with more than one snapshot.
 type moves struct {
-	mark   counters        // when the period began
-	tally  watched.Tally   // of the period
-	window watched.Samples // of the fast tier
+	mark   counters     // when the period began
+	tally  live.Tally   // of the period
+	window live.Samples // of the fast tier
 }
 
 // Sent is the payload in bytes that the peer has acknowledged since the watch began.

@@ -16,8 +16,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/watched"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
@@ -246,7 +246,7 @@ func (c *Connection) flow(d transfer.Direction, receiveMax int64) Flow {
 		f.Verdict = c.sampled(receiveMax).Judge(sends)
 		f.Sampled = true
 	case sends:
-		f.Verdict = watched.ByCounters(c.mark.sample(), &c.Sample, c.tally)
+		f.Verdict = live.ByCounters(c.mark.sample(), &c.Sample, c.tally)
 	default:
 		f.Verdict = c.tally.UnseenSender()
 	}
@@ -276,8 +276,8 @@ func (c *Connection) outstanding(share float64) bool {
 }
 
 // sampled returns the connection's window as its judge takes it, with the ceiling of automatic receive buffers.
-func (c *Connection) sampled(receiveMax int64) *watched.Connection {
-	return &watched.Connection{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
+func (c *Connection) sampled(receiveMax int64) *live.Watched {
+	return &live.Watched{Samples: c.window, Congestion: c.Congestion, Handshake: c.Handshake,
 		SendBuffer: c.SendBuffer, ReceiveBuffer: c.ReceiveBuffer, ReceiveBufferMax: receiveMax, PacingBps: c.MaxPacingBps,
 		Acked: c.Sample.Acked,
 		KnownWindow: func(bytes float64) bool {

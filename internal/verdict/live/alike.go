@@ -11,7 +11,7 @@ import (
 // equalLimit returns the window or buffer that would limit if the one that limits the round were a tenth larger: the
 // receive window behind a full send buffer, or the reverse. Neither limits alone then. It returns "" if there is none.
 func (c *connection) equalLimit(r *round, full verdict.Name) verdict.Name {
-	if !c.has(transfer.HaveProgram|transfer.HaveSendWnd|transfer.HaveNotSent) || c.isWatched {
+	if !c.has(transfer.HaveProgram | transfer.HaveSendWnd | transfer.HaveNotSent) {
 		return ""
 	}
 	next := func(size, above int64) bool {

@@ -24,7 +24,7 @@ func TestJudge_LessThanASegmentOutstanding(t *testing.T) {
 		{"two segments, every tenth lost", 2896, 21 * ms, 10, false},
 		{"two segments behind a queue", 2896, 150 * ms, 0, false},
 	} {
-		w := Watched{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
+		w := &watchedDirection{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
 		for i := range int64(101) {
 			at := time.Duration(i) * 50 * ms
 			n := int64(at / c.rtt)
@@ -47,7 +47,7 @@ func TestJudge_LessThanASegmentOutstanding(t *testing.T) {
 			}
 			w.Samples = append(w.Samples, s)
 		}
-		v := JudgeWatched(w)
+		v := judgeWatched(w)
 		network := v.Shares[verdict.Congestion] + v.Shares[verdict.Bottleneck] + v.Shares[verdict.SlowStart]
 		if c.below && (network > 0 || v.Limiter != verdict.Application && v.Limiter != verdict.Sender) ||
 			!c.below && network == 0 {

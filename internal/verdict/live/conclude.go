@@ -11,7 +11,6 @@ import (
 func (a *analysis) conclude() verdict.Verdict {
 	v := verdict.Headline(a.shares())
 	v.Evidence = a.evidence(v.Shares)
-	v.Confidence = a.confidence(v)
 	switch v.Limiter {
 	case verdict.ReceiverWindow:
 		v.Subtype = a.windowSubtype()
@@ -22,7 +21,10 @@ func (a *analysis) conclude() verdict.Verdict {
 	case a.network.name:
 		v.Subtype = a.network.subtype
 	}
+	v.Confidence = a.confidence(&v)
 	switch {
+	case a.watched != nil && isWindowOrProgram(&v):
+		v.Candidates = []verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}
 	case v.Limiter == a.network.name && len(a.network.candidates) > 0:
 		v.Candidates = slices.Clone(a.network.candidates)
 	case v.Limiter == verdict.Mixed &&
@@ -42,4 +44,11 @@ func (a *analysis) conclude() verdict.Verdict {
 		}
 	}
 	return v
+}
+
+// isWindowOrProgram reports whether a sender cannot distinguish the peer's small window from a program that does not
+// read.
+func isWindowOrProgram(v *verdict.Verdict) bool {
+	return (v.Limiter == verdict.ReceiverWindow || v.Limiter == verdict.ReceiverApplication) &&
+		v.Subtype != verdict.Unscaled
 }

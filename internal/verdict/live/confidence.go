@@ -7,27 +7,57 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// confidence is high only for direct evidence: the limiter's own clock or counter, from
-// an end that was seen, and far from its threshold.
-func (a *analysis) confidence(v verdict.Verdict) verdict.Confidence {
+// confidence is high only for direct evidence: the limiter's own clock or counter, from an end that was seen, and far
+// from its threshold.
+func (a *analysis) confidence(v *verdict.Verdict) verdict.Confidence {
 	if v.Limiter == verdict.Unknown || v.Limiter == verdict.Mixed {
 		return verdict.Low
 	}
-	level := a.evidenceLevel(v.Limiter)
-	rounds := 0
-	for _, c := range a.connections {
-		rounds += len(c.rounds)
-	}
-	if rounds < int(threshold.MinRounds.Value) || v.Shares[v.Limiter] < threshold.ClearShare.Value {
-		level = verdict.Lower(level)
-	}
-	if v.Limiter == a.network.name && !a.connections[0].has(transfer.HaveSendWnd) {
-		level = verdict.Lower(level) // a kernel that does not report the peer's window cannot rule it out
-	}
-	if v.Limiter == verdict.Bottleneck && a.isWindowNear() {
-		level = verdict.Lower(level)
-	}
-	return level
+	a.headline = *v
+	return rule.Lowered(a.evidenceLevel(v.Limiter), lowerRules, facts{a, a.connections[0], nil})
+}
+
+// Inputs of the rules on a headline.
+var (
+	roundCount = &quantity{Name: "rounds", Unit: "rounds", Means: "number of rounds of all connections",
+		Of: func(f facts) (n float64) {
+			for _, c := range f.connections {
+				n += float64(len(c.rounds))
+			}
+			return n
+		}}
+	headlineShare = &quantity{Name: "headlineShare", Unit: "ratio", Means: "the limiter's share of the time",
+		Of: func(f facts) float64 { return f.headline.Shares[f.headline.Limiter] }}
+	windowAndUnread = &quantity{Name: "windowAndUnread", Unit: "ratio",
+		Means: "share of the time of receiver-window or of receiver-application, the smaller",
+		Of: func(f facts) float64 {
+			shares := f.headline.Shares
+			return min(shares[verdict.ReceiverWindow], shares[verdict.ReceiverApplication])
+		}}
+	headlineIsNetwork = rule.Fact("headlineIsNetwork", "the limiter is that of the network rules",
+		func(f facts) bool { return f.headline.Limiter == f.network.name })
+	windowIsNear = rule.Fact("windowIsNear",
+		"the limiter is a full link, and the receive window was full as well and allows hardly more than the rate",
+		func(f facts) bool { return f.headline.Limiter == verdict.Bottleneck && f.isWindowNear() },
+		threshold.AlsoFull, threshold.WindowLimits)
+	windowOrProgram = rule.Fact("windowOrProgram",
+		"a watched connection's peer has a small window or a program that reads slowly: a sender cannot distinguish them",
+		func(f facts) bool { return f.watched != nil && isWindowOrProgram(&f.headline) })
+	isBlackHole = rule.Fact("isBlackHole", "the limiter is mtu-black-hole",
+		func(f facts) bool { return f.headline.Limiter == verdict.MTUBlackHole })
+)
+
+// lowerRules lower the confidence in a headline: every rule that applies.
+var lowerRules = []rule.Step[facts]{
+	{Name: "few-rounds", When: rule.Any(roundCount.Below(threshold.MinRounds), headlineShare.Below(threshold.ClearShare))},
+	// A kernel that does not report the peer's window cannot rule it out.
+	{Name: "window-not-reported", When: rule.All(headlineIsNetwork,
+		rule.Not(has("knowsWindow", "the kernel reports the receive window", transfer.HaveSendWnd)))},
+	{Name: "window-near", When: windowIsNear},
+	{Name: "window-or-program", When: rule.All(windowOrProgram, windowAndUnread.AtLeast(threshold.CandidateShare)),
+		AtMost: verdict.Low},
+	// Where full segments have come through before, nobody may be there any more.
+	{Name: "data-arrived", When: rule.All(isBlackHole, dataArrived), AtMost: verdict.Low},
 }
 
 // highRules say when the evidence of a limiter is direct, besides what the network rules say of theirs. Without, and of

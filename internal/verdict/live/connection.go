@@ -16,8 +16,6 @@ type connection struct {
 	spec             *transfer.Socket // the sender's
 	commonFields     transfer.Fields  // the fields that every sample of the sender has
 	mss              int64
-	isWatched        bool // its program is another one
-	lossBefore       bool // it had retransmitted before it was watched
 	hasResponses     bool // the peer sends often enough for the program to wait for its responses
 	samples          []transfer.Sample
 	rounds           []round

@@ -14,11 +14,13 @@ import (
 // evidence returns the observations behind the shares, the largest share first, and then the windows that were full
 // without limiting.
 func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
-	for _, name := range shares.Top() {
-		if shares[name] < threshold.EvidenceShare.Value {
+	whole := a.beforeQueue(shares)
+	for _, name := range whole.Top() {
+		share := whole[name]
+		if share < threshold.EvidenceShare.Value {
 			continue
 		}
-		code, values := a.evidenceOf(name, shares[name])
+		code, values := a.evidenceOf(name, share)
 		if code == "" {
 			continue
 		}
@@ -27,7 +29,8 @@ func (a *analysis) evidence(shares verdict.Shares) (all []verdict.Evidence) {
 	if shares[verdict.Bottleneck] >= threshold.EvidenceShare.Value {
 		all = append(all, a.alsoFull()...)
 	}
-	return append(all, a.equalWindows()...)
+	all = append(all, a.equalWindows()...)
+	return append(all, a.queueEvidence()...)
 }
 
 // bestRate returns the best rate that lasted, or the mean while a link was full, in bit/s. The latter is higher if it
@@ -126,8 +129,10 @@ func (a *analysis) sendBufferValues() verdict.Values {
 	size := a.median((*connection).outstanding)
 	v := verdict.Values{"outstanding_bytes": float64(size), "rtt_s": a.path.meanRTT.Seconds(),
 		"allows_bps":    a.path.rateAtMeanRTT(size),
-		"blocked_ratio": ratio(a.sum((*connection).blocked), a.total),
 		"granted_bytes": float64(a.connections[0].sender.SendBuffer.Granted)}
+	if a.watched == nil { // another program's own clock is not known
+		v["blocked_ratio"] = ratio(a.sum((*connection).blocked), a.total)
+	}
 	a.path.addHeadroom(v)
 	if _, quota, ok := strings.Cut(a.sender.BufferRule, ":"); ok { // "afd:8192"
 		if bytes, err := strconv.Atoi(quota); err == nil {
@@ -216,7 +221,11 @@ func (a *analysis) sum(clock func(*connection, *round) time.Duration) (sum time.
 
 // median returns the median of a size over all rounds of all connections.
 func (a *analysis) median(size func(*connection, *round) int64) int64 {
-	var all []int64
+	n := 0
+	for _, c := range a.connections {
+		n += len(c.rounds)
+	}
+	all := make([]int64, 0, n)
 	for _, c := range a.connections {
 		for i := range c.rounds {
 			all = append(all, size(c, &c.rounds[i]))

@@ -36,9 +36,8 @@ func JudgeSteady(r *transfer.Result) verdict.Verdict {
 
 // scope is the part of a transfer that is judged, and the vantage.
 type scope struct {
-	afterSlowStart bool // after slow start
-	isWatched      bool // one watched connection: its program is not ours, and samples are rare
-	lossBefore     bool // it had sent something again before it was watched
+	afterSlowStart bool          // after slow start
+	watched        *watchedFacts // of a watched connection: its program is not ours, and samples are rare; else nil
 }
 
 func judge(r *transfer.Result, as scope) verdict.Verdict {
@@ -73,6 +72,7 @@ func isSampled(e *transfer.End) bool {
 // each limiter has been given so far.
 type analysis struct {
 	result        *transfer.Result
+	watched       *watchedFacts // nil: the program is ours
 	sender        *transfer.End
 	receiver      *transfer.End // nil: cannot be seen
 	connections   []*connection
@@ -82,9 +82,11 @@ type analysis struct {
 	network       finding // the limiter while the network limits
 	time          map[verdict.Name]time.Duration
 	total         time.Duration                  // of all rounds
+	headline      verdict.Verdict                // for its confidence
 	judged        time.Duration                  // total, or its part after slow start
 	unknownTime   map[verdict.Code]time.Duration // of Unknown's, by observation
 	slowStartTime time.Duration                  // of SlowStart's: before slow start ended
+	sentTime      map[verdict.Name]time.Duration // of the limiters', while all that was written was on its way
 	equalTime     time.Duration                  // in which send buffer and receive window limited equally
 	// linkTime is Bottleneck's by remainderRules, and linkBits what a connection delivered in it.
 	linkTime time.Duration
@@ -111,17 +113,16 @@ func judgeSender(r *transfer.Result, as scope) verdict.Verdict {
 
 // newAnalysis judges the network of a transfer that was sampled at its sender.
 func newAnalysis(r *transfer.Result, minRTT time.Duration, as scope) *analysis {
-	a := &analysis{result: r, sender: r.Sender(), receiver: r.Receiver(), time: map[verdict.Name]time.Duration{},
+	a := &analysis{result: r, watched: as.watched, sender: r.Sender(), receiver: r.Receiver(),
+		time:        map[verdict.Name]time.Duration{},
 		unknownTime: map[verdict.Code]time.Duration{}}
 	for i := range a.sender.Streams {
 		if c := newConnection(r, i, minRTT); len(c.rounds) > 0 {
-			c.isWatched = as.isWatched
-			c.lossBefore = as.lossBefore
 			a.connections = append(a.connections, c)
 		}
 	}
 	a.path = newPath(minRTT, a.connections)
-	if as.isWatched {
+	if as.watched != nil {
 		a.path.addWatched(a.connections)
 	}
 	a.measured = a.networkFacts()
@@ -165,26 +166,34 @@ func (a *analysis) attribute(c *connection, r *round) {
 			taken -= taken / 2
 		}
 		a.time[rule.limiter] += taken
-		switch rule.limiter {
-		case verdict.Unknown:
+		switch {
+		case rule.limiter == verdict.Unknown:
 			a.unknownTime[rule.code] += taken
-		case verdict.SlowStart:
+		case rule.limiter == verdict.SlowStart:
 			a.slowStartTime += taken
+		case rule.code == verdict.ProgramOrBuffer:
+			if a.sentTime == nil {
+				a.sentTime = map[verdict.Name]time.Duration{}
+			}
+			a.sentTime[rule.limiter] += taken
 		}
 	}
-	limiter := a.remainder(f)
-	if limiter == verdict.Bottleneck {
+	rule := remainder(f)
+	limiter := cmp.Or(rule.limiter, a.network.name)
+	switch {
+	case limiter == verdict.Bottleneck:
 		a.linkTime += left
 		a.linkBits += r.bps * left.Seconds()
+	case rule.code != "":
+		a.unknownTime[rule.code] += left
 	}
 	a.time[limiter] += left
 	a.total += r.length
 }
 
-// remainder returns the limiter of the time in a round that no rule claimed.
-func (a *analysis) remainder(f facts) verdict.Name {
-	i := slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.IsTrue(f) })
-	return cmp.Or(remainderRules[i].limiter, a.network.name)
+// remainder returns the rule on the time in a round that no rule claimed.
+func remainder(f facts) *timeRule {
+	return &remainderRules[slices.IndexFunc(remainderRules, func(r timeRule) bool { return r.when.IsTrue(f) })]
 }
 
 func (a *analysis) shares() verdict.Shares {

@@ -68,12 +68,15 @@ func (a *analysis) trips(counter func(*transfer.Sample) int64) (n int) {
 func (a *analysis) cwndRegrows() bool {
 	for _, c := range a.connections {
 		s := &c.samples[len(c.samples)/2]
-		if s.Retransmitted+s.DeliveredCE == 0 && !c.lossBefore || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
+		if s.Retransmitted+s.DeliveredCE == 0 && !a.lostBefore() || s.Ssthresh <= 0 || s.Cwnd < s.Ssthresh {
 			return false
 		}
 	}
 	return len(a.connections) > 0
 }
+
+// lostBefore reports whether a watched connection had retransmitted before it was watched.
+func (a *analysis) lostBefore() bool { return a.watched != nil && a.watched.lossBefore }
 
 // queueBeforeLoss returns the queueing delay of the few packets that any link queues before it drops.
 func (p *path) queueBeforeLoss() time.Duration {

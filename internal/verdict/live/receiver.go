@@ -29,7 +29,7 @@ func (c *connection) segmentBlocked(r *round) time.Duration {
 // leavesUnread reports whether the receiving program leaves enough in its socket to matter: a quarter of the
 // window that would be open if it read all. A program that mostly waits for data is not slow, even with unread data at
 // the moments when its host lets it run.
-func (c *connection) leavesUnread(r *round) bool {
+func (c *connection) leavesUnread(r *round, isWatched bool) bool {
 	const have = transfer.HaveQueue | transfer.HaveReceiveWnd
 	if len(r.receiverSamples) > 0 && r.receiverSamples[0].Have&have == have {
 		queued := mean(r.receiverSamples, func(s *transfer.Sample) float64 { return float64(s.Queued) })
@@ -38,7 +38,7 @@ func (c *connection) leavesUnread(r *round) bool {
 		return queued > 0 && queued >= threshold.Unread.Value*(queued+window) &&
 			float64(waited) < threshold.MostlyWaiting.Value*float64(r.length)
 	}
-	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || c.isWatched && c.cwndOutgrewWindow(r))
+	return c.has(transfer.HaveSendWnd) && (c.windowCloses(r) || isWatched && c.cwndOutgrewWindow(r))
 }
 
 // cwndOutgrewWindow reports whether the congestion window is far above the receive window. It grows only while it is

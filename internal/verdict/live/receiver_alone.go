@@ -105,7 +105,7 @@ func concludeReceiver(v verdict.Verdict, end *transfer.End, have transfer.Fields
 		v.Confidence = verdict.LowerUnless(have&transfer.HaveProgram != 0, verdict.High)
 	case verdict.ReceiverWindow:
 		v.Confidence = verdict.Medium
-		v.Subtype = ownWindowSubtype(&end.Streams[0], window, as.isWatched)
+		v.Subtype = ownWindowSubtype(&end.Streams[0], window, as.watched != nil)
 	default:
 		open := []verdict.Name{verdict.Application, verdict.SendBuffer, verdict.Congestion, verdict.Bottleneck,
 			verdict.LocalQueue, verdict.Pacing, verdict.CPU, verdict.AckPath, verdict.NagleDelayedAck}

@@ -23,9 +23,11 @@ func Rules() []rule.List {
 	for _, r := range highRules {
 		rule.Add(&high, string(r.limiter), r.when, "high")
 	}
+	lower := rule.ListSteps("Confidence, lowered: every rule that applies", lowerRules)
 	return []rule.List{
 		listTime("Time of each round: every rule that applies claims time that the rules before left", timeRules),
-		listTime("Time that no rule claimed: the first rule that applies", remainderRules), network, refined, closings, high,
+		listTime("Time that no rule claimed: the first rule that applies", remainderRules), network, refined, closings,
+		high, lower,
 		listDecisions("An upload seen by its receiver and by the sending program: the first rule that applies",
 			arrivalRules),
 		listDecisions("A transfer seen by its receiver and by probes: the first rule that applies", probeRules),

@@ -75,8 +75,8 @@ func TestShorterTCPInfo(t *testing.T) {
 					t.Errorf("%d bytes, %s, %s: %s with high confidence; want %s", bytes, cause, of, v.Limiter, want)
 				}
 			}
-			complete(t, JudgeWatched(watchedFrom(r, r.Sender(), 0)))
-			complete(t, JudgeWatched(watchedFrom(r, r.Receiver(), 0)))
+			complete(t, judgeWatched(watchedFrom(r, r.Sender(), 0)))
+			complete(t, judgeWatched(watchedFrom(r, r.Receiver(), 0)))
 		}
 		t.Logf("tcp_info of %d bytes: %d of %d right", bytes, right, n)
 		if float64(right) < enough*float64(n) {

@@ -15,7 +15,7 @@ type timeRule struct {
 	when    condition
 	limiter verdict.Name
 	claims  *claim
-	code    verdict.Code // the observation, for Unknown
+	code    verdict.Code // the observation, for Unknown and for what is sent at once
 }
 
 // claim is a time within a round. It is at most the round's length, and less than 0 counts as 0.
@@ -106,9 +106,7 @@ var (
 
 	receiverCPUKnown = rule.Fact("receiverCPUKnown", "the receiver reported its threads' CPU time",
 		func(f facts) bool { return f.receiver != nil && f.receiver.CPU != nil })
-	isNoDelay = rule.Fact("isNoDelay", "TCP_NODELAY is set", func(f facts) bool { return f.c.spec.NoDelay })
-	isWatched = rule.Fact("isWatched", "the connection belongs to another program",
-		func(f facts) bool { return f.c.isWatched })
+	isNoDelay    = rule.Fact("isNoDelay", "TCP_NODELAY is set", func(f facts) bool { return f.c.spec.NoDelay })
 	hasResponses = rule.Fact("hasResponses", "the peer sends often enough for the program to wait for its responses",
 		func(f facts) bool { return f.c.hasResponses },
 		threshold.NagleResponses, threshold.DelayedAck)
@@ -118,7 +116,7 @@ var (
 		func(f facts) bool { return f.r.start.At >= f.c.startedAt })
 	leavesUnread = rule.Fact("leavesUnread",
 		"the receiving program leaves data unread; where the receiver is not seen, its window closes",
-		func(f facts) bool { return f.c.leavesUnread(f.r) },
+		func(f facts) bool { return f.c.leavesUnread(f.r, f.watched != nil) },
 		threshold.Unread, threshold.MostlyWaiting,
 		threshold.WindowCloses, threshold.WindowClosesOften,
 		threshold.WindowHasClosed, threshold.EarnedSegments)
@@ -195,6 +193,11 @@ var (
 		rule.All(rule.Not(bufferEmptyRatio.AtLeast(threshold.BufferEmpty)), rule.Not(oftenUnsent),
 			rule.Not(rule.All(usesModelPacing, unsentRatio.Below(threshold.UnsentOften)))))
 )
+
+var sendQueueEmpties = rule.Define("sendQueueEmpties",
+	"all that was written may be on its way, and the program's clocks are not known",
+	rule.All(rule.Not(knowsProgram), knowsUnsent, rule.Not(rule.All(isFull, evenness.Positive(),
+		outstandingAtBaseRTT.Above(threshold.WindowLimits, roundRate)))))
 
 // matchesPath is the condition that a window at the base RTT gives hardly more than a rate that arrives without gaps.
 func matchesPath(window *quantity) condition {
@@ -285,9 +288,10 @@ var timeRules = []timeRule{
 	{"dry-send-buffer", bufferRunsDry, verdict.SendBuffer, allTime, ""},
 	{"send-buffer", bufferMayLimit, verdict.SendBuffer, sndbufTime, ""},
 	{"below-segment", belowSegment, verdict.Application, allTime, ""},
-	{"program-or-buffer", rule.All(rule.Not(knowsProgram), knowsUnsent, rule.Not(rule.All(isFull, evenness.Positive(),
-		outstandingAtBaseRTT.Above(threshold.WindowLimits, roundRate)))),
-		verdict.Sender, emptyQueueTime, ""},
+	{"full-queue-sent", sendQueueEmpties, verdict.SendBuffer, fullQueueTime, verdict.ProgramOrBuffer},
+	{"program-with-room", sendQueueEmpties, verdict.Application, roomQueueTime, verdict.ProgramOrBuffer},
+	{"program-or-buffer", sendQueueEmpties, verdict.Sender, restQueueTime, verdict.ProgramOrBuffer},
+	{"dry-queue", rule.All(sendQueueEmpties, queueRunsDry), verdict.SendBuffer, allTime, ""},
 	{"slow-start", condition{}, verdict.SlowStart, slowStartTime, ""},
 	{"pacing-limit", pacedByLimit, verdict.Pacing, waitingTime, ""},
 	{"pacing-often", rule.All(pacedByKernel, oftenUnsent), verdict.Pacing, allTime, ""},
@@ -299,6 +303,7 @@ var timeRules = []timeRule{
 // remainderRules name the limiter of the time that is left: the first one that applies. "" is the network's. Windows
 // that grow slowly, or shrink by losses, may meet a full link on the way.
 var remainderRules = []timeRule{
+	{"buffer-or-link", bufferOrLink, verdict.Unknown, allTime, verdict.SendBufferOrLink},
 	{"full-meanwhile", rule.All(rule.Any(networkOpens, rule.All(networkBelowBest, queueDrained)), isFullIn),
 		verdict.Bottleneck, allTime, ""},
 	{"network", rule.Any(rulesOutEnds, isFull), "", allTime, ""},

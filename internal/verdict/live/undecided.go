@@ -12,7 +12,8 @@ import (
 // windowOf is the window or buffer that an open question is about; the other answer is a full link.
 var windowOf = map[verdict.Code]verdict.Name{verdict.WindowOrLink: verdict.ReceiverWindow,
 	verdict.WindowEqualsBDP: verdict.ReceiverWindow, verdict.SendBufferEqualsBDP: verdict.SendBuffer,
-	verdict.BetweenClosings: verdict.ReceiverApplication}
+	verdict.SendBufferOrLink: verdict.SendBuffer,
+	verdict.BetweenClosings:  verdict.ReceiverApplication}
 
 // mainQuestion returns the open question behind most of the unknown time, or "" if there is none.
 func (a *analysis) mainQuestion() (most verdict.Code) {

@@ -11,7 +11,7 @@ import (
 
 // requests returns samples, one each 50 ms, of a program with n requests in flight over a link of bps, each answered.
 // Request sizes vary by 40 %. With a period the program writes by its own clock instead.
-func requests(n int, size float64, rtt, period time.Duration, bps float64) Watched {
+func requests(n int, size float64, rtt, period time.Duration, bps float64) *watchedDirection {
 	type request struct {
 		start, end, answered time.Duration
 		size                 float64
@@ -27,7 +27,7 @@ func requests(n int, size float64, rtt, period time.Duration, bps float64) Watch
 		all = append(all, request{at, at + took, at + took + rtt + 2*time.Millisecond, bytes})
 		at += max(took, period)
 	}
-	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
+	w := &watchedDirection{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
 	for t := time.Second; t <= 6*time.Second; t += 50 * time.Millisecond {
 		s := transfer.Sample{At: t, MinRTT: rtt, SendWnd: 8 << 20, Cwnd: 4 << 20,
 			Have: transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
@@ -71,7 +71,7 @@ func TestPrograms_RequestsOfUnevenSizes(t *testing.T) {
 	} {
 		from := verdict.Verdict{Limiter: verdict.Sender, Shares: verdict.Shares{verdict.Sender: 1},
 			Evidence: []verdict.Evidence{{Limiter: verdict.Sender, Code: verdict.NothingToSend}}}
-		v := Programs(requests(c.n, c.size, c.rtt, c.period, c.bps), from)
+		v := ownExchanges(requests(c.n, c.size, c.rtt, c.period, c.bps), from)
 		if v.Subtype != c.want {
 			t.Errorf("%d requests of %.0f bytes over %v, period %v: %s/%s %v", c.n, c.size, c.rtt, c.period, v.Limiter,
 				v.Subtype, v.Evidence[0].Values)

@@ -28,10 +28,10 @@ type exchange struct {
 	best           float64 // a tenth of the samples was delivered at that rate or a higher one, bit/s
 }
 
-// Programs finds, where a watched program is what limits its sending, the two ways in which
+// ownExchanges finds, where a watched program is what limits its sending, the two ways in which
 // it waits for the other end's: block by block, and by a window of its own. Samples need
 // Queued.
-func Programs(w Watched, v verdict.Verdict) verdict.Verdict {
+func ownExchanges(w *watchedDirection, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
 		transfer.HaveMinRTT | transfer.HaveSendWnd | transfer.HaveCwnd
 	if !w.Sends || len(w.Samples) < 2 || common(w.Samples)&have != have {
@@ -95,10 +95,10 @@ func (e *exchange) programLimits(v verdict.Verdict) bool {
 	return false
 }
 
-// AnsweredBlocks finds, where nothing else is known of what a watched end receives, that the other end's
+// answeredBlocks finds, where nothing else is known of what a watched end receives, that the other end's
 // program sends block by block: each came a round trip after this end had answered the one
 // before. Nothing may have been lost: a sender's small window looks the same, without this end's messages.
-func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
+func answeredBlocks(w *watchedDirection, v verdict.Verdict) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveAcked | transfer.HaveMinRTT
 	if w.Sends || v.Limiter != verdict.Unknown || len(w.Samples) < 2 || common(w.Samples)&have != have {
 		return v
@@ -138,7 +138,7 @@ func AnsweredBlocks(w Watched, v verdict.Verdict) verdict.Verdict {
 // something or, where that happens in nearly all, the segments, if each has a whole message. 0: not
 // known. The kernel dates what comes and goes in its ticks, so exchanges that are faster than one
 // are not recognised.
-func (w *Watched) messagesSent(e *exchange) (n float64) {
+func (w *watchedDirection) messagesSent(e *exchange) (n float64) {
 	for i := 1; i < len(w.Samples); i++ {
 		if w.Samples[i].Sent > w.Samples[i-1].Sent {
 			n++
@@ -166,7 +166,7 @@ func least(samples []transfer.Sample) time.Duration {
 	return rtt
 }
 
-func (w *Watched) exchange() exchange {
+func (w *watchedDirection) exchange() exchange {
 	first := &w.Samples[0]
 	last := &w.Samples[len(w.Samples)-1]
 	e := exchange{span: (last.At - first.At).Seconds(), came: float64(last.Received - first.Received),

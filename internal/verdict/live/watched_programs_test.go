@@ -10,8 +10,8 @@ import (
 
 // talk returns five seconds of a connection with the given RTT, sampled each 50 ms. The function at returns the bytes
 // in flight, acknowledged and received at each sample.
-func talk(rtt time.Duration, at func(t time.Duration) (inFlight, acked, received int64)) Watched {
-	w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
+func talk(rtt time.Duration, at func(t time.Duration) (inFlight, acked, received int64)) *watchedDirection {
+	w := &watchedDirection{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
 	for t := time.Duration(0); t <= 5*time.Second; t += 50 * time.Millisecond {
 		s := transfer.Sample{At: t, MinRTT: rtt, SendWnd: 8 << 20, Cwnd: 4 << 20,
 			Have: transfer.HaveReceived | transfer.HaveAcked | transfer.HaveQueue | transfer.HaveNotSent |
@@ -59,7 +59,7 @@ func TestPrograms(t *testing.T) {
 		Candidates: []verdict.Name{verdict.Congestion, verdict.Application}}
 	queues := verdict.Verdict{Limiter: verdict.Mixed, Shares: verdict.Shares{verdict.Bottleneck: 0.42,
 		verdict.Application: 0.3, verdict.Sender: 0.28}, Candidates: []verdict.Name{verdict.Bottleneck, verdict.Application}}
-	delivered := func(w Watched, bps float64) Watched {
+	delivered := func(w *watchedDirection, bps float64) *watchedDirection {
 		for i := range w.Samples {
 			w.Samples[i].DeliveryBps = bps
 		}
@@ -70,7 +70,7 @@ func TestPrograms(t *testing.T) {
 	link := verdict.Verdict{Limiter: verdict.Bottleneck, Shares: verdict.Shares{verdict.Bottleneck: 1}}
 	for _, c := range []struct {
 		name    string
-		w       Watched
+		w       *watchedDirection
 		from    verdict.Verdict
 		limiter verdict.Name
 		subtype string
@@ -97,13 +97,13 @@ func TestPrograms(t *testing.T) {
 		{"a full link", talk(80*ms, blocks(85*ms, 32000)), link, verdict.Bottleneck, ""},
 	} {
 		c.from.Evidence = []verdict.Evidence{{Limiter: c.from.Limiter, Code: verdict.NothingToSend}}
-		v := Programs(c.w, c.from)
+		v := ownExchanges(c.w, c.from)
 		if v.Limiter != c.limiter || v.Subtype != c.subtype {
 			t.Errorf("%s: %s/%s, want %s/%s", c.name, v.Limiter, v.Subtype, c.limiter, c.subtype)
 		}
 		complete(t, v)
 	}
-	v := Programs(talk(80*ms, blocks(80*ms, 32000)), application)
+	v := ownExchanges(talk(80*ms, blocks(80*ms, 32000)), application)
 	if e := v.Evidence[0]; e.Code != verdict.WatchedExchanges || e.Values["block_bytes"] != 32000 ||
 		e.Values["twice_bps"] < 6e6 {
 		t.Errorf("%+v", e)
@@ -147,7 +147,7 @@ func TestAnsweredBlocks(t *testing.T) {
 				s.RcvOOOPack = int64(i / 10)
 			}
 		}
-		v := AnsweredBlocks(w, open)
+		v := answeredBlocks(w, open)
 		if v.Subtype != c.want || v.Confidence == verdict.High {
 			t.Errorf("%s: %s/%s, %v", c.name, v.Limiter, v.Subtype, v.Shares)
 		}
@@ -168,7 +168,7 @@ func TestJudgeWatched_PartialSegmentNotNagle(t *testing.T) {
 		"requests of 20 kB each": {0, 20_000, verdict.NagleDelayedAck},
 		"small requests":         {2000, 2000, verdict.NagleDelayedAck},
 	} {
-		w := Watched{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
+		w := &watchedDirection{Sends: true, Handshake: &transfer.Handshake{MSS: 1448}}
 		w.Send.Granted = 4 << 20
 		sent := int64(0)
 		for i := range 100 {
@@ -182,7 +182,7 @@ func TestJudgeWatched_PartialSegmentNotNagle(t *testing.T) {
 				Queued: c.under + 300, Cwnd: 4 * window, SendWnd: 4 * window, Busy: time.Duration(i) * 50 * time.Millisecond,
 				RTT: 200 * time.Millisecond, MinRTT: 199 * time.Millisecond})
 		}
-		if v := Programs(w, JudgeWatched(w)); v.Limiter != c.want {
+		if v := ownExchanges(w, judgeWatched(w)); v.Limiter != c.want {
 			t.Errorf("%s: %s, %v", name, v.Limiter, v.Shares)
 		}
 	}
@@ -215,7 +215,7 @@ func TestKnownWindow_Receiver(t *testing.T) {
 		{"at this end's window", 98e6, 98e6, 167 * ms, 168 * ms, 2 << 20, 0, 60, 0, ssh, ""},
 		{"no program known", 98e6, 98e6, 167 * ms, 168 * ms, 8 << 20, 0, 60, 0, nil, ""},
 	} {
-		w := Watched{}
+		w := &watchedDirection{}
 		received := 0.0
 		for i := range int64(101) {
 			rate := c.bps
@@ -229,7 +229,7 @@ func TestKnownWindow_Receiver(t *testing.T) {
 				received += rate / 8 * 0.05
 			}
 		}
-		v := KnownWindow(w, open, c.known)
+		v := knownWindow(w, open, c.known)
 		if v.Subtype != c.want || v.Confidence == verdict.High ||
 			c.late > 0 && v.Confidence != verdict.Low {
 			t.Errorf("%s: %s/%s %s %v", c.name, v.Limiter, v.Subtype, v.Confidence, v.Evidence)

@@ -12,9 +12,9 @@ import (
 )
 
 // watchedFrom returns an end's first stream as a watcher sees it, from a moment on.
-func watchedFrom(r *transfer.Result, end *transfer.End, from time.Duration) Watched {
+func watchedFrom(r *transfer.Result, end *transfer.End, from time.Duration) *watchedDirection {
 	s := &end.Streams[0]
-	w := Watched{Sends: end == r.Sender(), Congestion: s.Congestion, Handshake: s.Handshake, Send: s.SendBuffer,
+	w := &watchedDirection{Sends: end == r.Sender(), Congestion: s.Congestion, Handshake: s.Handshake, Send: s.SendBuffer,
 		Receive: s.ReceiveBuffer}
 	if w.Sends && end == r.Near {
 		w.PacingBps = r.Spec.Near.PacingBps
@@ -45,7 +45,7 @@ func TestWatchedWindowsOfRecordedTransfers(t *testing.T) {
 		}
 		r := recorded(t, name)
 		s := &r.Sender().Streams[0]
-		v := JudgeWatched(watchedFrom(r, r.Sender(), s.First+(s.Last-s.First)/4))
+		v := judgeWatched(watchedFrom(r, r.Sender(), s.First+(s.Last-s.First)/4))
 		complete(t, v)
 		n++
 		switch {
@@ -60,7 +60,7 @@ func TestWatchedWindowsOfRecordedTransfers(t *testing.T) {
 				t.Errorf("%s: %s with high confidence", filepath.Base(name), v.Limiter)
 			}
 		}
-		complete(t, JudgeWatched(watchedFrom(r, r.Receiver(), 0)))
+		complete(t, judgeWatched(watchedFrom(r, r.Receiver(), 0)))
 	}
 	t.Logf("%d right, %d open, %d wrong of %d", right, open, wrong, n)
 	if wrong > n/10 {
@@ -69,9 +69,9 @@ func TestWatchedWindowsOfRecordedTransfers(t *testing.T) {
 }
 
 func TestWatchedTooLittle(t *testing.T) {
-	for _, w := range []Watched{{}, {Sends: true}, {Sends: true, Samples: make([]transfer.Sample, 1)},
+	for _, w := range []watchedDirection{{}, {Sends: true}, {Sends: true, Samples: make([]transfer.Sample, 1)},
 		{Samples: make([]transfer.Sample, 2)}} {
-		if v := JudgeWatched(w); v.Limiter != verdict.Unknown || v.Confidence != verdict.Low || len(v.Candidates) == 0 {
+		if v := judgeWatched(&w); v.Limiter != verdict.Unknown || v.Confidence != verdict.Low || len(v.Candidates) == 0 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWatchedCountsFromTheWindowOn(t *testing.T) {
 		s.Busy += time.Hour
 		s.RwndLimited = time.Hour
 	})
-	if v := JudgeWatched(watchedFrom(r, r.Near, 2*time.Second)); v.Limiter != verdict.Bottleneck {
+	if v := judgeWatched(watchedFrom(r, r.Near, 2*time.Second)); v.Limiter != verdict.Bottleneck {
 		t.Errorf("%s %v %v", v.Limiter, v.Shares, v.Evidence)
 	}
 }
@@ -102,7 +102,7 @@ func TestJudgeWatched_PacedProgramNotNagleLimited(t *testing.T) {
 		{"responses", true, []verdict.Name{verdict.NagleDelayedAck}},
 		{"no responses", false, []verdict.Name{verdict.Application, verdict.Sender}},
 	} {
-		w := Watched{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
+		w := &watchedDirection{Sends: true, Congestion: "cubic", Handshake: &transfer.Handshake{MSS: 1448}}
 		for at := time.Duration(0); at <= 5*time.Second; at += 50 * ms {
 			n := int64(at / every)
 			s := transfer.Sample{At: at, RTT: rtt, MinRTT: rtt, Cwnd: 200_000, SendWnd: 1 << 20, InFlight: 2000, NotSent: 700,
@@ -118,7 +118,7 @@ func TestJudgeWatched_PacedProgramNotNagleLimited(t *testing.T) {
 			}
 			w.Samples = append(w.Samples, s)
 		}
-		if v := JudgeWatched(w); !slices.Contains(c.want, v.Limiter) {
+		if v := judgeWatched(w); !slices.Contains(c.want, v.Limiter) {
 			t.Errorf("%s: %s, %v", c.name, v.Limiter, v.Shares)
 		}
 	}
@@ -128,7 +128,7 @@ func TestJudgeWatched_PacedProgramNotNagleLimited(t *testing.T) {
 // the round trip grows by that, with a full window, as it does behind a full link. A receiver that
 // acknowledges every second segment leaves only the link.
 func TestAcknowledgedAsTheProgramReads(t *testing.T) {
-	slow := func(rtt time.Duration, segments int64, full func(at time.Duration) time.Duration) Watched {
+	slow := func(rtt time.Duration, segments int64, full func(at time.Duration) time.Duration) *watchedDirection {
 		const bps, window = 10e6, 65536
 		r := steady(bps, rtt, func(i int, s, r *transfer.Sample) {
 			s.SendWnd, s.Cwnd, s.InFlight, s.MinRTT = window, 118*1448, window, 40*ms
@@ -140,11 +140,12 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 	always := func(at time.Duration) time.Duration { return at }
 	for _, c := range []struct {
 		name       string
-		w          Watched
+		w          *watchedDirection
 		limiter    verdict.Name
 		candidates []verdict.Name
 	}{
-		{"a window's worth a round trip", slow(52*ms, 9, always), verdict.ReceiverWindow, nil},
+		{"a window's worth a round trip", slow(52*ms, 9, always), verdict.ReceiverWindow,
+			[]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication}},
 		{"somewhat longer", slow(62*ms, 9, always), verdict.Unknown,
 			[]verdict.Name{verdict.ReceiverWindow, verdict.ReceiverApplication, verdict.Bottleneck}},
 		{"far longer", slow(120*ms, 9, always), verdict.Bottleneck, nil},
@@ -152,7 +153,7 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 		{"the window is hardly ever full", slow(62*ms, 9, func(at time.Duration) time.Duration { return at / 10 }),
 			verdict.Bottleneck, nil},
 	} {
-		v := JudgeWatched(c.w)
+		v := judgeWatched(c.w)
 		complete(t, v)
 		if v.Limiter != c.limiter || !slices.Equal(v.Candidates, c.candidates) || v.Confidence == verdict.High {
 			t.Errorf("%s: %s, %s, %v; %v", c.name, v.Limiter, v.Confidence, v.Candidates, v.Evidence)
@@ -172,7 +173,7 @@ func TestGrowingBackIsNotSlowStart(t *testing.T) {
 			s.Cwnd, s.Ssthresh, s.SendWnd, s.DeliveryBps = s.InFlight, 14480, 8<<20, float64(rate)
 			s.Acked, s.Sent, s.Program, s.Retransmitted, s.RetransmittedBytes = grown, grown, grown, lost, lost*1448
 		})
-		return JudgeWatched(watchedFrom(r, r.Sender(), 2*time.Second))
+		return judgeWatched(watchedFrom(r, r.Sender(), 2*time.Second))
 	}
 	if v := growing(3); v.Limiter != verdict.Congestion {
 		t.Errorf("after a loss: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)

@@ -10,12 +10,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// KnownWindow attributes what a watched receiver left unknown to the sending program's own window. In both halves of
+// knownWindow attributes what a watched receiver left unknown to the sending program's own window. In both halves of
 // the span, the most bytes that came in a round trip must be a window that known reports for the connection's ports: no
 // more than the window comes in one, and less where the programs of a busy host are late.
 // This end's program must send messages all the time, its receive window must have room, and nothing may show a loss
 // or a standing queue: a full line shows one or the other.
-func KnownWindow(w Watched, v verdict.Verdict, known func(bytes float64) bool) verdict.Verdict {
+func knownWindow(w *watchedDirection, v verdict.Verdict, known func(bytes float64) bool) verdict.Verdict {
 	const have = transfer.HaveReceived | transfer.HaveMinRTT | transfer.HaveRTT | transfer.HaveReceiveWnd
 	n := len(w.Samples)
 	if w.Sends || known == nil || v.Limiter != verdict.Unknown || n < 3 || common(w.Samples)&have != have {

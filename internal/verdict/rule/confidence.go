@@ -17,12 +17,17 @@ func Confidence[F any](levels []Case[F, verdict.Confidence], steps []Step[F], li
 	if !found {
 		confidence = verdict.Medium
 	}
+	return Lowered(confidence, steps, facts)
+}
+
+// Lowered returns a confidence lowered by all steps that apply.
+func Lowered[F any](c verdict.Confidence, steps []Step[F], facts F) verdict.Confidence {
 	for i := range steps {
 		if s := &steps[i]; s.When.IsTrue(facts) {
-			confidence = s.lower(confidence)
+			c = s.lower(c)
 		}
 	}
-	return confidence
+	return c
 }
 
 func (s *Step[F]) lower(c verdict.Confidence) verdict.Confidence {

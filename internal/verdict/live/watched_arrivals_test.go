@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestJudge_FullLinkAtTheReceiver(t *testing.T) {
 		{"shorter pauses", 60 * ms, 5 * ms, true, 1, verdict.Bottleneck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conn := &Connection{Handshake: &transfer.Handshake{MSS: 1448, Timestamps: c.timestamps}}
+			conn := &Watched{Handshake: &transfer.Handshake{MSS: 1448, Timestamps: c.timestamps}}
 			have := transfer.HaveReceived | transfer.HaveReceiveWnd | transfer.HaveMinRTT | transfer.HaveRTT
 			received := int64(0)
 			for i := range 100 {

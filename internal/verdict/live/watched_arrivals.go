@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // receiveRTTs returns the receiver's estimates of the round trip while data came without pauses, else nil. A pausing
 // sender lengthens the estimate as a queue does: pauses of half of its growth explain it. Without timestamps the kernel
 // estimates by whole windows, which is too long.
-func (c *Connection) receiveRTTs() []time.Duration {
+func (c *Watched) receiveRTTs() []time.Duration {
 	n := len(c.Of)
 	if n < threshold.WatchedSamples || c.Handshake == nil || !c.Handshake.Timestamps ||
 		c.Of[0].Have&transfer.HaveReceived == 0 {

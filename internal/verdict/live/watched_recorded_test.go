@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"compress/gzip"
@@ -27,7 +27,7 @@ type recording struct {
 // TestJudge_Recorded judges connections of other programs (Python, nginx) as `why` sampled them in a lab on a busy
 // machine. A file's name begins with the limiter.
 func TestJudge_Recorded(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.json.gz")
+	files, err := filepath.Glob("testdata/watched/*.json.gz")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d recordings, %v", len(files), err)
 	}
@@ -46,7 +46,7 @@ func TestJudge_Recorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		file.Close()
-		c := &Connection{Samples: Samples{Of: r.Of, Queues: r.Queues}, Congestion: r.Congestion, Handshake: r.Handshake,
+		c := &Watched{Samples: Samples{Of: r.Of, Queues: r.Queues}, Congestion: r.Congestion, Handshake: r.Handshake,
 			SendBuffer: r.SendBuffer, ReceiveBuffer: r.ReceiveBuffer, ReceiveBufferMax: r.ReceiveBufferMax,
 			PacingBps: r.PacingBps, Acked: r.Acked}
 		v := c.Judge(r.Sends)

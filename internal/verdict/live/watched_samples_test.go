@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"math"
@@ -37,10 +37,11 @@ func TestJudge_KernelCounters(t *testing.T) {
 		{"a window that is shut", shut, verdict.ReceiverApplication, []verdict.Name{verdict.ReceiverWindow}},
 		{"a window that is not reported", noWindow, verdict.ReceiverWindow, []verdict.Name{verdict.ReceiverApplication}},
 		{"the send buffer", after(2000, 0, 1700), verdict.SendBuffer, nil},
-		{"the network", after(2000, 0, 0), verdict.Unknown, network},
+		{"the network", after(2000, 0, 0), verdict.Unknown, undividedNetwork},
 		{"clocks beyond the time", after(9000, 8000, 7000), verdict.ReceiverWindow, nil},
-		{"half and half", after(1000, 0, 0), verdict.Mixed, network},
-		{"a kernel without clocks", silent, verdict.Unknown, append([]verdict.Name{verdict.Application}, network...)},
+		{"half and half", after(1000, 0, 0), verdict.Mixed, undividedNetwork},
+		{"a kernel without clocks", silent, verdict.Unknown,
+			append([]verdict.Name{verdict.Application}, undividedNetwork...)},
 	} {
 		from := transfer.Sample{Have: c.to.Have}
 		v := ByCounters(&from, &c.to, Tally{})
@@ -72,8 +73,8 @@ func sums(t *testing.T, name string, v verdict.Verdict) {
 
 // poured returns a connection that sends 10 Mbit/s over 40 ms for four seconds, with all data in flight at every sample
 // and a send buffer of 100,000 bytes filled to queued.
-func poured(queued func(i int) int64) *Connection {
-	c := &Connection{Handshake: &transfer.Handshake{MSS: 1448}}
+func poured(queued func(i int) int64) *Watched {
+	c := &Watched{Handshake: &transfer.Handshake{MSS: 1448}}
 	for i := range 80 {
 		at := time.Duration(i) * 50 * time.Millisecond
 		c.Add(&transfer.Sample{At: at,
@@ -109,35 +110,44 @@ func TestJudge_SendBufferOrProgram(t *testing.T) {
 	}
 }
 
-// TestSplitSenderTime_Mixed checks that the program and its buffer become candidates when the sender's share of a mixed
-// verdict is divided.
-func TestSplitSenderTime_Mixed(t *testing.T) {
-	c := poured(func(i int) int64 { return 40_000 + int64(i%3/2)*60_000 })
-	v := c.splitSenderTime(verdict.Verdict{Limiter: verdict.Mixed, Confidence: verdict.Low,
-		Shares:     verdict.Shares{verdict.Sender: 0.62, verdict.Congestion: 0.38},
-		Candidates: []verdict.Name{verdict.Sender, verdict.Congestion}})
-	want := []verdict.Name{verdict.Application, verdict.Congestion, verdict.SendBuffer}
-	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || !slices.Equal(v.Candidates, want) {
+// TestJudge_SendQueueWithRoomAndFull checks that the program and its buffer are candidates where each has a part of the
+// time in which all that was written was on its way.
+func TestJudge_SendQueueWithRoomAndFull(t *testing.T) {
+	v := poured(func(i int) int64 { return 40_000 + int64(i%2)*60_000 }).Judge(true)
+	if v.Shares[verdict.Sender] > 0.01 || v.Shares[verdict.SendBuffer] < 0.4 || v.Confidence == verdict.High {
 		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
 	}
-	// A verdict that becomes mixed has low confidence too.
-	c = poured(func(i int) int64 { return 40_000 + int64(i%2)*60_000 })
-	v = c.splitSenderTime(verdict.Verdict{Limiter: verdict.Sender, Confidence: verdict.Medium,
-		Shares: verdict.Shares{verdict.Sender: 1}})
-	if v.Limiter != verdict.Mixed || v.Confidence != verdict.Low || len(v.Candidates) != 2 {
+	sums(t, "mixed", v)
+	v = poured(func(i int) int64 { return 60_000 + int64(i%20/19)*40_000 }).Judge(true)
+	if v.Limiter != verdict.Sender || v.Confidence == verdict.High ||
+		!slices.Equal(v.Candidates, []verdict.Name{verdict.Application, verdict.SendBuffer}) {
 		t.Errorf("%s, %s, %v, %v", v.Limiter, v.Confidence, v.Candidates, v.Shares)
 	}
 }
 
-func TestThePairIsLeftOpen(t *testing.T) {
-	v := ambiguousWindow(verdict.Verdict{Limiter: verdict.ReceiverWindow, Confidence: verdict.Medium,
-		Shares: verdict.Shares{verdict.ReceiverWindow: 0.7, verdict.ReceiverApplication: 0.3}})
-	if v.Confidence != verdict.Low || len(v.Candidates) != 2 {
-		t.Errorf("%+v", v)
-	}
-	unscaled := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: verdict.Unscaled, Confidence: verdict.High}
-	if v := ambiguousWindow(unscaled); v.Confidence != verdict.High || len(v.Candidates) != 0 {
-		t.Errorf("%+v", v)
+// TestJudge_WindowOrProgram has a window that is always full: a sender cannot see whether the receiving program reads.
+func TestJudge_WindowOrProgram(t *testing.T) {
+	for _, c := range []struct {
+		scale   int
+		subtype string
+		open    bool
+	}{{7, verdict.Fixed, true}, {-1, verdict.Unscaled, false}} {
+		w := poured(func(int) int64 { return 1_000_000 })
+		w.Handshake = &transfer.Handshake{MSS: 1448, SendScale: c.scale}
+		for i := range w.Of {
+			w.Of[i].SendWnd = 62_000
+			w.Of[i].InFlight = 62_000
+			w.Of[i].Cwnd = 80_000
+			w.Of[i].RTT = 50 * time.Millisecond
+			w.Of[i].MinRTT = 50 * time.Millisecond
+			w.Of[i].RwndLimited = w.Of[i].At
+			w.Of[i].NotSent = 900_000
+			w.Queues[i].SendBuffer = 4_000_000
+		}
+		v := w.Judge(true)
+		if v.Limiter != verdict.ReceiverWindow || v.Subtype != c.subtype || (len(v.Candidates) == 2) != c.open {
+			t.Errorf("scale %d: %s (%s), %v of %v", c.scale, v.Limiter, v.Subtype, v.Candidates, v.Shares)
+		}
 	}
 }
 
@@ -150,35 +160,39 @@ func BenchmarkFine(b *testing.B) {
 	}
 }
 
-// TestABufferThatIsFullAndALink: over the empty path the buffer gives less than came, so which of them limits is open.
-func TestABufferThatIsFullAndALink(t *testing.T) {
-	full := verdict.Verdict{Limiter: verdict.Bottleneck, Confidence: verdict.Medium,
-		Shares: verdict.Shares{verdict.Bottleneck: 0.9, verdict.SendBuffer: 0.1},
-		Evidence: []verdict.Evidence{{Limiter: verdict.Bottleneck, Code: verdict.FullLink,
-			Values: verdict.Values{"steady_bps": 20e6, "rtt_s": 0.08, "rtt_base_s": 0.04}}}}
+// TestJudge_FullSendBufferAndLink has a link of 10 Mbit/s with a queue, and a buffer that is always full. Where it is
+// no larger than the path, either may limit: the kernel's bursts queue on any link.
+func TestJudge_FullSendBufferAndLink(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		queued int64 // ratio 100,000 bytes: 20 Mbit/s over 40 ms
-		base   float64
-		want   verdict.Name
+		name         string
+		size, queued int64 // bytes; the BDP of the empty path has 50,000
+		want         verdict.Name
 	}{
-		{"full, and no larger than the path", 120_000, 0.04, verdict.Unknown},
-		{"full, and twice as large", 120_000, 0.02, verdict.Bottleneck},
-		{"with room", 50_000, 0.04, verdict.Bottleneck},
+		{"full, and no larger than the path", 56_000, 60_000, verdict.Unknown},
+		{"full, and four times as large", 200_000, 210_000, verdict.Bottleneck},
+		{"with room", 56_000, 20_000, verdict.Bottleneck},
 	} {
-		full.Evidence[0].Values["rtt_base_s"] = c.base
-		v := poured(func(int) int64 { return c.queued }).bufferOrLink(full)
-		if v.Limiter != c.want {
-			t.Errorf("%s: %s, %v", c.name, v.Limiter, v.Shares)
+		w := poured(func(int) int64 { return c.queued })
+		w.SendBuffer = c.size
+		for i := range w.Of {
+			s := &w.Of[i]
+			s.RTT = 80 * time.Millisecond
+			s.MinRTT = 40 * time.Millisecond
+			s.InFlight = 100_000
+			s.Cwnd = 101_000
+			s.NotSent = 20_000
+			s.DeliveryBps = 10e6
+			w.Queues[i].SendBuffer = c.size
+			w.Queues[i].Unacked = 100_000
 		}
-		if open := c.want == verdict.Unknown; open != (v.Evidence[0].Code == verdict.SendBufferOrLink) ||
-			open != (v.Confidence == verdict.Low) || open != slices.Contains(v.Candidates, verdict.SendBuffer) {
-			t.Errorf("%s: %s of %v, %v", c.name, v.Confidence, v.Candidates, v.Evidence)
+		w.Of[0].RTT = 40 * time.Millisecond
+		v := w.Judge(true)
+		isOpen := c.want == verdict.Unknown
+		if v.Limiter != c.want || isOpen != (v.Evidence[0].Code == verdict.SendBufferOrLink) ||
+			isOpen && (v.Confidence != verdict.Low || !slices.Contains(v.Candidates, verdict.SendBuffer)) {
+			t.Errorf("%s: %s, %s of %v, %v, %v", c.name, v.Limiter, v.Confidence, v.Candidates, v.Shares, v.Evidence)
 		}
 		sums(t, c.name, v)
-	}
-	if full.Shares[verdict.Bottleneck] != 0.9 {
-		t.Error("the verdict that it was given changed")
 	}
 }
 
@@ -215,7 +229,7 @@ func TestJudge_ReceiveBufferOfAProgram(t *testing.T) {
 		{524288, 0, 10, verdict.Fixed}, // the ceiling is not known
 	} {
 		window := c.buffer / 2
-		one := &Connection{Handshake: &transfer.Handshake{MSS: 1448, ReceiveScale: c.scale}, ReceiveBuffer: c.buffer,
+		one := &Watched{Handshake: &transfer.Handshake{MSS: 1448, ReceiveScale: c.scale}, ReceiveBuffer: c.buffer,
 			ReceiveBufferMax: c.ceiling}
 		for i := range 100 {
 			at := time.Duration(i) * 50 * time.Millisecond

@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"slices"
@@ -60,7 +60,7 @@ func TestByCounters_Tally(t *testing.T) {
 				t.Sample.RTT, t.Sample.MinRTT, t.Sample.SndbufLimited = 500*ms, 40*ms, t.Sample.At
 			}, verdict.Unknown, []verdict.Name{verdict.SendBuffer, verdict.Bottleneck}},
 		{"data waits", buffer(100_000, 100_000).with(transfer.Sample{NotSent: 50_000}), sending, verdict.Unknown,
-			network},
+			undividedNetwork},
 	} {
 		from := transfer.Sample{Have: clocks}
 		var seen Tally

@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// network are the limiters that the kernel's clocks leave undivided.
-var network = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
+// undividedNetwork are the limiters that the kernel's clocks leave undivided.
+var undividedNetwork = []verdict.Name{verdict.Congestion, verdict.Bottleneck, verdict.LocalQueue, verdict.Pacing}
 
 // Tally counts the states of a connection at the samples of a period. A dump also reports states that no clock counts.
 type Tally struct {
@@ -81,7 +81,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 	const clocks = transfer.HaveLimits
 	if span <= 0 || from.Have&to.Have&clocks == 0 {
 		return verdict.Unobserved(verdict.Evidence{Code: verdict.KernelSilent, Values: verdict.Values{"time_ratio": 1}},
-			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow}, network...)...)
+			append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow}, undividedNetwork...)...)
 	}
 	part := func(d time.Duration) float64 { return min(max(d.Seconds()/span.Seconds(), 0), 1) }
 	busy := part(to.Busy - from.Busy)
@@ -139,7 +139,7 @@ func ByCounters(from, to *transfer.Sample, seen Tally) verdict.Verdict {
 		}
 	case verdict.Mixed:
 		if rest >= threshold.CandidateShare.Value {
-			v.Candidates = append(v.Candidates, network...)
+			v.Candidates = append(v.Candidates, undividedNetwork...)
 		}
 	case verdict.ReceiverWindow, verdict.ReceiverApplication:
 		v.Confidence = verdict.Medium
@@ -177,7 +177,7 @@ func windowAllowsMore(from, to *transfer.Sample, span time.Duration) bool {
 
 // candidates returns the candidates if the network, or something like it, took most of the time.
 func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
-	all := slices.Clone(network)
+	all := slices.Clone(undividedNetwork)
 	if to.RTT.Seconds() >= threshold.QueuedRTT*to.MinRTT.Seconds() {
 		all = append(all, verdict.AckPath)
 	}
@@ -201,7 +201,8 @@ func (y *Tally) candidates(to *transfer.Sample) []verdict.Name {
 func (y *Tally) UnseenSender() verdict.Verdict {
 	v := verdict.Unobserved(verdict.Evidence{Code: verdict.SenderUnseen},
 		append([]verdict.Name{verdict.Application, verdict.SendBuffer, verdict.ReceiverWindow,
-			verdict.ReceiverApplication}, append(slices.Clone(network), verdict.AckPath, verdict.NagleDelayedAck)...)...)
+			verdict.ReceiverApplication},
+			append(slices.Clone(undividedNetwork), verdict.AckPath, verdict.NagleDelayedAck)...)...)
 	share := 0.0
 	if y.samples > 0 {
 		share = float64(y.unread) / float64(y.samples)

@@ -1,4 +1,4 @@
-package watched
+package live
 
 import (
 	"maps"
@@ -13,7 +13,7 @@ func Losing(v verdict.Verdict) bool {
 }
 
 // OnSharedLink returns a connection's verdict after its congestion time is attributed to the shared link. The link's
-// values are those of live.JudgeShared.
+// values are those of JudgeShared.
 func OnSharedLink(v verdict.Verdict, of verdict.Values) verdict.Verdict {
 	shares := maps.Clone(v.Shares)
 	shares[verdict.Bottleneck] += shares[verdict.Congestion]
