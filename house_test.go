@@ -37,7 +37,7 @@ var layers = [][]string{
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile",
-		"internal/bpf", "internal/drops",
+		"internal/bpf", "internal/drops", "internal/waits",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/requests",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",
@@ -76,7 +76,8 @@ const pureLayers = 2
 // mayCallTheKernel are the packages that may make raw system calls.
 var mayCallTheKernel = []string{"internal/socket", "internal/atomicfile", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
-	"internal/bpf", "internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv"}
+	"internal/bpf", "internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv",
+	"internal/waits"}
 
 // mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{

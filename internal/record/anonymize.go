@@ -17,7 +17,7 @@ var naming = map[string]string{
 	"peer": "peer", "peers": "peer", "host": "host", "file": "file", "files": "file", "reference": "line",
 	"command": "word",
 	"host_id": "host-id", "path_key": "path", "id": "id", "test_id": "test", "labels": "label", "prefix": "prefix",
-	"via": "via", "dev": "dev",
+	"via": "via", "dev": "dev", "object": "object",
 }
 
 // closed lists the keys with values from closed lists, times or versions.

@@ -121,6 +121,9 @@ type WatchedDirection struct {
 	Sampled bool `json:"sampled"`
 	verdict.Verdict
 	Fix []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
+	// Waits has what the program waited for, where its program limits the direction, the longest
+	// first; the shares are of the time that was sampled.
+	Waits []Wait `json:"waits,omitempty"`
 	// Program is a known program whose window agrees with the bytes in flight.
 	Program *ProgramWindow `json:"program,omitempty"`
 	// Leg is the direction of another connection that moves the same data through the program.

@@ -113,8 +113,13 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 // name finds the programs of connections that may have ended before they are shown.
 func (w *watcher) name() {
 	w.account.moved(func(c *Connection) {
-		if owner := w.owner(c); owner.PID > 0 {
-			c.Owner = owner
+		owner := w.owner(c)
+		if owner.PID == 0 {
+			return
+		}
+		c.Owner = owner
+		if w.cfg.Found != nil && (!w.cfg.Match.owned() || w.cfg.Match.owner(owner)) {
+			w.cfg.Found(owner.PID)
 		}
 	})
 	if w.netns != nil {

@@ -46,6 +46,9 @@ type Config struct {
 	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
+	// Found, if set, gets each process with a matching connection that moved payload, at each dump of
+	// a cumulative watch on Linux.
+	Found func(pid int)
 }
 
 // Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms, and

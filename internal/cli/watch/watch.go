@@ -295,9 +295,12 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	var doc *record.Watch
 	losses := watchLosses(target)
 	defer losses.close()
+	sampled := samplePrograms(target, &cfg)
+	defer sampled.close()
 	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(present.Header(cmd), target, v)
 		losses.add(doc)
+		sampled.add(doc)
 		return nil
 	})
 	interrupted := cmd.Context().Err()

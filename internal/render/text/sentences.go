@@ -267,8 +267,8 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 	verdict.ClockTrouble:    formatClockTrouble,
 	verdict.MemoryPressure:  formatMemoryPressure,
 	verdict.WatchedFromOutside: func(f figures) string {
-		return fmt.Sprintf("only the kernel's view of this end was read, for %s: the program's "+
-			"waits and the other end are not known", f.time("window_s"))
+		return fmt.Sprintf("only the kernel's view of this end's connection was read, for %s: the "+
+			"other end is not known", f.time("window_s"))
 	},
 	verdict.SendQueueSeen: func(f figures) string {
 		used := "at most " + f.size("queued_bytes")

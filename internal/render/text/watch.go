@@ -39,6 +39,9 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
+	if row := waitsRow(f.Waits); row != "" {
+		fmt.Fprintln(w, hanging(w, "  - ", row))
+	}
 	for _, row := range lostRows(f.LostAt, f.Direction, nil) {
 		fmt.Fprintln(w, hanging(w, "  - ", lostClause(row)))
 	}

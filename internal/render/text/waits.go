@@ -1,0 +1,73 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+)
+
+// minWait is the share of the time below which a wait is not printed.
+const minWait = 0.01
+
+// waitNames has the words for what a program waits for; %s is its object.
+var waitNames = map[string]string{
+	"cpu": "on a processor", "run-queue": "waiting for a free processor",
+	"quota": "waiting for its CPU quota", "disk": "waiting for %s", "memory": "waiting for memory",
+	"network": "waiting for room in the send buffer", "process": "waiting for %s",
+	"peer": "waiting for data from %s", "lock": "waiting for a lock",
+	"sleep": "waiting for a timer", "unknown": "not known",
+}
+
+// unnamed has the objects of a wait whose object is not known.
+var unnamed = map[string]string{"disk": "a disk", "process": "another program", "peer": "the far end"}
+
+// waitHelps says what helps where a program waits most of the time.
+var waitHelps = map[string]string{
+	"cpu":       "a faster processor, more threads or less work a byte (compression, cipher) helps",
+	"run-queue": "other programs use the processors: fewer of them or more processors help",
+	"quota":     "a larger quota helps: CPUQuota= of its unit, --cpus of its container, cpu.max",
+	"disk":      "a faster disk, larger blocks or more of them at once help",
+	"memory":    "more memory helps, or less of other programs",
+	"process":   "look at that program",
+	"peer":      "look at the program there: fullpipe why on that host",
+	"lock":      "lslocks shows the owner of a file's lock",
+	"sleep":     "a rate limit, a pause or a timer of the program itself",
+}
+
+// waitsRow formats what a program waited for, the longest first; "" if it was not sampled.
+func waitsRow(all []record.Wait) string {
+	total := 0.0
+	for i := range all {
+		total += all[i].Seconds
+	}
+	if total == 0 {
+		return ""
+	}
+	var parts []string
+	for i := range all {
+		if w := &all[i]; w.Share >= minWait {
+			parts = append(parts, SecondsText(w.Seconds)+" "+waitText(w))
+		}
+	}
+	row := fmt.Sprintf("the program, sampled for %s: %s", SecondsText(total), strings.Join(parts, ", "))
+	if most := &all[0]; most.Share > 0.5 && waitHelps[most.Kind] != "" {
+		row += "; " + waitHelps[most.Kind]
+	}
+	return row
+}
+
+func waitText(w *record.Wait) string {
+	text := waitNames[w.Kind]
+	if strings.Contains(text, "%s") {
+		object := w.Object
+		if object == "" {
+			object = unnamed[w.Kind]
+		}
+		text = fmt.Sprintf(text, object)
+	}
+	if w.Program != "" {
+		text += " (" + w.Program + ")"
+	}
+	return text
+}

@@ -1,0 +1,164 @@
+package waits
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxTable bounds what is read of the kernel's tables of sockets: some 25,000 lines.
+const maxTable = 4 << 20
+
+// remote returns the far end of a process's TCP socket by its inode; "" if it is none.
+func remote(dir, inode string) string {
+	for _, name := range []string{"tcp", "tcp6"} {
+		file, err := os.Open(filepath.Join(dir, "net", name))
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(file, maxTable))
+		file.Close()
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			// sl local_address rem_address st queues timer retransmits uid timeout inode
+			if fields := strings.Fields(line); len(fields) > 9 && fields[9] == inode {
+				if far, ok := parseAddress(fields[2]); ok && far.Port() != 0 {
+					return far.String()
+				}
+				return "" // a listener
+			}
+		}
+	}
+	return ""
+}
+
+// parseAddress reads an address of /proc/net/tcp: words in the host's byte order, in hexadecimal,
+// and the port.
+func parseAddress(text string) (netip.AddrPort, bool) {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	number, failed := strconv.ParseUint(port, 16, 16)
+	if err != nil || failed != nil {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i+4 <= len(raw); i += 4 {
+		binary.BigEndian.PutUint32(raw[i:], binary.NativeEndian.Uint32(raw[i:]))
+	}
+	addr, ok := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(number)), ok
+}
+
+// otherEnd finds the process at the other end of a pipe, by its name such as "pipe:[4026]": one that
+// has it open to write where reads is set, else to read. It returns 0 if none is seen.
+func otherEnd(pipe string, reads bool, self int) int {
+	processes, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	mode := os.FileMode(0o400) // the access mode, in the mode of a descriptor's link
+	if reads {
+		mode = 0o200
+	}
+	for _, p := range processes {
+		pid, err := strconv.Atoi(p.Name())
+		if err != nil || pid == self {
+			continue
+		}
+		dir := filepath.Join("/proc", p.Name(), "fd")
+		open, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, fd := range open {
+			link := filepath.Join(dir, fd.Name())
+			if target, err := os.Readlink(link); err != nil || target != pipe {
+				continue
+			}
+			if info, err := os.Lstat(link); err == nil && info.Mode()&mode != 0 {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// child returns the newest child of a thread; 0 if it has none, or the kernel does not list them
+// (proc_pid_children(5)).
+func child(dir string) int {
+	text, err := os.ReadFile(filepath.Join(dir, "children"))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) == 0 {
+		return 0
+	}
+	pid, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// program returns a process's name.
+func program(pid int) string {
+	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// throttledTime returns how long a process's control groups were out of their quota of processor
+// time, in nanoseconds; 0 if they have none.
+func throttledTime(pid int) (sum int64) {
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(groups)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, _ := strings.Cut(rest, ":")
+		root := ""
+		switch {
+		case controllers == "":
+			root = "/sys/fs/cgroup"
+		case strings.HasPrefix(controllers, "cpu,"), controllers == "cpu":
+			root = "/sys/fs/cgroup/cpu"
+		default:
+			continue
+		}
+		for ; path != "/" && path != "." && path != ""; path = filepath.Dir(path) {
+			sum += throttledBy(filepath.Join(root, path, "cpu.stat"))
+		}
+	}
+	return sum
+}
+
+// throttledBy reads a control group's statistics: microseconds in version 2, nanoseconds in version
+// 1 (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
+func throttledBy(file string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case err != nil:
+		case name == "throttled_usec":
+			return n * 1000
+		case name == "throttled_time":
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,76 @@
+package waits
+
+import (
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// TestAccount checks where the time of a sample goes.
+func TestAccount(t *testing.T) {
+	at := func(kind Kind, object string) sample { return sample{at: Place{Kind: kind, Object: object}} }
+	busy := at(Unknown, "")
+	busy.onCPU = 30 * ms
+	queued := at(Disk, "/dev/sdb")
+	queued.onCPU = 20 * ms
+	queued.queued = 30 * ms
+	piped := at(Process, "tar")
+	piped.feeder = 2
+	back := at(Process, "ssh")
+	back.feeder = 1
+	for name, c := range map[string]struct {
+		all  map[int]process
+		want map[Place]time.Duration
+	}{
+		"one thread": {map[int]process{1: {threads: []sample{at(Disk, "/dev/sdb")}}},
+			map[Place]time.Duration{{Kind: Disk, Object: "/dev/sdb"}: 100 * ms}},
+		"the processor, its queue and a disk": {map[int]process{1: {threads: []sample{queued}}},
+			map[Place]time.Duration{{Kind: CPU}: 20 * ms, {Kind: RunQueue}: 30 * ms,
+				{Kind: Disk, Object: "/dev/sdb"}: 50 * ms}},
+		"an idle pool and a disk": {
+			map[int]process{1: {threads: []sample{at(Lock, futex), at(Sleep, ""), at(Disk, "/dev/sdb")}}},
+			map[Place]time.Duration{{Kind: Disk, Object: "/dev/sdb"}: 100 * ms}},
+		"an idle pool": {map[int]process{1: {threads: []sample{at(Lock, futex), at(Lock, futex)}}},
+			map[Place]time.Duration{{Kind: Unknown}: 100 * ms}},
+		"the only thread's lock": {map[int]process{1: {threads: []sample{at(Lock, futex)}}},
+			map[Place]time.Duration{{Kind: Lock, Object: futex}: 100 * ms}},
+		"a pipe's other end": {
+			map[int]process{1: {threads: []sample{piped}}, 2: {name: "tar", threads: []sample{queued}}},
+			map[Place]time.Duration{{Kind: CPU, Program: "tar"}: 20 * ms, {Kind: RunQueue, Program: "tar"}: 30 * ms,
+				{Kind: Disk, Object: "/dev/sdb", Program: "tar"}: 50 * ms}},
+		"two that wait for each other": {
+			map[int]process{1: {threads: []sample{piped}}, 2: {name: "tar", threads: []sample{back}}},
+			map[Place]time.Duration{{Kind: Unknown}: 100 * ms}},
+		"more than one processor": {map[int]process{1: {threads: []sample{busy, queued}}},
+			map[Place]time.Duration{{Kind: CPU}: 20 * ms, {Kind: RunQueue}: 30 * ms,
+				{Kind: Disk, Object: "/dev/sdb"}: 50 * ms}},
+		"ended": {nil, map[Place]time.Duration{{Kind: Unknown}: 100 * ms}},
+	} {
+		a := account{spent: map[Place]time.Duration{}}
+		a.add(100*ms, 1, c.all)
+		sum := time.Duration(0)
+		for _, w := range a.waits() {
+			sum += w.Time
+			if c.want[w.Place] != w.Time {
+				t.Errorf("%s: %+v, want %+v", name, w, c.want)
+			}
+		}
+		if sum != 100*ms {
+			t.Errorf("%s: %v of 100 ms", name, sum)
+		}
+	}
+}
+
+// TestAccount_Quota: the kernel counts the time without quota as time in the run queue.
+func TestAccount_Quota(t *testing.T) {
+	a := account{spent: map[Place]time.Duration{{Kind: RunQueue}: 60 * ms, {Kind: CPU}: 40 * ms}}
+	a.throttled(50 * ms)
+	if a.spent[Place{Kind: Quota}] != 50*ms || a.spent[Place{Kind: RunQueue}] != 10*ms {
+		t.Errorf("%+v", a.spent)
+	}
+	a.throttled(time.Second)
+	if a.spent[Place{Kind: Quota}] != 60*ms {
+		t.Errorf("%+v", a.spent)
+	}
+}
