@@ -26,7 +26,8 @@ func MeasureRequests(w io.Writer, m *record.MeasureRequests) {
 	t.row("load", loadText(m))
 	t.row("rate", rateText(m))
 	if m.NotStarted > 0 {
-		t.row("", Thousands(m.NotStarted)+" requests were due and had no free connection until the end; the times leave them out")
+		t.row("", Thousands(m.NotStarted)+
+			" requests were due and had no free connection until the end; the times leave them out")
 	}
 	if m.Failed > 0 {
 		t.row("", counted(m.Failed, "connection")+" failed")
