@@ -2,7 +2,8 @@
 // 1.4.3). The value is a list of lines, empty for a page that is fine.
 (() => {
 	const parse = text => {
-		const [r, g, b, a = 1] = text.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+		let [r, g, b, a = 1] = text.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+		if (text.startsWith("color(srgb ")) [r, g, b] = [r * 255, g * 255, b * 255];
 		return text === "none" || text === "transparent" ? [0, 0, 0, 0] : [r, g, b, a];
 	};
 	const over = ([r, g, b, a], under) => [r, g, b].map((v, i) => v * a + under[i] * (1 - a)).concat(1);

@@ -34,7 +34,7 @@ import (
 //go:embed contrast.js
 var contrastScript string
 
-// TestPages_CanBeRead takes a screenshot of each page, 380 and 1280 pixels wide, light and dark. No page is wider than
+// TestPages_CanBeRead takes a screenshot of each page, 380 to 1300 pixels wide, light and dark. No page is wider than
 // the screen, and every text has the contrast of WCAG 2.2 AA. FULLPIPE_SHOTS names a directory for the screenshots.
 func TestPages_CanBeRead(t *testing.T) {
 	t.Parallel()
@@ -100,35 +100,36 @@ func canBeRead(t *testing.T, ctx context.Context, base string, pages []pageToRea
 		dir = t.ArtifactDir()
 	}
 	for _, page := range pages {
-		for _, width := range []int64{380, 1280} {
-			for _, scheme := range []string{"light", "dark"} {
-				name := fmt.Sprintf("%s-%d-%s", page.name, width, scheme)
-				if err := chromedp.Do(ctx, emulate(scheme), chromedp.EmulateViewport(width, 900),
-					chromedp.Navigate(base+page.path)); err != nil {
-					t.Fatal(err)
-				}
-				pollPage(t, ctx, page.ready)
-				if saw := evaluate(t, ctx, `String(document.documentElement.scrollWidth)`); saw != fmt.Sprint(width) {
-					t.Errorf("%s: the page is %s wide", name, saw)
-				}
-				if saw := evaluate(t, ctx, contrastScript); saw != "" {
-					t.Errorf("%s: contrast too low:\n%s", name, saw)
-				}
-				shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-				if err == nil {
-					err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o644)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+		for _, view := range []struct {
+			width  int64
+			scheme string
+		}{{380, "light"}, {380, "dark"}, {1024, "light"}, {1300, "dark"}} {
+			name := fmt.Sprintf("%s-%d-%s", page.name, view.width, view.scheme)
+			if err := chromedp.Do(ctx, emulate(view.scheme), chromedp.EmulateViewport(view.width, 900),
+				chromedp.Navigate(base+page.path)); err != nil {
+				t.Fatal(err)
+			}
+			pollPage(t, ctx, page.ready)
+			if saw := evaluate(t, ctx, `String(document.documentElement.scrollWidth)`); saw != fmt.Sprint(view.width) {
+				t.Errorf("%s: the page is %s wide", name, saw)
+			}
+			if saw := evaluate(t, ctx, contrastScript); saw != "" {
+				t.Errorf("%s: contrast too low:\n%s", name, saw)
+			}
+			shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// TestTimes_LocalTimeNextToUTC opens the paths in Tokyo, 9 hours ahead of UTC, and on Kiritimati, where it is the
+// TestTimes_LocalTimeAndUTC opens the paths in Tokyo, 9 hours ahead of UTC, and on Kiritimati, where it is the
 // next day.
-func TestTimes_LocalTimeNextToUTC(t *testing.T) {
+func TestTimes_LocalTimeAndUTC(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -138,8 +139,8 @@ func TestTimes_LocalTimeNextToUTC(t *testing.T) {
 	harness.FillHistory(t, s, "backup.example.org", 3) // the newest at 12:00 UTC
 	_, open := harness.ServePages(t, s)
 	ctx := scripted(t)
-	for zone, want := range map[string]string{"Asia/Tokyo": "21:00 local", "Pacific/Kiritimati": "23 Nov 02:00 local",
-		"UTC": "undefined"} {
+	for zone, want := range map[string]string{"Asia/Tokyo": "2026-11-22 21:00", "Pacific/Kiritimati": "2026-11-23 02:00",
+		"UTC": "2026-11-22 12:00"} {
 		inZone := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 			_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride,
 				emulation.SetTimezoneOverrideParams{TimezoneID: zone})
@@ -149,11 +150,17 @@ func TestTimes_LocalTimeNextToUTC(t *testing.T) {
 			t.Fatal(err)
 		}
 		pollPage(t, ctx, `document.readyState == 'complete'`)
-		saw := evaluate(t, ctx, `String(document.querySelector('.when .local')?.textContent)`)
-		if foot := evaluate(t, ctx, `document.querySelector('footer').innerText`); saw != want ||
-			strings.Contains(foot, "local times are of "+zone) != (zone != "UTC") {
+		const read = `document.querySelector('.when time').textContent`
+		saw := evaluate(t, ctx, read)
+		if foot := evaluate(t, ctx, `document.getElementById('zone').innerText`); saw != want ||
+			strings.HasPrefix(foot, "Times are of "+zone) != (zone != "UTC") {
 			t.Errorf("%s: %q, and %q", zone, saw, foot)
 		}
+		const showUTC = `(document.querySelector('#zone button')?.click(), ` + read + `)`
+		if saw := evaluate(t, ctx, showUTC); saw != "2026-11-22 12:00" {
+			t.Errorf("%s: UTC on demand is %q", zone, saw)
+		}
+		evaluate(t, ctx, `(sessionStorage.clear(), '')`)
 	}
 }
 

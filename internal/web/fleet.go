@@ -115,7 +115,23 @@ type FleetRun struct {
 	Reason mesh.Reason `json:"reason,omitempty"`
 	Detail string      `json:"detail,omitempty"`
 	// Unconfirmed says why a result is one host's word: one-end, counts-differ, times-differ, too-short.
-	Unconfirmed string `json:"unconfirmed,omitempty"`
+	Unconfirmed string        `json:"unconfirmed,omitempty"`
+	Figures     []FleetFigure `json:"figures,omitempty"`
+}
+
+// FleetFigure is one direction of a run's result.
+type FleetFigure struct {
+	Sender     string   `json:"sender"`
+	GoodputBps *float64 `json:"goodput_bps"`
+	Limiter    string   `json:"limiter,omitempty"`
+}
+
+// other returns the host of a run that is not the given one.
+func (r *FleetRun) other(host string) string {
+	if host == r.Hosts[0] {
+		return r.Hosts[1]
+	}
+	return r.Hosts[0]
 }
 
 const fleetRunsAtOnce = 200
@@ -135,15 +151,23 @@ func (f *Fleet) Runs(ctx context.Context, version string, filter store.JobFilter
 	if err != nil {
 		return nil, err
 	}
+	figures, err := f.Store.Figures(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
 	names, err := f.names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	doc := &FleetRuns{Header: header(version, "fleet-runs"), State: filter.State, Runs: []FleetRun{}}
 	for _, j := range jobs {
-		doc.Runs = append(doc.Runs, FleetRun{ID: j.ID, Task: j.Task, Hosts: [2]string{nameIn(names, j.A), nameIn(names, j.B)},
+		run := FleetRun{ID: j.ID, Task: j.Task, Hosts: [2]string{nameIn(names, j.A), nameIn(names, j.B)},
 			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail,
-			Unconfirmed: j.Unconfirmed()})
+			Unconfirmed: j.Unconfirmed()}
+		for _, one := range figures[j.ID] {
+			run.Figures = append(run.Figures, FleetFigure{nameIn(names, one.Sender), one.GoodputBps, one.Limiter})
+		}
+		doc.Runs = append(doc.Runs, run)
 	}
 	return doc, nil
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
@@ -27,6 +29,8 @@ type FleetGrid struct {
 	Rows     []FleetGridRow `json:"rows"`
 	// Limiters are the limiters in the grid, for the legend.
 	Limiters []string `json:"limiters"`
+	// FirstDue is when the first test of a fleet without results is due.
+	FirstDue time.Time `json:"first_due,omitzero"`
 }
 
 // FleetGridRow has the cells of one sender.
@@ -50,7 +54,10 @@ type FleetCell struct {
 	Unconfirmed string `json:"unconfirmed,omitempty"`
 	Class       string `json:"-"` // of the page's style
 	Title       string `json:"-"`
+	Shade       string `json:"-"` // by the goodput, where it cannot be compared
 }
+
+func (c *FleetCell) classes() string { return strings.TrimSpace(c.Class + " " + c.Shade) }
 
 // sitesAbove is the number of agents above which a grid shows sites.
 const sitesAbove = 40
@@ -95,7 +102,27 @@ func (f *Fleet) Grid(ctx context.Context, version, task string, sitesAbove int) 
 		}
 	}
 	g.fill(names, cells)
-	return g, nil
+	if len(cells) == 0 {
+		g.FirstDue, err = f.firstDue(ctx)
+	}
+	return g, err
+}
+
+// firstDue returns when the earliest run that waits, or that the schedule has, is due.
+func (f *Fleet) firstDue(ctx context.Context) (first time.Time, err error) {
+	for _, state := range []mesh.State{mesh.Due, mesh.Granted} {
+		jobs, err := f.Store.Jobs(ctx, store.JobFilter{State: state, Limit: 1})
+		if err != nil || len(jobs) > 0 {
+			return time.Now(), err
+		}
+	}
+	pairs, err := f.Store.PairStates(ctx)
+	for _, p := range pairs {
+		if first.IsZero() || p.Next.Before(first) {
+			first = p.Next
+		}
+	}
+	return first, err
 }
 
 // sites returns the site of each agent.
@@ -140,6 +167,7 @@ func (g *FleetGrid) fill(names map[string]string, cells []store.Cell) {
 		}
 	}
 	slices.Sort(g.Names)
+	shade(worst)
 	for _, from := range g.Names {
 		row := FleetGridRow{Name: from}
 		for _, to := range g.Names {
@@ -156,6 +184,33 @@ func (g *FleetGrid) fill(names map[string]string, cells []store.Cell) {
 			row.Cells = append(row.Cells, cell)
 		}
 		g.Rows = append(g.Rows, row)
+	}
+}
+
+// shades is the number of steps from the lowest to the highest goodput of a grid.
+const shades = 4
+
+// shade gives cells without a comparison a step of the goodput, between the lowest and the highest of the grid by their
+// logarithms.
+func shade(cells map[[2]string]FleetCell) {
+	low := math.Inf(1)
+	high := 0.0
+	for _, c := range cells {
+		if c.GoodputBps != nil && *c.GoodputBps > 0 {
+			low = min(low, *c.GoodputBps)
+			high = max(high, *c.GoodputBps)
+		}
+	}
+	for key, c := range cells {
+		if c.Class != string(record.TooFew) || *c.GoodputBps <= 0 {
+			continue
+		}
+		step := shades
+		if high > low {
+			step = 1 + int(math.Min(shades*math.Log(*c.GoodputBps/low)/math.Log(high/low), shades-1))
+		}
+		c.Shade = fmt.Sprintf("shade-%d", step)
+		cells[key] = c
 	}
 }
 

@@ -146,7 +146,7 @@ func TestFleet_GridPage(t *testing.T) {
 		r.Header.Set("Authorization",
 			"Bearer "+fleetAdmin)
 	}).Body.String()
-	for _, want := range []string{`class="lower"`, `class="usual"`, `class="few"`, `class="missing"`, "skipped: host-taken",
+	for _, want := range []string{`class="lower"`, `class="usual"`, `class="few shade-`, `class="missing"`, "skipped: host-taken",
 		"limited by receiver-window", "host&lt;0&gt;", `class="self"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s", want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
@@ -35,17 +36,7 @@ func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func whenKnown(t *time.Time) string {
-	if t == nil {
-		return none
-	}
-	return when(*t)
-}
-
 func age(t time.Time) string { return text.Age(time.Since(t)) }
-
-// tail returns the end of an identifier, which differs between the runs of a day.
-func tail(id string) string { return id[max(len(id)-12, 0):] }
 
 func ratio(v *float64) string {
 	if v == nil {
@@ -69,8 +60,8 @@ func rttOf(f *record.Figure) string {
 	return seconds(f.RTTMinS)
 }
 
-// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word
-// and doubtful.
+// cellText is the letter of a cell's limiter, with an asterisk if the figures are one host's word and doubtful, and the
+// goodput.
 func cellText(c *FleetCell) string {
 	letter := "?"
 	if c.Limiter != "" {
@@ -79,7 +70,45 @@ func cellText(c *FleetCell) string {
 	if store.Doubtful(c.Unconfirmed) {
 		letter += "*"
 	}
+	if c.GoodputBps != nil {
+		letter += " " + shortRate(*c.GoodputBps)
+	}
 	return letter
+}
+
+// shortRate returns a goodput without its unit, for a cell: 93M.
+func shortRate(bps float64) string {
+	for _, one := range []struct {
+		unit   float64
+		letter string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v := bps / one.unit; v >= 0.995 {
+			return text.Trimmed(v) + one.letter
+		}
+	}
+	return text.Trimmed(bps)
+}
+
+// dueText says when a test is due.
+func dueText(left time.Duration) string {
+	if left <= 0 {
+		return "is due"
+	}
+	if left <= 2*time.Hour {
+		return fmt.Sprintf("within %d min", int(left/time.Minute)+1)
+	}
+	return fmt.Sprintf("within %d h", int(left/time.Hour)+1)
+}
+
+// shortVersion returns the release of a program's version, or of an unreleased one its commit.
+func shortVersion(version string) string {
+	release, _, _ := strings.Cut(version, " ")
+	parts := strings.Split(release, "-")
+	if last := parts[len(parts)-1]; strings.HasPrefix(release, "v0.0.0-") && len(parts) == 3 {
+		commit, _, _ := strings.Cut(last, "+")
+		return commit
+	}
+	return release
 }
 
 // named returns the kind of a path's newest result and the path's label.

@@ -200,6 +200,9 @@ func (s *series) below(b *strings.Builder, one *panel, top float64) {
 // changes draws a line at each time of changes, with their numbers in the list next to the
 // picture.
 func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom float64) {
+	const digit = 9.0 // width of a character
+	row := 0.0
+	end := math.Inf(-1)
 	for i := 0; i < len(all); {
 		j := i + 1
 		words := text.ChangeText(&all[i])
@@ -211,8 +214,13 @@ func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom flo
 			numbers += fmt.Sprintf("–%d", j)
 		}
 		x := s.x(all[i].At)
+		row++
+		if x > end {
+			row = 0 // a number that would overlap the one before is a row higher
+		}
+		end = max(end, x+8+digit*float64(len(numbers)))
 		fmt.Fprintf(b, `<g class="change"><title>%s</title><path d="M%.1f %gV%g"/><text x="%.1f" y="%g">%s</text></g>`,
-			html.EscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6, numbers)
+			html.EscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6-16*row, numbers)
 		i = j
 	}
 }

@@ -35,7 +35,8 @@ function bar(shares) {
 
 const swatch = name => element("span", `swatch ${line(name)}`, "");
 
-function row(c, d, words) {
+// row returns a connection's row. advised has the remedies of the rows above it, which are not repeated.
+function row(c, d, words, advised) {
 	const tr = document.createElement("tr");
 	const round = (d.rtt_s != null ? trip(d.rtt_s) : "") + (d.rtt_min_s != null ? ` (${trip(d.rtt_min_s)})` : "");
 	for (const [text, kind] of [[line(words.owner)], [`${d.direction === "up" ? "to" : "from"} ${line(c.remote)}`], [rate(d.goodput_bps), "n"],
@@ -44,7 +45,8 @@ function row(c, d, words) {
 	why.append(swatch(d.limiter), line(words.limited));
 	const shares = Object.entries(d.shares ?? {});
 	if (shares.length > 0) why.append(bar(shares));
-	if (words.do) advice.append(element("div", "do", line(words.do)));
+	if (words.do) advice.append(advised.has(words.do) ? element("div", "facts", "as above") : element("div", "do", line(words.do)));
+	advised.add(words.do);
 	for (const e of (d.evidence ?? []).slice(0, 2)) advice.append(element("div", "facts", line(e.text)));
 	tr.append(why, advice);
 	return tr;
@@ -65,10 +67,12 @@ function sums(all) {
 }
 
 function show(doc) {
-	rows.replaceChildren(...doc.connections.slice(0, 50).flatMap((c, i) => c.directions.map((d, j) => row(c, d, doc.words[i][j]))));
+	const advised = new Set();
+	rows.replaceChildren(...doc.connections.slice(0, 50).flatMap((c, i) =>
+		c.directions.map((d, j) => row(c, d, doc.words[i][j], advised))));
 	table.hidden = doc.connections.length === 0;
 	sums(doc.limited ?? []);
-	state.textContent = `${doc.standing} connections, ${doc.connections.length + (doc.left_out ?? 0)} of them moved something in the last ${+doc.length_s.toPrecision(2)} s.`;
+	state.textContent = `${doc.standing} connections, ${doc.connections.length + (doc.left_out ?? 0)} of them moved data in the last ${+doc.length_s.toPrecision(2)} s.`;
 	unread.textContent = doc.unread ? `Not seen: ${doc.unread.map(line).join("; ")}.` : "";
 }
 

@@ -6,9 +6,17 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+// shown returns a Date whose UTC fields are those of the time that the page shows: the browser's, or UTC (times.js).
+function shown(t) {
+	const d = new Date(t * 1e3);
+	return utc() ? d : new Date(d - d.getTimezoneOffset() * 60e3);
+}
+
+const utc = () => document.documentElement.hasAttribute("data-utc");
+
 // date returns a tick's label, by the distance between ticks.
 function date(t, apart) {
-	const d = new Date(t * 1e3), two = n => String(n).padStart(2, "0");
+	const d = shown(t), two = n => String(n).padStart(2, "0");
 	if (apart < 86400 && (d.getUTCHours() || d.getUTCMinutes())) return `${two(d.getUTCHours())}:${two(d.getUTCMinutes())}`;
 	if (apart >= 86400 * 300) return String(d.getUTCFullYear());
 	return apart >= 86400 * 27 ? `${months[d.getUTCMonth()]} ${d.getUTCFullYear()}` : `${d.getUTCDate()} ${months[d.getUTCMonth()]}`;
@@ -109,11 +117,11 @@ function draw(figure, runs) {
 	function chart(label, values, print, height, bands) {
 		const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line") }, ticks: { stroke: colour("--line") } };
 		const u = new uPlot({
-			width: figure.clientWidth, height, tzDate: ts => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
+			width: figure.clientWidth, height, tzDate: ts => utc() ? uPlot.tzDate(new Date(ts * 1e3), "UTC") : new Date(ts * 1e3),
 			cursor: { sync: { key: `series ${direction}` }, drag: { x: true, y: false } },
 			scales: { y: { range: (u, min, max) => [0, (max || 1) * 1.1] } },
 			legend: { markers: { show: false }, mount: (u, el) => u.root.prepend(el) },
-			series: [{ label: "at", value: (u, t) => t == null ? "–" : new Date(t * 1e3).toISOString().slice(0, 16).replace("T", " ") },
+			series: [{ label: "at", value: (u, t) => t == null ? "–" : shown(t).toISOString().slice(0, 16).replace("T", " ") },
 				{ label, stroke: colour("--data"), width: 1.5, points: { show: times.length < 300, size: 5, fill: colour("--paper") },
 					value: (u, v) => v == null ? "–" : print(v) }],
 			axes: [{ ...axis, values: (u, ticks, i, space, apart) => ticks.map(t => date(t, apart)) }, { ...axis, size: 78, values: (u, ticks) => ticks.map(print) }],
@@ -157,6 +165,7 @@ function draw(figure, runs) {
 		}
 	}).observe(figure);
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+	addEventListener("zone", all);
 }
 
 for (const figure of document.querySelectorAll("figure[data-runs]")) {
