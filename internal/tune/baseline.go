@@ -118,7 +118,7 @@ const lossBlind = "bbr"
 func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 	s := Setup{Window: last.Asked, Congestion: lossBlind}
 	offered := slices.Contains(b.controls(b.verdict.Limiter), Setup{Congestion: lossBlind})
-	for offered && !b.isSpent(climbShare) && b.can(s) {
+	for offered && (!b.isSpent(climbShare) || b.path.AtLeast && b.budget.stated.Time == 0) && b.can(s) {
 		t, err := b.try(ctx, b.with(s, b.length(s), BetweenLosses))
 		if ctx.Err() != nil {
 			return err
@@ -128,7 +128,8 @@ func (b *baseline) tryLossBlind(ctx context.Context, last *Trial) error {
 			return nil
 		}
 		b.path.learn(&t)
-		if s.Window == 0 || t.Clipped || !b.path.limitedByWindow(&t) {
+		b.path.AtLeast = s.Window > 0 && b.path.limitedByWindow(&t)
+		if !b.path.AtLeast || t.Clipped {
 			return nil
 		}
 		s.Window *= widened
@@ -150,16 +151,31 @@ func (b *baseline) confirmFullLink(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
-	for !b.isSpent(climbShare) {
-		today := b.seen.baselineRuns()
-		if len(today) >= enoughToday || stats.Median(goodputs(today)) < search.Nearly*b.path.CapacityBps {
-			break
-		}
+	for !b.isSpent(climbShare) && b.mayShowFull() {
 		if _, err := b.try(ctx, b.with(Setup{}, b.length(Setup{}), FillsAgain)); err != nil {
 			return false, err
 		}
 	}
 	return b.seen.linkIsFull(), nil
+}
+
+// maxFullRuns are the baseline runs after which a link that most of them do not fill is not said to be full.
+const maxFullRuns = 9
+
+// mayShowFull reports that further baseline runs may show that the link is full: that two of three fill it. More than
+// the fewest runs are made only where one filled it entirely and the link limited all of them: accidents kept the
+// others from it.
+func (b *baseline) mayShowFull() bool {
+	today := b.seen.baselineRuns()
+	runs := goodputs(today)
+	capacity := b.path.CapacityBps
+	byAccident := slices.Max(runs) >= search.Enough*capacity &&
+		!slices.ContainsFunc(today, func(t *Trial) bool { return t.Limiter != verdict.Bottleneck })
+	if !byAccident {
+		return len(today) < enoughToday && stats.Median(runs) >= search.Nearly*capacity
+	}
+	full := len(slices.DeleteFunc(runs, func(bps float64) bool { return bps < search.Nearly*capacity }))
+	return !b.seen.linkIsFull() && 3*(full+maxFullRuns-len(today)) >= 2*maxFullRuns
 }
 
 // outlastShare is the most of the budget that one run takes to see whether a link stays full, and statedShare of
@@ -168,11 +184,14 @@ const outlastShare, statedShare = 0.2, 0.05
 
 // outlast measures whether a link that was full and lost segments stays full: losses may keep a transfer from filling
 // again what slow start filled. If it does not stay full, later transfers last as long and the first runs are dropped.
-func (b *baseline) outlast(ctx context.Context) error {
+// It reports whether they were.
+func (b *baseline) outlast(ctx context.Context) (dropped bool, err error) {
 	today := b.seen.baselineRuns()
-	lost := b.seen.of(func(t *Trial) bool { return t.Remedy == "" && t.loses() })
-	if !mayBeFull(&b.verdict) || len(lost) == 0 {
-		return nil
+	lost := b.seen.of(func(t *Trial) bool { return t.Spec.Streams < 2 && t.loses() })
+	full := b.verdict.Limiter == verdict.Congestion && !b.path.AtLeast &&
+		stats.Median(goodputs(today)) >= search.Nearly*b.path.CapacityBps
+	if !full && !mayBeFull(&b.verdict) || len(lost) == 0 {
+		return false, nil
 	}
 	share := outlastShare
 	regrowth := b.path.regrowth()
@@ -183,14 +202,15 @@ func (b *baseline) outlast(ctx context.Context) error {
 	longEnough := 2*length >= regrowth
 	seen := slices.ContainsFunc(today, func(t *Trial) bool { return 3*t.Spec.Time >= 2*length })
 	if !longEnough || seen || !b.affords(length, 1) {
-		return nil
+		return false, nil
 	}
 	t, err := b.try(ctx, b.with(Setup{}, length, StaysFull))
-	if err != nil || t.Limiter == verdict.Bottleneck && !t.drained() {
-		return err
+	full = t.Limiter == verdict.Bottleneck || t.Goodput >= search.Nearly*b.path.CapacityBps
+	if err != nil || full && !t.drained() {
+		return false, err
 	}
 	b.lengthen(length)
 	b.seen.trials = slices.DeleteFunc(b.seen.trials, func(t Trial) bool { return t.Automatic && t.Spec.Time < length })
 	b.verdict = t.verdict
-	return nil
+	return true, nil
 }

@@ -137,15 +137,20 @@ func (r *runner) keepsLosses(s Setup) bool {
 }
 
 // runOnce makes one run of a candidate that has none of half the length yet. It returns false where there is none.
+// Several connections get twice the length: each sends less, and takes longer to show its losses.
 func (c *comparison) runOnce(ctx context.Context, s Setup) (bool, error) {
-	long := func(t *Trial) bool { return 2*t.Spec.Time >= c.length(s) }
+	length := c.length(s)
+	if s.Streams > 1 {
+		length *= 2
+	}
+	long := func(t *Trial) bool { return 2*t.Spec.Time >= length }
 	if slices.ContainsFunc(c.seen.runsOf(s), long) {
 		return true, nil
 	}
-	if !c.affords(c.span(s), 1) {
+	if !c.affords(length, 1) {
 		return false, nil
 	}
-	_, err := c.try(ctx, c.with(s, c.length(s), Candidate))
+	_, err := c.try(ctx, c.with(s, length, Candidate))
 	if err != nil && ctx.Err() == nil {
 		c.notes.add(Statement{Code: NotTried, Setup: s, Err: err})
 		return false, nil

@@ -255,7 +255,7 @@ func TestOutlast(t *testing.T) {
 		l.cfg.Peer, l.base.verdict = simpeer.New(path, 1), verdict.Verdict{Limiter: c.limiter}
 		l.path.round, l.path.knee, l.budget.Budget = path.RTT, path.BDP(), search.Budget{Time: time.Minute, Bytes: 1e9}
 		for range 2 {
-			if err := l.base.outlast(t.Context()); err != nil {
+			if _, err := l.base.outlast(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -73,7 +74,7 @@ func (l *loop) search(ctx context.Context) error {
 	if l.cfg.Goal == Latency {
 		return l.shortenQueue(ctx)
 	}
-	if err := l.base.outlast(ctx); err != nil {
+	if _, err := l.base.outlast(ctx); err != nil {
 		return err
 	}
 	if l.longTransfers() && l.base.verdict.Limiter == verdict.Bottleneck {
@@ -94,7 +95,25 @@ func (l *loop) search(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return l.outlast(ctx)
+}
+
+// outlast searches again, by long transfers, where nothing helped short ones that lost segments late or not at all.
+func (l *loop) outlast(ctx context.Context) error {
+	open := l.windows.searched != nil && l.windows.answer.Verdict != search.NoChange
+	if _, found := l.proof.target(); found || open || l.cfg.Goal == Fair {
+		return nil
+	}
+	dropped, err := l.base.outlast(ctx)
+	if !dropped || err != nil {
+		return err
+	}
+	l.seen.trials = slices.DeleteFunc(l.seen.trials, func(t Trial) bool {
+		return t.Remedy != "" && t.Purpose != BetweenLosses && 2*t.Spec.Time < l.length(Setup{})
+	})
+	*l.windows = windowSearch{runner: l.runner}
+	*l.compared = comparison{runner: l.runner, below: belowCapacity{runner: l.runner}}
+	return l.search(ctx)
 }
 
 // shortenQueue compares what shortens the queue that the baseline builds, if that is worth it.
