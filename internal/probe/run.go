@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,14 +65,13 @@ func (r *run) transfer(ctx context.Context) error {
 		return err
 	}
 	r.forgetPath()
+	if r.spec.Requests.On() {
+		return r.sendRequests(ctx, answer)
+	}
 	streams, err := r.openStreams(ctx, answer)
 	defer func() { closeAll(streams) }()
 	if err != nil {
 		return err
-	}
-
-	if r.spec.Requests.On() {
-		return r.sendRequests(ctx, streams, answer)
 	}
 
 	moving, cancel := context.WithCancelCause(ctx)
@@ -217,7 +218,7 @@ func (r *run) offer(ctx context.Context) (accept, error) {
 	o := offer{Version: r.ctl.version, Spec: r.spec, TestID: r.spec.TestID}
 	far := r.spec.Far
 	own, ok := r.ctl.conn.LocalAddr().(*net.TCPAddr)
-	if ok && !r.spec.Requests.NewConnections && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
+	if ok && !r.spec.Requests.On() && (far.ReceiveBuffer > 0 || far.Clamp > 0 || far.MSS > 0) {
 		at := own.AddrPort()
 		if ports, release, err := socket.ReservePorts(at.Addr(), max(r.spec.Streams, 1)); err == nil {
 			o.Ports = ports
@@ -285,7 +286,7 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 	err := errors.Join(errs...)
 	for i, conn := range conns {
 		if err == nil {
-			_, err = conn.Write(r.opening(a, i))
+			_, err = io.WriteString(conn, a.Tokens[i])
 		}
 	}
 	var streams []*socket.Stream
@@ -314,6 +315,15 @@ func (r *run) openStreams(ctx context.Context, a accept) ([]*socket.Stream, erro
 		return streams, &dataConnectionError{address, Simplify(err, r.ctl.timeouts.Answer), a.Port != 0}
 	}
 	return streams, nil
+}
+
+// dataAddress returns the address of the data connections.
+func (r *run) dataAddress(a accept) string {
+	if a.Port == 0 {
+		return r.ctl.remote
+	}
+	host, _, _ := net.SplitHostPort(r.ctl.remote)
+	return net.JoinHostPort(host, strconv.Itoa(a.Port))
 }
 
 func closeAll(streams []*socket.Stream) {

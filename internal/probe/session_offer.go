@@ -40,7 +40,6 @@ type offered struct {
 
 	allowance Allowance
 	expected  Expected
-	numbers   []uint16 // of the data connections at the near end, in the order of arrival; of requests
 	arriving  <-chan *net.TCPConn
 	sending   bulk.Latest
 	left      error // why the session ends with this transfer; nil: it goes on
@@ -127,7 +126,7 @@ func (t *offered) expect(ctx context.Context, o offer) (answer accept, forget fu
 		answer.Tokens = append(answer.Tokens, string(tokens[i][:]))
 	}
 	t.expected = Expected{Tokens: tokens, Options: bulk.Options(t.spec.Direction == transfer.Down, t.spec.Far),
-		Client: t.Remote.Addr(), Local: t.Local.Addr(), Repeated: t.spec.Requests.NewConnections}
+		Client: t.Remote.Addr(), Local: t.Local.Addr(), Repeated: t.spec.Requests.On()}
 	// Ports are usable if no NAT changes them and each stream has one.
 	if o.From == t.Remote.Port() && len(o.Ports) == len(tokens) {
 		t.expected.Ports = o.Ports

@@ -30,14 +30,6 @@ func (t *offered) awaitStreams(ctx context.Context) (streams []*socket.Stream, e
 				conn.Close()
 				return streams, fmt.Errorf("a NAT moved a data connection to port %d, so its window could not be set", from)
 			}
-			if t.spec.Requests.On() {
-				number, err := requests.ReadNumber(conn, t.timeouts().Answer)
-				if err != nil {
-					conn.Close()
-					return streams, err
-				}
-				t.numbers = append(t.numbers, number)
-			}
 			st, err := socket.NewStream(conn, t.expected.Options)
 			if err != nil {
 				return streams, err
@@ -116,7 +108,7 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 	p.Each = each
 	move := p.Run
 	if spec.Requests.On() {
-		move = t.respond(spec, streams, each)
+		move = requests.Server{Spec: spec, Options: t.expected.Options, Arriving: t.arriving, Bytes: spec.Bytes, Each: each}.Run
 	}
 	type outcome struct {
 		end *transfer.End
@@ -158,23 +150,6 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 			}
 			t.send(kindProgress, m)
 		}
-	}
-}
-
-// respond returns the function that responds to a load of requests.
-func (t *offered) respond(spec transfer.Spec, streams []*socket.Stream,
-	each func(transfer.Interval)) func(context.Context) (*transfer.End, error) {
-	s := requests.Server{Spec: spec, Arriving: t.arriving, Bytes: spec.Bytes, Each: each}
-	for i, st := range streams {
-		s.Streams = append(s.Streams, requests.Stream{Stream: st, Number: t.numbers[i]})
-	}
-	return func(ctx context.Context) (*transfer.End, error) {
-		responses, moved, err := s.Run(ctx)
-		end := &transfer.End{Kernel: socket.Kernel(), Responses: responses, Moved: moved}
-		for _, st := range streams {
-			end.Streams = append(end.Streams, st.Describe())
-		}
-		return end, err
 	}
 }
 

@@ -1,25 +1,20 @@
 // Package requests is one end of a load of requests over TCP: the client that times them, and the server that
-// responds. Protocols open the first connections and start both ends.
+// responds.
 //
 // Flow at the client:
 //
-//  1. Client.Run starts a worker with a thread of its own for each stream.
+//  1. Client.Run opens a connection for each stream and starts a worker for it.
 //  2. worker.run sends a request, reads the response, and records the turn (recorder.go) until the time is over.
-//  3. With NewConnections each turn begins with a connection of its own (Stream.Redial).
+//  3. With NewConnections, or after a connection ended, the next turn begins with a connection of its own.
 //  4. The recorders are merged; Load.With (merge.go) adds what the far end reported.
 //
-// A turn allocates nothing.
+// Connections are native (native.go) or HTTP's (get.go). A turn over an open native connection allocates nothing.
 package requests
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"net/netip"
-	"runtime"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,13 +25,23 @@ import (
 
 // Client is the end that sends requests.
 type Client struct {
-	Spec    transfer.Spec
-	Streams []*socket.Stream
-	// To is the server's address and Prefaces begin each further connection of a stream, with NewConnections.
-	To       netip.AddrPort
-	Prefaces [][]byte
+	Spec transfer.Spec
+	// Dial opens a connection of a stream.
+	Dial func(ctx context.Context, stream int) (Conn, error)
 	// Each, if not nil, is called with the payload of both directions, 200 ms apart.
 	Each func(transfer.Interval)
+}
+
+// Conn is a connection that carries one request at a time.
+type Conn interface {
+	// Exchange sends a request and reads its response to the end. It returns the response's bytes, and whether the
+	// connection ends with them.
+	Exchange(number uint32) (response int64, last bool, err error)
+	TCP() *net.TCPConn
+	// Handshakes returns the round trips between the SYN and the first request.
+	Handshakes() int
+	// Close waits until the far end has closed first, where it does.
+	Close() error
 }
 
 const (
@@ -49,39 +54,53 @@ const (
 	failurePause = 50 * time.Millisecond
 )
 
-var errSilent = errors.New("no response")
-
 // Run sends requests for the Spec's time and returns the turns, with an error those until then.
 func (c Client) Run(ctx context.Context) (*Taken, error) {
-	shared := &shared{start: time.Now(), spec: c.Spec.Requests, end: c.Spec.Time}
-	workers := make([]*worker, len(c.Streams))
-	for i, s := range c.Streams {
-		workers[i] = newWorker(shared, &c, i, s)
+	workers := make([]*worker, max(c.Spec.Streams, 1))
+	errs := make([]error, len(workers))
+	var working sync.WaitGroup
+	shared := &shared{spec: c.Spec.Requests, end: c.Spec.Time, dial: c.Dial}
+	for i := range workers {
+		workers[i] = &worker{shared: shared, recorder: newRecorder(i, len(workers))}
+		working.Go(func() { errs[i] = workers[i].open(ctx) })
 	}
-	interrupted := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(interrupted)
-		for _, w := range workers {
-			w.stream.Interrupt()
-		}
-	})
+	working.Wait()
+	shared.start = time.Now()
+	var described []transfer.Stream
 	defer func() {
-		if !stop() { // it has begun: the streams may be closed when it is done
-			<-interrupted
+		for _, w := range workers {
+			w.close()
 		}
 	}()
-	var working sync.WaitGroup
-	for _, w := range workers {
-		working.Go(w.run)
+	for i, w := range workers {
+		if errs[i] != nil {
+			return collect(workers, 0), errs[i]
+		}
+		w.extend()
+		s, err := socket.Watch(w.conn.TCP(), socket.Options{Socket: c.Spec.Near})
+		if err != nil {
+			return collect(workers, 0), err
+		}
+		described = append(described, s.Describe())
+		s.Close()
 	}
+	defer context.AfterFunc(ctx, func() {
+		for _, w := range workers {
+			w.interrupt()
+		}
+	})()
 	done := make(chan struct{})
 	var reporting sync.WaitGroup
 	reporting.Go(func() { report(done, c.Each, shared.start, &shared.bytes) })
+	for _, w := range workers {
+		working.Go(func() { w.run(ctx) })
+	}
 	working.Wait()
 	elapsed := min(time.Since(shared.start), c.Spec.Time)
 	close(done)
 	reporting.Wait()
 	taken := collect(workers, elapsed)
+	taken.Streams = described
 	if per := c.Spec.Requests.PerSecond; per > 0 {
 		taken.NotStarted = max(int64(per*elapsed.Seconds())-taken.Exchanges.Count-taken.Exchanges.Unanswered-taken.Failed, 0)
 	}
@@ -128,6 +147,7 @@ type shared struct {
 	start time.Time
 	spec  transfer.Requests
 	end   time.Duration
+	dial  func(ctx context.Context, stream int) (Conn, error)
 	due   atomic.Int64 // requests that were taken, of an open load
 	bytes atomic.Int64 // payload of both directions
 }
@@ -137,71 +157,82 @@ func (s *shared) now() time.Duration { return time.Since(s.start) }
 // worker sends the requests of one stream.
 type worker struct {
 	*shared
-	stream   *socket.Stream
-	to       netip.AddrPort
-	preface  []byte // of each connection; its last four bytes are the turn's number
-	opening  []byte // preface and the beginning of a request
 	recorder recorder
+	wokeAt   time.Duration // when the last request that no connection had to wait for was sent
 	err      error
+
+	mu          sync.Mutex // guards the fields below against interrupt
+	conn        Conn       // nil: none is open
+	interrupted bool
 }
 
-// NumberSize is the length of the number that follows the preface of each connection: of the stream, or with
-// NewConnections of the turn, big-endian.
-const NumberSize = 6
-
-// AppendNumber appends the number of a stream's turn; turn is 0 where the connection stays.
-func AppendNumber(b []byte, stream int, turn uint32) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(stream))
-	return binary.BigEndian.AppendUint32(b, turn)
-}
-
-// maxOpening is the part of a request that is written together with the preface.
-const maxOpening = 16 << 10
-
-func newWorker(s *shared, c *Client, i int, stream *socket.Stream) *worker {
-	w := &worker{shared: s, stream: stream, to: c.To, recorder: newRecorder(i, len(c.Streams))}
-	w.recorder.seen = stream.Repairs()
-	if s.spec.NewConnections {
-		w.preface = AppendNumber(append([]byte(nil), c.Prefaces[i]...), i, 0)
-		w.opening = make([]byte, len(w.preface)+min(s.spec.RequestBytes, maxOpening))
-		copy(w.opening, w.preface)
-		copy(w.opening[len(w.preface):], randomBytes())
+// open opens a connection.
+func (w *worker) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := w.dial(ctx, int(w.recorder.stream))
+	if err != nil {
+		return err
 	}
-	return w
+	w.recorder.connections++
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conn = conn
+	return nil
 }
 
-// run sends requests on a thread of its own.
-func (w *worker) run() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+// extend sets the time until which the open connection may wait.
+func (w *worker) extend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.interrupted {
+		w.conn.TCP().SetDeadline(w.start.Add(w.end + grace))
+	}
+}
+
+func (w *worker) interrupt() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupted = true
+	if w.conn != nil {
+		w.conn.TCP().SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (w *worker) close() {
+	if w.conn != nil {
+		w.conn.Close()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conn = nil
+}
+
+// run sends requests until the end of the test.
+func (w *worker) run(ctx context.Context) {
 	failures := 0
 	for {
-		due, ok := w.next()
+		due, ok := w.next(ctx)
 		if !ok {
 			return
 		}
-		err := w.turn(due)
-		switch {
-		case err == nil:
+		err := w.turn(ctx, due)
+		if err == nil {
 			failures = 0
 			continue
-		case errors.Is(err, socket.ErrInterrupted):
+		}
+		if ctx.Err() != nil || w.now() > w.end {
 			w.recorder.unanswered++
 			return
-		case errors.Is(err, errSilent):
-			w.recorder.unanswered++
-			if w.now() > w.end {
-				return
-			}
-		default:
-			w.recorder.failed++
 		}
+		w.close()
+		w.recorder.failed++
 		failures++
-		if !w.spec.NewConnections || failures >= maxFailures {
-			w.err = fmt.Errorf("request %d of connection %d: %w", w.recorder.number, w.recorder.stream+1, err)
+		if failures >= maxFailures {
+			w.err = fmt.Errorf("request %d of stream %d: %w", w.recorder.number, w.recorder.stream+1, err)
 			return
 		}
-		if w.stream.Sleep(failurePause) != nil {
+		if !sleep(ctx, failurePause) {
 			return
 		}
 	}
@@ -209,7 +240,7 @@ func (w *worker) run() {
 
 // next waits until the next request is due and returns the time from which its duration counts. ok is false at the end
 // of the test.
-func (w *worker) next() (due time.Duration, ok bool) {
+func (w *worker) next(ctx context.Context) (due time.Duration, ok bool) {
 	now := w.now()
 	if w.spec.PerSecond == 0 {
 		return now, now < w.end
@@ -218,110 +249,52 @@ func (w *worker) next() (due time.Duration, ok bool) {
 	if due >= w.end || now >= w.end {
 		return 0, false
 	}
-	if due <= now { // it waited for a free stream
-		return due, true
+	if due <= now { // it waited for a free stream, not for this host's timer
+		return max(due, w.wokeAt), true
 	}
-	for now < due {
-		if w.stream.Sleep(due-now) != nil {
-			return 0, false
-		}
-		now = w.now()
+	if !sleep(ctx, due-now) {
+		return 0, false
 	}
-	return now, true // a late timer of this host is no part of the turn
+	w.wokeAt = w.now()
+	return w.wokeAt, true
+}
+
+// sleep returns false where ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // turn sends one request and reads its response.
-func (w *worker) turn(due time.Duration) error {
+func (w *worker) turn(ctx context.Context, due time.Duration) error {
 	r := &w.recorder
 	r.number++
 	began := w.now()
 	var connect time.Duration
-	request := w.spec.RequestBytes
-	if w.spec.NewConnections {
-		if err := w.stream.Redial(w.to, connectTimeout); err != nil {
+	if w.conn == nil {
+		if err := w.open(ctx); err != nil {
 			return err
 		}
-		r.connections++
+		w.extend()
 		connect = w.now() - began
-		r.connected(w.stream, connect)
-		binary.BigEndian.PutUint32(w.opening[len(w.preface)-4:], r.number)
-		if err := w.send(w.opening); err != nil {
-			return err
-		}
-		request -= len(w.opening) - len(w.preface)
+		r.connected(w.conn.TCP(), connect)
 	}
-	if err := w.write(request); err != nil {
-		return err
-	}
-	if err := w.read(w.spec.ResponseBytes); err != nil {
+	response, last, err := w.conn.Exchange(r.number)
+	if err != nil {
 		return err
 	}
 	end := w.now()
-	r.record(w.stream, due, end-due, began-due, connect)
-	w.bytes.Add(int64(w.spec.RequestBytes + w.spec.ResponseBytes))
-	if w.spec.NewConnections { // the server closes first, so that its end keeps TIME_WAIT
-		if err := w.read(math.MaxInt); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
+	r.record(w.conn, due, end-due, began-due, connect)
+	r.responded += response
+	w.bytes.Add(int64(w.spec.RequestBytes) + response)
+	if last || w.spec.NewConnections {
+		w.close()
 	}
 	return nil
-}
-
-// deadline returns how long the worker may wait now.
-func (w *worker) deadline() time.Duration { return w.end + grace - w.now() }
-
-func (w *worker) send(b []byte) error {
-	for {
-		n, err := w.stream.Send(b)
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-		if len(b) == 0 {
-			return nil
-		}
-		if err := w.wait(w.stream.WaitWrite); err != nil {
-			return err
-		}
-	}
-}
-
-func (w *worker) write(n int) error {
-	for n > 0 {
-		wrote, err := w.stream.Write(n)
-		if err != nil {
-			return err
-		}
-		n -= wrote
-		if n == 0 {
-			return nil
-		}
-		if err := w.wait(w.stream.WaitWrite); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read drops n bytes of the response.
-func (w *worker) read(n int) error {
-	for n > 0 {
-		if err := w.wait(w.stream.WaitRead); err != nil {
-			return err
-		}
-		read, err := w.stream.Read(n)
-		if err != nil {
-			return err
-		}
-		n -= read
-	}
-	return nil
-}
-
-func (w *worker) wait(for_ func(time.Duration) error) error {
-	left := w.deadline()
-	if left <= 0 {
-		return errSilent
-	}
-	return for_(left)
 }

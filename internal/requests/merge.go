@@ -13,6 +13,7 @@ import (
 type Taken struct {
 	transfer.Load
 	Exchanges turns.Exchanges
+	Streams   []transfer.Stream // each one's first connection
 	path      turns.Path
 }
 
@@ -21,6 +22,7 @@ func collect(workers []*worker, elapsed time.Duration) *Taken {
 	t := &Taken{Load: transfer.Load{Elapsed: elapsed}}
 	all := hdrhistogram.New(1, maxDuration, digits)
 	var every uint32 = 1
+	var responded int64
 	for _, w := range workers {
 		every = max(every, w.recorder.every)
 	}
@@ -30,9 +32,7 @@ func collect(workers []*worker, elapsed time.Duration) *Taken {
 		t.Exchanges.Unanswered += r.unanswered
 		t.Failed += r.failed
 		t.Connections += r.connections
-		if !w.spec.NewConnections {
-			t.Connections++
-		}
+		responded += r.responded
 		t.Exchanges.Max = max(t.Exchanges.Max, r.longest)
 		t.SlowLeftOut += r.slowLeftOut
 		t.Exchanges.Slow = append(t.Exchanges.Slow, r.slow...)
@@ -51,6 +51,7 @@ func collect(workers []*worker, elapsed time.Duration) *Taken {
 	}
 	x := &t.Exchanges
 	x.Count = all.TotalCount()
+	t.ResponseBytes = responded / max(x.Count, 1)
 	x.P50 = all.ValueAtQuantile(50)
 	x.P90 = all.ValueAtQuantile(90)
 	x.P99 = all.ValueAtQuantile(99)
@@ -81,7 +82,7 @@ func (t *Taken) With(far *transfer.Responses, spec transfer.Requests) *transfer.
 		for i := range list {
 			x := &list[i]
 			x.Request = int64(spec.RequestBytes)
-			x.Response = int64(spec.ResponseBytes)
+			x.Response = t.ResponseBytes
 			if far := reported[id{x.Stream, x.Number}]; far != nil {
 				x.Thinking = int64(far.Thinking)
 				x.Server = turns.Repaired{Segments: far.Retransmitted, Timeouts: far.Timeouts}

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"net"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -25,6 +26,7 @@ type recorder struct {
 	stream                          uint16
 	number                          uint32 // of the turn
 	failed, unanswered, connections int64
+	responded                       int64 // bytes
 
 	histogram    *hdrhistogram.Histogram
 	sample, slow []turns.Exchange
@@ -47,18 +49,18 @@ func newRecorder(stream, streams int) recorder {
 }
 
 // connected notes a new connection.
-func (r *recorder) connected(s *socket.Stream, took time.Duration) {
+func (r *recorder) connected(conn *net.TCPConn, took time.Duration) {
 	r.seen = socket.Repairs{}
 	r.lostSYNs = 0
 	if took < lookEvery {
 		return
 	}
-	r.seen = s.Repairs()
+	r.seen = socket.RepairsOf(conn)
 	r.lostSYNs = r.seen.Retransmitted
 }
 
 // record keeps a turn. Parts of it are the wait for a free stream and for the connection.
-func (r *recorder) record(s *socket.Stream, start, took, backlog, connect time.Duration) {
+func (r *recorder) record(conn Conn, start, took, backlog, connect time.Duration) {
 	d := min(int64(took), maxDuration)
 	r.histogram.RecordValue(d)
 	r.longest = max(r.longest, d)
@@ -67,8 +69,13 @@ func (r *recorder) record(s *socket.Stream, start, took, backlog, connect time.D
 	}
 	x := turns.Exchange{Stream: r.stream, Number: r.number, Start: int64(start), Duration: int64(took),
 		Backlog: int64(backlog), Connect: int64(connect), LostSYNs: r.lostSYNs}
+	if connect > 0 {
+		x.Handshakes = conn.Handshakes()
+	} else {
+		x.LostSYNs = 0
+	}
 	if end := start + took; took-backlog >= lookEvery || end-r.lookedAt >= lookEvery {
-		r.look(s, end, &x)
+		r.look(conn.TCP(), end, &x)
 	}
 	if x.Client.Segments > 0 || x.LostSYNs > 0 || r.suspicious(int64(took-backlog-connect)) {
 		if len(r.slow) < cap(r.slow) {
@@ -100,9 +107,9 @@ func (r *recorder) suspicious(took int64) bool {
 }
 
 // look reads what this end retransmitted since the last look.
-func (r *recorder) look(s *socket.Stream, now time.Duration, x *turns.Exchange) {
+func (r *recorder) look(conn *net.TCPConn, now time.Duration, x *turns.Exchange) {
 	r.lookedAt = now
-	c := s.Repairs()
+	c := socket.RepairsOf(conn)
 	if !c.Known {
 		return
 	}

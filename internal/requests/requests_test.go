@@ -1,7 +1,7 @@
 package requests
 
 import (
-	"io"
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -19,46 +19,43 @@ func connected(t testing.TB, r transfer.Requests) *worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	arriving := make(chan *net.TCPConn)
+	served := make(chan struct{})
+	spec := transfer.Spec{Streams: 1, Time: time.Hour, Requests: r}
+	go func() {
+		defer close(served)
+		Server{Spec: spec, Arriving: arriving}.Run(ctx)
+	}()
+	w := &worker{recorder: newRecorder(0, 1), shared: &shared{start: time.Now(), spec: r, end: time.Hour,
+		dial: Native(l.Addr().String(), socket.Options{}, r, []string{""})}}
+	if err := w.open(ctx); err != nil {
 		t.Fatal(err)
 	}
 	far, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := socket.Options{Socket: transfer.Socket{NoDelay: true}}
-	s, err := socket.NewStream(near.(*net.TCPConn), o)
-	if err != nil {
+	w.conn.(*native).preface = "" // Native has sent its numbers
+	var numbers [numberSize]byte
+	if _, err := w.conn.TCP().Write(numbers[:]); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		request := make([]byte, r.RequestBytes)
-		response := make([]byte, r.ResponseBytes)
-		for {
-			if _, err := io.ReadFull(far, request); err != nil {
-				return
-			}
-			far.Write(response)
-		}
-	}()
+	arriving <- far.(*net.TCPConn)
 	t.Cleanup(func() {
-		s.Close()
+		w.close()
 		l.Close()
-		<-done
-		far.Close()
+		cancel()
+		<-served
 	})
-	c := Client{Streams: []*socket.Stream{s}}
-	return newWorker(&shared{start: time.Now(), spec: r, end: time.Hour}, &c, 0, s)
+	return w
 }
 
 // TestWorker_AllocatesNothing checks the turn of a client, with its record.
 func TestWorker_AllocatesNothing(t *testing.T) {
 	w := connected(t, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
 	if n := testing.AllocsPerRun(2*maxSampled, func() {
-		if err := w.turn(w.now()); err != nil {
+		if err := w.turn(t.Context(), w.now()); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
@@ -74,13 +71,17 @@ func TestWorker_OpenLoad(t *testing.T) {
 	w := connected(t, transfer.Requests{RequestBytes: 1, ResponseBytes: 1, PerSecond: 100})
 	w.start = time.Now().Add(-time.Second) // 101 requests are due
 	for i := range 100 {
-		due, ok := w.next()
+		due, ok := w.next(t.Context())
 		if want := time.Duration(i) * 10 * time.Millisecond; !ok || due != want {
 			t.Fatalf("request %d is due at %v, want %v", i, due, want)
 		}
 	}
+	w.wokeAt = 1050 * time.Millisecond // the host's timer was late by 50 ms
+	if due, ok := w.next(t.Context()); !ok || due < w.wokeAt {
+		t.Errorf("a request after a late timer counts from %v", due)
+	}
 	w.end = 0
-	if _, ok := w.next(); ok {
+	if _, ok := w.next(t.Context()); ok {
 		t.Error("a request after the end")
 	}
 }
@@ -95,7 +96,7 @@ func TestRecorder_KeepsSlowTurns(t *testing.T) {
 			took = 240 * time.Millisecond
 		}
 		r.number++
-		r.record(w.stream, time.Duration(i)*time.Millisecond, took, 0, 0)
+		r.record(w.conn, time.Duration(i)*time.Millisecond, took, 0, 0)
 	}
 	taken := collect([]*worker{w}, time.Minute)
 	x := &taken.Exchanges
@@ -108,7 +109,7 @@ func BenchmarkTurn(b *testing.B) {
 	w := connected(b, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := w.turn(w.now()); err != nil {
+		if err := w.turn(b.Context(), w.now()); err != nil {
 			b.Fatal(err)
 		}
 	}

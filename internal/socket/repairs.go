@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"net/netip"
 	"syscall"
 	"time"
 )
@@ -17,14 +16,5 @@ type Repairs struct {
 	Known       bool          // false: the system reports none of this
 }
 
-// Repairs reads the counters. It allocates nothing.
-func (s *Stream) Repairs() Repairs { return s.repairs() }
-
-// RepairsOf reads the counters of a connection that is no Stream.
+// RepairsOf reads the counters of a connection.
 func RepairsOf(conn syscall.Conn) Repairs { return repairsOf(conn) }
-
-// Send passes bytes to the kernel and returns how many it accepted: 0 when there is no space.
-func (s *Stream) Send(b []byte) (int, error) { return s.send(b) }
-
-// Redial closes the Stream's connection and opens another one with the same options. Interrupt ends the wait for it.
-func (s *Stream) Redial(to netip.AddrPort, timeout time.Duration) error { return s.redial(to, timeout) }

@@ -40,6 +40,9 @@ func Watch(conn *net.TCPConn, o Options) (*Stream, error) {
 	return s, nil
 }
 
+// Adopt sets the options of an accepted connection that matter after the handshake.
+func Adopt(conn *net.TCPConn, o Options) error { return adopt(conn, o) }
+
 // Write passes at most n bytes of random payload to the kernel and returns how many it accepted: 0 when there is no
 // space.
 func (s *Stream) Write(n int) (int, error) { return s.write(n) }

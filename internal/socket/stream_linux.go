@@ -29,9 +29,6 @@ type stream struct {
 	page          int      // where in pages the next one starts
 	into          []byte   // the buffer of read; nil: not used yet
 
-	inet4 unix.SockaddrInet4 // for redial
-	inet6 unix.SockaddrInet6
-
 	// The data loop and the sampler each poll and ask on their own.
 	polled [2]unix.PollFd
 	asked  tcpInfo
@@ -71,6 +68,21 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 		return os.NewSyscallError("eventfd", err)
 	}
 	s.payload = payload()
+	return s.adopt()
+}
+
+func adopt(conn *net.TCPConn, o Options) error {
+	s := stream{wake: -1}
+	defer s.close()
+	if err := s.watch(conn, o); err != nil {
+		return err
+	}
+	return s.adopt()
+}
+
+// adopt sets the options that matter after the handshake.
+func (s *stream) adopt() error {
+	o := s.options
 	if err := s.setNoDelay(o.NoDelay); err != nil {
 		return err
 	}

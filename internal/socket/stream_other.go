@@ -37,15 +37,20 @@ func (s *stream) open(conn *net.TCPConn, o Options) error {
 	s.interrupted = make(chan struct{})
 	s.payload = make([]byte, 256<<10)
 	rand.NewChaCha8([32]byte{byte(rand.Uint32())}).Read(s.payload)
+	err := adopt(conn, o)
+	if err != nil {
+		conn.Close()
+	}
+	return err
+}
+
+func adopt(conn *net.TCPConn, o Options) error {
 	err := conn.SetNoDelay(o.NoDelay)
 	if err == nil && (o.Congestion != "" || o.PacingBps > 0) {
 		err = notSupported("congestion control and pacing of one socket")
 	}
 	if err == nil && o.SendBuffer > 0 {
 		err = conn.SetWriteBuffer(o.SendBuffer)
-	}
-	if err != nil {
-		conn.Close()
 	}
 	return err
 }

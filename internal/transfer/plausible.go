@@ -45,8 +45,8 @@ func (e *ImplausibleError) Try() string {
 func (e *End) Validate(spec Spec, wall time.Duration) error {
 	b := newValidator(wall)
 	want := max(spec.Streams, 1)
-	if spec.Requests.NewConnections {
-		want = 0
+	if spec.Requests.On() { // the first connection at most
+		want = min(len(e.Streams), 1)
 	}
 	if len(e.Streams) != want {
 		return &ImplausibleError{"streams", len(e.Streams), fmt.Sprintf("where %d were asked for", want)}

@@ -92,7 +92,9 @@ type Load struct {
 	Profile     turns.Profile
 	Elapsed     time.Duration
 	Connections int64 // opened
-	Failed      int64 // of them those that could not be opened, or ended before the response
+	// ResponseBytes is the mean of the responses.
+	ResponseBytes int64
+	Failed        int64 // of them those that could not be opened, or ended before the response
 	// NotStarted counts the requests that were due and had no free stream before the end.
 	NotStarted int64
 	// RoundTrip is the least round trip of the kernel; 0: not known.

@@ -13,6 +13,7 @@ type Exchange struct {
 	Start, Duration   int64 // the client's
 	Backlog           int64 // the first part of Duration: the turn was due, and no connection was free
 	Connect           int64 // the next part, until the connection was established; 0: it existed before
+	Handshakes        int   // round trips that Connect needs: 1, with TLS more
 	Request, Response int64 // payload
 	Thinking          int64 // of the server's program; 0: not known
 	LostSYNs          int64 // retransmitted SYNs of the client
@@ -51,7 +52,7 @@ func (p *Path) Suspicious() int64 { return p.RoundTrip + minStall }
 func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int64) {
 	t = Turn{Start: x.Start, Duration: x.Duration}
 	t.add(Connect, Backlog, x.Backlog)
-	handshake := min(x.Connect, p.RoundTrip)
+	handshake := min(x.Connect, int64(x.Handshakes)*p.RoundTrip)
 	t.add(Connect, Propagation, handshake)
 	cause = Unknown
 	if x.LostSYNs > 0 {
