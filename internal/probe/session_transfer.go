@@ -108,7 +108,8 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 	p.Each = each
 	move := p.Run
 	if spec.Requests.On() {
-		move = requests.Server{Spec: spec, Options: t.expected.Options, Arriving: t.arriving, Bytes: spec.Bytes, Each: each}.Run
+		move = requests.Server{Spec: spec, Options: t.expected.Options, Arriving: t.arriving, Bytes: spec.Bytes,
+			Each: each}.Run
 	}
 	type outcome struct {
 		end *transfer.End

@@ -85,6 +85,7 @@ func (t *Taken) With(far *transfer.Responses, spec transfer.Requests) *transfer.
 			x.Response = t.ResponseBytes
 			if far := reported[id{x.Stream, x.Number}]; far != nil {
 				x.Thinking = int64(far.Thinking)
+				x.LostSYNACKs = far.SYNACKs
 				x.Server = turns.Repaired{Segments: far.Retransmitted, Timeouts: far.Timeouts}
 			}
 		}

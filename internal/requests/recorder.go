@@ -77,7 +77,7 @@ func (r *recorder) record(conn Conn, start, took, backlog, connect time.Duration
 	if end := start + took; took-backlog >= lookEvery || end-r.lookedAt >= lookEvery {
 		r.look(conn.TCP(), end, &x)
 	}
-	if x.Client.Segments > 0 || x.LostSYNs > 0 || r.suspicious(int64(took-backlog-connect)) {
+	if x.Client.Segments > 0 || x.LostSYNs > 0 || r.suspicious(int64(took-backlog)) {
 		if len(r.slow) < cap(r.slow) {
 			r.slow = append(r.slow, x)
 		} else {

@@ -80,7 +80,7 @@ func (a *responder) spend() bool {
 
 // note keeps an exchange that says something.
 func (a *responder) note(x transfer.Exchange) {
-	if x.Retransmitted <= 0 && x.Thinking < longThinking {
+	if x.Retransmitted <= 0 && x.SYNACKs <= 0 && x.Thinking < longThinking {
 		return
 	}
 	a.mu.Lock()
@@ -96,7 +96,8 @@ func (a *responder) note(x transfer.Exchange) {
 func exchange(stream uint16, number uint32, before, now socket.Repairs) transfer.Exchange {
 	x := transfer.Exchange{Stream: stream, Number: number, Timeouts: -1,
 		Retransmitted: now.Retransmitted - before.Retransmitted}
-	if now.Bytes >= 0 && now.Bytes == max(before.Bytes, 0) { // a SYN-ACK
+	if now.Bytes >= 0 && now.Bytes == max(before.Bytes, 0) { // no payload
+		x.SYNACKs = x.Retransmitted
 		x.Retransmitted = 0
 	}
 	if now.RTOs >= 0 {

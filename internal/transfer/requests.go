@@ -69,6 +69,7 @@ type Exchange struct {
 	// Retransmitted segments and timeouts (RFC 6298) of the far end.
 	Retransmitted int64         `json:"retransmitted,omitempty"`
 	Timeouts      int64         `json:"rtos,omitempty"`
+	SYNACKs       int64         `json:"syn_acks,omitempty"`    // retransmitted SYN-ACKs
 	Thinking      time.Duration `json:"thinking_ns,omitempty"` // between the request's last byte and the response's write
 }
 
@@ -82,6 +83,7 @@ func (a *Responses) validate(b *validator) {
 	for i := range a.Exchanges {
 		x := &a.Exchanges[i]
 		b.bytes("exchanges[].retransmitted", x.Retransmitted)
+		b.bytes("exchanges[].syn_acks", x.SYNACKs)
 		b.bytes("exchanges[].rtos", x.Timeouts)
 		b.time("exchanges[].thinking_ns", x.Thinking)
 	}

@@ -17,6 +17,7 @@ type Exchange struct {
 	Request, Response int64 // payload
 	Thinking          int64 // of the server's program; 0: not known
 	LostSYNs          int64 // retransmitted SYNs of the client
+	LostSYNACKs       int64 // retransmitted SYN-ACKs of the server
 	Client, Server    Repaired
 }
 
@@ -55,9 +56,9 @@ func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int
 	handshake := min(x.Connect, int64(x.Handshakes)*p.RoundTrip)
 	t.add(Connect, Propagation, handshake)
 	cause = Unknown
-	if x.LostSYNs > 0 {
+	if handshake > 0 && x.LostSYNs+x.LostSYNACKs > 0 {
 		cause = LostSYN
-		byClient = true
+		byClient = x.LostSYNs > 0
 		waited = x.Connect - handshake
 	}
 	t.add(Connect, cause, x.Connect-handshake)
