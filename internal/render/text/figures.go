@@ -222,7 +222,7 @@ func formatLossAllTheTime(f figures) string {
 	if f.has("even_ratio") {
 		idle = ", and the link is idle within each round trip"
 	}
-	return fmt.Sprintf("%s of the bytes were retransmitted, all the time; the rate stays near "+
+	return fmt.Sprintf("%s of the bytes were retransmitted, evenly over the transfer; the rate stays near "+
 		"%s, %s of the highest lasting rate%s "+
 		"(%s)", f.share("retransmitted_ratio"), f.rate("steady_bps"), f.share("best_ratio"), idle, f.loaded())
 }

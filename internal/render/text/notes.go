@@ -101,7 +101,8 @@ func unseenSentence(n *verdict.Note) string {
 	case verdict.NamespacesRefused:
 		return fmt.Sprintf("other network namespaces that could not be entered (%.0f; needs root)", v["namespaces"])
 	case verdict.NamespacesHidden:
-		return fmt.Sprintf("network namespaces of other users' processes (%.0f processes; needs root)", v["processes"])
+		return fmt.Sprintf("network namespaces of other users' processes (%s; needs root)",
+			count(int(v["processes"]), "process"))
 	case verdict.WithinHost:
 		return count(int(v["connections"]), "connection") + " within this host (--local adds them)"
 	case verdict.NamespaceEnded:

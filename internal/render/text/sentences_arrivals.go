@@ -23,7 +23,7 @@ func formatArrivesWithHoles(f figures) string {
 }
 
 func formatSenderScheduledLate(f figures) string {
-	return fmt.Sprintf("the sending program was to run and did not %s: its device has other work or too little power; %s "+
+	return fmt.Sprintf("the sending program was ready to run and had no CPU %s: its device is busy or too slow; %s "+
 		"arrived, and the path had no queue", f.took(), f.rate("steady_bps"))
 }
 

@@ -49,7 +49,7 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			f.size("window_bytes"),
 			f.took(), f.time("rtt_s"), f.rate("allows_bps"))
 		if f.has("scale_inferred") {
-			text += fmt.Sprintf(" (the handshake was not captured: a window scale of %.0f is the least that fits)",
+			text += fmt.Sprintf(" (the handshake was not captured: %.0f is the smallest window scale that fits)",
 				f["window_scale"])
 		}
 		return text

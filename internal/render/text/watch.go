@@ -185,7 +185,7 @@ func watchNotes(w io.Writer, d *record.Watch) {
 		fmt.Fprintln(w, hanging(w, "  warning: ", lost))
 	}
 	if d.Totals.Unfinished > 0 {
-		fmt.Fprintf(w, "  %s ended without the kernel's last account\n", count(int(d.Totals.Unfinished), "connection"))
+		fmt.Fprintf(w, "  final counters not received for %s\n", count(int(d.Totals.Unfinished), "ended connection"))
 	}
 	if d.Interrupted {
 		fmt.Fprintln(w, "  interrupted: this is the result up to then")
