@@ -122,12 +122,12 @@ func TestGoldenVerdictsOfCaptures(t *testing.T) {
 		segments := load(t, file)
 		d := judged(t, segments)
 		golden.add(name, d.Verdict)
-		golden.line("trust: " + text.TrustLine(d.Trust))
+		golden.line("reliable: " + text.TrustLine(d.Trust))
 		golden.line(text.CapturedDirectionSentence(d))
 		for _, m := range mutations {
 			if d := judged(t, m.of(load(t, file))); d != nil {
 				golden.add(name+", "+m.name, d.Verdict)
-				golden.line("trust: " + text.TrustLine(d.Trust))
+				golden.line("reliable: " + text.TrustLine(d.Trust))
 			}
 		}
 	}

@@ -68,7 +68,7 @@ type WatchTotals struct {
 	RetransmittedBytes int64 `json:"retransmitted_bytes"`
 	Opened             int64 `json:"opened"`
 	Closed             int64 `json:"closed"`
-	Unfinished         int64 `json:"unfinished"` // ended without the kernel's last account
+	Unfinished         int64 `json:"unfinished"` // ended, and the kernel's final counters were not received
 }
 
 // WatchLimited sums the connections of one limiter in one direction.

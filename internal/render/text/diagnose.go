@@ -90,7 +90,7 @@ func ConnectionsLeftOut(r *record.Diagnose) string {
 // most rows connections, and with details or a single connection all figures of each.
 func Diagnose(w io.Writer, r *record.Diagnose, rows int, details bool) {
 	if r.Trust != nil {
-		fmt.Fprintln(w, "trust: "+TrustLine(r.Trust))
+		fmt.Fprintln(w, "reliable: "+TrustLine(r.Trust))
 	}
 	if left := ConnectionsLeftOut(r); left != "" {
 		fmt.Fprintln(w, left)
@@ -303,7 +303,7 @@ func writeCapturedDirection(w io.Writer, d *record.CapturedDirection, requests b
 			units.Size(d.OutstandingMaxBytes).Exact()))
 	}
 	if d.Trust != nil {
-		t.row("trust", TrustLine(d.Trust))
+		t.row("reliable", TrustLine(d.Trust))
 	}
 	t.row("limited by", fmt.Sprintf("%s, %s confidence", capturedDirectionLimiterText(d), d.Confidence))
 	for _, e := range d.Evidence {

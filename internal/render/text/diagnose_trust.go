@@ -22,7 +22,7 @@ func TrustReasons(t *trust.Trust) *trust.Trust {
 
 // TrustLine returns whether losses and times of a capture can be relied on: "loss yes, timing no (merged receive)".
 func TrustLine(t *trust.Trust) string {
-	text := "loss " + yesNo(&t.Loss) + ", timing " + yesNo(&t.Timing)
+	text := "losses " + yesNo(&t.Loss) + ", timing " + yesNo(&t.Timing)
 	var why []string
 	for i := range t.Reasons {
 		why = append(why, trustReason(&t.Reasons[i]))
