@@ -72,6 +72,13 @@ func TestRemedyCases(t *testing.T) {
 	}
 }
 
+// scatter is the cause of paths whose losses scatter single runs: all settings are measured in runs of scatterLength
+// there. FULLPIPE_BANK_CASES=lossy selects them.
+const (
+	scatter       = "lossy"
+	scatterLength = 15 * time.Second
+)
+
 // sending is a set of sender's settings, as tune has them.
 type sending struct {
 	window  int
@@ -237,6 +244,9 @@ func bankRemedy(t *testing.T, c *remedyCase, name string, alone func(*testing.T,
 	}
 	path := site.SearchConfig(d.Path.MSS, d.Path.Capacity, d.Path.RTT)
 	least := time.Duration(d.Before.Duration * float64(time.Second))
+	if c.cause == scatter {
+		least = scatterLength
+	}
 	rivals := c.rivals(path)
 	var specs []transfer.Spec
 	for _, s := range rivals {

@@ -100,6 +100,9 @@ func ruleFor(r *tune.Result) (rule *sockops.Rule, notes []string) {
 // helped returns the faster transfer and its factor: with the chosen window, otherwise with the best other remedy for
 // one connection. A gain that is only likely does not count.
 func helped(d *tune.Direction) (spec *transfer.Spec, gain float64) {
+	if d.Decision.Strength == search.Likely {
+		return nil, 0
+	}
 	shown := d.Decision.Strength == search.Shown && d.Gain != nil && d.Gain.Low > 1
 	if shown && d.After != nil && d.After.Typical != nil && d.After.Typical.Spec.Streams <= 1 {
 		return &d.After.Typical.Spec, d.Gain.Mid

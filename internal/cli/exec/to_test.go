@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
+	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
 
 func TestRuleForAPath(t *testing.T) {
@@ -51,5 +53,37 @@ func TestRuleForAPath(t *testing.T) {
 		if got != tt.want || !strings.Contains(strings.Join(notes, "\n"), tt.note) {
 			t.Errorf("%s: %+v, notes %q; want %+v and %q", tt.name, got, notes, tt.want, tt.note)
 		}
+	}
+}
+
+// TestRuleForAPath_LikelyGain checks by whole tunings that exec sets nothing where the gain is only likely, neither the
+// chosen setup nor another one.
+func TestRuleForAPath_LikelyGain(t *testing.T) {
+	likely, shown := 0, 0
+	for seed := range uint64(40) {
+		peer := simpeer.RandomLossy(rand.New(rand.NewPCG(7000+seed, 7)))
+		result, err := tune.Run(t.Context(), tune.Config{Peer: peer, Directions: []transfer.Direction{transfer.Up},
+			Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &result.Directions[0]
+		spec, _ := helped(d)
+		switch {
+		case d.Chosen == nil:
+		case d.Decision.Strength == search.Likely:
+			likely++
+			if spec != nil {
+				t.Errorf("seed %d: %s is only likely to help, and exec sets %+v", seed, d.Chosen, spec.Near)
+			}
+		case d.Chosen.Streams < 2:
+			shown++
+			if spec == nil {
+				t.Errorf("seed %d: exec sets nothing of %s", seed, d.Chosen)
+			}
+		}
+	}
+	if likely < 2 || shown < 5 {
+		t.Errorf("only %d likely gains, %d shown ones", likely, shown)
 	}
 }
