@@ -44,9 +44,12 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(harness.Program(t), "lab", tt.path, "--far", "sh -euc \"$FAR\"", "--", "sh", "-euc",
-				"$F measure $FULLPIPE_FAR --bytes 3MB --json > m.json; cat m.json; $F show m.json >&2")
+				"$F measure $FULLPIPE_FAR --bytes 3MB --json --fail-on lost-at:sender-host,lost-at:$PLACE > m.json || "+
+					"test $? = 3; cat m.json; $F show m.json >&2")
 			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "F="+harness.Program(t), "FAR="+tt.far, "FULLPIPE_KEY="+harness.TuneKey)
+			asked := strings.Replace(tt.place, record.Elsewhere, record.ReceiverHost, 1)
+			cmd.Env = append(os.Environ(), "F="+harness.Program(t), "FAR="+tt.far, "PLACE="+asked,
+				"FULLPIPE_KEY="+harness.TuneKey)
 			var text strings.Builder
 			cmd.Stderr = &text
 			out, err := cmd.Output()
@@ -57,6 +60,9 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 			all := doc.Directions[0].LostAt
 			if len(all) == 0 {
 				t.Fatalf("no place of loss: %s", text.String())
+			}
+			if len(doc.Criteria) != 1 || doc.Criteria[0].Passed {
+				t.Errorf("--fail-on: %+v", doc.Criteria)
 			}
 			l := all[0]
 			if l.Place != tt.place || l.Side != tt.side || l.Watched != tt.watched || l.Share == nil || *l.Share < 0.8 {

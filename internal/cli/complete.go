@@ -59,6 +59,9 @@ func completedFlags(command string) map[string][]string {
 			criteria = append(criteria, verdict.LimiterPath(name, subtype))
 		}
 	}
+	for _, place := range cmdflag.LossPlaces() {
+		criteria = append(criteria, "lost-at:"+place)
+	}
 	flags := map[string][]string{
 		"direction": {"up", "down", "both"}, "congestion": socket.CongestionControls(), "target": plan.Targets(),
 		"far-target": plan.Targets(),

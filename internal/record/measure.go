@@ -28,7 +28,10 @@ type Criterion struct {
 	Criterion   string             `json:"criterion"` // fail-below or fail-on
 	LeastBps    float64            `json:"least_bps,omitempty"`
 	MeasuredBps *float64           `json:"measured_bps,omitempty"` // absent: not known, which does not pass
-	Refused     []string           `json:"refused,omitempty"`      // LIMITER or LIMITER/SUBTYPE
+	Refused     []string           `json:"refused,omitempty"`      // LIMITER or LIMITER/SUBTYPE; or lost-at:PLACE
 	Limiter     string             `json:"limiter,omitempty"`
-	Passed      bool               `json:"passed"`
+	// LostAt has the places of loss as SIDE/PLACE where Refused has places; absent: none, or not
+	// known, which does not pass.
+	LostAt []string `json:"lost_at,omitempty"`
+	Passed bool     `json:"passed"`
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/input"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
@@ -39,6 +40,7 @@ type flags struct {
 	listen         string
 	limits         string
 	addresses      []string
+	drops          farend.DropsFlag
 }
 
 // idleAfter is the time after a connect or a delivery at which an agent usually waits for the next order.
@@ -86,6 +88,7 @@ the agent runs no test.`,
 	flags.StringVar(&f.limits, "limits", defaultLimits, "a `FILE` with this host's own limits")
 	flags.StringSliceVar(&f.addresses, "address", nil, "an `ADDRESS` of this host for other agents; default: all of its "+
 		"interfaces")
+	f.drops.Add(flags)
 	return cmd
 }
 
@@ -97,6 +100,9 @@ func Dir() (string, error) {
 
 func (f *flags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
+	if err := f.drops.Check(); err != nil {
+		return err
+	}
 	dir, err := Dir()
 	if err != nil {
 		return err
@@ -113,10 +119,15 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("this host's name in records: %w", err)
 	}
+	losses, err := f.drops.Watch()
+	if err != nil {
+		return err
+	}
+	defer losses.Close()
 	events := console.EventLog(cmd)
 	defer events.Close()
 	c := agent.Config{State: state, Key: key, TLS: bus.PinnedTLS(state.Pin), Dir: dir, HostID: hostID,
-		Version: build.Version(), Labels: labels, Listen: f.listen, Measure: measure(hostID),
+		Version: build.Version(), Labels: labels, Listen: f.listen, Measure: measure(hostID, losses), Losses: losses.Begin,
 		Event: func(e agent.Event) {
 			printEvent(cmd, events, e)
 			if e.Kind == "connected" || e.Kind == "stored" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/build"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/history"
@@ -21,7 +22,7 @@ import (
 const connectTime = 3 * time.Second
 
 // measure returns the function that makes both transfers of a run and encodes its document.
-func measure(hostID string) func(context.Context, bus.Order, *agent.Use) ([]byte, error) {
+func measure(hostID string, losses *farend.Losses) func(context.Context, bus.Order, *agent.Use) ([]byte, error) {
 	return func(ctx context.Context, o bus.Order, used *agent.Use) ([]byte, error) {
 		began := time.Now()
 		ctx = history.WithSession(ctx)
@@ -32,7 +33,7 @@ func measure(hostID string) func(context.Context, bus.Order, *agent.Use) ([]byte
 		defer far.Close()
 		doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: build.Version(),
 			StartedAt: began.UTC().Round(time.Millisecond)}, Peer: o.Far}
-		err = transfers(ctx, far, o, doc, used)
+		err = transfers(ctx, losses.Peer(far), o, doc, used)
 		if len(doc.Directions) == 0 {
 			return nil, err
 		}

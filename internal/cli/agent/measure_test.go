@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/agent"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -70,7 +71,7 @@ func TestMeasure_ThirdParty(t *testing.T) {
 		var used agent.Use
 		o := bus.Order{Run: "r", Within: 10 * time.Second, Key: probe.NewKey().String(), Peers: []netip.AddrPort{c.to, c.to},
 			Spec: bus.Spec{Time: time.Second, Bytes: 1e6}}
-		_, err := measure("host")(t.Context(), o, &used)
+		_, err := measure("host", &farend.Losses{})(t.Context(), o, &used)
 		var unreachable *agent.UnreachableError
 		if !errors.As(err, &unreachable) {
 			t.Errorf("%s: %v", c.name, err)

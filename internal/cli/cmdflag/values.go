@@ -18,6 +18,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/didyoumean"
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/lost"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -130,6 +132,15 @@ func (d *DSCP) Set(text string) error {
 func LimiterNames() (all []string) {
 	for _, n := range verdict.Names() {
 		all = append(all, string(n))
+	}
+	return all
+}
+
+// LossPlaces returns the places of loss that a criterion may name.
+func LossPlaces() []string {
+	all := []string{record.SenderHost, record.ReceiverHost, record.BetweenHosts}
+	for _, kind := range lost.Kinds() {
+		all = append(all, string(kind))
 	}
 	return all
 }

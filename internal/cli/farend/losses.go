@@ -1,6 +1,13 @@
 package farend
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/drops"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
@@ -11,28 +18,76 @@ import (
 type Losses struct {
 	watch *drops.Watch // nil: not available
 	err   error        // the reason
-	end   func(*transfer.End, bool) *transfer.Losses
 }
 
 // WatchLosses follows this host's drops where the system and this process's privileges allow it.
 func WatchLosses() *Losses {
 	l := &Losses{}
 	l.watch, l.err = drops.Open()
-	l.Begin()
 	return l
+}
+
+// DropsFlag is --drops of the commands that serve clients: "" is no.
+type DropsFlag string
+
+// The other values of --drops. Auto follows drops only where this user may.
+const (
+	dropsRequired DropsFlag = "yes"
+	DropsAuto     DropsFlag = "auto"
+)
+
+// Add adds the flag.
+func (d *DropsFlag) Add(fl *pflag.FlagSet) {
+	fl.StringVar((*string)(d), "drops", "", "report to each client where this host dropped "+
+		"packets of its tests (Linux; root or CAP_BPF and CAP_PERFMON); `MODE` auto: only if this "+
+		"user may")
+	fl.Lookup("drops").NoOptDefVal = string(dropsRequired)
+}
+
+// Check checks the value.
+func (d DropsFlag) Check() error {
+	if !slices.Contains([]DropsFlag{"", dropsRequired, DropsAuto}, d) {
+		return exit.Usage("--drops", fmt.Sprintf("%q is no value of it", string(d)), "--drops, or --drops=auto")
+	}
+	return nil
+}
+
+// Watch follows this host's drops if the flag asks for it.
+func (d DropsFlag) Watch() (*Losses, error) {
+	if d == "" {
+		return &Losses{}, nil
+	}
+	l := WatchLosses()
+	if l.err != nil && d == dropsRequired {
+		return nil, fmt.Errorf("--drops: %w", l.err)
+	}
+	return l, nil
 }
 
 // Close ends it. Nothing depends on it any more, so its error does not matter.
 func (l *Losses) Close() { _ = l.watch.Close() }
 
-// Begin begins a transfer.
-func (l *Losses) Begin() { l.end = l.watch.Begin() }
+// Begin begins a transfer of a client, as server.Config's Losses.
+func (l *Losses) Begin() func(*transfer.End, bool) *transfer.Losses { return l.watch.Begin() }
 
-// Add adds this host's losses to the result of a transfer.
-func (l *Losses) Add(r *transfer.Result) {
-	if r != nil && r.Near != nil {
-		r.Near.Losses = l.end(r.Near, r.Spec.Direction == transfer.Up)
+// Peer returns a far end whose results also have this host's losses.
+func (l *Losses) Peer(far transfer.Peer) transfer.Peer { return &watchedPeer{far, l.watch} }
+
+type watchedPeer struct {
+	transfer.Peer
+	watch *drops.Watch
+}
+
+func (p *watchedPeer) Run(ctx context.Context, t transfer.Test,
+	each func(transfer.Interval)) ([]transfer.Outcome, error) {
+	end := p.watch.Begin()
+	outcomes, err := p.Peer.Run(ctx, t, each)
+	for _, o := range outcomes {
+		if o.TCP != nil && o.TCP.Near != nil {
+			o.TCP.Near.Losses = end(o.TCP.Near, o.TCP.Spec.Direction == transfer.Up)
+		}
 	}
+	return outcomes, err
 }
 
 // Note adds a warning about a missing privilege to a lossy direction without places of loss.

@@ -47,7 +47,7 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 	intervals := map[transfer.Direction][]transfer.Interval{}
 	var mu sync.Mutex // guards intervals
 	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), up, down)
-	upResult, downResult, err := transfer.RunBoth(ctx, far, up, down, func(i transfer.Interval) {
+	upResult, downResult, err := transfer.RunBoth(ctx, losses.Peer(far), up, down, func(i transfer.Interval) {
 		mu.Lock()
 		defer mu.Unlock()
 		d := i.Direction
@@ -72,11 +72,11 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 		if doc.Far == nil {
 			doc.Far = report.Host(result.Far)
 		}
-		losses.Add(result)
 		direction := report.Direction(result, live.Judge(result), intervals[result.Spec.Direction])
 		losses.Note(&direction)
 		doc.Directions = append(doc.Directions, direction)
-		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict)...)
+		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict,
+			lossesOf(&direction))...)
 	}
 	if err != nil {
 		return f.cutShort(cmd, &doc, err)

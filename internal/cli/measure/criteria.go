@@ -19,18 +19,31 @@ import (
 
 // criteriaFlags are the criteria of a measurement: exit status 3 if one is not met.
 type criteriaFlags struct {
-	below units.Rate
-	on    []string
+	below  units.Rate
+	on     []string
+	places []string // of on: lost-at:PLACE
 }
+
+// lostAt begins a place of loss.
+const lostAt = "lost-at:"
 
 func (c *criteriaFlags) add(fl *pflag.FlagSet) {
 	fl.Var(&c.below, "fail-below", "exit 3 unless each direction's goodput reaches this rate")
 	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where one of these `limiters` limits: LIMITER or LIMITER/SUBTYPE, "+
-		"separated by commas")
+		"separated by commas; or where packets were lost at a place: lost-at:firewall, "+
+		"lost-at:receiver-host")
 }
 
 func (c *criteriaFlags) check() error {
 	for i, text := range c.on {
+		if place, is := strings.CutPrefix(text, lostAt); is {
+			if !slices.Contains(cmdflag.LossPlaces(), place) {
+				return exit.Usage("--fail-on", fmt.Sprintf("%q is no place of loss", place),
+					strings.Join(cmdflag.LossPlaces(), ", "))
+			}
+			c.places = append(c.places, text)
+			continue
+		}
 		name, subtype, _ := strings.Cut(text, "/")
 		limiter := verdict.Name(name)
 		if !slices.Contains(verdict.Names(), limiter) {
@@ -52,11 +65,54 @@ func (c *criteriaFlags) check() error {
 			c.on[i] = name + "/" + parsed
 		}
 	}
+	c.on = slices.DeleteFunc(c.on, func(text string) bool { return strings.HasPrefix(text, lostAt) })
 	return nil
 }
 
+// losses are the places of loss of one direction.
+type losses struct {
+	places []record.LostAt
+	none   bool // the sender retransmitted nothing, or all datagrams arrived
+}
+
+func lossesOf(d *record.Direction) losses {
+	return losses{d.LostAt, d.RetransmittedSegment != nil && *d.RetransmittedSegment == 0}
+}
+
+// minAccounted is the share of the losses whose places must be known to rule out another place.
+// Shares are quotients of integers: their sum may differ from 1 by rounding.
+const minAccounted = 1 - 1e-9
+
+// at returns the places, and whether none of them is one of those asked. It is false where that is
+// not known: too few of the losses are accounted for.
+func (l losses) at(asked []string) (found []string, passed bool) {
+	passed = true
+	for _, text := range asked {
+		place := strings.TrimPrefix(text, lostAt)
+		accounted := 0.0
+		for i := range l.places {
+			p := &l.places[i]
+			passed = passed && place != p.Place && place != p.Side
+			ruledOut := p.Place != record.Elsewhere || place == p.Watched && !p.NamespaceOnly && !p.AddressesChange
+			if p.Share != nil && ruledOut {
+				accounted += *p.Share
+			}
+		}
+		passed = passed && (l.none || accounted >= minAccounted)
+	}
+	for i := range l.places {
+		if p := &l.places[i]; p.Side != "" {
+			found = append(found, p.Side+"/"+p.Place)
+		} else {
+			found = append(found, p.Place)
+		}
+	}
+	return found, passed
+}
+
 // judge compares one direction with the criteria. An unknown goodput is below any rate.
-func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.Verdict) (all []record.Criterion) {
+func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.Verdict,
+	l losses) (all []record.Criterion) {
 	if c.below > 0 {
 		all = append(all, record.Criterion{Direction: d, Criterion: "fail-below", LeastBps: float64(c.below),
 			MeasuredBps: goodput,
@@ -69,6 +125,11 @@ func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.
 		}
 		all = append(all, record.Criterion{Direction: d, Criterion: "fail-on", Refused: c.on, Limiter: found,
 			Passed: !slices.Contains(c.on, found) && !slices.Contains(c.on, string(v.Limiter))})
+	}
+	if len(c.places) > 0 {
+		found, passed := l.at(c.places)
+		all = append(all, record.Criterion{Direction: d, Criterion: "fail-on", Refused: c.places, LostAt: found,
+			Passed: passed})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -30,7 +31,7 @@ func TestCriteria_FailOnReadsBothSpellings(t *testing.T) {
 		if err := criteria.check(); err != nil {
 			t.Fatal(c.on, err)
 		}
-		got := criteria.judge(transfer.Up, nil, c.found)
+		got := criteria.judge(transfer.Up, nil, c.found, losses{})
 		if len(got) != 1 || got[0].Passed != c.passed || got[0].Limiter != "receiver-window/"+c.found.Subtype {
 			t.Errorf("%s, %s: %+v", c.on, c.found.Subtype, got)
 		}
@@ -41,10 +42,50 @@ func TestCriteria_FailOnReadsBothSpellings(t *testing.T) {
 }
 
 func TestCriteria_FailOnRejectsUnknownWords(t *testing.T) {
-	for _, on := range []string{"receiver-window/scale-1", "congestion/stuck", "stuck", "receiver-window/"} {
+	for _, on := range []string{"receiver-window/scale-1", "congestion/stuck", "stuck", "receiver-window/", "lost-at:", "lost-at:moon"} {
 		criteria := criteriaFlags{on: []string{on}}
 		if err := criteria.check(); err == nil {
 			t.Errorf("%q is accepted", on)
+		}
+	}
+}
+
+// TestCriteria_FailOnPlacesOfLoss checks that a place fails where packets were lost there, and where
+// that is not known.
+func TestCriteria_FailOnPlacesOfLoss(t *testing.T) {
+	row := func(place, side, watched string, share float64) record.LostAt {
+		return record.LostAt{Place: place, Side: side, Watched: watched, Share: &share}
+	}
+	firewall := row("firewall", record.ReceiverHost, record.BothHosts, 1)
+	half := row("firewall", record.ReceiverHost, record.BothHosts, 0.5)
+	elsewhere := row(record.Elsewhere, "", record.SenderHost, 1)
+	container := elsewhere
+	container.NamespaceOnly = true
+	for _, tt := range []struct {
+		on     string
+		lost   losses
+		passed bool
+		found  string
+	}{
+		{"lost-at:firewall", losses{places: []record.LostAt{firewall}}, false, "receiver-host/firewall"},
+		{"lost-at:receiver-host", losses{places: []record.LostAt{firewall}}, false, "receiver-host/firewall"},
+		{"lost-at:sender-host", losses{places: []record.LostAt{firewall}}, true, "receiver-host/firewall"},
+		{"lost-at:queue,lost-at:firewall", losses{places: []record.LostAt{firewall}}, false, "receiver-host/firewall"},
+		{"lost-at:queue", losses{places: []record.LostAt{half}}, false, "receiver-host/firewall"},
+		{"lost-at:sender-host", losses{places: []record.LostAt{elsewhere}}, true, "elsewhere"},
+		{"lost-at:sender-host", losses{places: []record.LostAt{container}}, false, "elsewhere"},
+		{"lost-at:receiver-host", losses{places: []record.LostAt{elsewhere}}, false, "elsewhere"},
+		{"lost-at:between-hosts", losses{places: []record.LostAt{elsewhere}}, false, "elsewhere"},
+		{"lost-at:between-hosts", losses{none: true}, true, ""},
+		{"lost-at:between-hosts", losses{}, false, ""},
+	} {
+		criteria := criteriaFlags{on: strings.Split(tt.on, ",")}
+		if err := criteria.check(); err != nil {
+			t.Fatal(tt.on, err)
+		}
+		got := criteria.judge(transfer.Up, nil, verdict.Verdict{Limiter: verdict.Congestion}, tt.lost)
+		if len(got) != 1 || got[0].Passed != tt.passed || strings.Join(got[0].LostAt, " ") != tt.found {
+			t.Errorf("%s of %+v: %+v", tt.on, tt.lost, got)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func TestCriteria(t *testing.T) {
 		{criteriaFlags{}, &rate, verdict.Verdict{}, nil},
 	} {
 		var passed []bool
-		for _, c := range tt.flags.judge(transfer.Up, tt.goodput, tt.verdict) {
+		for _, c := range tt.flags.judge(transfer.Up, tt.goodput, tt.verdict, losses{}) {
 			passed = append(passed, c.Passed)
 		}
 		if !reflect.DeepEqual(passed, tt.passed) {

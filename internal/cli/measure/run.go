@@ -40,12 +40,14 @@ func (f *flags) run(cmd *cobra.Command, text string, specs []transfer.Spec) erro
 	defer far.Close()
 	f.losses = farend.WatchLosses()
 	defer f.losses.Close()
+	watched := f.losses.Peer(far)
 	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
-		direction, err := f.measureOne(cmd, far, spec, &doc)
+		direction, err := f.measureOne(cmd, watched, spec, &doc)
 		if direction != nil {
 			doc.Directions = append(doc.Directions, *direction)
-			doc.Criteria = append(doc.Criteria, f.criteria.judge(spec.Direction, direction.GoodputBps, direction.Verdict)...)
+			doc.Criteria = append(doc.Criteria, f.criteria.judge(spec.Direction, direction.GoodputBps, direction.Verdict,
+				lossesOf(direction))...)
 		}
 		if err != nil {
 			return f.cutShort(cmd, &doc, err)
@@ -61,7 +63,6 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	var intervals []transfer.Interval
 	ctx := cmd.Context()
 	lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)), spec)
-	f.losses.Begin()
 	result, err := transfer.Run(ctx, far, spec, func(i transfer.Interval) {
 		intervals = append(intervals, i)
 		present.Interval(cmd, spec.Direction, intervals)
@@ -79,7 +80,6 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	doc.Far = report.Host(result.Far)
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
-	f.losses.Add(result)
 	direction := report.Direction(result, verdict, intervals)
 	f.losses.Note(&direction)
 	drawn := present.WriteFile("--picture", f.pictures[spec.Direction], func(w io.Writer) error {

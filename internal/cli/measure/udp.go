@@ -120,7 +120,8 @@ func (f *flags) addDatagrams(doc *record.MeasureUDP, r *transfer.DatagramResult)
 	judged := live.JudgeDatagrams(r)
 	direction := report.Datagrams(r, judged)
 	doc.Directions = append(doc.Directions, direction)
-	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, judged)...)
+	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, judged,
+		losses{none: direction.Lost == 0})...)
 }
 
 // runUDPBoth sends UDP both ways at the same time.

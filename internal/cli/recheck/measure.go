@@ -154,12 +154,12 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 	defer peer.Close()
 	losses := farend.WatchLosses()
 	defer losses.Close()
+	watched := losses.Peer(peer)
 	var moved int64
 	for _, direction := range sends {
 		spec := transfer.Spec{Direction: transfer.Direction(direction), Time: k.f.time}
 		var intervals []transfer.Interval
-		losses.Begin()
-		result, err := transfer.Run(ctx, peer, spec, func(i transfer.Interval) {
+		result, err := transfer.Run(ctx, watched, spec, func(i transfer.Interval) {
 			intervals = append(intervals, i)
 			present.Interval(k.cmd, spec.Direction, intervals)
 			moved += i.Bytes
@@ -171,7 +171,6 @@ func (k *rechecker) transfers(ctx context.Context, far *recheckFar, sends []stri
 		if result != nil {
 			doc.Near = report.Host(result.Near)
 			doc.Far = report.Host(result.Far)
-			losses.Add(result)
 			doc.Directions = append(doc.Directions, report.Direction(result, live.Judge(result), nil))
 		}
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errOverBudget) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"syscall"
 
@@ -17,9 +16,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/build"
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/listener"
 	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
-	"github.com/fullpipe-net/fullpipe/internal/drops"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
@@ -84,10 +83,7 @@ unless --web-token-file is given. Results get a link and are stored in the histo
 	cmd.Flags().BoolVar(&o.exclusive, "exclusive", false, "only one client measures at a time; "+
 		"others wait and see their place in the queue, iperf3 clients see that the server "+
 		"is busy")
-	cmd.Flags().StringVar(&o.drops, "drops", "", "report to each client where this host dropped "+
-		"packets of its tests (Linux; root or CAP_BPF and CAP_PERFMON); `MODE` auto: only if this "+
-		"user may")
-	cmd.Flags().Lookup("drops").NoOptDefVal = dropsRequired
+	o.drops.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	o.limits.add(cmd.Flags())
 	o.web.add(cmd.Flags())
@@ -104,20 +100,14 @@ type options struct {
 	iperf2        string // "": do not serve
 	iperf3, quiet bool
 	exclusive     bool
-	drops         string // "": no; dropsRequired or dropsAuto
+	drops         farend.DropsFlag
 	limits        limits
 	web           webFlags
 }
 
-// The values of --drops.
-const (
-	dropsRequired = "yes"
-	dropsAuto     = "auto"
-)
-
 func (o *options) check(flags *pflag.FlagSet) error {
-	if !slices.Contains([]string{"", dropsRequired, dropsAuto}, o.drops) {
-		return exit.Usage("--drops", fmt.Sprintf("%q is no value of it", o.drops), "--drops, or --drops=auto")
+	if err := o.drops.Check(); err != nil {
+		return err
 	}
 	if err := checkListen("--listen", o.listen); err != nil {
 		return err
@@ -139,7 +129,7 @@ func serveUntilEOF(cmd *cobra.Command, o options) error {
 	o.iperf2 = ""
 	o.quiet = false
 	o.web.Address = ""
-	o.drops = dropsAuto
+	o.drops = farend.DropsAuto
 	whole := cmd.Context()
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -186,14 +176,12 @@ func serve(cmd *cobra.Command, o options) error {
 		console.Note(cmd, "note: %s", few)
 	}
 	o.limits.apply(&config, clients)
-	if o.drops != "" {
-		watch, err := drops.Open()
-		if err != nil && o.drops == dropsRequired {
-			return fmt.Errorf("--drops: %w", err)
-		}
-		defer watch.Close()
-		config.Losses = watch.Begin
+	losses, err := o.drops.Watch()
+	if err != nil {
+		return err
 	}
+	defer losses.Close()
+	config.Losses = losses.Begin
 	if exposed := o.key.Exposed(); exposed != "" && !o.quiet {
 		console.Note(cmd, "note: %s", exposed)
 	}

@@ -179,7 +179,9 @@ func (f *flags) run(cmd *cobra.Command, text string, cfg tune.Config) error {
 		return err
 	}
 	defer page.Discard()
-	cfg.Peer = far
+	losses := farend.WatchLosses()
+	defer losses.Close()
+	cfg.Peer = losses.Peer(far)
 	line := progress.NewLine(console.Progress(cmd))
 	parts := len(cfg.Directions)
 	if f.apply || f.applyFar {

@@ -32,6 +32,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Config configures an agent.
@@ -50,6 +51,8 @@ type Config struct {
 	// Measure makes both transfers of a run with the far end at one of the addresses, and returns the encoded
 	// document. It adds to used its bytes and connections. A document comes with an error where part of the run failed.
 	Measure func(ctx context.Context, o bus.Order, used *Use) (doc []byte, err error)
+	// Losses, if not nil, returns this host's drops of a transfer; see probe.Session.
+	Losses func() func(e *transfer.End, sends bool) *transfer.Losses
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
 }
@@ -126,7 +129,8 @@ func open(ctx context.Context, c Config) (a *agent, err error) {
 		return nil, err
 	}
 	a.server, err = server.New(ctx, server.Config{Address: c.Listen, Key: probe.NewKey(), Holders: a.holders,
-		Software: c.Version, Exclusive: true, ShareWindows: true, Offered: a.offered, Event: a.connectedTo})
+		Software: c.Version, Exclusive: true, ShareWindows: true, Offered: a.offered, Losses: c.Losses,
+		Event: a.connectedTo})
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,20 @@ func limiterPath(path string) string {
 	return verdict.LimiterPath(verdict.Name(limiter), subtype)
 }
 
+// criterionFound returns the limiter or the places of loss of a direction.
+func criterionFound(c *record.Criterion) string {
+	switch {
+	case c.Limiter != "":
+		return "limited by " + limiterPath(c.Limiter)
+	case len(c.LostAt) > 0:
+		return "places of loss: " + strings.ReplaceAll(strings.Join(c.LostAt, ", "), record.Elsewhere,
+			"not watched")
+	case c.Passed:
+		return "nothing was lost"
+	}
+	return "places of loss are not known"
+}
+
 // writeCriteria prints the pass or fail of each criterion.
 func writeCriteria(w io.Writer, all []record.Criterion) {
 	if len(all) == 0 {
@@ -26,7 +40,7 @@ func writeCriteria(w io.Writer, all []record.Criterion) {
 	t := newTable()
 	for _, c := range all {
 		verdict := "FAIL"
-		said := "limited by " + limiterPath(c.Limiter) + ", refused: "
+		said := criterionFound(&c) + ", refused: "
 		for i, refused := range c.Refused {
 			if i > 0 {
 				said += ", "

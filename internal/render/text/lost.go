@@ -55,6 +55,15 @@ func lostRows(all []record.LostAt, d transfer.Direction, retransmitted *int64) (
 	return rows
 }
 
+// lostTable adds the places of loss of a direction.
+func lostTable(t *table, d *record.Direction) {
+	name := "lost at"
+	for _, row := range lostRows(d.LostAt, d.Direction, d.RetransmittedSegment) {
+		t.row(name, row)
+		name = ""
+	}
+}
+
 // lostClause makes a sentence of a row without its title.
 func lostClause(row string) string {
 	switch {

@@ -84,13 +84,7 @@ func writeDirection(w io.Writer, d *record.Direction) {
 		}
 		t.row("retransmitted", fmt.Sprintf("%d %s", *d.RetransmittedSegment, segments))
 	}
-	for i, row := range lostRows(d.LostAt, d.Direction, d.RetransmittedSegment) {
-		name := ""
-		if i == 0 {
-			name = "lost at"
-		}
-		t.row(name, row)
-	}
+	lostTable(t, d)
 	if d.CPU != nil {
 		t.row("cpu", cpuText(d.CPU))
 	}

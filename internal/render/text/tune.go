@@ -66,6 +66,7 @@ func tuneFound(d *record.TuneDirection) *table {
 	for _, e := range d.Before.Evidence {
 		top.row("", Sentence(e))
 	}
+	lostTable(top, &d.Before.Direction)
 	return top
 }
 
