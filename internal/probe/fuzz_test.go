@@ -50,7 +50,9 @@ func FuzzOffer(f *testing.F) {
 		Far: transfer.Socket{ReceiveBuffer: 4096}}})
 	f.Add(good)
 	f.Add([]byte(`{"spec":{"direction":"up","time_ns":1,"streams":-1,"program":{"write_bps":1e308}}}`))
-	hello := Hello{Limits: DefaultLimits(), Congestion: []string{"cubic"}}
+	f.Add([]byte(`{"spec":{"direction":"up","time_ns":1,"requests":{"request_bytes":16777216,"response_bytes":1,` +
+		`"new_connections":true,"per_second":0.01}}}`))
+	hello := Hello{Limits: DefaultLimits(), Congestion: []string{"cubic"}, Requests: true}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var o offer
 		if json.Unmarshal(text, &o) != nil || hello.Check(o.Spec) != nil {
@@ -60,6 +62,10 @@ func FuzzOffer(f *testing.F) {
 		if s.Streams > hello.Limits.Streams || s.Time > hello.Limits.Time || s.Bytes > hello.Limits.Bytes ||
 			s.Far.ReceiveBuffer > hello.Limits.Buffer {
 			t.Fatalf("admitted beyond the limits: %+v", s)
+		}
+		if r := s.Requests; r.On() && (min(r.RequestBytes, r.ResponseBytes) < 1 ||
+			max(r.RequestBytes, r.ResponseBytes) > 16<<20) {
+			t.Fatalf("admitted requests of any size: %+v", r)
 		}
 	})
 }
