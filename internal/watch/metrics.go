@@ -148,7 +148,7 @@ func (m *Metrics) Write(w io.Writer, openMetrics bool, version string) error {
 		value      float64
 	}{
 		{"connections_opened", "Connections seen to begin.", float64(m.last.Totals.Opened)},
-		{"connections_closed", "Connections that ended and whose final kernel counters were received.", float64(m.last.Totals.Closed)},
+		{"connections_closed", "Ended connections with final counters of the kernel.", float64(m.last.Totals.Closed)},
 		{"connections_unfinished", "Connections that ended without it.", float64(m.last.Totals.Unfinished)},
 		{"ends_dropped", "Reports of ended connections that the kernel dropped.", float64(m.last.Lost)},
 		{"groups_folded", "Periods of connections that were counted as other.", float64(m.folded)},

@@ -122,7 +122,7 @@ func RFC6349RTTText(r *record.RFC6349) string {
 	if r.Path.RTT == 0 {
 		return "not known"
 	}
-	text := r.Path.RTT.String() + " least, idle (" + r.Path.RTTMethod.Text
+	text := r.Path.RTT.String() + " minimum, idle (" + r.Path.RTTMethod.Text
 	if r.Path.RTTCount > 0 {
 		text += fmt.Sprintf(", %d samples", r.Path.RTTCount)
 	}

@@ -98,7 +98,7 @@ var rfc6349Sentences = map[rfc6349.Code][]string{
 	rfc6349.ByUDP:          {"UDP"},
 	rfc6349.ByUDPUnsettled: {"UDP; the search did not end with one value"},
 	rfc6349.ByTCP:          {"TCP, several connections: %s", "because"},
-	rfc6349.ByKernel:       {"TCP's own least"},
+	rfc6349.ByKernel:       {"TCP's own minimum"},
 	rfc6349.ByEcho:         {"%s", "cause"},
 	rfc6349.EchoAbove:      {"from TCP; all values by %s are higher", "cause"},
 	rfc6349.Assumed:        {"assumed"},

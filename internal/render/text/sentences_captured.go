@@ -123,8 +123,8 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 			"host's TCP set", f.size("from_bytes"), f["segments_per_round"], f.took())
 	},
 	verdict.CapturedLoss: func(f figures) string {
-		return fmt.Sprintf("%.0f of %.0f segments were retransmitted in %.0f recoveries, and the reduced congestion window "+
-			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], f["loss_events"], f.took(),
+		return fmt.Sprintf("%.0f of %.0f segments were retransmitted in %s, and the reduced congestion window "+
+			"limited the sender %s%s", f["retransmitted_segments"], f["segments"], recoveries(f["loss_events"]), f.took(),
 			f.roundTrip(" (round trip %s)", ", %s at the least"))
 	},
 	verdict.CapturedMarks: func(f figures) string {
@@ -235,4 +235,11 @@ var capturedSentences = map[verdict.Code]func(figures) string{
 	verdict.CapturedClockSteps: func(f figures) string {
 		return fmt.Sprintf("the capture's clock stepped back %.0f times", f["steps"])
 	},
+}
+
+func recoveries(n float64) string {
+	if n == 1 {
+		return "1 recovery"
+	}
+	return fmt.Sprintf("%.0f recoveries", n)
 }
