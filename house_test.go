@@ -157,8 +157,8 @@ func TestImportsPointDown(t *testing.T) {
 }
 
 // TestLikelyGains_ActOnNothing checks that unattended measurements cannot act on the gain of a tuning, which may be
-// only likely. Behaviour is tested where gains are read: TestRuleForAPath_LikelyGain, TestApplied_KeepsLikely, and series of
-// the history.
+// only likely. Behaviour is tested where gains are read: TestRuleForAPath_LikelyGain, TestApplied_KeepsLikely, and
+// series of the history.
 func TestLikelyGains_ActOnNothing(t *testing.T) {
 	checked := 0
 	for _, p := range packages(t) {
