@@ -86,8 +86,7 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	f.command("ip", "link", "add", "br0", "type", "bridge")
 	f.command("ip", "addr", "add", "10.77.0.1/16", "dev", "br0")
 	f.command("ip", "link", "set", "br0", "up")
-	limits := []byte("day-bytes = \"1TB\"\nday-time = \"20h\"\n")
-	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), limits, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), []byte(fleetLimits), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.center = f.newHub("hub", "10.77.0.1", f.env)
@@ -106,6 +105,9 @@ func newFleet(t *testing.T, agents int, mesh string, database *pgtest.Server) *f
 	}
 	return f
 }
+
+// fleetLimits are the agents' own.
+const fleetLimits = "day-bytes = \"1TB\"\nday-time = \"20h\"\n"
 
 // newHub returns a hub on an address of the bridge, which is not started yet.
 func (f *fleet) newHub(name, address string, env []string) *process {

@@ -30,6 +30,15 @@ func TestFleet_Kills(t *testing.T) {
 		return
 	}
 	f := newFleet(t, 8, faultMesh, nil)
+	// A direction takes a second, so that kills meet transfers.
+	limits := []byte(fleetLimits + "most-rate = \"40mbit\"\n")
+	if err := os.WriteFile(filepath.Join(f.dir, "agent.toml"), limits, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range f.agents {
+		f.kill(a)
+		f.begin(a)
+	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	killed := map[string]int{}
 	for range kills {

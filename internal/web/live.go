@@ -183,6 +183,9 @@ func events(w http.ResponseWriter) *http.ResponseController {
 // sendTimeout is the timeout for sending one document to a follower.
 const sendTimeout = 20 * time.Second
 
+// mayEvery is how often an idle stream looks whether its reader still may read.
+const mayEvery = 10 * time.Second
+
 // stream sends the documents of a live view as server-sent events.
 func (s *Server) stream(l *live, w http.ResponseWriter, r *http.Request) {
 	documents, leave, err := l.follow()
@@ -207,10 +210,16 @@ func (s *Server) stream(l *live, w http.ResponseWriter, r *http.Request) {
 	if !send("hello", []byte("{}")) {
 		return
 	}
+	idle := time.NewTicker(mayEvery)
+	defer idle.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-idle.C:
+			if !s.stillMay(r) {
+				return
+			}
 		case line, ok := <-documents:
 			if !ok {
 				if err := l.watchError(); err != nil {
