@@ -50,6 +50,7 @@ type Analysis struct {
 	Kinds        [UnknownLink + 1]int64 // packets by Kind
 	UnknownLinks map[LinkType]int64     // packets by link types that are not known here
 	Files        []FileSummary
+	Shared       []Shared // pairs of files that hold the same segments
 }
 
 // FileSummary is what was read of one file.
@@ -59,7 +60,8 @@ type FileSummary struct {
 	Damage  *Damage `json:"-"`
 }
 
-// Analyze reads files, which are the parts of one capture in any order, and follows the connections in them. A file
+// Analyze reads files, which are the parts of one capture in any order, and follows the connections in them. Where they
+// are captures at several places, its figures are of no use, and Shared is not empty. A file
 // that cannot be read at all is an error; damage within one is in its FileSummary. When ctx ends, Analyze returns the
 // connections until then with its error.
 func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error) {
@@ -70,6 +72,7 @@ func Analyze(ctx context.Context, cfg Config, files ...*File) (*Analysis, error)
 	tables := follow(r, cfg)
 	a := r.a
 	a.Order = r.order
+	a.Shared = r.shared.shared()
 	for _, t := range tables {
 		a.Connections = append(a.Connections, t.Finish()...)
 		a.Segments += t.Segments

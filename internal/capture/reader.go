@@ -19,12 +19,16 @@ type reader struct {
 	before int64  // packets of the files before it
 	look   int64  // packets at the last look at ctx
 	order  flow.Order
-	packet Packet // the present one, where it is not plain
+	shared *sightings // nil for a single file
+	packet Packet     // the present one, where it is not plain
 	err    error
 }
 
 func newReader(ctx context.Context, cfg Config, files []*File) *reader {
 	r := &reader{ctx: ctx, cfg: cfg, files: files, a: &Analysis{UnknownLinks: map[LinkType]int64{}}}
+	if len(files) > 1 {
+		r.shared = newSightings()
+	}
 	r.begin()
 	return r
 }
@@ -33,6 +37,9 @@ func newReader(ctx context.Context, cfg Config, files []*File) *reader {
 func (r *reader) begin() {
 	r.before = r.a.Packets
 	r.look = r.a.Packets
+	if r.shared != nil && len(r.files) > 0 {
+		r.shared.open(r.files[0].name)
+	}
 	if r.cfg.Live != nil {
 		r.tally = newTally(r.cfg.Flow.Wanted)
 	}
@@ -53,6 +60,7 @@ func (r *reader) end(err error) {
 // a final place yet, which the next batch begins with. It returns false at the end.
 func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 	for b.n < len(b.segments) && r.err == nil && len(r.files) > 0 {
+		from := b.n
 		if f := r.files[0]; f.plain != nil && f.first == nil {
 			n := f.plain(b.segments[b.n:])
 			for i := range b.segments[b.n : b.n+n] {
@@ -62,9 +70,12 @@ func (r *reader) fill(b *batch) (rest []flow.Segment, more bool) {
 			r.a.Kinds[TCP] += int64(n)
 			r.a.Packets += int64(n)
 		}
+		r.shared.add(b.segments[from:b.n])
+		from = b.n
 		if b.n < len(b.segments) {
 			r.one(b)
 		}
+		r.shared.add(b.segments[from:b.n])
 		r.lookUp()
 	}
 	more = r.err == nil && len(r.files) > 0

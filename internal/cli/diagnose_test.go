@@ -118,6 +118,34 @@ func TestDiagnoseRefuses(t *testing.T) {
 	}
 }
 
+// TestDiagnose_TwoPlaces names two captures of one connection without a flag.
+func TestDiagnose_TwoPlaces(t *testing.T) {
+	const near = recorded + "reader-5m.near.pcap.zst"
+	const far = recorded + "reader-5m.far.pcap.zst"
+	const other = recorded + "short.near.pcap.zst"
+	page := filepath.Join(t.TempDir(), "page.html")
+	for _, files := range [][]string{{near, far}, {far, near}} {
+		status, out, errs := runDiagnose(t, append(files, "--details", "--html", page)...)
+		if status != 0 || !strings.Contains(out, "judged by the near capture") == (files[0] == near) ||
+			!strings.Contains(strings.Join(strings.Fields(out), ""), "--near"+files[0]+"--far"+files[1]) ||
+			!strings.Contains(out, "limited by receiver-application") {
+			t.Errorf("%v: status %d: %s%s", files, status, out, errs)
+		}
+		html, err := os.ReadFile(page)
+		if err != nil || !bytes.Contains(html, []byte("lost before the first tap 0 B")) {
+			t.Errorf("%v: %v: no comparison on the page", files, err)
+		}
+	}
+	status, out, errs := runDiagnose(t, near, near)
+	if status != 0 || !strings.Contains(out, "was left out") || strings.Contains(out, "clock") {
+		t.Errorf("one file twice: status %d: %s%s", status, out, errs)
+	}
+	status, _, errs = runDiagnose(t, near, other, far)
+	if status != exit.Misused || !strings.Contains(errs, "--near "+near+" --far "+far) {
+		t.Errorf("three files: status %d: %s", status, errs)
+	}
+}
+
 // TestDiagnose_FailOn judges 251 requests: median 12.2 ms, p99 242 ms, 14 stalls by tail-loss probes.
 func TestDiagnose_FailOn(t *testing.T) {
 	const requests = "../diagnose/testdata/cases/requests-loss.pcap.zst"

@@ -149,14 +149,19 @@ func (p *pair) judge(r *record.CapturedDirection, near judgementOfDirection, far
 	if !take || most*far.Bytes < near.flow.Bytes {
 		return near.diagnosis
 	}
-	r.Verdict = g.Verdict
-	r.Trust = &g.Trust
-	r.Between.JudgedAt = "far"
-	r.LostS = g.LostTime.Seconds()
-	r.SYNWaitS = g.SYNWait.Seconds()
-	r.Prediction = predictionOf(&g)
-	r.Settings = settings(p.far.Connection, far, &g, p.target)
-	r.Program = programWindow(p.far.Connection, far, &g)
+	// All figures are of the capture that the verdict follows from; ends and graphs stay the near one's.
+	judged := direction(p.far.Connection, far, &g)
+	judged.From = r.From
+	judged.To = r.To
+	judged.Curves = r.Curves
+	judged.Settings = settings(p.far.Connection, far, &g, p.target)
+	judged.Between = r.Between
+	judged.Between.JudgedAt = "far"
+	if p.common.part {
+		judged.Between.CommonFromS = float64(p.common.far[0]) / 1e9
+		judged.Between.CommonS = float64(p.common.far[1]-p.common.far[0]) / 1e9
+	}
+	*r = judged
 	return g
 }
 

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -63,13 +62,5 @@ func TestTwoCaptures(t *testing.T) {
 				t.Error(out.String())
 			}
 		}
-	}
-}
-
-// Without the flags, two captures of the same connections are recognised by their copies.
-func TestTwoTapsAsParts(t *testing.T) {
-	d := New(analyzed(t, "short.near", "short.near"), 1)
-	if !slices.ContainsFunc(d.Record.Warnings, func(n verdict.Note) bool { return n.Code == verdict.SegmentsTwice }) {
-		t.Errorf("%v", d.Record.Warnings)
 	}
 }

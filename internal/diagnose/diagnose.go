@@ -18,9 +18,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/timeline"
 )
 
-// sameEvery: files in which one segment in this many is a copy look like two captures of the same connections.
-const sameEvery = 5
-
 // Diagnosis is a record without header and sentences, which report.Diagnose adds, and the timelines that it was judged
 // from.
 type Diagnosis struct {
@@ -71,10 +68,6 @@ func New(a *capture.Analysis, least int64) *Diagnosis {
 		r.Connections = append(r.Connections, all[i].record)
 	}
 	r.Tiny = tiny(r.Connections)
-	if len(a.Files) > 1 && a.Duplicates*sameEvery > a.Segments {
-		r.Warnings = append(r.Warnings, verdict.Note{Code: verdict.SegmentsTwice,
-			Values: verdict.Values{"duplicates": float64(a.Duplicates), "segments": float64(a.Segments)}})
-	}
 	diagnosis := &Diagnosis{Record: r, from: all}
 	diagnosis.Draw(a) // where this reading kept points already
 	return diagnosis

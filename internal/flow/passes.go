@@ -19,6 +19,9 @@ func (n Name) Unstamped() Name { return n &^ (1<<stampBits - 1) }
 // Stamped reports whether the name contains a timestamp.
 func (n Name) Stamped() bool { return n != n.Unstamped() }
 
+// Among reports whether a name is among those that a mask drops.
+func (n Name) Among(mask uint64) bool { return uint64(n)>>stampBits&mask != 0 }
+
 // passes keeps some of one end's segments. When there are too many, it drops half of the names, and the same half at
 // every tap, so that the rest can still be matched. The opening stays whole where a timestamp distinguishes
 // retransmissions: the queue may never be as short later.
@@ -41,8 +44,8 @@ const openingPart = 16
 func newPasses(limit int) *passes { return &passes{limit: max(limit, 16)} }
 
 func (p *passes) add(s *Segment) {
-	name := s.name()
-	if uint64(name)>>stampBits&p.mask != 0 {
+	name := s.Name()
+	if name.Among(p.mask) {
 		return
 	}
 	p.all = append(p.all, Pass{name, s.At})
@@ -51,7 +54,7 @@ func (p *passes) add(s *Segment) {
 		kept := p.all[:0]
 		for i, one := range p.all {
 			opens := i < p.limit/openingPart && one.Name.Stamped()
-			if opens || uint64(one.Name)>>stampBits&p.mask == 0 {
+			if opens || !one.Name.Among(p.mask) {
 				kept = append(kept, one)
 			}
 		}
@@ -59,10 +62,10 @@ func (p *passes) add(s *Segment) {
 	}
 }
 
-// name returns a hash of the position where a segment's data ends and of its timestamp, or of its acknowledgement
+// Name returns a hash of the position where a segment's data ends and of its timestamp, or of its acknowledgement
 // where it has no data. Hosts cut and join segments (TSO, GRO): their last byte stays the last of a packet. A
 // retransmission has another timestamp, where there are any.
-func (s *Segment) name() Name {
+func (s *Segment) Name() Name {
 	h := uint64(s.Seq + s.Payload)
 	if s.Payload == 0 {
 		h |= uint64(s.Ack) << 32

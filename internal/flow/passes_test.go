@@ -18,7 +18,7 @@ func TestPassesKeepTheOpening(t *testing.T) {
 			}
 			kept.add(&s)
 			if i < limit/openingPart {
-				names = append(names, s.name())
+				names = append(names, s.Name())
 			}
 		}
 		if n := len(kept.all); n < limit/4 || n >= limit {

@@ -10,7 +10,8 @@ const (
 	NoSYNACK           NoteCode = "no-syn-ack"
 	BothSidesOfBox     NoteCode = "both-sides-of-box"      // one side is judged
 	OptionsCut         NoteCode = "options-cut"            // of a SYN, by the capture
-	SegmentsTwice      NoteCode = "segments-twice"         // segments, duplicates
+	FileTwice          NoteCode = "file-twice"             // Words: the file that is left out, the other one
+	TwoPlaces          NoteCode = "two-places"             // Words: near file, far file
 	NotInOtherCapture  NoteCode = "not-in-other-capture"   // a connection
 	NoCommonConnection NoteCode = "no-common-connection"   // near, far; Words: near from, near to, far from, far to
 	RenumberedBetween  NoteCode = "renumbered-between"     // sequence numbers

@@ -57,7 +57,8 @@ func New() *cobra.Command {
 		Long: `diagnose reads captures (pcap or pcapng, also compressed with gzip or zstd; -
 is standard input). For each TCP connection and direction it names the limiter, the
 confidence, the change that helps and the expected gain. Several files are parts of one
-capture.`,
+capture, or two captures of the same connections, which are compared as with --near and
+--far.`,
 		Example: `  tcpdump -i eth0 -s 128 -w slow.pcap tcp port 443
   fullpipe diagnose slow.pcap
   fullpipe diagnose slow.pcap --host 192.0.2.7 --details
@@ -134,27 +135,31 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	if a == nil || err != nil && !interrupted {
 		return err
 	}
+	p := places{names: names, near: a}
+	if !interrupted {
+		p, err = f.separate(cmd, p, cfg)
+		if err != nil {
+			return err
+		}
+		a = p.near
+	}
 	if a.Dropped > 0 { // judging and encoding stay below what reading took
 		debug.FreeOSMemory()
 		defer debug.SetGCPercent(debug.SetGCPercent(sparingGC))
 	}
 	diagnosis := diagnose.New(a, int64(f.least))
+	diagnosis.Record.Warnings = append(diagnosis.Record.Warnings, p.notes...)
 	if f.target != "" {
 		diagnosis.SetTarget(f.target)
 	}
-	if f.far != "" && !interrupted {
-		// Behind address translation the connections that are wanted have others.
-		far, err := analyzeFiles(cmd, []string{f.far}, capture.Config{Flow: flow.Config{Passes: diagnose.Passes}})
-		if err != nil {
-			return err
-		}
-		diagnosis.Compare(far)
+	if p.far != nil {
+		diagnosis.Compare(p.far)
 	}
 	doc := report.Diagnose(present.Header(cmd), diagnosis)
 	doc.Interrupted = interrupted
 	doc.Criteria = f.criteria.judge(doc)
 	if f.html != "" {
-		if err := f.writePage(cmd, names, diagnosis, page); err != nil {
+		if err := f.writePage(cmd, p.names, diagnosis, page); err != nil {
 			return err
 		}
 	}

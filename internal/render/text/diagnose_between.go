@@ -10,24 +10,34 @@ import (
 
 // betweenRows adds the rows that compare two captures of one connection.
 func betweenRows(t *table, b *record.CapturedBetween) {
+	name := "two captures"
+	for _, line := range BetweenLines(b) {
+		t.row(name, line)
+		name = ""
+	}
+}
+
+// BetweenLines compares two captures of one connection; nil for a single one.
+func BetweenLines(b *record.CapturedBetween) (lines []string) {
 	if b == nil {
-		return
+		return nil
 	}
-	t.row("two captures", fmt.Sprintf("lost before the first tap %s, between the taps %s, past the second %s",
-		units.Size(b.LostBeforeBytes), units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes)))
+	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
+	add("lost before the first tap %s, between the taps %s, past the second %s",
+		units.Size(b.LostBeforeBytes), units.Size(b.LostBetweenBytes), units.Size(b.LostAfterBytes))
 	if b.CommonS > 0 {
-		t.row("", fmt.Sprintf("both captures have %s of it, from %s on: losses and queues are of that time",
-			SecondsText(b.CommonS), SecondsText(b.CommonFromS)))
+		add("both captures have %s of it, from %s on: losses and queues are of that time", SecondsText(b.CommonS),
+			SecondsText(b.CommonFromS))
 	}
-	t.row("", fmt.Sprintf("between the taps there and back %s, and %s of queue on the mean; past the second %s of "+
-		"queue", SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS)))
+	add("between the taps there and back %s, and %s of queue on the mean; past the second %s of queue",
+		SecondsText(b.RTTMinS), SecondsText(b.QueueS), SecondsText(b.QueuePastS))
 	if w := b.Ways; w != nil {
-		t.row("", fmt.Sprintf("each way by itself: data waited %s on the mean (a twentieth over %s), acknowledgements "+
-			"%s (%s)", SecondsText(w.DataQueueS), SecondsText(w.DataQueueMostS), SecondsText(w.AckQueueS),
-			SecondsText(w.AckQueueMostS)))
-		t.row("", clocksText(w))
+		add("each way by itself: data waited %s on the mean (a twentieth over %s), acknowledgements %s (%s)",
+			SecondsText(w.DataQueueS), SecondsText(w.DataQueueMostS), SecondsText(w.AckQueueS), SecondsText(w.AckQueueMostS))
+		lines = append(lines, clocksText(w))
 	}
-	t.row("", "judged by the capture at the "+b.JudgedAt+" end")
+	add("judged by the %s capture", b.JudgedAt)
+	return lines
 }
 
 // clocksText formats the offset and the drift of the far capture's clock against the near one's.

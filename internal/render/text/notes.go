@@ -60,9 +60,11 @@ func noteSentence(n *verdict.Note) string {
 		return "?"
 	}
 	switch n.Code {
-	case verdict.SegmentsTwice:
-		return fmt.Sprintf("%.0f of %.0f segments are in these files twice, as in captures at two places: "+
-			"--near FILE --far FILE compares them", v["duplicates"], v["segments"])
+	case verdict.FileTwice:
+		return fmt.Sprintf("%s was left out: %s has the same packets", word(0), word(1))
+	case verdict.TwoPlaces:
+		return fmt.Sprintf("both files have the same packets, captured at two places: compared as with --near %s --far %s",
+			word(0), word(1))
 	case verdict.ListCut:
 		return fmt.Sprintf("%.0f of %.0f connections are listed: those that lost most time", v["listed"], v["judged"])
 	case verdict.NoCommonConnection:
