@@ -51,3 +51,17 @@ func directionFacts(all map[string]string, d *record.Direction) {
 		all[name("path MTU")] = fmt.Sprintf("%d bytes", d.PathMTUBytes)
 	}
 }
+
+// requestFacts adds the load of a measurement of requests.
+func requestFacts(all map[string]string, m *record.MeasureRequests) {
+	all["connections"] = "each for many requests"
+	if m.Method == "crr" {
+		all["connections"] = "each for one request"
+	}
+	all["requests"] = units.Size(m.RequestBytes).String()
+	all["responses"] = units.Size(m.ResponseBytes).String()
+	all["requests at a time"] = fmt.Sprint(m.Concurrency)
+	if m.OfferedPerS != nil {
+		all["requests asked for"] = fmt.Sprintf("%g/s", *m.OfferedPerS)
+	}
+}

@@ -208,10 +208,13 @@ func facts(doc record.Document) map[string]string {
 			all["label "+name] = value
 		}
 	}
-	if m, ok := doc.(*record.Measure); ok {
+	switch m := doc.(type) {
+	case *record.Measure:
 		for i := range m.Directions {
 			directionFacts(all, &m.Directions[i])
 		}
+	case *record.MeasureRequests:
+		requestFacts(all, m)
 	}
 	ends := map[string]string{"Near": "near", "Far": "far"}
 	if v := reflect.ValueOf(doc).Elem(); v.Kind() == reflect.Struct {

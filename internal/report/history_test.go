@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -64,5 +65,19 @@ func TestDifference_OfTwoTransfers(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
+	}
+}
+
+func TestDifference_OfTwoLoads(t *testing.T) {
+	one := &record.MeasureRequests{Method: "rr", RequestBytes: 200, ResponseBytes: 1000, Concurrency: 1, RequestsPerS: 900}
+	two := &record.MeasureRequests{Method: "crr", RequestBytes: 200, ResponseBytes: 4096, Concurrency: 1, RequestsPerS: 300}
+	d := Difference(record.Header{}, one, two)
+	var names []string
+	for _, v := range d.Differ {
+		names = append(names, v.Name)
+	}
+	if !slices.Equal(names, []string{"connections", "responses"}) || len(d.Directions) != 1 ||
+		*d.Directions[0].Second.RequestsPerS != 300 {
+		t.Errorf("%v, %+v", names, d.Directions)
 	}
 }

@@ -8,7 +8,7 @@
 //  3. With NewConnections, or after a connection ended, the next turn begins with a connection of its own.
 //  4. The recorders are merged; Load.With (merge.go) adds what the far end reported.
 //
-// Connections are native (native.go) or HTTP's (get.go). A turn over an open native connection allocates nothing.
+// A turn over an open connection (native.go) allocates nothing.
 package requests
 
 import (

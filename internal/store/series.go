@@ -60,7 +60,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
 		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio,
-		d.verdict, d.strength FROM
+		d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s FROM
 		(SELECT id, path, kind, started_ns, origin, outcome FROM run
 			WHERE path = $1 AND started_ns >= $2 AND started_ns < $3 ORDER BY started_ns DESC, id DESC LIMIT $4) r
 		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
@@ -75,7 +75,8 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		var f record.Figure
 		var direction, limiter, verdict, strength sql.NullString
 		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome,
-			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio, &verdict, &strength); err != nil {
+			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio, &verdict, &strength,
+			&f.RequestsPerS, &f.P50S, &f.P99S); err != nil {
 			return nil, err
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
@@ -152,6 +153,9 @@ func dropImpossible(f *record.Figure) {
 	f.GoodputBps = known(f.GoodputBps)
 	f.RTTMinS = known(f.RTTMinS)
 	f.RetransmittedRatio = known(f.RetransmittedRatio)
+	f.RequestsPerS = known(f.RequestsPerS)
+	f.P50S = known(f.P50S)
+	f.P99S = known(f.P99S)
 }
 
 // known returns a figure, or nil when it is not a valid one.

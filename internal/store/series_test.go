@@ -136,3 +136,38 @@ func testTuneDecision(t *testing.T, at func() *Store) {
 		}
 	}
 }
+
+func TestRequestsFigures(t *testing.T) { both(t, testRequestsFigures) }
+
+// testRequestsFigures checks that lists have the rate and the times of a load of requests.
+func testRequestsFigures(t *testing.T, at func() *Store) {
+	s := at()
+	key := record.SeriesID{Far: "far"}.Key()
+	doc, err := record.Encode(&record.MeasureRequests{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
+		StartedAt: begin, Envelope: &record.Envelope{ID: record.NewID(begin, [10]byte{1}), PathKey: key,
+			Origin: record.Manual, Outcome: record.Done}}, Peer: "far", Method: "rr", RequestsPerS: 8123,
+		Requests: record.Requests{Turns: &record.Turns{Count: 500, P50S: 1e-4, P99S: new(0.02)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Add(t.Context(), doc, nil); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := s.List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, err := s.Of(t.Context(), key, Page{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, runs := range [][]Run{listed, series} {
+		if len(runs) != 1 || len(runs[0].Directions) != 1 {
+			t.Fatalf("%+v", runs)
+		}
+		f := runs[0].Directions[0]
+		if *f.RequestsPerS != 8123 || *f.P50S != 1e-4 || *f.P99S != 0.02 || f.GoodputBps != nil {
+			t.Errorf("%+v", f)
+		}
+	}
+}

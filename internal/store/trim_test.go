@@ -92,7 +92,9 @@ func TestMigrate_OlderVersions(t *testing.T) {
 			2: {"ALTER TABLE direction DROP COLUMN retransmitted_ratio"},
 			3: {"DROP INDEX run_of_client", "DROP INDEX run_by_time", "CREATE INDEX run_by_time ON run(started_ns)",
 				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"},
-			4: {"ALTER TABLE direction DROP COLUMN verdict", "ALTER TABLE direction DROP COLUMN strength"}}
+			4: {"ALTER TABLE direction DROP COLUMN verdict", "ALTER TABLE direction DROP COLUMN strength"},
+			5: {"ALTER TABLE direction DROP COLUMN requests_per_s", "ALTER TABLE direction DROP COLUMN p50_s",
+				"ALTER TABLE direction DROP COLUMN p99_s"}}
 		for version := latest - 1; version >= 1; version-- {
 			for of := version; of < latest; of++ {
 				if of >= len(since) {

@@ -49,6 +49,10 @@ func History(w io.Writer, h *record.History) {
 				goodput = units.Rate(*f.GoodputBps).String()
 				level = Spark(*f.GoodputBps / best[key{r.PathKey, f.Direction}])
 			}
+			if f.RequestsPerS != nil {
+				goodput = perSecond(*f.RequestsPerS)
+				note = strings.TrimSpace(requestTimes(&f, "median ") + " " + note)
+			}
 			decided := strings.TrimSpace(DecisionText(f.Verdict, f.Strength) + " " + note)
 			t.row(when, id, kind, far, f.Direction, goodput, level, f.Limiter, decided)
 			when = ""
@@ -205,12 +209,26 @@ func orNotKnown(v *string) string {
 
 // FigureText formats a result's goodput and limiter.
 func FigureText(f *record.Figure) string {
-	if f == nil || f.GoodputBps == nil {
+	switch {
+	case f == nil || f.GoodputBps == nil && f.RequestsPerS == nil:
 		return notKnown
+	case f.RequestsPerS != nil:
+		return perSecond(*f.RequestsPerS) + requestTimes(f, ", median ")
 	}
 	text := units.Rate(*f.GoodputBps).String()
 	if f.Limiter != "" {
 		text += ", limited by " + f.Limiter
+	}
+	return text
+}
+
+// requestTimes formats the median, after the word for it, and the p99 of a load of requests; "" where there is none.
+func requestTimes(f *record.Figure, median string) (text string) {
+	if f.P50S != nil {
+		text = median + SecondsText(*f.P50S)
+	}
+	if f.P99S != nil {
+		text += ", p99 " + SecondsText(*f.P99S)
 	}
 	return text
 }
