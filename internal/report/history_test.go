@@ -70,7 +70,8 @@ func TestDifference_OfTwoTransfers(t *testing.T) {
 
 func TestDifference_OfTwoLoads(t *testing.T) {
 	one := &record.MeasureRequests{Method: "rr", RequestBytes: 200, ResponseBytes: 1000, Concurrency: 1, RequestsPerS: 900}
-	two := &record.MeasureRequests{Method: "crr", RequestBytes: 200, ResponseBytes: 4096, Concurrency: 1, RequestsPerS: 300}
+	two := &record.MeasureRequests{Method: "crr", RequestBytes: 200, ResponseBytes: 4096, Concurrency: 1,
+		RequestsPerS: 300}
 	d := Difference(record.Header{}, one, two)
 	var names []string
 	for _, v := range d.Differ {

@@ -42,7 +42,8 @@ func TestCriteria_FailOnReadsBothSpellings(t *testing.T) {
 }
 
 func TestCriteria_FailOnRejectsUnknownWords(t *testing.T) {
-	for _, on := range []string{"receiver-window/scale-1", "congestion/stuck", "stuck", "receiver-window/", "lost-at:", "lost-at:moon"} {
+	for _, on := range []string{"receiver-window/scale-1", "congestion/stuck", "stuck", "receiver-window/",
+		"lost-at:", "lost-at:moon"} {
 		criteria := criteriaFlags{on: []string{on}}
 		if err := criteria.check(); err == nil {
 			t.Errorf("%q is accepted", on)
