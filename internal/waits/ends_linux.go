@@ -116,38 +116,62 @@ func program(pid int) string {
 	return strings.TrimSpace(string(name))
 }
 
+// initialGroups is the first namespace of control groups (PROC_CGROUP_INIT_INO): another one hides
+// the groups above its own.
+const initialGroups = "cgroup:[4026531835]"
+
 // throttledTime returns how long a process's control groups were out of their quota of processor
-// time, in nanoseconds; 0 if they have none.
-func throttledTime(pid int) (sum int64) {
+// time, in nanoseconds. It returns false where not all of them can be read.
+func throttledTime(pid int) (sum int64, known bool) {
 	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
 	if err != nil {
-		return 0
+		return 0, false
 	}
+	namespace, err := os.Readlink("/proc/self/ns/cgroup")
+	known = err == nil && namespace == initialGroups
 	for line := range strings.Lines(string(groups)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
-		root := ""
+		roots := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 		switch {
 		case controllers == "":
-			root = "/sys/fs/cgroup"
 		case strings.HasPrefix(controllers, "cpu,"), controllers == "cpu":
-			root = "/sys/fs/cgroup/cpu"
+			roots = []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}
 		default:
 			continue
 		}
-		for ; path != "/" && path != "." && path != ""; path = filepath.Dir(path) {
-			sum += throttledBy(filepath.Join(root, path, "cpu.stat"))
+		for ; path != "." && path != ""; path = filepath.Dir(path) {
+			spent, ok := throttledIn(roots, path)
+			sum += spent
+			if path == "/" { // the first group has no quota, and no statistics in some versions
+				break
+			}
+			known = known && ok
 		}
 	}
-	return sum
+	return sum, known
+}
+
+// throttledIn reads a control group's statistics below the first root that has it. A mount
+// namespace of `ip netns exec` has none, but the first process's root does.
+func throttledIn(roots []string, path string) (spent int64, known bool) {
+	for _, below := range []string{"/", "/proc/1/root"} {
+		for _, root := range roots {
+			spent, known = throttledBy(filepath.Join(below, root, path, "cpu.stat"))
+			if known {
+				return spent, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // throttledBy reads a control group's statistics: microseconds in version 2, nanoseconds in version
 // 1 (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
-func throttledBy(file string) int64 {
+func throttledBy(file string) (spent int64, known bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -155,10 +179,10 @@ func throttledBy(file string) int64 {
 		switch {
 		case err != nil:
 		case name == "throttled_usec":
-			return n * 1000
+			return n * 1000, true
 		case name == "throttled_time":
-			return n
+			return n, true
 		}
 	}
-	return 0
+	return 0, true // without the controller
 }

@@ -33,7 +33,7 @@ const (
 
 // order has the kinds in the order in which they explain a process of several threads: an idle
 // thread waits for work while another one's wait for the disk delays the process.
-var order = []Kind{Disk, Memory, Network, Process, Peer, Lock, Sleep, Unknown}
+var order = []Kind{RunQueue, Disk, Memory, Network, Process, Peer, Lock, Sleep, Unknown}
 
 // Place is what a thread waits for and where.
 type Place struct {
@@ -113,13 +113,17 @@ func (a *account) split(length time.Duration, share float64, pid int, all map[in
 	a.spent[in(first.at.Kind, first.at.Object)] += part(rest)
 }
 
-// throttled moves the time that a control group was out of its quota from the run queue, in which
-// the kernel counts it.
-func (a *account) throttled(d time.Duration) {
-	queue := Place{Kind: RunQueue}
+// throttled moves the time that a program's control groups were out of their quota from the run
+// queue, in which the kernel counts it. Where not all groups are known, the rest stays open.
+func (a *account) throttled(program string, d time.Duration, known bool) {
+	queue := Place{Kind: RunQueue, Program: program}
 	d = min(d, a.spent[queue])
 	a.spent[queue] -= d
-	a.spent[Place{Kind: Quota}] += d
+	a.spent[Place{Kind: Quota, Program: program}] += d
+	if !known {
+		a.spent[Place{Kind: Unknown, Program: program}] += a.spent[queue]
+		delete(a.spent, queue)
+	}
 }
 
 // waits returns what was counted, the longest first. The times add up to the intervals.

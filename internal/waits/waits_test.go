@@ -65,12 +65,22 @@ func TestAccount(t *testing.T) {
 // TestAccount_Quota: the kernel counts the time without quota as time in the run queue.
 func TestAccount_Quota(t *testing.T) {
 	a := account{spent: map[Place]time.Duration{{Kind: RunQueue}: 60 * ms, {Kind: CPU}: 40 * ms}}
-	a.throttled(50 * ms)
+	a.throttled("", 50*ms, true)
 	if a.spent[Place{Kind: Quota}] != 50*ms || a.spent[Place{Kind: RunQueue}] != 10*ms {
 		t.Errorf("%+v", a.spent)
 	}
-	a.throttled(time.Second)
+	a.throttled("", time.Second, true)
 	if a.spent[Place{Kind: Quota}] != 60*ms {
+		t.Errorf("%+v", a.spent)
+	}
+}
+
+// TestAccount_QuotaUnread: where a group cannot be read, its queue may be its quota.
+func TestAccount_QuotaUnread(t *testing.T) {
+	tar := Place{Kind: RunQueue, Program: "tar"}
+	a := account{spent: map[Place]time.Duration{{Kind: RunQueue}: 60 * ms, tar: 10 * ms}}
+	a.throttled("", 20*ms, false)
+	if a.spent[Place{Kind: Quota}] != 20*ms || a.spent[Place{Kind: Unknown}] != 40*ms || a.spent[tar] != 10*ms {
 		t.Errorf("%+v", a.spent)
 	}
 }

@@ -32,13 +32,15 @@ type Watch struct {
 	last      map[string]task // by the thread's directory
 	open      map[int]*descriptors
 	feeders   map[channel]int
-	throttled int64 // at the beginning
+	throttled map[int]int64 // by process, when it was first sampled
+	names     map[int]string
 }
 
 // Start begins to sample a process. The caller closes it.
 func Start(pid int) *Watch {
 	w := &Watch{pid: pid, stop: make(chan struct{}), account: account{spent: map[Place]time.Duration{}},
-		last: map[string]task{}, open: map[int]*descriptors{}, feeders: map[channel]int{}, throttled: throttledTime(pid)}
+		last: map[string]task{}, open: map[int]*descriptors{}, feeders: map[channel]int{}, throttled: map[int]int64{},
+		names: map[int]string{}}
 	w.ended.Go(w.run)
 	return w
 }
@@ -55,7 +57,10 @@ func (w *Watch) Waits() []Wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until := account{spent: maps.Clone(w.account.spent)}
-	until.throttled(time.Duration(throttledTime(w.pid) - w.throttled))
+	for pid, began := range w.throttled {
+		now, known := throttledTime(pid)
+		until.throttled(w.names[pid], time.Duration(max(now-began, 0)), known)
+	}
 	return until.waits()
 }
 
@@ -67,6 +72,12 @@ func (w *Watch) run() {
 		if !before.IsZero() {
 			w.mu.Lock()
 			w.account.add(began.Sub(before), w.pid, all)
+			for pid, p := range all {
+				if _, known := w.throttled[pid]; !known && len(w.throttled) < maxProcesses {
+					w.throttled[pid], _ = throttledTime(pid)
+					w.names[pid] = p.name
+				}
+			}
 			w.mu.Unlock()
 		}
 		before = began
@@ -130,6 +141,8 @@ func (w *Watch) process(pid int, now map[string]task) (p process) {
 			if t.feeder != 0 {
 				t.at.Object = name(t.feeder)
 			}
+		case known && last.state == 'R' && t.onCPU == last.onCPU: // the kernel counts it at the end
+			t.at.Kind = RunQueue
 		case known: // it waited until it ran
 			t.at = last.at
 			t.feeder = last.feeder

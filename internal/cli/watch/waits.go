@@ -46,7 +46,7 @@ func (p programs) add(doc *record.Watch) {
 		for j := range c.Directions {
 			d := &c.Directions[j]
 			if d.Limiter == verdict.Application || d.Limiter == verdict.ReceiverApplication {
-				d.Waits = report.Waits(w.Waits())
+				report.AddWaits(d, w.Waits())
 			}
 		}
 	}

@@ -115,7 +115,17 @@ var imperatives = map[advice.Action]string{
 	advice.RemovePacing: "raise or remove the pacing rate on the socket (SO_MAX_PACING_RATE)",
 	advice.UpdateSystem: "update the receiver's system: its TCP does not announce that the window opens again; " +
 		"until then a larger receive buffer carries more between two probes",
-	advice.ReadFaster:     "have the receiving program read faster; a larger window only delays the stop",
+	advice.ReadFaster: "have the receiving program read faster; a larger window only delays the stop",
+	advice.LessWork: "spend less processor time on a byte (compression, cipher, copies), use several threads or a " +
+		"faster processor",
+	advice.FreeProcessors: "run fewer other programs on this host, or give it more processors; sched(7) has priorities",
+	advice.RaiseQuota:     "raise the CPU quota: CPUQuota= of the unit, --cpus of the container, cpu.max of the group",
+	advice.FasterDisk:     "use a faster disk, larger reads and writes, or several at a time (iostat -x shows the disk)",
+	advice.MoreMemory:     "give the program more memory, or other programs less",
+	advice.FollowProgram:  "look at the program at the other end of the pipe, or at the child: it limits this one",
+	advice.FollowPeer:     "run fullpipe why on the host for whose data the program waits",
+	advice.ReleaseLock:    "find the lock's owner (lslocks has those of files) and have it release the lock sooner",
+	advice.ShorterPause:   "shorten the program's pauses, or lift its rate limit",
 	advice.WriteSooner:    "have the sending program write sooner and more at a time; the network has room",
 	advice.ProgramsWindow: "raise the window that the receiving program gives (fullpipe plan --app lists known ones)",
 	advice.LargerRequests: "ask for more at a time, or for several things at once",

@@ -22,19 +22,6 @@ var waitNames = map[string]string{
 // unnamed has the objects of a wait whose object is not known.
 var unnamed = map[string]string{"disk": "a disk", "process": "another program", "peer": "the far end"}
 
-// waitHelps says what helps where a program waits most of the time.
-var waitHelps = map[string]string{
-	"cpu":       "a faster processor, more threads or less work a byte (compression, cipher) helps",
-	"run-queue": "other programs use the processors: fewer of them or more processors help",
-	"quota":     "a larger quota helps: CPUQuota= of its unit, --cpus of its container, cpu.max",
-	"disk":      "a faster disk, larger blocks or more of them at once help",
-	"memory":    "more memory helps, or less of other programs",
-	"process":   "look at that program",
-	"peer":      "look at the program there: fullpipe why on that host",
-	"lock":      "lslocks shows the owner of a file's lock",
-	"sleep":     "a rate limit, a pause or a timer of the program itself",
-}
-
 // waitsRow formats what a program waited for, the longest first; "" if it was not sampled.
 func waitsRow(all []record.Wait) string {
 	total := 0.0
@@ -50,11 +37,7 @@ func waitsRow(all []record.Wait) string {
 			parts = append(parts, SecondsText(w.Seconds)+" "+waitText(w))
 		}
 	}
-	row := fmt.Sprintf("the program, sampled for %s: %s", SecondsText(total), strings.Join(parts, ", "))
-	if most := &all[0]; most.Share > 0.5 && waitHelps[most.Kind] != "" {
-		row += "; " + waitHelps[most.Kind]
-	}
-	return row
+	return fmt.Sprintf("the program, sampled for %s: %s", SecondsText(total), strings.Join(parts, ", "))
 }
 
 func waitText(w *record.Wait) string {
