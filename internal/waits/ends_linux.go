@@ -157,7 +157,7 @@ func throttledTime(pid int) (sum int64, known bool) {
 func throttledIn(roots []string, path string) (spent int64, known bool) {
 	for _, below := range []string{"/", "/proc/1/root"} {
 		for _, root := range roots {
-			spent, known = throttledBy(filepath.Join(below, root, path, "cpu.stat"))
+			spent, known = throttledBy(filepath.Join(below, root, path))
 			if known {
 				return spent, true
 			}
@@ -166,23 +166,36 @@ func throttledIn(roots []string, path string) (spent int64, known bool) {
 	return 0, false
 }
 
-// throttledBy reads a control group's statistics: microseconds in version 2, nanoseconds in version
-// 1 (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
-func throttledBy(file string) (spent int64, known bool) {
-	text, err := os.ReadFile(file)
+// throttledBy reads how long a control group was out of its quota: in each throttled period until
+// its end, as long as a period at most (Documentation/admin-guide/cgroup-v2.rst,
+// scheduler/sched-bwc.rst). Linux 6.18 itself counts a fourth to a third of that time only.
+func throttledBy(group string) (spent int64, known bool) {
+	text, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	if err != nil {
 		return 0, false
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, err := strconv.ParseInt(value, 10, 64)
-		switch {
-		case err != nil:
-		case name == "throttled_usec":
-			return n * 1000, true
-		case name == "throttled_time":
-			return n, true
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && name == "nr_throttled" {
+			return n * period(group), true
 		}
 	}
 	return 0, true // without the controller
+}
+
+// period returns the period of a control group's quota in nanoseconds.
+func period(group string) int64 {
+	text, err := os.ReadFile(filepath.Join(group, "cpu.cfs_period_us"))
+	if err != nil {
+		text, err = os.ReadFile(filepath.Join(group, "cpu.max")) // quota and period
+	}
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) == 0 {
+		return 0
+	}
+	us, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return us * 1000
 }
