@@ -75,7 +75,7 @@ var tuneSentences = map[tune.Code]string{
 	tune.QueueIsShort:        "a transfer hardly lengthens the round trip: nothing to change",
 	tune.GainsMoreThanTakes:  "shown to gain more than it takes from another flow on the link",
 	tune.Better:              "shown to be better than today's settings",
-	tune.AsFast:              "within 5 % of today's rate, with clearly fewer retransmissions",
+	tune.AsFast:              "at least 95 % of today's rate, with clearly fewer retransmissions",
 	tune.SmallestWindow:      "the smallest window that is shown to reach 98 % of the best",
 	tune.BetterWindow:        "shown to be better than today's settings; a somewhat smaller window might do as well",
 	tune.NothingHelps:        "no trial gives 5 % more than today's settings: nothing is changed",

@@ -56,7 +56,7 @@ func TestTuneSentences(t *testing.T) {
 		{tune.Better, reason, "shown to be better than today's settings"},
 		{tune.LikelyBetter, reason, "96 % likely to be better than today's settings by 3 runs against 8 of automatic, not " +
 			"yet proven: run tune with --budget 2m to prove it"},
-		{tune.AsFast, reason, "within 5 % of today's rate, with clearly fewer retransmissions"},
+		{tune.AsFast, reason, "at least 95 % of today's rate, with clearly fewer retransmissions"},
 		{tune.SmallestWindow, reason, "the smallest window that is shown to reach 98 % of the best"},
 		{tune.BetterWindow, reason, "shown to be better than today's settings; a somewhat smaller window might do as well"},
 		{tune.LinkFull, reason, "automatic sizing reaches 96 % of the most that the path carried in any run: nothing to " +
