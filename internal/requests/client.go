@@ -212,11 +212,11 @@ func (w *worker) close() {
 func (w *worker) run(ctx context.Context) {
 	failures := 0
 	for {
-		due, ok := w.next(ctx)
+		due, began, ok := w.next(ctx)
 		if !ok {
 			return
 		}
-		err := w.turn(ctx, due)
+		err := w.turn(ctx, due, began)
 		if err == nil {
 			failures = 0
 			continue
@@ -238,25 +238,25 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// next waits until the next request is due and returns the time from which its duration counts. ok is false at the end
-// of the test.
-func (w *worker) next(ctx context.Context) (due time.Duration, ok bool) {
+// next waits until the next request is due. It returns the time from which its duration counts, and the time at which
+// it begins: between them it waited for a free connection. ok is false at the end of the test.
+func (w *worker) next(ctx context.Context) (due, began time.Duration, ok bool) {
 	now := w.now()
 	if w.spec.PerSecond == 0 {
-		return now, now < w.end
+		return now, now, now < w.end
 	}
 	due = time.Duration(float64(w.due.Add(1)-1) / w.spec.PerSecond * float64(time.Second))
 	if due >= w.end || now >= w.end {
-		return 0, false
+		return 0, 0, false
 	}
 	if due <= now { // it waited for a free stream, not for this host's timer
-		return max(due, w.wokeAt), true
+		return max(due, w.wokeAt), now, true
 	}
 	if !sleep(ctx, due-now) {
-		return 0, false
+		return 0, 0, false
 	}
 	w.wokeAt = w.now()
-	return w.wokeAt, true
+	return w.wokeAt, w.wokeAt, true
 }
 
 // sleep returns false where ctx ended before.
@@ -272,10 +272,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // turn sends one request and reads its response.
-func (w *worker) turn(ctx context.Context, due time.Duration) error {
+func (w *worker) turn(ctx context.Context, due, began time.Duration) error {
 	r := &w.recorder
 	r.number++
-	began := w.now()
 	var connect time.Duration
 	if w.conn == nil {
 		if err := w.open(ctx); err != nil {

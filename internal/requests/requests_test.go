@@ -55,7 +55,7 @@ func connected(t testing.TB, r transfer.Requests) *worker {
 func TestWorker_AllocatesNothing(t *testing.T) {
 	w := connected(t, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
 	if n := testing.AllocsPerRun(2*maxSampled, func() {
-		if err := w.turn(t.Context(), w.now()); err != nil {
+		if err := w.turn(t.Context(), w.now(), w.now()); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
@@ -71,18 +71,26 @@ func TestWorker_OpenLoad(t *testing.T) {
 	w := connected(t, transfer.Requests{RequestBytes: 1, ResponseBytes: 1, PerSecond: 100})
 	w.start = time.Now().Add(-time.Second) // 101 requests are due
 	for i := range 100 {
-		due, ok := w.next(t.Context())
+		due, _, ok := w.next(t.Context())
 		if want := time.Duration(i) * 10 * time.Millisecond; !ok || due != want {
 			t.Fatalf("request %d is due at %v, want %v", i, due, want)
 		}
 	}
 	w.wokeAt = 1050 * time.Millisecond // the host's timer was late by 50 ms
-	if due, ok := w.next(t.Context()); !ok || due < w.wokeAt {
+	if due, _, ok := w.next(t.Context()); !ok || due < w.wokeAt {
 		t.Errorf("a request after a late timer counts from %v", due)
 	}
 	w.end = 0
-	if _, ok := w.next(t.Context()); ok {
+	if _, _, ok := w.next(t.Context()); ok {
 		t.Error("a request after the end")
+	}
+}
+
+// TestWorker_ClosedLoad checks that no request waits for a free connection where each follows the response before.
+func TestWorker_ClosedLoad(t *testing.T) {
+	w := connected(t, transfer.Requests{RequestBytes: 1, ResponseBytes: 1})
+	if due, began, ok := w.next(t.Context()); !ok || due != began {
+		t.Errorf("due at %v and begun at %v", due, began)
 	}
 }
 
@@ -109,7 +117,7 @@ func BenchmarkTurn(b *testing.B) {
 	w := connected(b, transfer.Requests{RequestBytes: 200, ResponseBytes: 1000})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := w.turn(b.Context(), w.now()); err != nil {
+		if err := w.turn(b.Context(), w.now(), w.now()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -245,18 +245,9 @@ func writeStages(w io.Writer, all []record.Stage) {
 	if len(all) == 0 {
 		return
 	}
-	const minShare = 0.001 // of the median's or the slowest turns' time
-	var median, slowest float64
-	for _, s := range all {
-		median += s.MedianS
-		slowest += s.SlowestS
-	}
 	stages := newTable(2, 3)
 	stages.row("STAGE", "WAITED FOR", "MEDIAN", "SLOWEST 1 %")
 	for _, s := range all {
-		if s.MedianS < minShare*median && s.SlowestS < minShare*slowest {
-			continue
-		}
 		stages.row(s.Stage, waitsFor[s.Cause].name, SecondsText(s.MedianS), SecondsText(s.SlowestS))
 	}
 	stages.write(w, "    ")
