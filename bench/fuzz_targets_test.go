@@ -106,6 +106,7 @@ var own = []fuzzReader{
 	{"internal/sweep FuzzParseJournal", "this user's own sweep"},
 	{"internal/sweep FuzzParseSizes", "this user's command line"},
 	{"internal/units FuzzParse", "this user's command line"},
+	{"internal/waits FuzzParse", "this host's kernel"},
 	{"internal/watch FuzzParseTarget", "this user's command line"},
 	{"internal/watch/paths FuzzRestore", "this user's own watch"},
 }
