@@ -112,6 +112,17 @@ func TestEndValidate_RejectsImpossibleRates(t *testing.T) {
 	}
 }
 
+// TestEndValidate_TimeoutsNotKnown has a far end whose kernel does not count timeouts.
+func TestEndValidate_TimeoutsNotKnown(t *testing.T) {
+	for timeouts, possible := range map[int64]bool{-2: false, -1: true, 0: true, 3: true} {
+		e := plausible()
+		e.Responses = &Responses{Requests: 1, Exchanges: []Exchange{{Number: 1, Retransmitted: 3, Timeouts: timeouts}}}
+		if err := e.Validate(Spec{}, time.Second); (err == nil) != possible {
+			t.Errorf("%d timeouts: %v", timeouts, err)
+		}
+	}
+}
+
 // TestEndValidate_RejectsImpossibleNumbers expects the field's name for each impossible number.
 func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
 	if err := plausible().Validate(Spec{}, time.Second); err != nil {

@@ -66,7 +66,8 @@ type Responses struct {
 type Exchange struct {
 	Stream uint16 `json:"stream"` // its number at the near end
 	Number uint32 `json:"number"` // of the request on its stream; the first is 1
-	// Retransmitted segments and timeouts (RFC 6298) of the far end.
+	// Retransmitted segments and timeouts (RFC 6298) of the far end. Timeouts is -1 where its kernel does not count them:
+	// Linux before 6.7, other systems.
 	Retransmitted int64         `json:"retransmitted,omitempty"`
 	Timeouts      int64         `json:"rtos,omitempty"`
 	SYNACKs       int64         `json:"syn_acks,omitempty"`    // retransmitted SYN-ACKs
@@ -84,7 +85,7 @@ func (a *Responses) validate(b *validator) {
 		x := &a.Exchanges[i]
 		b.bytes("exchanges[].retransmitted", x.Retransmitted)
 		b.bytes("exchanges[].syn_acks", x.SYNACKs)
-		b.bytes("exchanges[].rtos", x.Timeouts)
+		b.within("exchanges[].rtos", float64(x.Timeouts), -1, b.maxBytes)
 		b.time("exchanges[].thinking_ns", x.Thinking)
 	}
 }
