@@ -320,11 +320,11 @@ func (p *progress) report(final bool) {
 		p.at = first
 	}
 	now := p.clock.now()
-	if final {
-		now = max(last, p.at)
-		if total == p.bytes {
-			return
-		}
+	if final && total == p.bytes {
+		return
+	}
+	if final && last > p.at { // else the report before missed the last bytes, though it was made after them
+		now = last
 	}
 	p.each(transfer.Interval{Start: p.at - p.begun, End: now - p.begun, Bytes: total - p.bytes, Sender: p.latest.Get(),
 		Samples: p.samples.last()})
