@@ -21,6 +21,11 @@ func analyzed(t *testing.T, names ...string) *capture.Analysis {
 		defer f.Close()
 		files = append(files, f)
 	}
+	return analysis(t, files)
+}
+
+func analysis(t *testing.T, files []*capture.File) *capture.Analysis {
+	t.Helper()
 	a, err := capture.Analyze(t.Context(), capture.Config{Workers: 1, Flow: flow.Config{Passes: Passes}}, files...)
 	if err != nil {
 		t.Fatal(err)

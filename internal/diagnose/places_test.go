@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
-	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
 // TestSeveralFiles distinguishes captures at two places, parts of one capture, and one file twice.
@@ -86,9 +85,5 @@ func analyzedFiles(t *testing.T, all [][]packet) *capture.Analysis {
 		defer f.Close()
 		files = append(files, f)
 	}
-	a, err := capture.Analyze(t.Context(), capture.Config{Workers: 1, Flow: flow.Config{Passes: Passes}}, files...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return analysis(t, files)
 }

@@ -264,7 +264,7 @@ func (w *Watch) missed() (int64, error) {
 	return int64(n) + w.matcher.Forgotten, err
 }
 
-// read returns what is known of a flow now.
+// read returns the present counts and ranges of a flow.
 func (w *Watch) read(flow lost.Flow, forget bool) (lost.Counts, error) {
 	if err := w.flush(); err != nil {
 		return lost.Counts{}, err

@@ -61,7 +61,7 @@ func TestTune_LossyPathsShowNoFalseGain(t *testing.T) {
 	}
 }
 
-// TestTune_ChoosesTheBest compares what is chosen with the best candidate by transfers of 15 s: hardly any choice gives
+// TestTune_ChoosesTheBest compares the choice with the best candidate by transfers of 15 s: hardly any choice gives
 // less than nine tenths of it. Short trials with several connections, and short ones on a path that loses late, promise
 // more than they keep.
 func TestTune_ChoosesTheBest(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// maxTable bounds what is read of the kernel's tables of sockets: some 25,000 lines.
+// maxTable is the maximum of bytes read from a table of sockets in /proc: some 25,000 lines.
 const maxTable = 4 << 20
 
 // remote returns the far end of a process's TCP socket by its inode; "" if it is none.

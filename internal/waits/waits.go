@@ -1,7 +1,7 @@
 // Package waits samples what the threads of a process wait for: the processor, a disk, a lock,
 // another process, the far end of a connection.
 //
-// On Linux it reads /proc, some hundred times a second at most, and changes nothing. A sample shows
+// On Linux it reads /proc, at most 50 times a second, and changes nothing. A sample shows
 // the system call that a thread waits in and the descriptor that the call is about; the time on the
 // processor and in its queue are the kernel's own counters. A program that waits for many
 // descriptors at once (epoll, poll, select) does not show for which of them: that is Unknown.

@@ -14,8 +14,9 @@ import (
 
 const (
 	// every is the least time between two samples, and part how many times as long as the last one
-	// took it is: sampling takes at most that part of a core.
-	every = 10 * time.Millisecond
+	// took it is: sampling takes at most that part of a core. The kernel counts the time of a running
+	// thread at its ticks, 10 ms apart with HZ=100: a thread that computes shows it in each interval.
+	every = 20 * time.Millisecond
 	part  = 50
 	// maxThreads and maxProcesses bound a sample.
 	maxThreads   = 64

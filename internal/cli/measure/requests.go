@@ -75,7 +75,7 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 	}
 	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "write-size", "write-rate",
 		"read-rate", "exchange", "copy-data", "bidir", "udp", "capacity", "datagram", "picture", "compare", "csv",
-		"json-stream", "fail-below", "no-delay", "interval"} {
+		"json-stream", "fail-below", "fail-on", "no-delay", "interval"} {
 		if changed(flag) {
 			return spec, false, exit.Usage("--"+flag, "is not about requests", "leave it out with --rr and --crr; "+
 				"--concurrency and --rate say how many requests are sent")

@@ -46,7 +46,6 @@ func MeasureRequests(w io.Writer, m *record.MeasureRequests) {
 		fmt.Fprintln(w)
 		writeTurns(w, &m.Requests)
 	}
-	writeRequestsCriteria(w, m.Criteria)
 }
 
 func loadText(m *record.MeasureRequests) string {

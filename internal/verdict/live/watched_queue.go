@@ -8,22 +8,24 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
 
-// watchedFacts are what is known of a watched connection besides its samples.
+// watchedFacts are facts of a watched connection that its samples do not contain.
 type watchedFacts struct {
 	lossBefore  bool // it had retransmitted before it was watched
 	dataArrived bool // full segments have arrived in its life
 	queue       sendQueue
 }
 
-// sendQueue is the state of a watched connection's send buffer by its samples. Its zero value: not known.
+// sendQueue is the state of a watched connection's send buffer by its samples. Its zero value: not
+// known.
 type sendQueue struct {
-	size int64 // bytes, at the first sample
-	// fullRatio and roomRatio are shares of the samples without unsent data: those with a full buffer and those with room.
-	// Both are 0 where the sizes are not known.
+	size int64 // bytes, at the first sample with a known size
+	// fullRatio and roomRatio are shares of the samples without unsent data: those with a full
+	// buffer and those with room. Both are 0 where the sizes are not known.
 	fullRatio, roomRatio float64
 	dryRatio             float64 // the share of all samples without unsent data and with a full buffer
 	alwaysFull           bool
-	// used is the fullest state without unsent data, usedOf the buffer's size at that time: an automatic one changes.
+	// used is the fullest state without unsent data, usedOf the buffer's size at that time: an
+	// automatic one changes.
 	used, usedOf int64
 }
 
@@ -37,6 +39,9 @@ func (c *Watched) sendQueue() sendQueue {
 		at := &c.Queues[i]
 		if at.SendBuffer == 0 {
 			continue
+		}
+		if q.size == 0 {
+			q.size = at.SendBuffer
 		}
 		used := float64(at.SendQueued) / float64(at.SendBuffer)
 		isFull := blocks && used >= threshold.FullBuffer
@@ -58,10 +63,9 @@ func (c *Watched) sendQueue() sendQueue {
 			sentRoom++
 		}
 	}
-	if len(c.Queues) == 0 || sent == 0 && full == 0 {
+	if q.size == 0 {
 		return q
 	}
-	q.size = c.Queues[0].SendBuffer
 	q.alwaysFull = full >= threshold.FlatShare.Value*float64(len(c.Queues))
 	q.fullRatio = sentFull / max(sent, 1)
 	q.roomRatio = sentRoom / max(sent, 1)
@@ -69,8 +73,9 @@ func (c *Watched) sendQueue() sendQueue {
 	return q
 }
 
-// writerBlocks reports whether the program ever waited for the send buffer in the window. It writes until the queued
-// data reaches the buffer's size (sk_stream_memory_free), so a queue that is always much smaller means no waiting.
+// writerBlocks reports whether the program ever waited for the send buffer in the window. It writes
+// until the queued data reaches the buffer's size (sk_stream_memory_free), so a queue that is
+// always much smaller means no waiting.
 func (c *Watched) writerBlocks() bool {
 	for i := range c.Queues {
 		q := &c.Queues[i]
@@ -88,8 +93,9 @@ var (
 	dryQueueRatio = &quantity{Name: "dryQueueRatio", Unit: "ratio",
 		Means: "share of the samples of a watched connection with a full send buffer and nothing unsent",
 		Of:    func(f facts) float64 { return f.queue().dryRatio }}
-	sendBufferSize = &quantity{Name: "sendBufferSize", Unit: "bit", Means: "size of a watched connection's send buffer",
-		Of: func(f facts) float64 { return 8 * float64(f.queue().size) }}
+	sendBufferSize = &quantity{Name: "sendBufferSize", Unit: "bit",
+		Means: "size of a watched connection's send buffer",
+		Of:    func(f facts) float64 { return 8 * float64(f.queue().size) }}
 	steadyBDP = &quantity{Name: "steadyBDP", Unit: "bit", Means: "meanRate × base RTT",
 		Of: func(f facts) float64 { return f.path.meanRate * f.path.baseRTT.Seconds() }}
 	queueAlwaysFull = rule.Fact("sendBufferAlwaysFull",
@@ -98,30 +104,36 @@ var (
 	networkIsFullLink = rule.Fact("networkIsFullLink", "the network rules found a full link",
 		func(f facts) bool { return f.network.name == verdict.Bottleneck })
 	networkHasNoQueue = rule.Fact("networkHasNoQueue",
-		"the network rules found no more than a congestion window or a rate: no loss, and no queue", func(f facts) bool {
+		"the network rules found no more than a congestion window or a rate: no loss, and no queue",
+		func(f facts) bool {
 			switch f.network.code {
 			case verdict.CwndFull, verdict.CwndOpens, verdict.CwndOpensToTheEnd, verdict.FullLinkNoQueue:
 				return true
 			}
 			return false
 		})
-	dataArrived = rule.Fact("dataArrived", "full segments of a watched connection have arrived in its life",
+	dataArrived = rule.Fact("dataArrived",
+		"full segments of a watched connection have arrived in its life",
 		func(f facts) bool { return f.watched != nil && f.watched.dataArrived })
-	// A buffer that is empty that often is refilled in bursts, and the kernel does not open an unused congestion window
-	// (RFC 7661): the buffer limits the rest of the time too.
+	// A buffer that is empty that often is refilled in bursts, and the kernel does not open an
+	// unused congestion window (RFC 7661): the buffer limits the rest of the time too.
 	queueRunsDry = rule.Define("sendQueueRunsDry",
 		"the send buffer of a watched connection runs dry often enough to limit all the time",
 		rule.Any(dryQueueRatio.AtLeast(threshold.HeadlineShare),
 			rule.All(dryQueueRatio.AtLeast(threshold.BufferEmpty), networkHasNoQueue)))
-	// The kernel accepts super-segments of 64 KB beyond the buffer, and their bursts queue on any link.
-	bufferOrLink = rule.All(networkIsFullLink, queueAlwaysFull, sendBufferSize.AtMost(threshold.WindowLimits, steadyBDP))
+	// The kernel accepts super-segments of 64 KB beyond the buffer, and their bursts queue on any
+	// link.
+	bufferOrLink = rule.All(networkIsFullLink, queueAlwaysFull,
+		sendBufferSize.AtMost(threshold.WindowLimits, steadyBDP))
 )
 
-// Times in which all that was written is on its way: to the send buffer where that was full, to the program where it
-// had room.
+// Times in which all that was written is on its way: to the send buffer where that was full, to the
+// program where it had room.
 var (
-	fullQueueTime = queueTime("with a full send buffer", func(q sendQueue) float64 { return q.fullRatio })
-	roomQueueTime = queueTime("with room in the send buffer", func(q sendQueue) float64 { return q.roomRatio })
+	fullQueueTime = queueTime("with a full send buffer",
+		func(q sendQueue) float64 { return q.fullRatio })
+	roomQueueTime = queueTime("with room in the send buffer",
+		func(q sendQueue) float64 { return q.roomRatio })
 	restQueueTime = queueTime("with neither",
 		func(q sendQueue) float64 { return 1 - q.fullRatio - q.roomRatio })
 )
@@ -146,12 +158,13 @@ func (a *analysis) queueEvidence() []verdict.Evidence {
 	if q.usedOf == 0 || len(a.sentTime) == 0 {
 		return nil
 	}
-	return []verdict.Evidence{{Limiter: verdict.Sender, Code: verdict.SendQueueSeen, Values: verdict.Values{
-		"queued_bytes": float64(q.used), "granted_bytes": float64(q.usedOf), "full_ratio": q.fullRatio,
-		"room_ratio": q.roomRatio}}}
+	values := verdict.Values{"queued_bytes": float64(q.used), "granted_bytes": float64(q.usedOf),
+		"full_ratio": q.fullRatio, "room_ratio": q.roomRatio}
+	return []verdict.Evidence{{Limiter: verdict.Sender, Code: verdict.SendQueueSeen, Values: values}}
 }
 
-// beforeQueue returns the shares as they are without the state of the send queue: the sender's time is one.
+// beforeQueue returns the shares as they are without the state of the send queue: the sender's time
+// is one.
 func (a *analysis) beforeQueue(shares verdict.Shares) verdict.Shares {
 	if len(a.sentTime) == 0 {
 		return shares
