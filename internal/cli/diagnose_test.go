@@ -3,12 +3,16 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
@@ -140,10 +144,46 @@ func TestDiagnose_TwoPlaces(t *testing.T) {
 	if status != 0 || !strings.Contains(out, "was left out") || strings.Contains(out, "clock") {
 		t.Errorf("one file twice: status %d: %s%s", status, out, errs)
 	}
+	beginning := beginningOf(t, near)
+	for _, files := range [][]string{{beginning, near, near}, {near, beginning, near}, {near, near, near}} {
+		status, out, errs := runDiagnose(t, files...)
+		if status != 0 || strings.Count(out, "was left out") != 2 || strings.Contains(out, "clock") {
+			t.Errorf("%v: status %d: %s%s", files, status, out, errs)
+		}
+	}
 	status, _, errs = runDiagnose(t, near, other, far)
 	if status != exit.Misused || !strings.Contains(errs, "--near "+near+" --far "+far) {
 		t.Errorf("three files: status %d: %s", status, errs)
 	}
+}
+
+// beginningOf writes the first half of a capture's packets into a file.
+func beginningOf(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	all, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fileHeader, recordHeader = 24, 16
+	at := fileHeader
+	for at < len(all)/2 {
+		at += recordHeader + int(binary.LittleEndian.Uint32(all[at+8:]))
+	}
+	to := filepath.Join(t.TempDir(), "beginning.pcap")
+	if err := os.WriteFile(to, all[:at], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 // TestDiagnose_FailOn judges 251 requests: median 12.2 ms, p99 242 ms, 14 stalls by tail-loss probes.

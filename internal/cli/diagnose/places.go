@@ -28,28 +28,30 @@ func (f *flags) separate(cmd *cobra.Command, p places, cfg capture.Config) (_ pl
 		p.far, err = analyzeFar(cmd, f.far)
 		return p, err
 	}
-	p.notes = diagnose.Copies(p.near)
-	shared := diagnose.MayBeTwoPlaces(p.near)
-	if len(p.notes) == 0 && shared == nil {
-		return p, nil
-	}
-	if f.once(p.names) {
-		return p, exit.Usage("-", "another file has the same packets, and standard input cannot be read again",
-			"write it to a file")
-	}
-	if len(p.notes) > 0 {
-		for _, note := range p.notes {
-			at := slices.Index(p.names, note.Words[0])
-			p.names = slices.Delete(slices.Clone(p.names), at, at+1)
+	again := exit.Usage("-", "another file has the same packets, and standard input cannot be read again",
+		"write it to a file")
+	for copies := diagnose.Copies(p.near); len(copies) > 0; copies = diagnose.Copies(p.near) {
+		if f.once(p.names) {
+			return p, again
 		}
+		note := copies[0] // without this file the others may be copies of each other
+		at := slices.Index(p.names, note.Words[0])
+		if at < 0 || len(p.names) < 2 {
+			break
+		}
+		p.notes = append(p.notes, note)
+		p.names = slices.Delete(slices.Clone(p.names), at, at+1)
 		p.near, err = analyzeFiles(cmd, p.names, cfg)
 		if err != nil {
 			return p, err
 		}
-		shared = diagnose.MayBeTwoPlaces(p.near)
 	}
+	shared := diagnose.MayBeTwoPlaces(p.near)
 	if shared == nil {
 		return p, nil
+	}
+	if f.once(p.names) {
+		return p, again
 	}
 	near := shared.First
 	far := shared.Second
