@@ -174,8 +174,8 @@ func (m *Measured) agree(trials []*Trial, said verdict.Name) {
 		Values: verdict.Values{"runs": float64(len(trials)), "agree": float64(agree)}})
 }
 
-// judgedTogether returns the trials. Those of windows have the limiter of their window, by all trials together: windows
-// of equal goodput have one limiter: that of automatic sizing, or else of the window with the most runs.
+// judgedTogether returns the trials. A trial of a window has the limiter of all trials of that window. Windows of equal
+// goodput have one limiter: that of automatic sizing or, without it, that of the window with the most runs.
 func (o *observations) judgedTogether(d *Direction) []Trial {
 	all := slices.Clone(o.trials)
 	windows := bySetup(o.of(func(t *Trial) bool { return t.Remedy == "" }))
