@@ -55,8 +55,11 @@ func (l *loop) conclude(failed bool) {
 		out.Gain = nil // it is no factor
 	case out.After != nil && out.Gain != nil && l.cfg.Goal.isThroughput():
 		printed := printedGain(&out.Before, out.After, *out.Gain)
-		if l.proof.shown && !l.proof.asFast {
+		switch {
+		case l.proof.shown && !l.proof.asFast:
 			printed.Low = max(printed.Low, math.Nextafter(1, 2))
+		case l.proof.probability > 0 && !l.proof.shown:
+			printed.Low = min(printed.Low, 1) // a gain that is not shown may be none
 		}
 		out.Gain = &printed
 	}
@@ -99,7 +102,7 @@ func (l *loop) remedies() []Remedy {
 			with := l.seen.measured(runs)
 			r.Goodput = with.Interval.Mid
 			r.Gain = printedGain(&base, &with, r.Gain)
-			if c := l.out.Chosen; c != nil && c.Setup == r.Setup && l.proof.shown {
+			if c := l.out.Chosen; c != nil && c.Setup == r.Setup && (l.proof.shown || l.proof.probability > 0) {
 				r.Gain = *l.out.Gain
 				r.Runs = max(r.Runs, len(l.seen.turns(r.Setup)))
 			}

@@ -29,8 +29,11 @@ func (l *loop) decision() Decision {
 		d.Strength = search.Shown
 		d.Probability = 1 - search.ComparisonError
 	case out.Verdict != search.NoChange:
-	case slices.Contains([]Code{LinkFull, QueueIsShort}, out.Reason.Code):
+	case out.Reason.Code == QueueIsShort,
+		out.Reason.Code == LinkFull && l.seen.reach(search.Nearly) == len(l.seen.baselineRuns()):
 		d.Strength = search.Shown
+	case out.Reason.Code == LinkFull:
+		d.Strength = search.Likely // a run that misses it may be one that lost, and the others lucky
 	case slices.Contains([]Code{AutomaticSuffices, NearlyShown, NearlyLikely}, out.Reason.Code):
 		d.Strength = search.Shown // within 5 %, or within a tenth
 		d.Probability = 1 - search.ComparisonError

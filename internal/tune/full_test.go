@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,8 +33,13 @@ func TestTune_FullLineEndsAtOnce(t *testing.T) {
 			took += d.Trials[i].elapsed
 		}
 		t.Log(d.Verdict, d.Reason.Code, d.Decision.Strength, took, len(d.Trials), d.Before.Verdict.Limiter)
-		if d.Verdict == search.NoChange && d.Decision.Strength == search.Shown && took <= 20*time.Second {
+		if d.Verdict == search.NoChange && d.Decision.Strength != search.Open && took <= 20*time.Second {
 			decided++
+		}
+		each := !slices.ContainsFunc(d.Before.Goodputs, func(bps float64) bool { return bps < 0.95*d.Path.CapacityBps })
+		if d.Reason.Code == LinkFull && (d.Decision.Strength == search.Shown) != each {
+			t.Errorf("seed %d: %s, with runs of %.4g of %.4g", seed, d.Decision.Strength, d.Before.Goodputs,
+				d.Path.CapacityBps)
 		}
 	}
 	if decided < seeds*9/10 {

@@ -40,6 +40,14 @@ func TestTune_LossyPathsAreDecided(t *testing.T) {
 		if d.Chosen != nil && (d.Decision.Strength == search.Open || d.Decision.Probability < 0.95) {
 			t.Errorf("seed %d: %s is chosen, but %+v", seed, d.Chosen, d.Decision)
 		}
+		if d.Chosen != nil && (d.Gain.Low > 1) != (d.Decision.Strength == search.Shown) {
+			t.Errorf("seed %d: %s, with the interval %+v", seed, d.Decision.Strength, *d.Gain)
+		}
+		for _, r := range d.Remedies {
+			if d.Chosen != nil && r.Setup == d.Chosen.Setup && r.Gain != *d.Gain {
+				t.Errorf("seed %d: %+v in the list, %+v as the gain", seed, r.Gain, *d.Gain)
+			}
+		}
 	}
 	if decided < paths*9/10 {
 		t.Errorf("%d of %d are decided", decided, paths)

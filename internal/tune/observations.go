@@ -132,15 +132,20 @@ func (o *observations) full(share float64) bool {
 		return false
 	}
 	today := o.baselineRuns()
+	return len(today) > 1 && 3*o.reach(share) >= 2*len(today) &&
+		o.measured(today).Verdict.Limiter == verdict.Bottleneck
+}
+
+// reach returns how many baseline runs reach a share of the most that the path carried.
+func (o *observations) reach(share float64) (runs int) {
 	bps, _ := o.mostCarried()
 	bps = max(bps, o.path.CapacityBps)
-	reach := 0
-	for _, t := range today {
+	for _, t := range o.baselineRuns() {
 		if t.Goodput >= share*bps {
-			reach++
+			runs++
 		}
 	}
-	return len(today) > 1 && 3*reach >= 2*len(today) && o.measured(today).Verdict.Limiter == verdict.Bottleneck
+	return runs
 }
 
 // windowsMatter says whether the model leaves room for another window to help: one was

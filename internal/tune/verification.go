@@ -52,7 +52,7 @@ func (v *verification) verify(ctx context.Context) error {
 	v.probability = compared.probability(target)
 	v.shown = compared.shows(target)
 	if ok && (v.shown || v.probability > 0) {
-		gain := compared.runs.Interval(confidence)
+		gain := compared.runs.Gain()
 		v.gain = &stats.Interval{Low: gain.Low / (1 + repeatable), Mid: gain.Mid, High: gain.High * (1 + repeatable)}
 		return nil
 	}

@@ -21,11 +21,12 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
-type flags struct{ yes, dryRun, persist bool }
+type flags struct{ yes, dryRun, persist, likely bool }
 
 // New returns the command apply.
 func New() *cobra.Command {
@@ -40,7 +41,8 @@ with --undo it writes the file that restores the old values.
 apply reads the JSON of plan or tune (- is standard input), shows the changes and asks. It
 saves the old values on the disk before it changes anything. It reads every new value back;
 if the system refused or reduced one, apply restores all old values. The settings end with
-the next reboot, unless --persist is given.`,
+the next reboot, unless --persist is given. Settings that a tune found likely to help, but did not
+prove, are left out, unless --accept-likely is given.`,
 		Example: `  fullpipe plan --rate 1gbit --rtt 100ms --json > plan.json
   fullpipe apply --dry-run plan.json
   fullpipe apply plan.json
@@ -51,6 +53,7 @@ the next reboot, unless --persist is given.`,
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, but change nothing")
 	cmd.Flags().BoolVar(&f.persist, "persist", false, "keep the settings after a reboot ("+host.PersistFile+")")
+	cmd.Flags().BoolVar(&f.likely, "accept-likely", false, "also apply settings that tune found likely to help, but did not prove")
 	return cmd
 }
 
@@ -67,6 +70,9 @@ type planFile struct {
 		Address string `json:"address"`
 	} `json:"far"`
 	Directions []struct {
+		Decision struct {
+			Strength search.Strength `json:"strength"`
+		} `json:"decision"`
 		Settings []struct {
 			Host string           `json:"host"`
 			By   record.SettingBy `json:"by"`
@@ -75,15 +81,16 @@ type planFile struct {
 	} `json:"directions"`
 }
 
-func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
+func readPlan(cmd *cobra.Command, name string, likely bool) (*planFile, error) {
 	text, err := input.Read(cmd, name, 16<<20)
 	if err != nil {
 		return nil, input.Missing(err, "fullpipe plan ... --json > "+name)
 	}
-	return parsePlan(text, name)
+	return parsePlan(text, name, likely)
 }
 
-func parsePlan(text []byte, name string) (*planFile, error) {
+// parsePlan parses a plan. likely keeps the settings of a tune's direction whose gain is not proven.
+func parsePlan(text []byte, name string, likely bool) (*planFile, error) {
 	const remedy = "a file that plan --json or tune --json wrote"
 	p := &planFile{}
 	if err := json.Unmarshal(text, p); err != nil {
@@ -98,7 +105,12 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 			"a plan without --target")
 	}
 	p.routed()
+	unproven := false
 	for _, d := range p.Directions {
+		if d.Decision.Strength == search.Likely && !likely {
+			unproven = unproven || len(d.Settings) > 0
+			continue
+		}
 		for _, s := range d.Settings {
 			ofRoute := strings.HasPrefix(s.Where, "of the route")
 			switch {
@@ -114,6 +126,10 @@ func parsePlan(text []byte, name string) (*planFile, error) {
 				p.Settings = append(p.Settings, s.Setting)
 			}
 		}
+	}
+	if unproven && len(p.Settings) == 0 {
+		return nil, exit.Usage(name, "its gain is likely, but not proven", "tune with the larger --budget that it names, or "+
+			"fullpipe apply --accept-likely "+name)
 	}
 	if p.Schema == "fullpipe/tune/v1" && len(p.Settings) == 0 {
 		return nil, exit.Usage(name, "none of its settings is this host's: they belong in the program, or on the far host",
@@ -135,7 +151,7 @@ func (p *planFile) routed() {
 }
 
 func runApply(cmd *cobra.Command, f *flags, name string) error {
-	p, err := readPlan(cmd, name)
+	p, err := readPlan(cmd, name, f.likely)
 	if err != nil {
 		return err
 	}

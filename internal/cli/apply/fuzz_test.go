@@ -14,7 +14,7 @@ func FuzzPlanFile(f *testing.F) {
 	f.Add([]byte(`{"schema":"fullpipe/tune/v1","far":{"address":"192.0.2.1"},"directions":[{"settings":[{"host":"near",` +
 		`"name":"initcwnd","where":"of the route","type":"integer","value":"20"}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := parsePlan(text, "plan.json")
+		p, err := parsePlan(text, "plan.json", true)
 		if err != nil {
 			return
 		}
