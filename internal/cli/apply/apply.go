@@ -53,7 +53,8 @@ prove, are left out, unless --accept-likely is given.`,
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, but change nothing")
 	cmd.Flags().BoolVar(&f.persist, "persist", false, "keep the settings after a reboot ("+host.PersistFile+")")
-	cmd.Flags().BoolVar(&f.likely, "accept-likely", false, "also apply settings that tune found likely to help, but did not prove")
+	cmd.Flags().BoolVar(&f.likely, "accept-likely", false, "also apply settings that tune found likely to help, but "+
+		"did not prove")
 	return cmd
 }
 
