@@ -9,9 +9,9 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 )
 
-// TestDrain_ReportsReset checks that a reset that arrives before the last byte is
-// acknowledged counts as closed by the far end, whichever system call meets it.
-func TestDrain_ReportsReset(t *testing.T) {
+// dialed returns a stream with the connection at its far end.
+func dialed(t *testing.T) (*socket.Stream, *net.TCPConn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -25,15 +25,43 @@ func TestDrain_ReportsReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { far.Close() })
 	s, err := socket.NewStream(near.(*net.TCPConn), socket.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
+	return s, far.(*net.TCPConn)
+}
+
+// TestDrain_EndsByMessage checks that a sender whose protocol ends a timed transfer by a message does not wait for the
+// acknowledgements of what is in its buffers: the receiver would count that time.
+func TestDrain_EndsByMessage(t *testing.T) {
+	s, _ := dialed(t)
+	for {
+		n, err := s.Write(socket.BestWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 { // both buffers are full: nobody reads
+			break
+		}
+	}
+	l := loop{account: account{clock: clock{time.Now()}}, stream: s, keepOpen: true, end: time.Minute}
+	err := l.drain(time.Minute)
+	if outstanding, _ := s.Outstanding(); err != nil || outstanding == 0 || l.clock.now() >= time.Minute {
+		t.Errorf("%v, %d bytes outstanding after %s", err, outstanding, l.clock.now())
+	}
+}
+
+// TestDrain_ReportsReset checks that a reset that arrives before the last byte is
+// acknowledged counts as closed by the far end, whichever system call meets it.
+func TestDrain_ReportsReset(t *testing.T) {
+	s, far := dialed(t)
 	if _, err := s.Write(1000); err != nil {
 		t.Fatal(err)
 	}
-	far.(*net.TCPConn).SetLinger(0)
+	far.SetLinger(0)
 	far.Close()
 	if reset, err := s.WaitClosed(time.Minute); !reset {
 		t.Fatalf("no reset: %v", err)
