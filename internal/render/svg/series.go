@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
@@ -197,12 +198,11 @@ func (s *series) below(b *strings.Builder, one *panel, top float64) {
 	fmt.Fprintf(b, `<path class="rtt" d="%s"/>`, line.String())
 }
 
-// changes draws a line at each time of changes, with their numbers in the list next to the
-// picture.
+// changes draws a line at each time of changes, with their numbers in the list next to the picture. A number is in the
+// lowest row in which it overlaps no other; in a crowd the last ones have none.
 func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom float64) {
-	const digit = 9.0 // width of a character
-	row := 0.0
-	end := math.Inf(-1)
+	const digit, rowHeight, rows = 9.0, 16.0, 14 // width of a character; rows that the chart has room for
+	ends := slices.Repeat([]float64{math.Inf(-1)}, rows)
 	for i := 0; i < len(all); {
 		j := i + 1
 		words := text.ChangeText(&all[i])
@@ -214,13 +214,17 @@ func (s *series) changes(b *strings.Builder, all []record.PathChange, bottom flo
 			numbers += fmt.Sprintf("–%d", j)
 		}
 		x := s.x(all[i].At)
-		row++
-		if x > end {
-			row = 0 // a number that would overlap the one before is a row higher
+		width := digit * float64(utf8.RuneCountInString(numbers))
+		left := min(x+4, chartWidth-width)
+		row := slices.IndexFunc(ends, func(end float64) bool { return left > end })
+		if row < 0 {
+			numbers = ""
+		} else {
+			ends[row] = left + width + 4
 		}
-		end = max(end, x+8+digit*float64(len(numbers)))
 		fmt.Fprintf(b, `<g class="change"><title>%s</title><path d="M%.1f %gV%g"/><text x="%.1f" y="%g">%s</text></g>`,
-			html.EscapeString(words), x, plotTop, bottom, x+4, plotTop+seriesGoodput-6-16*row, numbers)
+			html.EscapeString(words), x, plotTop, bottom, left, plotTop+seriesGoodput-6-rowHeight*float64(max(row, 0)),
+			numbers)
 		i = j
 	}
 }
