@@ -22,9 +22,10 @@ type MeasureRequests struct {
 	NotStarted int64    `json:"not_started,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
 	Requests
-	Warnings    []string `json:"warnings,omitempty"`
-	Interrupted bool     `json:"interrupted,omitempty"`
-	Error       *Failure `json:"error,omitempty"`
+	Criteria    []RequestsCriterion `json:"criteria,omitempty"`
+	Warnings    []string            `json:"warnings,omitempty"`
+	Interrupted bool                `json:"interrupted,omitempty"`
+	Error       *Failure            `json:"error,omitempty"`
 }
 
 // Direction is the name of the figure of requests in lists.

@@ -61,12 +61,22 @@ func (d *Diagnose) AllRequests() iter.Seq2[string, *Requests] {
 type RequestsCriterion struct {
 	// p50, p90, p99 or max above a time, or a kind of stall
 	Criterion string `json:"criterion"`
-	Server    string `json:"server,omitempty"` // the worst
+	Server    string `json:"server,omitempty"` // the worst of a capture
 	// MeasuredS is its percentile, or the time of its stalls; absent: not known, which does not
 	// pass.
 	MeasuredS *float64 `json:"measured_s,omitempty"`
-	Passed    bool     `json:"passed"`
+	// Unknown says why MeasuredS is absent: too-few-requests, no-response (to so many that the percentile includes
+	// one of them), unknown-causes (of waits).
+	Unknown string `json:"unknown,omitempty"`
+	Passed  bool   `json:"passed"`
 }
+
+// Reasons of RequestsCriterion.Unknown.
+const (
+	TooFewRequests = "too-few-requests"
+	NoResponse     = "no-response"
+	UnknownCauses  = "unknown-causes"
+)
 
 // Turns are the requests of a connection. A turn is one request and its response, as the client saw it.
 type Turns struct {

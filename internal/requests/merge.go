@@ -73,6 +73,7 @@ func (t *Taken) With(far *transfer.Responses, spec transfer.Requests) *transfer.
 	reported := map[id]*transfer.Exchange{}
 	if far != nil {
 		t.FarKnown = true
+		t.SlowLeftOut += far.LeftOut
 		for i := range far.Exchanges {
 			x := &far.Exchanges[i]
 			reported[id{x.Stream, x.Number}] = x

@@ -107,3 +107,11 @@ type Load struct {
 	// FarKnown reports whether the far end reported its retransmissions.
 	FarKnown bool
 }
+
+// StallsKnown reports whether each stall for a retransmission has its kind.
+func (l *Load) StallsKnown() bool {
+	return l.FarKnown && l.SlowLeftOut == 0 && l.Profile.Unclassified == 0
+}
+
+// Missing counts the requests that were due and have no response.
+func (l *Load) Missing() int64 { return l.Profile.Unanswered + l.Failed + l.NotStarted }

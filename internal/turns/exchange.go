@@ -114,6 +114,11 @@ func (r *Repaired) kind(p *Path, message, waited int64) Cause {
 	return Unknown
 }
 
+// ExchangeStalls returns the names of the kinds of stalls that both ends' counters tell.
+func ExchangeStalls() []string {
+	return []string{LostSYN.String(), FastRetransmit.String(), TailLossProbe.String(), Timeout.String()}
+}
+
 // Exchanges are the turns of a load of requests. Counts and percentiles are of all turns.
 type Exchanges struct {
 	Count, Unanswered  int64
@@ -126,16 +131,23 @@ type Exchanges struct {
 // Profile splits the turns. The counts of stalls are of the slow ones.
 func (e *Exchanges) Profile(path Path) Profile {
 	s := Summary{MaxKept: len(e.Sample) + 1}
+	var unclassified int64
 	for i := range e.Sample {
 		t, _, _, _ := e.Sample[i].turn(&path)
 		s.take(&t, false)
 	}
 	for i := range e.Slow {
-		if _, cause, client, waited := e.Slow[i].turn(&path); cause != Unknown {
+		x := &e.Slow[i]
+		t, cause, client, waited := x.turn(&path)
+		if cause != Unknown {
 			s.note(cause, client, waited, 1)
+		}
+		if x.Client.Segments+x.Server.Segments > 0 && t.Time.Of(Unknown) >= path.stallTime() {
+			unclassified++
 		}
 	}
 	p := ProfileOf(&s)
+	p.Unclassified = unclassified
 	p.Count = e.Count
 	p.Unanswered = e.Unanswered
 	p.P50 = e.P50

@@ -160,6 +160,8 @@ type Profile struct {
 	Median, Slowest Times
 	Longest         []Slow // at most five, the slowest first
 	Distribution    []Bin  // from the fastest to the slowest; empty ones are left out
+	// Unclassified counts the Exchanges with a retransmission and a stall whose kind is not known.
+	Unclassified int64
 }
 
 // Bin counts the turns that took less than Below, and not less than the next lower bound.

@@ -31,6 +31,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -45,7 +46,7 @@ type flags struct {
 	target       string
 	iface        string
 	time         time.Duration
-	criteria     criteriaFlags
+	failOn       []string
 }
 
 // New returns the command diagnose.
@@ -86,7 +87,8 @@ capture, or two captures of the same connections, which are compared as with --n
 		strings.Join(plan.Targets(), ", ")+", or with a version as linux-6.1 (default: by its handshake)")
 	flags.StringVar(&f.html, "html", "", "also write a page with graphs of the listed connections to this `file`; - is "+
 		"standard output")
-	f.criteria.add(flags)
+	flags.StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if requests take longer (`p99>50ms`; also p50, "+
+		"p90, max) or stall: "+strings.Join(turns.StallNames(), ", "))
 	flags.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each direction")
 	history.AddFlags(cmd, false, new(farend.PeerFlags).Series("diagnose"))
 	return cmd
@@ -109,7 +111,8 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := f.criteria.check(); err != nil {
+	limits, err := cmdflag.ParseRequestLimits(f.failOn, turns.StallNames())
+	if err != nil {
 		return err
 	}
 	if f.target != "" {
@@ -157,7 +160,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	}
 	doc := report.Diagnose(present.Header(cmd), diagnosis)
 	doc.Interrupted = interrupted
-	doc.Criteria = f.criteria.judge(doc)
+	doc.Criteria = limits.Judge(doc.AllRequests())
 	if f.html != "" {
 		if err := f.writePage(cmd, p.names, diagnosis, page); err != nil {
 			return err
@@ -180,7 +183,7 @@ func diagnoseCaptures(cmd *cobra.Command, names []string, f *flags) (err error) 
 	switch {
 	case err == nil && interrupted:
 		return exit.Status(exit.Interrupted)
-	case err == nil && failed(doc.Criteria):
+	case err == nil && cmdflag.RequestsFailed(doc.Criteria):
 		return exit.Status(exit.No)
 	}
 	return err

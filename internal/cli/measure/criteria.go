@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -31,7 +32,8 @@ func (c *criteriaFlags) add(fl *pflag.FlagSet) {
 	fl.Var(&c.below, "fail-below", "exit 3 unless each direction's goodput reaches this rate")
 	fl.StringSliceVar(&c.on, "fail-on", nil, "exit 3 where one of these `limiters` limits: LIMITER or LIMITER/SUBTYPE, "+
 		"separated by commas; or where packets were lost at a place: lost-at:firewall, "+
-		"lost-at:receiver-host")
+		"lost-at:receiver-host; with --rr or --crr: if requests take longer (p99>50ms; also p50, p90, max) or "+
+		"stall: "+strings.Join(turns.ExchangeStalls(), ", "))
 }
 
 func (c *criteriaFlags) check() error {

@@ -246,10 +246,13 @@ func (f *flags) check(cmd *cobra.Command) error {
 	if err := f.compareAlone(cmd); err != nil {
 		return err
 	}
+	if f.requests.wanted() {
+		return nil
+	}
 	if err := f.criteria.check(); err != nil {
 		return err
 	}
-	if err := f.requests.badRate; err != nil && !f.requests.wanted() {
+	if err := f.requests.badRate; err != nil {
 		return exit.Usage("--rate", err.Error(), "20mbit")
 	}
 	return f.checkForms()

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -28,6 +29,7 @@ type requestFlags struct {
 	concurrency       int
 	perSecond         float64 // requests; 0: --rate has a unit
 	badRate           error   // why --rate is no rate of UDP
+	limits            cmdflag.RequestLimits
 }
 
 // rateValue is the value of --rate: a rate of UDP, or a number of requests a second.
@@ -75,7 +77,7 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 	}
 	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "write-size", "write-rate",
 		"read-rate", "exchange", "copy-data", "bidir", "udp", "capacity", "datagram", "picture", "compare", "csv",
-		"json-stream", "fail-below", "fail-on", "no-delay", "interval"} {
+		"json-stream", "fail-below", "no-delay", "interval"} {
 		if changed(flag) {
 			return spec, false, exit.Usage("--"+flag, "is not about requests", "leave it out with --rr and --crr; "+
 				"--concurrency and --rate say how many requests are sent")
@@ -87,6 +89,10 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 		cmdflag.If(r.concurrency < 1, "--concurrency", fmt.Sprintf("%d requests at a time are none", r.concurrency),
 			"1 or more"),
 	); err != nil {
+		return spec, false, err
+	}
+	r.limits, err = cmdflag.ParseRequestLimits(f.criteria.on, turns.ExchangeStalls())
+	if err != nil {
 		return spec, false, err
 	}
 	specs, err := f.specs()
@@ -139,5 +145,12 @@ func (f *flags) runRequests(cmd *cobra.Command, text string, spec transfer.Spec)
 	if err != nil {
 		return present.Incomplete(cmd, &doc, &doc.Error, err)
 	}
-	return present.Document(cmd, &doc)
+	doc.Criteria = f.requests.limits.JudgeLoad(&doc.Requests, result.Load.Missing(), result.Load.StallsKnown())
+	if err := present.Document(cmd, &doc); err != nil {
+		return err
+	}
+	if cmdflag.RequestsFailed(doc.Criteria) {
+		return exit.Status(exit.No)
+	}
+	return nil
 }

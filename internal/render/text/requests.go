@@ -42,6 +42,7 @@ func MeasureRequests(w io.Writer, m *record.MeasureRequests) {
 		t.row("interrupted", "these figures are of the part that was measured")
 	}
 	t.write(w, "")
+	writeRequestsCriteria(w, m.Criteria)
 	if m.Turns != nil {
 		fmt.Fprintln(w)
 		writeTurns(w, &m.Requests)

@@ -186,6 +186,13 @@ func writeServers(w io.Writer, all []record.CapturedServer) {
 	}
 }
 
+// unknownRequests says why a criterion's figure is not known.
+var unknownRequests = map[string]string{
+	record.TooFewRequests: "too few requests",
+	record.NoResponse:     "too many requests had no response",
+	record.UnknownCauses:  "waits have unknown causes",
+}
+
 // writeRequestsCriteria prints the pass or fail of each criterion.
 func writeRequestsCriteria(w io.Writer, all []record.RequestsCriterion) {
 	if len(all) == 0 {
@@ -198,7 +205,7 @@ func writeRequestsCriteria(w io.Writer, all []record.RequestsCriterion) {
 		if c.Passed {
 			verdict = "pass"
 		}
-		measured := "unknown: too few requests"
+		measured := "unknown: " + unknownRequests[c.Unknown]
 		if c.MeasuredS != nil {
 			measured = SecondsText(*c.MeasuredS)
 		}
