@@ -29,6 +29,7 @@ const (
 	// maxStreams is the maximum of concurrent connections to a third party's server.
 	maxStreams   = 8
 	maxRedirects = 5
+	ownSockets   = "a web server sets its own sockets"
 )
 
 // Config limits and configures the requests to a server. The zero value works.
@@ -38,6 +39,8 @@ type Config struct {
 	MaxRequests int
 	// HTTP1 offers HTTP/1.1 only; otherwise the server chooses.
 	HTTP1 bool
+	// Load makes States describe a load of requests, which MaxRequests does not bound.
+	Load bool
 	// TLS adds root and client certificates to the system's; nil adds none.
 	TLS *tls.Config
 	// Route is the route of the connections.
@@ -90,6 +93,7 @@ func Open(ctx context.Context, address string, config Config) (*Peer, error) {
 	if config.Agent == "" {
 		config.Agent = "fullpipe"
 	}
+	config.HTTP1 = config.HTTP1 || config.Load
 	p := &Peer{config: config, from: u, bytes: config.MaxBytes, requests: config.MaxRequests}
 	p.ctx, p.close = context.WithCancel(context.Background())
 	if p.object, err = p.inquire(ctx, u); err != nil {
@@ -108,8 +112,12 @@ func (p *Peer) States() []string {
 	if p.object.size >= 0 {
 		size = units.Size(p.object.size).String()
 	}
-	lines := []string{fmt.Sprintf("downloads %s from %s over %s: at most %s in %d requests altogether",
-		size, p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes), p.config.MaxRequests)}
+	lines := []string{fmt.Sprintf("requests %s from %s over %s: at most %s of responses", p.object.url.EscapedPath(),
+		p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes))}
+	if !p.config.Load {
+		lines = []string{fmt.Sprintf("downloads %s from %s over %s: at most %s in %d requests altogether",
+			size, p.object.url.Host, p.object.proto, units.Size(p.config.MaxBytes), p.config.MaxRequests)}
+	}
 	if p.object.url.String() != p.from.String() {
 		lines = append(lines, "redirected to "+p.object.url.Redacted())
 	}
@@ -118,6 +126,9 @@ func (p *Peer) States() []string {
 
 // Check returns *transfer.Unsupported for settings of the far end and for uploads.
 func (p *Peer) Check(t transfer.Test) error {
+	if spec, isLoad := t.Requests(); isLoad {
+		return p.checkLoad(spec)
+	}
 	spec, err := t.OneWay("a web server is downloaded from over TCP", "a web server is only downloaded from")
 	if err != nil {
 		return err
@@ -127,7 +138,6 @@ func (p *Peer) Check(t transfer.Test) error {
 
 func (p *Peer) check(spec transfer.Spec) error {
 	no := func(field, why string) error { return &transfer.Unsupported{Field: field, Reason: why} }
-	const stranger = "a web server sets its own sockets"
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -135,13 +145,13 @@ func (p *Peer) check(spec transfer.Spec) error {
 	case spec.Direction != transfer.Down:
 		return no("Direction", "a web server is only downloaded from; use --direction down")
 	case spec.Far.SendBuffer != 0:
-		return no("Far.SendBuffer", stranger)
+		return no("Far.SendBuffer", ownSockets)
 	case spec.Far.ReceiveBuffer != 0:
-		return no("Far.ReceiveBuffer", stranger)
+		return no("Far.ReceiveBuffer", ownSockets)
 	case spec.Far.Congestion != "":
-		return no("Far.Congestion", stranger)
+		return no("Far.Congestion", ownSockets)
 	case spec.Far != (transfer.Socket{}):
-		return no("Far", stranger)
+		return no("Far", ownSockets)
 	case spec.Program.ReadBps != 0 && p.object.proto == "HTTP/2.0":
 		return no("Program.ReadBps", "HTTP/2 reads ahead of its program")
 	case spec.Streams > maxStreams:
@@ -199,9 +209,10 @@ func (p *Peer) ask(ctx context.Context, method string, u *url.URL) (object, erro
 
 // redirect returns the target of a redirect, or nil if the response is the object.
 func redirect(u *url.URL, r *http.Response) (*url.URL, error) {
-	switch r.StatusCode {
-	case http.StatusOK, http.StatusPartialContent:
+	if r.StatusCode/100 == 2 {
 		return nil, nil
+	}
+	switch r.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
 		http.StatusPermanentRedirect:
 		next, err := r.Location()

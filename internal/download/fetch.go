@@ -58,19 +58,28 @@ func (p *Peer) newFetch(s transfer.Socket) *fetch {
 	return f
 }
 
-func (f *fetch) dial(ctx context.Context, address string, s transfer.Socket) (net.Conn, error) {
+// dial opens a connection that the guards allow.
+func (p *Peer) dial(ctx context.Context, address string, options socket.Options) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	if err := f.peer.guard(ctx, address); err != nil {
+	if err := p.guard(ctx, address); err != nil {
 		return nil, err
 	}
-	options := socket.Options{Socket: s, Route: f.peer.config.Route}
 	tcp, err := socket.Dial(ctx, address, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.peer.reached(tcp.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()); err != nil {
+	if err := p.reached(tcp.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()); err != nil {
 		tcp.Close()
+		return nil, err
+	}
+	return tcp, nil
+}
+
+func (f *fetch) dial(ctx context.Context, address string, s transfer.Socket) (net.Conn, error) {
+	options := socket.Options{Socket: s, Route: f.peer.config.Route}
+	tcp, err := f.peer.dial(ctx, address, options)
+	if err != nil {
 		return nil, err
 	}
 	kernel, err := socket.Watch(tcp, options)
@@ -110,12 +119,10 @@ func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange str
 			c.answered()
 		}
 	}})
-	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	request, err := f.peer.newRequest(ctx, method, u)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("User-Agent", f.peer.config.Agent)
-	request.Header.Set("Accept", "*/*")
 	if byteRange != "" {
 		request.Header.Set("Range", byteRange)
 	}
@@ -128,6 +135,16 @@ func (f *fetch) do(ctx context.Context, method string, u *url.URL, byteRange str
 	}
 	f.body = response.Body
 	return response, nil
+}
+
+func (p *Peer) newRequest(ctx context.Context, method string, u *url.URL) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", p.config.Agent)
+	request.Header.Set("Accept", "*/*")
+	return request, nil
 }
 
 // read reads at most want bytes of the body, at bps bit/s at most unless that is 0. It reports whether the object

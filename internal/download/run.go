@@ -28,7 +28,15 @@ func (p *Peer) Run(ctx context.Context, t transfer.Test, each func(transfer.Inte
 	if err := p.Check(t); err != nil {
 		return nil, err
 	}
-	r, err := p.fetch(ctx, *t.Legs[0].TCP, transfer.WithDirection(transfer.Down, each))
+	each = transfer.WithDirection(transfer.Down, each)
+	if spec, isLoad := t.Requests(); isLoad {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(p.ctx, func() { cancel(errors.New("closed")) })()
+		r, err := p.runLoad(ctx, spec, each)
+		return []transfer.Outcome{{TCP: r}}, err
+	}
+	r, err := p.fetch(ctx, *t.Legs[0].TCP, each)
 	return []transfer.Outcome{{TCP: r}}, err
 }
 

@@ -14,7 +14,8 @@ func DownOnly(text string) bool {
 }
 
 func openDownload(ctx context.Context, address string, o Options) (transfer.Peer, error) {
-	far, err := download.Open(ctx, address, download.Config{MaxBytes: o.MaxBytes, Agent: o.Agent, Route: o.Route})
+	far, err := download.Open(ctx, address, download.Config{MaxBytes: o.MaxBytes, Agent: o.Agent, Route: o.Route,
+		Load: o.Load})
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type Options struct {
 	Route socket.Route
 	// MaxBytes limits the total bytes of downloads; 0: download's default.
 	MaxBytes int64
+	// Load announces a load of requests.
+	Load bool
 	// Agent is the User-Agent for web servers.
 	Agent string
 	// TestID is a UUID that identifies the test in both ends' records; "": none.

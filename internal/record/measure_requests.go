@@ -18,6 +18,8 @@ type MeasureRequests struct {
 	ConnectionsPerS *float64 `json:"connections_per_s,omitempty"` // of crr
 	Connections     int64    `json:"connections"`
 	Failed          int64    `json:"failed,omitempty"` // connections that broke or could not be opened
+	// Statuses counts the responses of a web server by status code. The times have all of them.
+	Statuses []StatusCount `json:"statuses,omitempty"`
 	// NotStarted requests were due and had no free connection until the end; the times leave them out.
 	NotStarted int64    `json:"not_started,omitempty"`
 	RTTMinS    *float64 `json:"rtt_min_s,omitempty"`
@@ -26,6 +28,12 @@ type MeasureRequests struct {
 	Warnings    []string            `json:"warnings,omitempty"`
 	Interrupted bool                `json:"interrupted,omitempty"`
 	Error       *Failure            `json:"error,omitempty"`
+}
+
+// StatusCount counts the responses with one HTTP status code.
+type StatusCount struct {
+	Status int   `json:"status"`
+	Count  int64 `json:"count"`
 }
 
 // Direction is the name of the figure of requests in lists.

@@ -136,7 +136,7 @@ type TurnPart struct {
 // Stage is time that turns passed in one stage with one cause: the mean of the turns around the median, and of the
 // slowest hundredth.
 type Stage struct {
-	Stage    string  `json:"stage"` // connect, request, thinking, response
+	Stage    string  `json:"stage"` // connect, tls, request, thinking, response
 	Cause    string  `json:"cause"`
 	MedianS  float64 `json:"median_s"`
 	SlowestS float64 `json:"slowest_s"`

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -26,6 +28,9 @@ func Requests(doc *record.MeasureRequests, r *transfer.Result) {
 	doc.Connections = l.Connections
 	doc.Failed = l.Failed
 	doc.NotStarted = l.NotStarted
+	for _, status := range slices.Sorted(maps.Keys(l.Statuses)) {
+		doc.Statuses = append(doc.Statuses, record.StatusCount{Status: status, Count: l.Statuses[status]})
+	}
 	if l.Elapsed > 0 {
 		doc.RequestsPerS = float64(l.Profile.Count) / l.Elapsed.Seconds()
 	}

@@ -13,6 +13,7 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -35,14 +36,30 @@ type Client struct {
 // Conn is a connection that carries one request at a time.
 type Conn interface {
 	// Exchange sends a request and reads its response to the end. It returns the response's bytes, and whether the
-	// connection ends with them.
+	// connection ends with them. The error wraps ErrIdle where a connection that was used before had ended, and is a
+	// *Final where no further request makes sense.
 	Exchange(number uint32) (response int64, last bool, err error)
 	TCP() *net.TCPConn
-	// Handshakes returns the round trips between the SYN and the first request.
-	Handshakes() int
+	Parts() Parts
 	// Close waits until the far end has closed first, where it does.
 	Close() error
 }
+
+// Parts are times of a connection and of its last exchange.
+type Parts struct {
+	TLS       time.Duration // of the handshake above TCP
+	TLSRounds int           // its round trips
+	FirstByte time.Duration // from the request until the response's first byte; 0: the server reports its time
+}
+
+// ErrIdle reports a connection that ended before the request.
+var ErrIdle = errors.New("the server had closed the idle connection")
+
+// Final is an error that ends a test at once.
+type Final struct{ Err error }
+
+func (f *Final) Error() string { return f.Err.Error() }
+func (f *Final) Unwrap() error { return f.Err }
 
 const (
 	// grace is how long a response may take after the test's time. Cut off, the slowest would be left out.
@@ -228,7 +245,8 @@ func (w *worker) run(ctx context.Context) {
 		w.close()
 		w.recorder.failed++
 		failures++
-		if failures >= maxFailures {
+		var final *Final
+		if failures >= maxFailures || errors.As(err, &final) {
 			w.err = fmt.Errorf("request %d of stream %d: %w", w.recorder.number, w.recorder.stream+1, err)
 			return
 		}
@@ -276,17 +294,27 @@ func (w *worker) turn(ctx context.Context, due, began time.Duration) error {
 	r := &w.recorder
 	r.number++
 	var connect time.Duration
-	if w.conn == nil {
-		if err := w.open(ctx); err != nil {
+	var response int64
+	var last bool
+	for {
+		isNew := w.conn == nil
+		if isNew {
+			if err := w.open(ctx); err != nil {
+				return err
+			}
+			w.extend()
+			connect = w.now() - began
+			r.connected(w.conn.TCP(), connect)
+		}
+		var err error
+		response, last, err = w.conn.Exchange(r.number)
+		if err == nil {
+			break
+		}
+		if isNew || !errors.Is(err, ErrIdle) {
 			return err
 		}
-		w.extend()
-		connect = w.now() - began
-		r.connected(w.conn.TCP(), connect)
-	}
-	response, last, err := w.conn.Exchange(r.number)
-	if err != nil {
-		return err
+		w.close()
 	}
 	end := w.now()
 	r.record(w.conn, due, end-due, began-due, connect)

@@ -44,7 +44,7 @@ type native struct {
 }
 
 func (n *native) TCP() *net.TCPConn { return n.TCPConn }
-func (n *native) Handshakes() int   { return 1 }
+func (n *native) Parts() Parts      { return Parts{} }
 
 func (n *native) Exchange(number uint32) (response int64, last bool, err error) {
 	request := n.RequestBytes

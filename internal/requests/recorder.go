@@ -68,11 +68,14 @@ func (r *recorder) record(conn Conn, start, took, backlog, connect time.Duration
 		r.usual = r.histogram.ValueAtQuantile(50)
 	}
 	x := turns.Exchange{Stream: r.stream, Number: r.number, Start: int64(start), Duration: int64(took),
-		Backlog: int64(backlog), Connect: int64(connect), LostSYNs: r.lostSYNs}
+		Backlog: int64(backlog)}
+	parts := conn.Parts()
+	x.FirstByte = int64(parts.FirstByte)
 	if connect > 0 {
-		x.Handshakes = conn.Handshakes()
-	} else {
-		x.LostSYNs = 0
+		x.TLS = min(int64(parts.TLS), int64(connect))
+		x.TLSRounds = parts.TLSRounds
+		x.Connect = int64(connect) - x.TLS
+		x.LostSYNs = r.lostSYNs
 	}
 	if end := start + took; took-backlog >= lookEvery || end-r.lookedAt >= lookEvery {
 		r.look(conn.TCP(), end, &x)

@@ -72,6 +72,15 @@ func (t Test) Specs() (tcp []Spec, udp []DatagramSpec, err error) {
 // noRequests refuses a load of requests.
 var noRequests = &Unsupported{Field: FieldRequests, Reason: "only a fullpipe server responds to a load of requests"}
 
+// Requests returns the Spec of a load of requests; ok is false for another Test.
+func (t Test) Requests() (spec Spec, ok bool) {
+	tcp, _, err := t.Specs()
+	if err != nil || len(tcp) != 1 || !tcp[0].Requests.On() {
+		return Spec{}, false
+	}
+	return tcp[0], true
+}
+
 // OneWay returns the Spec of a Test with one leg over TCP, for far ends that support no other. udp and both are the
 // reasons in the *Unsupported for UDP and for two legs.
 func (t Test) OneWay(udp, both string) (Spec, error) {

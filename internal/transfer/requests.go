@@ -104,6 +104,8 @@ type Load struct {
 	RoundTrip time.Duration
 	// SlowLeftOut counts slow requests that no stall could be looked for in, because there were too many.
 	SlowLeftOut int64
+	// Statuses counts the responses of a web server by status code.
+	Statuses map[int]int64
 	// FarKnown reports whether the far end reported its retransmissions.
 	FarKnown bool
 }
@@ -113,5 +115,13 @@ func (l *Load) StallsKnown() bool {
 	return l.FarKnown && l.SlowLeftOut == 0 && l.Profile.Unclassified == 0
 }
 
-// Missing counts the requests that were due and have no response.
-func (l *Load) Missing() int64 { return l.Profile.Unanswered + l.Failed + l.NotStarted }
+// Missing counts the requests that were due and have no successful response.
+func (l *Load) Missing() (n int64) {
+	n = l.Profile.Unanswered + l.Failed + l.NotStarted
+	for status, count := range l.Statuses {
+		if status/100 != 2 {
+			n += count
+		}
+	}
+	return n
+}

@@ -13,7 +13,9 @@ type Exchange struct {
 	Start, Duration   int64 // the client's
 	Backlog           int64 // the first part of Duration: the turn was due, and no connection was free
 	Connect           int64 // the next part, until the connection was established; 0: it existed before
-	Handshakes        int   // round trips that Connect needs: 1, with TLS more
+	TLS               int64 // the next part: the handshake above TCP
+	TLSRounds         int   // its round trips
+	FirstByte         int64 // from the request until the response's first byte, at a server that does not report; 0: not known
 	Request, Response int64 // payload
 	Thinking          int64 // of the server's program; 0: not known
 	LostSYNs          int64 // retransmitted SYNs of the client
@@ -53,7 +55,7 @@ func (p *Path) Suspicious() int64 { return p.RoundTrip + minStall }
 func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int64) {
 	t = Turn{Start: x.Start, Duration: x.Duration}
 	t.add(Connect, Backlog, x.Backlog)
-	handshake := min(x.Connect, int64(x.Handshakes)*p.RoundTrip)
+	handshake := min(x.Connect, p.RoundTrip)
 	t.add(Connect, Propagation, handshake)
 	cause = Unknown
 	if handshake > 0 && x.LostSYNs+x.LostSYNACKs > 0 {
@@ -62,12 +64,20 @@ func (x *Exchange) turn(p *Path) (t Turn, cause Cause, byClient bool, waited int
 		waited = x.Connect - handshake
 	}
 	t.add(Connect, cause, x.Connect-handshake)
-	rest := x.Duration - x.Backlog - x.Connect
+	tls := min(x.TLS, int64(x.TLSRounds)*p.RoundTrip)
+	t.add(TLS, Propagation, tls)
+	t.add(TLS, Unknown, x.TLS-tls)
+	rest := x.Duration - x.Backlog - x.Connect - x.TLS
 	path := min(rest, p.RoundTrip)
 	thinking := min(rest-path, x.Thinking)
 	t.add(Response, Propagation, path)
 	t.add(Thinking, Server, thinking)
 	rest -= path + thinking
+	if x.FirstByte > path && x.Client.Segments == 0 {
+		first := min(x.FirstByte-path, rest)
+		t.add(Thinking, FirstByte, first)
+		rest -= first
+	}
 	stage, repair := x.repair(p, rest)
 	t.add(stage, repair, rest)
 	if repair != Unknown && rest > waited {

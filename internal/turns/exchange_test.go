@@ -29,10 +29,10 @@ func TestExchange_Turn(t *testing.T) {
 		"long response, by a timer or in several rounds": {Exchange{Duration: 240 * ms, Response: 60_000, Server: one},
 			Unknown, false, 0, Response},
 		"a needless repair": {Exchange{Duration: 6*ms + 1, Server: one}, Unknown, false, 0, Response},
-		"lost SYN": {Exchange{Duration: 1012 * ms, Connect: 1006 * ms, Handshakes: 1, LostSYNs: 1}, LostSYN, true, 1000 * ms,
+		"lost SYN": {Exchange{Duration: 1012 * ms, Connect: 1006 * ms, LostSYNs: 1}, LostSYN, true, 1000 * ms,
 			Connect},
 		"due before a connection was free": {Exchange{Duration: 1512 * ms, Backlog: 500 * ms, Connect: 1006 * ms,
-			Handshakes: 1, LostSYNs: 1}, LostSYN, true, 1000 * ms, Connect},
+			LostSYNs: 1}, LostSYN, true, 1000 * ms, Connect},
 		"busy server": {Exchange{Duration: 106 * ms, Thinking: 100 * ms}, Unknown, false, 0, Thinking},
 	} {
 		turn, cause, byClient, waited := c.x.turn(&path)

@@ -14,13 +14,14 @@ type Stage uint8
 
 const (
 	Connect  Stage = iota // from the SYN to the client's acknowledgement of the SYN-ACK
+	TLS                   // the handshake above TCP, until the first request can be sent
 	Request               // until the last byte of the request reached the server
 	Thinking              // until the server sent the first byte of the response, and its pauses within the response
 	Response              // until the last byte of the response reached the client
 	Stages
 )
 
-var stageNames = [Stages]string{"connect", "request", "thinking", "response"}
+var stageNames = [Stages]string{"connect", "tls", "request", "thinking", "response"}
 
 func (s Stage) String() string { return stageNames[s] }
 
@@ -44,13 +45,14 @@ const (
 	Server                      // the server's program
 	Client                      // the client's program, between two pieces of a request
 	Backlog                     // earlier requests had no response yet, and no connection was free
+	FirstByte                   // the response's first byte: the server's program, a queue, or a retransmission of it
 	Unknown
 	Causes
 )
 
 var causeNames = [Causes]string{"propagation", "rounds", "wire", "queue", "lost-syn", "fast-retransmit",
 	"tail-loss-probe", "timeout", "window-probe", "delayed-ack", "nagle", "receive-window", "zero-window", "server",
-	"client", "backlog", "unknown"}
+	"client", "backlog", "first-byte", "unknown"}
 
 func (c Cause) String() string { return causeNames[c] }
 

@@ -50,6 +50,7 @@ type PeerFlags struct {
 	// CopyName names the copy that the first Open brought to an ssh far end.
 	CopyName string
 	Once     bool // a single measurement, which every far end is for
+	Load     bool // a load of requests
 	Notes    io.Writer
 }
 
@@ -153,7 +154,7 @@ func (p *PeerFlags) Open(ctx context.Context, text string) (transfer.Peer, error
 	p.CopyName = cmp.Or(p.CopyName, name)
 	far, err := peer.Open(ctx, text, peer.Options{Key: key, Route: route, Await: awaits(text), Copy: p.Copy,
 		CopyName: name, Tunnel: p.tunnel,
-		Agent: "fullpipe (" + build.Version() + ")", Note: p.Note, TestID: history.SessionOf(ctx).TestID,
+		Load: p.Load, Agent: "fullpipe (" + build.Version() + ")", Note: p.Note, TestID: history.SessionOf(ctx).TestID,
 		Clock: history.SessionOf(ctx).Met})
 	var bad *peer.BadPeer
 	if errors.As(err, &bad) {

@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/history"
+	"github.com/fullpipe-net/fullpipe/internal/peer"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -74,7 +75,8 @@ receiver. With --direction up this host sends. Without a flag the system's defau
 which for buffers is automatic sizing.
 
 With --rr (open connections) or --crr (a new connection each) it sends requests to a
-fullpipe server, and reports how long they took and the causes of slow ones.
+fullpipe server, or GET requests to a web address, and reports how long they took and the
+causes of slow ones.
 
 With --compare it measures two addresses of the same far end in turn and names the cause of
 the difference: overhead, RTT, loss, window, capacity or CPU. A cause is named if its
@@ -83,6 +85,7 @@ removal would raise the slower goodput by 10 % or more.`,
   fullpipe measure server.example.net --direction both --receive-buffer 64KiB
   fullpipe measure server.example.net --udp --rate 20mbit --direction both
   fullpipe measure server.example.net --rr --rate 500 --concurrency 8
+  fullpipe measure https://www.example.net/health --rr --rate 20
   fullpipe measure --compare 10.8.0.1 server.example.net --key-file key
   fullpipe measure lab:wan-40ms --time 5s`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +111,7 @@ removal would raise the slower goodput by 10 % or more.`,
 			if err != nil {
 				return err
 			}
-			requests, isLoad, err := f.requestSpec(cmd)
+			requests, isLoad, err := f.requestSpec(cmd, peer.DownOnly(args[0]))
 			if err != nil {
 				return err
 			}

@@ -64,8 +64,10 @@ func (r *requestFlags) add(fl *pflag.FlagSet) {
 // wanted reports whether a load of requests was asked for.
 func (r *requestFlags) wanted() bool { return r.on || r.connect }
 
+const ownSizes = "leave it out: a web server's addresses have their sizes"
+
 // requestSpec returns the load of requests that was asked for; on is false for another transfer.
-func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, err error) {
+func (f *flags) requestSpec(cmd *cobra.Command, isWeb bool) (spec transfer.Spec, on bool, err error) {
 	changed := cmd.Flags().Changed
 	if !f.requests.wanted() {
 		for _, flag := range []string{"request-size", "response-size", "concurrency"} {
@@ -75,7 +77,7 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 		}
 		return spec, false, nil
 	}
-	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "write-size", "write-rate",
+	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "receive-buffer", "write-size", "write-rate",
 		"read-rate", "exchange", "copy-data", "bidir", "udp", "capacity", "datagram", "picture", "compare", "csv",
 		"json-stream", "fail-below", "no-delay", "interval"} {
 		if changed(flag) {
@@ -84,14 +86,20 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 		}
 	}
 	r := &f.requests
+	kinds := turns.ExchangeStalls()
+	if isWeb {
+		kinds = nil
+	}
 	if err := cmdflag.Check(
 		cmdflag.If(r.on && r.connect, "--crr", "is another load than --rr", "one of them"),
 		cmdflag.If(r.concurrency < 1, "--concurrency", fmt.Sprintf("%d requests at a time are none", r.concurrency),
 			"1 or more"),
+		cmdflag.If(isWeb && changed("request-size"), "--request-size", "is for fullpipe serve", ownSizes),
+		cmdflag.If(isWeb && changed("response-size"), "--response-size", "is for fullpipe serve", ownSizes),
 	); err != nil {
 		return spec, false, err
 	}
-	r.limits, err = cmdflag.ParseRequestLimits(f.criteria.on, turns.ExchangeStalls())
+	r.limits, err = cmdflag.ParseRequestLimits(f.criteria.on, kinds)
 	if err != nil {
 		return spec, false, err
 	}
@@ -104,6 +112,9 @@ func (f *flags) requestSpec(cmd *cobra.Command) (spec transfer.Spec, on bool, er
 			NewConnections: r.connect}}
 	spec.Near.NoDelay = true // as servers and their clients do
 	spec.Far.NoDelay = true
+	if isWeb {
+		spec.Far = transfer.Socket{}
+	}
 	if changed("rate") && r.perSecond == 0 {
 		return spec, false, exit.Usage("--rate", "requests are counted by the second", "500")
 	}
@@ -120,8 +131,11 @@ func requestRefusal(err error) error {
 	if !errors.As(err, &unsupported) {
 		return err
 	}
+	if unsupported.Field == "Streams" {
+		return exit.Usage("--concurrency", "cannot be had: "+unsupported.Reason, "a lower number")
+	}
 	if unsupported.Field == transfer.FieldRequests {
-		return exit.Usage("--rr", "cannot be had: "+unsupported.Reason, "a host with this version of fullpipe serve")
+		return exit.Usage("--rr", "cannot be had: "+unsupported.Reason, "a host with this version of fullpipe serve, or a web address")
 	}
 	return cannotHave(unsupported, "a value that the far end allows, or leave that option out")
 }
@@ -129,6 +143,7 @@ func requestRefusal(err error) error {
 func (f *flags) runRequests(cmd *cobra.Command, text string, spec transfer.Spec) error {
 	ctx := cmd.Context()
 	f.Notes = console.Progress(cmd)
+	f.Load = true
 	far, err := f.Open(ctx, text)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
@@ -31,6 +32,9 @@ func MeasureRequests(w io.Writer, m *record.MeasureRequests) {
 	}
 	if m.Failed > 0 {
 		t.row("", counted(m.Failed, "connection")+" failed")
+	}
+	if len(m.Statuses) > 0 {
+		t.row("statuses", statusesText(m.Statuses))
 	}
 	if m.RTTMinS != nil {
 		t.row("round trip", SecondsText(*m.RTTMinS)+" least")
@@ -67,6 +71,23 @@ func rateText(m *record.MeasureRequests) string {
 		text += fmt.Sprintf(", %s connections/s", number(*m.ConnectionsPerS))
 	}
 	return text + " for " + SecondsText(m.DurationS)
+}
+
+// statusesText lists status codes, and says how many responses were no success.
+func statusesText(all []record.StatusCount) string {
+	var counts []string
+	var unsuccessful int64
+	for _, s := range all {
+		counts = append(counts, fmt.Sprintf("%s × %d", Thousands(s.Count), s.Status))
+		if s.Status/100 != 2 {
+			unsuccessful += s.Count
+		}
+	}
+	text := strings.Join(counts, ", ")
+	if unsuccessful > 0 {
+		text += fmt.Sprintf(": %s without success, which the times include", counted(unsuccessful, "response"))
+	}
+	return text
 }
 
 func perSecond(v float64) string { return number(v) + " requests/s" }

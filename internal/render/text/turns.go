@@ -36,6 +36,8 @@ var waitsFor = map[string]struct{ name, remedy string }{
 	"client":         {"the client's program", "Look at the client's program: it writes its requests in pieces"},
 	"backlog": {"a free connection: earlier requests had no response yet",
 		"Find what the earlier requests waited for, or raise --concurrency"},
+	"first-byte": {"the response's first byte: the server's program, a queue or a lost response",
+		"Look at the server's program, or capture the requests there and run fullpipe diagnose"},
 	"unknown": {"an unknown cause", ""},
 }
 
