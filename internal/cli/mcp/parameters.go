@@ -11,6 +11,10 @@ type measureOptions struct {
 	Congestion string  `json:"congestion,omitempty" flag:"congestion"`
 	Receive    string  `json:"receive_buffer,omitempty" flag:"receive-buffer"`
 	Send       string  `json:"send_buffer,omitempty" flag:"send-buffer"`
+	Requests   string  `json:"requests,omitempty" enum:"rr,crr"`
+	PerSecond  float64 `json:"requests_per_s,omitempty" min:"1" max:"10000" default:"100"`
+	Request    int     `json:"request_bytes,omitempty" flag:"request-size" min:"1" max:"1000000" default:"200"`
+	Response   int     `json:"response_bytes,omitempty" flag:"response-size" min:"1" max:"1000000" default:"1000"`
 }
 
 func (measureOptions) describe() map[string]string {
@@ -20,10 +24,15 @@ func (measureOptions) describe() map[string]string {
 		"direction":      "the sending end: up is this host (default), both is one after the other",
 		"seconds":        "length of each transfer",
 		"max_megabytes":  "payload at which each transfer ends early, in 10^6 bytes",
-		"streams":        "connections at a time",
+		"streams":        "connections, or requests, at a time",
 		"congestion":     "the sender's congestion control, such as cubic or bbr",
 		"receive_buffer": "the receiver's buffer, as 4MiB; automatic if absent",
 		"send_buffer":    "the sender's buffer, as 4MiB; automatic if absent",
+		"requests": "send requests to a fullpipe server instead, over open connections (rr) or a new one each (crr): " +
+			"percentiles and causes of slow ones",
+		"requests_per_s": "their rate",
+		"request_bytes":  "size of each",
+		"response_bytes": "size of each response",
 	}
 }
 

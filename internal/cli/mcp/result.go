@@ -81,12 +81,23 @@ func decoded(o outcome, rows int) (mcp.Result, error) {
 		lines.WriteString("the time of the tool ended before the result was complete\n")
 	}
 	result, err := structured(doc, lines.String())
-	if m, is := doc.(*record.Measure); is && m.Error != nil {
+	if failure := failureOf(doc); failure != nil {
 		result.Failed = true
 		result.Text[0] = failedNote
-		result.Text[1] += "\n" + quoted(console.FailureText(*m.Error))
+		result.Text[1] += "\n" + quoted(console.FailureText(*failure))
 	}
 	return result, err
+}
+
+// failureOf returns why a measurement is incomplete; nil: it is not.
+func failureOf(doc record.Document) *record.Failure {
+	switch m := doc.(type) {
+	case *record.Measure:
+		return m.Error
+	case *record.MeasureRequests:
+		return m.Error
+	}
+	return nil
 }
 
 // structured returns a successful result.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,9 @@ const (
 	maxSnapshot     = 16 << 20 // bytes of a host's snapshot
 	defaultSeconds  = 5
 	defaultMB       = 1000
+	defaultRequests = 100  // a second
+	defaultRequest  = 200  // bytes
+	defaultResponse = 1000 // bytes
 )
 
 // assistant has the tools.
@@ -132,7 +136,16 @@ func (a *assistant) measure(_ context.Context, o *measureOptions) (invocation, e
 	if o.Megabytes == 0 {
 		o.Megabytes = defaultMB
 	}
-	args := []string{fmt.Sprintf("--time=%gs", o.Seconds), fmt.Sprintf("--max-bytes=%dMB", o.Megabytes)}
+	args := []string{fmt.Sprintf("--time=%gs", o.Seconds)}
+	if o.Requests == "" && o.PerSecond == 0 {
+		args = append(args, fmt.Sprintf("--max-bytes=%dMB", o.Megabytes))
+	} else {
+		load, err := o.load()
+		if err != nil {
+			return invocation{}, err
+		}
+		args = append(args, load...)
+	}
 	if !a.keep {
 		args = append(args, "--no-history")
 	}
@@ -144,6 +157,23 @@ func (a *assistant) measure(_ context.Context, o *measureOptions) (invocation, e
 		each *= 2
 	}
 	return invocation{args: append(args, "--", o.Peer), limit: each}, nil
+}
+
+// load returns the flags of a load of requests, whose rate keeps it within the payload that is allowed. The streams are
+// its requests at a time.
+func (o *measureOptions) load() ([]string, error) {
+	if o.Requests == "" {
+		return nil, exit.Usage("requests_per_s", "is about requests", "requests with it")
+	}
+	rate := cmp.Or(o.PerSecond, defaultRequests)
+	streams := max(o.Streams, 1)
+	o.Streams = 0
+	sizes := float64(cmp.Or(o.Request, defaultRequest) + cmp.Or(o.Response, defaultResponse))
+	if megabytes := rate * o.Seconds * sizes / 1e6; megabytes > float64(o.Megabytes) {
+		return nil, exit.Usage("requests_per_s", fmt.Sprintf("%g requests/s are %.0f MB, more than max_megabytes", rate,
+			megabytes), "a lower rate or smaller messages")
+	}
+	return []string{"--" + o.Requests, fmt.Sprintf("--rate=%g", rate), fmt.Sprintf("--concurrency=%d", streams)}, nil
 }
 
 func (a *assistant) diagnose(ctx context.Context, o *diagnoseOptions) (invocation, error) {
