@@ -167,6 +167,13 @@ func inTurn(all []netip.AddrPort) []netip.AddrPort {
 // connects or ctx ends.
 func race(ctx context.Context, address string, all []netip.AddrPort, delay time.Duration,
 	dial func(context.Context, netip.AddrPort) (*net.TCPConn, error)) (*net.TCPConn, error) {
+	if len(all) == 1 {
+		conn, err := dial(ctx, all[0])
+		if err != nil {
+			return nil, &DialError{address, []Attempt{{all[0], err}}}
+		}
+		return conn, nil
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {

@@ -72,12 +72,14 @@ func (s *stream) open(conn *net.TCPConn, o Options) (err error) {
 }
 
 func adopt(conn *net.TCPConn, o Options) error {
-	s := stream{wake: -1}
-	defer s.close()
-	if err := s.watch(conn, o); err != nil {
+	raw, err := conn.SyscallConn()
+	if err != nil {
 		return err
 	}
-	return s.adopt()
+	if cerr := raw.Control(func(fd uintptr) { err = (&stream{fd: int(fd), options: o}).adopt() }); cerr != nil {
+		return cerr
+	}
+	return err
 }
 
 // adopt sets the options that matter after the handshake.
