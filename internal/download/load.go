@@ -47,14 +47,15 @@ func (p *Peer) checkLoad(spec transfer.Spec) error {
 		return &transfer.Unsupported{Field: "Far", Reason: ownSockets}
 	}
 	if spec.Streams > maxStreams && p.public.Load() {
-		return &transfer.Unsupported{Field: "Streams", Reason: fmt.Sprintf("at most %d requests at a time to a public server",
-			maxStreams)}
+		return &transfer.Unsupported{Field: "Streams",
+			Reason: fmt.Sprintf("at most %d requests at a time to a public server", maxStreams)}
 	}
 	return nil
 }
 
 // runLoad requests the object for the Spec's time. The sizes of the result's Spec are those of the messages.
-func (p *Peer) runLoad(ctx context.Context, spec transfer.Spec, each func(transfer.Interval)) (*transfer.Result, error) {
+func (p *Peer) runLoad(ctx context.Context, spec transfer.Spec,
+	each func(transfer.Interval)) (*transfer.Result, error) {
 	request, err := p.newRequest(ctx, http.MethodGet, p.object.url)
 	if err != nil {
 		return nil, err

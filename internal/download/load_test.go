@@ -197,6 +197,7 @@ func TestLoad_IdleConnectionClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := r.Load; l.Failed != 0 || l.Connections < 2 || l.Profile.Count != s.requests.Load() {
-		t.Errorf("%d of %d requests on %d connections, %d failed", l.Profile.Count, s.requests.Load(), l.Connections, l.Failed)
+		t.Errorf("%d of %d requests on %d connections, %d failed", l.Profile.Count, s.requests.Load(), l.Connections,
+			l.Failed)
 	}
 }

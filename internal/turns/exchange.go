@@ -15,7 +15,7 @@ type Exchange struct {
 	Connect           int64 // the next part, until the connection was established; 0: it existed before
 	TLS               int64 // the next part: the handshake above TCP
 	TLSRounds         int   // its round trips
-	FirstByte         int64 // from the request until the response's first byte, at a server that does not report; 0: not known
+	FirstByte         int64 // from the request until the response's first byte; 0: not known, or the server reports
 	Request, Response int64 // payload
 	Thinking          int64 // of the server's program; 0: not known
 	LostSYNs          int64 // retransmitted SYNs of the client

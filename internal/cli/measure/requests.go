@@ -77,9 +77,9 @@ func (f *flags) requestSpec(cmd *cobra.Command, isWeb bool) (spec transfer.Spec,
 		}
 		return spec, false, nil
 	}
-	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "receive-buffer", "write-size", "write-rate",
-		"read-rate", "exchange", "copy-data", "bidir", "udp", "capacity", "datagram", "picture", "compare", "csv",
-		"json-stream", "fail-below", "no-delay", "interval"} {
+	for _, flag := range []string{"direction", "bytes", "max-bytes", "parallel", "window", "receive-buffer", "write-size",
+		"write-rate", "read-rate", "exchange", "copy-data", "bidir", "udp", "capacity", "datagram", "picture", "compare",
+		"csv", "json-stream", "fail-below", "no-delay", "interval"} {
 		if changed(flag) {
 			return spec, false, exit.Usage("--"+flag, "is not about requests", "leave it out with --rr and --crr; "+
 				"--concurrency and --rate say how many requests are sent")
@@ -135,7 +135,8 @@ func requestRefusal(err error) error {
 		return exit.Usage("--concurrency", "cannot be had: "+unsupported.Reason, "a lower number")
 	}
 	if unsupported.Field == transfer.FieldRequests {
-		return exit.Usage("--rr", "cannot be had: "+unsupported.Reason, "a host with this version of fullpipe serve, or a web address")
+		return exit.Usage("--rr", "cannot be had: "+unsupported.Reason,
+			"a host with this version of fullpipe serve, or a web address")
 	}
 	return cannotHave(unsupported, "a value that the far end allows, or leave that option out")
 }
