@@ -181,9 +181,11 @@ func (c *loadConn) Exchange(uint32) (bytes int64, last bool, err error) {
 	}
 	c.responses++
 	c.load.count(response.StatusCode)
+	c.refused++
 	if !asksForLess(response.StatusCode) {
 		c.refused = 0
-	} else if c.refused++; c.refused >= maxRefused {
+	}
+	if c.refused >= maxRefused {
 		return bytes, false, &requests.Final{Err: &StatusError{c.load.peer.object.url.Redacted(), response.StatusCode}}
 	}
 	return bytes, response.Close || response.StatusCode == http.StatusSwitchingProtocols, nil
