@@ -201,7 +201,7 @@ func (c *loadConn) readHead() (*http.Response, error) {
 	}
 }
 
-// Close closes the connection; after NewConnections once the server has, whose end then keeps TIME_WAIT.
+// Close closes the connection; after NewConnections it waits until the server has: that end then keeps TIME_WAIT.
 func (c *loadConn) Close() error {
 	if c.load.spec.Requests.NewConnections && c.responses > 0 {
 		const patience = time.Second

@@ -65,7 +65,7 @@ type RequestsCriterion struct {
 	// MeasuredS is its percentile, or the time of its stalls; absent: not known, which does not
 	// pass.
 	MeasuredS *float64 `json:"measured_s,omitempty"`
-	// Unknown says why MeasuredS is absent: too-few-requests, no-response (to so many that the percentile includes
+	// Unknown says why MeasuredS is absent: too-few-requests, no-response (the percentile includes
 	// one of them), unknown-causes (of waits).
 	Unknown string `json:"unknown,omitempty"`
 	Passed  bool   `json:"passed"`

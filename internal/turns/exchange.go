@@ -124,7 +124,7 @@ func (r *Repaired) kind(p *Path, message, waited int64) Cause {
 	return Unknown
 }
 
-// ExchangeStalls returns the names of the kinds of stalls that both ends' counters tell.
+// ExchangeStalls returns the names of the kinds of stalls that both ends' counters separate.
 func ExchangeStalls() []string {
 	return []string{LostSYN.String(), FastRetransmit.String(), TailLossProbe.String(), Timeout.String()}
 }

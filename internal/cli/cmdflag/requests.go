@@ -24,7 +24,7 @@ type requestLimit struct {
 // shares are the percentiles, as the share of the requests that take no longer.
 var shares = map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1}
 
-// ParseRequestLimits reads the values of --fail-on. kinds are the kinds of stalls that the command can tell.
+// ParseRequestLimits reads the values of --fail-on. kinds are the kinds of stalls that the command separates.
 func ParseRequestLimits(values, kinds []string) (all RequestLimits, err error) {
 	for _, text := range values {
 		one := requestLimit{text: text}
@@ -39,7 +39,7 @@ func ParseRequestLimits(values, kinds []string) (all RequestLimits, err error) {
 			one.percentile = name
 			one.seconds = d.Seconds()
 		case !slices.Contains(kinds, text):
-			return nil, exit.Usage("--fail-on", fmt.Sprintf("%q is no kind of stall that this command can tell", text),
+			return nil, exit.Usage("--fail-on", fmt.Sprintf("%q is no kind of stall that this command separates", text),
 				strings.Join(append([]string{"p99>50ms"}, kinds...), ", "))
 		}
 		all = append(all, one)

@@ -159,7 +159,7 @@ func (a *assistant) measure(_ context.Context, o *measureOptions) (invocation, e
 	return invocation{args: append(args, "--", o.Peer), limit: each}, nil
 }
 
-// load returns the flags of a load of requests, whose rate keeps it within the payload that is allowed. The streams are
+// load returns the flags of a load of requests. Its rate keeps it within the allowed payload. The streams are
 // its requests at a time.
 func (o *measureOptions) load() ([]string, error) {
 	if o.Requests == "" {
