@@ -122,3 +122,42 @@ func BenchmarkTurn(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTurn_NewConnection takes a connection from its SYN to its end.
+func BenchmarkTurn_NewConnection(b *testing.B) {
+	r := transfer.Requests{RequestBytes: 200, ResponseBytes: 1000, NewConnections: true}
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	arriving := make(chan *net.TCPConn, 16)
+	ctx, cancel := context.WithCancel(b.Context())
+	served := make(chan struct{})
+	spec := transfer.Spec{Streams: 1, Time: time.Hour, Requests: r}
+	go func() {
+		defer close(served)
+		Server{Spec: spec, Options: socket.Options{Socket: transfer.Socket{NoDelay: true}}, Arriving: arriving}.Run(ctx)
+	}()
+	go func() {
+		for {
+			conn, err := l.AcceptTCP()
+			if err != nil {
+				return
+			}
+			var preface [1]byte
+			conn.Read(preface[:])
+			arriving <- conn
+		}
+	}()
+	w := &worker{recorder: newRecorder(0, 1), shared: &shared{start: time.Now(), spec: r, end: time.Hour,
+		dial: Native(l.Addr().String(), socket.Options{Socket: transfer.Socket{NoDelay: true}}, r, []string{"x"})}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.turn(b.Context(), w.now(), w.now()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	l.Close()
+	cancel()
+	<-served
+}

@@ -222,14 +222,14 @@ func TestMeasure_Bounds(t *testing.T) {
 	a.keep = true
 	call(t, a, "measure", map[string]any{"peer": "h"})
 	call(t, a, "measure", map[string]any{"peer": "h", "requests": "rr"})
-	call(t, a, "measure", map[string]any{"peer": "h", "requests": "crr", "requests_per_s": 1000, "streams": 8,
-		"request_bytes": 100, "response_bytes": 199_900, "seconds": 5})
+	call(t, a, "measure", map[string]any{"peer": "h", "requests": "crr", "requests_per_s": 10_000, "streams": 8,
+		"max_megabytes": 60, "seconds": 5})
 	for _, wrong := range []map[string]any{{"peer": "h", "seconds": 31}, {"peer": "h", "max_megabytes": 10001},
 		{"peer": "h", "seconds": -1}, {"peer": "h", "max_megabytes": -5}, {"peer": "h", "streams": 17}, {"seconds": 5},
 		{"peer": "h", "other": 1}, {"peer": 5}, {"peer": "h", "seconds": "5"}, {"peer": "h", "direction": "sideways"},
 		{"peer": "h", "requests": "udp"}, {"peer": "h", "requests_per_s": 5},
 		{"peer": "h", "requests": "rr", "requests_per_s": 10_001},
-		{"peer": "h", "requests": "rr", "requests_per_s": 1000, "request_bytes": 101, "response_bytes": 199_900}} {
+		{"peer": "h", "requests": "rr", "requests_per_s": 10_000, "max_megabytes": 59}} {
 		if _, r := call(t, a, "measure", wrong); !r.IsError {
 			t.Errorf("%v is accepted", wrong)
 		}
@@ -239,8 +239,7 @@ func TestMeasure_Bounds(t *testing.T) {
 		{"measure", "--json", "--quiet", "--time=30s", "--max-bytes=10000MB", "--no-history", "--", "h"},
 		{"measure", "--json", "--quiet", "--time=5s", "--max-bytes=1000MB", "--", "h"},
 		{"measure", "--json", "--quiet", "--time=5s", "--rr", "--rate=100", "--concurrency=1", "--", "h"},
-		{"measure", "--json", "--quiet", "--request-size=100", "--response-size=199900", "--time=5s", "--crr",
-			"--rate=1000", "--concurrency=8", "--", "h"}}
+		{"measure", "--json", "--quiet", "--time=5s", "--crr", "--rate=10000", "--concurrency=8", "--", "h"}}
 	if !reflect.DeepEqual(*ran, want) {
 		t.Errorf("%q", *ran)
 	}

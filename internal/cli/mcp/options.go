@@ -62,9 +62,10 @@ func inputSchema[O described]() map[string]any {
 		switch p.Type.Kind() {
 		case reflect.String:
 			one["type"] = "string"
-			one["maxLength"] = maxText
 			if values := p.Tag.Get("enum"); values != "" {
 				one["enum"] = strings.Split(values, ",")
+			} else {
+				one["maxLength"] = maxText
 			}
 		case reflect.Bool:
 			one["type"] = "boolean"

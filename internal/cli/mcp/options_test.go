@@ -23,7 +23,7 @@ func TestOptions_Schema(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"additionalProperties":false,"properties":{` +
-		`"choice":{"description":"","enum":["a","b"],"maxLength":255,"type":"string"},` +
+		`"choice":{"description":"","enum":["a","b"],"type":"string"},` +
 		`"count":{"description":"","maximum":9,"minimum":1,"type":"integer"},` +
 		`"hours":{"description":"","maximum":2.5,"minimum":0.5,"type":"number"},` +
 		`"on":{"description":"","type":"boolean"},` +

@@ -13,8 +13,6 @@ type measureOptions struct {
 	Send       string  `json:"send_buffer,omitempty" flag:"send-buffer"`
 	Requests   string  `json:"requests,omitempty" enum:"rr,crr"`
 	PerSecond  float64 `json:"requests_per_s,omitempty" min:"1" max:"10000" default:"100"`
-	Request    int     `json:"request_bytes,omitempty" flag:"request-size" min:"1" max:"1000000" default:"200"`
-	Response   int     `json:"response_bytes,omitempty" flag:"response-size" min:"1" max:"1000000" default:"1000"`
 }
 
 func (measureOptions) describe() map[string]string {
@@ -28,11 +26,8 @@ func (measureOptions) describe() map[string]string {
 		"congestion":     "the sender's congestion control, such as cubic or bbr",
 		"receive_buffer": "the receiver's buffer, as 4MiB; automatic if absent",
 		"send_buffer":    "the sender's buffer, as 4MiB; automatic if absent",
-		"requests": "send requests to a fullpipe server instead, over open connections (rr) or a new one each (crr): " +
-			"percentiles and causes of slow ones",
+		"requests":       "times requests instead, over open connections (rr) or new ones (crr)",
 		"requests_per_s": "their rate",
-		"request_bytes":  "size of each",
-		"response_bytes": "size of each response",
 	}
 }
 

@@ -27,9 +27,8 @@ const (
 	maxSnapshot     = 16 << 20 // bytes of a host's snapshot
 	defaultSeconds  = 5
 	defaultMB       = 1000
-	defaultRequests = 100  // a second
-	defaultRequest  = 200  // bytes
-	defaultResponse = 1000 // bytes
+	defaultRequests = 100.0 // a second
+	requestBytes    = 1200  // of measure's requests and responses by default
 )
 
 // assistant has the tools.
@@ -168,10 +167,9 @@ func (o *measureOptions) load() ([]string, error) {
 	rate := cmp.Or(o.PerSecond, defaultRequests)
 	streams := max(o.Streams, 1)
 	o.Streams = 0
-	sizes := float64(cmp.Or(o.Request, defaultRequest) + cmp.Or(o.Response, defaultResponse))
-	if megabytes := rate * o.Seconds * sizes / 1e6; megabytes > float64(o.Megabytes) {
+	if megabytes := rate * o.Seconds * requestBytes / 1e6; megabytes > float64(o.Megabytes) {
 		return nil, exit.Usage("requests_per_s", fmt.Sprintf("%g requests/s are %.0f MB, more than max_megabytes", rate,
-			megabytes), "a lower rate or smaller messages")
+			megabytes), "a lower rate")
 	}
 	return []string{"--" + o.Requests, fmt.Sprintf("--rate=%g", rate), fmt.Sprintf("--concurrency=%d", streams)}, nil
 }

@@ -229,10 +229,15 @@ func (f *flags) path(hostID, far string, rateGiven bool) record.SeriesID {
 	if f.udp.datagram != unkeyedDatagram {
 		options.Datagram = int64(f.udp.datagram)
 	}
-	if rate := float64(f.udp.rate); rateGiven || rate != unkeyedRate {
+	isLoad := f.requests.wanted()
+	if rate := float64(f.udp.rate); (rateGiven || rate != unkeyedRate) && !isLoad {
 		options.RateBps = &rate
 	}
 	p.Others = options.String()
+	if isLoad {
+		p.Streams = f.requests.concurrency
+		p.Others += f.requests.key()
+	}
 	return p
 }
 

@@ -64,6 +64,12 @@ func (r *requestFlags) add(fl *pflag.FlagSet) {
 // wanted reports whether a load of requests was asked for.
 func (r *requestFlags) wanted() bool { return r.on || r.connect }
 
+// key is the load's part of a series' key. It never changes.
+func (r *requestFlags) key() string {
+	return fmt.Sprintf("requests new=%t request=%d response=%d per-second=%g ", r.connect, r.request, r.response,
+		r.perSecond)
+}
+
 const ownSizes = "leave it out: a web server's addresses have their sizes"
 
 // requestSpec returns the load of requests that was asked for; on is false for another transfer.
