@@ -103,7 +103,6 @@ var own = []fuzzReader{
 	{"internal/socket FuzzTrainSize", "this host's kernel"},
 	{"internal/sockops FuzzEstablished", "this host's kernel"},
 	{"internal/sockops FuzzOwnCgroup", "this host's kernel"},
-	{"internal/sweep FuzzParseJournal", "this user's own sweep"},
 	{"internal/sweep FuzzParseSizes", "this user's command line"},
 	{"internal/units FuzzParse", "this user's command line"},
 	{"internal/waits FuzzParse", "this host's kernel"},

@@ -5,7 +5,6 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -34,7 +33,6 @@ type SweepCell struct {
 	Runs          []float64  `json:"runs_bps"`
 	Tight         bool
 	Limiter       string
-	Predicted     bool
 	SendBuffer    SweepBuffer `json:"send_buffer"`
 	ReceiveBuffer SweepBuffer `json:"receive_buffer"`
 }
@@ -59,7 +57,6 @@ func SweepCommand(t *testing.T, profile string, more ...string) *exec.Cmd {
 	t.Helper()
 	program := Program(t)
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"sweep", "lab:" + profile, "--json"}, more...)...)
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
 	return cmd
 }
 

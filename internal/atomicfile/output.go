@@ -89,9 +89,6 @@ func Append(ctx context.Context, name string) (*File, error) {
 	return open(ctx, name, os.O_WRONLY|os.O_APPEND)
 }
 
-// Edit opens a regular file for reading and writing in place, and creates it if missing.
-func Edit(ctx context.Context, name string) (*File, error) { return open(ctx, name, os.O_RDWR) }
-
 // open opens the file in a goroutine, because a FIFO waits for its other end and a network file system may not
 // respond.
 func open(ctx context.Context, name string, flags int) (*File, error) {
@@ -122,9 +119,6 @@ func open(ctx context.Context, name string, flags int) (*File, error) {
 func openDirectly(name string, flags int) (*File, error) {
 	for try := 0; ; try++ {
 		at, err := resolve(name)
-		if err == nil && !at.regular && flags&os.O_RDWR != 0 {
-			err = notRegular(name)
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -157,9 +157,8 @@ func TestRemove_OnlyOwnFiles(t *testing.T) {
 	}{
 		{name: "made whole", open: Create},
 		{name: "replaced whole", before: "stale", open: Create},
-		{name: "made in place", open: Edit},
 		{name: "made for a stream", open: Stream},
-		{name: "was there in place", before: "kept", open: Edit, stays: true},
+		{name: "was there for a stream", before: "kept", open: Stream, stays: true},
 		{name: "was there for a log", before: "kept", open: Append, stays: true},
 		{name: "replaced by somebody", open: Create, during: func(name string) error {
 			return os.Rename(name+".other", name)

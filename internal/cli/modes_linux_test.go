@@ -38,8 +38,8 @@ func TestCommands_FileModes(t *testing.T) {
 	key, peer, _ := strings.Cut(at[0], " fullpipe measure ")
 	_, _, endUI := startFlooded(t, floodedServer{args: []string{"ui", "--no-open"}}, `(https?://\S+)`)
 	defer endUI()
-	page, runs := filepath.Join(named, "sweep.html"), filepath.Join(named, "sweep.jsonl")
-	mayRead := []string{page, runs} // the user gave their names
+	page := filepath.Join(named, "sweep.html")
+	mayRead := []string{page} // the user gave its name
 	for _, c := range []struct {
 		hub  bool
 		args string
@@ -49,7 +49,6 @@ func TestCommands_FileModes(t *testing.T) {
 		{false, "measure " + peer + " --key " + key + " -t 200ms"},
 		{false, "recheck " + peer + " --key " + key + " -t 200ms"},
 		{false, "sweep " + peer + " --key " + key + " -t 100ms --repeats 2 --html " + page},
-		{false, "sweep " + peer + " --key " + key + " -t 100ms --repeats 2 --resume " + runs},
 		{false, "watch --record --for 2s --every 1s"},
 		{true, "user add anna --role viewer"},
 		{true, "token"},

@@ -79,7 +79,6 @@ func TestOutputFiles_UnwritableFilesFail(t *testing.T) {
 		{2, []string{"lab", "lan-100m", "--report", missing, "--", "true"}},
 		{2, []string{"lab", "lan-100m", "--capture", missing, "--", "true"}},
 		{125, []string{"lab", "lan-100m", "--capture", "/dev/full", "--", "true"}},
-		{2, []string{"sweep", "lab:lan-100m", "--resume", "/dev/full"}},
 	} {
 		status, errs := ended(t, program(t, tt.args...))
 		if status != tt.status || !strings.Contains(errs, "--") && !strings.Contains(errs, "write capture") {
@@ -96,7 +95,7 @@ func TestOutputFiles_FailedCommandsLeaveNone(t *testing.T) {
 	missing := filepath.Join(dir, "no", "such", "file")
 	name := filepath.Join(dir, "out")
 	for _, args := range [][]string{
-		{"sweep", "127.0.0.1:1", "--html", name}, {"sweep", "127.0.0.1:1", "--resume", name},
+		{"sweep", "127.0.0.1:1", "--html", name},
 		{"rfc6349", "127.0.0.1:1", "--html", name}, {"measure", "127.0.0.1:1", "--picture", name},
 		{"measure", "127.0.0.1:1", "-d", "both", "--picture", name}, {"diagnose", "/dev/null", "--html", name},
 		{"exec", "--report", name, "--", "/nonexistent"}, {"lab", "lan-100m", "--report", name, "--", "/nonexistent"},
@@ -120,9 +119,6 @@ func TestAFullDiskKeepsNoEmptyFile(t *testing.T) {
 	disk := t.TempDir()
 	name := filepath.Join(disk, "file")
 	for _, args := range [][]string{
-		{"sweep", "127.0.0.1:1", "--resume", name},
-		{"sweep", "lab:lan-100m", "-t", "100ms", "--send-buffers", "automatic", "--receive-buffers", "64K", "--repeats", "1",
-			"--resume", name},
 		{"sweep", "lab:lan-100m", "-t", "100ms", "--send-buffers", "automatic", "--receive-buffers", "64K", "--repeats", "1",
 			"--html", name},
 		{"measure", "lab:lan-100m", "-t", "300ms", "--picture", name},

@@ -20,7 +20,7 @@ type Sweep struct {
 	PrecisionRatio float64     `json:"precision_ratio,omitempty"`
 	BudgetS        float64     `json:"budget_s,omitempty"`
 	Seed           uint64      `json:"seed"`
-	ElapsedS       float64     `json:"elapsed_s"` // of all runs, earlier processes' too
+	ElapsedS       float64     `json:"elapsed_s"` // of all runs
 	BytesSent      int64       `json:"bytes_sent"`
 	Complete       bool        `json:"complete"` // every cell was measured as precisely as was asked
 	Interrupted    bool        `json:"interrupted,omitempty"`
@@ -93,7 +93,7 @@ func (s SweepSetup) Buffers() string {
 // SweepCell is one cell: its setup as requested, and its results. A cell without goodput was not measured.
 type SweepCell struct {
 	SweepSetup
-	// GoodputBps is the median of the runs, each without slow start. In a predicted cell it is the model's.
+	// GoodputBps is the median of the runs, each without slow start.
 	GoodputBps float64     `json:"goodput_bps,omitempty"`
 	CI95Bps    *[2]float64 `json:"ci95_bps,omitempty"`
 	Runs       []float64   `json:"runs_bps,omitempty"`
@@ -104,7 +104,7 @@ type SweepCell struct {
 	Subtype   string       `json:"subtype,omitempty"`
 	// Confidence is absent in documents of earlier versions.
 	Confidence verdict.Confidence `json:"confidence,omitempty"`
-	Predicted  bool               `json:"predicted"`
+	Predicted  bool               `json:"predicted"`      // true only in documents of earlier versions
 	Best       bool               `json:"best,omitempty"` // of its direction
 	// Enough marks the smallest buffers that reach 98 % of the best goodput.
 	Enough        bool     `json:"enough,omitempty"`

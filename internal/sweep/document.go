@@ -13,26 +13,23 @@ import (
 // document returns the document of the grid so far. Its cells are in the order of Axes.Cells.
 func (l *loop) document() *record.Sweep {
 	s := l.schedule
-	doc := &record.Sweep{Peer: l.id.Peer, Axes: l.id.Axes.Record(), Paths: s.Paths(), Cells: s.results(),
-		RunS: l.id.Time.Seconds(), PrecisionRatio: s.rules.Precision, BudgetS: s.rules.Budget.Seconds(),
-		Seed: l.id.Seed, ElapsedS: s.elapsed.Seconds(), Complete: true}
-	if ends := l.cfg.Journal.Ends; ends != nil {
-		doc.Near = ends.Near
-		doc.Far = ends.Far
-	}
+	doc := &record.Sweep{Peer: l.cfg.Name, Near: l.near, Far: l.far, Axes: l.cfg.Axes.Record(),
+		Paths: s.Paths(), Cells: s.results(), RunS: l.cfg.Time.Seconds(),
+		PrecisionRatio: s.rules.Precision, BudgetS: s.rules.Budget.Seconds(), Seed: s.rules.Seed,
+		ElapsedS: s.elapsed.Seconds(), Complete: true}
 	for i := range s.cells {
 		doc.Complete = doc.Complete && s.Done(i)
 	}
 	for i := range s.runs {
 		doc.BytesSent += s.runs[i].Bytes
 	}
-	for _, d := range l.id.Axes.Directions {
+	for _, d := range l.cfg.Axes.Directions {
 		judge(doc, d)
 	}
 	return doc
 }
 
-// results returns all cells with the results of their runs, or with the prediction of the model.
+// results returns all cells with the results of their runs.
 func (s *Schedule) results() []record.SweepCell {
 	cells := make([]record.SweepCell, len(s.cells))
 	middles := make([]*Trial, len(s.cells)) // the good run closest to the cell's median
@@ -72,13 +69,6 @@ func (s *Schedule) results() []record.SweepCell {
 		c.SendBuffer = record.NewBuffer(r.Send)
 		c.ReceiveBuffer = record.NewBuffer(r.Receive)
 		c.Retransmitted = r.Retransmitted
-	}
-	for i, p := range s.Sure() {
-		c := &cells[i]
-		c.Predicted = true
-		c.Limiter = p.Limiter
-		c.GoodputBps = p.Mid
-		c.CI95Bps = &[2]float64{p.Low, p.High}
 	}
 	return cells
 }

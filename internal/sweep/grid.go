@@ -18,11 +18,11 @@ const MaxCells = 10_000
 // Axes are the values of a grid: every combination is a cell. Sizes are in bytes; 0 is automatic, for writes
 // the size with the least overhead.
 type Axes struct {
-	Send       []int                `json:"send"`
-	Receive    []int                `json:"receive"`
-	Write      []int                `json:"write"`
-	Directions []transfer.Direction `json:"directions"`
-	Congestion []string             `json:"congestion"` // the sender's; "" is its default
+	Send       []int
+	Receive    []int
+	Write      []int
+	Directions []transfer.Direction
+	Congestion []string // the sender's; "" is its default
 }
 
 // Cells lists all combinations: directions, congestion controls, write sizes, receive

@@ -3,6 +3,7 @@ package sweep
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -24,12 +25,11 @@ type Rules struct {
 // maxFailures is the number of failures after which a cell is dropped.
 const maxFailures = 3
 
-// Schedule selects the next cell to measure. It has no clock, and its order depends only on the seed and the runs. An
-// interrupted sweep thus continues in the same order.
+// Schedule selects the next cell to measure. It has no clock, and its order depends only on the seed and the runs.
 //
 // Cells are measured in rounds, each in another random order, so that slow drift does not appear as a pattern of the
 // grid. The corners of the grid come first, because they show the path; then all other cells; then repeats of cells
-// with a wide interval. Cells that the model predicts come last.
+// with a wide interval.
 type Schedule struct {
 	cells     []record.SweepSetup
 	rules     Rules
@@ -89,36 +89,23 @@ func (s *Schedule) Next() (int, bool) {
 	if s.rules.Budget > 0 && len(s.runs) > 0 && s.elapsed+s.typical() > s.rules.Budget {
 		return 0, false
 	}
-	sure := s.Sure()
-	best := [4]int{}
+	best := [3]int{}
 	found := -1
 	for i := range s.cells {
 		if s.Done(i) {
 			continue
 		}
 		round := len(s.logs[i]) + s.failures[i]
-		key := [4]int{0, round, 1, s.place(round, i)}
-		if _, known := sure[i]; known {
-			key[0] = 1
-		}
+		key := [3]int{round, 1, s.place(round, i)}
 		if s.first[i] {
-			key[2] = 0
+			key[1] = 0
 		}
-		if found < 0 || less(key, best) {
+		if found < 0 || slices.Compare(key[:], best[:]) < 0 {
 			best = key
 			found = i
 		}
 	}
 	return found, found >= 0
-}
-
-func less(a, b [4]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
 }
 
 // place returns a cell's position in a round's random order.

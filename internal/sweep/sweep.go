@@ -1,7 +1,5 @@
 // Package sweep measures a grid: every combination of send buffers, receive buffers, write sizes, directions and
-// congestion controls, in random order, each until its confidence interval is narrow enough. A journal stores each run
-// at once, so an interrupted sweep can continue. Cells that the model predicts are measured last, or not at all and
-// marked as predicted.
+// congestion controls, in random order, each until its confidence interval is narrow enough.
 package sweep
 
 import (
@@ -16,9 +14,11 @@ import (
 
 // Config is the configuration of a sweep.
 type Config struct {
-	Peer    transfer.Peer
-	Rules   Rules
-	Journal *Journal // of this sweep; its Identity has the grid and a run's length
+	Peer  transfer.Peer
+	Name  string // of the peer, as the user gave it
+	Axes  Axes
+	Time  time.Duration // of one run
+	Rules Rules
 	// Progress is called from Run's goroutine before each run; nil: not at all.
 	Progress func(Progress)
 }
@@ -36,31 +36,29 @@ type Progress struct {
 const failuresInARow = 3
 
 // Run measures until the schedule is complete, its budget is spent or ctx ends. With an error the document has all runs
-// so far, including those of earlier processes.
+// so far; it is nil if no run was made.
 func Run(ctx context.Context, cfg Config) (*record.Sweep, error) {
-	id := cfg.Journal.Identity
-	s := NewSchedule(id.Axes, cfg.Rules)
+	s := NewSchedule(cfg.Axes, cfg.Rules)
 	for i, c := range s.cells {
 		var refused *transfer.Unsupported
-		if err := cfg.Peer.Check(transfer.TCP(spec(c, id.Time))); errors.As(err, &refused) {
+		if err := cfg.Peer.Check(transfer.TCP(spec(c, cfg.Time))); errors.As(err, &refused) {
 			s.Refuse(i, refused.Error())
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	for _, r := range cfg.Journal.Runs {
-		s.Observe(r)
-	}
-	l := loop{cfg: cfg, id: id, schedule: s}
+	l := loop{cfg: cfg, schedule: s}
 	err := l.run(ctx)
+	if len(s.runs) == 0 {
+		return nil, err
+	}
 	return l.document(), err
 }
 
 type loop struct {
-	cfg      Config
-	id       Identity
-	schedule *Schedule
-	met      bool
+	cfg       Config
+	schedule  *Schedule
+	near, far *record.Host // nil: not known
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -75,9 +73,6 @@ func (l *loop) run(ctx context.Context) error {
 		l.progress(i)
 		r, err := l.measure(ctx, i)
 		if err != nil {
-			return err
-		}
-		if err := l.cfg.Journal.Add(r); err != nil {
 			return err
 		}
 		l.schedule.Observe(r)
@@ -96,7 +91,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 	c := l.schedule.cells[i]
 	start := time.Now()
-	result, err := transfer.Run(ctx, l.cfg.Peer, spec(c, l.id.Time), nil)
+	result, err := transfer.Run(ctx, l.cfg.Peer, spec(c, l.cfg.Time), nil)
 	elapsed := time.Since(start)
 	if ctx.Err() != nil {
 		return Trial{}, context.Cause(ctx)
@@ -105,15 +100,13 @@ func (l *loop) measure(ctx context.Context, i int) (Trial, error) {
 		err = errors.New("the far end answered nothing")
 	}
 	if err != nil {
-		return Trial{Cell: i, At: start.UTC().Round(time.Millisecond), Elapsed: elapsed, Problem: err.Error()}, nil
+		return Trial{Cell: i, Elapsed: elapsed, Problem: err.Error()}, nil
 	}
-	if !l.met {
-		if err := l.cfg.Journal.Meet(Ends{newHost(result.Near), newHost(result.Far)}); err != nil {
-			return Trial{}, err
-		}
-		l.met = true
+	if l.near == nil {
+		l.near = newHost(result.Near)
+		l.far = newHost(result.Far)
 	}
-	return newTrial(i, c, start, elapsed, result), nil
+	return newTrial(i, c, elapsed, result), nil
 }
 
 func newHost(e *transfer.End) *record.Host {

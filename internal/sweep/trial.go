@@ -14,30 +14,29 @@ import (
 
 // Trial is one transfer of one cell.
 type Trial struct {
-	Cell    int           `json:"cell"` // its index in Axes.Cells
-	At      time.Time     `json:"at"`
-	Elapsed time.Duration `json:"elapsed_ns"` // by this host's clock, including connection setup
+	Cell    int           // its index in Axes.Cells
+	Elapsed time.Duration // by this host's clock, including connection setup
 	// GoodputBps is payload in bit/s, without slow start where the rate settled.
-	GoodputBps float64            `json:"goodput_bps,omitempty"`
-	Settled    bool               `json:"settled,omitempty"`
-	Bytes      int64              `json:"bytes,omitempty"` // payload received
-	Limiter    verdict.Name       `json:"limiter,omitempty"`
-	Subtype    string             `json:"subtype,omitempty"`
-	Confidence verdict.Confidence `json:"confidence,omitempty"`
+	GoodputBps float64
+	Settled    bool
+	Bytes      int64 // payload received
+	Limiter    verdict.Name
+	Subtype    string
+	Confidence verdict.Confidence
 	// Send and Receive are nil if that end cannot be observed.
-	Send          *transfer.Buffer `json:"send,omitempty"`
-	Receive       *transfer.Buffer `json:"receive,omitempty"`
-	RTT           time.Duration    `json:"rtt_ns,omitempty"` // the least; 0: not known
-	MSS           int              `json:"mss,omitempty"`
-	Congestion    string           `json:"congestion,omitempty"` // in use by the sender
-	Retransmitted *int64           `json:"retransmitted,omitempty"`
+	Send          *transfer.Buffer
+	Receive       *transfer.Buffer
+	RTT           time.Duration // the least; 0: not known
+	MSS           int
+	Congestion    string // in use by the sender
+	Retransmitted *int64
 	// Problem is the reason why the run does not count; "" is a good run.
-	Problem string `json:"problem,omitempty"`
+	Problem string
 }
 
 // newTrial returns the Trial of one transfer.
-func newTrial(cell int, c record.SweepSetup, at time.Time, elapsed time.Duration, result *transfer.Result) Trial {
-	r := Trial{Cell: cell, At: at.UTC().Round(time.Millisecond), Elapsed: elapsed}
+func newTrial(cell int, c record.SweepSetup, elapsed time.Duration, result *transfer.Result) Trial {
+	r := Trial{Cell: cell, Elapsed: elapsed}
 	received, ok := result.Received()
 	if !ok || received.Bytes == 0 {
 		r.Problem = fmt.Sprintf("nothing arrived in %s", units.Time(elapsed))
@@ -92,17 +91,4 @@ func (r *Trial) senderSide(e *transfer.End) {
 		again := s.Samples[n-1].Retransmitted
 		r.Retransmitted = &again
 	}
-}
-
-// check returns an error for an invalid run from a file.
-func (r *Trial) check(cells int) error {
-	switch {
-	case r.Cell < 0 || r.Cell >= cells:
-		return fmt.Errorf("there is no cell %d in a grid of %d", r.Cell, cells)
-	case r.Elapsed < 0 || r.Bytes < 0 || r.RTT < 0:
-		return fmt.Errorf("a time or a size below zero")
-	case r.Problem == "" && !(r.GoodputBps > 0 && r.GoodputBps < 1e15):
-		return fmt.Errorf("%v is no goodput", r.GoodputBps)
-	}
-	return nil
 }

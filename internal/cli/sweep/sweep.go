@@ -2,11 +2,8 @@
 package sweep
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,7 +31,6 @@ type flags struct {
 	repeats               int
 	budget, time          cmdflag.Duration
 	seed                  uint64
-	resume                string
 	html                  string
 	csv                   bool
 }
@@ -54,23 +50,21 @@ The value of --send-buffers, --receive-buffers and --write-sizes is a list of si
 that step by a factor (8K-1M:x2) or a size (8K-64K:+8K), and the word automatic, which
 leaves the size to the system. K is 1024, kB 1000.
 
-Each run is written to a file at once; --resume FILE continues an interrupted sweep. Cells
-that fullpipe can predict from others are measured last. If no time is left for a cell, its
-value is predicted and marked as such.`,
+An interrupted sweep shows the cells measured up to then.`,
 		Example: `  fullpipe sweep server.example.net --key-file key --send-buffers 16K-1M:x2 --receive-buffers 16K-1M:x2
   fullpipe sweep lab:wan-12ms --budget 2m --html sweep.html
   fullpipe sweep lab:lan-100m,stack=windows-2000 --send-buffers 8K-64K:x2 --receive-buffers automatic --write-sizes 1K-16K:x2`,
 		Args: farend.OnePeer,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.DownOnly(cmd, args[0])
-			id, rules, err := f.config(args[0])
+			cfg, err := f.config(args[0])
 			if err != nil {
 				return err
 			}
 			if done, err := farend.InLab(cmd, args[0]); done {
 				return err
 			}
-			return f.run(cmd, args[0], id, rules)
+			return f.run(cmd, args[0], cfg)
 		},
 	}
 	fl := cmd.Flags()
@@ -85,10 +79,9 @@ value is predicted and marked as such.`,
 		"% confidence interval, relative to its goodput")
 	fl.IntVar(&f.repeats, "repeats", 10, "maximum number of runs of one cell")
 	fl.Var((*cmdflag.Period)(&f.budget), "budget",
-		"maximum time of all runs together, including those before --resume (default: unlimited)")
+		"maximum time of all runs together (default: unlimited)")
 	fl.VarP((*cmdflag.Period)(&f.time), "time", "t", "duration of each run")
 	fl.Uint64Var(&f.seed, "seed", 1, "`number` that selects the random order")
-	fl.StringVar(&f.resume, "resume", "", "store the runs in this file, and continue the sweep in it")
 	fl.StringVar(&f.html, "html", "",
 		"also write a page with the heat map and curves to this `file`; - is standard output")
 	fl.BoolVar(&f.csv, "csv", false, "print one line of comma-separated values for each cell")
@@ -104,47 +97,47 @@ func (f *flags) path(hostID, far string) record.SeriesID {
 }
 
 // config returns the grid and the rules of the flags.
-func (f *flags) config(text string) (id sweep.Identity, rules sweep.Rules, err error) {
-	id = sweep.Identity{Peer: lab.PeerName(text), Time: time.Duration(f.time), Seed: f.seed}
+func (f *flags) config(text string) (cfg sweep.Config, err error) {
+	cfg = sweep.Config{Name: lab.PeerName(text), Time: time.Duration(f.time)}
 	for _, axis := range []struct {
 		flag, text string
 		to         *[]int
-	}{{"--send-buffers", f.send, &id.Axes.Send}, {"--receive-buffers", f.receive, &id.Axes.Receive},
-		{"--write-sizes", f.write, &id.Axes.Write}} {
+	}{{"--send-buffers", f.send, &cfg.Axes.Send}, {"--receive-buffers", f.receive, &cfg.Axes.Receive},
+		{"--write-sizes", f.write, &cfg.Axes.Write}} {
 		if *axis.to, err = sweep.ParseSizes(axis.text); err != nil {
-			return id, rules, exit.Usage(axis.flag, exit.Plain(err), "8K-1M:x2,automatic")
+			return cfg, exit.Usage(axis.flag, exit.Plain(err), "8K-1M:x2,automatic")
 		}
 	}
-	if id.Axes.Directions, err = f.Directions(); err != nil {
-		return id, rules, err
+	if cfg.Axes.Directions, err = f.Directions(); err != nil {
+		return cfg, err
 	}
 	if _, err := f.Route(); err != nil {
-		return id, rules, err
+		return cfg, err
 	}
 	for name := range strings.SplitSeq(f.congestion, ",") {
-		id.Axes.Congestion = append(id.Axes.Congestion, strings.TrimSpace(name))
+		cfg.Axes.Congestion = append(cfg.Axes.Congestion, strings.TrimSpace(name))
 	}
-	if err := id.Axes.Check(); err != nil {
-		return id, rules, exit.Usage("sweep", exit.Plain(err), "fewer values, each once")
+	if err := cfg.Axes.Check(); err != nil {
+		return cfg, exit.Usage("sweep", exit.Plain(err), "fewer values, each once")
 	}
-	if id.Time <= 0 {
-		return id, rules, exit.Usage("--time", "a run without length measures nothing", "--time 2s")
+	if cfg.Time <= 0 {
+		return cfg, exit.Usage("--time", "a run without length measures nothing", "--time 2s")
 	}
 	if f.repeats < 1 {
-		return id, rules, exit.Usage("--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more")
+		return cfg, exit.Usage("--repeats", fmt.Sprintf("%d runs measure nothing", f.repeats), "1 or more")
 	}
 	var percent float64
 	if number, ok := strings.CutSuffix(strings.TrimSpace(f.precision), "%"); !ok {
-		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%")
+		return cfg, exit.Usage("--precision", fmt.Sprintf("%q is no share", f.precision), "--precision 3%")
 	} else if _, err := fmt.Sscanf(number, "%g", &percent); err != nil || !(percent >= 0.1 && percent <= 50) {
-		return id, rules, exit.Usage("--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
+		return cfg, exit.Usage("--precision", fmt.Sprintf("%q is not between 0.1%% and 50%%", f.precision),
 			"--precision 3%")
 	}
-	rules = sweep.Rules{Precision: percent / 100, MaxRuns: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
-	return id, rules, nil
+	cfg.Rules = sweep.Rules{Precision: percent / 100, MaxRuns: f.repeats, Budget: time.Duration(f.budget), Seed: f.seed}
+	return cfg, nil
 }
 
-func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sweep.Rules) error {
+func (f *flags) run(cmd *cobra.Command, text string, cfg sweep.Config) error {
 	ctx := cmd.Context()
 	f.Notes = console.Progress(cmd)
 	page, err := present.CreateFile(cmd, "--html", f.html)
@@ -152,36 +145,20 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 		return err
 	}
 	defer page.Discard()
-	file, err := f.journal(cmd)
-	if err != nil {
-		return err
-	}
-	path := file.File().Name()
-	temporary := f.resume == ""
-	journal, err := sweep.OpenJournal(file, id)
-	if err != nil {
-		return err
-	}
-	defer journal.Close()
-	if n := len(journal.Runs); n > 0 {
-		f.Note(fmt.Sprintf("%s has %d runs of this sweep; continuing", path, n))
-	}
 	far, err := f.Open(ctx, text)
 	if err != nil {
-		return errors.Join(err, removeUnused(journal))
+		return err
 	}
 	defer far.Close()
-	if temporary {
-		f.Note("until the sweep is complete, its runs are in " + path)
-	}
 	line := progress.NewLine(console.Progress(cmd))
-	doc, failed := sweep.Run(ctx, sweep.Config{Peer: far, Rules: rules, Journal: journal,
-		Progress: func(p sweep.Progress) {
-			line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, brief(p.Cell))
-		}})
+	cfg.Peer = far
+	cfg.Progress = func(p sweep.Progress) {
+		line.Draw(p.Share, fmt.Sprintf("%d of %d cells  ", p.Done, p.Cells), p.BestBps, brief(p.Cell))
+	}
+	doc, failed := sweep.Run(ctx, cfg)
 	line.Clear()
-	if doc == nil || len(journal.Runs) == 0 {
-		return errors.Join(failed, removeUnused(journal))
+	if doc == nil {
+		return failed
 	}
 	report.Sweep(present.Header(cmd), doc)
 	present.NoteLate(cmd, doc)
@@ -189,7 +166,6 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	if failed != nil {
 		var failure record.Failure
 		failure, status = exit.Describe(ctx, failed)
-		failure.Try = "the same command line with --resume " + path
 		doc.Error = &failure
 		doc.Interrupted = true
 	}
@@ -201,9 +177,6 @@ func (f *flags) run(cmd *cobra.Command, text string, id sweep.Identity, rules sw
 	}
 	if status != exit.Done {
 		return exit.Status(status)
-	}
-	if temporary && doc.Complete {
-		return journal.Remove()
 	}
 	return nil
 }
@@ -223,35 +196,6 @@ func brief(c record.SweepSetup) string {
 		parts = append(parts, c.Congestion)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// journal opens the file of the runs: the user's, or a temporary one that is deleted when the sweep is complete.
-func (f *flags) journal(cmd *cobra.Command) (*atomicfile.File, error) {
-	if f.resume != "" {
-		file, err := atomicfile.Edit(cmd.Context(), f.resume)
-		return file, present.FileError(cmd, "--resume", err)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, "fullpipe")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("directory for the runs: %w", err)
-	}
-	file, err := atomicfile.Temporary(dir, "sweep-"+present.Started.Format("20060102T150405")+"-*.jsonl")
-	if err != nil {
-		return nil, fmt.Errorf("directory for the runs: %w", err)
-	}
-	return file, nil
-}
-
-// removeUnused removes a new journal without runs.
-func removeUnused(journal *sweep.Journal) error {
-	if len(journal.Runs) > 0 {
-		return nil
-	}
-	return journal.Remove()
 }
 
 // print writes the sweep in the requested forms.
