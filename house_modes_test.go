@@ -18,7 +18,6 @@ var forOthers = map[string]struct {
 	files string
 }{
 	"internal/cli/present/present.go":  {2, "documents and pages with a name that the user gave"},
-	"internal/cli/sweep/sweep.go":      {1, "--resume: a document with a name that the user gave"},
 	"internal/cli/iperf3/options.go":   {2, "--logfile and --pidfile, which iperf3 makes too"},
 	"internal/atomicfile/output.go":    {3, "documents and logs; else its callers' mode"},
 	"internal/host/journal.go":         {1, "the journal of settings, which anybody may read in /proc/sys"},

@@ -36,7 +36,7 @@ var layers = [][]string{
 		"internal/record/guard",
 		"internal/watch/paths", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
-	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile",
+	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile", "internal/testenv/must",
 		"internal/bpf", "internal/drops", "internal/waits",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/requests",

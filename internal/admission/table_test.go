@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestHost(t *testing.T) {
@@ -134,9 +136,7 @@ func TestTable_Release(t *testing.T) {
 	table := Table{Limits: total(2)}
 	first, second := client(t, "a streams=3"), client(t, "a")
 	for _, e := range []*Entry{first, second} {
-		if err := table.Admit(e, epoch); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.Admit(e, epoch))
 	}
 	if got := table.LoadOf(first.Host); got != (Load{2, 3}) {
 		t.Errorf("the host has %v", got)
@@ -159,9 +159,7 @@ func TestTable_Extend(t *testing.T) {
 	gone := false
 	e := client(t, "a fresh")
 	e.Evict = func() { gone = true }
-	if err := table.Admit(e, epoch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Admit(e, epoch))
 	newcomer := client(t, "b")
 	table.Extend(e, time.Time{})
 	if err := table.Check(newcomer, epoch.Add(time.Hour)); err != ErrFull {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestUpdate_ReplacesOneFile creates, changes and keeps a file, also through a link and next to a killed process's
@@ -51,12 +52,8 @@ func TestUpdate_ReplacesOneFile(t *testing.T) {
 		t.Errorf("a new file: %v, %v", info.Mode(), err)
 	}
 	testenv.Need(t, testenv.Symlinks)
-	if err := os.Symlink(name, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Update(t.Context(), link, func() ([]byte, error) { return []byte("5"), nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(name, link))
+	must.Do(t, Update(t.Context(), link, func() ([]byte, error) { return []byte("5"), nil }))
 	if got := content(t, name); got != "5" {
 		t.Errorf("through a link: %q", got)
 	}

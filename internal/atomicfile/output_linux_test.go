@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestDevicesStayDevices(t *testing.T) {
@@ -22,9 +23,7 @@ func TestDevicesStayDevices(t *testing.T) {
 		node = "/dev/null" // an ordinary user cannot replace it either
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(node, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(node, link))
 	for _, name := range []string{node, link} {
 		if err := write(t, name, "text"); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -43,15 +42,10 @@ func TestDevicesStayDevices(t *testing.T) {
 
 func TestOpenFilesOfTheProcessAreWrittenDirectly(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out")
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(name))(t)
 	defer file.Close()
 	file.WriteString("before ")
-	if err := write(t, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), "page "); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(t, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), "page "))
 	file.Seek(0, io.SeekEnd)
 	file.WriteString("after")
 	if got := content(t, name); got != "before page after" {
@@ -61,17 +55,13 @@ func TestOpenFilesOfTheProcessAreWrittenDirectly(t *testing.T) {
 
 func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(name, 0o600))
 	read := make(chan string)
 	go func() {
 		text, _ := os.ReadFile(name)
 		read <- string(text)
 	}()
-	if err := write(t, name, "through"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(t, name, "through"))
 	if got := <-read; got != "through" {
 		t.Errorf("%q", got)
 	}
@@ -88,16 +78,10 @@ func TestFIFOIsWrittenAndItsWaitsEnd(t *testing.T) {
 	}
 
 	// A reader that reads nothing.
-	reader, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(os.OpenFile(name, os.O_RDWR, 0))(t)
 	defer reader.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := Create(ctx, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Create(ctx, name))(t)
 	defer f.Discard()
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := f.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -115,17 +99,11 @@ func TestMountedFileIsOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	for _, name := range []string{from, to} {
-		if err := os.WriteFile(name, []byte("old and longer than the new content"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("old and longer than the new content"), 0o644))
 	}
-	if err := syscall.Mount(from, to, "", syscall.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount(from, to, "", syscall.MS_BIND, ""))
 	defer syscall.Unmount(to, syscall.MNT_DETACH)
-	if err := write(t, to, "new"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(t, to, "new"))
 	if got := content(t, from); got != "new" {
 		t.Errorf("%q", got)
 	}
@@ -134,13 +112,8 @@ func TestMountedFileIsOverwritten(t *testing.T) {
 
 func TestDiscardLeavesAFileThatCameInBetween(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "capture")
-	f, err := Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(name+".other", nil, 0o600), os.Rename(name+".other", name)); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Stream(t.Context(), name))(t)
+	must.Do(t, errors.Join(os.WriteFile(name+".other", nil, 0o600), os.Rename(name+".other", name)))
 	f.Discard()
 	if _, err := os.Stat(name); err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // write writes text to a file as commands do.
@@ -28,20 +29,14 @@ func write(t *testing.T, name, text string) error {
 
 func content(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
 // alone checks that a directory contains only the named files.
 func alone(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -62,16 +57,12 @@ func TestFileIsSeenWholeOrNotAtAll(t *testing.T) {
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("seen before it was whole: %v", err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Commit())
 	f.Discard()
 	if got := content(t, name); got != "new" {
 		t.Errorf("%q", got)
 	}
-	if err := os.Chmod(name, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(name, 0o640))
 	f, err = Create(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +72,7 @@ func TestFileIsSeenWholeOrNotAtAll(t *testing.T) {
 	if got := content(t, name); got != "new" {
 		t.Errorf("a discarded file left %q", got)
 	}
-	if err := write(t, name, "newer"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(t, name, "newer"))
 	if info, _ := os.Stat(name); info.Mode() != 0o640 || content(t, name) != "newer" {
 		t.Errorf("%v %q", info.Mode(), content(t, name))
 	}
@@ -95,14 +84,10 @@ func TestLinksAreFollowedToTheirFile(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	file, link, further := filepath.Join(elsewhere, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "further")
 	for name, to := range map[string]string{link: file, further: "link"} {
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, name))
 	}
 	for _, text := range []string{"through a link that led nowhere", "again"} {
-		if err := write(t, further, text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(t, further, text))
 		if got := content(t, file); got != text {
 			t.Errorf("the file has %q", got)
 		}
@@ -115,9 +100,7 @@ func TestLinksAreFollowedToTheirFile(t *testing.T) {
 	if got, err := Target(further); err != nil || got != file {
 		t.Errorf("Target: %q, %v", got, err)
 	}
-	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	if err := write(t, filepath.Join(dir, "loop"), "x"); err == nil {
 		t.Error("a link to itself was written to")
 	}
@@ -133,10 +116,7 @@ func TestCreate_UnwritablePaths(t *testing.T) {
 		}
 	}
 	stream := filepath.Join(dir, "capture")
-	f, err := Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Stream(t.Context(), stream))(t)
 	f.Discard()
 	alone(t, dir)
 	var none *File
@@ -170,26 +150,18 @@ func TestRemove_OnlyOwnFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "file")
-			if err := os.WriteFile(name+".other", []byte("other"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name+".other", []byte("other"), 0o600))
 			if c.before != "" {
-				if err := os.WriteFile(name, []byte(c.before), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, []byte(c.before), 0o600))
 			}
 			f, err := c.open(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = f.Write([]byte("ours"))
-			if err := errors.Join(err, f.Commit()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, f.Commit()))
 			if c.during != nil {
-				if err := c.during(name); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.during(name))
 			}
 			if err := f.Remove(); err != nil {
 				t.Error(err)
@@ -209,9 +181,7 @@ func TestAppend_KeepsContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.Write([]byte("line\n"))
-		if err := errors.Join(err, f.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, f.Commit()))
 	}
 	if got := content(t, name); got != "line\nline\n" {
 		t.Errorf("%q", got)
@@ -221,17 +191,10 @@ func TestAppend_KeepsContent(t *testing.T) {
 func TestNew_KeepsExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "key")
-	f, err := New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(New(name))(t)
 	defer f.Discard()
-	if err := os.WriteFile(name, []byte("came meanwhile"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("late")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("came meanwhile"), 0o600))
+	must.Get(f.Write([]byte("late")))(t)
 	if err := f.Commit(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("committed over a file: %v", err)
 	}
@@ -247,9 +210,7 @@ func TestNew_KeepsExistingFile(t *testing.T) {
 func TestPrivateFilesStayPrivate(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
 	for _, text := range []string{"one", "two"} {
-		if err := WritePrivate(t.Context(), name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WritePrivate(t.Context(), name, []byte(text)))
 	}
 	info, err := os.Stat(name)
 	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 || content(t, name) != "two" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestJudge_PlannedValuesLimitNothing checks that plan and audit use one arithmetic: on the path that a plan was made
@@ -16,18 +17,12 @@ func TestJudge_PlannedValuesLimitNothing(t *testing.T) {
 	judged := 0
 	for _, name := range []string{"windows-2000", "windows-xp", "server-2003", "windows-98", "windows-7", "server-2019",
 		"linux-5.4", "linux-6.18", "freebsd-14", "macos-14"} {
-		target, err := plan.ParseTarget(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(plan.ParseTarget(name))(t)
 		for _, rate := range []float64{64e3, 1.3e6, 7e6, 34e6, 140e6, 900e6} {
 			for _, rtt := range []time.Duration{300 * time.Microsecond, 4 * time.Millisecond, 23 * time.Millisecond,
 				77 * time.Millisecond, 310 * time.Millisecond} {
 				path := plan.Path{RateBps: rate, RTT: rtt}
-				p, err := plan.New(path, target, plan.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(plan.New(path, target, plan.Options{}))(t)
 				if slices.ContainsFunc(p.Warnings, func(w plan.Statement) bool { return w.Code == plan.AutotuningEnds }) {
 					continue // no setting of that Windows fills this path
 				}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 const (
@@ -118,10 +120,7 @@ func TestParseSnapshot_WindowsTools(t *testing.T) {
 			}
 		}
 	}
-	s, err := ParseSnapshot([]byte(saved98))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ParseSnapshot([]byte(saved98)))(t)
 	judged := Judge(s, Path{RateBps: 10e6, RTT: 80 * time.Millisecond})
 	for _, want := range []struct {
 		grade     Grade

@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // object is a program, a map or a link by its line in /proc/PID/fdinfo.
@@ -98,14 +99,9 @@ func TestMain(m *testing.M) {
 
 func TestSet_ReleasesEverything(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
-	moved, err := sockdiag.OpenMoved(sockdiag.Connected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := must.Get(sockdiag.OpenMoved(sockdiag.Connected))(t)
 	open := objectsOf(t, os.Getpid())
-	if err := errors.Join(moved.Close(), moved.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(moved.Close(), moved.Close()))
 	checkReleased(t, open, 3)
 }
 

@@ -7,27 +7,19 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // receive takes a transfer of some bytes from senders that each write as many, and close.
 func receive(t *testing.T, bytes int64, streams int, eachWrites int64) (*transfer.End, error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	p := Endpoint{Spec: transfer.Spec{Direction: transfer.Down, Bytes: bytes, Streams: streams}}
 	for range streams {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		from, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+		from := must.Get(l.Accept())(t)
 		go func() {
 			defer from.Close()
 			buffer := make([]byte, 100_001)
@@ -39,10 +31,7 @@ func receive(t *testing.T, bytes int64, streams int, eachWrites int64) (*transfe
 				}
 			}
 		}()
-		s, err := socket.NewStream(conn.(*net.TCPConn), socket.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(socket.NewStream(conn.(*net.TCPConn), socket.Options{}))(t)
 		t.Cleanup(func() { s.Close() })
 		p.Streams = append(p.Streams, s)
 	}

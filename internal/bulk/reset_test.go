@@ -7,29 +7,18 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // dialed returns a stream with the connection at its far end.
 func dialed(t *testing.T) (*socket.Stream, *net.TCPConn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	near, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	far, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	far := must.Get(l.Accept())(t)
 	t.Cleanup(func() { far.Close() })
-	s, err := socket.NewStream(near.(*net.TCPConn), socket.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(socket.NewStream(near.(*net.TCPConn), socket.Options{}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s, far.(*net.TCPConn)
 }
@@ -39,10 +28,7 @@ func dialed(t *testing.T) (*socket.Stream, *net.TCPConn) {
 func TestDrain_EndsByMessage(t *testing.T) {
 	s, _ := dialed(t)
 	for {
-		n, err := s.Write(socket.BestWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(s.Write(socket.BestWrite))(t)
 		if n == 0 { // both buffers are full: nobody reads
 			break
 		}
@@ -58,9 +44,7 @@ func TestDrain_EndsByMessage(t *testing.T) {
 // acknowledged counts as closed by the far end, whichever system call meets it.
 func TestDrain_ReportsReset(t *testing.T) {
 	s, far := dialed(t)
-	if _, err := s.Write(1000); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Write(1000))(t)
 	far.SetLinger(0)
 	far.Close()
 	if reset, err := s.WaitClosed(time.Minute); !reset {

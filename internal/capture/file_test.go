@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var frame = ether(typeIPv4, ip4(protoTCP, "10.0.0.1", "10.0.0.2", segment(5201, 40000, 1000, 2000, 10)))
@@ -68,10 +69,7 @@ func TestFormats(t *testing.T) {
 	s, _ := zstd.NewWriter(&zstandard)
 	s.Write(pcapFile(linkEthernet, frame, frame))
 	s.Close()
-	bzipped, err := base64.StdEncoding.DecodeString(bzipCapture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bzipped := must.Get(base64.StdEncoding.DecodeString(bzipCapture))(t)
 	tests := map[string]struct {
 		data []byte
 		want []int64
@@ -198,10 +196,7 @@ func TestForeignFormatsAreNamed(t *testing.T) {
 }
 
 func TestUnknownLinkTypesAreNumbered(t *testing.T) {
-	f, err := NewFile("test", bytes.NewReader(pcapFile(147, frame, frame)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewFile("test", bytes.NewReader(pcapFile(147, frame, frame))))(t)
 	defer f.Close()
 	a, err := Analyze(t.Context(), Config{}, f)
 	if err != nil || len(a.UnknownLinks) != 1 || a.UnknownLinks[147] != 2 {
@@ -241,10 +236,7 @@ func FuzzFile(f *testing.F) {
 				t.Fatal("more packets than bytes")
 			}
 		}
-		again, err := NewFile("fuzz", bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(NewFile("fuzz", bytes.NewReader(data)))(t)
 		defer again.Close()
 		if a, _ := Analyze(context.Background(), Config{Workers: 1}, again); a.Packets != int64(n) {
 			t.Fatalf("%d packets one by one, %d at once", n, a.Packets)
@@ -274,9 +266,7 @@ func BenchmarkWalk(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				f := File{in: source{r: bytes.NewReader(data), buf: buf}}
-				if err := f.begin(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, f.begin())
 				n := next(&f, segments[:])
 				for f.Next(&p) == nil {
 					if Decode(&p, &segments[0]) == TCP {
@@ -308,15 +298,9 @@ func TestFile_CountsDroppedPackets(t *testing.T) {
 		counted(0, 3, 1), counted(1, 2, 0), counted(0, 5, 2), counted(7, 100, 0),
 		block(order, blockCounters, make([]byte, 4)),
 	}, nil)
-	f, err := NewFile("test", bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewFile("test", bytes.NewReader(data)))(t)
 	defer f.Close()
-	a, err := Analyze(t.Context(), Config{}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Analyze(t.Context(), Config{}, f))(t)
 	if a.Lost != 9 || a.Packets != 1 {
 		t.Errorf("%d lost of %d packets", a.Lost, a.Packets)
 	}

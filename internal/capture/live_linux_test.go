@@ -8,21 +8,16 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestListenOnLoopback(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	f, err := Listen(ctx, "lo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Listen(ctx, "lo"))(t)
 	defer f.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	const bytes = 1 << 20
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
@@ -48,10 +43,7 @@ func TestListenOnLoopback(t *testing.T) {
 		io.Copy(io.Discard, c)
 		c.Close()
 	}()
-	a, err := Analyze(context.Background(), Config{}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Analyze(context.Background(), Config{}, f))(t)
 	for _, c := range a.Connections {
 		if c.Server().Port != port {
 			continue
@@ -69,15 +61,9 @@ func TestListenOnLoopback(t *testing.T) {
 func TestListen_CountsDroppedPackets(t *testing.T) {
 	testenv.Need(t, testenv.Root)
 	ctx, stop := context.WithCancel(t.Context())
-	f, err := listenThrough(ctx, "lo", ringSize{2, 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(listenThrough(ctx, "lo", ringSize{2, 1 << 14}))(t)
 	defer f.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	sent := make(chan error, 1)
 	go func() {
@@ -88,22 +74,14 @@ func TestListen_CountsDroppedPackets(t *testing.T) {
 		}
 		sent <- err
 	}()
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Accept())(t)
 	defer c.Close()
-	if _, err := io.Copy(io.Discard, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.Copy(io.Discard, c))(t)
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	a, err := Analyze(context.Background(), Config{}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Analyze(context.Background(), Config{}, f))(t)
 	if a.Lost == 0 || a.Packets == 0 {
 		t.Errorf("%d packets, %d lost", a.Packets, a.Lost)
 	}

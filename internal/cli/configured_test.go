@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestMayDefaultNamesFlagsThatExist keeps the list of defaults from naming nothing.
@@ -40,9 +41,7 @@ func withConfig(t *testing.T, text, line string) (status int, out, errs string) 
 	t.Helper()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "config.toml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	t.Setenv(settings.Variable, name)
 	t.Setenv("FULLPIPE_STATE", dir)
 	var stdout, stderr bytes.Buffer
@@ -82,10 +81,7 @@ func TestConfigurationIsUsedAndStrict(t *testing.T) {
 
 // TestTheConfigurationsDocumentIsTrue reads the example that users copy.
 func TestTheConfigurationsDocumentIsTrue(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/configuration.md"))(t)
 	_, rest, _ := strings.Cut(string(doc), "```toml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
@@ -124,9 +120,7 @@ func completed(t *testing.T, line string) []string {
 func TestValuesAreCompleted(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "config.toml")
-	if err := os.WriteFile(name, []byte("[far.office]\npeer = \"192.0.2.1\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("[far.office]\npeer = \"192.0.2.1\"\n"), 0o600))
 	t.Setenv(settings.Variable, name)
 	t.Setenv("FULLPIPE_STATE", dir)
 	for line, want := range map[string]string{
@@ -149,9 +143,7 @@ func TestMeasure_KeepsInterruptedResult(t *testing.T) {
 	for _, configured := range []bool{true, false} {
 		dir := t.TempDir()
 		name := filepath.Join(dir, "config.toml")
-		if err := os.WriteFile(name, []byte("[defaults]\ntime = \"1m\"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("[defaults]\ntime = \"1m\"\n"), 0o600))
 		t.Setenv(settings.Variable, name)
 		if !configured {
 			os.Unsetenv(settings.Variable)

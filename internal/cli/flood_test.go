@@ -27,6 +27,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // said is the output of a command.
@@ -88,17 +89,12 @@ func pemFiles(t *testing.T) (cert, key string) {
 	site := httptest.NewTLSServer(nil) // for its certificate
 	site.Close()
 	pair := site.TLS.Certificates[0]
-	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
 	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]},
 		key: {Type: "PRIVATE KEY", Bytes: der}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, pem.EncodeToMemory(block), 0o600))
 	}
 	return cert, key
 }
@@ -220,9 +216,7 @@ func TestServers_FloodedLogs(t *testing.T) {
 			}
 			out, addresses, end := startFlooded(t, c, c.addresses...)
 			defer end()
-			if err := os.Remove(keys); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(keys))
 			before := strings.Count(out.text.String(), "\n")
 			out.paused.Lock()
 			for i, address := range addresses {
@@ -315,10 +309,7 @@ func flood(address string, attack func(net.Conn) bool, clients int) bool {
 // floodDatagrams sends datagrams, empty and of several sizes.
 func floodDatagrams(t *testing.T, address string, count int) {
 	t.Helper()
-	c, err := net.Dial("udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("udp", address))(t)
 	defer c.Close()
 	for i := range count {
 		c.Write(bytes.Repeat([]byte{byte(i)}, 4*i)) // a datagram that is lost is no fault

@@ -75,7 +75,7 @@ var flagGroups = []struct{ name, flags string }{
 	{"Output", `capture color csv details fail-below fail-on forceflush format get-server-output help html json json-stream
 		lines logfile no-open note on-change on-change-shell picture pidfile quiet report rows title timestamp top
 		undo verbose version webhook no-descriptions`},
-	{"History", `anonymize label limit no-history record resume since store before`},
+	{"History", `anonymize label limit no-history record since store before`},
 	{"Security", `authorized-users-path join join-file limits key key-file listen-cert listen-key listen-operator-token-file
 		listen-token-file max-buffers max-clients max-rate max-streams max-tests max-tests-per-host max-time
 		rsa-private-key-path rsa-public-key-path server-bitrate-limit server-max-duration time-skew-threshold

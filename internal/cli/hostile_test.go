@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // attack is text that would do something to a terminal, and would begin a line of its
@@ -27,16 +28,11 @@ func TestHostileInputsReachNoTerminal(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		return name
 	}
 	object := func(v any) string {
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(v))(t)
 		return string(text)
 	}
 	setting := map[string]any{"name": attack, "where": attack, "value": attack, "type": attack, "unit": attack,
@@ -71,9 +67,7 @@ func TestHostileInputsReachNoTerminal(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		ssh := file("ssh", "#!/bin/sh\nprintf '"+strings.ReplaceAll(attack, "'", "")+"' >&2; printf '"+attack+"'; exit 255\n")
-		if err := os.Chmod(ssh, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(ssh, 0o700))
 		t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		lines = append(lines, []string{"measure", "ssh://host.invalid"})
 	}
@@ -100,17 +94,11 @@ func TestHostileInputsReachNoTerminal(t *testing.T) {
 
 // A document that is written without render could begin lines of ours with its texts.
 func TestDocumentsAreWrittenThroughRender(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*.go"))(t)
 	writers := regexp.MustCompile(`\b(?:text|html)\.([A-Z]\w+)\((?:w|out|cmd\.[\w()]+), ?(render\.Document\()?`)
 	doors := []string{"Write", "Connections", "CSV", "Parameter", "Parameters"} // the catalog's texts are our own
 	for _, name := range files {
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(os.ReadFile(name))(t)
 		for _, call := range writers.FindAllStringSubmatch(string(source), -1) {
 			if call[2] == "" && !slices.Contains(doors, call[1]) {
 				t.Errorf("%s: %s", name, call[0])

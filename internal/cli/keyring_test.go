@@ -15,15 +15,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/config"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // keysIn returns the secrets of a file by name.
 func keysIn(t *testing.T, file string) map[string]string {
 	t.Helper()
-	k, err := serverkey.ReadKeys(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(serverkey.ReadKeys(t.Context(), file))(t)
 	secrets := map[string]string{}
 	for name, h := range k.Key {
 		secrets[name] = h.Secret
@@ -72,10 +70,7 @@ func TestKey_ConcurrentProcessesLoseNothing(t *testing.T) {
 // onlyFile checks that nothing else is left in a directory.
 func onlyFile(t *testing.T, dir, name string) {
 	t.Helper()
-	left, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must.Get(os.ReadDir(dir))(t)
 	for _, f := range left {
 		if f.Name() != name && (runtime.GOOS != "windows" || !strings.HasSuffix(f.Name(), ".lock")) {
 			t.Errorf("left behind: %s", f.Name())
@@ -93,9 +88,7 @@ func TestKey_KilledProcessesLoseNothing(t *testing.T) {
 		var out bytes.Buffer
 		cmd := program(t, "key", "rotate", "a", "--keys", file, "--overlap", "1h")
 		cmd.Stdout = &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		return &out, func(after time.Duration) bool {
 			timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
 			defer timer.Stop()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/serverkey"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestKeyring_KeepsLastValidFile replaces a server's file of keys by things that hold none. Known keys
@@ -22,9 +23,7 @@ func TestKeyring_KeepsLastValidFile(t *testing.T) {
 	}
 	put := func(content string, mode os.FileMode) func(*testing.T, string) {
 		return func(t *testing.T, name string) {
-			if err := os.WriteFile(name, []byte(content), mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(content), mode))
 		}
 	}
 	for _, tt := range []struct {
@@ -35,19 +34,13 @@ func TestKeyring_KeepsLastValidFile(t *testing.T) {
 	}{
 		{"missing", func(*testing.T, string) {}, "no such file", a},
 		{"a FIFO", func(t *testing.T, name string) {
-			if err := syscall.Mkfifo(name, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Mkfifo(name, 0o600))
 		}, "not a regular file", a},
 		{"a directory", func(t *testing.T, name string) {
-			if err := os.Mkdir(name, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(name, 0o700))
 		}, "is a directory", a},
 		{"a device", func(t *testing.T, name string) {
-			if err := os.Symlink("/dev/zero", name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink("/dev/zero", name))
 		}, "not a regular file", a},
 		{"damaged", put("[key.b", 0o600), "line 1", a},
 		{"two holders of a key", put(text("b", b)+
@@ -67,9 +60,7 @@ func TestKeyring_KeepsLastValidFile(t *testing.T) {
 			}
 			replace := func(by func(*testing.T, string)) {
 				t.Helper()
-				if err := os.Rename(name, name+".old"); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Rename(name, name+".old"))
 				by(t, name)
 			}
 			replace(put(text("a", a), 0o600))
@@ -100,9 +91,7 @@ func TestKeyFiles_OpenToOtherUsers(t *testing.T) {
 	if status, errs := ended(t, program(t, "key", "new", "a", "--keys", keys)); status != 0 {
 		t.Fatal(errs)
 	}
-	if err := os.WriteFile(key, []byte(probe.NewKey().String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(key, []byte(probe.NewKey().String()), 0o600))
 	for _, tt := range []struct {
 		file string
 		mode os.FileMode
@@ -117,9 +106,7 @@ func TestKeyFiles_OpenToOtherUsers(t *testing.T) {
 		{key, 0o644, []string{"measure", "127.0.0.1:1", "--key-file", key}, "chmod 600 " + key},
 		{key, 0o600, []string{"measure", "127.0.0.1:1", "--key-file", key}, ""},
 	} {
-		if err := os.Chmod(tt.file, tt.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(tt.file, tt.mode))
 		_, errs := ended(t, program(t, tt.args...))
 		if said := strings.Contains(errs, "every user of this host"); said != (tt.says != "") ||
 			!strings.Contains(errs, tt.says) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestServe_DistinguishesKeys runs a server with keys by name, and changes them under it.
@@ -50,15 +51,10 @@ func TestServe_DistinguishesKeys(t *testing.T) {
 	}
 
 	serve := program(t, "serve", "--keys", file, "--listen", "127.0.0.1:0")
-	stdout, err := serve.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := must.Get(serve.StdoutPipe())(t)
 	var log bytes.Buffer
 	serve.Stderr = &log
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, serve.Start())
 	defer func() {
 		serve.Process.Kill()
 		serve.Wait()
@@ -93,17 +89,12 @@ func TestServe_DistinguishesKeys(t *testing.T) {
 			t.Errorf("during the overlap: %d, %s", status, errs)
 		}
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	_, rest, _ := strings.Cut(string(text), "until = ")
 	until, _, _ := strings.Cut(rest, "\n")
 	past := strings.Replace(string(text), until,
 		time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05Z")+" # over", 1)
-	if err := os.WriteFile(file, []byte(past), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(past), 0o600))
 	if status, errs := measure(office, "-t", "200ms"); status == 0 || !strings.Contains(errs, "key") {
 		t.Errorf("after the overlap: %d, %s", status, errs)
 	}

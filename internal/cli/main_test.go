@@ -20,6 +20,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lab"
 	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // asProgram makes this test's own file behave as fullpipe.
@@ -61,13 +62,8 @@ func copyProgram(t *testing.T, dir string) {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	own, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, own, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(os.ReadFile(os.Args[0]))(t)
+	must.Do(t, os.WriteFile(name, own, 0o755))
 }
 
 // ended runs a program to its end and returns its status and output.
@@ -89,9 +85,7 @@ func ended(t *testing.T, cmd *exec.Cmd) (status int, errs string) {
 // are busy, the bound leaves room above the promised second.
 func endsSoon(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 	t.Helper()
-	if err := cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(signal))
 	done := make(chan struct{})
 	go func() {
 		cmd.Wait()

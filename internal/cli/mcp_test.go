@@ -21,6 +21,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // mcpSession is `fullpipe mcp` as a process of its own.
@@ -48,18 +49,10 @@ func startMCP(t *testing.T, env []string, args ...string) *mcpSession {
 		"FULLPIPE_STATE="+filepath.Join(s.home, "state"))
 	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stderr = t.Output()
-	in, err := s.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(s.cmd.StdinPipe())(t)
 	s.in = in
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(s.cmd.StdoutPipe())(t)
+	must.Do(t, s.cmd.Start())
 	t.Cleanup(func() { s.cmd.Process.Kill() })
 	go func() {
 		lines := bufio.NewScanner(out)
@@ -148,11 +141,8 @@ func serveHere(t *testing.T) (address, key string, events chan server.Event) {
 	t.Helper()
 	k := probe.NewKey()
 	events = make(chan server.Event, 100)
-	far, err := server.New(t.Context(), server.Config{Address: "127.0.0.1:0", Key: k,
-		Event: func(e server.Event) { events <- e }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := must.Get(server.New(t.Context(), server.Config{Address: "127.0.0.1:0", Key: k,
+		Event: func(e server.Event) { events <- e }}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- far.Serve(ctx) }()
@@ -163,19 +153,10 @@ func serveHere(t *testing.T) (address, key string, events chan server.Event) {
 // busyPort returns the target :PORT of a connection within this host that moves payload.
 func busyPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
-	near, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	far, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	far := must.Get(l.Accept())(t)
 	go io.Copy(io.Discard, far)
 	go func() {
 		for {
@@ -195,20 +176,13 @@ func TestMCP_Tools(t *testing.T) {
 	t.Parallel()
 	address, key, _ := serveHere(t)
 	dir := t.TempDir()
-	capture, err := os.ReadFile("../diagnose/testdata/cases/tiny-response.pcap.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "a.pcap.zst"), capture, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	capture := must.Get(os.ReadFile("../diagnose/testdata/cases/tiny-response.pcap.zst"))(t)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a.pcap.zst"), capture, 0o600))
 	snapshot, err := program(t, "audit", "--collect").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "host.json"), snapshot, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "host.json"), snapshot, 0o600))
 	s := startMCP(t, []string{"FULLPIPE_KEY=" + key}, "--files", dir)
 	var list struct {
 		Tools []struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // goNames are Go names in errors of the standard library.
@@ -23,9 +24,7 @@ func TestErrors_ContainNoGoNames(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	kind := file("kind.json", `{"schema":"fullpipe/measure/v1","directions":"x"}`)

@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/lab/stalltest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestRecheck_ReportsHalvedLink: visits of a path through a lab, dated six hours apart; then the
@@ -28,15 +29,11 @@ func TestRecheck_ReportsHalvedLink(t *testing.T) {
 func aLinkHalves(t *testing.T) error {
 	dir := t.TempDir()
 	key, reported := filepath.Join(dir, "key"), filepath.Join(dir, "reported")
-	if err := os.WriteFile(key, []byte(strings.Repeat("5a", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(key, []byte(strings.Repeat("5a", 32)), 0o600))
 	onChange := filepath.Join(dir, "on-change")
 	script := "#!/bin/sh\necho \"$FULLPIPE_EVENT $FULLPIPE_METRIC $FULLPIPE_DIRECTION ${FULLPIPE_KEY-none}\" >> " +
 		reported + "\n"
-	if err := os.WriteFile(onChange, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(onChange, []byte(script), 0o700))
 	begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	// visits runs visits in one lab and returns their statuses.
 	type visit struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestAPublicServerIsNotAskedTwice: one that cannot even be found has had its turn, and the
@@ -88,23 +89,15 @@ func TestRecheckStays(t *testing.T) {
 		out.Close()
 		errs.Close()
 	}()
-	where, err := bufio.NewReader(said).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	where := must.Get(bufio.NewReader(said).ReadString('\n'))(t)
 	go io.Copy(io.Discard, said)
 	var doc record.Recheck
-	if err := json.NewDecoder(lines).Decode(&doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(lines).Decode(&doc))
 	if len(doc.Tests) != 1 || doc.Tests[0].Error == nil || doc.Tests[0].Error.Code != "refused" ||
 		doc.Tests[0].NextAt == nil {
 		t.Errorf("%+v", doc)
 	}
-	answer, err := http.Get(strings.TrimSpace(strings.TrimPrefix(where, "serving ")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(strings.TrimSpace(strings.TrimPrefix(where, "serving "))))(t)
 	page, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	if want := `fullpipe_recheck_tests_total{peer="127.0.0.1:1",origin="scheduled",outcome="failed"} 1`; err != nil ||

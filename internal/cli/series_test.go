@@ -20,21 +20,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // storedBefore returns the documents of a history that the program exported before keys were computed from values.
 // The label args of each is its command line.
 func storedBefore(t *testing.T) (docs []record.Document) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/series_v1.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/series_v1.jsonl"))(t)
 	for line := range strings.Lines(string(text)) {
-		doc, err := record.Decode([]byte(line), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Decode([]byte(line), nil))(t)
 		if !strings.HasPrefix(doc.Head().Envelope.Labels["args"], "recheck ") { // internal/cli/recheck has its own
 			docs = append(docs, doc)
 		}
@@ -100,19 +95,13 @@ func TestSeriesKey_ContinuesStoredHistories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			s, err := store.OpenAt(ctx, t.TempDir(), url(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(store.OpenAt(ctx, t.TempDir(), url(t)))(t)
 			defer s.Close()
 			docs := storedBefore(t)
 			for _, doc := range docs {
 				add(ctx, t, s, doc)
 			}
-			before, err := s.Paths(ctx, 0, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(s.Paths(ctx, 0, 100))(t)
 			for i, doc := range docs { // each command line runs once more
 				h := doc.Head()
 				h.StartedAt = h.StartedAt.Add(time.Hour)
@@ -144,10 +133,7 @@ func TestSeriesKey_ContinuesStoredHistories(t *testing.T) {
 
 func add(ctx context.Context, t *testing.T, s *store.Store, doc record.Document) {
 	t.Helper()
-	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(doc))(t)
 	if added, err := s.Add(ctx, text, nil); err != nil || !added {
 		t.Fatalf("%s: added %v, %v", doc.Head().Labels["args"], added, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // A record names the test as the far end does, and says how far their clocks are apart.
@@ -38,10 +39,7 @@ func TestRecordJoinsTheFarEnds(t *testing.T) {
 	if status := run(t.Context(), args, console.NewStreams(&bytes.Buffer{}, &out, &errs)); status != exit.Done {
 		t.Fatalf("status %d: %s", status, errs.String())
 	}
-	doc, err := record.Decode(out.Bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(record.Decode(out.Bytes(), nil))(t)
 	e := doc.Head().Envelope
 	if id := <-there; id == "" || e.TestID != id {
 		t.Errorf("%q here, %q there", e.TestID, id)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // printing are command lines that print on standard output, one for each form of each
@@ -45,10 +46,7 @@ func printing(t *testing.T) [][]string {
 
 func TestTextThatCannotBeWrittenIsAFailure(t *testing.T) {
 	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 	defer full.Close()
 	for _, args := range printing(t) {
 		cmd := program(t, args...)
@@ -142,17 +140,10 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	idle := filepath.Join(dir, "idle") // somebody has it open and writes nothing
-	if err := syscall.Mkfifo(idle, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	holder, err := os.OpenFile(idle, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(idle, 0o600))
+	holder := must.Get(os.OpenFile(idle, os.O_RDWR, 0))(t)
 	defer holder.Close()
 	var waits [][]string
 	proc := "/proc/kmsg" // a regular file by its mode, without an end
@@ -171,13 +162,8 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 		[]string{"plan", "--path", fifo}, []string{"plan", "--from", idle}, []string{"audit", "--path", fifo},
 		[]string{"diagnose", "--near", fifo, "--far", idle})
 	full := filepath.Join(dir, "full") // its reader does not read
-	if err := syscall.Mkfifo(full, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	unread, err := os.OpenFile(full, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(full, 0o600))
+	unread := must.Get(os.OpenFile(full, os.O_RDWR, 0))(t)
 	defer unread.Close()
 	fill(t, unread)
 	port := strconv.Itoa(testenv.FreePort(t, 1))
@@ -196,9 +182,7 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd.Stdin = in
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		untilAsleep(t, cmd.Process.Pid)
 		endsSoon(t, cmd, []os.Signal{os.Interrupt, syscall.SIGTERM}[i%2])
 		in.Close()
@@ -209,10 +193,7 @@ func TestEveryWaitEndsWithAnInterrupt(t *testing.T) {
 // fill writes to a pipe until it takes no more.
 func fill(t *testing.T, w *os.File) {
 	t.Helper()
-	raw, err := w.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(w.SyscallConn())(t)
 	var full error
 	raw.Write(func(fd uintptr) bool { // does not block
 		for full == nil {
@@ -237,9 +218,7 @@ func TestFullPipeEndsWithAnInterrupt(t *testing.T) {
 	fill(t, w)
 	cmd := program(t, "explain")
 	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	untilAsleep(t, cmd.Process.Pid)
 	cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan struct{})
@@ -260,10 +239,7 @@ func untilAsleep(t *testing.T, pid int) {
 	t.Helper()
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
 	for calm := 0; calm < 5; {
-		tasks, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tasks := must.Get(os.ReadDir(dir))(t)
 		calm++
 		for _, task := range tasks {
 			text, err := os.ReadFile(filepath.Join(dir, task.Name(), "status"))

@@ -3,12 +3,14 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var flags = map[string][]string{"measure": {"time", "parallel"}, "tune": {"budget"}}
 
 func TestParse(t *testing.T) {
-	f, err := Parse([]byte(`
+	f := must.Get(Parse([]byte(`
 [far.office]
 peer = "fullpipe://server.example.net:5201"
 key-file = "office.key"
@@ -29,10 +31,7 @@ client-results-a-day = 7
 store = "postgres://u@h/d"
 [recheck]
 peers = ["office", "iperf3://far.example.net"]
-`), "/etc/x", "/home/u", flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+`), "/etc/x", "/home/u", flags))(t)
 	if got := f.Far["office"].KeyFile; got != "/etc/x/office.key" {
 		t.Errorf("office: %s", got)
 	}

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestKeys(t *testing.T) {
-	k, err := ParseKeys([]byte(`
+	k := must.Get(ParseKeys([]byte(`
 [key.office]
 secret = "aa"
 max-rate = "100mbit"
@@ -18,26 +20,18 @@ max-bytes = "10GB"
 from = ["192.0.2.0/24", "2001:db8::1"]
 [key.guest]
 secret = "bb"
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	b, err := k.Key["office"].Bounds()
 	if err != nil || b.Rate != 100e6 || b.Time != 30*time.Second || b.Bytes != 10e9 || len(b.From) != 2 ||
 		b.From[1].Bits() != 128 {
 		t.Errorf("%+v, %v", b, err)
 	}
 	until := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	if err := k.Rotate("office", "cc", until); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.Rotate("office", "cc", until))
 	if err := k.Rotate("offise", "cc", until); err == nil || !strings.Contains(err.Error(), "(office?)") {
 		t.Error(err)
 	}
-	text, err := k.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(k.Text())(t)
 	again, err := ParseKeys(text)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -81,9 +75,7 @@ func TestKeys_Rotate(t *testing.T) {
 			k.Key[name] = &Holder{Secret: secret}
 		}
 		for i, until := range tt.until {
-			if err := k.Rotate("x", strconv.Itoa(i+1), until); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, k.Rotate("x", strconv.Itoa(i+1), until))
 		}
 		got := map[string]string{}
 		for name, h := range k.Key {
@@ -117,10 +109,7 @@ func FuzzParseKeys(f *testing.F) {
 				t.Fatalf("%q has no secret", name)
 			}
 		}
-		written, err := k.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must.Get(k.Text())(t)
 		if again, err := ParseKeys(written); err != nil || len(again.Key) != len(k.Key) {
 			t.Errorf("written it cannot be read: %v\n%s", err, written)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -54,18 +55,12 @@ func TestStatusTracker(t *testing.T) {
 // TestFollow_IgnoresOtherSenders checks that a sender's rate follows only its receiver's statuses.
 func TestFollow_IgnoresOtherSenders(t *testing.T) {
 	listen := func() *net.UDPConn {
-		c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	receiver, otherSender := listen(), listen()
-	f, err := socket.DialFlow(t.Context(), receiver.LocalAddr().String(), socket.FlowOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(socket.DialFlow(t.Context(), receiver.LocalAddr().String(), socket.FlowOptions{}))(t)
 	defer f.Close()
 	var s rateSearch
 	start := int64(s.load.Bps())
@@ -79,9 +74,7 @@ func TestFollow_IgnoresOtherSenders(t *testing.T) {
 		now.highest++
 		var b [statusSize]byte
 		now.put(b[:])
-		if _, err := from.WriteToUDPAddrPort(b[:], f.Local()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(from.WriteToUDPAddrPort(b[:], f.Local()))(t)
 	}
 	until := func(done func(bps int64) bool) {
 		for !done(s.bps.Load()) {

@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -14,10 +15,7 @@ func analyzed(t *testing.T, names ...string) *capture.Analysis {
 	t.Helper()
 	var files []*capture.File
 	for _, name := range names {
-		f, err := capture.Open("testdata/" + name + ".pcap.zst")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(capture.Open("testdata/" + name + ".pcap.zst"))(t)
 		defer f.Close()
 		files = append(files, f)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // drawn are mutations with parameters drawn at random; each names itself.
@@ -229,10 +230,7 @@ func draws(t *testing.T, few int) (seed uint64, trials int) {
 		"FULLPIPE_BANK_TRIALS": func(n uint64) { trials = int(n) },
 	} {
 		if text := os.Getenv(name); text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseUint(text, 10, 64))(t)
 			to(n)
 		}
 	}

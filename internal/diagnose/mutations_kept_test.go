@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -77,13 +78,8 @@ func keptCaptures(t *testing.T, dir string) (all []known) {
 				Goodput       float64
 			}
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &trial); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
+		must.Do(t, json.Unmarshal(text, &trial))
 		for _, c := range trial.Captures {
 			gains := func(n verdict.Name) bool { return trial.Freed[n] >= 1.1*c.Goodput }
 			all = append(all, known{fmt.Sprintf("%s at the %s, %s", trial.Cause, c.Vantage, c.File),

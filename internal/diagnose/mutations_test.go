@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // packet is one packet of a capture that a test may change.
@@ -45,10 +46,7 @@ func load(t testing.TB, name string) []packet {
 
 func unpack(t testing.TB, name string) []packet {
 	t.Helper()
-	f, err := capture.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(capture.Open(name))(t)
 	defer f.Close()
 	var all []packet
 	var p capture.Packet
@@ -85,15 +83,9 @@ func save(packets []packet) []byte {
 // judged diagnoses packets and returns the direction that carried most.
 func judged(t testing.TB, packets []packet) *record.CapturedDirection {
 	t.Helper()
-	f, err := capture.NewFile("test", bytes.NewReader(save(packets)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(capture.NewFile("test", bytes.NewReader(save(packets))))(t)
 	defer f.Close()
-	a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(capture.Analyze(context.Background(), capture.Config{Workers: 1}, f))(t)
 	var most *record.CapturedDirection
 	doc := New(a, 1).Record
 	for i := range doc.Connections {

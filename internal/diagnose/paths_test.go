@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestAllPathsAgree compares the fast ways through a capture with the plain one: packet after packet, segment after
@@ -37,10 +38,7 @@ func TestAllPathsAgree(t *testing.T) {
 				"pcapng": nextGeneration(packets)} {
 				want := documentOf(t, followed(t, data))
 				for _, workers := range []int{1, 3} {
-					f, err := capture.NewFile("", bytes.NewReader(data))
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := must.Get(capture.NewFile("", bytes.NewReader(data)))(t)
 					a, err := capture.Analyze(context.Background(), capture.Config{Workers: workers}, f)
 					if err != nil {
 						t.Fatal(err)
@@ -63,14 +61,8 @@ func TestWorkersAgree(t *testing.T) {
 		data := save(m.of(load(t, "testdata/policed.near.pcap.zst")))
 		var one []byte
 		for workers := 1; workers <= 3; workers++ {
-			f, err := capture.NewFile("", bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := capture.Analyze(context.Background(), capture.Config{Workers: workers}, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(capture.NewFile("", bytes.NewReader(data)))(t)
+			a := must.Get(capture.Analyze(context.Background(), capture.Config{Workers: workers}, f))(t)
 			if got := documentOf(t, a); one == nil {
 				one = got
 			} else if !bytes.Equal(got, one) {
@@ -101,10 +93,7 @@ func nextGeneration(packets []packet) []byte {
 // followed reads a capture the plain way.
 func followed(t *testing.T, data []byte) *capture.Analysis {
 	t.Helper()
-	f, err := capture.NewFile("", bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(capture.NewFile("", bytes.NewReader(data)))(t)
 	table := flow.NewTable(flow.Config{})
 	var p capture.Packet
 	for n := uint32(1); f.Next(&p) == nil; n++ {
@@ -123,9 +112,6 @@ func followed(t *testing.T, data []byte) *capture.Analysis {
 // documentOf is what diagnose would print of the connections.
 func documentOf(t *testing.T, a *capture.Analysis) []byte {
 	t.Helper()
-	doc, err := json.Marshal(New(a, 1).Record.Connections)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(New(a, 1).Record.Connections))(t)
 	return doc
 }

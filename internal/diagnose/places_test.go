@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestSeveralFiles distinguishes captures at two places, parts of one capture, and one file twice.
@@ -78,10 +79,7 @@ func analyzedFiles(t *testing.T, all [][]packet) *capture.Analysis {
 	t.Helper()
 	var files []*capture.File
 	for i, packets := range all {
-		f, err := capture.NewFile(fmt.Sprint(i), bytes.NewReader(save(packets)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(capture.NewFile(fmt.Sprint(i), bytes.NewReader(save(packets))))(t)
 		defer f.Close()
 		files = append(files, f)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // ethernet takes cooked packets to Ethernet with microseconds, for old tools.
@@ -47,22 +48,11 @@ func TestTimelinesAgainstTcptrace(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "capture.pcap")
 			data := ethernet(load(t, filepath.Join("testdata", c.file+".pcap.zst")))
-			if err := os.WriteFile(name, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.Command(program, "-n", "-l", name).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := capture.NewFile("", bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, data, 0o644))
+			out := must.Get(exec.Command(program, "-n", "-l", name).Output())(t)
+			f := must.Get(capture.NewFile("", bytes.NewReader(data)))(t)
 			defer f.Close()
-			a, err := capture.Analyze(context.Background(), capture.Config{}, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(capture.Analyze(context.Background(), capture.Config{}, f))(t)
 			d := a.Connections[0].Directions()[0]
 			got := map[string]int64{"actual data pkts": d.Segments + d.Probes, "unique bytes sent": d.Bytes,
 				"rexmt data pkts": d.Retransmitted}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/trust"
 )
@@ -92,10 +93,7 @@ func TestTrust_DropCounter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(capture.Analyze(context.Background(), capture.Config{Workers: 1}, f))(t)
 		a.Lost = test.dropped
 		doc := New(a, 100_000).Record
 		d := doc.Connections[0].Directions[0]

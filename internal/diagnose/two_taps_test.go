@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/capture"
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -179,10 +180,7 @@ func comparedPackets(t testing.TB, near, far []packet) (*record.CapturedDirectio
 
 func analyzedPackets(t testing.TB, all []packet) *capture.Analysis {
 	t.Helper()
-	f, err := capture.NewFile("test", bytes.NewReader(save(all)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(capture.NewFile("test", bytes.NewReader(save(all))))(t)
 	defer f.Close()
 	a, err := capture.Analyze(t.Context(), capture.Config{Workers: 1, Flow: flow.Config{Passes: Passes}}, f)
 	if err != nil {

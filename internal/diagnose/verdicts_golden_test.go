@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -52,15 +53,10 @@ func (g *goldenVerdicts) compare(t *testing.T, name string) {
 	t.Helper()
 	path, got := filepath.Join("testdata", name), txtar.Format(&g.archive)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, got, 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("verdicts changed (go test ./internal/diagnose -update accepts them):\n%s", diff.Diff(name, want, "now",
 			got))
@@ -94,19 +90,11 @@ func TestGoldenVerdictsOfTransfers(t *testing.T) {
 
 func recordedTransfer(t *testing.T, name string) *transfer.Result {
 	t.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(name))(t)
 	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := must.Get(gzip.NewReader(file))(t)
 	var r transfer.Result
-	if err := json.NewDecoder(unpacked).Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(unpacked).Decode(&r))
 	return &r
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -116,10 +117,7 @@ func (s *site) config() Config {
 
 func open(t *testing.T, s *site, path string, c Config) *Peer {
 	t.Helper()
-	p, err := Open(t.Context(), s.URL+path, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Open(t.Context(), s.URL+path, c))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -204,12 +202,8 @@ func TestRead_CountsFromResponse(t *testing.T) {
 			respondedAt.Store(int64(time.Since(f.clock)))
 		}
 		s.thinks.Store(&think)
-		if _, err := f.do(t.Context(), http.MethodGet, p.object.url, ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.read(1<<20, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.do(t.Context(), http.MethodGet, p.object.url, ""))(t)
+		must.Get(f.read(1<<20, 0))(t)
 		came := f.current().received()
 		f.release()
 		answered := time.Duration(respondedAt.Load())
@@ -253,10 +247,7 @@ func TestRun_SharesBytes(t *testing.T) {
 		streams, fetches int
 	}{{500_002, 3, 3}, {2, 3, 2}, {1, 5, 1}} {
 		spec := transfer.Spec{Direction: transfer.Down, Bytes: c.bytes, Streams: c.streams}
-		result, err := transfer.Run(t.Context(), p, spec, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(transfer.Run(t.Context(), p, spec, nil))(t)
 		total := int64(0)
 		for _, s := range result.Near.Streams {
 			total += s.Bytes

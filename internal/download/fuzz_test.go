@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // FuzzServer checks that Open returns for any response of a web server.
@@ -16,10 +18,7 @@ func FuzzServer(f *testing.F) {
 		"HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-0/99999999999999999999\r\nContent-Length: 1\r\n\r\nx"} {
 		f.Add([]byte(said))
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(f)
 	f.Cleanup(func() { l.Close() })
 	var mu sync.Mutex // guards says
 	var says []byte

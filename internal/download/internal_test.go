@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -32,10 +33,7 @@ func TestRun_PublicServerRedirectsToInternal(t *testing.T) {
 	}
 	p.public.Store(true) // as if the first connection was to a public address
 	before := s.requests.Load()
-	inside, err := url.Parse(s.URL + "/object")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := must.Get(url.Parse(s.URL + "/object"))(t)
 	var refused *InternalError
 	if _, err := p.inquire(t.Context(), inside); !errors.As(err, &refused) {
 		t.Errorf("a redirect: %v", err)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // recordedHost simulates PowerShell with recorded output of Get-NetTCPSetting from testdata.
@@ -48,10 +50,7 @@ func (h *recordedHost) run(script string) ([]byte, error) {
 
 func recorded(t *testing.T, name string) *recordedHost {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return &recordedHost{output: string(text)}
 }
 

@@ -5,19 +5,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestReleaseCode checks that the pages of the program leave this process, and that it still runs.
 func TestReleaseCode(t *testing.T) {
 	resident := func() (kib int) {
-		text, err := os.ReadFile("/proc/self/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("/proc/self/status"))(t)
 		_, rest, _ := strings.Cut(string(text), "RssFile:")
-		if _, err := fmt.Sscan(rest, &kib); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(rest, &kib))(t)
 		return kib
 	}
 	before := resident()

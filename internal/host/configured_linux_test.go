@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/audit"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestConfigured_Precedence reads all directories of sysctl.d(5): a file in /etc replaces one of the same name in
@@ -15,21 +16,15 @@ func TestConfigured_Precedence(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	write("lib/10-a.conf", "net.core.rmem_max = 1\n")
 	near := write("etc/10-a.conf", "# net.core.wmem_max = 3\n-net/core/rmem_max=2\nkernel.pid_max = 4194304\n")
 	lib := write("lib/20-b.conf", "net.ipv4.tcp_sack = 1\n")
 	write("lib/30-off.conf", "net.ipv4.tcp_sack = 0\n")
-	if err := os.Symlink("/dev/null", filepath.Join(root, "etc/30-off.conf")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/dev/null", filepath.Join(root, "etc/30-off.conf")))
 	last := write("sysctl.conf", "net.ipv4.tcp_ecn = 1")
 	got, err := configured(last, filepath.Join(root, "lib"), filepath.Join(root, "none"), filepath.Join(root, "etc"))
 	want := []audit.Configured{{File: near, Name: "net.core.rmem_max", Value: "2"},

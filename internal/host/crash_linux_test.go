@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestApply_CancelledRollsBack(t *testing.T) {
@@ -55,8 +56,8 @@ func TestLock_ConcurrentRuns(t *testing.T) {
 		}
 		return nil
 	}
-	must(t)(applied(inside, wanted()...))
-	must(t)(undone(cfg))
+	must.Get(applied(inside, wanted()...))(t)
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 
@@ -120,7 +121,7 @@ func TestApply_KilledAtEveryStep(t *testing.T) {
 		for at := 1; ; at++ {
 			cfg, before := config(t), raw(t)
 			if job == "undo" {
-				must(t)(applied(cfg, wanted()...))
+				must.Get(applied(cfg, wanted()...))(t)
 			}
 			killed, _ := child(t, cfg, fmt.Sprint(job, " ", at))
 			truthful(t, cfg, before, fmt.Sprintf("%s killed before step %d", job, at))
@@ -145,9 +146,7 @@ func TestApply_KilledAtRandomTimes(t *testing.T) {
 	for range 40 {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=forever", "FULLPIPE_HOST_STATE="+cfg.StateDir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		started := func() bool { _, err := os.Stat(filepath.Join(cfg.StateDir, "lock")); return err == nil }
 		for !started() {
 			time.Sleep(time.Millisecond)
@@ -156,7 +155,7 @@ func TestApply_KilledAtRandomTimes(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 		truthful(t, cfg, before, "killed somewhere")
-		must(t)(undone(cfg))
+		must.Get(undone(cfg))(t)
 		settled(t, cfg, before)
 		if t.Failed() {
 			return
@@ -209,9 +208,7 @@ func TestApply_LostPrivileges(t *testing.T) {
 
 func TestApply_FullDisk(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	if err := unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k,mode=755"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mount("tmpfs", cfg.StateDir, "tmpfs", 0, "size=16k,mode=755"))
 	t.Cleanup(func() { unix.Unmount(cfg.StateDir, unix.MNT_DETACH) })
 	filler := filepath.Join(cfg.StateDir, "filler")
 	fill := func() {
@@ -255,7 +252,7 @@ func TestApply_FullDisk(t *testing.T) {
 	os.Remove(filler)
 
 	// The disk is full when it comes to undo: the values still return.
-	must(t)(applied(cfg, wanted()...))
+	must.Get(applied(cfg, wanted()...))(t)
 	fill()
 	if _, err := undone(cfg); err != nil && !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("undo on a full disk: %v", err)
@@ -264,63 +261,46 @@ func TestApply_FullDisk(t *testing.T) {
 		t.Error("a full disk kept undo from restoring")
 	}
 	os.Remove(filler)
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 
 func TestApply_ReadOnlyProc(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""))
+	must.Do(t, unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	dids, err := applied(cfg, wanted()...)
 	if !errors.Is(err, unix.EROFS) || outcomes(dids) != "refused  " {
 		t.Errorf("read-only /proc/sys: %v, %q", err, outcomes(dids))
 	}
-	if err := unix.Unmount("/proc/sys", unix.MNT_DETACH); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Unmount("/proc/sys", unix.MNT_DETACH))
 	settled(t, cfg, before)
 }
 
 func TestUndo_ReadOnlyProc(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	must(t)(applied(cfg, wanted()...))
-	if err := unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(applied(cfg, wanted()...))(t)
+	must.Do(t, unix.Mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""))
+	must.Do(t, unix.Mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	if _, err := undone(cfg); !errors.Is(err, unix.EROFS) {
 		t.Errorf("undo with read-only /proc/sys: %v", err)
 	}
 	if got := is(t, cfg); got != "ours ours ours" {
 		t.Errorf("status: %s", got)
 	}
-	if err := unix.Unmount("/proc/sys", unix.MNT_DETACH); err != nil {
-		t.Fatal(err)
-	}
-	must(t)(undone(cfg))
+	must.Do(t, unix.Unmount("/proc/sys", unix.MNT_DETACH))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 
 func TestStatus_AfterReboot(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	must(t)(applied(cfg, wanted()...))
-	j, err := cfg.complete().readJournal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(applied(cfg, wanted()...))(t)
+	j := must.Get(cfg.complete().readJournal())(t)
 	for i := range j.Records {
 		j.Records[i].Boot = "an earlier one"
 	}
-	if err := j.save(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.save())
 	if got := is(t, cfg); got != "ours ours ours" {
 		t.Errorf("still in force (a file of sysctl.d): %s", got)
 	}
@@ -330,7 +310,7 @@ func TestStatus_AfterReboot(t *testing.T) {
 	if got := is(t, cfg); got != "gone gone gone" {
 		t.Errorf("after a restart: %s", got)
 	}
-	if got := outcomes(must(t)(undone(cfg))); got != "gone gone gone" {
+	if got := outcomes(must.Get(undone(cfg))(t)); got != "gone gone gone" {
 		t.Errorf("undo after a restart: %s", got)
 	}
 	settled(t, cfg, before)
@@ -338,15 +318,10 @@ func TestStatus_AfterReboot(t *testing.T) {
 
 func TestJournal_InvalidIsKept(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	must(t)(applied(cfg, wanted()...))
+	must.Get(applied(cfg, wanted()...))(t)
 	path := cfg.complete().journalPath()
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, good[:len(good)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(path))(t)
+	must.Do(t, os.WriteFile(path, good[:len(good)/2], 0o600))
 	var broken *JournalError
 	for name, err := range map[string]error{"apply": second(applied(cfg, Set(Sysctl, sack, "1"))),
 		"undo": second(undone(cfg)), "status": second(Status(cfg))} {
@@ -357,10 +332,8 @@ func TestJournal_InvalidIsKept(t *testing.T) {
 	if now, _ := os.ReadFile(path); len(now) != len(good)/2 {
 		t.Error("the broken journal was written over")
 	}
-	if err := os.WriteFile(path, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	must(t)(undone(cfg))
+	must.Do(t, os.WriteFile(path, good, 0o600))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // sysctlDir mounts an empty directory over the host's sysctl.d, in the mount namespace of these tests.
@@ -18,18 +19,14 @@ func sysctlDir(t *testing.T) string {
 	t.Helper()
 	testenv.Need(t, testenv.SysctlDirectory)
 	dir := filepath.Dir(PersistFile)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	return dir
 }
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)))
 }
 
 func checkFile(t *testing.T, path, want string) {
@@ -42,15 +39,15 @@ func checkFile(t *testing.T, path, want string) {
 func TestFileStore_CreatesAndRemoves(t *testing.T) {
 	sysctlDir(t)
 	cfg := config(t)
-	must(t)(applied(cfg, Set(File, PersistFile, "a = 1\n")))
+	must.Get(applied(cfg, Set(File, PersistFile, "a = 1\n")))(t)
 	checkFile(t, PersistFile, "a = 1\n")
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 	write(t, PersistFile, "theirs\n", 0o640)
-	must(t)(applied(cfg, Set(File, PersistFile, "ours\n")))
-	must(t)(undone(cfg))
+	must.Get(applied(cfg, Set(File, PersistFile, "ours\n")))(t)
+	must.Get(undone(cfg))(t)
 	checkFile(t, PersistFile, "theirs\n")
 	if info, _ := os.Stat(PersistFile); info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v", info.Mode())
@@ -60,16 +57,13 @@ func TestFileStore_CreatesAndRemoves(t *testing.T) {
 func TestPersist_UndoRestoresFile(t *testing.T) {
 	sysctlDir(t)
 	cfg, before := config(t), raw(t)
-	changes, err := persist(wanted())
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(applied(cfg, changes...))
+	changes := must.Get(persist(wanted()))(t)
+	must.Get(applied(cfg, changes...))(t)
 	text, err := os.ReadFile(PersistFile)
 	if err != nil || strings.Count(string(text), " = ") != 3 {
 		t.Errorf("%v: %q", err, text)
 	}
-	must(t)(undone(cfg, rmem, sack))
+	must.Get(undone(cfg, rmem, sack))(t)
 	if text, _ := os.ReadFile(PersistFile); strings.Count(string(text), " = ") != 1 || !strings.Contains(string(text),
 		wmem) {
 		t.Errorf("after undo of two: %q", text)
@@ -77,7 +71,7 @@ func TestPersist_UndoRestoresFile(t *testing.T) {
 	if got := is(t, cfg); got != "ours ours" {
 		t.Errorf("status after undo of two: %s", got)
 	}
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 	if _, err := os.Stat(PersistFile); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
@@ -88,24 +82,18 @@ func TestPersist_UndoRestoresFile(t *testing.T) {
 func TestPersist_KeepsLinesOfOtherRuns(t *testing.T) {
 	sysctlDir(t)
 	cfg, before := config(t), raw(t)
-	one, err := persist([]Change{Set(Sysctl, sack, "0")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := must(t)(Preview(cfg, one))
-	two, err := persist([]Change{Set(Sysctl, wmem, "4096 16384 8388608")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(applied(cfg, two...))
+	one := must.Get(persist([]Change{Set(Sysctl, sack, "0")}))(t)
+	shown := must.Get(Preview(cfg, one))(t)
+	two := must.Get(persist([]Change{Set(Sysctl, wmem, "4096 16384 8388608")}))(t)
+	must.Get(applied(cfg, two...))(t)
 	asked := cfg
 	asked.Check = func(would []Did) error { return Agreed(shown, would) }
-	must(t)(applied(asked, one...))
+	must.Get(applied(asked, one...))(t)
 	text, _ := os.ReadFile(PersistFile)
 	if !strings.Contains(string(text), sack+" = 0\n") || !strings.Contains(string(text), wmem+" = 4096 16384 8388608\n") {
 		t.Errorf("the file has %q", text)
 	}
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 
@@ -122,23 +110,16 @@ func TestFileStore_FollowsLinks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := sysctlDir(t)
 			sub := filepath.Join(dir, "sub")
-			if err := os.Mkdir(sub, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(sub, 0o755))
 			target := strings.Replace(c.target, "ABS", sub, 1)
-			if err := os.Symlink(target, PersistFile); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(target, PersistFile))
 			real := filepath.Join(sub, filepath.Base(target))
 			if c.old != "" {
 				write(t, real, c.old, 0o600)
 			}
 			cfg, before := config(t), raw(t)
-			changes, err := persist(wanted())
-			if err != nil {
-				t.Fatal(err)
-			}
-			must(t)(applied(cfg, changes...))
+			changes := must.Get(persist(wanted()))(t)
+			must.Get(applied(cfg, changes...))(t)
 			if now, err := os.Readlink(PersistFile); err != nil || now != target {
 				t.Errorf("the link is %q, %v", now, err)
 			}
@@ -146,7 +127,7 @@ func TestFileStore_FollowsLinks(t *testing.T) {
 				strings.Count(string(text), rmem) != 1 {
 				t.Errorf("the file has %q, %v", text, err)
 			}
-			must(t)(undone(cfg))
+			must.Get(undone(cfg))(t)
 			settled(t, cfg, before)
 			if now, err := os.Readlink(PersistFile); err != nil || now != target {
 				t.Errorf("after undo the link is %q, %v", now, err)
@@ -170,15 +151,10 @@ func TestFileStore_KeepsMaskedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sysctlDir(t)
-			if err := prepare(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prepare())
 			was, _ := os.Lstat(PersistFile)
 			cfg, before := config(t), raw(t)
-			changes, err := persist(wanted())
-			if err != nil {
-				t.Fatal(err)
-			}
+			changes := must.Get(persist(wanted()))(t)
 			if dids, err := applied(cfg, changes...); err == nil {
 				t.Errorf("taken: %+v", dids)
 			}
@@ -237,12 +213,10 @@ func TestTrusted_RejectsWritableState(t *testing.T) {
 				testenv.Need(t, testenv.Root)
 			}
 			cfg, before := config(t), raw(t)
-			must(t)(applied(cfg, wanted()...))
+			must.Get(applied(cfg, wanted()...))(t)
 			ours := raw(t)
 			dir, journal := cfg.StateDir, cfg.complete().journalPath()
-			if err := c.spoil(dir, journal); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.spoil(dir, journal))
 			var distrust *TrustError
 			for what, err := range map[string]error{"undo": second(undone(cfg)), "status": second(Status(cfg)),
 				"apply": second(applied(cfg, Set(Sysctl, sack, "1")))} {
@@ -262,7 +236,7 @@ func TestTrusted_RejectsWritableState(t *testing.T) {
 				os.Chmod(journal, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			must(t)(undone(cfg))
+			must.Get(undone(cfg))(t)
 			settled(t, cfg, before)
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestMain runs the tests in network and mount namespaces of their own, because they change real sysctls and routes.
@@ -68,10 +69,7 @@ func raw(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, name := range []string{rmem, wmem, sack} {
-		text, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/")))(t)
 		all.Write(text)
 	}
 	return all.String()
@@ -79,16 +77,6 @@ func raw(t *testing.T) string {
 
 func config(t *testing.T) Config {
 	return Config{StateDir: t.TempDir(), Wait: 100 * time.Millisecond}
-}
-
-func must(t *testing.T) func([]Did, error) []Did {
-	return func(dids []Did, err error) []Did {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%v: %+v", err, dids)
-		}
-		return dids
-	}
 }
 
 func outcomes(dids []Did) string {
@@ -101,10 +89,7 @@ func outcomes(dids []Did) string {
 
 func is(t *testing.T, cfg Config) string {
 	t.Helper()
-	states, err := Status(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states := must.Get(Status(cfg))(t)
 	var words []string
 	for _, s := range states {
 		words = append(words, s.Is)
@@ -115,33 +100,31 @@ func is(t *testing.T, cfg Config) string {
 // put writes a sysctl like another program.
 func put(t *testing.T, name, value string) {
 	t.Helper()
-	if err := (sysctlStore{"/proc/sys"}).write(name, &value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (sysctlStore{"/proc/sys"}).write(name, &value))
 }
 
 func TestUndo_RestoresByteEqual(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	if got := outcomes(must(t)(Preview(cfg, wanted()))); got != "planned planned planned" {
+	if got := outcomes(must.Get(Preview(cfg, wanted()))(t)); got != "planned planned planned" {
 		t.Errorf("preview: %s", got)
 	}
 	if raw(t) != before {
 		t.Fatal("a preview changed something")
 	}
-	if got := outcomes(must(t)(applied(cfg, wanted()...))); got != "changed changed changed" {
+	if got := outcomes(must.Get(applied(cfg, wanted()...))(t)); got != "changed changed changed" {
 		t.Fatalf("apply: %s", got)
 	}
 	if raw(t) == before || is(t, cfg) != "ours ours ours" {
 		t.Fatalf("status after apply: %s", is(t, cfg))
 	}
-	if got := outcomes(must(t)(applied(cfg, wanted()...))); got != "unchanged unchanged unchanged" {
+	if got := outcomes(must.Get(applied(cfg, wanted()...))(t)); got != "unchanged unchanged unchanged" {
 		t.Errorf("a second apply: %s", got)
 	}
-	if got := outcomes(must(t)(undone(cfg))); got != "restored restored restored" {
+	if got := outcomes(must.Get(undone(cfg))(t)); got != "restored restored restored" {
 		t.Errorf("undo: %s", got)
 	}
 	settled(t, cfg, before)
-	if got := must(t)(undone(cfg)); len(got) != 0 {
+	if got := must.Get(undone(cfg))(t); len(got) != 0 {
 		t.Errorf("a second undo found %+v", got)
 	}
 }
@@ -171,12 +154,12 @@ func settled(t *testing.T, cfg Config, before string) {
 
 func TestUndo_KeepsOtherProgramsChange(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	must(t)(applied(cfg, wanted()...))
+	must.Get(applied(cfg, wanted()...))(t)
 	put(t, wmem, "4096 16384 1000000")
 	if got := is(t, cfg); got != "ours changed ours" {
 		t.Errorf("status: %s", got)
 	}
-	if got := outcomes(must(t)(undone(cfg))); got != "restored conflict restored" {
+	if got := outcomes(must.Get(undone(cfg))(t)); got != "restored conflict restored" {
 		t.Errorf("undo: %s", got)
 	}
 	if text := raw(t); !strings.Contains(text, "1000000") {
@@ -212,22 +195,22 @@ func TestResolveNames_ShortNames(t *testing.T) {
 
 func TestApply_SecondKeepsFirstOldValue(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	first := must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))
-	second := must(t)(applied(cfg, Set(Sysctl, rmem, "4096  131072\t9000000")))
-	if got := outcomes(must(t)(reverted(cfg, second))); got != "restored" {
+	first := must.Get(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))(t)
+	second := must.Get(applied(cfg, Set(Sysctl, rmem, "4096  131072\t9000000")))(t)
+	if got := outcomes(must.Get(reverted(cfg, second))(t)); got != "restored" {
 		t.Errorf("revert: %s", got)
 	}
 	if text := raw(t); !strings.HasPrefix(text, "4096\t131072\t8000000\n") || is(t, cfg) != "ours" {
 		t.Errorf("after taking the second back: %s%s", text, is(t, cfg))
 	}
-	must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 9000000")))
-	if got := outcomes(must(t)(reverted(cfg, first))); got != "conflict" {
+	must.Get(applied(cfg, Set(Sysctl, rmem, "4096 131072 9000000")))(t)
+	if got := outcomes(must.Get(reverted(cfg, first))(t)); got != "conflict" {
 		t.Errorf("reverting the first under a second: %s", got)
 	}
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
-	last := must(t)(applied(cfg, wanted()...))
-	if got := outcomes(must(t)(reverted(cfg, last))); got != "restored restored restored" {
+	last := must.Get(applied(cfg, wanted()...))(t)
+	if got := outcomes(must.Get(reverted(cfg, last))(t)); got != "restored restored restored" {
 		t.Errorf("revert: %s", got)
 	}
 	settled(t, cfg, before)
@@ -239,10 +222,10 @@ func reverted(cfg Config, dids []Did) ([]Did, error) {
 
 func TestUndo_RestoresOtherProgramsValue(t *testing.T) {
 	cfg, before := config(t), raw(t)
-	must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))
+	must.Get(applied(cfg, Set(Sysctl, rmem, "4096 131072 8000000")))(t)
 	put(t, rmem, "4096 131072 7000000")
-	must(t)(applied(cfg, Set(Sysctl, rmem, "4096 131072 9000000")))
-	must(t)(undone(cfg))
+	must.Get(applied(cfg, Set(Sysctl, rmem, "4096 131072 9000000")))(t)
+	must.Get(undone(cfg))(t)
 	if text := raw(t); !strings.HasPrefix(text, "4096\t131072\t7000000\n") {
 		t.Errorf("undo restored %s", text)
 	}

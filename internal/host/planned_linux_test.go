@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func procPath(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
@@ -53,13 +54,13 @@ func TestChanges_OnlyRaiseBuffers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			did := must(t)(applied(cfg, changes...))[0]
+			did := must.Get(applied(cfg, changes...))(t)[0]
 			old, now := strings.Fields(*did.Old), strings.Fields(*did.Took)
 			if now[0] != old[0] || now[1] != old[1] || strings.HasSuffix(value, " 4096") && now[2] != old[2] ||
 				strings.HasSuffix(value, "999") && now[2] != "999999999" {
 				t.Errorf("type %q, value %q: %v became %v", kind, value, old, now)
 			}
-			must(t)(undone(cfg))
+			must.Get(undone(cfg))(t)
 			settled(t, cfg, before)
 		}
 	}
@@ -73,12 +74,12 @@ func TestAgreed_HostChangedAfterConfirmation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := must(t)(Preview(cfg, changes))
+	shown := must.Get(Preview(cfg, changes))(t)
 	asked := cfg
 	asked.Check = func(would []Did) error { return Agreed(shown, would) }
 
 	put(t, rmem, "4096 131072 536870912")
-	if got := must(t)(applied(asked, changes...)); outcomes(got) != "unchanged" ||
+	if got := must.Get(applied(asked, changes...))(t); outcomes(got) != "unchanged" ||
 		*got[0].Took != "4096 131072 536870912" {
 		t.Errorf("under a larger maximum: %+v", got)
 	}
@@ -92,8 +93,8 @@ func TestAgreed_HostChangedAfterConfirmation(t *testing.T) {
 		t.Errorf("changed nevertheless: %s%s", raw(t), is(t, cfg))
 	}
 	put(t, rmem, *shown[0].Old)
-	must(t)(applied(asked, changes...))
-	must(t)(undone(cfg))
+	must.Get(applied(asked, changes...))(t)
+	must.Get(undone(cfg))(t)
 	settled(t, cfg, before)
 }
 
@@ -133,14 +134,8 @@ func TestChanges_AcceptsPlans(t *testing.T) {
 	for _, opt := range []plan.Options{{Role: plan.Both}, {Role: plan.Both, Route: plan.Route{Prefix: "10.0.0.0/8",
 		InitCwnd: 30,
 		InitRwnd: 30, Congestion: "reno", Clamp: true}}} {
-		target, err := plan.ParseTarget("linux")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.New(path, target, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(plan.ParseTarget("linux"))(t)
+		p := must.Get(plan.New(path, target, opt))(t)
 		if changes, err := Changes(p.Settings, p.Route.Prefix); err != nil || len(changes) != len(p.Settings) {
 			t.Errorf("%v: %+v", err, p.Settings)
 		}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // run returns the output of a command.
@@ -36,13 +38,8 @@ func shapedPair(t *testing.T) {
 func sent(t *testing.T, to ...string) (packets int) {
 	t.Helper()
 	for _, address := range to {
-		c, err := net.Dial("udp", net.JoinHostPort(address, "9"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Write(make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("udp", net.JoinHostPort(address, "9")))(t)
+		must.Get(c.Write(make([]byte, 100)))(t)
 		c.Close()
 	}
 	stats := run(t, "tc -s class show dev shape0")
@@ -66,7 +63,7 @@ func TestQdiscStore_Shaper(t *testing.T) {
 		if err != nil || name != "shape0 to "+c.prefix {
 			t.Fatalf("%q, %v", name, err)
 		}
-		if dids := must(t)(applied(cfg, Set(Qdisc, name, "8000000"))); outcomes(dids) != "changed" {
+		if dids := must.Get(applied(cfg, Set(Qdisc, name, "8000000")))(t); outcomes(dids) != "changed" {
 			t.Fatalf("%+v", dids)
 		}
 		if n := sent(t, c.to, c.other, c.to); n != 2 {
@@ -75,11 +72,11 @@ func TestQdiscStore_Shaper(t *testing.T) {
 		if got := run(t, "tc class show dev shape0"); !strings.Contains(got, "rate 8Mbit ceil 8Mbit") {
 			t.Errorf("%s", got)
 		}
-		must(t)(applied(cfg, Set(Qdisc, name, "6000000000"))) // past 32 bits of bytes a second
+		must.Get(applied(cfg, Set(Qdisc, name, "6000000000")))(t) // past 32 bits of bytes a second
 		if _, err := applied(cfg, Set(Qdisc, "shape0 to 10.8.0.3/32", "8000000")); err == nil {
 			t.Error("one shaper replaced another")
 		}
-		must(t)(undone(cfg))
+		must.Get(undone(cfg))(t)
 		if after := run(t, "tc -j qdisc show dev shape0"); after != before {
 			t.Errorf("queues are %s, not %s", after, before)
 		}
@@ -116,7 +113,7 @@ func TestRouteStore_RestoresRemedies(t *testing.T) {
 			"advmss":  "1200", "quickack": "1", "cwnd": "60", "window": "100000"} {
 			changes = append(changes, Set(Route, prefix+" "+attribute, value))
 		}
-		dids := must(t)(applied(cfg, changes...))
+		dids := must.Get(applied(cfg, changes...))(t)
 		if got := outcomes(dids); strings.Count(got, "changed") != len(changes) || strings.Contains(got, "un") {
 			t.Errorf("%s: %s", prefix, got)
 		}
@@ -127,7 +124,7 @@ func TestRouteStore_RestoresRemedies(t *testing.T) {
 			t.Errorf("no %q on both in\n%s", want, now)
 		}
 	}
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	if after := run(t, "ip -j route") + run(t, "ip -6 -j route show dev shape0"); after != before {
 		t.Errorf("routes are\n%s, not\n%s", after, before)
 	}

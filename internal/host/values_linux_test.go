@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/audit"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestRouteStore_Attributes(t *testing.T) {
@@ -35,9 +36,9 @@ func TestRouteStore_Attributes(t *testing.T) {
 		exec.Command("ip", "-6", "route", "del", "2001:db8::/32").Run()
 	})
 	before := ip("route", "show") + ip("-6", "route", "show")
-	dids := must(t)(applied(cfg, Set(Route, "10.9.0.0/16 initcwnd", "20"), Set(Route, "10.9.0.0/16 window", "151840"),
+	dids := must.Get(applied(cfg, Set(Route, "10.9.0.0/16 initcwnd", "20"), Set(Route, "10.9.0.0/16 window", "151840"),
 		Set(Route, "10.9.0.0/16 cwnd", "30"),
-		Set(Route, "10.9.0.0/16 congctl", "reno"), Set(Route, "2001:db8::/32 initrwnd", "40")))
+		Set(Route, "10.9.0.0/16 congctl", "reno"), Set(Route, "2001:db8::/32 initrwnd", "40")))(t)
 	now := ip("route", "show") + ip("-6", "route", "show")
 	for _, want := range []string{"mtu lock 9000", "rto_min lock 150ms", "src 127.0.0.1", "initcwnd 20", "window 151840",
 		"cwnd 30", "congctl reno", "initrwnd 40", "metric 50 initcwnd 4"} {
@@ -50,7 +51,7 @@ func TestRouteStore_Attributes(t *testing.T) {
 	if outcomes(dids) != "changed changed changed changed changed" {
 		t.Errorf("apply: %s", outcomes(dids))
 	}
-	must(t)(undone(cfg))
+	must.Get(undone(cfg))(t)
 	if after := ip("route", "show") + ip("-6", "route", "show"); after != before {
 		t.Errorf("routes are\n%snot\n%s", after, before)
 	}
@@ -71,22 +72,12 @@ func TestSnapshot_ThisNamespace(t *testing.T) {
 	t.Cleanup(func() { exec.Command("ip", "link", "del", "up0").Run() })
 	listener := exec.Command("/proc/self/exe")
 	listener.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
-	ready, err := listener.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ready := must.Get(listener.StdoutPipe())(t)
+	must.Do(t, listener.Start())
 	defer func() { listener.Process.Kill(); listener.Wait() }()
-	if _, err := ready.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ready.Read(make([]byte, 1)))(t)
 
-	s, err := Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Snapshot())(t)
 	if !s.Namespace || s.System != "linux" || s.Version == "" || s.MemoryBytes < 1<<20 || s.Values[rmem] == "" {
 		t.Errorf("snapshot %+v", s)
 	}
@@ -131,25 +122,15 @@ func TestSnapshot_OtherNamespaces(t *testing.T) {
 	other := exec.Command("/proc/self/exe")
 	other.Env = append(os.Environ(), "FULLPIPE_HOST_JOB=listen")
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
-	ready, err := other.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ready := must.Get(other.StdoutPipe())(t)
+	must.Do(t, other.Start())
 	defer func() { other.Process.Kill(); other.Wait() }()
-	if _, err := ready.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ready.Read(make([]byte, 1)))(t)
 	before := raw(t)
 	old := strings.Split(before, "\n")[0]
 	put(t, rmem, "4096 131072 1234567")
 	defer put(t, rmem, old)
-	self, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Readlink("/proc/self/ns/net"))(t)
 	for range 20 {
 		values, err := valuesIn(fmt.Sprintf("/proc/%d/ns/net", other.Process.Pid))
 		if err != nil || values[rmem] == "" || values[rmem] == "4096 131072 1234567" {
@@ -188,11 +169,8 @@ func TestRaised(t *testing.T) {
 		{Name: wmem, Where: "/proc/sys/net/ipv4/tcp_wmem", Type: "min default max", Value: "1 2 25034752"},
 		{Name: sack, Where: "/proc/sys/net/ipv4/tcp_sack", Type: "boolean", Value: "1"},
 	}
-	changes, err := Changes(settings, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dids := must(t)(Preview(config(t), changes))
+	changes := must.Get(Changes(settings, ""))(t)
+	dids := must.Get(Preview(config(t), changes))(t)
 	if *dids[0].New != "8192 262144 99999999" || dids[0].Outcome != Unchanged || !strings.HasSuffix(*dids[1].New,
 		" 25034752") ||
 		strings.HasPrefix(*dids[1].New, "1 ") {

@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) { testenv.RunWithoutLeaks(m) }
@@ -79,14 +80,9 @@ type connKey struct{}
 // connect opens a connection that sends text and reports on ended when the connection is closed.
 func (s *site) connect(t *testing.T, sends string, ended chan<- bool) {
 	t.Helper()
-	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", s.address))(t)
 	t.Cleanup(func() { c.Close() })
-	if _, err := io.WriteString(c, sends); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, sends))(t)
 	go func() {
 		io.Copy(io.Discard, c)
 		ended <- true
@@ -145,10 +141,7 @@ func TestServer_HostileClients(t *testing.T) {
 			if open := s.open(); open != places {
 				t.Errorf("%d connections are open, want %d", open, places)
 			}
-			answer, err := s.client.Get(s.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(s.client.Get(s.url))(t)
 			page, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if err != nil || string(page) != "metrics" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestServer_Unproven fills the slots of strangers five times over from some addresses. Clients
@@ -33,10 +34,7 @@ func TestServer_Unproven(t *testing.T) {
 	s := &site{address: tcp.Addr().String()}
 	get := func(c *http.Client, path string) {
 		t.Helper()
-		answer, err := c.Get("http://" + s.address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(c.Get("http://" + s.address + path))(t)
 		answer.Body.Close()
 	}
 	client := func() *http.Client {

@@ -8,16 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // sink runs a server that counts bytes, as an iperf 2 server does. It reports each connection's count and first bytes.
 func sink(t *testing.T) (address string, counts chan int64, first chan [4]byte) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	counts, first = make(chan int64, 16), make(chan [4]byte, 16)
 	go func() {

@@ -12,16 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // start runs a server on loopback until the test ends. It returns the address of both protocols and the reports.
 func start(t *testing.T, s *Server) (address string, reports chan Report) {
 	t.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Addr().(*net.TCPAddr).Port})
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +41,7 @@ func dial(t *testing.T, network, address, from string) net.Conn {
 		local = &net.UDPAddr{IP: net.ParseIP(from)}
 	}
 	d := net.Dialer{LocalAddr: local}
-	conn, err := d.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(d.Dial(network, address))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -69,9 +64,7 @@ func TestServer_CountsEachByteOnce(t *testing.T) {
 		"cut":    tcpHeader(flagExtended|flagLength|0x78, 0, -100)[:10],
 	} {
 		conn := dial(t, "tcp", address, "127.0.0.1")
-		if _, err := conn.Write(payload); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Write(payload))(t)
 		conn.Close()
 		r := <-reports
 		if r.Err != nil || r.TCP == nil || !r.TCP.Complete || r.TCP.Spec.Direction != transfer.Down {
@@ -280,10 +273,7 @@ func TestServer_EndsIdleFlows(t *testing.T) {
 
 // FuzzServer checks that no bytes of a client stop the server or make a report inconsistent.
 func FuzzServer(f *testing.F) {
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	conn := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(f)
 	defer conn.Close()
 	f.Add(tcpHeader(flagExtended|flagLength|0x78, flagReverse, -1), udpPacket(true, 1, 60))
 	f.Add(tcpHeader(flagVersion1|1, 0, 1<<30), udpPacket(false, -1<<31, 60))

@@ -16,20 +16,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // keyPair returns a key and its public half in PEM.
 func keyPair(t testing.TB) (*rsa.PrivateKey, []byte) {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	public := must.Get(x509.MarshalPKIXPublicKey(&key.PublicKey))(t)
 	return key, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
 }
 
@@ -64,10 +59,7 @@ func TestAuthenticator_Verify(t *testing.T) {
 			{"another key", other, Login{"mario", "rossi", now}, pkcs1, false},
 			{"the other padding", public, Login{"mario", "rossi", now}, !pkcs1, false},
 		} {
-			token, err := Token(c.public, c.login, c.pkcs1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			token := must.Get(Token(c.public, c.login, c.pkcs1))(t)
 			if err := g.verify(token, now); (err == nil) != c.admitted || err != nil && !errors.Is(err, ErrNotAuthorized) {
 				t.Errorf("PKCS#1 %v, %s: %v", pkcs1, c.name, err)
 			}
@@ -83,10 +75,7 @@ func TestAuthenticator_Verify(t *testing.T) {
 
 func TestPrivateKey(t *testing.T) {
 	key, public := keyPair(t)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkcs8 := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for _, c := range []struct {
 		name string
 		text []byte
@@ -140,10 +129,7 @@ func FuzzGate(f *testing.F) {
 func TestAuthenticator_RefusesAllTokensAlike(t *testing.T) {
 	key, public := keyPair(t)
 	token := func(user, password string, at time.Time, pkcs1 bool) string {
-		text, err := Token(public, Login{user, password, at}, pkcs1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(Token(public, Login{user, password, at}, pkcs1))(t)
 		return text
 	}
 	for name, bad := range map[string]func(now time.Time) string{
@@ -169,10 +155,7 @@ func TestAuthenticator_RefusesAllTokensAlike(t *testing.T) {
 
 func TestAuthenticator_AcceptsAtOnce(t *testing.T) {
 	key, public := keyPair(t)
-	token, err := Token(public, Login{"mario", "rossi", time.Now()}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(Token(public, Login{"mario", "rossi", time.Now()}, false))(t)
 	peer := NewPeer(serve(t, &Server{Auth: &Authenticator{Key: key, Users: usersFile("mario", "rossi")}}))
 	defer peer.Close()
 	account, err := peer.RunCommand(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
@@ -185,16 +168,10 @@ func TestAuthenticator_AcceptsAtOnce(t *testing.T) {
 // PUBLIC -pkeyopt rsa_padding_mode:oaep (or pkcs1), in base64.
 func TestAuthenticator_DecryptsOpenSSLTokens(t *testing.T) {
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join("testdata", "login", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("testdata", "login", name)))(t)
 		return text
 	}
-	key, err := PrivateKey(read("key.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(PrivateKey(read("key.pem")))(t)
 	for name, pkcs1 := range map[string]bool{"oaep.token": false, "pkcs1.token": true} {
 		g := &Authenticator{Key: key, PKCS1: pkcs1, Users: usersFile("mario", "rossi")}
 		if err := g.verify(string(read(name)), time.Unix(1795359483, 0)); err != nil {

@@ -9,25 +9,18 @@ import (
 	"encoding/pem"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestToken_HasIperf3Format(t *testing.T) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	der := must.Get(x509.MarshalPKIXPublicKey(&key.PublicKey))(t)
 	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	login := Login{User: "mario", Password: "rossi", At: time.Unix(1795331783, 0)}
 	const want = "user: mario\npwd:  rossi\nts:   1795331783"
 	for _, pkcs1 := range []bool{false, true} {
-		token, err := Token(public, login, pkcs1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(Token(public, login, pkcs1))(t)
 		sealed, err := base64.StdEncoding.DecodeString(token)
 		if err != nil {
 			t.Fatal(err)

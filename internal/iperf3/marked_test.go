@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // Clients that know a key holder's address, but not its cookie, cannot open a stream of its test. A mark does not
@@ -29,10 +31,7 @@ func TestServer_MatchesHellosByMark(t *testing.T) {
 			func(c Cookie) [][]byte { return [][]byte{append(helloBytes[:], mark(c)...)} },
 			func(Cookie) []byte { return helloBytes[:] }},
 	} {
-		control, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		control := must.Get(net.Dial("tcp", address))(t)
 		defer control.Close()
 		control.SetDeadline(time.Now().Add(20 * time.Second))
 		cookie := NewCookie()
@@ -40,18 +39,12 @@ func TestServer_MatchesHellosByMark(t *testing.T) {
 		expectState(t, control, ParamExchange)
 		WriteFrame(control, c.params)
 		expectState(t, control, CreateStreams)
-		other, err := net.Dial("udp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := must.Get(net.Dial("udp", address))(t)
 		defer other.Close()
 		for _, greeting := range c.others(cookie) {
 			other.Write(greeting)
 		}
-		client, err := net.Dial("udp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Get(net.Dial("udp", address))(t)
 		defer client.Close()
 		client.SetDeadline(time.Now().Add(20 * time.Second))
 		client.Write(c.client(cookie))
@@ -70,10 +63,7 @@ func TestServer_MatchesHellosByMark(t *testing.T) {
 func TestServer_IgnoresDuplicateHellos(t *testing.T) {
 	server := &Server{UDP: true}
 	address := serve(t, server)
-	control, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	control := must.Get(net.Dial("tcp", address))(t)
 	defer control.Close()
 	control.SetDeadline(time.Now().Add(20 * time.Second))
 	cookie := NewCookie()
@@ -82,10 +72,7 @@ func TestServer_IgnoresDuplicateHellos(t *testing.T) {
 	WriteFrame(control, Params{UDP: true, Time: 1, Streams: 3})
 	expectState(t, control, CreateStreams)
 	for range 3 {
-		client, err := net.Dial("udp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Get(net.Dial("udp", address))(t)
 		defer client.Close()
 		client.SetDeadline(time.Now().Add(20 * time.Second))
 		for range 2 {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // frame prefixes text with its length.
@@ -71,10 +73,7 @@ func TestParams_MarshalJSON(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	all, err := ParseParams([]byte(params312))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ParseParams([]byte(params312)))(t)
 	got, _ = json.Marshal(all)
 	if string(got) != params312 {
 		t.Errorf("%s; want %s", got, params312)
@@ -104,10 +103,7 @@ func TestParseResults_AllVersions(t *testing.T) {
 		string(r.OutputJSON) != `{"start":{}}` {
 		t.Errorf("3.14: %+v, %v", r, err)
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	if again, err := ParseResults(text); err != nil || again.Streams[0].Jitter != 0.000021 {
 		t.Errorf("our own %s: %+v, %v", text, again, err)
 	}
@@ -232,10 +228,7 @@ func FuzzParams(f *testing.F) {
 		if p.Streams < 1 || p.Streams > MaxStreams || p.Len < 0 || p.Len > MaxLen || p.Num < 0 || p.Window < 0 {
 			t.Errorf("%+v", p)
 		}
-		wire, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := must.Get(json.Marshal(p))(t)
 		if again, err := ParseParams(wire); err != nil || again != p {
 			t.Errorf("%+v came back as %+v, %v", p, again, err)
 		}

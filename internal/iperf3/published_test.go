@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -23,9 +24,7 @@ func ask(t *testing.T, address, params string) (*control, Cookie, error) {
 	cookie := NewCookie()
 	conn.Write(cookie[:])
 	c := &control{conn: conn}
-	if _, err := c.expect(t.Context(), 5*time.Second, ParamExchange); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.expect(t.Context(), 5*time.Second, ParamExchange))(t)
 	conn.Write(frame(params))
 	_, err = c.expect(t.Context(), 5*time.Second, CreateStreams)
 	return c, cookie, err
@@ -60,17 +59,10 @@ func TestServer_SurvivesCVE202453580(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := must.Get(net.Dial("tcp", address))(t)
 		stream.Write(cookie[:])
-		if err := errors.Join(c.awaitStart(t.Context(), Params{}), c.send(t.Context(), TestEnd)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.expect(t.Context(), 5*time.Second, ExchangeResults); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.awaitStart(t.Context(), Params{}), c.send(t.Context(), TestEnd)))
+		must.Get(c.expect(t.Context(), 5*time.Second, ExchangeResults))(t)
 		c.conn.Write(frame(results))
 		if _, err := c.readFrame(t.Context(), 5*time.Second, MaxServerResults, "results"); err == nil {
 			t.Errorf("%s was taken for results", results)
@@ -111,19 +103,12 @@ func TestServer_SurvivesCVE202554351(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := must.Get(net.Dial("tcp", address))(t)
 		stream.Write(cookie[:])
-		if err := c.awaitStart(t.Context(), Params{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.awaitStart(t.Context(), Params{}))
 		stream.Write(make([]byte, 3000000))
 		mine := Results{Streams: []StreamResult{{ID: 1, Bytes: 3000000}}}
-		if _, err := c.finishTest(t.Context(), mine, time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.finishTest(t.Context(), mine, time.Second))(t)
 		stream.Close()
 		if span, _ := (<-reports).Outcomes[0].TCP.Received(); span.Bytes != 3000000 {
 			t.Errorf("len %d: %d bytes were counted", size, span.Bytes)

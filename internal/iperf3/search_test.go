@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -18,10 +19,7 @@ func TestRun_RateSearchWithFeedback(t *testing.T) {
 			defer peer.Close()
 			peer.Ticket = NewCookie()
 			spec := transfer.DatagramSpec{Direction: d, Bps: 60e6, Search: true, Time: 1500 * time.Millisecond}
-			r, err := transfer.RunDatagrams(t.Context(), peer, spec, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(transfer.RunDatagrams(t.Context(), peer, spec, nil))(t)
 			if !r.Complete || len(r.Seconds) == 0 { // the receiver's feedback determines the seconds
 				t.Errorf("%.3g Mbit/s; %+v", r.Bps()/1e6, r.Seconds)
 			}

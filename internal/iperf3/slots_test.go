@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -33,10 +34,7 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 	t.Helper()
 	cookie := NewCookie()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := d.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(d.Dial("tcp", address))(t)
 	t.Cleanup(func() { conn.Close() })
 	conn.Write(cookie[:])
 	s, err := ReadState(conn)
@@ -54,10 +52,7 @@ func startTest(t *testing.T, address, from string, params string, streams int) (
 		return s, conn
 	}
 	for range streams {
-		stream, err := d.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := must.Get(d.Dial("tcp", address))(t)
 		t.Cleanup(func() { stream.Close() })
 		stream.Write(cookie[:])
 	}
@@ -178,10 +173,7 @@ func TestServer_WrongTokensTakeNoSlot(t *testing.T) {
 		})
 	}
 	for n := range 8 {
-		token, err := Token(public, Login{"mario", "rossi", time.Now()}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(Token(public, Login{"mario", "rossi", time.Now()}, false))(t)
 		peer := NewPeer(address)
 		account, err := peer.RunCommand(t.Context(), Command{Params: Params{Num: 100000, Len: 1000, Streams: 1, Auth: token}})
 		if err != nil || account.Far.Streams[0].Bytes != 100000 {
@@ -223,10 +215,7 @@ func TestServer_KeyHolderEvictsSlowUDPClient(t *testing.T) {
 		t.Fatal(s)
 	}
 	for range 3 { // wait for their turn
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", address))(t)
 		defer conn.Close()
 		cookie := NewCookie()
 		conn.Write(append(cookie[:], frame(params)...))
@@ -240,10 +229,7 @@ func TestServer_KeyHolderEvictsSlowUDPClient(t *testing.T) {
 
 // TestOpenFlow_PortOpensLater starts the UDP port after the first datagram was refused.
 func TestOpenFlow_PortOpensLater(t *testing.T) {
-	first, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	address := first.LocalAddr().(*net.UDPAddr)
 	first.Close()
 	opens := make(chan struct{})

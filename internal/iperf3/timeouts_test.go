@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // opened begins a test with a server in a synctest bubble and returns the server's reply to its parameters.
@@ -36,10 +38,7 @@ func TestServer_SharesStreamsAndBuffers(t *testing.T) {
 	for name, s := range map[string]*Server{"streams": {MaxStreams: 3}, "buffers": {MaxBuffers: 20000}} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			first, err := opened(t, s, params)
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := must.Get(opened(t, s, params))(t)
 			for time.Since(began) < contendedBeginTimeout {
 				if _, err := opened(t, s, params); !errors.Is(err, ErrBusy) {
 					t.Errorf("%s: after %v with the first: %v", name, time.Since(began), err)
@@ -69,9 +68,7 @@ func TestServer_EndsIdleClients(t *testing.T) {
 			s := &Server{UDP: true, Report: func(r Report) { ended <- r.Err }}
 			began := time.Now()
 			if tt.params != "" {
-				if _, err := opened(t, s, tt.params); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(opened(t, s, tt.params))(t)
 			} else {
 				near, far := net.Pipe()
 				go s.serve(t.Context(), far, netip.MustParseAddrPort("192.0.2.1:40000"), NewCookie(), false)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -20,9 +21,7 @@ func TestResults_RejectsImpossibleCounts(t *testing.T) {
 		}
 		return r.validateCounts(1000, 1000)
 	}
-	if err := check(honest()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, check(honest()))
 	for field, change := range map[string]func(*StreamResult){
 		"streams[0].bytes":                    func(s *StreamResult) { s.Bytes = 1 << 62 },
 		"streams[].bytes":                     func(s *StreamResult) { s.Bytes = 2e6 },

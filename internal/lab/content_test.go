@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // programVariable makes the test binary one end of a transfer: "receive", which prints a checksum of its input, or
@@ -81,9 +82,7 @@ func TestLab_ContentUnchangedWithGateways(t *testing.T) {
 func checkContent(t *testing.T, paths ...string) {
 	t.Parallel()
 	want := sha256.New()
-	if _, err := io.Copy(want, content()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.Copy(want, content()))(t)
 	for _, path := range paths {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // The host's stack determines the window scale for all programs; factor= overrides it.
@@ -28,25 +29,14 @@ func TestLab_WindowScaleOfStack(t *testing.T) {
 	} {
 		t.Run(test.stack, func(t *testing.T) {
 			t.Parallel()
-			path, err := link.Parse("rate=20mbit,rtt=2ms," + test.stack)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.Get(link.Parse("rate=20mbit,rtt=2ms," + test.stack))(t)
 			name := filepath.Join(t.TempDir(), "middle.pcap")
-			file, err := os.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Create(name))(t)
 			defer file.Close()
-			l, err := Start(context.Background(), Config{Path: path, Tap: file})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Start(context.Background(), Config{Path: path, Tap: file}))(t)
 			defer l.Close()
 			iperf3(t, l, append([]string{"-n", "100K"}, test.flags...)...)
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Close())
 			factors := offered(t, name)
 			if len(factors) < 2 {
 				t.Fatalf("captured %d SYN-ACKs", len(factors))
@@ -63,10 +53,7 @@ func TestLab_WindowScaleOfStack(t *testing.T) {
 // offered returns the window scales of a capture's SYN-ACKs from far; -1 without one.
 func offered(t *testing.T, name string) (factors []int) {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	for at := 24; at+16 <= len(data); {
 		kept := int(binary.LittleEndian.Uint32(data[at+8:]))
 		packet := data[at+16 : at+16+kept]
@@ -122,9 +109,7 @@ func TestLab_InitialWindow(t *testing.T) {
 		t.Run(stack, func(t *testing.T) {
 			t.Parallel()
 			l := startLab(t, "rate=20mbit,rtt=5ms,near.stack="+stack)
-			if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}))(t)
 			awaitListener(t, l.Far)
 			out, err := l.Near.Output("bash", "-c", "exec 3<>/dev/tcp/$FULLPIPE_FAR/5201; ss -tinH dst $FULLPIPE_FAR | "+
 				"grep -o 'cwnd:[0-9]*'")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) {
@@ -33,14 +34,8 @@ func TestMain(m *testing.M) {
 func startLab(t *testing.T, text string) *Lab {
 	t.Helper()
 	testenv.Need(t, testenv.Lab)
-	path, err := link.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Start(context.Background(), Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(link.Parse(text))(t)
+	l := must.Get(Start(context.Background(), Config{Path: path}))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -94,19 +89,14 @@ func TestSignal_EndedProgram(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rtt=1ms")
 	for range 50 {
-		p, err := l.Near.Start(Command{Args: []string{"true"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(l.Near.Start(Command{Args: []string{"true"}}))(t)
 		for ended := false; !ended; {
 			select {
 			case <-p.Done():
 				ended = true
 			default:
 			}
-			if err := p.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Signal(syscall.SIGCONT))
 		}
 	}
 }

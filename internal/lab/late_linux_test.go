@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // linkOf returns the PID of the process that carries a lab's packets: a child of its engine.
@@ -32,9 +34,7 @@ func linkOf(t *testing.T, l *Lab) int {
 // halt stops a process for a time of at least span and returns the shortest that it can have been.
 func halt(t *testing.T, pid int, span time.Duration) time.Duration {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(pid, syscall.SIGSTOP))
 	for all := false; !all; { // a signal is delivered when the threads next run
 		states, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		all = len(states) > 0
@@ -47,9 +47,7 @@ func halt(t *testing.T, pid int, span time.Duration) time.Duration {
 	stopped := time.Now()
 	<-time.After(span)
 	took := time.Since(stopped)
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(pid, syscall.SIGCONT))
 	return took
 }
 
@@ -59,9 +57,7 @@ func TestAccount_CountsStalls(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "rate=20mbit,rtt=2m")
 	for end, to := range map[*End]string{l.Near: "$FULLPIPE_FAR", l.Far: "$FULLPIPE_NEAR"} {
-		if _, err := end.Start(Command{Args: []string{"sh", "-c", "ping -n -c 1 " + to}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(end.Start(Command{Args: []string{"sh", "-c", "ping -n -c 1 " + to}}))(t)
 	}
 	if !poll(func() bool {
 		up, down, err := l.Counters()
@@ -71,15 +67,9 @@ func TestAccount_CountsStalls(t *testing.T) {
 	}
 	pid := linkOf(t, l)
 	for _, span := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
-		before, err := l.Lateness()
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(l.Lateness())(t)
 		least := halt(t, pid, span) - time.Duration(tick)
-		after, err := l.Lateness()
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := must.Get(l.Lateness())(t)
 		for name, d := range map[string][2]Late{"up": {before.Up, after.Up}, "down": {before.Down, after.Down}} {
 			if stalled := d[1].Stalled - d[0].Stalled; stalled < least || d[1].Max < least || d[1].Stalls <= d[0].Stalls {
 				t.Errorf("%s: stopped for %v more than a tick: stalled for %v, at most %v", name, least, stalled, d[1].Max)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // userVariable makes the test binary a lab's user of its own, to be killed.
@@ -95,10 +96,7 @@ func holders(namespaces []string) (pids []string) {
 // engineOf finds the engine child of a process.
 func engineOf(t *testing.T, user int) int {
 	t.Helper()
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", user, user))
-	if err != nil {
-		t.Fatal(err)
-	}
+	children := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", user, user)))(t)
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", user))
 	for _, name := range tasks {
 		more, _ := os.ReadFile(name)
@@ -164,21 +162,13 @@ func checkNothingLeft(t *testing.T, tests []ending) {
 			defer cancel()
 			user := exec.CommandContext(ctx, "/proc/self/exe")
 			user.Env = append(os.Environ(), userVariable+"="+test.script)
-			out, err := user.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := user.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(user.StdoutPipe())(t)
+			must.Do(t, user.Start())
 			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 				t.Fatalf("near program: %q, %v", line, err)
 			}
 			s := scene{user: user, engine: engineOf(t, user.Process.Pid)}
-			pidNamespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", s.engine))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pidNamespace := must.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", s.engine)))(t)
 			pids := inNamespace(pidNamespace)
 			if len(pids) != 6 { // engine, link, near's sleep, far's shell, its sleep and its server
 				t.Errorf("%d processes in the lab, want 6", len(pids))
@@ -199,9 +189,7 @@ func checkNothingLeft(t *testing.T, tests []ending) {
 			if len(networks) != 3 {
 				t.Errorf("%d network namespaces in the lab, want 3", len(networks))
 			}
-			if err := test.end(s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, test.end(s))
 			user.Wait()
 			if got := user.ProcessState.ExitCode(); got != test.status {
 				t.Errorf("exit status %d, want %d", got, test.status)
@@ -225,35 +213,20 @@ func checkNothingLeft(t *testing.T, tests []ending) {
 func TestClose_ReleasesEverything(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	descriptors := func() int {
-		all, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(all)
 	}
-	path, err := link.Parse("rate=20mbit,rtt=1ms,vpn=wireguard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(link.Parse("rate=20mbit,rtt=1ms,vpn=wireguard"))(t)
 	cycle := func() {
-		l, err := Start(context.Background(), Config{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(Start(context.Background(), Config{Path: path}))(t)
 		var out tail
-		if _, err := l.Far.Start(Command{Args: []string{"sleep", "1000"}, Stdout: &out}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Near.Output("true"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Far.Start(Command{Args: []string{"sleep", "1000"}, Stdout: &out}))(t)
+		must.Get(l.Near.Output("true"))(t)
 		if _, err := l.Near.Start(Command{Args: []string{"/nonexistent"}, Stdout: &out}); err == nil {
 			t.Fatal("started what is not there")
 		}
 		for range 2 {
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Close())
 		}
 		if _, err := l.Near.Output("true"); err == nil {
 			t.Fatal("a closed lab still runs programs")

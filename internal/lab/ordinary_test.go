@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // as runs a lab of this binary as an ordinary user with the given mode of /dev/net/tun, in a mount namespace of its
@@ -18,10 +19,7 @@ func as(t *testing.T, mode, script string) (string, error) {
 	t.Helper()
 	testenv.Need(t, testenv.Root)
 	// Only the owner may read the directories of test binaries.
-	dir, err := os.MkdirTemp("", "fullpipe-lab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "fullpipe-lab"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	binary, err := os.ReadFile("/proc/self/exe")
 	if err == nil {

@@ -5,6 +5,8 @@ package lab
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // sent is iperf3's result of a transfer from near to far.
@@ -29,9 +31,7 @@ type sent struct {
 // iperf3 runs a transfer over the lab's link. Its received bytes exclude data in flight at the sender's end.
 func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 	t.Helper()
-	if _, err := l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Far.Start(Command{Args: []string{"iperf3", "-s", "-1"}}))(t)
 	awaitListener(t, l.Far)
 	out, err := l.Near.Output(append([]string{"iperf3", "-J", "-c", l.Far.Addr.String()}, flags...)...)
 	var s sent
@@ -44,10 +44,7 @@ func iperf3(t *testing.T, l *Lab, flags ...string) sent {
 func awaitListener(t *testing.T, e *End) {
 	t.Helper()
 	if !poll(func() bool {
-		listening, err := e.Listening()
-		if err != nil {
-			t.Fatal(err)
-		}
+		listening := must.Get(e.Listening())(t)
 		return listening
 	}) {
 		t.Fatal("nothing listens")

@@ -11,34 +11,24 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // The capture contains every delivered packet, in order of time.
 func TestTap_RecordsDeliveredPackets(t *testing.T) {
 	testenv.Need(t, testenv.Lab)
 	t.Parallel()
-	path, err := link.Parse("rate=20mbit,rtt=20ms,jitter=2ms,loss=1%,seed=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(link.Parse("rate=20mbit,rtt=20ms,jitter=2ms,loss=1%,seed=2"))(t)
 	name := filepath.Join(t.TempDir(), "middle.pcap")
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(name))(t)
 	defer file.Close()
-	l, err := Start(context.Background(), Config{Path: path, Tap: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Start(context.Background(), Config{Path: path, Tap: file}))(t)
 	iperf3(t, l, "-n", "300K")
 	up, down, err := l.Counters()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	data, err := os.ReadFile(name)
 	if err != nil || len(data) < 24 {
 		t.Fatalf("%d bytes, %v", len(data), err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // Addresses in tunnels that a test makes.
@@ -38,10 +39,7 @@ func TestLab_TunnelPacketSizes(t *testing.T) {
 	} {
 		t.Run(test.tunnel, func(t *testing.T) {
 			t.Parallel()
-			tunnel, err := model.ParseTunnel(test.tunnel)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tunnel := must.Get(model.ParseTunnel(test.tunnel))(t)
 			const path = 1500
 			inner := tunnel.MTU(path)
 			l := startLab(t, strings.TrimSuffix("rate=20mbit,rtt=1ms,"+test.path, ","))
@@ -133,9 +131,7 @@ func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 	start := func(end *End, name, options string) {
 		args := append([]string{program}, strings.Fields(common+" "+options)...)
 		args = append(args, "--cert", filepath.Join(dir, name+".crt"), "--key", filepath.Join(dir, name+".key"))
-		if _, err := end.Start(Command{Args: args}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(end.Start(Command{Args: args}))(t)
 	}
 	start(l.Far, "far", "--tls-server --dh none --ifconfig "+farTunnel+" "+nearTunnel+" --peer-fingerprint "+nearPrint)
 	listens := func() bool {
@@ -152,25 +148,17 @@ func startOpenVPN(t *testing.T, l *Lab, mtu int) {
 // selfSigned writes a certificate and its key and returns the certificate's fingerprint.
 func selfSigned(t *testing.T, dir, name string) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for file, block := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: certificate},
 		name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600))
 	}
 	sum := sha256.Sum256(certificate)
 	return strings.ReplaceAll(strings.ToUpper(fmt.Sprintf("% x", sum)), " ", ":")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestESPSizes(t *testing.T) {
@@ -147,14 +148,8 @@ func BenchmarkGateways(b *testing.B) {
 
 // The planner's tunnel arithmetic equals the lab's for each packet size.
 func TestPlannedTunnelsAreTheLabs(t *testing.T) {
-	ipsec, err := model.ParseTunnel("ipsec:aes256-cbc-sha1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wireguard, err := model.ParseTunnel("wireguard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ipsec := must.Get(model.ParseTunnel("ipsec:aes256-cbc-sha1"))(t)
+	wireguard := must.Get(model.ParseTunnel("wireguard"))(t)
 	for _, path := range []int{1500, 1492, 9000, 1280} {
 		if got := ipsec.MTU(path); got != ESPPayload(path) {
 			t.Errorf("ESP on %d: %d, the lab's is %d", path, got, ESPPayload(path))

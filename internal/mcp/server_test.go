@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) { testenv.RunWithoutLeaks(m) }
@@ -223,9 +224,7 @@ func FuzzServer(f *testing.F) {
 	f.Add([]byte("[]\n{}\nnull\n\"\"\n{\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":\"ping\"}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var out strings.Builder
-		if err := testServer().Serve(t.Context(), strings.NewReader(string(text)), &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, testServer().Serve(t.Context(), strings.NewReader(string(text)), &out))
 		for l := range strings.Lines(out.String()) {
 			var r struct {
 				Version string          `json:"jsonrpc"`

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -123,9 +124,7 @@ func TestQuotas_EvictsStalledTests(t *testing.T) {
 	for i := range 16 {
 		test := &admission.Entry{Host: admission.Host(netip.AddrFrom4([4]byte{192, 0, 2, byte(i / 4)})),
 			Evict: func() { evicted = i }}
-		if err := g.admit(test, now); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.admit(test, now))
 		tests = append(tests, test)
 	}
 	now = now.Add(g.limits.IdleTimeout - 1)

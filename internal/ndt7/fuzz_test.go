@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -59,10 +60,7 @@ func FuzzClient(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, query, said string) {
 		from++
 		near := &net.TCPAddr{IP: net.IPv4(127, byte(1+from>>16), byte(from>>8), byte(from))}
-		conn, err := net.DialTCP("tcp", near, l.Addr().(*net.TCPAddr))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.DialTCP("tcp", near, l.Addr().(*net.TCPAddr)))(t)
 		defer conn.Close()
 		conn.SetLinger(0) // otherwise ports run out
 		conn.SetDeadline(time.Now().Add(taken))
@@ -98,10 +96,7 @@ func FuzzServer(f *testing.F) {
 	text := `{"TCPInfo":{"BytesAcked":1,"MinRTT":4294967295,"RTT":3,"ElapsedTime":5},` +
 		`"AppInfo":{"NumBytes":5,"ElapsedTime":1}}`
 	f.Add(fmt.Sprintf("\x81\x7e\x00%c%s\x82\x03abc\x88\x00", len(text), text), false)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(f)
 	var mu sync.Mutex // guards says
 	var says string
 	var serving sync.WaitGroup

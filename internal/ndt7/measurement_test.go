@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -15,14 +16,8 @@ func TestTCPInfo_RoundTrip(t *testing.T) {
 		MinRTT: 39 * time.Millisecond, Busy: time.Second, RwndLimited: time.Millisecond, SndbufLimited: 2 * time.Millisecond,
 		Acked: 5e6, Sent: 6e6, Received: 7, RetransmittedBytes: 2896, Retransmitted: 2, NotSent: 65536, SendWnd: 1 << 20,
 		Cwnd: 1448 * 100, Ssthresh: 1448 * 50, InFlight: 1448 * 99}
-	text, err := json.Marshal(Measurement{TCPInfo: newTCPInfo(&s, 1448)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := decode(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(Measurement{TCPInfo: newTCPInfo(&s, 1448)}))(t)
+	m := must.Get(decode(text))(t)
 	if got := m.TCPInfo.sample(); got != s {
 		t.Errorf("%+v became %+v by %s", s, got, text)
 	}

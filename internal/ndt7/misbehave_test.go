@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -116,10 +117,7 @@ func TestServer_SurvivesMisbehavingClients(t *testing.T) {
 // raw begins a test on a connection where the caller writes the frames.
 func raw(t *testing.T, address, path string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { c.Close() })
 	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: DOdm+5/Cm3WwvhfcAlhJoQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
@@ -146,24 +144,16 @@ func TestServer_EndsTestStalledInsideMessage(t *testing.T) {
 	c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}) // a masked binary frame of 16 MiB
 	const goodbye = 0x88
 	for kind := byte(0); kind != goodbye; {
-		if _, err := c.Write(make([]byte, 128<<10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(make([]byte, 128<<10)))(t)
 		var head [2]byte
-		if _, err := io.ReadFull(answer, head[:]); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.ReadFull(answer, head[:]))(t)
 		length := int64(head[1])
 		kind = head[0]
 		if length == 126 {
-			if _, err := io.ReadFull(answer, head[:]); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(answer, head[:]))(t)
 			length = int64(head[0])<<8 | int64(head[1])
 		}
-		if _, err := io.CopyN(io.Discard, answer, length); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.CopyN(io.Discard, answer, length))(t)
 	}
 	select {
 	case <-s.done:

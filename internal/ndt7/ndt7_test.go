@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -110,10 +111,7 @@ func TestRun_BothRoles(t *testing.T) {
 
 func (s *serving) request(t *testing.T, path string, change func(*http.Request)) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
 	for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
 		"Sec-WebSocket-Version": "13",
 		"Sec-WebSocket-Key":     "DOdm+5/Cm3WwvhfcAlhJoQ==", "Sec-WebSocket-Protocol": Protocol} {
@@ -122,10 +120,7 @@ func (s *serving) request(t *testing.T, path string, change func(*http.Request))
 	if change != nil {
 		change(r)
 	}
-	answer, err := s.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(s.Client().Do(r))(t)
 	answer.Body.Close()
 	s.Client().CloseIdleConnections()
 	return answer
@@ -197,10 +192,7 @@ func TestServer_RunningTestsKeepTheirSlot(t *testing.T) {
 	}()
 	<-begun
 	for range 5 { // each evicts the one before
-		c, err := net.Dial("tcp", s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", s.address))(t)
 		defer c.Close()
 		io.WriteString(c, "GET /busy HTTP/1.1\r\nHost: a\r\n\r\n")
 		<-served

@@ -14,15 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/secret"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // fakeSSH replaces ssh by a shell script.
 func fakeSSH(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"+script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -50,9 +49,7 @@ func TestSSH_GetsNoSecrets(t *testing.T) {
 func TestSSH_EndsSilentFarEnds(t *testing.T) {
 	// hang blocks until the test is over: nothing writes to the pipe.
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(pipe, 0o600))
 	hang := "cat " + pipe
 	defer func() {
 		if f, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
@@ -131,21 +128,15 @@ func TestRunThere_RunsTheCopyOfAnOpenFarEnd(t *testing.T) {
 	log := filepath.Join(there, "log")
 	fakeSSH(t, `for word; do :; done; echo "$word" >>`+log+`; [ "$word" = "uname -sm" ] && exit 9; exec sh -c "$word"`)
 	o := Options{Copy: true, CopyName: "NAME"}
-	if err := os.Mkdir(filepath.Join(there, "fullpipe-NAME"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(there, "fullpipe-NAME"), 0o700))
 	program := filepath.Join(there, "fullpipe-NAME", "fullpipe")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"; cat"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"; cat"), 0o700))
 	out, err := RunThere(t.Context(), "ssh://far.invalid", o, []string{"apply", "-"}, []byte("{}"))
 	if err != nil || string(out) != "apply -\n{}" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if os.Getuid() == 0 { // another user's copy is not run
-		if err := os.Chown(filepath.Dir(program), 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chown(filepath.Dir(program), 65534, 65534))
 	} else if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}

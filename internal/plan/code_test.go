@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 const cargo = "[package]\nname = \"plan\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nsocket2 = \"0.5\"\n"
@@ -34,10 +35,7 @@ var runs = map[string]struct {
 // request above the host's maximum must be reported with what the system granted.
 func TestCodeRuns(t *testing.T) {
 	testenv.Need(t, testenv.Linux)
-	target, err := ParseTarget("linux")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(ParseTarget("linux"))(t)
 	paths := []struct {
 		Path
 		clipped bool
@@ -46,10 +44,7 @@ func TestCodeRuns(t *testing.T) {
 		for _, path := range paths {
 			t.Run(fmt.Sprintf("%s/clipped=%t", language, path.clipped), func(t *testing.T) {
 				testenv.Need(t, run.needs)
-				p, err := New(path.Path, target, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(New(path.Path, target, Options{}))(t)
 				got := runCode(t, p, language)
 				factor := 2
 				if language == "java" { // getsockopt's value is halved again
@@ -79,12 +74,8 @@ func runCode(t *testing.T, p *Plan, language string) string {
 	for file, content := range map[string]string{run.file: string(text), run.main: mains[language],
 		"go.mod": "module plan\n\ngo 1.24\n", "Cargo.toml": cargo} {
 		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	var out []byte
 	for _, command := range run.commands {
@@ -115,15 +106,10 @@ func TestCodeForWindows(t *testing.T) {
 		t.Run(c.target+" "+c.language, func(t *testing.T) {
 			testenv.Need(t, c.needs)
 			p := mustPlan(t, Path{RateBps: 60e6, RTT: 95 * time.Millisecond}, c.target, Options{})
-			text, err := p.Text(c.language, false, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(p.Text(c.language, false, nil))(t)
 			dir := t.TempDir()
 			for file, content := range map[string]string{c.file: string(text), "go.mod": "module plan\n\ngo 1.24\n"} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644))
 			}
 			cmd := exec.Command(c.command[0], c.command[1:]...)
 			cmd.Dir = dir
@@ -138,15 +124,9 @@ func TestCodeForWindows(t *testing.T) {
 // TestCodeOfOneRole leaves the other end's buffer alone, in every language.
 func TestCodeOfOneRole(t *testing.T) {
 	target, _ := ParseTarget("windows-10")
-	p, err := New(Path{RateBps: 2e8, RTT: 30 * time.Millisecond}, target, Options{Role: Sender})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(Path{RateBps: 2e8, RTT: 30 * time.Millisecond}, target, Options{Role: Sender}))(t)
 	for _, language := range Languages() {
-		text, err := p.Text(language, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(p.Text(language, false, nil))(t)
 		if strings.Contains(string(text), "%!") || strings.Count(string(text), strconv.Itoa(p.SendBytes)) != 1 {
 			t.Errorf("%s:\n%s", language, text)
 		}

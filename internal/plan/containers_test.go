@@ -5,22 +5,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestContainers checks that texts for containers set only a namespace's own values. The host's values appear in
 // comments only, and values that Kubernetes refuses are named.
 func TestContainers(t *testing.T) {
-	target, err := ParseTarget("linux-6.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(ParseTarget("linux-6.1"))(t)
 	values := map[string]string{"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem": "4096 16384 4194304",
 		"net.ipv4.tcp_window_scaling": "0", "net.core.rmem_max": "212992", "net.core.wmem_max": "8000000"}
-	p, err := New(Path{RateBps: 3e9, RTT: 55 * time.Millisecond}, target,
-		Options{Values: values, ReceiveDatagrams: 7 << 20, SendDatagrams: 7 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(Path{RateBps: 3e9, RTT: 55 * time.Millisecond}, target,
+		Options{Values: values, ReceiveDatagrams: 7 << 20, SendDatagrams: 7 << 20}))(t)
 	for format, want := range map[string][]string{
 		"kubernetes": {"      - name: net.ipv4.tcp_rmem\n        value: \"4096 131072 41287680\"\n",
 			"safe since Kubernetes 1.32", "--allowed-unsafe-sysctls=net.ipv4.tcp_window_scaling\n"},
@@ -30,10 +26,7 @@ func TestContainers(t *testing.T) {
 			"ExecStartPre=+sysctl -w \"net.ipv4.tcp_rmem=4096 131072 41287680\"\n"},
 	} {
 		for _, undo := range []bool{false, true} {
-			text, err := p.Text(format, undo, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(p.Text(format, undo, nil))(t)
 			node := "on the node, no container has it: sysctl -w net.core.rmem_max=7340032\n"
 			if undo {
 				want, node = []string{"takes the plan"}, "sysctl -w net.core.rmem_max=212992\n"
@@ -65,11 +58,8 @@ func TestDatagrams_LargestBuffer(t *testing.T) {
 	target, _ := ParseTarget("linux")
 	path := Path{RateBps: 1e9, RTT: 80 * time.Millisecond}
 	for has, want := range map[string]string{"212992": "10027008", "16777216": ""} {
-		p, err := New(path, target, Options{ReceiveDatagrams: math.MaxInt32,
-			Values: map[string]string{"net.core.rmem_max": has}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(path, target, Options{ReceiveDatagrams: math.MaxInt32,
+			Values: map[string]string{"net.core.rmem_max": has}}))(t)
 		got := ""
 		for _, s := range p.Settings {
 			if s.Name == "net.core.rmem_max" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestNewForAll_LeastWindow checks that one window gives every path 95 % of its rate and that two segments less do not,
@@ -143,10 +145,7 @@ func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {
 		"no window scaling":        {"windows-95", []Path{lan, wan}, false},
 		"memory bounds the window": {"windows-2000", []Path{crowded, wan}, false},
 	} {
-		p, err := NewForAll(c.paths, mustTarget(t, c.target), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(NewForAll(c.paths, mustTarget(t, c.target), Options{}))(t)
 		noted := slices.ContainsFunc(p.Notes, func(s Statement) bool { return s.Code == LeastWindowForAll })
 		if noted != c.noted || noted != (p.Shared[1].Goodput >= 0.95) {
 			t.Errorf("%s: a window of %d gives %.3f, noted as sufficient: %v", name, p.SharedWindow, p.Shared[1].Goodput, noted)
@@ -159,10 +158,7 @@ func TestNewForAll_NotesTheLeastWindowWhereItSuffices(t *testing.T) {
 func TestNewForAll_CountsSendBuffers(t *testing.T) {
 	paths := []Path{{RateBps: 1 * mbit, RTT: 250 * ms}, {RateBps: 56e3, RTT: 120 * ms}}
 	for role, want := range map[Role]float64{Both: 0.96, Sender: 0.96, Receiver: 1} {
-		p, err := NewForAll(paths, mustTarget(t, "windows-xp"), Options{Role: role})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(NewForAll(paths, mustTarget(t, "windows-xp"), Options{Role: role}))(t)
 		wan := paths[0]
 		wan.MSS = DefaultMSS
 		got := p.Shared[0].Goodput
@@ -188,10 +184,7 @@ func TestTheArticlesPaths(t *testing.T) {
 	if got := two[0].Goodput; math.Abs(got-0.835) > 0.005 {
 		t.Errorf("two segments fill %.3f of the Ethernet", got)
 	}
-	p, err := NewForAll(paths, mustTarget(t, "windows-95"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewForAll(paths, mustTarget(t, "windows-95"), Options{}))(t)
 	if len(p.Settings) != 0 || p.SharedWindow != 8760 || p.Shared[0].Goodput != 1 || p.Shared[2].Delay.Seconds() < 1 ||
 		!strings.Contains(fmt.Sprint(p.Notes), string(PresentWindowLarger)) {
 		t.Errorf("window %d, settings %v, %+v\n%v", p.SharedWindow, p.Settings, p.Shared, p.Notes)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -26,19 +27,13 @@ const (
 
 func mustTarget(t *testing.T, name string) Target {
 	t.Helper()
-	target, err := ParseTarget(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(ParseTarget(name))(t)
 	return target
 }
 
 func mustPlan(t *testing.T, path Path, target string, opt Options) *Plan {
 	t.Helper()
-	p, err := New(path, mustTarget(t, target), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(path, mustTarget(t, target), opt))(t)
 	return p
 }
 
@@ -65,10 +60,7 @@ func TestSizesOfTheFoundingDocuments(t *testing.T) {
 		{Path{RateBps: 10 * mbit, RTT: 85 * ms, Jitter: 20 * ms}, 106250, 131400, 90, true},
 	} {
 		for _, name := range Targets() {
-			p, err := New(c.path, mustTarget(t, name), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(New(c.path, mustTarget(t, name), Options{}))(t)
 			if math.Round(p.BDPBytes) != c.bdp {
 				t.Errorf("%+v: BDP %v, want %v", c.path, p.BDPBytes, c.bdp)
 			}
@@ -234,9 +226,7 @@ func TestTexts(t *testing.T) {
 			}
 			file := filepath.Join("testdata", name)
 			if *update {
-				if err := os.WriteFile(file, text, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, text, 0o644))
 			}
 			want, err := os.ReadFile(file)
 			if err != nil || !bytes.Equal(text, want) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // onTheClock sends with a window in bytes over a path, packet by packet on the link's own clock, and returns the
@@ -87,10 +88,7 @@ func TestService_LinkClock(t *testing.T) {
 	}
 	all := 0
 	for _, text := range paths {
-		path, err := link.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(text))(t)
 		chance := path.Up.Jitter > 0 || path.Up.Loss > 0 || path.Down.Loss > 0 || path.Up.PoliceRate > 0 ||
 			path.Up.Aggregate > 0
 		if chance || path.VPN.Kind != "" {
@@ -119,10 +117,7 @@ func TestService_LinkClock(t *testing.T) {
 			}
 			stack := path
 			stack.Near.SenderRule, stack.Near.Window, stack.Far.Window = "", 0, 0
-			a, err := Transfer(stack, Setup{Window: window})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(Transfer(stack, Setup{Window: window}))(t)
 			work := time.Duration(hosts * float64(time.Second)) // the hosts' own
 			stack.Up.Delay, stack.Down.Delay = stack.Up.Delay+work/2, stack.Down.Delay+work/2
 			if got, _ := onTheClock(stack, window, mss, headers); math.Abs(a.Typical/got-1) > 0.1 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestTransfer_HalvedWindows compares predictions with measurements of windows of less than two segments on a busy
@@ -20,14 +21,8 @@ func TestTransfer_HalvedWindows(t *testing.T) {
 		{"rate=20mbit,rtt=30ms", 2400, 363e3},
 		{"rate=20mbit,rtt=30ms", 2800, 361e3},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, Setup{ReceiveBuffer: c.buffer})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, Setup{ReceiveBuffer: c.buffer}))(t)
 		if a.Typical < 0.85*c.bps || a.Typical > 1.15*c.bps {
 			t.Errorf("%s, buffer %d: %.3g kbit/s predicted, %.3g measured", c.path, c.buffer, a.Typical/1e3, c.bps/1e3)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // labRun is a line of testdata/lab.jsonl: three measurements in the lab on Linux 6.18 with one connection and automatic
@@ -31,10 +32,7 @@ type labRun struct {
 
 // TestOneModel checks that predict, plan and audit agree with the lab within 15 % on every path and system.
 func TestOneModel(t *testing.T) {
-	file, err := os.Open("testdata/lab.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/lab.jsonl"))(t)
 	defer file.Close()
 	lines := json.NewDecoder(file)
 	runs := 0
@@ -55,10 +53,7 @@ func TestOneModel(t *testing.T) {
 
 func checkLabRun(t *testing.T, run labRun) {
 	const tolerance = 0.15
-	path, err := link.Parse(run.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(link.Parse(run.Path))(t)
 	values := map[string]string{}
 	for _, s := range path.Near.Sysctls {
 		values["net."+s.Name] = s.Value
@@ -76,28 +71,19 @@ func checkLabRun(t *testing.T, run labRun) {
 	goodput := median(run.GoodputBps)
 	steady := median(run.SteadyGoodputBps)
 
-	predicted, err := Transfer(path, Setup{Time: time.Duration(run.Seconds) * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	predicted := must.Get(Transfer(path, Setup{Time: time.Duration(run.Seconds) * time.Second}))(t)
 	if math.Abs(predicted.Typical/goodput-1) > tolerance || goodput < predicted.Low || goodput > predicted.High {
 		t.Errorf("predict %.4g (%.4g to %.4g), measured %.4g Mbit/s", predicted.Typical/1e6, predicted.Low/1e6,
 			predicted.High/1e6, goodput/1e6)
 	}
 
-	target, err := plan.ParseTarget(path.Near.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(plan.ParseTarget(path.Near.Name))(t)
 	rate := float64(path.Up.Rate)
 	options := plan.Options{}
 	if strings.HasPrefix(path.Near.Name, "linux-") {
 		options.Values = values
 	}
-	planned, err := plan.New(plan.Path{RateBps: rate, RTT: path.RTT}, target, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := must.Get(plan.New(plan.Path{RateBps: rate, RTT: path.RTT}, target, options))(t)
 	if math.Abs(planned.Now.GoodputBps/steady-1) > tolerance {
 		t.Errorf("plan %.4g now, measured %.4g Mbit/s", planned.Now.GoodputBps/1e6, steady/1e6)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -22,14 +23,8 @@ func TestTransfer_WarnsOfNoDelay(t *testing.T) {
 		{"rate=70mbit,rtt=30ms", Setup{SendBuffer: 48 << 10}, false}, // large writes overrun it all the same
 		{"rate=70mbit,rtt=30ms", Setup{WriteBytes: 9000}, false},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, c.setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, c.setup))(t)
 		said := slices.ContainsFunc(a.Warnings, func(n verdict.Note) bool { return n.Code == verdict.FirmWithNoDelay })
 		if said != c.said {
 			t.Errorf("%s %+v: %q", c.path, c.setup, a.Warnings)
@@ -44,14 +39,8 @@ func TestOneBDP(t *testing.T) {
 		"rate=3mbit,rtt=9ms,stack=windows-xp":         {RateBps: 3e6, RTT: 9 * time.Millisecond},
 		"rate=400mbit,rtt=21ms,overhead=38,loss=0.1%": {RateBps: 400e6, RTT: 21 * time.Millisecond},
 	} {
-		path, err := link.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, Setup{Time: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(text))(t)
+		a := must.Get(Transfer(path, Setup{Time: time.Second}))(t)
 		target, _ := plan.ParseTarget("linux")
 		p, err := plan.New(stated, target, plan.Options{})
 		if err != nil || a.BDPBytes != int64(p.BDPBytes) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -39,14 +40,8 @@ func TestLimiter(t *testing.T) {
 		{"rate=1gbit,rtt=40ms,police=50mbit/250kB", Setup{}, verdict.Congestion, 40, 49},
 		{"rate=10mbit,rtt=10ms", Setup{Time: 5 * time.Second, Connections: 4}, verdict.Bottleneck, 9, 9.7},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, c.setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, c.setup))(t)
 		if a.Limiter != c.want || a.Typical < c.least*1e6 || a.Typical > c.most*1e6 || a.Low > a.Typical ||
 			a.High < a.Typical {
 			t.Errorf("%s %+v: %.3g (%.3g to %.3g) Mbit/s, %s, gain %.3g, next %+v, caps %v", c.path, c.setup, a.Typical/1e6,
@@ -79,10 +74,7 @@ func TestSubtypesOfReceivers(t *testing.T) {
 		{"rate=100mbit,rtt=80ms,near.stack=server-2012,near.app=cygwin,far.stack=linux-6.1,far.window=30KiB",
 			Setup{}, verdict.Fixed},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
 		a, err := Transfer(path, c.setup)
 		if err != nil || a.Limiter != verdict.ReceiverWindow || a.Subtype != c.want {
 			t.Errorf("%s %+v: %s %q, not %q (%v)", c.path, c.setup, a.Limiter, a.Subtype, c.want, err)
@@ -94,14 +86,9 @@ func BenchmarkTransfer(b *testing.B) {
 	for _, text := range []string{"rate=100mbit,rtt=40ms", "rate=100mbit,rtt=40ms,loss=0.1%",
 		"cloud-10g-70ms,loss=0.01%"} {
 		b.Run(text, func(b *testing.B) {
-			path, err := link.Parse(text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			path := must.Get(link.Parse(text))(b)
 			for b.Loop() {
-				if _, err := Transfer(path, Setup{}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(Transfer(path, Setup{}))(b)
 			}
 		})
 	}
@@ -115,18 +102,12 @@ func TestExtremes(t *testing.T) {
 		"policed,jitter=30ms",
 		"wifi", "lte", "modem-14.4k", "vpn-30m,crypto=1mbit/1packet",
 		"rate=10mbit,rtt=10ms,mtu=576,strip=wscale+sack+timestamps,duplex=half"} {
-		path, err := link.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(text))(t)
 		for _, s := range []Setup{{}, {Bytes: 1}, {Bytes: 1 << 62, Congestion: "bbr"}, {Time: time.Nanosecond},
 			{Time: 1 << 62}, {Connections: 50, Congestion: "reno"},
 			{SendBuffer: 1, ReceiveBuffer: 1, WriteBytes: 1, MSS: 1}, {Direction: transfer.Down, Window: 1,
 				ReceiveBuffer: 1 << 30}} {
-			a, err := Transfer(path, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(Transfer(path, s))(t)
 			if !(a.Low >= 0 && a.Low <= a.Typical && a.Typical <= a.High) || a.Limiter == "" || a.Time.High < 0 ||
 				a.Next != nil && !(a.Next.Typical >= 0) {
 				t.Errorf("%s %+v: %+v", text, s, a)
@@ -136,10 +117,7 @@ func TestExtremes(t *testing.T) {
 }
 
 func TestTransfer_RefusesUnknownModels(t *testing.T) {
-	path, err := link.Parse("wan-40ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(link.Parse("wan-40ms"))(t)
 	for argument, s := range map[string]Setup{"congestion": {Congestion: "vegas"}, "connections": {Connections: 100000}} {
 		var wrong *ArgumentError
 		if _, err := Transfer(path, s); !errors.As(err, &wrong) || wrong.Argument != argument || wrong.Try() == "" {
@@ -200,14 +178,8 @@ func TestTransfer_WarnsThatBuffersFollowLinux(t *testing.T) {
 		{"rate=10mbit,rtt=100ms,stack=windows-2000,far.window=17520", Setup{}, "", 17520},
 		{"rate=10mbit,rtt=100ms", Setup{ReceiveBuffer: 17520}, "", 20272},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, c.setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, c.setup))(t)
 		end := ""
 		for _, n := range a.Warnings {
 			end += string(n.Code) + " " + n.Words[1] + fmt.Sprintf(".window=%.0f", n.Values["buffer_bytes"])
@@ -232,14 +204,8 @@ func TestTransfer_WithoutAWindowBelowTwoSegments(t *testing.T) {
 		{"lan-10m,far.delack=200ms", 2306, 7.5e6},
 		{"rate=20mbit,rtt=5ms,far.delack=100ms,stack=windows-95", 2600, 15e6},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, Setup{ReceiveBuffer: c.buffer})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, Setup{ReceiveBuffer: c.buffer}))(t)
 		if a.Next == nil || a.Next.Typical < c.least {
 			t.Errorf("%s: %.4g bit/s, without %s %+v, want %.3g or more", c.path, a.Typical, a.Limiter, a.Next, c.least)
 		}

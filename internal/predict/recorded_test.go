@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestTransfer_Recorded compares predictions with testdata/recorded.jsonl: the program's measurements on random paths
 // of TestBankPredict's training seeds, on a busy machine. The most disturbed ones are below the range.
 func TestTransfer_Recorded(t *testing.T) {
-	file, err := os.Open("testdata/recorded.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/recorded.jsonl"))(t)
 	defer file.Close()
 	lines := json.NewDecoder(file)
 	all, within := 0, 0
@@ -32,14 +30,8 @@ func TestTransfer_Recorded(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		path, err := link.Parse(r.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, r.Setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(r.Path))(t)
+		a := must.Get(Transfer(path, r.Setup))(t)
 		all++
 		if r.Bps >= a.Low && r.Bps <= a.High {
 			within++

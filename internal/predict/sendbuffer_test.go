@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -32,14 +33,8 @@ func TestTransfer_SmallSendBuffers(t *testing.T) {
 		{"rate=20mbit,rtt=30ms,stack=windows-xp", 0, 2.049},
 		{"rate=20mbit,rtt=30ms,stack=windows-xp", 16384, 6.323},
 	} {
-		path, err := link.Parse(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Transfer(path, Setup{WriteBytes: c.write})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.path))(t)
+		a := must.Get(Transfer(path, Setup{WriteBytes: c.write}))(t)
 		if bps := c.measured * 1e6; bps < a.Low || bps > a.High {
 			t.Errorf("%s, writes of %d: %.4g to %.4g bit/s, measured %.4g", c.path, c.write, a.Low, a.High, bps)
 		}
@@ -51,10 +46,7 @@ func TestTransfer_SmallSendBuffers(t *testing.T) {
 func TestTransfer_KnowsPlansSystems(t *testing.T) {
 	compared := 0
 	for _, name := range append(plan.Targets(), "linux-5.10", "freebsd-14.2", "macos-14") {
-		target, err := plan.ParseTarget(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(plan.ParseTarget(name))(t)
 		for _, text := range []string{"rate=3mbit,rtt=19ms", "rate=45mbit,rtt=65ms", "rate=800mbit,rtt=130ms"} {
 			path, err := link.Parse(text + ",stack=" + name)
 			if err != nil {

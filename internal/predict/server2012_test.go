@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -25,14 +26,8 @@ func TestServer2012Agrees(t *testing.T) {
 		{"rate=200mbit,rtt=90ms,stack=server-2012", 200e6, 90 * time.Millisecond, verdict.Bottleneck, false},
 		{"rate=3gbit,rtt=70ms,stack=server-2012", 3e9, 70 * time.Millisecond, verdict.ReceiverWindow, true},
 	} {
-		path, err := link.Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := Transfer(path, Setup{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(c.text))(t)
+		answer := must.Get(Transfer(path, Setup{}))(t)
 		target, _ := plan.ParseTarget("server-2012")
 		planned, err := plan.New(plan.Path{RateBps: c.rateBps, RTT: c.rtt}, target, plan.Options{})
 		if err != nil {

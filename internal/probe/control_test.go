@@ -6,13 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestSession_EndsIdleClients(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	synctest.Test(t, func(t *testing.T) {
 		startedAt := time.Now()
 		secured, ended := served(t, &Session{Certificate: cert, Key: NewKey()})
@@ -50,9 +49,7 @@ func TestControl_SkipsLateEchoes(t *testing.T) {
 		writeMessage(far, kindAccept, accept{Port: 7})
 		writeMessage(far, kindEcho, echo{Number: 2})
 	}()
-	if err := e.send(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.send())
 	if l, _ := e.result(); l.Lost != 1 {
 		t.Errorf("%+v", l)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -17,9 +18,7 @@ func FuzzReadMessage(f *testing.F) {
 		kindResult: result{End: &transfer.End{Streams: []transfer.Stream{{Bytes: 5, Samples: make([]transfer.Sample, 3)}}}},
 	} {
 		var b bytes.Buffer
-		if err := writeMessage(&b, k, body); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, writeMessage(&b, k, body))
 		f.Add(b.Bytes())
 	}
 	f.Add([]byte("\xff\xff\xff\xffO{}"))

@@ -6,16 +6,15 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestConnect_BytesToASilentServer counts what a server that is none of ours gets; docs/security.md has the numbers.
 func TestConnect_BytesToASilentServer(t *testing.T) {
 	t.Parallel()
 	for cautious, want := range map[bool]int64{true: PrefaceSize, false: 285} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer l.Close()
 		got := make(chan int64)
 		go func() {

@@ -9,15 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // TestSession_EndsWhenItsKeyExpires keeps a session idle.
 func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	for _, tt := range []struct {
 		name  string
 		valid time.Duration // 0: never
@@ -46,10 +44,7 @@ func TestSession_EndsWhenItsKeyExpires(t *testing.T) {
 
 // TestSession_ChecksItsKeyAtEachRequest changes the server's keys during a session.
 func TestSession_ChecksItsKeyAtEachRequest(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	key, minute := NewKey(), offer{Spec: transfer.Spec{Direction: transfer.Up, Time: time.Minute}}
 	for _, tt := range []struct {
 		name  string

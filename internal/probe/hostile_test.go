@@ -14,15 +14,13 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Each server knows the key and misbehaves at one step.
 func TestClient_SurvivesMisbehavingServers(t *testing.T) {
-	cert, err := probe.NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(probe.NewCertificate())(t)
 	hello := probe.Hello{Version: probe.Version, Limits: probe.DefaultLimits()}
 	// after simulates a server that sends hello and then calls then.
 	after := func(hello probe.Hello, then func(conn net.Conn)) func(net.Conn) {
@@ -181,10 +179,7 @@ func TestSession_SurvivesMisbehavingClients(t *testing.T) {
 		}
 	}()
 	dial := func(preface string) net.Conn {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", address))(t)
 		conns = append(conns, conn)
 		io.WriteString(conn, preface)
 		return conn
@@ -234,20 +229,14 @@ func TestSession_SurvivesMisbehavingClients(t *testing.T) {
 			conn.Close()
 		}},
 	} {
-		conn, err := secured(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(secured(key))(t)
 		probe.ReadMessage(conn, 1<<16) // hello
 		tt.send(conn)
 		t.Log(tt.name)
 		wait()
 	}
 	// The server refuses these offers and continues the session.
-	conn, err := secured(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(secured(key))(t)
 	probe.ReadMessage(conn, 1<<16)
 	for _, spec := range []transfer.Spec{
 		{}, {Direction: "sideways", Bytes: 1}, {Direction: transfer.Up, Time: -1}, {Direction: transfer.Up,
@@ -260,10 +249,7 @@ func TestSession_SurvivesMisbehavingClients(t *testing.T) {
 		{Direction: transfer.Up, Bytes: 1, Program: transfer.Program{WriteBytes: -5}},
 	} {
 		probe.WriteMessage(conn, probe.KindOffer, probe.Offer{Spec: spec})
-		m, err := probe.ReadMessage(conn, 1<<16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(probe.ReadMessage(conn, 1<<16))(t)
 		var a probe.Accept
 		if err := m.Decode(probe.KindAccept, &a); err != nil || a.Field == "" || len(a.Tokens) > 0 {
 			t.Errorf("offer %+v: answer %+v, %v", spec, a, err)
@@ -304,10 +290,7 @@ func TestServer_RefusesTooManyClients(t *testing.T) {
 // interrupt ends the wait in each case.
 func TestClient_RejectsImpossibleQueues(t *testing.T) {
 	t.Parallel()
-	cert, err := probe.NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(probe.NewCertificate())(t)
 	at := func(place int) probe.Hello { return probe.Hello{Version: probe.Version, Busy: true, Place: place} }
 	queue := func(hello func(n int) probe.Hello) string {
 		return answering(t, func(tcp net.Conn) {

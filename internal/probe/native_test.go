@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -25,10 +26,7 @@ func serve(t testing.TB, c server.Config) (address string) {
 	c.Address = cmp.Or(c.Address, "127.0.0.1:0")
 	c.Timeouts = brief
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := server.New(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.New(ctx, c))(t)
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx) }()
 	t.Cleanup(func() {
@@ -48,10 +46,7 @@ func far(address string) probe.Far { return probe.Far{Address: address, Key: key
 
 func connect(t testing.TB, address string, key probe.Key) *probe.Client {
 	t.Helper()
-	c, err := probe.Connect(context.Background(), address, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(probe.Connect(context.Background(), address, key))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -257,17 +252,11 @@ func TestClient_LeaksNoDescriptors(t *testing.T) {
 	testenv.Need(t, testenv.Linux) // counts descriptors in /proc
 	address := serve(t, server.Config{Key: key})
 	open := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(entries)
 	}
 	run := func(spec transfer.Spec) {
-		c, err := far(address).Connect(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(far(address).Connect(context.Background()))(t)
 		transfer.Run(context.Background(), c, spec, nil)
 		c.Close()
 	}
@@ -299,10 +288,7 @@ func TestTransfer_SharesTestIDAndClock(t *testing.T) {
 		}
 	}})
 	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
-	c, err := probe.Far{Address: address, Key: key, TestID: id}.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(probe.Far{Address: address, Key: key, TestID: id}.Connect(t.Context()))(t)
 	defer c.Close()
 	r, err := transfer.Run(t.Context(), c, transfer.Spec{Direction: transfer.Up, Bytes: 1000}, nil)
 	if err != nil {

@@ -9,16 +9,15 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // said returns a proof for any role and session.
 func said(t *testing.T, c *tls.Conn, key Key, role string) []byte {
 	t.Helper()
 	state := c.ConnectionState()
-	bound, err := state.ExportKeyingMaterial(exporter, nil, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := must.Get(state.ExportKeyingMaterial(exporter, nil, 32))(t)
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(role))
 	mac.Write(bound)
@@ -30,9 +29,7 @@ func plainTLS(t *testing.T, conn net.Conn) *tls.Conn {
 	t.Helper()
 	c := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
 		CurvePreferences: keyExchanges})
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Handshake())
 	return c
 }
 
@@ -49,10 +46,7 @@ func pair(t *testing.T) (a, b net.Conn) {
 // The client sends its proof only after a valid server's proof. A server without the key gets nothing.
 func TestClient_RejectsReflectedProofs(t *testing.T) {
 	key := NewKey()
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	for name, first := range map[string]func(*tls.Conn) []byte{
 		"nothing of its own":      func(*tls.Conn) []byte { return make([]byte, sha256.Size) },
 		"the client's own proof":  func(c *tls.Conn) []byte { return said(t, c, key, clientRole) },
@@ -91,10 +85,7 @@ func TestClient_RejectsReflectedProofs(t *testing.T) {
 // The server rejects its own proof, of this session or another.
 func TestServer_RejectsReflectedProofs(t *testing.T) {
 	key := NewKey()
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	session := func() (c *tls.Conn, proof []byte, admitted <-chan error) {
 		near, far := pair(t)
 		result := make(chan error, 1)
@@ -103,9 +94,7 @@ func TestServer_RejectsReflectedProofs(t *testing.T) {
 			result <- err
 		}()
 		c, proof = plainTLS(t, near), make([]byte, sha256.Size)
-		if _, err := io.ReadFull(c, proof); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.ReadFull(c, proof))(t)
 		return c, proof, result
 	}
 	_, other, _ := session()
@@ -118,9 +107,7 @@ func TestServer_RejectsReflectedProofs(t *testing.T) {
 		"the client's proof": func(c *tls.Conn, _ []byte) []byte { return said(t, c, key, clientRole) }, // control case
 	} {
 		c, proof, admitted := session()
-		if _, err := c.Write(answer(c, proof)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(answer(c, proof)))(t)
 		if err := <-admitted; (err == nil) != (name == "the client's proof") || err != nil && !errors.Is(err, ErrWrongKey) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/server"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -113,17 +114,11 @@ func TestRequests_ReleaseResources(t *testing.T) {
 	testenv.Need(t, testenv.Linux) // counts descriptors in /proc
 	address := serve(t, server.Config{Key: key})
 	open := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(entries)
 	}
 	run := func(r transfer.Requests) {
-		c, err := far(address).Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(far(address).Connect(t.Context()))(t)
 		defer c.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -179,16 +174,10 @@ func TestSession_SurvivesMisbehavingRequesters(t *testing.T) {
 		},
 	} {
 		for _, r := range []transfer.Requests{overOpen, overNew} {
-			conn, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", address))(t)
 			conn.Write(probe.Marker[:])
 			conn.Read(make([]byte, 1))
-			control, err := probe.SecureClient(t.Context(), conn, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			control := must.Get(probe.SecureClient(t.Context(), conn, key))(t)
 			probe.ReadMessage(control, 1<<16)
 			probe.WriteMessage(control, probe.KindOffer, probe.Offer{Spec: load(r, 100*time.Millisecond)})
 			m, err := probe.ReadMessage(control, 1<<16)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -24,10 +25,7 @@ func silent(t *testing.T) (near, far net.Conn) {
 
 // TestClient_LeavesSilentServers stops a server at each step. The client waits for DefaultTimeouts.
 func TestClient_LeavesSilentServers(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	times, key := DefaultTimeouts(), NewKey()
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1}
 	// sendReply replies to a client's Marker. A pipe has no buffer, and the client writes before it reads.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/admission"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -37,10 +38,7 @@ func servedTo(t *testing.T, s *Session, key Key) (secured *tls.Conn, ended chan 
 	if err := readMarkerReply(near); err != nil { // a pipe has no buffer: reply before the handshake
 		t.Fatal(err)
 	}
-	secured, err := secureClient(t.Context(), near, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secured = must.Get(secureClient(t.Context(), near, key))(t)
 	return secured, ended
 }
 
@@ -55,10 +53,7 @@ func (noStreams) Grant(time.Time) (Preface, func(), error) { return NewToken(), 
 
 // If others wait, a turn lasts as long as the requested test, or idleTurnTimeout for an idle client.
 func TestTurn_ExtendedByRequestedTest(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	synctest.Test(t, func(t *testing.T) {
 		var extended []time.Duration
 		released := 0
@@ -84,9 +79,7 @@ func TestTurn_ExtendedByRequestedTest(t *testing.T) {
 			{kindGrant, struct{}{}, []time.Duration{idleTurnTimeout, DefaultLimits().Time}},
 		} {
 			go writeMessage(secured, asked.kind, asked.body)
-			if _, err := readMessage(secured, maxAnswer); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(readMessage(secured, maxAnswer))(t)
 			if synctest.Wait(); !slices.Equal(extended, asked.want) {
 				t.Errorf("%q %+v: extended by %v; want %v", asked.kind, asked.body, extended, asked.want)
 			}
@@ -100,10 +93,7 @@ func TestTurn_ExtendedByRequestedTest(t *testing.T) {
 }
 
 func TestTurn_RefusesRequestsAfterItsEnd(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	synctest.Test(t, func(t *testing.T) {
 		contended := admission.MaxTurn
 		s := &Session{Certificate: cert, Key: NewKey(), Turn: &Turn{
@@ -114,10 +104,7 @@ func TestTurn_RefusesRequestsAfterItsEnd(t *testing.T) {
 		secured, ended := served(t, s)
 		ask := func() message {
 			go writeMessage(secured, kindEcho, echo{Number: 1})
-			m, err := readMessage(secured, maxAnswer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(readMessage(secured, maxAnswer))(t)
 			return m
 		}
 		if m, err := readMessage(secured, maxAnswer); err != nil || m.kind != kindHello {

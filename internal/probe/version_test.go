@@ -3,6 +3,8 @@ package probe
 import (
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestVersions_Common(t *testing.T) {
@@ -33,10 +35,7 @@ func TestVersions_Common(t *testing.T) {
 
 // An ID is stable and differs between keys.
 func TestKeyID(t *testing.T) {
-	k, err := ParseKey(strings.Repeat("01", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(ParseKey(strings.Repeat("01", 32)))(t)
 	if id := k.ID().String(); id != "c3b85d23451fc400" {
 		t.Errorf("ID %s", id)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -68,10 +69,7 @@ func TestMessages_RejectInvalidFields(t *testing.T) {
 
 // TestSession_RefusesInvalidOffers checks a server without exceeded limits.
 func TestSession_RefusesInvalidOffers(t *testing.T) {
-	cert, err := NewCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(NewCertificate())(t)
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1}
 	synctest.Test(t, func(t *testing.T) {
 		s := &Session{Certificate: cert, Key: NewKey(), Host: noStreams{}, Hello: Hello{Limits: DefaultLimits()}}
@@ -88,10 +86,7 @@ func TestSession_RefusesInvalidOffers(t *testing.T) {
 			{offer{Spec: spec, TestID: "x"}, "TestID", "it is no UUID"},
 		} {
 			go writeMessage(secured, kindOffer, tt.offer)
-			m, err := readMessage(secured, maxAnswer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(readMessage(secured, maxAnswer))(t)
 			var a accept
 			if err := m.decode(kindAccept, &a); err != nil || a.Field != tt.field || a.Error != tt.want || len(a.Tokens) > 0 {
 				t.Errorf("%+v: %+v, %v; want %q about %q", tt.offer, a, err, tt.want, tt.field)

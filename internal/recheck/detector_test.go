@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -137,9 +138,7 @@ func TestMetrics(t *testing.T) {
 		Events: []record.RecheckEvent{{Event: Rise, Metric: Goodput}}})
 	for _, open := range []bool{false, true} {
 		var page bytes.Buffer
-		if err := m.Write(&page, open, "v"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Write(&page, open, "v"))
 		for _, want := range []string{
 			`fullpipe_recheck_tests_total{peer="a\n\"b",origin="scheduled",outcome="done"} 13`,
 			`outcome="quiet-hours"} 1`, `events_total{peer="a\n\"b",event="dip",metric="goodput"} 1`,

@@ -4,23 +4,19 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
-	z, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(time.LoadLocation(name))(t)
 	return z
 }
 
 func hours(t *testing.T, text, name string) Hours {
 	t.Helper()
-	h, err := ParseHours(text, zone(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(ParseHours(text, zone(t, name)))(t)
 	return h
 }
 
@@ -53,10 +49,7 @@ func TestQuietOnDaysOfSummerTime(t *testing.T) {
 		{"22:00-06:00", "2026-03-29T03:59:00Z", true},
 		{"22:00-06:00", "2026-03-29T04:00:00Z", false},
 	} {
-		at, err := time.Parse(time.RFC3339, c.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(time.Parse(time.RFC3339, c.at))(t)
 		if got := hours(t, c.quiet, "Europe/Berlin").Quiet(at); got != c.is {
 			t.Errorf("%s at %s: %v", c.quiet, c.at, got)
 		}
@@ -67,10 +60,7 @@ func TestDaysOfSummerTime(t *testing.T) {
 	h := hours(t, "", "Europe/Berlin")
 	for begin, length := range map[string]time.Duration{"2026-03-28T23:00:00Z": 23 * time.Hour,
 		"2026-10-24T22:00:00Z": 25 * time.Hour, "2026-07-01T22:00:00Z": 24 * time.Hour} {
-		at, err := time.Parse(time.RFC3339, begin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(time.Parse(time.RFC3339, begin))(t)
 		for _, in := range []time.Duration{0, time.Hour, length - 1} {
 			if day := h.Day(at.Add(in)); !day.Equal(at) {
 				t.Errorf("%v is of the day from %v", at.Add(in), day)

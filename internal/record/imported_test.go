@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // iperf3Text returns an object of iperf3 --json from the given end: "connecting_to" is the client,
@@ -26,17 +28,11 @@ func TestImported_Iperf3Direction(t *testing.T) {
 	}{{"connecting_to", 0, "up"}, {"connecting_to", 1, "down"}, {"accepted_connection", 0, "down"},
 		{"accepted_connection", 1, "up"}} {
 		text := []byte(iperf3Text(c.end, c.reverse))
-		doc, err := Imported(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(Imported(text))(t)
 		if again, err := Imported(text); err != nil || !bytes.Equal(doc, again) {
 			t.Errorf("the second import differs: %v", err)
 		}
-		decoded, err := Decode(doc, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := must.Get(Decode(doc, nil))(t)
 		m := decoded.(*Measure)
 		d := &m.Directions[0]
 		if string(d.Direction) != c.want || *d.GoodputBps != 8000 || *d.RetransmittedSegment != 3 ||

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // FuzzIndented compares indent with json.Indent on output of json.Marshal.
@@ -20,14 +22,9 @@ func FuzzIndented(f *testing.F) {
 		if json.Unmarshal(text, &value) != nil {
 			return
 		}
-		compact, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		compact := must.Get(json.Marshal(value))(t)
 		var want bytes.Buffer
-		if err := json.Indent(&want, compact, "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Indent(&want, compact, "", "  "))
 		want.WriteByte('\n')
 		var got bytes.Buffer
 		if err := indent(&got, compact); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
@@ -39,14 +36,9 @@ func FuzzIndented(f *testing.F) {
 // TestIndent_Large checks a text that is written in many pieces.
 func TestIndent_Large(t *testing.T) {
 	one := map[string]any{"text": strings.Repeat("é\\\"", 50_000), "n": 1.5, "none": []int{}}
-	compact, err := json.Marshal(slices.Repeat([]any{one}, 20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compact := must.Get(json.Marshal(slices.Repeat([]any{one}, 20)))(t)
 	var got, want bytes.Buffer
-	if err := errors.Join(json.Indent(&want, compact, "", "  "), indent(&got, compact)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Indent(&want, compact, "", "  "), indent(&got, compact)))
 	if want.WriteByte('\n'); !bytes.Equal(got.Bytes(), want.Bytes()) {
 		t.Errorf("%d bytes differ from json.Indent's %d", got.Len(), want.Len())
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestAnonymizedDocumentsNameNobody: no address, no name of a host, a file or a line is
@@ -15,20 +16,14 @@ func TestAnonymizedDocumentsNameNobody(t *testing.T) {
 	names := regexp.MustCompile(
 		`198\.18\.\d|10\.\d+\.\d|far\.example|Line <7>|Line &lt;7|/captures/|pcap|iperf3 -c|vm"|lab-host`)
 	for file, archive := range stored(t) {
-		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Decode(part(archive, "record.json"), part(archive, "samples.json")))(t)
 		named := rendered(t, doc)
 		anonymous, err := record.Anonymized(doc)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		again, err := record.Anonymized(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(record.Anonymized(doc))(t)
 		got, gotAgain := rendered(t, anonymous), rendered(t, again)
 		for form := range maps.Keys(got) {
 			if left := names.FindString(string(got[form])); left != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -30,17 +31,12 @@ func (*terminal) Terminal() bool { return true }
 func TestText_FitsEightyColumns(t *testing.T) {
 	const columns = 80
 	for file, archive := range stored(t) {
-		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Decode(part(archive, "record.json"), part(archive, "samples.json")))(t)
 		if _, log := doc.(*record.Recheck); log {
 			continue
 		}
 		w := &terminal{wide: columns}
-		if err := text.Write(w, doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, text.Write(w, doc))
 		for line := range strings.Lines(w.String()) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
 				t.Errorf("%s: %d columns: %s", file, n, line)
@@ -58,15 +54,10 @@ func (*colourTerminal) Colours() bool { return true }
 // none.
 func TestText_Colours(t *testing.T) {
 	for file, archive := range stored(t) {
-		doc, err := record.Decode(part(archive, "record.json"), part(archive, "samples.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Decode(part(archive, "record.json"), part(archive, "samples.json")))(t)
 		coloured := &colourTerminal{terminal{wide: 80}}
 		plain := &terminal{wide: 80}
-		if err := errors.Join(text.Write(render.NewWriter(coloured), doc), text.Write(plain, doc)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(text.Write(render.NewWriter(coloured), doc), text.Write(plain, doc)))
 		without := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured.String(), "")
 		if without != plain.String() {
 			t.Errorf("%s: colours change the text:\n%s", file, coloured.String())
@@ -92,9 +83,7 @@ func TestTextIsAsWideAsItsTerminal(t *testing.T) {
 			Evidence: []verdict.Evidence{{Code: "from-elsewhere", Text: strings.Repeat("word ", 100)}}}}}}
 	for asked, want := range map[int]int{0: 100, 40: 44, 60: 60, 80: 80, 132: 132, 400: 160} {
 		w := &terminal{wide: asked}
-		if err := text.Write(io.Writer(render.NewWriter(w)), doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, text.Write(io.Writer(render.NewWriter(w)), doc))
 		widest := 0
 		for line := range strings.Lines(w.String()) {
 			widest = max(widest, utf8.RuneCountInString(strings.TrimRight(line, "\n")))

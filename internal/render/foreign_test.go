@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fullpipe-net/fullpipe/internal/foreign"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // hostile has texts that mislead a terminal, a browser or a reader.
@@ -62,9 +63,7 @@ func TestWriter_EscapesSplitCharacters(t *testing.T) {
 		var out bytes.Buffer
 		w := NewWriter(&out)
 		for i := 0; i < len(whole); i += size {
-			if _, err := io.WriteString(w, whole[i:min(len(whole), i+size)]); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(w, whole[i:min(len(whole), i+size)]))(t)
 		}
 		var at bytes.Buffer
 		if err := want(&at, func(w io.Writer) error { _, err := io.WriteString(w, whole); return err }); err != nil {
@@ -79,14 +78,9 @@ func TestWriter_EscapesSplitCharacters(t *testing.T) {
 
 func TestObjectsKeepTheirMeaning(t *testing.T) {
 	in := map[string]string{"text": "é \u009b \u202e \U000e0041 \x1b \n \u2028 \x7f"}
-	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(in))(t)
 	var out bytes.Buffer
-	if _, err := NewWriter(&out).Write(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(NewWriter(&out).Write(text))(t)
 	checkHarmless(t, out.String())
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || !reflect.DeepEqual(in, back) {

@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
@@ -33,10 +34,7 @@ func simulated() *simpath.Path {
 // commands, with the data that is not part of their JSON.
 func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 	t.Run("diagnose", func(t *testing.T) {
-		f, err := capture.Open("../diagnose/testdata/loss-1pc-cubic.near.pcap.zst")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(capture.Open("../diagnose/testdata/loss-1pc-cubic.near.pcap.zst"))(t)
 		defer f.Close()
 		all := func(flow.Endpoint, flow.Endpoint) bool { return true }
 		a, err := capture.Analyze(context.Background(), capture.Config{Flow: flow.Config{Points: 1000, Wanted: all}}, f)
@@ -49,22 +47,13 @@ func TestFreshDocumentsSurviveBeingStored(t *testing.T) {
 		both := []transfer.Direction{transfer.Up, transfer.Down}
 		cfg := rfc6349.Config{Peer: simpeer.New(simulated(), 1), Directions: both, Tolerance: 0.05, Overhead: 18,
 			Committed: map[transfer.Direction]float64{transfer.Up: 90e6}, Frames: rfc6349.Frames{Sizes: []int{64}}}
-		r, err := rfc6349.Run(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(rfc6349.Run(t.Context(), cfg))(t)
 		checkFresh(t, report.RFC6349(header("rfc6349"), "far.example.net", "Line <7> & more", cfg, r))
 	})
 	t.Run("tune", func(t *testing.T) {
-		r, err := tune.Run(t.Context(), tune.Config{Peer: simpeer.New(simulated(), 1),
-			Directions: []transfer.Direction{transfer.Down}, FileSize: 1e9})
-		if err != nil {
-			t.Fatal(err)
-		}
-		near, err := plan.ParseTarget("linux-6.1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(tune.Run(t.Context(), tune.Config{Peer: simpeer.New(simulated(), 1),
+			Directions: []transfer.Direction{transfer.Down}, FileSize: 1e9}))(t)
+		near := must.Get(plan.ParseTarget("linux-6.1"))(t)
 		checkFresh(t, report.Tune(header("tune"), "host", r, &report.System{Target: near}, nil))
 	})
 	t.Run("measure", func(t *testing.T) {

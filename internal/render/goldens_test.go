@@ -15,6 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var update = flag.Bool("update", false, "write the rendered documents into testdata")
@@ -29,10 +30,7 @@ func stored(t testing.TB) map[string]*txtar.Archive {
 	}
 	all := map[string]*txtar.Archive{}
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := must.Get(txtar.ParseFile(file))(t)
 		all[file] = archive
 	}
 	return all
@@ -57,20 +55,10 @@ var lineEnds = regexp.MustCompile(`</(p|h[1-3]|li|tr|thead|table|title|head|head
 func rendered(t testing.TB, doc record.Document) map[string][]byte {
 	t.Helper()
 	var words, page bytes.Buffer
-	if err := text.Write(&words, doc); err != nil {
-		t.Fatal(err)
-	}
-	if err := html.Write(&page, doc); err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := record.Encode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	samples, err := record.EncodeSamples(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, text.Write(&words, doc))
+	must.Do(t, html.Write(&page, doc))
+	encoded := must.Get(record.Encode(doc))(t)
+	samples := must.Get(record.EncodeSamples(doc))(t)
 	return map[string][]byte{"text": words.Bytes(), "page": page.Bytes(), "json": encoded, "samples": samples}
 }
 
@@ -94,15 +82,10 @@ func TestStoredDocumentsRenderAsEver(t *testing.T) {
 		if !bytes.Equal(got["json"], part(archive, "record.json")) {
 			now.Files = append(now.Files, txtar.File{Name: "again.json", Data: got["json"]}) // keys were added since
 		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(file))(t)
 		if is := txtar.Format(now); !bytes.Equal(is, want) {
 			if *update {
-				if err := os.WriteFile(file, is, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, is, 0o644))
 				continue
 			}
 			t.Errorf("%s renders differently (-update accepts it):\n%s", file, diff.Diff("stored", want, "now", is))
@@ -155,10 +138,7 @@ func TestUnknownKeysAreIgnored(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		was, err := record.Decode(old, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		was := must.Get(record.Decode(old, nil))(t)
 		if !bytes.Equal(rendered(t, doc)["text"], rendered(t, was)["text"]) {
 			t.Errorf("%s: a key that is not known changes the text", file)
 		}

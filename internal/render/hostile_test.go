@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/html"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/testenv/hostile"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // show renders a foreign file in every form; it returns an error if the file is no
@@ -68,15 +69,11 @@ func TestHostileDocuments(t *testing.T) {
 	for file, archive := range stored(t) {
 		var samples any
 		if s := part(archive, "samples.json"); len(s) > 0 {
-			if err := json.Unmarshal(s, &samples); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(s, &samples))
 		}
 		for range 25 {
 			var doc any
-			if err := json.Unmarshal(part(archive, "record.json"), &doc); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(part(archive, "record.json"), &doc))
 			schema := doc.(map[string]any)["schema"]
 			for range 1 + rng.IntN(4) {
 				doc = mutated(rng, doc, 0)
@@ -84,14 +81,8 @@ func TestHostileDocuments(t *testing.T) {
 			if object, ok := doc.(map[string]any); ok {
 				object["schema"] = schema
 			}
-			encoded, err := json.Marshal(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
-			encodedSamples, err := json.Marshal(samples)
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := must.Get(json.Marshal(doc))(t)
+			encodedSamples := must.Get(json.Marshal(samples))(t)
 			func() {
 				defer func() {
 					if p := recover(); p != nil {
@@ -189,18 +180,9 @@ func TestNoTextOfADocumentBecomesMarkup(t *testing.T) {
 	const markup = `"><script>x</script>`
 	for kind, doc := range record.Kinds() {
 		hostile.Fill(doc, attack)
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		samples, err := record.EncodeSamples(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		quoted, err := json.Marshal(markup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
+		samples := must.Get(record.EncodeSamples(doc))(t)
+		quoted := must.Get(json.Marshal(markup))(t)
 		text, err := json.Marshal(attack)
 		if err != nil {
 			t.Fatal(err)

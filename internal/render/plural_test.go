@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // onePlural matches one of several things in English text: "1 connections".
@@ -17,10 +19,7 @@ func TestText_OneIsSingular(t *testing.T) {
 		t.Fatal("no goldens", err)
 	}
 	for _, name := range goldens {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for _, found := range onePlural.FindAll(text, -1) {
 			t.Errorf("%s: %q", name, found)
 		}

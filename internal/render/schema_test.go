@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestSchemas_MatchDocuments compares docs/schema with the documents' types, and stored
@@ -18,21 +19,13 @@ import (
 func TestSchemas_MatchDocuments(t *testing.T) {
 	const dir = "../../docs/schema"
 	for kind := range record.Kinds() {
-		got, err := json.MarshalIndent(record.Schema(kind), "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(json.MarshalIndent(record.Schema(kind), "", "  "))(t)
 		got = append(got, '\n')
 		path := filepath.Join(dir, kind+".json")
 		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, got, 0o644))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(path))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is not what %s documents hold (-update writes it)", path, kind)
 		}
@@ -42,26 +35,13 @@ func TestSchemas_MatchDocuments(t *testing.T) {
 		if record.Kinds()[kind] == nil { // another one of a kind
 			kind, _, _ = strings.Cut(kind, "-")
 		}
-		text, err := os.ReadFile(filepath.Join(dir, kind+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, kind+".json")))(t)
 		var schema map[string]any
-		if err := json.Unmarshal(text, &schema); err != nil {
-			t.Fatal(err)
-		}
-		doc, err := record.Decode(part(archive, "record.json"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &schema))
+		doc := must.Get(record.Decode(part(archive, "record.json"), nil))(t)
+		encoded := must.Get(record.Encode(doc))(t)
 		var tree any
-		if err := json.Unmarshal(encoded, &tree); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(encoded, &tree))
 		v := validator{root: schema}
 		if v.check("", schema, tree); len(v.wrong) > 0 {
 			t.Errorf("%s against %s: %s", file, kind, strings.Join(v.wrong, "; "))

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestSizesAreInOneStyle checks that sizes for people are in KiB and MiB; kB and MB only follow
@@ -17,10 +19,7 @@ func TestSizesAreInOneStyle(t *testing.T) {
 	}
 	decimal, binary := regexp.MustCompile(`\d (?:kB|MB|GB)\b`), regexp.MustCompile(` = [\d.]+ [KMG]iB\b`)
 	for _, name := range goldens {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for line := range strings.Lines(string(text)) {
 			if decimal.MatchString(line) && !binary.MatchString(line) && !strings.Contains(line, `"`) {
 				t.Errorf("%s: %s", name, line)

@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/search"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/stats"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
@@ -68,10 +69,7 @@ func TestTune_OneScreenDoesNotContradictItself(t *testing.T) {
 			}
 			t.Run(name+", "+system, func(t *testing.T) {
 				peer := path()
-				target, err := plan.ParseTarget(system)
-				if err != nil {
-					t.Fatal(err)
-				}
+				target := must.Get(plan.ParseTarget(system))(t)
 				kind := advice.SystemOf(target.Family + " " + target.Version)
 				r, err := tune.Run(t.Context(), tune.Config{Peer: peer, Directions: []transfer.Direction{transfer.Up},
 					Near: &kind, Far: &kind})
@@ -184,10 +182,7 @@ func TestFixes_ExistOnTheSystem(t *testing.T) {
 		PassingMSS: 1360, PassingMTU: 1400}
 	path := plan.Path{RateBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448}
 	for _, name := range plan.Targets() {
-		target, err := plan.ParseTarget(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(plan.ParseTarget(name))(t)
 		system := advice.SystemOf(target.Family + " " + target.Version)
 		facts.Sender = system
 		facts.Receiver = system

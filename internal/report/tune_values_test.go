@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -17,10 +18,7 @@ import (
 // TestSettings_StartFromPresentValues checks that a ceiling below the system's default is raised,
 // although the default would suffice.
 func TestSettings_StartFromPresentValues(t *testing.T) {
-	target, err := plan.ParseTarget("linux-6.18")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(plan.ParseTarget("linux-6.18"))(t)
 	d := &tune.Direction{Direction: transfer.Down, Chosen: &tune.Chosen{Setup: tune.Setup{Window: 509_696}},
 		Path: tune.Path{BottleneckBps: 100e6, RTT: 40 * time.Millisecond, MSS: 1448, Window: 495_216}}
 	names := func(values map[string]string) (all []string) {
@@ -42,10 +40,7 @@ func TestSettings_StartFromPresentValues(t *testing.T) {
 
 // TestSettings_NameWhereToSet checks every setting except the buffers, each with its place and its source.
 func TestSettings_NameWhereToSet(t *testing.T) {
-	target, err := plan.ParseTarget("linux-6.18")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(plan.ParseTarget("linux-6.18"))(t)
 	linux := &System{Target: target}
 	d := &tune.Direction{Direction: transfer.Up, Path: tune.Path{BottleneckBps: 100e6, RTT: 40 * time.Millisecond,
 		MSS: 1360, MTU: 1400, Window: 65_536}, Chosen: &tune.Chosen{Setup: tune.Setup{Congestion: "bbr", Streams: 4,
@@ -74,10 +69,7 @@ func TestSettings_NameWhereToSet(t *testing.T) {
 // TestSettings_ProgramNeedsTheCeilingThatWasForced: a window that root's buffers reached names the sysctl without which
 // any other program is clipped, and how many of today's connections do as well.
 func TestSettings_ProgramNeedsTheCeilingThatWasForced(t *testing.T) {
-	target, err := plan.ParseTarget("linux-6.18")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(plan.ParseTarget("linux-6.18"))(t)
 	for _, tt := range []struct {
 		name    string
 		forced  bool

@@ -22,6 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
@@ -53,15 +54,10 @@ func TestVerdicts_Golden(t *testing.T) {
 	golden.addTuned(t)
 	const name = "testdata/verdicts.txt"
 	if *update {
-		if err := os.WriteFile(name, golden.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, golden.Bytes(), 0o644))
 		return
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(name))(t)
 	if !bytes.Equal(golden.Bytes(), want) {
 		t.Errorf("verdicts changed (go test ./internal/report -update accepts them):\n%s",
 			diff.Diff(name, want, "now", golden.Bytes()))
@@ -76,19 +72,11 @@ func recordedTransfers(t *testing.T) (names []string, all []*transfer.Result) {
 		t.Fatalf("%d recorded transfers, %v", len(files), err)
 	}
 	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Open(name))(t)
 		defer file.Close()
-		unpacked, err := gzip.NewReader(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		unpacked := must.Get(gzip.NewReader(file))(t)
 		r := &transfer.Result{}
-		if err := json.NewDecoder(unpacked).Decode(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewDecoder(unpacked).Decode(r))
 		names = append(names, strings.TrimSuffix(filepath.Base(name), ".json.gz"))
 		all = append(all, r)
 	}
@@ -186,20 +174,14 @@ func watchedAs(s *transfer.Stream, sends bool) (*live.Watched, live.Tally) {
 func (g *goldenLines) addCaptures(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*", "cases/*"} {
-		some, err := filepath.Glob("../diagnose/testdata/" + pattern + ".pcap.zst")
-		if err != nil {
-			t.Fatal(err)
-		}
+		some := must.Get(filepath.Glob("../diagnose/testdata/" + pattern + ".pcap.zst"))(t)
 		files = append(files, some...)
 	}
 	if len(files) < 36 {
 		t.Fatalf("%d captures", len(files))
 	}
 	for _, name := range files {
-		f, err := capture.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(capture.Open(name))(t)
 		a, err := capture.Analyze(context.Background(), capture.Config{Workers: 1}, f)
 		f.Close()
 		if err != nil {
@@ -276,11 +258,8 @@ func (g *goldenLines) addTuned(t *testing.T) {
 			path.AutoWindow = 4 * path.BDP()
 			far := simpeer.New(path, n)
 			c.set(path, far)
-			result, err := tune.Run(t.Context(), tune.Config{Peer: far, Seed: n, FileSize: 1e9,
-				Directions: []transfer.Direction{transfer.Up}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Get(tune.Run(t.Context(), tune.Config{Peer: far, Seed: n, FileSize: 1e9,
+				Directions: []transfer.Direction{transfer.Up}}))(t)
 			d := report.Tune(record.Header{}, "", result, nil, nil).Directions[0]
 			name := fmt.Sprintf("%s %d, %s, chosen %s", c.name, n, d.Verdict, chosenName(d.Chosen))
 			g.add("tune", name, d.Before.Verdict, d.Fix)

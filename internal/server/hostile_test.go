@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -72,10 +73,7 @@ func hostilities() []func(net.Conn) {
 // A running test and a new one succeed during a thousand unauthenticated connections, and no resources leak.
 func TestServe_SurvivesUnauthenticatedClients(t *testing.T) {
 	address, key := open(t)
-	far, err := probe.Connect(t.Context(), address, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := must.Get(probe.Connect(t.Context(), address, key))(t)
 	defer far.Close()
 	spec := transfer.Spec{Direction: transfer.Up, Bytes: 1 << 20, Program: transfer.Program{WriteBps: 8e6}}
 	spec.Bytes = 1 << 20 // about 1 s at this rate
@@ -133,10 +131,7 @@ func TestServe_SendsNoUDPAmplification(t *testing.T) {
 	// greet sends all hellos from a host and returns the size of the replies.
 	greet := func(from string) (bytes int) {
 		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
-		conn, err := dialer.Dial("udp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(dialer.Dial("udp", address))(t)
 		defer conn.Close()
 		for _, datagram := range datagrams {
 			conn.Write([]byte(datagram))
@@ -154,10 +149,7 @@ func TestServe_SendsNoUDPAmplification(t *testing.T) {
 		t.Errorf("%d bytes came back to somebody who has no test", n)
 	}
 	// 127.0.0.1 has a test that waits for one stream; 127.0.0.2 has none.
-	control, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	control := must.Get(net.Dial("tcp", address))(t)
 	defer control.Close()
 	cookie, params := iperf3.NewCookie(), `{"udp":true,"time":1,"parallel":1,"reverse":true}`
 	control.Write(append(binary.BigEndian.AppendUint32(cookie[:], uint32(len(params))), params...))
@@ -194,10 +186,7 @@ func TestServe_ClientsWithoutKeyTakeNoSlot(t *testing.T) {
 		}
 	}()
 	unauthenticated := func(then []byte) {
-		conn, err := net.Dial("tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", s.Addr().String()))(t)
 		idle = append(idle, conn)
 		conn.Write(append(probe.Marker[:], then...))
 		conn.SetReadDeadline(time.Now().Add(5 * time.Second))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -16,18 +17,12 @@ import (
 func limited(t *testing.T, c Config) *probe.Client {
 	t.Helper()
 	c.Address, c.Key = "127.0.0.1:0", probe.NewKey()
-	s, err := New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), c))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	client, err := probe.Connect(t.Context(), s.Addr().String(), c.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(probe.Connect(t.Context(), s.Addr().String(), c.Key))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -78,10 +73,7 @@ func TestServe_StopsTransfersAboveLimits(t *testing.T) {
 
 // Streams and buffers are shared; without enough left the server is busy.
 func TestServe_SharesStreamsAndBuffers(t *testing.T) {
-	s, err := New(t.Context(), Config{Address: "127.0.0.1:0", Streams: 3, Buffers: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), Config{Address: "127.0.0.1:0", Streams: 3, Buffers: 1000}))(t)
 	defer s.Close()
 	expect := func(n, buffer int) (func(), error) {
 		e := probe.Expected{Tokens: make([]probe.Preface, n), Local: netip.MustParseAddr("127.0.0.1")}

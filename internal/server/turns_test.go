@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/iperf3"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -20,10 +21,7 @@ import (
 func exclusive(t *testing.T) probe.Far {
 	t.Helper()
 	c := Config{Address: "127.0.0.1:0", Key: probe.NewKey(), Exclusive: true}
-	s, err := New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), c))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx) }()
@@ -51,10 +49,7 @@ func waits(ctx context.Context, far probe.Far) (places chan int, done chan error
 // refused.
 func TestServe_TurnsInOrder(t *testing.T) {
 	far := exclusive(t)
-	first, err := far.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(far.Connect(t.Context()))(t)
 	second, secondDone := waits(t.Context(), far)
 	if place := <-second; place != 1 {
 		t.Fatalf("the second waits at %d", place)
@@ -112,12 +107,10 @@ func TestAwait_ReportsPlacesAndEndsLeases(t *testing.T) {
 		began := time.Now()
 		var reported []time.Duration
 		turn := s.claim(netip.MustParseAddr("192.0.2.1"), func() { t.Error("the new holder was ended") })
-		if err := turn.Await(t.Context(), func(int) error {
+		must.Do(t, turn.Await(t.Context(), func(int) error {
 			reported = append(reported, time.Since(began))
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if took := time.Since(began); took != lease || len(reported) != 11 || reported[10] != 10*placeInterval {
 			t.Errorf("the turn came after %v, the place was reported at %v", took, reported)
 		}
@@ -178,10 +171,7 @@ func TestServe_SlowUnauthenticatedClientLosesTurn(t *testing.T) {
 		Iperf3: func(ctx context.Context, conn *net.TCPConn, preface probe.Preface, order int64, keyed bool) {
 			clients.Handle(ctx, conn, iperf3.Cookie(preface), order, keyed)
 		}}
-	s, err := New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), c))(t)
 	s.turn.Handover = 300 * time.Millisecond
 	clients.Turn = s.TryTurn
 	ctx, cancel := context.WithCancel(context.Background())
@@ -217,10 +207,7 @@ func TestServe_SlowUnauthenticatedClientLosesTurn(t *testing.T) {
 // Clients without support for places get the busy answer.
 func TestServe_RefusesOldClientsWhenBusy(t *testing.T) {
 	far := exclusive(t)
-	first, err := far.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(far.Connect(t.Context()))(t)
 	defer first.Close()
 	started := time.Now()
 	if _, err := far.Connect(t.Context()); codeOf(err) != "busy" { // does not wait: OnQueued is nil

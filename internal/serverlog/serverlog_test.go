@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // output is a buffer that a test may read while a log writes.
@@ -257,9 +259,7 @@ func TestLog_UnreadResults(t *testing.T) {
 			text <- string(all)
 		}()
 		l.Close()
-		if _, err := results.Write([]byte("late")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(results.Write([]byte("late")))(t)
 		out.Close()
 		if got := <-text; strings.Count(got, "x") != maxBytes || !strings.Contains(got, "6 lines were lost") ||
 			!strings.HasSuffix(got, "late") {

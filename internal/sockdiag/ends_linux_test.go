@@ -8,16 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 func short(t testing.TB, l net.Listener, n, bytes int) {
 	t.Helper()
 	for range n {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		s, err := l.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -32,10 +30,7 @@ func short(t testing.TB, l net.Listener, n, bytes int) {
 }
 
 func TestEnds_ReportedOrCounted(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	for _, c := range []struct{ room, n int }{{8 << 20, 300}, {4 << 10, 300}} {
@@ -59,9 +54,7 @@ func TestEnds_ReportedOrCounted(t *testing.T) {
 		for deadline := time.Now().Add(10 * time.Second); reported+int(dropped) < 2*c.n && time.Now().Before(deadline); {
 			poll := []unix.PollFd{{Fd: int32(ends.FD()), Events: unix.POLLIN}}
 			unix.Poll(poll, 50)
-			if err := ends.Take(count); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, ends.Take(count))
 			dropped, err = ends.Dropped()
 			if err != nil {
 				t.Fatal(err)

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestHolders finds this process's sockets by their inodes, and no other open file.
 func TestHolders(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	raw, err := l.(*net.TCPListener).SyscallConn()
 	if err != nil {
@@ -21,18 +20,11 @@ func TestHolders(t *testing.T) {
 	}
 	var stat unix.Stat_t
 	listener := 0
-	if err := raw.Control(func(fd uintptr) { listener = int(fd); err = unix.Fstat(listener, &stat) }); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, raw.Control(func(fd uintptr) { listener = int(fd); err = unix.Fstat(listener, &stat) }))
+	f := must.Get(os.Open(os.DevNull))(t)
 	defer f.Close()
 	var file unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Fstat(int(f.Fd()), &file))
 	var h Holders
 	found := false
 	if err := h.Each(os.Getpid(), func(fd int, inode uint32) {

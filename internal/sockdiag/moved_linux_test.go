@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestMoved: an idle socket is not reported. One that has sent, received, or has unread data is, under the ID that a
 // dump has for it.
 func TestMoved(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
-	m, err := OpenMoved(Connected | Of(FinWait2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenMoved(Connected | Of(FinWait2)))(t)
 	defer m.Close()
 	conn := asking(t)
 	for name, ends := range map[string][2]string{"IPv4": {"127.0.0.1:0", "127.0.0.1"}, "IPv6": {"[::1]:0", "::1"},
@@ -58,16 +56,12 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: %d are reported %s, want %d", name, n, when, want)
 		}
 		still("while nothing moves", 0)
-		if _, err := client.Write(make([]byte, 1000)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Write(make([]byte, 1000)))(t)
 		if n := reported(); n != 2 {
 			t.Errorf("%s: %d of 2 ends are reported after a write", name, n)
 		}
 		still("while something is unread", 1)
-		if _, err := server.Read(make([]byte, 2000)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(server.Read(make([]byte, 2000)))(t)
 		still("when it has been read", 0)
 		server.CloseWrite()
 		if n := reported(); n != 2 {
@@ -84,20 +78,11 @@ func TestMoved(t *testing.T) {
 // TestMoved_UnacceptedSockets: somebody may, and the kernel keeps no time of that.
 func TestMoved_UnacceptedSockets(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
-	m, err := OpenMoved(Connected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenMoved(Connected))(t)
 	defer m.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 	defer c.Close()
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	until := func(want int) {
@@ -105,13 +90,11 @@ func TestMoved_UnacceptedSockets(t *testing.T) {
 		n := 0
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
 			n = 0
-			if err := m.Each(func(id ID) {
+			must.Do(t, m.Each(func(id ID) {
 				if local, remote := id.Ends(); local.Port() == port || remote.Port() == port {
 					n++
 				}
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if n == want {
 				return
 			}
@@ -119,10 +102,7 @@ func TestMoved_UnacceptedSockets(t *testing.T) {
 		t.Errorf("%d are reported, want %d", n, want)
 	}
 	until(1)
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Accept())(t)
 	defer s.Close()
 	until(0)
 }
@@ -130,19 +110,14 @@ func TestMoved_UnacceptedSockets(t *testing.T) {
 // BenchmarkMoved is what a look at 10,000 sockets costs that all lie still.
 func BenchmarkMoved(b *testing.B) {
 	testenv.Need(b, testenv.BPF)
-	m, err := OpenMoved(Connected)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := must.Get(OpenMoved(Connected))(b)
 	defer m.Close()
 	const n = 5000
 	crowd(b, n)
 	b.ReportAllocs()
 	before := cpu()
 	for b.Loop() {
-		if err := m.Each(func(ID) {}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, m.Each(func(ID) {}))
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(b.N*2*n), "cpu-ns/socket")
 }
@@ -150,39 +125,28 @@ func BenchmarkMoved(b *testing.B) {
 // TestMovedBegins: Begin discards earlier activity.
 func TestMovedBegins(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
-	m, err := OpenMoved(Connected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenMoved(Connected))(t)
 	defer m.Close()
 	client, _ := pair(t, "127.0.0.1:0", "127.0.0.1")
 	port := uint16(client.LocalAddr().(*net.TCPAddr).Port)
 	reported := func() (n int) {
-		if err := m.Each(func(id ID) {
+		must.Do(t, m.Each(func(id ID) {
 			if local, remote := id.Ends(); local.Port() == port || remote.Port() == port {
 				n++
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return n
 	}
 	still := -1
 	for end := time.Now().Add(5 * time.Second); still != 0 && time.Now().Before(end); { // until the clock's next ticks
-		if err := m.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Begin())
 		still = reported()
 	}
 	if still != 0 {
 		t.Errorf("%d that are idle are reported", still)
 	}
-	if err := m.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Write(make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Begin())
+	must.Get(client.Write(make([]byte, 1000)))(t)
 	if n := reported(); n != 2 {
 		t.Errorf("%d of 2 ends are reported after a write", n)
 	}

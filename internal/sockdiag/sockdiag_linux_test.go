@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -72,30 +73,18 @@ func up() {
 // pair is one connection, both ends of it.
 func pair(t testing.TB, listen, dial string) (client, server *net.TCPConn) {
 	t.Helper()
-	l, err := net.Listen("tcp", listen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", listen))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	c, err := net.Dial("tcp", net.JoinHostPort(dial, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", net.JoinHostPort(dial, port)))(t)
+	s := must.Get(l.Accept())(t)
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c.(*net.TCPConn), s.(*net.TCPConn)
 }
 
 func asking(t testing.TB) *Conn {
 	t.Helper()
-	c, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Open())(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -122,10 +111,8 @@ func local(c net.Conn) netip.AddrPort {
 func dumped(t testing.TB, c *Conn, states States) map[uint64]*Socket {
 	t.Helper()
 	all := map[uint64]*Socket{}
-	if err := c.Dump(states, AskInfo|AskCongestion|AskMemory,
-		func(s *Socket) { all[s.Cookie] = s.Clone() }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Dump(states, AskInfo|AskCongestion|AskMemory,
+		func(s *Socket) { all[s.Cookie] = s.Clone() }))
 	return all
 }
 
@@ -134,12 +121,8 @@ func TestDump_Fields(t *testing.T) {
 	for _, at := range []struct{ listen, dial string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "::1"},
 		{"[::]:0", "127.0.0.1"}} {
 		client, server := pair(t, at.listen, at.dial)
-		if _, err := client.Write(make([]byte, 12345)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := server.Read(make([]byte, 45)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Write(make([]byte, 12345)))(t)
+		must.Get(server.Read(make([]byte, 45)))(t)
 		s := dumped(t, c, Connected)[cookie(t, server)]
 		if s == nil {
 			t.Fatalf("%s: not known", at.listen)
@@ -164,16 +147,10 @@ func TestDump_Fields(t *testing.T) {
 }
 
 func TestDump_Backlog(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		defer c.Close()
 	}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
@@ -233,15 +210,12 @@ func TestLookFindsEachAndMissesTheGone(t *testing.T) {
 		ids = append(ids, all[cookie(t, client)].ID())
 	}
 	look := func() (cookies []uint64, gone int) {
-		gone, err := c.Look(ids, AskInfo, func(s *Socket) {
+		gone = must.Get(c.Look(ids, AskInfo, func(s *Socket) {
 			cookies = append(cookies, s.Cookie)
 			if len(s.Info) < 192 {
 				t.Errorf("an answer without tcp_info: %+v", s)
 			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return cookies, gone
 	}
 	cookies, gone := look()
@@ -282,14 +256,10 @@ func TestDump_AllocatesNothing(t *testing.T) {
 	each := func(*Socket) { seen++ }
 	c.InCgroup(1) // the root: all
 	dump := func() {
-		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, each); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Dump(Connected, AskInfo|AskCongestion|AskMemory, each))
 	}
 	look := func() {
-		if _, err := c.Look(ids, AskInfo, each); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Look(ids, AskInfo, each))(t)
 	}
 	// A request's two callbacks are all: nothing for each socket.
 	if n := testing.AllocsPerRun(20, dump); n > 4 {
@@ -308,10 +278,7 @@ func TestAnotherNamespace(t *testing.T) {
 	other.Env = append(os.Environ(), mark+"=elsewhere")
 	// No Pdeathsig: it is sent when the thread ends, and threads are thrown away here.
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
-	in, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(other.StdinPipe())(t)
 	out, err := other.StdoutPipe()
 	if err == nil {
 		err = other.Start()
@@ -320,15 +287,10 @@ func TestAnotherNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { in.Close(); other.Wait() }()
-	if _, err := out.Read(make([]byte, 20)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(out.Read(make([]byte, 20)))(t)
 	path := fmt.Sprintf("/proc/%d/ns/net", other.Process.Pid)
 	for range 20 { // also where the scheduler offers the main thread
-		f, err := Follow(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Follow(path))(t)
 		all := dumped(t, f.Conn, Of(Listening))
 		f.Close()
 		if len(all) != 1 {

@@ -7,29 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // crowd keeps n connections open until the benchmark ends.
 func crowd(b *testing.B, n int) {
 	testenv.Need(b, testenv.Root)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	limit := unix.Rlimit{Cur: uint64(2*n + 1000), Max: uint64(2*n + 1000)}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	var all []net.Conn
 	for range n {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			b.Fatal(err)
-		}
-		s, err := l.Accept()
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(b)
+		s := must.Get(l.Accept())(b)
 		all = append(all, c, s)
 	}
 	b.Cleanup(func() {
@@ -58,9 +48,7 @@ func BenchmarkDump(b *testing.B) {
 	b.ResetTimer()
 	before := cpu()
 	for b.Loop() {
-		if err := c.Dump(Connected, AskInfo|AskCongestion|AskMemory, func(*Socket) { sockets++ }); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, c.Dump(Connected, AskInfo|AskCongestion|AskMemory, func(*Socket) { sockets++ }))
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
 }
@@ -78,9 +66,7 @@ func BenchmarkLook(b *testing.B) {
 	b.ResetTimer()
 	before := cpu()
 	for b.Loop() {
-		if _, err := c.Look(ids, AskInfo|AskMemory, func(*Socket) {}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.Look(ids, AskInfo|AskMemory, func(*Socket) {}))(b)
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(b.N*len(ids)), "cpu-ns/socket")
 }

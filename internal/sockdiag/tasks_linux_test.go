@@ -9,15 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestTasks finds this process as the owner of both ends of a connection.
 func TestTasks(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
-	tasks, err := OpenTasks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := must.Get(OpenTasks())(t)
 	defer tasks.Close()
 	client, server := pair(t, "127.0.0.1:0", "127.0.0.1")
 	want := map[uint32]bool{}
@@ -27,20 +25,16 @@ func TestTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stat unix.Stat_t
-		if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }))
 		want[uint32(stat.Ino)] = true
 	}
 	for range 2 { // each time anew
 		found := 0
-		if err := tasks.Each(func(pid int, inode uint32) {
+		must.Do(t, tasks.Each(func(pid int, inode uint32) {
 			if want[inode] && pid == os.Getpid() {
 				found++
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if found != 2 {
 			t.Errorf("%d of 2 sockets are found to be ours", found)
 		}
@@ -53,18 +47,13 @@ func TestTasks(t *testing.T) {
 // BenchmarkTasks is what it takes to learn whose 10,000 sockets are.
 func BenchmarkTasks(b *testing.B) {
 	testenv.Need(b, testenv.BPF)
-	tasks, err := OpenTasks()
-	if err != nil {
-		b.Fatal(err)
-	}
+	tasks := must.Get(OpenTasks())(b)
 	defer tasks.Close()
 	crowd(b, 5000)
 	b.ReportAllocs()
 	before, sockets := cpu(), 0
 	for b.Loop() {
-		if err := tasks.Each(func(int, uint32) { sockets++ }); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, tasks.Each(func(int, uint32) { sockets++ }))
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
 }
@@ -76,9 +65,7 @@ func BenchmarkHolders(b *testing.B) {
 	b.ReportAllocs()
 	before, sockets := cpu(), 0
 	for b.Loop() {
-		if err := h.Each(os.Getpid(), func(int, uint32) { sockets++ }); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, h.Each(os.Getpid(), func(int, uint32) { sockets++ }))
 	}
 	b.ReportMetric(float64(cpu()-before)/float64(sockets), "cpu-ns/socket")
 }

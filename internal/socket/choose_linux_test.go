@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -23,25 +24,17 @@ func TestChooseListener(t *testing.T) {
 		{"[::]:0", "127.0.0.2", "127.0.0.3"},
 		{"[::]:0", "::1", "127.0.0.3"},
 	} {
-		first, err := Listen(t.Context(), c.listen, Options{SharePort: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(Listen(t.Context(), c.listen, Options{SharePort: true}))(t)
 		defer first.Close()
 		group := []*net.TCPListener{first}
 		for range 2 {
-			l, err := Listen(t.Context(), first.Addr().String(), Options{SharePort: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Listen(t.Context(), first.Addr().String(), Options{SharePort: true}))(t)
 			defer l.Close()
 			group = append(group, l)
 		}
-		if err := ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), nil, 1},
+		must.Do(t, ChooseListener(first, []Choice{{netip.MustParseAddr("192.0.2.1"), nil, 1},
 			{netip.MustParseAddr("2001:db8::1"), nil, 1},
-			{netip.MustParseAddr(c.chosen), nil, 2}}); err != nil {
-			t.Fatal(err)
-		}
+			{netip.MustParseAddr(c.chosen), nil, 2}}))
 		_, port, _ := net.SplitHostPort(first.Addr().String())
 		for from, index := range map[string]int{c.chosen: 2, c.other: 0} {
 			host := "127.0.0.1"
@@ -69,10 +62,7 @@ func TestChooseListener(t *testing.T) {
 // A choice may be for some of a host's ports only.
 func TestChooseListenerByPort(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
-		first, err := Listen(t.Context(), net.JoinHostPort(host, "0"), Options{SharePort: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(Listen(t.Context(), net.JoinHostPort(host, "0"), Options{SharePort: true}))(t)
 		defer first.Close()
 		second, err := Listen(t.Context(), first.Addr().String(), Options{SharePort: true})
 		if err != nil {
@@ -118,24 +108,13 @@ func chosenByPort(t *testing.T, host netip.Addr, first, second *net.TCPListener)
 
 // TestSetListener checks that connections begin with what a listener was given after listen().
 func TestSetListener(t *testing.T) {
-	l, err := Listen(t.Context(), "127.0.0.1:0", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Listen(t.Context(), "127.0.0.1:0", Options{}))(t)
 	defer l.Close()
 	given := Options{Socket: transfer.Socket{ReceiveBuffer: 30_000, Clamp: 20_000, MSS: 600}}
-	if err := SetListener(l, given); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SetListener(l, given))
+	conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 	defer conn.Close()
-	accepted, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
+	accepted := must.Get(l.AcceptTCP())(t)
 	defer accepted.Close()
 	raw, err := accepted.SyscallConn()
 	if err != nil {

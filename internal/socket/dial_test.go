@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func ports(texts ...string) (all []netip.AddrPort) {
@@ -128,10 +129,7 @@ func TestRace(t *testing.T) {
 func TestOneFamilyListens(t *testing.T) {
 	testenv.Need(t, testenv.IPv6)
 	for network, address := range map[string]string{"tcp4": "127.0.0.1", "tcp6": "::1"} {
-		l, err := net.Listen(network, net.JoinHostPort(address, "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen(network, net.JoinHostPort(address, "0")))(t)
 		defer l.Close()
 		at := l.Addr().(*net.TCPAddr).AddrPort()
 		for _, order := range [][]string{{"127.0.0.1", "::1"}, {"::1", "127.0.0.1"}} {
@@ -155,10 +153,7 @@ func TestOneFamilyListens(t *testing.T) {
 }
 
 func TestRoutes(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer l.Close()
 	address := l.Addr().String()
 	for _, tt := range []struct {
@@ -177,10 +172,7 @@ func TestRoutes(t *testing.T) {
 		{bind: "no-such0", to: address, fails: "no-such0"},
 	} {
 		t.Run(fmt.Sprint(tt.bind, tt.family), func(t *testing.T) {
-			route, err := ParseRoute(tt.bind, tt.family)
-			if err != nil {
-				t.Fatal(err)
-			}
+			route := must.Get(ParseRoute(tt.bind, tt.family))(t)
 			if route.Device != "" {
 				testenv.Need(t, testenv.Linux) // macOS names its loopback lo0
 			}
@@ -202,10 +194,7 @@ func TestRoutes(t *testing.T) {
 			if from := conn.LocalAddr().(*net.TCPAddr).IP.String(); from != tt.from {
 				t.Errorf("from %s, want %s", from, tt.from)
 			}
-			flow, err := DialFlow(t.Context(), tt.to, FlowOptions{Route: route})
-			if err != nil {
-				t.Fatal(err)
-			}
+			flow := must.Get(DialFlow(t.Context(), tt.to, FlowOptions{Route: route}))(t)
 			defer flow.Close()
 			if from := flow.Local().Addr().String(); from != tt.from {
 				t.Errorf("UDP from %s, want %s", from, tt.from)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // flowPair connects two flows over loopback.
@@ -36,9 +38,7 @@ func TestTrainsArriveAsTheyWereSent(t *testing.T) {
 			a, b := flowPair(t, o)
 			const size = 1000
 			sent := bytes.Repeat([]byte("0123456789"), 1250) // 12 datagrams and a half
-			if err := a.Send(sent, size); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Send(sent, size))
 			var got []byte
 			datagrams := 0
 			for buffer := make([]byte, MaxTrain); len(got) < len(sent); {
@@ -70,8 +70,6 @@ func BenchmarkTrain(b *testing.B) {
 	b.SetBytes(int64(len(batch)))
 	b.ReportAllocs()
 	for range b.N {
-		if err := sender.Send(batch, 1448); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, sender.Send(batch, 1448))
 	}
 }

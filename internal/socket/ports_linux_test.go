@@ -6,15 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestReservePorts checks that no other program connects from a reserved port, and that it is free after its release.
 func TestReservePorts(t *testing.T) {
 	for _, host := range []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")} {
-		l, err := Listen(t.Context(), netip.AddrPortFrom(host, 0).String(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(Listen(t.Context(), netip.AddrPortFrom(host, 0).String(), Options{}))(t)
 		defer l.Close()
 		ports, release, err := ReservePorts(host, 3)
 		if err != nil {
@@ -32,10 +31,7 @@ func TestReservePorts(t *testing.T) {
 			t.Errorf("%s: another program connects from port %d", host, ports[0])
 		}
 		for _, port := range ports {
-			conn, err := Dial(t.Context(), l.Addr().String(), Options{LocalPort: port})
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(Dial(t.Context(), l.Addr().String(), Options{LocalPort: port}))(t)
 			if got := conn.LocalAddr().(*net.TCPAddr).Port; got != int(port) {
 				t.Errorf("a connection from %d instead of %d", got, port)
 			}

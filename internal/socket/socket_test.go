@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -21,15 +22,9 @@ import (
 func pair(t testing.TB, dial, listen transfer.Socket) (dialled, accepted *Stream) {
 	t.Helper()
 	ctx := context.Background()
-	l, err := Listen(ctx, "127.0.0.1:0", Options{Socket: listen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Listen(ctx, "127.0.0.1:0", Options{Socket: listen}))(t)
 	defer l.Close()
-	out, err := Dial(ctx, l.Addr().String(), Options{Socket: dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Dial(ctx, l.Addr().String(), Options{Socket: dial}))(t)
 	in, err := l.AcceptTCP()
 	if err != nil {
 		t.Fatal(err)
@@ -51,15 +46,10 @@ func pair(t testing.TB, dial, listen transfer.Socket) (dialled, accepted *Stream
 func drain(t testing.TB, s *Stream, n int) {
 	t.Helper()
 	for n > 0 {
-		got, err := s.Discard(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(s.Discard(n))(t)
 		n -= got
 		if got == 0 {
-			if err := s.WaitRead(time.Second); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.WaitRead(time.Second))
 		}
 	}
 }
@@ -83,9 +73,7 @@ func TestBuffersHoldFromTheHandshake(t *testing.T) {
 			t.Errorf("%s: MSS %d, asked for 1000", name, h.MSS)
 		}
 		var sample transfer.Sample
-		if err := s.Sample(&sample, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Sample(&sample, false))
 		if sample.Have&transfer.HaveReceiveWnd == 0 || sample.ReceiveWnd > 32768 {
 			t.Errorf("%s: window %d of a 16 KiB buffer", name, sample.ReceiveWnd)
 		}
@@ -102,10 +90,7 @@ func TestClippedBufferIsMarked(t *testing.T) {
 
 func TestForcedBufferIsMarked(t *testing.T) {
 	testenv.Need(t, testenv.Root)
-	ceilings, err := ReadCeilings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ceilings := must.Get(ReadCeilings())(t)
 	asked := ceilings.Send // twice the most that is granted without privilege
 	dialled, _ := pair(t, transfer.Socket{SendBuffer: asked, Force: true}, transfer.Socket{})
 	if b := dialled.Describe().SendBuffer; !b.Forced || b.Clipped || b.Granted != 2*asked {
@@ -118,15 +103,9 @@ func TestClampStaysWhileTheBufferGrows(t *testing.T) {
 	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{Clamp: clamp})
 	var sample transfer.Sample
 	for range 200 {
-		if _, err := sender.Write(BestWrite); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := receiver.Discard(1 << 20); err != nil {
-			t.Fatal(err)
-		}
-		if err := receiver.Sample(&sample, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(sender.Write(BestWrite))(t)
+		must.Get(receiver.Discard(1 << 20))(t)
+		must.Do(t, receiver.Sample(&sample, false))
 	}
 	if sample.ReceiveWnd > 65535 {
 		t.Errorf("window %d with a clamp of %d", sample.ReceiveWnd, clamp)
@@ -147,10 +126,7 @@ func TestPayloadArrivesAndIsCounted(t *testing.T) {
 	sent := 0
 	for _, n := range []int{1, 1000, 100_000, 150_000, total - 251_001} {
 		for n > 0 {
-			wrote, err := sender.Write(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wrote := must.Get(sender.Write(n))(t)
 			sent, n = sent+wrote, n-wrote
 			drain(t, receiver, wrote)
 		}
@@ -158,9 +134,7 @@ func TestPayloadArrivesAndIsCounted(t *testing.T) {
 	if err := sender.CloseWrite(); err != nil || sent != total {
 		t.Fatalf("%d bytes sent, %v", sent, err)
 	}
-	if err := receiver.WaitRead(time.Second); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, receiver.WaitRead(time.Second))
 	if n, err := receiver.Discard(1); n != 0 || err != io.EOF {
 		t.Fatalf("at the end: %d, %v", n, err)
 	}
@@ -277,19 +251,13 @@ func TestPayloadByReference(t *testing.T) {
 	sender, receiver := pair(t, transfer.Socket{}, transfer.Socket{})
 	const total = BestWrite + 300_000
 	for sent, taken := 0, 0; taken < total; {
-		wrote, err := sender.Splice(total - sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrote := must.Get(sender.Splice(total - sent))(t)
 		sent += wrote
 		take := receiver.Read
 		if taken > total/2 {
 			take = receiver.Discard
 		}
-		n, err := take(BestWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(take(BestWrite))(t)
 		taken += n
 	}
 	var s transfer.Sample
@@ -324,24 +292,17 @@ func TestBatch(t *testing.T) {
 		t.Fatal("no batch")
 	}
 	readable := func() bool {
-		if err := accepted.WaitRead(50 * time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, accepted.WaitRead(50*time.Millisecond))
 		return accepted.polled[1].Revents != 0
 	}
 	for sent := 0; sent < batch/2; {
-		n, err := dialled.Write(batch/2 - sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(dialled.Write(batch/2 - sent))(t)
 		sent += n
 	}
 	if readable() {
 		t.Error("half a batch is readable")
 	}
-	if err := dialled.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dialled.CloseWrite())
 	if !readable() {
 		t.Error("the end is not readable")
 	}

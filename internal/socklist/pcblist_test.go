@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // record is one of the list's records: its length without the padding, its kind, and values at some offsets.
@@ -40,9 +42,7 @@ func connection(state uint32, tcp map[int]uint32, unread, unacked uint32) []byte
 
 func all(t *testing.T, list []byte) (found []pcb) {
 	t.Helper()
-	if err := parse(list, func(p *pcb) { found = append(found, *p) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parse(list, func(p *pcb) { found = append(found, *p) }))
 	return found
 }
 

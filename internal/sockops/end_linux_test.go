@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
@@ -24,10 +25,7 @@ import (
 func TestRun_SurvivingProcessesLeaveTheCgroup(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	report, out := steered(t, exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"), Config{})
-	pid, err := strconv.Atoi(strings.TrimSpace(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(out)))(t)
 	defer unix.Kill(pid, unix.SIGKILL)
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	its, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
@@ -43,10 +41,7 @@ func TestRun_SurvivingProcessesLeaveTheCgroup(t *testing.T) {
 // the program is free within 1 s.
 func TestSupervisor_FreesProgram(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(os.ReadFile("/proc/self/cgroup"))(t)
 	for _, group := range []bool{false, true} {
 		steerer, program, left := steering(t)
 		if group {
@@ -119,9 +114,7 @@ func steering(t *testing.T) (steerer *exec.Cmd, program int, group string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fscan(out, &program); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fscan(out, &program))(t)
 	groups := cgroups(t, steerer.Process.Pid)
 	if len(groups) != 1 {
 		t.Fatalf("cgroups of the running program: %v", groups)
@@ -133,10 +126,7 @@ func cgroups(t *testing.T, pid int) []string {
 	t.Helper()
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	own, _ := os.ReadFile("/proc/self/cgroup")
-	dir, err := ownCgroup(string(mounts), string(own))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(ownCgroup(string(mounts), string(own)))(t)
 	found, _ := filepath.Glob(fmt.Sprintf("%s/%s%d-*", dir, cgroupPrefix, pid))
 	return found
 }
@@ -144,9 +134,7 @@ func cgroups(t *testing.T, pid int) []string {
 func TestRun_ExitStatusAndStartErrors(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	cmd := exec.Command("sh", "-c", "kill -TERM $$")
-	if _, err := Run(context.Background(), cmd, Config{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(context.Background(), cmd, Config{}))(t)
 	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != unix.SIGTERM {
 		t.Errorf("ended by %v", cmd.ProcessState)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -117,10 +118,7 @@ func steered(t *testing.T, cmd *exec.Cmd, cfg Config) (*Report, string) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	report, err := Run(context.Background(), cmd, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(Run(context.Background(), cmd, cfg))(t)
 	if !cmd.ProcessState.Success() || report.Refused != nil || len(report.Failures) > 0 {
 		t.Fatalf("%v: %v, refused %v, failures %v\n%s", cmd, cmd.ProcessState, report.Refused, report.Failures, &out)
 	}
@@ -217,9 +215,7 @@ func TestRun_CongestionOverRoute(t *testing.T) {
 	}
 	route := &netlink.Route{Dst: netlink.NewIPNet(net.IPv4(127, 0, 0, 1)), LinkIndex: 1, Table: unix.RT_TABLE_LOCAL,
 		Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Congctl: "cubic"}
-	if err := netlink.RouteReplace(route); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, netlink.RouteReplace(route))
 	port := iperf3Server(t)
 	for _, want := range []string{"cubic", "reno"} {
 		cfg := Config{}
@@ -293,9 +289,7 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 
 func write(t *testing.T, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, content, 0o644))
 }
 
 func TestIgnoreProgramBuffers_ReportsRequestedSize(t *testing.T) {
@@ -309,23 +303,13 @@ func TestIgnoreProgramBuffers_ReportsRequestedSize(t *testing.T) {
 func TestRun_WithoutPrivilege(t *testing.T) {
 	testenv.Need(t, steeringNeeds...)
 	cmd := job("steer-nothing")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	copied := filepath.Join(t.TempDir(), "steer.test")
 	for _, dir := range []string{filepath.Dir(copied), filepath.Dir(filepath.Dir(copied))} { // both belong to this test
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, 0o755))
 	}
-	binary, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(copied, binary, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(os.ReadFile(exe))(t)
+	must.Do(t, os.WriteFile(copied, binary, 0o755))
 	cmd.Path, cmd.Dir = copied, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/outbox"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // noise returns text that does not compress well.
@@ -49,9 +50,7 @@ func counts(t *testing.T, s *Store) (owner, samples, client int) {
 	t.Helper()
 	for sql, into := range map[string]*int{"SELECT count(*) FROM run WHERE client = ''": &owner,
 		"SELECT count(*) FROM run WHERE client <> ''": &client, "SELECT count(*) FROM samples": &samples} {
-		if err := s.db.QueryRow(sql).Scan(into); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.db.QueryRow(sql).Scan(into))
 	}
 	return owner, samples, client
 }
@@ -62,15 +61,9 @@ func used(t *testing.T, s *Store) int64 {
 	if s.usedBytes == nil {
 		return 0
 	}
-	tx, err := s.db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(s.db.Begin())(t)
 	defer tx.Rollback()
-	n, err := s.usedBytes(t.Context(), tx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(s.usedBytes(t.Context(), tx))(t)
 	return n
 }
 
@@ -109,14 +102,9 @@ func TestTrim_ClientsTakeNothingFromTheOwner(t *testing.T) {
 				}
 				addAll(t, s, 0, own, ofOwner, noise(8<<10, 1))
 				addAll(t, s, own, foreign, ofClient, "")
-				before, err := s.Days(t.Context(), Filter{Path: "b"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				before := must.Get(s.Days(t.Context(), Filter{Path: "b"}))(t)
 				keep := c.keep(used(t, s))
-				if err := s.Trim(t.Context(), begin.Add(1e6*time.Hour), keep); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Trim(t.Context(), begin.Add(1e6*time.Hour), keep))
 				owner, samples, client := counts(t, s)
 				if !c.allGo && (owner != own || samples != own) {
 					t.Errorf("%d results and %d samples of the owner are left of %d", owner, samples, own)
@@ -154,9 +142,7 @@ func TestRowBytes(t *testing.T) {
 	const results = 400
 	addAll(t, s, 0, results, ofClient, "")
 	var documents int64
-	if err := s.db.QueryRow("SELECT sum(bytes) FROM run").Scan(&documents); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.db.QueryRow("SELECT sum(bytes) FROM run").Scan(&documents))
 	if got := (used(t, s) - empty - documents) / results; got < rowBytes/2 || got > rowBytes {
 		t.Errorf("a result takes %d bytes without its document, rowBytes is %d", got, rowBytes)
 	}
@@ -216,10 +202,7 @@ func TestKeep_ClientQuota(t *testing.T) {
 // make room for the owner's, which are delivered first.
 func TestOutbox_Clients(t *testing.T) {
 	const files = 16
-	s, err := OpenAt(t.Context(), t.TempDir(), "postgres://127.0.0.1:1/d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenAt(t.Context(), t.TempDir(), "postgres://127.0.0.1:1/d"))(t)
 	defer s.Close()
 	s.outbox.MaxFiles, s.ClientResultsADay = files, 3
 	n := 0
@@ -229,10 +212,7 @@ func TestOutbox_Clients(t *testing.T) {
 		return err
 	}
 	waits := func() (owner, client int) {
-		all, err := s.outbox.List()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(s.outbox.List())(t)
 		for i, f := range all {
 			switch {
 			case f.Client != "":
@@ -251,9 +231,7 @@ func TestOutbox_Clients(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		if err := leave(ofClient(i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, leave(ofClient(i)))
 	}
 	if owner, client := waits(); owner != 0 || client != files/outbox.ClientShare {
 		t.Errorf("%d and %d wait", owner, client)
@@ -276,14 +254,9 @@ func TestOutbox_Clients(t *testing.T) {
 	}
 	s.outbox.MaxFiles, s.outbox.MaxBytes = 1000, 64<<10
 	for i := range 100 {
-		if err := leave(ofClient(1000 + i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, leave(ofClient(1000+i)))
 	}
-	all, err := s.outbox.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(s.outbox.List())(t)
 	var taken int64
 	for _, f := range all {
 		if f.Client != "" {
@@ -302,14 +275,8 @@ func TestSeal(t *testing.T) {
 		s := at()
 		here := func(path string) (bool, bool) {
 			t.Helper()
-			measured, err := s.MeasuredHere(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			runs, err := s.List(t.Context(), Filter{Path: path, MeasuredHere: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			measured := must.Get(s.MeasuredHere(t.Context(), path))(t)
+			runs := must.Get(s.List(t.Context(), Filter{Path: path, MeasuredHere: true}))(t)
 			return measured, len(runs) == 1
 		}
 		check := func(name, path string, want bool) {
@@ -319,44 +286,28 @@ func TestSeal(t *testing.T) {
 			}
 		}
 		own := measured(t, 1, "b", 1e6)
-		if err := s.Keep(t.Context(), own, nil); err != nil {
-			t.Fatal(err)
-		}
-		e, err := read(own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Keep(t.Context(), own, nil))
+		e := must.Get(read(own))(t)
 		check("kept", e.PathKey, true)
 		info, err := os.Stat(filepath.Join(s.dir, sealKeyFile))
 		if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 			t.Errorf("the key: %v, %v", info, err)
 		}
-		if err := s.Keep(t.Context(), measured(t, 2, "browser://192.0.2.7", 1e6), nil); err != nil {
-			t.Fatal(err)
-		}
-		client, err := read(measured(t, 2, "browser://192.0.2.7", 1e6))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Keep(t.Context(), measured(t, 2, "browser://192.0.2.7", 1e6), nil))
+		client := must.Get(read(measured(t, 2, "browser://192.0.2.7", 1e6)))(t)
 		check("a client's", client.PathKey, false)
 		exported, _, err := s.Get(t.Context(), e.ID)
 		if err != nil || strings.Contains(string(exported), sealer{[]byte(e.ID)}.seal("", "")) {
 			t.Fatal(err)
 		}
-		if err := s.Forget(t.Context(), e.ID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Add(t.Context(), exported, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Forget(t.Context(), e.ID))
+		must.Get(s.Add(t.Context(), exported, nil))(t)
 		check("imported again", e.PathKey, false)
 		other := newSealer(t.TempDir(), true)
 		for what, seal := range map[string]string{"another host's seal": other.seal(e.ID, e.PathKey),
 			"this host's seal of another result": newSealer(s.dir, false).seal(client.ID, e.PathKey),
 			"this host's seal of another path":   newSealer(s.dir, false).seal(e.ID, client.PathKey)} {
-			if _, err := s.db.Exec("UPDATE run SET seal = $1 WHERE id = $2", seal, e.ID); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.db.Exec("UPDATE run SET seal = $1 WHERE id = $2", seal, e.ID))(t)
 			check(what, e.PathKey, false)
 		}
 	})

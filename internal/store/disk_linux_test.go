@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // Environment of the child process of TestStore_FullAndReadOnlyDisks: a disk of 1 MiB, and the history's URL.
@@ -42,9 +43,7 @@ func TestStore_FullAndReadOnlyDisks(t *testing.T) {
 // TestOnSmallDisk is the child process of TestStore_FullAndReadOnlyDisks.
 func TestOnSmallDisk(t *testing.T) {
 	if dir := os.Getenv(diskVariable); dir != "" {
-		if err := onSmallDisk(dir, os.Getenv(diskURLVariable)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, onSmallDisk(dir, os.Getenv(diskURLVariable)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // BenchmarkFleet_AddResult stores results of 9 kB, on the disk, from as many goroutines as a hub has. The results are
@@ -21,15 +22,9 @@ func BenchmarkFleet_AddResult(b *testing.B) {
 
 func benchmarkAddResult(b *testing.B, url string) {
 	const agents, neighbours, writers = 1000, 6, 8
-	f, err := OpenFleet(b.Context(), b.TempDir(), url)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(OpenFleet(b.Context(), b.TempDir(), url))(b)
 	defer f.Close()
-	lead, err := f.TakeLead(b.Context(), "one", time.Hour)
-	if err != nil {
-		b.Fatal(err)
-	}
+	lead := must.Get(f.TakeLead(b.Context(), "one", time.Hour))(b)
 	type result struct {
 		near string
 		doc  []byte
@@ -62,12 +57,8 @@ func benchmarkAddResult(b *testing.B, url string) {
 		results <- result{near, doc}
 	}
 	close(results)
-	if err := f.Due(b.Context(), lead, jobs, nil); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := f.Grant(b.Context(), lead, now, grants...); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, f.Due(b.Context(), lead, jobs, nil))
+	must.Get(f.Grant(b.Context(), lead, now, grants...))(b)
 	b.ResetTimer()
 	var work sync.WaitGroup
 	for range writers {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -19,7 +20,7 @@ func countedDocument(t *testing.T, id string, up, down int64) []byte {
 			PathKey: FleetPathKey("t", "a", "b")}}, Peer: "b", Directions: []record.Direction{
 		{Direction: transfer.Up, GoodputBps: &bps, Bytes: &up, Streams: []record.Stream{}},
 		{Direction: transfer.Down, GoodputBps: &bps, Bytes: &down, Streams: []record.Stream{}}}})
-	must(t, err)
+	must.Do(t, err)
 	return doc
 }
 
@@ -55,7 +56,7 @@ func TestFleet_Unconfirmed(t *testing.T) {
 			c := cases[i%len(cases)]
 			serve := func() {
 				if c.agent != "" {
-					must(t, f.AddServed(t.Context(), c.agent, id, atRate(c.up), atRate(c.down)))
+					must.Do(t, f.AddServed(t.Context(), c.agent, id, atRate(c.up), atRate(c.down)))
 				}
 			}
 			early := i < len(cases)
@@ -63,14 +64,14 @@ func TestFleet_Unconfirmed(t *testing.T) {
 				serve()
 			}
 			job, err := f.AddResult(t.Context(), "a", countedDocument(t, id, 100*mb, 200*mb), begin)
-			must(t, err)
+			must.Do(t, err)
 			if early && job.Unconfirmed() != c.want {
 				t.Errorf("%s: %q at its arrival, want %q", c.name, job.Unconfirmed(), c.want)
 			}
 			if !early {
 				serve()
 			}
-			must(t, f.AddServed(t.Context(), "b", "another run", atRate(1), atRate(1)))
+			must.Do(t, f.AddServed(t.Context(), "b", "another run", atRate(1), atRate(1)))
 			job, err = f.Job(t.Context(), id)
 			if err != nil || job.State != mesh.Done || job.Unconfirmed() != c.want {
 				t.Errorf("%s: %s %q, %v, want %q", c.name, job.State, job.Unconfirmed(), err, c.want)
@@ -80,7 +81,7 @@ func TestFleet_Unconfirmed(t *testing.T) {
 				t.Errorf("%s: the grid has %+v, %v", c.name, cells, err)
 			}
 			if c.agent == "b" { // the first report stays
-				must(t, f.AddServed(t.Context(), "b", id, atRate(1), atRate(1)))
+				must.Do(t, f.AddServed(t.Context(), "b", id, atRate(1), atRate(1)))
 				again, err := f.Job(t.Context(), id)
 				if err != nil || again.Counts != job.Counts {
 					t.Errorf("%s: %+v after a second report, %v", c.name, again.Counts, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // bothFleets runs a test on a new fleet in a file and on one in PostgreSQL. at opens it once more, as another hub does.
@@ -36,13 +37,6 @@ func bothFleets(t *testing.T, test func(t *testing.T, at func() *Fleet)) {
 	}
 	run("sqlite", func(*testing.T) string { return "" })
 	run("postgres", func(t *testing.T) string { return pgtest.Shared(t).URL(t) })
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 const leadTime = 300 * time.Millisecond
@@ -77,7 +71,7 @@ func TestFleet_OneHubLeads(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		must(t, first.Due(t.Context(), taken, nil, nil))
+		must.Do(t, first.Due(t.Context(), taken, nil, nil))
 		err = first.Due(t.Context(), lead, []Job{{ID: "x", Origin: record.Scheduled}}, nil)
 		if !errors.Is(err, ErrNotLeading) {
 			t.Errorf("the old hub adds jobs: %v", err)
@@ -100,7 +94,7 @@ func documentOf(t *testing.T, id, path string, at time.Time, upBps, downBps floa
 	doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
 		StartedAt: at, Envelope: &record.Envelope{ID: id, TestID: id, Origin: record.Scheduled, Outcome: record.Done,
 			PathKey: path}}, Peer: "b", Directions: []record.Direction{up, down}})
-	must(t, err)
+	must.Do(t, err)
 	return doc
 }
 
@@ -108,11 +102,11 @@ func documentOf(t *testing.T, id, path string, at time.Time, upBps, downBps floa
 func granted(t *testing.T, f *Fleet, near string) (id string, lead Lead) {
 	t.Helper()
 	lead, err := f.TakeLead(t.Context(), "one", time.Hour)
-	must(t, err)
+	must.Do(t, err)
 	id = record.NewID(begin, [10]byte{1})
 	job := Job{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b", Origin: record.Scheduled, Due: begin,
 		Late: begin.Add(time.Minute)}
-	must(t, f.Due(t.Context(), lead, []Job{job}, map[string]time.Time{"t a b": begin.Add(time.Hour)}))
+	must.Do(t, f.Due(t.Context(), lead, []Job{job}, map[string]time.Time{"t a b": begin.Add(time.Hour)}))
 	granted, err := f.Grant(t.Context(), lead, begin, Grant{ID: id, Near: near, Lasts: time.Minute})
 	if err != nil || !granted[id] {
 		t.Fatalf("granted %v, %v", granted, err)
@@ -124,7 +118,7 @@ func TestFleet_OpensDuringAWrite(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		writer := at()
 		tx, err := writer.s.db.BeginTx(t.Context(), nil)
-		must(t, err)
+		must.Do(t, err)
 		defer tx.Rollback()
 		if _, err := tx.ExecContext(t.Context(), "UPDATE hub SET holder = 'one'"); err != nil {
 			t.Fatal(err)
@@ -169,7 +163,7 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 			t.Errorf("%d runs, %d of 16 deliveries confirmed, %v", len(runs), stored.Load(), err)
 		}
 		cells, err := f.Grid(t.Context(), "t")
-		must(t, err)
+		must.Do(t, err)
 		if len(cells) != 2 || *cells[0].GoodputBps != 2e6 || cells[0].Sender != "a" || *cells[1].GoodputBps != 1e6 ||
 			cells[1].Limiter != "receiver-window" {
 			t.Errorf("up is not the direction in which b sends: %+v", cells)
@@ -201,7 +195,8 @@ func TestFleet_LateResult(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		id, _ := granted(t, f, "a")
-		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost, Reason: mesh.NoResult}}, begin.Add(time.Hour)))
+		must.Do(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost, Reason: mesh.NoResult}},
+			begin.Add(time.Hour)))
 		cells, err := f.Grid(t.Context(), "")
 		if err != nil || len(cells) != 2 || cells[0].State != mesh.Lost || cells[0].GoodputBps != nil {
 			t.Errorf("after it was lost: %+v, %v", cells, err)
@@ -214,7 +209,7 @@ func TestFleet_LateResult(t *testing.T) {
 		if err != nil || stored.State != mesh.Done || stored.Reason != "" {
 			t.Errorf("the job: %+v, %v", stored, err)
 		}
-		must(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost}}, begin)) // changes nothing now
+		must.Do(t, f.Finish(t.Context(), map[string]End{id: {State: mesh.Lost}}, begin)) // changes nothing now
 		if stored, _ = f.Job(t.Context(), id); stored.State != mesh.Done {
 			t.Errorf("a job that is done became %s", stored.State)
 		}
@@ -245,7 +240,7 @@ func TestFleet_ClockOff(t *testing.T) {
 		f := at()
 		id, _ := granted(t, f, "a")
 		_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, begin.Add(3*time.Hour), 5, 6), begin)
-		must(t, err)
+		must.Do(t, err)
 		runs, err := f.Store().List(t.Context(), Filter{})
 		if err != nil || len(runs) != 1 || !runs[0].StartedAt.Equal(begin) || runs[0].Labels["clock_off"] != "3h0m0s" {
 			t.Errorf("%+v, %v", runs, err)
@@ -256,7 +251,7 @@ func TestFleet_ClockOff(t *testing.T) {
 func TestFleet_Enrol(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
-		must(t, f.AddEnrolment(t.Context(), Enrolment{Hash: "h", Uses: 2, Until: begin.Add(time.Hour),
+		must.Do(t, f.AddEnrolment(t.Context(), Enrolment{Hash: "h", Uses: 2, Until: begin.Add(time.Hour),
 			Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Labels: map[string]string{"site": "x"}}, begin))
 		inside := netip.MustParseAddr("10.1.2.3")
 		join := func(hash, key, name string, from netip.Addr, now time.Time) (Agent, error) {
@@ -286,15 +281,15 @@ func TestFleet_Enrol(t *testing.T) {
 		if _, err := join("h", "k3", "web", inside, begin); !errors.Is(err, ErrEnrolment) {
 			t.Errorf("a third use of two: %v", err)
 		}
-		must(t, f.RemoveAgent(t.Context(), a.ID, begin))
+		must.Do(t, f.RemoveAgent(t.Context(), a.ID, begin))
 		if _, err := f.AgentByKey(t.Context(), "k1"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("a removed agent: %v", err)
 		}
 		if _, err := join("h", "k1", "web", inside, begin); !errors.Is(err, ErrEnrolment) {
 			t.Errorf("a removed key joins again: %v", err)
 		}
-		must(t, f.Rename(t.Context(), b.ID, "web")) // its name is free again
-		must(t, f.Saw(t.Context(), b.ID, json.RawMessage(`{"version":"1"}`), time.Second, begin))
+		must.Do(t, f.Rename(t.Context(), b.ID, "web")) // its name is free again
+		must.Do(t, f.Saw(t.Context(), b.ID, json.RawMessage(`{"version":"1"}`), time.Second, begin))
 		all, err := f.Agents(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v, %v", all, err)
@@ -324,30 +319,30 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 		}
 		e := Event{Run: "r", Task: "t", Sender: "a", Receiver: "b", Metric: "goodput", Kind: "dip", At: begin,
 			Old: "1", New: "2"}
-		must(t, f.AddEvents(t.Context(), []Event{e, e}))
-		must(t, f.MarkSent(t.Context(), []Event{e}, "host b", begin))
+		must.Do(t, f.AddEvents(t.Context(), []Event{e, e}))
+		must.Do(t, f.MarkSent(t.Context(), []Event{e}, "host b", begin))
 		events, err := f.Events(t.Context(), time.Time{}, 10)
 		if err != nil || len(events) != 1 || events[0].Cause != "host b" || !events[0].Sent.Equal(begin) {
 			t.Errorf("%+v %v", events, err)
 		}
-		must(t, f.SetAccount(t.Context(), Account{"ann", "viewer", "t1"}))
-		must(t, f.SetAccount(t.Context(), Account{"ann", "admin", "t2"}))
+		must.Do(t, f.SetAccount(t.Context(), Account{"ann", "viewer", "t1"}))
+		must.Do(t, f.SetAccount(t.Context(), Account{"ann", "admin", "t2"}))
 		accounts, err := f.Accounts(t.Context())
 		if err != nil || len(accounts) != 1 || accounts[0].Role != "admin" {
 			t.Errorf("%+v %v", accounts, err)
 		}
-		must(t, f.Audit(t.Context(), AuditEntry{ID: "1", At: begin, By: "ann", Action: "mesh"}))
+		must.Do(t, f.Audit(t.Context(), AuditEntry{ID: "1", At: begin, By: "ann", Action: "mesh"}))
 		if log, err := f.AuditLog(t.Context(), 5); err != nil || len(log) != 1 || log[0].By != "ann" {
 			t.Errorf("%+v %v", log, err)
 		}
 		id, _ := granted(t, f, "a")
 		taken := End{State: mesh.Skipped, Reason: mesh.HostTaken, Detail: "run"}
-		must(t, f.Finish(t.Context(), map[string]End{id: taken}, begin))
+		must.Do(t, f.Finish(t.Context(), map[string]End{id: taken}, begin))
 		counts, err := f.CountJobs(t.Context(), time.Time{})
 		if err != nil || counts[End{State: mesh.Skipped, Reason: mesh.HostTaken}] != 1 {
 			t.Errorf("%v %v", counts, err)
 		}
-		must(t, f.TrimJobs(t.Context(), begin.Add(time.Hour)))
+		must.Do(t, f.TrimJobs(t.Context(), begin.Add(time.Hour)))
 		if jobs, err := f.Jobs(t.Context(), JobFilter{}); err != nil || len(jobs) != 0 {
 			t.Errorf("%v %v", jobs, err)
 		}
@@ -358,15 +353,15 @@ func TestFleet_MeshEventsAccounts(t *testing.T) {
 // alone, replaces nothing, and is another database whose hub leads at once and recognizes the leads of the first.
 func TestFleet_RestoredBackup(t *testing.T) {
 	lost, err := OpenFleet(t.Context(), t.TempDir(), "")
-	must(t, err)
+	must.Do(t, err)
 	defer lost.Close()
 	restored := t.TempDir()
 	backup := filepath.Join(restored, filepath.Base(lost.s.path))
 	first, err := lost.TakeLead(t.Context(), "hub", time.Hour)
-	must(t, err)
-	must(t, lost.Backup(t.Context(), backup))
+	must.Do(t, err)
+	must.Do(t, lost.Backup(t.Context(), backup))
 	info, err := os.Stat(backup)
-	must(t, err)
+	must.Do(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup has mode %v", info.Mode())
 	}
@@ -375,17 +370,17 @@ func TestFleet_RestoredBackup(t *testing.T) {
 	}
 	ahead := time.Now().Add(1000 * time.Hour) // of the first hub's clock
 	_, err = lost.s.db.ExecContext(t.Context(), "UPDATE hub SET epoch = $1", ahead.UnixMicro())
-	must(t, err)
+	must.Do(t, err)
 	seen, err := lost.TakeLead(t.Context(), "hub", time.Hour)
-	must(t, err)
+	must.Do(t, err)
 	if seen.Database != first.Database || seen.Epoch <= first.Epoch {
 		t.Errorf("one database: %+v after %+v", seen, first)
 	}
 	again, err := OpenFleet(t.Context(), restored, "")
-	must(t, err)
+	must.Do(t, err)
 	defer again.Close()
 	lead, err := again.TakeLead(t.Context(), "new hub", time.Hour)
-	must(t, err)
+	must.Do(t, err)
 	if lead.Database == seen.Database || lead.Database == "" {
 		t.Errorf("the copy has the identity %q", lead.Database)
 	}
@@ -395,7 +390,7 @@ func TestFleet_RestoredBackup(t *testing.T) {
 		t.Error("a proof is of one lead, on all copies")
 	}
 	passed, err := again.Above(t.Context(), lead, seen.Epoch)
-	must(t, err)
+	must.Do(t, err)
 	if passed.Epoch != seen.Epoch+1 || passed.Database == lead.Database {
 		t.Errorf("%+v above %+v", passed, seen)
 	}
@@ -414,20 +409,21 @@ func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
 		bothFleets(t, func(t *testing.T, at func() *Fleet) {
 			f := at()
 			lead, err := f.TakeLead(t.Context(), "one", 100*time.Hour)
-			must(t, err)
+			must.Do(t, err)
 			now := time.Now().UTC()
 			granted := func(seed byte, at time.Time) (id string) {
 				id = record.NewID(at, [10]byte{seed})
-				must(t, f.Due(t.Context(), lead, []Job{{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b",
+				must.Do(t, f.Due(t.Context(), lead, []Job{{ID: id, Pair: "t a b", Task: "t", A: "a", B: "b",
 					Origin: record.Scheduled, Due: at, Late: at.Add(time.Minute)}}, nil))
 				_, err := f.Grant(t.Context(), lead, at, Grant{ID: id, Near: "a", Lasts: time.Minute})
-				must(t, err)
+				must.Do(t, err)
 				return id
 			}
 			deliver := func(id string, started, delivered time.Time) {
 				_, err := f.AddResult(t.Context(), "a", fleetDocument(t, id, started, 5, 6), delivered)
-				must(t, err)
-				must(t, f.AddEvents(t.Context(), []Event{{Run: id, Sender: "a", Receiver: "b", Metric: "goodput", At: delivered}}))
+				must.Do(t, err)
+				must.Do(t, f.AddEvents(t.Context(), []Event{{Run: id, Sender: "a", Receiver: "b",
+					Metric: "goodput", At: delivered}}))
 			}
 			old := granted(1, now.Add(ahead))
 			deliver(old, now.Add(ahead), now.Add(ahead+time.Second))
@@ -451,7 +447,7 @@ func TestFleet_ResultsAfterAClockWasSetBack(t *testing.T) {
 			if err != nil || len(events) != 3 || events[2].Run != old {
 				t.Errorf("%v: events %+v, %v", ahead, events, err)
 			}
-			must(t, f.Finish(t.Context(), map[string]End{granted(4, now.Add(time.Second)): {State: mesh.Skipped}},
+			must.Do(t, f.Finish(t.Context(), map[string]End{granted(4, now.Add(time.Second)): {State: mesh.Skipped}},
 				now.Add(2*time.Second)))
 			cells, err = f.Grid(t.Context(), "")
 			if err != nil || cells[0].State != mesh.Skipped {
@@ -466,7 +462,7 @@ func TestFleet_ClockSetBack(t *testing.T) {
 	bothFleets(t, func(t *testing.T, at func() *Fleet) {
 		f := at()
 		_, err := f.TakeLead(t.Context(), "one", 1000*time.Hour)
-		must(t, err)
+		must.Do(t, err)
 		if _, err := f.TakeLead(t.Context(), "two", time.Hour); err != nil {
 			t.Error(err)
 		}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // someGranted returns a fleet's granted runs from a to b.
 func someGranted(t *testing.T, f *Fleet, n int) (ids []string) {
 	t.Helper()
 	lead, err := f.TakeLead(t.Context(), "one", time.Hour)
-	must(t, err)
+	must.Do(t, err)
 	var jobs []Job
 	var grants []Grant
 	for i := range n {
@@ -29,9 +30,9 @@ func someGranted(t *testing.T, f *Fleet, n int) (ids []string) {
 			Late: begin.Add(time.Minute)})
 		grants = append(grants, Grant{ID: id, Near: "a", Lasts: time.Minute})
 	}
-	must(t, f.Due(t.Context(), lead, jobs, nil))
+	must.Do(t, f.Due(t.Context(), lead, jobs, nil))
 	_, err = f.Grant(t.Context(), lead, begin, grants...)
-	must(t, err)
+	must.Do(t, err)
 	return ids
 }
 
@@ -79,12 +80,12 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 		const rejected = 2
 		f := at()
 		_, err := f.s.db.ExecContext(t.Context(), "CREATE UNIQUE INDEX once ON path_last(run) WHERE limiter = 'once'")
-		must(t, err)
+		must.Do(t, err)
 		var batch []*write
 		ids := someGranted(t, f, 5)
 		for i, id := range ids {
 			e, err := read(fleetDocument(t, id, begin, 1e8, 1e8))
-			must(t, err)
+			must.Do(t, err)
 			if i == rejected { // both directions have the limiter
 				for k := range e.sum.Figures {
 					e.sum.Figures[k].Limiter = "once"
@@ -98,7 +99,7 @@ func TestFleet_OneSpoilsNoOther(t *testing.T) {
 		for i, w := range batch {
 			<-w.done
 			job, err := f.Job(t.Context(), ids[i])
-			must(t, err)
+			must.Do(t, err)
 			if (w.err != nil) != (i == rejected) || (job.State == mesh.Done) != (i != rejected) {
 				t.Errorf("result %d: %v, its run is %s", i, w.err, job.State)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // FuzzRows: arbitrary values in the rows of a shared history still give printable results.
@@ -14,9 +16,7 @@ func FuzzRows(f *testing.F) {
 	f.Add("", "\x1b[2J", "\xff", "", int64(-1), -1e308, 1e308, -5, 1e308)
 	s := open(f, f.TempDir())
 	for _, off := range []string{"PRAGMA synchronous = OFF", "PRAGMA foreign_keys = OFF"} {
-		if _, err := s.db.Exec(off); err != nil {
-			f.Fatal(err)
-		}
+		must.Get(s.db.Exec(off))(f)
 	}
 	f.Fuzz(func(t *testing.T, far, direction, limiter, outcome string, started int64, bps, rtt float64, n int,
 		log float64) {
@@ -70,9 +70,7 @@ func TestStore_ImpossibleRowsLeftOut(t *testing.T) { both(t, testImpossibleRowsL
 func testImpossibleRowsLeftOut(t *testing.T, at func() *Store) {
 	s := at()
 	for i := range 2 {
-		if _, err := s.Add(t.Context(), measured(t, i, "b", 1e6), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(t.Context(), measured(t, i, "b", 1e6), nil))(t)
 	}
 	runs, err := s.List(t.Context(), Filter{})
 	if err != nil || len(runs) != 2 {
@@ -86,9 +84,7 @@ func testImpossibleRowsLeftOut(t *testing.T, at func() *Store) {
 		if s.toChange != "" { // PostgreSQL refuses numbers out of range
 			sql = strings.ReplaceAll(strings.ReplaceAll(sql, "-9e999", "'-Infinity'"), "9e999", "'NaN'")
 		}
-		if _, err := s.db.ExecContext(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.db.ExecContext(t.Context(), sql))(t)
 	}
 	days, err := s.Days(t.Context(), Filter{})
 	if err != nil || len(days) != 1 || days[0].Runs != 1 || math.Abs(days[0].MeanBps-1e6) > 1 {

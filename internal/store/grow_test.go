@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
@@ -25,10 +26,7 @@ func testWatchRecordGrows(t *testing.T, at func() *Store) {
 					{Network: "192.0.2.0/24", Directions: []record.WatchGroupDirection{{Direction: transfer.Up, Bytes: 1000,
 						Shares: map[string]float64{fmt.Sprintf("limiter %d", minutes): 1}}}}}})
 		}
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
 		return encoded
 	}
 	for _, c := range []struct {
@@ -53,17 +51,13 @@ func testWatchRecordGrows(t *testing.T, at func() *Store) {
 		t.Errorf("%+v", runs[0])
 	}
 	// An imported result was not measured here.
-	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Forget(t.Context(), runs[0].ID))
 	for i, keep := range []func() error{
 		func() error { return s.Keep(t.Context(), state(1, record.Interrupted), nil) },
 		func() error { return s.Keep(t.Context(), state(2, record.Interrupted), nil) },
 		func() error { _, err := s.Add(t.Context(), state(3, record.Interrupted), nil); return err },
 	} {
-		if err := keep(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keep())
 		if runs, err := s.List(t.Context(), Filter{MeasuredHere: true}); err != nil || (len(runs) == 1) != (i < 2) {
 			t.Errorf("state %d: %d results were measured here, %v", i+1, len(runs), err)
 		}

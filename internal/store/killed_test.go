@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // writerVariable makes the test binary a writer; its value is the first number to store.
@@ -43,13 +44,8 @@ func TestStore_KilledWriter(t *testing.T) {
 		for round := range 12 {
 			writer := exec.Command(os.Args[0], dir, url)
 			writer.Env = append(os.Environ(), fmt.Sprint(writerVariable, "=", next))
-			out, err := writer.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := writer.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(writer.StdoutPipe())(t)
+			must.Do(t, writer.Start())
 			last := next + 1 + round%5
 			lines := bufio.NewScanner(out)
 			for next < last && lines.Scan() {
@@ -67,10 +63,7 @@ func TestStore_KilledWriter(t *testing.T) {
 				t.Fatal("the writer ended by itself")
 			}
 		}
-		s, err := OpenAt(t.Context(), dir, url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(OpenAt(t.Context(), dir, url))(t)
 		defer s.Close()
 		if err := s.Deliver(t.Context()); err != nil {
 			t.Error(err)

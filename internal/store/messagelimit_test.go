@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func message(kind byte, body string) []byte {
@@ -58,10 +60,7 @@ func TestMessageLimiter_HostileServers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 			over, end := context.WithCancel(t.Context()) // pgx reads for another 15 s after an error
 			defer end()
 			defer l.Close()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestCheckURL_HidesPassword: no error quotes a part of the URL that may be the password.
@@ -36,10 +37,7 @@ func TestCheckURL_HidesPassword(t *testing.T) {
 
 // silent listens and never replies.
 func silent(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -76,10 +74,7 @@ func TestKeep_UnreachableServer(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	s, err := OpenAt(t.Context(), dir, good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenAt(t.Context(), dir, good))(t)
 	defer s.Close()
 	for range 2 {
 		if err := s.Keep(t.Context(), measured(t, 4, "b", 5e6), []byte(`{"series":[]}`)); err != nil {
@@ -109,10 +104,7 @@ func TestKeep_UnreachableServer(t *testing.T) {
 // TestOutbox_Bounded: the outbox has a limit, and a file that is no result does not block it.
 func TestOutbox_Bounded(t *testing.T) {
 	dir := t.TempDir()
-	away, err := OpenAt(t.Context(), dir, "postgres://127.0.0.1:1/d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	away := must.Get(OpenAt(t.Context(), dir, "postgres://127.0.0.1:1/d"))(t)
 	defer away.Close()
 	away.outbox.MaxFiles = 3
 	var waiting *Waiting
@@ -132,13 +124,8 @@ func TestOutbox_Bounded(t *testing.T) {
 		t.Errorf("one more than fits: %v", err)
 	}
 	garbage := filepath.Join(dir, "outbox", strings.Repeat("0", 19)+"-x.result")
-	if err := os.WriteFile(garbage, []byte("fullpipe outbox 1 5 -4\n{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenAt(t.Context(), dir, pgtest.Shared(t).URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(garbage, []byte("fullpipe outbox 1 5 -4\n{"), 0o600))
+	s := must.Get(OpenAt(t.Context(), dir, pgtest.Shared(t).URL(t)))(t)
 	defer s.Close()
 	if err := s.Deliver(t.Context()); !errors.As(err, &waiting) || waiting.Results != 1 {
 		t.Errorf("%v", err)
@@ -153,10 +140,7 @@ func TestStore_WithoutPreparedStatements(t *testing.T) {
 	for _, mode := range []string{"exec", "simple_protocol"} {
 		url := pgtest.Shared(t).URL(t) + "&default_query_exec_mode=" + mode
 		testKeepsDocumentUnchanged(t, func() *Store {
-			s, err := OpenAt(t.Context(), t.TempDir(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(OpenAt(t.Context(), t.TempDir(), url))(t)
 			t.Cleanup(func() { s.Close() })
 			return s
 		})
@@ -169,9 +153,7 @@ func TestOpenAt_RejectsNewerHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.List(t.Context(), Filter{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.List(t.Context(), Filter{}))(t)
 	setVersion(t, s, 99)
 	s.Close()
 	s, err = OpenAt(t.Context(), t.TempDir(), url)
@@ -238,10 +220,7 @@ func TestStore_ServerRestarted(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s, err := OpenAt(t.Context(), t.TempDir(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenAt(t.Context(), t.TempDir(), url))(t)
 	defer s.Close()
 	if all, err := s.List(t.Context(), Filter{}); err != nil || len(all) != len(docs) {
 		t.Errorf("%d runs of %d, %v", len(all), len(docs), err)
@@ -278,10 +257,7 @@ func TestTrim_ConcurrentWriters(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	s, err := OpenAt(ctx, "", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenAt(ctx, "", url))(t)
 	defer s.Close()
 	days, err := s.Days(ctx, Filter{})
 	n := 0

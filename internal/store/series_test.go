@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestSeries: pages of paths by their newest result, and a path's runs between two times.
@@ -23,16 +24,11 @@ func testSeries(t *testing.T, at func() *Store) {
 	const runs = 12
 	for i := range runs { // newest result of a before b's, b's before c's
 		doc := measured(t, i, []string{"a", "b", "c"}[i%3], float64(1+i)*1e6)
-		if _, err := s.Add(t.Context(), doc, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(t.Context(), doc, nil))(t)
 	}
 	var fars []string
 	for offset := range 4 {
-		page, err := s.Paths(t.Context(), offset, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(s.Paths(t.Context(), offset, 1))(t)
 		for _, p := range page {
 			fars = append(fars, fmt.Sprintf("%s %d %s", p.Far, p.Runs, p.Newest.Sub(begin)))
 		}
@@ -49,10 +45,7 @@ func testSeries(t *testing.T, at func() *Store) {
 		{Page{Since: hour(4), Limit: 10}, []int{4, 7, 10}},
 		{Page{Before: hour(7), Limit: 10}, []int{1, 4}}, {Page{Since: hour(4), Before: hour(7), Limit: 10}, []int{4}},
 		{Page{Since: hour(11), Limit: 10}, nil}, {Page{Limit: 0}, nil}} {
-		all, err := s.Of(t.Context(), key, c.page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(s.Of(t.Context(), key, c.page))(t)
 		var got []int
 		for _, r := range all {
 			got = append(got, int(r.StartedAt.Sub(begin)/time.Hour))
@@ -79,9 +72,7 @@ func testSeries(t *testing.T, at func() *Store) {
 		t.Fatal(last, err)
 	}
 	for _, c := range []struct{ name, value string }{{"by", "me"}, {"site", ""}} {
-		if err := s.Label(t.Context(), last[0].ID, c.name, c.value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Label(t.Context(), last[0].ID, c.name, c.value))
 	}
 	doc, err := s.Document(t.Context(), last[0].ID)
 	if err != nil || !maps.Equal(doc.Head().Labels, map[string]string{"by": "me"}) {
@@ -113,9 +104,7 @@ func testTuneDecision(t *testing.T, at func() *Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Add(t.Context(), doc, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(t.Context(), doc, nil))(t)
 	}
 	listed, err := s.List(t.Context(), Filter{})
 	if err != nil || len(listed) != 2 {
@@ -150,17 +139,9 @@ func testRequestsFigures(t *testing.T, at func() *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Add(t.Context(), doc, nil); err != nil {
-		t.Fatal(err)
-	}
-	listed, err := s.List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	series, err := s.Of(t.Context(), key, Page{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Add(t.Context(), doc, nil))(t)
+	listed := must.Get(s.List(t.Context(), Filter{}))(t)
+	series := must.Get(s.Of(t.Context(), key, Page{Limit: 10}))(t)
 	for _, runs := range [][]Run{listed, series} {
 		if len(runs) != 1 || len(runs[0].Directions) != 1 {
 			t.Fatalf("%+v", runs)

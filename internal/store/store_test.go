@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) {
@@ -28,10 +29,7 @@ var begin = time.Date(2026, 3, 1, 2, 30, 0, 123456789, time.UTC)
 // measured returns a record of a path at hour n.
 func measured(t testing.TB, n int, far string, bps float64) []byte {
 	t.Helper()
-	encoded, err := document(n, far, bps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Get(document(n, far, bps))(t)
 	return encoded
 }
 
@@ -49,10 +47,7 @@ func document(n int, far string, bps float64) ([]byte, error) {
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(t.Context(), dir))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -63,10 +58,7 @@ func both(t *testing.T, test func(t *testing.T, at func() *Store)) {
 		t.Run(name, func(t *testing.T) {
 			dir, url := t.TempDir(), url(t)
 			test(t, func() *Store {
-				s, err := OpenAt(t.Context(), dir, url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(OpenAt(t.Context(), dir, url))(t)
 				t.Cleanup(func() { s.Close() })
 				return s
 			})
@@ -102,9 +94,7 @@ func testKeepsDocumentUnchanged(t *testing.T, at func() *Store) {
 		"me")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Add(t.Context(), measured(t, 2, "c", 5e6), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Add(t.Context(), measured(t, 2, "c", 5e6), nil))(t)
 	if runs, err := s.List(t.Context(), Filter{Limit: 1}); err != nil || len(runs) != 1 || runs[0].Far != "c" ||
 		len(runs[0].Directions) != 1 || runs[0].Labels["site"] != "c" {
 		t.Errorf("%+v, %v", runs, err)
@@ -113,12 +103,8 @@ func testKeepsDocumentUnchanged(t *testing.T, at func() *Store) {
 		runs[0].Labels["site"] != "Bern" {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	if err := s.Forget(t.Context(), runs[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Forget(t.Context(), "last"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Forget(t.Context(), runs[0].ID))
+	must.Do(t, s.Forget(t.Context(), "last"))
 	if _, _, err := s.Get(t.Context(), "last"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
@@ -160,9 +146,7 @@ func TestPast(t *testing.T) { both(t, testPast) }
 func testPast(t *testing.T, at func() *Store) {
 	s := at()
 	for i := range 6 {
-		if _, err := s.Add(t.Context(), measured(t, i, []string{"b", "c"}[i%2], float64(i)), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(t.Context(), measured(t, i, []string{"b", "c"}[i%2], float64(i)), nil))(t)
 	}
 	past, err := s.Past(t.Context(), record.SeriesID{Far: "c"}.Key(), "up", begin, begin.Add(5*time.Hour))
 	if err != nil || len(past) != 2 || *past[0].GoodputBps != 1 || *past[1].GoodputBps != 3 {
@@ -184,9 +168,7 @@ func TestOpen_RejectsOtherFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "negative goodput") {
 		t.Errorf("negative goodput: %v", err)
 	}
-	if _, err := s.db.Exec("PRAGMA user_version = 99"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.db.Exec("PRAGMA user_version = 99"))(t)
 	s.Close()
 	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("a newer history: %v", err)
@@ -196,9 +178,7 @@ func TestOpen_RejectsOtherFiles(t *testing.T) {
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		dir := t.TempDir()
-		if err := make(filepath.Join(dir, "history.db")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, make(filepath.Join(dir, "history.db")))
 		if _, err := Open(t.Context(), dir); err == nil {
 			t.Errorf("%s was opened", name)
 		}
@@ -208,18 +188,10 @@ func TestOpen_RejectsOtherFiles(t *testing.T) {
 // TestOpen_DoesNotWaitForWriters: a long write transaction does not block opening and reading.
 func TestOpen_DoesNotWaitForWriters(t *testing.T) {
 	dir := t.TempDir()
-	writer, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := must.Get(Open(t.Context(), dir))(t)
 	defer writer.Close()
-	if _, err := writer.Add(t.Context(), measured(t, 1, "b", 1e6), nil); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := writer.db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(writer.Add(t.Context(), measured(t, 1, "b", 1e6), nil))(t)
+	tx := must.Get(writer.db.BeginTx(t.Context(), nil))(t)
 	defer tx.Rollback()
 	reader, err := Open(t.Context(), dir) // fails after wait otherwise
 	if err != nil {
@@ -258,17 +230,13 @@ func testWrongClock(t *testing.T, at func() *Store) {
 		return err
 	}
 	kept := func() (n int) {
-		if err := s.db.QueryRow("SELECT count(*) FROM samples").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.db.QueryRow("SELECT count(*) FROM samples").Scan(&n))
 		return n
 	}
 	begun := 0
 	for n := range minNewerRuns {
 		for _, at := range []int{n, 200*year + n, n - 50*year} { // right, ahead, behind
-			if err := add(at); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, add(at))
 			begun++
 		}
 	}
@@ -305,10 +273,7 @@ func TestAdd_RejectsForeignIDs(t *testing.T) { both(t, testRejectsForeignIDs) }
 func testRejectsForeignIDs(t *testing.T, at func() *Store) {
 	s := at()
 	good := measured(t, 1, "b", 5e6)
-	doc, err := record.Decode(good, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(record.Decode(good, nil))(t)
 	e := doc.Head().Envelope
 	for _, c := range []struct{ was, is string }{{e.ID, strings.ToUpper(e.ID)}, {e.ID, "last"}, {e.ID, "../../etc/x"},
 		{e.ID, "' OR 1=1 --"}, {e.ID, e.ID + "0"}, {e.PathKey, "x"}, {e.PathKey, strings.Repeat("p", 100_000)}} {

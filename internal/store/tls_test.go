@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestOpenAt_TLSRequired: with TLS in the URL, the client sends nothing to a server without TLS or with an
@@ -19,10 +21,7 @@ func TestOpenAt_TLSRequired(t *testing.T) {
 		hasIt byte // server's reply to the TLS request
 		want  string
 	}{{"require", 'N', "TLS"}, {"verify-full", 'N', "TLS"}, {"verify-full", 'S', "certificate"}} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		said := make(chan string, 1)
 		go func() {
 			conn, err := l.Accept()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestTrim_LeavesDailyFigures: daily figures stay correct when runs are removed by age and size, in any number of
@@ -20,9 +21,7 @@ func testLeavesDailyFigures(t *testing.T, at func() *Store) {
 	const runs = 96
 	for i := range runs {
 		samples := []byte(`{"x":"` + noise(40<<10, 1) + `"}`)
-		if _, err := s.Add(t.Context(), measured(t, i, "b", float64(1+i%7)*1e6), samples); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(t.Context(), measured(t, i, "b", float64(1+i%7)*1e6), samples))(t)
 	}
 	before, err := s.Days(t.Context(), Filter{})
 	if err != nil || len(before) != 5 {
@@ -33,9 +32,7 @@ func testLeavesDailyFigures(t *testing.T, at func() *Store) {
 	for _, keep := range []Keep{{Samples: 1e18, Runs: 1e18, Bytes: size / 2}, {Samples: 1e18, Runs: 1e18, Bytes: smallest},
 		{Samples: 1e18, Runs: 1e18, Results: 80, Bytes: smallest},
 		{Samples: 24 * time.Hour, Runs: 36*time.Hour + time.Minute, Bytes: smallest}} {
-		if err := s.Trim(t.Context(), now, keep); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Trim(t.Context(), now, keep))
 		if n := used(t, s); n > keep.Bytes {
 			t.Errorf("%d bytes of %d", n, keep.Bytes)
 		}
@@ -58,9 +55,7 @@ func testLeavesDailyFigures(t *testing.T, at func() *Store) {
 	if _, err := s.Add(t.Context(), measured(t, 0, "b", 1e6), nil); !errors.Is(err, ErrGone) {
 		t.Errorf("a removed run comes back, and would count twice: %v", err)
 	}
-	if err := s.Trim(t.Context(), now, Keep{Bytes: 1, Results: 1, Samples: 1e18, Runs: 1e18}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Trim(t.Context(), now, Keep{Bytes: 1, Results: 1, Samples: 1e18, Runs: 1e18}))
 	if left, err := s.List(t.Context(), Filter{}); err != nil || len(left) != 1 {
 		t.Errorf("the newest run stays: %d, %v", len(left), err)
 	}
@@ -70,9 +65,7 @@ func testLeavesDailyFigures(t *testing.T, at func() *Store) {
 func TestMigrate_OlderVersions(t *testing.T) {
 	both(t, func(t *testing.T, at func() *Store) {
 		s := at()
-		if _, err := s.List(t.Context(), Filter{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.List(t.Context(), Filter{}))(t)
 		doc := measured(t, 1, "b", 5e6)
 		if _, err := s.db.Exec("INSERT INTO path(key, far) VALUES('k', 'b'), ('c', 'browser://192.0.2.7')"); err != nil {
 			t.Fatal(err)
@@ -101,9 +94,7 @@ func TestMigrate_OlderVersions(t *testing.T) {
 					t.Fatalf("what did version %d add?", of+1)
 				}
 				for _, statement := range since[of] {
-					if _, err := s.db.Exec(statement); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(s.db.Exec(statement))(t)
 				}
 			}
 			setVersion(t, s, version)
@@ -134,7 +125,5 @@ func setVersion(t *testing.T, s *Store, version int) {
 	if s.outbox == nil {
 		statement = "PRAGMA user_version = %d"
 	}
-	if _, err := s.db.Exec(fmt.Sprintf(statement, version)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.db.Exec(fmt.Sprintf(statement, version)))(t)
 }

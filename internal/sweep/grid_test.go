@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -62,9 +63,7 @@ func FuzzParseSizes(f *testing.F) {
 func TestCells(t *testing.T) {
 	axes := Axes{Send: []int{1, 2}, Receive: []int{3, 0}, Write: []int{0}, Directions: []transfer.Direction{transfer.Up,
 		transfer.Down}, Congestion: []string{"", "bbr"}}
-	if err := axes.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, axes.Check())
 	cells := axes.Cells()
 	if len(cells) != 16 || cells[1] != (record.SweepSetup{Direction: transfer.Up, Send: 2, Receive: 3}) ||
 		cells[15] != (record.SweepSetup{Direction: transfer.Down, Congestion: "bbr", Send: 2}) {

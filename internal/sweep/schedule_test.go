@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -20,10 +21,7 @@ func plane(send, receive []int) Axes {
 
 func sizes(t *testing.T, text string) []int {
 	t.Helper()
-	s, err := ParseSizes(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ParseSizes(text))(t)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
@@ -30,10 +31,7 @@ func TestSweep(t *testing.T) {
 	shown := 0
 	cfg := config(peer, sweep.Rules{Precision: 0.03}, transfer.Up, transfer.Down)
 	cfg.Progress = func(sweep.Progress) { shown++ }
-	result, err := sweep.Run(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(sweep.Run(t.Context(), cfg))(t)
 	if !result.Complete || len(result.Cells) != 12 || len(result.Paths) != 2 || shown != len(peer.Ran) {
 		t.Errorf("complete %v, %d cells, %d paths, %d of %d runs shown", result.Complete, len(result.Cells),
 			len(result.Paths), shown, len(peer.Ran))

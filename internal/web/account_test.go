@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // typed opens a session with a typed token. Without a session cookie is nil.
@@ -89,18 +90,13 @@ func TestSession_StreamOfARemovedUser(t *testing.T) {
 	s := fleetSite(t, 3)
 	fleet := s.cfg.Fleet.Store
 	bob := store.Account{Name: "bob", Role: "viewer", TokenHash: hashOf(token)}
-	if err := fleet.SetAccount(t.Context(), bob); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fleet.SetAccount(t.Context(), bob))
 	site := httptest.NewServer(s)
 	defer site.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	base, cookie := typed(s, token, "192.0.2.1:1")
-	r, err := http.NewRequestWithContext(ctx, "GET", site.URL+base+"/api/v1/fleet/live", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, "GET", site.URL+base+"/api/v1/fleet/live", nil))(t)
 	r.AddCookie(cookie)
 	answer, err := site.Client().Do(r)
 	if err != nil || answer.StatusCode != 200 {
@@ -110,9 +106,7 @@ func TestSession_StreamOfARemovedUser(t *testing.T) {
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() && !strings.Contains(lines.Text(), "revision") {
 	}
-	if err := fleet.SetAccount(ctx, store.Account{Name: "bob"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fleet.SetAccount(ctx, store.Account{Name: "bob"}))
 	if err := fleet.RemoveAgent(ctx, "id002", time.Now()); err != nil { // a change of the grid
 		t.Fatal(err)
 	}
@@ -173,10 +167,8 @@ func TestSession_MaxAge(t *testing.T) {
 func TestServer_ServesRightTokensAmongWrongOnes(t *testing.T) {
 	const token = "bobs-token-0123456789"
 	s := fleetSite(t, 3)
-	if err := s.cfg.Fleet.Store.SetAccount(t.Context(), store.Account{Name: "bob", Role: "viewer",
-		TokenHash: hashOf(token)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.cfg.Fleet.Store.SetAccount(t.Context(), store.Account{Name: "bob", Role: "viewer",
+		TokenHash: hashOf(token)}))
 	const from = "198.51.100.9:1"
 	bearer := func(token string) int {
 		return ask(s, "GET", "/api/v1/fleet/hosts", func(r *http.Request) {

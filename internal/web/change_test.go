@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // recorder keeps what a Server records.
@@ -43,10 +44,8 @@ func TestChanges_EachUnsafeRoute(t *testing.T) {
 	s.cfg.Speed = NewSpeed(SpeedConfig{Version: "test"})
 	s.inside = newInside(s)
 	const token = "bobs-token-0123456789"
-	if err := s.cfg.Fleet.Store.SetAccount(t.Context(), store.Account{Name: "bob", Role: "viewer",
-		TokenHash: hashOf(token)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.cfg.Fleet.Store.SetAccount(t.Context(), store.Account{Name: "bob", Role: "viewer",
+		TokenHash: hashOf(token)}))
 	base, cookie := typed(s, token, "192.0.2.1:1")
 	if login := log.take(); len(login) != 1 || login[0].By != "bob" || login[0].Action != "POST /open" ||
 		login[0].Refused() {
@@ -102,10 +101,7 @@ func TestChanges_InTheResponsesOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+token)
-		answer, err := site.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(site.Client().Do(r))(t)
 		answer.Body.Close()
 		return answer.StatusCode
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -24,10 +25,7 @@ func fleetDocument(t testing.TB, j store.Job, at time.Time, counted *int64) []by
 	doc.Directions[0].Limiter = "receiver-window"
 	doc.Directions[0].RTTMin = units.Duration(40 * time.Millisecond)
 	doc.Directions[1].Limiter = "bottleneck"
-	encoded, err := record.Encode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Get(record.Encode(doc))(t)
 	return encoded
 }
 
@@ -82,10 +80,7 @@ func TestFleet_UnconfirmedRunPage(t *testing.T) {
 	f := s.cfg.Fleet.Store
 	ctx := t.Context()
 	at := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
-	lead, err := f.TakeLead(ctx, "one", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lead := must.Get(f.TakeLead(ctx, "one", time.Hour))(t)
 	const none = -1
 	const atRate = 8389 * time.Millisecond // of 100 MiB at the document's 100 Mbit/s
 	for i, c := range []struct {
@@ -111,15 +106,9 @@ func TestFleet_UnconfirmedRunPage(t *testing.T) {
 			j := store.Job{ID: record.NewID(at, [10]byte{byte(i + 1)}), Pair: "p", Task: "t", A: "id000", B: "id001",
 				Origin: record.Scheduled, Due: at, Late: at}
 			counted := int64(100 << 20)
-			if err := f.Due(ctx, lead, []store.Job{j}, nil); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.Grant(ctx, lead, at, store.Grant{ID: j.ID, Near: j.A, Lasts: time.Minute}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.AddResult(ctx, j.A, fleetDocument(t, j, at, &counted), at); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Due(ctx, lead, []store.Job{j}, nil))
+			must.Get(f.Grant(ctx, lead, at, store.Grant{ID: j.ID, Near: j.A, Lasts: time.Minute}))(t)
+			must.Get(f.AddResult(ctx, j.A, fleetDocument(t, j, at, &counted), at))(t)
 			if c.up != none || c.down != none {
 				if err := f.AddServed(ctx, j.B, j.ID, store.FarCount{Bytes: c.up, Span: c.upSpan}, store.FarCount{Bytes: c.down,
 					Span: 4194 * time.Millisecond}); err != nil {

@@ -10,16 +10,14 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // newTestServer returns a server with a history of one path, and the ID and path key of its newest result.
 func newTestServer(t testing.TB, cfg Config) (s *Server, id, key string) {
 	t.Helper()
-	history, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := must.Get(store.Open(t.Context(), t.TempDir()))(t)
 	t.Cleanup(func() { history.Close() })
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for n := range 80 {
@@ -28,13 +26,8 @@ func newTestServer(t testing.TB, cfg Config) (s *Server, id, key string) {
 			bps /= 2
 		}
 		doc := measureDocument(at.Add(time.Duration(n)*4*time.Hour), n, "far.example.net", bps)
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := history.Keep(t.Context(), encoded, []byte(`{"series":[]}`)); err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
+		must.Do(t, history.Keep(t.Context(), encoded, []byte(`{"series":[]}`)))
 		id, key = doc.ID, doc.PathKey
 	}
 	cfg.History, cfg.Version = history, "test"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestLive follows the live view with several clients: one watch serves them and stops after the last.
@@ -41,10 +42,7 @@ func TestLive(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no idle connections at the check
 	follow := func() (next func() string, leave func()) {
 		ctx, stop := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, "GET", site.URL+"/api/v1/live", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(ctx, "GET", site.URL+"/api/v1/live", nil))(t)
 		r.Header.Set("Authorization", "Bearer viewer's token")
 		answer, err := client.Do(r)
 		if err != nil || answer.Header.Get("Content-Type") != "text/event-stream" {
@@ -114,15 +112,9 @@ func TestLive_OutlastsReadTimeout(t *testing.T) {
 	site.Config.ReadTimeout = 50 * time.Millisecond
 	site.Start()
 	defer site.Close()
-	r, err := http.NewRequest("GET", site.URL+"/api/v1/live", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest("GET", site.URL+"/api/v1/live", nil))(t)
 	r.Header.Set("Authorization", "Bearer viewer's token")
-	answer, err := site.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(site.Client().Do(r))(t)
 	defer answer.Body.Close()
 	select {
 	case <-ended:

@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -25,10 +26,7 @@ import (
 // TestMetricsDocument_ListsServedMetrics compares docs/metrics.md with the metrics of watch, recheck and the hub: each
 // has one row, with its type, unit, labels and help text, and there is no other row.
 func TestMetricsDocument_ListsServedMetrics(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
 	listed := regexp.MustCompile("(?m)^\\| `fullpipe_.*$").FindAllString(string(text), -1)
 	var served []string
 	for _, page := range []string{watchMetrics(t), recheckMetrics(t), fleetMetrics(t)} {
@@ -72,10 +70,7 @@ func TestContributedFiles_UseServedMetrics(t *testing.T) {
 	label := regexp.MustCompile(`\bby \(([^)]*)\)|[{,] ?([a-z_]+)=~?\\?"`)
 	limiter := regexp.MustCompile(`limiter=~?\\?"([a-z|-]+)\\?"`)
 	for _, file := range append(files, "../../docs/metrics.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		used := metric.FindAllString(string(text), -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses nothing", file)
@@ -162,9 +157,7 @@ func metricRows(t *testing.T, page string) (rows []string) {
 func written(t *testing.T, write func(out *bytes.Buffer) error) string {
 	t.Helper()
 	var page bytes.Buffer
-	if err := write(&page); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&page))
 	return page.String()
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -107,15 +108,10 @@ func description(t *testing.T) map[string]any {
 			if one != name {
 				is = defs[one]
 			}
-			text, err := json.Marshal(is)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(is))(t)
 			text = bytes.ReplaceAll(text, []byte("#/$defs/"), []byte("#/components/schemas/"))
 			var moved any
-			if err := json.Unmarshal(text, &moved); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &moved))
 			if before, err := json.Marshal(schemas[one]); schemas[one] != nil && (err != nil || !bytes.Equal(before, text)) {
 				before, _ := json.Marshal(moved)
 				if after, _ := json.Marshal(schemas[one]); !bytes.Equal(before, after) {
@@ -182,15 +178,10 @@ func TestOpenAPI_MatchesServer(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("described: %v, served: %v", got, want)
 	}
-	text, err := json.MarshalIndent(description(t), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(description(t), "", " "))(t)
 	text = append(text, '\n')
 	if *update {
-		if err := os.WriteFile("openapi.json", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("openapi.json", text, 0o644))
 		openapi = text
 	}
 	if !bytes.Equal(text, openapi) {
@@ -199,9 +190,7 @@ func TestOpenAPI_MatchesServer(t *testing.T) {
 	var doc struct {
 		Components struct{ Schemas map[string]any }
 	}
-	if err := json.Unmarshal(openapi, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(openapi, &doc))
 	for _, pattern := range got {
 		d := routes[pattern]
 		if d.text == "text/event-stream" {

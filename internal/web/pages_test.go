@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/search"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -53,9 +54,7 @@ func TestPages_HaveNoActiveContent(t *testing.T) {
 			}
 		}
 		var object map[string]any
-		if err := json.Unmarshal(doc, &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(doc, &object))
 		own := fmt.Sprintf("019aa000-0000-7000-8000-%012d", i)
 		object["id"], object["path_key"] = own, record.SeriesID{Far: file}.Key()
 		object["outcome"], object["origin"] = "done", "manual"
@@ -107,13 +106,8 @@ func TestSeries_ShowsWholeSpan(t *testing.T) {
 	var key string
 	for n := range defaultRuns + 100 {
 		doc := measureDocument(at.Add(time.Duration(n)*time.Hour), n, "often.example.net", 90e6)
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
+		must.Get(s.cfg.History.Add(t.Context(), encoded, nil))(t)
 		key = doc.PathKey
 	}
 	for span, want := range map[string]int{"month": defaultRuns + 100, "day": 25, "": defaultRuns} {
@@ -137,13 +131,8 @@ func TestSeries_TuneDecision(t *testing.T) {
 		Verdict: search.Change, Decision: &record.TuneDecision{Strength: search.Likely, Tried: []string{"bbr"}},
 		Before: record.TuneMeasured{Direction: measured.Directions[0], MedianBps: 90e6}}}}
 	doc.Schema = "fullpipe/tune/v1"
-	encoded, err := record.Encode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Get(record.Encode(doc))(t)
+	must.Get(s.cfg.History.Add(t.Context(), encoded, nil))(t)
 	w := ask(s, "GET", base+"/paths/"+doc.PathKey, func(r *http.Request) { r.AddCookie(cookie) })
 	if !strings.Contains(w.Body.String(), "(change likely to help)") {
 		t.Errorf("%d: without the decision", w.Code)
@@ -159,13 +148,8 @@ func TestGrid_DistinguishesSeries(t *testing.T) {
 	keep := func(n, streams int) string {
 		doc := measureDocument(at.Add(time.Duration(n)*time.Hour), n, "one.example.net", 90e6)
 		doc.PathKey = record.SeriesID{Far: doc.Peer, Streams: streams}.Key()
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
+		must.Get(s.cfg.History.Add(t.Context(), encoded, nil))(t)
 		return doc.PathKey
 	}
 	grid := func() string {
@@ -202,14 +186,9 @@ func TestGrid_TroubleComesFirstOverAllPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.cfg.History.Add(t.Context(), encoded, nil))(t)
 	}
-	paths, err := s.cfg.History.Paths(t.Context(), 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(s.cfg.History.Paths(t.Context(), 0, 1000))(t)
 	seen := map[string]int{}
 	for offset := 0; offset < len(paths); offset += maxPathsPerPage {
 		url := fmt.Sprintf("%s/?offset=%d", base, offset)
@@ -235,13 +214,8 @@ func TestGrid_TroubleComesFirstOverAllPages(t *testing.T) {
 	}
 	for n, bps := range []float64{90e6, 90e6, 90e6, 90e6, 90e6, 1e6} {
 		doc := measureDocument(at.Add(time.Duration(2000+n)*time.Minute), 5001+n, "h9.example.net", bps)
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.cfg.History.Add(t.Context(), encoded, nil); err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
+		must.Get(s.cfg.History.Add(t.Context(), encoded, nil))(t)
 	}
 	body := ask(s, "GET", base+"/", func(r *http.Request) { r.AddCookie(cookie) }).Body.String()
 	_, rows, _ := strings.Cut(body, "<tbody>")
@@ -257,10 +231,7 @@ func TestGrid_TroubleComesFirstOverAllPages(t *testing.T) {
 
 // TestScripts_LimiterLetters checks that series.js has the letters of all limiters.
 func TestScripts_LimiterLetters(t *testing.T) {
-	script, err := os.ReadFile("static/series.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile("static/series.js"))(t)
 	for _, name := range verdict.Names() {
 		if entry := fmt.Sprintf("%q: %q", name, text.Letter(string(name))); !strings.Contains(string(script), entry) {
 			t.Errorf("series.js does not have %s", entry)

@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/store/pgtest"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // askedAt matches the time of the request, the only difference between responses.
@@ -23,10 +24,7 @@ func TestPages_SameOnPostgreSQL(t *testing.T) {
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	var id, key string
 	serve := func(url string) *Server {
-		history, err := store.OpenAt(t.Context(), t.TempDir(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		history := must.Get(store.OpenAt(t.Context(), t.TempDir(), url))(t)
 		t.Cleanup(func() { history.Close() })
 		for n := range 80 {
 			far, bps := "far.example.net", 90e6+1e5*float64(n%7)
@@ -37,13 +35,8 @@ func TestPages_SameOnPostgreSQL(t *testing.T) {
 				far = "other.example.net"
 			}
 			doc := measureDocument(at.Add(time.Duration(n)*4*time.Hour), n, far, bps)
-			encoded, err := record.Encode(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := history.Add(t.Context(), encoded, []byte(`{"series":[]}`)); err != nil {
-				t.Fatal(err)
-			}
+			encoded := must.Get(record.Encode(doc))(t)
+			must.Get(history.Add(t.Context(), encoded, []byte(`{"series":[]}`)))(t)
 			id, key = doc.ID, doc.PathKey
 		}
 		s := New(Config{History: history, Version: "test", Operator: "operator's token",

@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestRetests checks that one test runs at a time, that all followers see it, and that an operator or the server's
@@ -45,15 +46,9 @@ func TestRetests(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path, token string) *http.Response {
 		t.Helper()
-		r, err := http.NewRequest(method, site.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(method, site.URL+path, nil))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(client.Do(r))(t)
 		return answer
 	}
 	status := func(method, path, token string) int {
@@ -156,14 +151,9 @@ func TestRetest_ImportedPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(store.Open(t.Context(), t.TempDir()))(t)
 	defer other.Close()
-	if _, err := other.Add(t.Context(), exported, samples); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(other.Add(t.Context(), exported, samples))(t)
 	s.retests.running.Wait()
 	s.cfg.History = other
 	if w := ask(s, "POST", retest, asOperator); w.Code != http.StatusNotImplemented ||

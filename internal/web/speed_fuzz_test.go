@@ -12,6 +12,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -37,10 +38,7 @@ func FuzzTold(f *testing.F) {
 		if json.Unmarshal([]byte(body), &asked) != nil {
 			asked.Phases = nil
 		}
-		id, err := s.runs.begin(netip.MustParsePrefix("192.0.2.1/32"), time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(s.runs.begin(netip.MustParsePrefix("192.0.2.1/32"), time.Now()))(t)
 		defer s.runs.finish(id, nil, 0)
 		for i, p := range asked.Phases {
 			if i == maxPhases {

@@ -22,6 +22,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/ndt7"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -53,18 +54,10 @@ func post(t *testing.T, address string, body any) (status int, answer struct {
 	Error *record.Failure
 }) {
 	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.Post(address, "application/json", bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(body))(t)
+	r := must.Get(http.Post(address, "application/json", bytes.NewReader(text)))(t)
 	defer r.Body.Close()
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(r.Body).Decode(&answer))
 	return r.StatusCode, answer
 }
 
@@ -113,10 +106,7 @@ func TestSpeed_StoresResult(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/test/" + result.ID: "Your download of",
 		"/": "What limits your connection?", "/static/test.js": "postMessage"} {
-		r, err := http.Get(site.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(site.URL + path))(t)
 		var page bytes.Buffer
 		page.ReadFrom(r.Body)
 		r.Body.Close()
@@ -275,10 +265,7 @@ func TestSpeed_ReportsRefusal(t *testing.T) {
 		answer.Error.Try != "again in 24 hours" {
 		t.Errorf("begin: %d %+v", status, answer.Error)
 	}
-	may, err := http.Get(site.URL + "/test/may")
-	if err != nil {
-		t.Fatal(err)
-	}
+	may := must.Get(http.Get(site.URL + "/test/may"))(t)
 	defer may.Body.Close()
 	if err := json.NewDecoder(may.Body).Decode(&answer); err != nil || may.StatusCode != http.StatusTooManyRequests ||
 		answer.Error.Message != want {
@@ -293,10 +280,7 @@ func TestSpeed_ShowsOnlyBrowserResults(t *testing.T) {
 	found := func(context.Context, string) (record.Document, error) { return doc, nil }
 	site, _ := speedSite(t, SpeedConfig{Kept: found}, "")
 	for _, path := range []string{"/test/" + id, "/test/unknown", "/runs/" + id, "/api/v1/paths", "/s/x/"} {
-		r, err := http.Get(site.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(site.URL + path))(t)
 		r.Body.Close()
 		if r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, r.StatusCode)
@@ -312,10 +296,7 @@ func TestSpeed_LimitsHistorySearches(t *testing.T) {
 	site, _ := speedSite(t, SpeedConfig{Kept: find}, "")
 	codes := map[int]int{}
 	seek := func() int {
-		r, err := http.Get(site.URL + "/test/11111111-1111-7111-8111-111111111111")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(site.URL + "/test/11111111-1111-7111-8111-111111111111"))(t)
 		r.Body.Close()
 		codes[r.StatusCode]++
 		return r.StatusCode

@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/secret"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestJoinToken checks where the token comes from. Of the command line, which other users see, a note says so.
 func TestJoinToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "join")
-	if err := os.WriteFile(file, []byte("of a file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("of a file"), 0o600))
 	for name, c := range map[string]struct {
 		flags       flags
 		environment string

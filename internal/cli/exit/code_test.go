@@ -11,13 +11,11 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/socket"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 func TestCodesAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/exit-status.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../../docs/exit-status.md"))(t)
 	for _, c := range append(slices.Clone(codes), codes[0]) {
 		if !bytes.Contains(doc, []byte("| `"+c.code+"` |")) {
 			t.Errorf("%s is not in docs/exit-status.md", c.code)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestCommands_BusyDatabase runs every command while another process has the database's write lock. Commands that read
@@ -26,13 +27,8 @@ func TestCommands_BusyDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := []byte(`{"urls":["https://127.0.0.1:1"]}`)
-	if err := os.WriteFile(filepath.Join(dir, hubFileName), at, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := store.OpenFleet(t.Context(), dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, hubFileName), at, 0o600))
+	f := must.Get(store.OpenFleet(t.Context(), dir, ""))(t)
 	t.Cleanup(func() { f.Close() })
 	busy, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "history.db")+"?_txlock=immediate")
 	if err != nil {
@@ -45,10 +41,7 @@ func TestCommands_BusyDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tx, err := busy.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(busy.Begin())(t)
 	t.Cleanup(func() { _ = tx.Rollback() }) // the parallel tests run after this function
 
 	commands := map[string]struct {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestReachable_UsableElsewhere checks that no printed address is unspecified.
@@ -49,10 +50,7 @@ func TestListenFlags_URLs(t *testing.T) {
 
 // TestListen_PortInUse checks the status and code of a port in use, which are the same for all servers.
 func TestListen_PortInUse(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, _, web := (&ListenFlags{Address: l.Addr().String(), Name: "--web"}).Open(t.Context())
 	for flag, err := range map[string]error{"--web": web,

@@ -8,16 +8,14 @@ import (
 	"os"
 	"testing"
 
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
 // TestIsOwnName_Rebinding lets pages of other sites, with names that resolve to this host, open a
 // WebSocket of the speed test and send a result: Host and Origin agree, and both are foreign.
 func TestIsOwnName_Rebinding(t *testing.T) {
-	own, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(os.Hostname())(t)
 	hosts := []string{"speed.example.net", "*.corp.example"}
 	pages := web.NewPublic(web.NewSpeed(web.SpeedConfig{Version: "test", Origins: hosts,
 		Ours: func(r *http.Request) bool { return IsOwnName(r, hosts) }}), "")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -43,10 +44,7 @@ func TestMetrics_Scrape(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Accept", accept)
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(request))(t)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		open := strings.HasSuffix(string(text), "# EOF\n")
@@ -69,15 +67,9 @@ func TestFrontPage_LinksExist(t *testing.T) {
 	e := &Exporter{Metrics: watch.NewMetrics()}
 	defer e.serve(l, "", nil, log, front("watch", "limiters")).Close()
 	get := func(path string) (string, int) {
-		answer, err := http.Get("http://" + l.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.Get("http://" + l.Addr().String() + path))(t)
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(io.ReadAll(answer.Body))(t)
 		return string(text), answer.StatusCode
 	}
 	page, _ := get("/")
@@ -99,10 +91,7 @@ func TestFrontPage_LinksExist(t *testing.T) {
 func TestExporter_SharesThePage(t *testing.T) {
 	m := watch.NewMetrics()
 	e := &Exporter{Metrics: m}
-	first, err := e.page(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(e.page(true))(t)
 	same, _ := e.page(true)
 	e.Update(func() { m.Add(&watch.View{Standing: 3}) })
 	next, _ := e.page(true)
@@ -131,21 +120,14 @@ func TestMetrics_RequireToken(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "0123456789abcdef"
 	file := filepath.Join(dir, "token")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	site := httptest.NewTLSServer(nil) // for its certificate
 	site.Close()
 	pair := site.TLS.Certificates[0]
-	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	write := func(name, kind string, bytes []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
 		return path
 	}
 	f := ListenFlags{Address: "127.0.0.1:0", Token: file, Cert: write("cert", "CERTIFICATE", pair.Certificate[0]),
@@ -166,10 +148,7 @@ func TestMetrics_RequireToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Authorization", brought)
-		answer, err := site.Client().Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(site.Client().Do(request))(t)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%q: %s", brought, answer.Status)
@@ -177,9 +156,7 @@ func TestMetrics_RequireToken(t *testing.T) {
 	}
 	for mode, text := range map[os.FileMode]string{0o644: secret, 0o600: "short", 0o400: secret + " " + secret} {
 		os.Chmod(file, 0o600)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		os.Chmod(file, mode)
 		if _, err := ReadToken(t.Context(), "--listen-token-file", file); err == nil {
 			t.Errorf("%v, %q: taken", mode, text)
@@ -215,9 +192,7 @@ func TestMetrics_EscapeProgramNames(t *testing.T) {
 		Connections: []watch.Observed{{Connection: c, Flows: []watch.Flow{{Direction: transfer.Up, Bytes: 1234}}}}})
 	for _, open := range []bool{false, true} {
 		var page strings.Builder
-		if err := metrics.Write(&page, open, "test\"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, metrics.Write(&page, open, "test\"\n"))
 		for line := range strings.Lines(page.String()) {
 			if !strings.HasPrefix(line, "fullpipe_") && !strings.HasPrefix(line, "# ") {
 				t.Errorf("a line of its own: %q", line)

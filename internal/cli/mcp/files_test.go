@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestFiles_Open checks which names lead to a file: those of regular files below an allowed directory, by names and
@@ -16,15 +18,11 @@ func TestFiles_Open(t *testing.T) {
 	dir := filepath.Join(root, "allowed")
 	other := filepath.Join(root, "other")
 	for _, d := range []string{dir, filepath.Join(dir, "sub"), other} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(d, 0o700))
 	}
 	for name, text := range map[string]string{"allowed/a": "a", "allowed/sub/b": "b", "outside": "secret", "other/c": "c",
 		"allowed/large": strings.Repeat("x", 11), "allowed-not": "secret"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	cases := map[string]string{"a": "a", "sub/b": "b", filepath.Join(dir, "a"): "a", "sub/../a": "a", "c": "c",
 		filepath.Join(other, "c"): "c", "": "", ".": "", "sub": "", "nothing": "", "../outside": "", "sub/../../outside": "",
@@ -32,9 +30,7 @@ func TestFiles_Open(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		for link, to := range map[string]string{"inside": "sub/b", "leaves": "../outside", "absolute": filepath.Join(root,
 			"outside"), "subdir": "..", "loop": "loop"} {
-			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(to, filepath.Join(dir, link)))
 		}
 		cases["inside"] = "b"
 		cases["leaves"] = ""
@@ -43,10 +39,7 @@ func TestFiles_Open(t *testing.T) {
 		cases["loop"] = ""
 		cases["/dev/zero"] = ""
 	}
-	allowed, err := newFiles([]string{dir, other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	allowed := must.Get(newFiles([]string{dir, other}))(t)
 	for name, want := range cases {
 		file, err := allowed.open(t.Context(), name, 10)
 		if err != nil {
@@ -61,10 +54,7 @@ func TestFiles_Open(t *testing.T) {
 			t.Errorf("%q has %q, want %q", name, got, want)
 		}
 	}
-	none, err := newFiles(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := must.Get(newFiles(nil))(t)
 	if file, err := none.open(t.Context(), filepath.Join(dir, "a"), 10); err == nil || !strings.Contains(err.Error(),
 		"--files") {
 		t.Errorf("%v, %v", file, err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestInjections_InResults puts each injection into every string of stored documents: each result has the structure of
@@ -20,14 +22,10 @@ func TestInjections_InResults(t *testing.T) {
 	for _, kind := range []string{"measure", "diagnose", "why", "plan", "predict", "audit", "history"} {
 		original := storedDocument(t, kind)
 		var doc any
-		if err := json.Unmarshal(original, &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(original, &doc))
 		current := original
 		a, _ := newAssistant(t, func([]string) []byte { return current })
-		if err := os.WriteFile(filepath.Join(a.files.dirs[0], "f"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(a.files.dirs[0], "f"), nil, 0o600))
 		_, clean := call(t, a, kind, required[kind])
 		want := map[string]bool{}
 		shape(clean.StructuredContent, "", want)
@@ -129,10 +127,7 @@ var knownFlags = []string{"--direction", "--parallel", "--congestion", "--receiv
 // TestInjections_ToolsStay checks that tools and instructions do not depend on what was called before.
 func TestInjections_ToolsStay(t *testing.T) {
 	a, _ := newAssistant(t, func([]string) []byte { return []byte("{}") })
-	before, err := json.Marshal(a.tools()[0].Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(json.Marshal(a.tools()[0].Input))(t)
 	for _, text := range injections {
 		for _, word := range []string{instructions, dataNote, failedNote} {
 			if strings.Contains(word, text) {

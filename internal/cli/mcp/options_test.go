@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 type testOptions struct {
@@ -18,10 +20,7 @@ type testOptions struct {
 func (testOptions) describe() map[string]string { return map[string]string{"word": "a word"} }
 
 func TestOptions_Schema(t *testing.T) {
-	got, err := json.Marshal(inputSchema[testOptions]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(inputSchema[testOptions]()))(t)
 	const want = `{"additionalProperties":false,"properties":{` +
 		`"choice":{"description":"","enum":["a","b"],"type":"string"},` +
 		`"count":{"description":"","maximum":9,"minimum":1,"type":"integer"},` +

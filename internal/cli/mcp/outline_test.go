@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestTools_AreShort checks that the list of tools, which assistants read before each conversation, is below 20 kB.
@@ -12,10 +13,7 @@ func TestTools_AreShort(t *testing.T) {
 	size := 0
 	for _, tool := range (&assistant{}).tools() {
 		for _, part := range []any{tool.Input, tool.Output, tool.Description, tool.Title, tool.Name} {
-			text, err := json.Marshal(part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(part))(t)
 			size += len(text)
 		}
 	}

@@ -3,6 +3,8 @@ package measure
 import (
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestSpecs_TimeAndBytes checks which of --time, --bytes and --max-bytes end a transfer.
@@ -20,18 +22,14 @@ func TestSpecs_TimeAndBytes(t *testing.T) {
 		{[]string{"--max-bytes", "2MB", "--bytes", "1MB"}, 0, 1e6},
 	} {
 		cmd, f := command()
-		if err := cmd.ParseFlags(c.args); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.ParseFlags(c.args))
 		specs, err := f.specs()
 		if err != nil || len(specs) != 1 || specs[0].Time != c.time || specs[0].Bytes != c.bytes {
 			t.Errorf("%v: %+v, %v", c.args, specs, err)
 		}
 	}
 	cmd, f := command()
-	if err := cmd.ParseFlags([]string{"--udp", "--max-bytes", "1MB"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.ParseFlags([]string{"--udp", "--max-bytes", "1MB"}))
 	if f.checkForms() == nil {
 		t.Error("--max-bytes is accepted with --udp")
 	}

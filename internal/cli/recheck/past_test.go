@@ -14,6 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestRecheck_ImportedResultsHaveNoSay: results with this host's own identifier and series, as an export shows both,
@@ -30,10 +31,7 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			Envelope: &record.Envelope{ID: record.NewID(at, [10]byte{byte(n)}), HostID: hostID, Origin: record.Scheduled,
 				Outcome: record.Done, PathKey: record.SeriesID{Far: far}.Key(), TookS: &took}},
 			Peer: far, Directions: []record.Direction{d}}
-		encoded, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(record.Encode(doc))(t)
 		return encoded
 	}
 	for name, c := range map[string]struct {
@@ -50,27 +48,17 @@ func TestRecheck_ImportedResultsHaveNoSay(t *testing.T) {
 			t.Setenv(store.Variable, dir)
 			t.Setenv(secret.Store, "")
 			t.Setenv(settings.Variable, "")
-			s, err := store.Open(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(store.Open(t.Context(), dir))(t)
 			defer s.Close()
 			for n := range 16 {
-				if err := s.Keep(t.Context(), result(n, 100e6+float64(n%3)*1e6), nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Keep(t.Context(), result(n, 100e6+float64(n%3)*1e6), nil))
 			}
-			if err := c.halved(s, result(16, 10e6)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.halved(s, result(16, 10e6)))
 			cmd := New()
 			cmd.SetContext(t.Context())
 			k := &rechecker{cmd: cmd, dir: dir, hostID: hostID, accounts: map[string]account{},
 				fars: map[string]*recheckFar{far: {address: far, series: record.SeriesID{Far: far}.Key()}}}
-			past, err := k.load(t.Context(), far)
-			if err != nil {
-				t.Fatal(err)
-			}
+			past := must.Get(k.load(t.Context(), far))(t)
 			if _, directions := past.Path.Wants(); (len(directions) > 0) != c.wants {
 				t.Errorf("tests of %q are wanted", directions)
 			}
@@ -123,10 +111,7 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 				o.Cost = recheck.Cost{}
 			}
 			id := record.NewID(o.At, [10]byte{1})
-			charged, err := k.charge(o, id, 3*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			charged := must.Get(k.charge(o, id, 3*time.Second))(t)
 			var moved int64
 			for _, bytes := range c.moved {
 				moved += bytes
@@ -135,9 +120,7 @@ func TestRecheck_ChargesOfKilledTests(t *testing.T) {
 			name := charged.file.File().Name()
 			if c.garbage {
 				week := begin.AddDate(0, 0, -7)
-				if err := errors.Join(os.Truncate(name, 9), os.Chtimes(name, week, week)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.Truncate(name, 9), os.Chtimes(name, week, week)))
 			}
 			if c.known {
 				k.accounts[id] = account{at: o.At}

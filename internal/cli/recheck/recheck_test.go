@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -43,9 +44,7 @@ func TestWebhook(t *testing.T) {
 	cmd := New()
 	cmd.SetErr(&errs)
 	f := &hook.Target{Webhook: s.URL, Pause: time.Millisecond}
-	if err := f.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Check())
 	notify(t.Context(), cmd, f, record.Header{Schema: "fullpipe/recheck/v1"}, &record.RecheckEvent{Event: "dip", Far: "b",
 		Text: "dip"})
 	if asked != 2 || len(body.Events) != 1 || body.Events[0].Text != "dip" || errs.Len() > 0 {
@@ -69,9 +68,7 @@ func TestOnChange_Timeout(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "on-change")
 		started := filepath.Join(t.TempDir(), "started")
 		text := "#!/bin/sh\necho started > " + started + "\n" + script + "\n"
-		if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(program, []byte(text), 0o700))
 		var errs bytes.Buffer
 		cmd := New()
 		cmd.SetErr(&errs)
@@ -96,10 +93,7 @@ func TestFarHost(t *testing.T) {
 
 // TestPlanNow compares the applied settings with those that the path needs after a change.
 func TestPlanNow(t *testing.T) {
-	target, err := plan.ParseTarget("linux-6.18")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(plan.ParseTarget("linux-6.18"))(t)
 	was := "4096 131072 2097152"
 	ours := []host.State{{JournalEntry: host.Record{Kind: host.Sysctl, Name: "net.ipv4.tcp_rmem", New: &was}, Is: "ours"}}
 	values := map[string]string{"net.ipv4.tcp_rmem": was, "net.ipv4.tcp_wmem": was}
@@ -156,9 +150,7 @@ ipv6 = true
 [recheck]
 peers = ["a", "b", "a", "https://c.example.net/x"]
 `
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	t.Setenv(settings.Variable, name)
 	t.Setenv(secret.Key, "")
 	cmd := New()
@@ -186,16 +178,10 @@ peers = ["a", "b", "a", "https://c.example.net/x"]
 // TestRecheckSeries_ContinuesStoredHistories: a result that was stored before keys were computed from values has the
 // key that its command line leads to now.
 func TestRecheckSeries_ContinuesStoredHistories(t *testing.T) {
-	text, err := os.ReadFile("../testdata/series_v1.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../testdata/series_v1.jsonl"))(t)
 	found := 0
 	for line := range strings.Lines(string(text)) {
-		doc, err := record.Decode([]byte(line), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Decode([]byte(line), nil))(t)
 		e := doc.Head().Envelope
 		args, is := strings.CutPrefix(e.Labels["args"], "recheck ")
 		if !is {
@@ -203,9 +189,7 @@ func TestRecheckSeries_ContinuesStoredHistories(t *testing.T) {
 		}
 		found++
 		cmd, f := command()
-		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.ParseFlags(strings.Fields(args)))
 		far := &recheckFar{address: record.Summarize(doc).Far, flags: f.PeerFlags}
 		if key := seriesOfFar(e.HostID, far, f.time); key != e.PathKey {
 			t.Errorf("%s: key %s, its history has %s", args, key, e.PathKey)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/server"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // loggingTo returns a server's log that prints to out.
@@ -19,9 +20,7 @@ func loggingTo(t *testing.T, out io.Writer, args ...string) *eventLog {
 	cmd.SetOut(out)
 	cmd.SetErr(out)
 	cmd.Flags().Bool("json", false, "")
-	if err := cmd.ParseFlags(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.ParseFlags(args))
 	return newServeLog(cmd, false)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/secret"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestServeWeb_LimitsStoredResultsPerClient checks that one client's stored results are limited without a log
@@ -35,10 +36,7 @@ func TestServeWeb_LimitsStoredResultsPerClient(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	s, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(store.Open(t.Context(), dir))(t)
 	defer s.Close()
 	runs, err := s.List(t.Context(), store.Filter{})
 	if err != nil || len(runs) != store.DefaultClientResultsADay || said.Len() > 0 {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // A key file is created once, for its owner only, and never replaced.
@@ -19,10 +21,7 @@ func TestCreate_KeepsExistingFile(t *testing.T) {
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	first, err := k.Find(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(k.Find(t.Context()))(t)
 	if made, err := k.Create(t.Context()); made || err != nil {
 		t.Errorf("made again: %v, %v", made, err)
 	}

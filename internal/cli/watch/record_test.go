@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
@@ -27,9 +28,7 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)
 		cmd.SetContext(t.Context())
-		if err := cmd.ParseFlags([]string{"--record"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.ParseFlags([]string{"--record"}))
 		return cmd
 	}
 	minute := func(n int) *record.WatchMinute {
@@ -44,10 +43,7 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 	if killed.failed != nil || next.failed != nil || next.unkept+next.lost > 0 {
 		t.Fatalf("%v, %v", killed.failed, next.failed)
 	}
-	s, err := store.Open(context.Background(), filepath.Clean(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(store.Open(context.Background(), filepath.Clean(dir)))(t)
 	defer s.Close()
 	runs, err := s.List(t.Context(), store.Filter{})
 	if err != nil || len(runs) != 2 {
@@ -55,10 +51,7 @@ func TestAKilledWatchKeepsItsMinutes(t *testing.T) {
 	}
 	minutes := map[record.Outcome]int{}
 	for _, r := range runs {
-		doc, err := s.Document(t.Context(), r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(s.Document(t.Context(), r.ID))(t)
 		kept, ok := doc.(*record.WatchKept)
 		if !ok {
 			t.Fatalf("%T", doc)

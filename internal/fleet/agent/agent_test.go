@@ -17,6 +17,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/probe"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -28,10 +29,7 @@ func newAgent(t *testing.T, limits Limits) *agent {
 
 func newAgentIn(t *testing.T, dir string, limits Limits, change ...func(*Config)) *agent {
 	t.Helper()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(nkeys.CreateUser())(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Limits: limits,
 		Dir: dir, Listen: "127.0.0.1:0", Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
@@ -39,10 +37,7 @@ func newAgentIn(t *testing.T, dir string, limits Limits, change ...func(*Config)
 	for _, f := range change {
 		f(&c)
 	}
-	a, err := open(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(open(ctx, c))(t)
 	ended := make(chan error, 1)
 	go func() { ended <- a.run(cancel) }()
 	t.Cleanup(func() {
@@ -72,10 +67,7 @@ func order(role string) bus.Order {
 // TestRefusals checks each reason for which a host refuses an order.
 func TestRefusals(t *testing.T) {
 	zone := time.FixedZone("", 0)
-	always, err := recheck.ParseHours("00:00-12:00,12:00-22:30", zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	always := must.Get(recheck.ParseHours("00:00-12:00,12:00-22:30", zone))(t)
 	quiet := time.Date(2026, 5, 1, 10, 0, 0, 0, zone)
 	for _, c := range []struct {
 		name   string
@@ -187,10 +179,7 @@ func TestLead_Follows(t *testing.T) {
 // dial connects to an agent with a run's key.
 func dial(t *testing.T, a *agent, key string) (transfer.Peer, error) {
 	t.Helper()
-	parsed, err := probe.ParseKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(probe.ParseKey(key))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	return peer.Open(ctx, "fullpipe://"+a.server.Addr().String(), peer.Options{Key: &parsed})
@@ -204,10 +193,7 @@ func TestServe_KeyIsForOneRun(t *testing.T) {
 	if reason, detail := a.serve(o); reason != "" {
 		t.Fatal(reason, detail)
 	}
-	far, err := dial(t, a, o.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := must.Get(dial(t, a, o.Key))(t)
 	defer far.Close()
 	spec := transfer.Spec{Direction: transfer.Up, Time: 100 * time.Millisecond, Bytes: 1e5}
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
@@ -271,10 +257,7 @@ func TestServe_AdmissionEnds(t *testing.T) {
 	if reason, detail := a.serve(o); reason != "" {
 		t.Fatal(reason, detail)
 	}
-	far, err := dial(t, a, o.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := must.Get(dial(t, a, o.Key))(t)
 	defer far.Close()
 	a.endAdmission(o.Run)
 	if _, err := transfer.Run(t.Context(), far, transfer.Spec{Direction: transfer.Up, Time: 100 * time.Millisecond,
@@ -300,17 +283,11 @@ func TestServe_BusyHost(t *testing.T) {
 
 func TestLedger_SurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
-	l, err := openLedger(t.Context(), dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(openLedger(t.Context(), dir, Limits{}))(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	charged := func(at time.Time, maximum Use) *charge {
 		t.Helper()
-		c, err := l.charge(at, maximum)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.charge(at, maximum))(t)
 		return c
 	}
 	charged(now, Use{Bytes: 900, Time: time.Minute, Connections: 9}).settle(now, Use{100, time.Second, 1})
@@ -318,10 +295,7 @@ func TestLedger_SurvivesRestart(t *testing.T) {
 	second.settle(now, Use{Bytes: 60, Time: time.Second}) // it used more
 	second.settle(now, Use{})
 	killed := charged(now, Use{Bytes: 7, Time: time.Second})
-	again, err := openLedger(t.Context(), dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(openLedger(t.Context(), dir, Limits{}))(t)
 	want := Use{Bytes: 167, Time: 3 * time.Second, Connections: 1}
 	if got := again.today(now.Add(2 * time.Hour)); got != want {
 		t.Errorf("after a restart: %+v, want %+v", got, want)

@@ -17,20 +17,16 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // onDisk returns what a new process would know of the day's use.
 func onDisk(t *testing.T, dir string) Use {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "spent.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "spent.json")))(t)
 	var file ledgerFile
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &file))
 	return Use{file.Bytes, file.TimeNs, file.Connections}
 }
 
@@ -102,16 +98,10 @@ func TestServe_ChargedBeforeTheFirstByte(t *testing.T) {
 					o.Spec.Streams = c.streams
 					o.Spec.Time = 5 * time.Second
 				})
-				n, err := enter(t, a.server.Addr().String(), o.Key)
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := must.Get(enter(t, a.server.Addr().String(), o.Key))(t)
 				spec := offerOf(direction, c.bytes, c.streams)
 				spec.Time = o.Spec.Time
-				tokens, err := n.offer(spec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tokens := must.Get(n.offer(spec))(t)
 				if got := onDisk(t, a.Dir); got.Bytes != ordered || got.Time != o.Spec.Time {
 					t.Errorf("accepted, and charged %+v", got)
 				}
@@ -256,10 +246,7 @@ func TestServe_CountsTransfersAtTheOffer(t *testing.T) {
 func TestServe_RefusesMoreThanAnOrderAsks(t *testing.T) {
 	a := newAgent(t, DefaultLimits())
 	o := accept(t, a, func(o *bus.Order) { o.Spec.Streams = 2 })
-	n, err := enter(t, a.server.Addr().String(), o.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(enter(t, a.server.Addr().String(), o.Key))(t)
 	for name, change := range map[string]func(s *transfer.Spec){
 		"requests of one byte": func(s *transfer.Spec) { s.Program.RequestResponse = true },
 		"writes of one byte":   func(s *transfer.Spec) { s.Program.WriteBytes = 1; s.Far.NoDelay = true },
@@ -276,9 +263,7 @@ func TestServe_RefusesMoreThanAnOrderAsks(t *testing.T) {
 		}
 	}
 	var reply struct{ Error string }
-	if err := n.write('G', struct{}{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.write('G', struct{}{}))
 	if err := n.read('A', &reply); err != nil || reply.Error == "" {
 		t.Errorf("UDP was granted: %v", err)
 	}
@@ -297,14 +282,8 @@ func TestServe_TimeIsCut(t *testing.T) {
 				o.Spec.Bytes = 1 << 40
 				o.Spec.Time = 50 * time.Millisecond
 			})
-			n, err := enter(t, a.server.Addr().String(), o.Key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tokens, err := n.offer(transfer.Spec{Direction: direction, Bytes: 1 << 40})
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(enter(t, a.server.Addr().String(), o.Key))(t)
+			tokens := must.Get(n.offer(transfer.Spec{Direction: direction, Bytes: 1 << 40}))(t)
 			conn := n.stream(tokens[0])
 			if direction == transfer.Up {
 				push(conn, 1000) // and stays silent
@@ -336,25 +315,12 @@ func TestServe_KilledStaysCharged(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestServe_KilledStaysCharged$")
 	cmd.Env = append(os.Environ(), dirVariable+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	var key, address string
-	if _, err := fmt.Fscanf(out, "KEY %s %s\n", &key, &address); err != nil {
-		t.Fatal(err)
-	}
-	n, err := enter(t, address, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := n.offer(offerOf(transfer.Up, 4e6, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fscanf(out, "KEY %s %s\n", &key, &address))(t)
+	n := must.Get(enter(t, address, key))(t)
+	tokens := must.Get(n.offer(offerOf(transfer.Up, 4e6, 1)))(t)
 	push(n.stream(tokens[0]), 100_000)
 	cmd.Process.Kill()
 	cmd.Wait()

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -145,10 +146,7 @@ func TestServe_KeyHasTheSizeOfItsRun(t *testing.T) {
 	if reply := a.order(bus.Encode(o)).(bus.OrderReply); reply.Refused != "" {
 		t.Fatal(reply.Refused, reply.Detail)
 	}
-	far, err := dial(t, a, o.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := must.Get(dial(t, a, o.Key))(t)
 	defer far.Close()
 	honest := transfer.Spec{Direction: transfer.Up, Time: 100 * time.Millisecond, Bytes: 1e5}
 	for name, change := range map[string]func(s *transfer.Spec){

@@ -7,16 +7,14 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestOpen_LocksTheStateDirectory checks that a directory has one agent at a time, and that a failed start leaves no
 // lock.
 func TestOpen_LocksTheStateDirectory(t *testing.T) {
 	dir := t.TempDir()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(nkeys.CreateUser())(t)
 	config := Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Dir: dir,
 		Listen: "127.0.0.1:0"}
 	broken := config

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus/embed"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestConnected_HelloAgain connects an agent to a hub that does not listen yet, and then cannot store anything for a
@@ -28,10 +29,7 @@ func TestConnected_HelloAgain(t *testing.T) {
 	handler := server.Handler()
 	door := httptest.NewServer(handler)
 	defer door.Close()
-	hub, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := must.Get(server.Connect())(t)
 	defer hub.Close()
 	key, err := nkeys.CreateUser()
 	if err != nil {

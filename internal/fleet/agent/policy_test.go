@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/admission"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/outbox"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestPolicy_HostileHub lets a hub send 10 orders a second for 10 minutes of a virtual clock, each of connections to 16
@@ -18,10 +19,7 @@ func TestPolicy_HostileHub(t *testing.T) {
 	for _, role := range []string{bus.RoleTest, bus.RoleServe} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
-			spent, err := openLedger(t.Context(), dir, Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			spent := must.Get(openLedger(t.Context(), dir, Limits{}))(t)
 			a := &agent{Config: Config{Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}, ctx: t.Context(),
 				box: outbox.In(dir), spent: spent, serving: map[string]*servedRun{},
 				orders: admission.Limiter{Every: orderEvery, Burst: orderBurst}}
@@ -36,9 +34,7 @@ func TestPolicy_HostileHub(t *testing.T) {
 					accepted++
 					if role == bus.RoleTest { // it fails: its connections count
 						connections += connectionsOf(&o)
-						if _, err := spent.charge(time.Now(), Use{Connections: connectionsOf(&o)}); err != nil {
-							t.Fatal(err)
-						}
+						must.Get(spent.charge(time.Now(), Use{Connections: connectionsOf(&o)}))(t)
 					}
 				}
 				if limit := orderBurst + int(time.Since(begin)/orderEvery); accepted > limit {

@@ -9,15 +9,13 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // opened returns an agent that does not run yet.
 func opened(t *testing.T) (*agent, context.CancelFunc) {
 	t.Helper()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(nkeys.CreateUser())(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	a, err := open(ctx, Config{State: State{ID: "anna", URLs: []string{"nats://127.0.0.1:1"}}, Key: key, Dir: t.TempDir(),

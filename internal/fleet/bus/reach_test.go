@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestReach_SaysWhy checks the reasons that need no path of its own: e2e/fleet has the black hole.
@@ -14,10 +16,7 @@ func TestReach_SaysWhy(t *testing.T) {
 	hub := httptest.NewTLSServer(http.NotFoundHandler())
 	defer hub.Close()
 	pinned := hub.Client().Transport.(*http.Transport).TLSClientConfig
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

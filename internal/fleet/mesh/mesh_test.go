@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 const office = `
@@ -31,10 +33,7 @@ sites = ["berlin"]
 `
 
 func TestParse(t *testing.T) {
-	m, err := Parse([]byte(office))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse([]byte(office)))(t)
 	task := m.Tasks["throughput"]
 	if task.Streams != 1 || task.RunTime() != 12*time.Second || task.RunBytes() != 400e6 {
 		t.Errorf("throughput: %+v, a run takes %v and %d bytes", task, task.RunTime(), task.RunBytes())
@@ -140,10 +139,7 @@ func TestReasons_AreClosedAndDistinct(t *testing.T) {
 
 // TestReasons_AreDocumented checks that docs/fleet.md explains each state and reason.
 func TestReasons_AreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/fleet.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/fleet.md"))(t)
 	for _, state := range []State{Done, Failed, Refused, Skipped, Lost} {
 		if !strings.Contains(string(text), "| `"+string(state)+"` |") {
 			t.Errorf("docs/fleet.md has no state %s", state)

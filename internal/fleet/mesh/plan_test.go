@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // fleet returns agents spread evenly over sites. Each is named after its site.
@@ -30,10 +32,7 @@ func sited(t *testing.T, sites int, uplinks bool, task string) *Mesh {
 			fmt.Fprintf(&text, "uplink = \"wan%03d\"\n[link.wan%03d]\n", i, i)
 		}
 	}
-	m, err := Parse([]byte(text.String() + task))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse([]byte(text.String() + task)))(t)
 	return m
 }
 
@@ -73,10 +72,7 @@ per-site = 1`, 3},
 func TestPairs_NeighboursAreStable(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\nneighbours = 5")
 	keys := func(agents []Agent) map[string]bool {
-		pairs, err := m.Pairs(agents)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pairs := must.Get(m.Pairs(agents))(t)
 		set := map[string]bool{}
 		degree := map[string]int{}
 		for _, p := range pairs {
@@ -110,10 +106,7 @@ func TestPairs_NeighboursAreStable(t *testing.T) {
 
 func TestPairs_NeedLinksBetweenSites(t *testing.T) {
 	m := sited(t, 3, true, "[link.sea]\nbetween = [\"s000\", \"s002\"]\n[task.a]\nevery = \"6h\"\nbetween = [\"*\"]")
-	pairs, err := m.Pairs(fleet(6, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pairs := must.Get(m.Pairs(fleet(6, 3)))(t)
 	for _, c := range []struct{ a, b, want string }{
 		{"id00000", "id00003", "[host:id00000 host:id00003]"}, // one site
 		{"id00000", "id00001", "[host:id00000 host:id00001 link:wan000 link:wan001]"},
@@ -152,10 +145,7 @@ func TestPlan_StretchesInterval(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := sited(t, 20, c.uplinks, "[task.a]\nbetween = [\"*\"]\n"+c.task)
-			plan, err := m.Plan(fleet(100, 20))
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(m.Plan(fleet(100, 20)))(t)
 			var longest Planned
 			for _, p := range plan.Pairs {
 				if p.Every > longest.Every {
@@ -184,10 +174,7 @@ func TestPlan_OwnLimitOfAgent(t *testing.T) {
 	m := sited(t, 0, false, "[task.a]\nevery = \"6h\"\nbetween = [\"*\"]\nmost = \"10MB\"")
 	agents := fleet(10, 1)
 	agents[3].DayBytes = 200e6 // 9 pairs × 20 MB / 130 MB a day: 33.2 h
-	plan, err := m.Plan(agents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(m.Plan(agents))(t)
 	for _, p := range plan.Pairs {
 		want := 6.0
 		if p.A == "id00003" || p.B == "id00003" {
@@ -244,10 +231,7 @@ func TestPlan_DayTime(t *testing.T) {
 		for i := range agents {
 			agents[i].DayTime = c.dayTime
 		}
-		plan, err := m.Check(agents)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(m.Check(agents))(t)
 		for _, p := range plan.Pairs {
 			wantBy := Limit("")
 			if c.stretched > c.asked {

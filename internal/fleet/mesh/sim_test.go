@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // fleetRun simulates a hub on a virtual clock: pairs become due at exponential gaps, wait for a quarter of their
@@ -57,10 +58,7 @@ func (q *eventQueue) Pop() any {
 
 func simulate(t testing.TB, m *Mesh, agents []Agent, lasts time.Duration) *fleetRun {
 	t.Helper()
-	plan, err := m.Plan(agents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(m.Plan(agents))(t)
 	s := &fleetRun{mesh: m, plan: plan, book: NewBook(plan.Budgets, start), rng: rand.New(rand.NewPCG(1, 2)),
 		now: start, pending: map[string]int{}, began: map[string]time.Time{}, log: map[Resource][]use{},
 		reasons: map[Reason]int{}}
@@ -242,10 +240,7 @@ func BenchmarkBook_10000Hosts(b *testing.B) {
 			i, i, i, i)
 	}
 	text = append(text, "[task.a]\nbetween = [\"*\"]\nneighbours = 10\nevery = \"2.4h\"\n"...)
-	m, err := Parse(text)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := must.Get(Parse(text))(b)
 	agents := fleet(10000, 1000)
 	for b.Loop() {
 		s := simulate(b, m, agents, time.Hour)

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestNow_DetectsStalledMachine stops this program for 200 ms by a child. The sleeper may need more attempts on a busy
@@ -13,9 +15,7 @@ func TestNow_DetectsStalledMachine(t *testing.T) {
 	var got Time
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		before := Now()
-		if err := exec.Command("sh", "-c", stop).Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, exec.Command("sh", "-c", stop).Run())
 		for range 20 {
 			<-time.After(sleep)
 			got = Now().Since(before)

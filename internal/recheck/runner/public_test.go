@@ -7,6 +7,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // public makes two far ends of a world public and stores their turns as a file does.
@@ -102,9 +103,7 @@ func TestRun_RestartsDoNotHurryPublicServers(t *testing.T) {
 			cfg.Once = once
 			for range 3 * 24 * 15 {
 				if once {
-					if err := Run(t.Context(), cfg); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, Run(t.Context(), cfg))
 					time.Sleep(20 * time.Minute)
 				} else {
 					during(t, cfg, 20*time.Minute)

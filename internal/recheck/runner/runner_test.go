@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // world simulates far ends with set rates, and a history that forgets nothing.
@@ -174,14 +175,8 @@ func TestRun_DropIsReportedAsDipThenChange(t *testing.T) {
 // in quiet hours or above the day's budget.
 func TestRun_KeepsQuietHoursAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		quiet, err := recheck.ParseHours("08:00-18:00", berlin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
+		quiet := must.Get(recheck.ParseHours("08:00-18:00", berlin))(t)
 		time.Sleep(time.Until(time.Date(2026, 3, 20, 0, 0, 0, 0, berlin)))
 		w := newWorld(t, 2)
 		for _, peer := range []string{"a", "b"} {
@@ -230,9 +225,7 @@ func TestRun_OnceVisitsAndRetestsEachFarEnd(t *testing.T) {
 		cfg := w.config("a", "b")
 		cfg.Once = true
 		for range 60 {
-			if err := Run(t.Context(), cfg); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Run(t.Context(), cfg))
 			time.Sleep(6 * time.Hour)
 		}
 		if len(w.visits) != 120 {
@@ -241,9 +234,7 @@ func TestRun_OnceVisitsAndRetestsEachFarEnd(t *testing.T) {
 		w.visits = nil
 		w.rates["b"] = w.steady(0.02, time.Unix(0, 0), 0.5)
 		begin := time.Now()
-		if err := Run(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Run(t.Context(), cfg))
 		dips := w.events(changepoint.Dipped)
 		if len(dips) != 1 || dips[0].At.Sub(begin) > 30*time.Minute || len(w.visits) < 5 {
 			t.Errorf("dips %v after %d visits", dips, len(w.visits))

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 var update = flag.Bool("update", false, "write the list of figures that the guard checks into testdata")
@@ -35,10 +36,7 @@ func TestMutations_Coverage(t *testing.T) {
 		if removes(t, doc) != (kind == "rfc6349") {
 			t.Errorf("%s: the guard removes other figures from the stored document than before", kind)
 		}
-		text, err := record.Encode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(record.Encode(doc))(t)
 		all := map[string]*coverage{}
 		for _, path := range figurePaths(t, text) {
 			name := kind + " " + generic(path)
@@ -60,9 +58,7 @@ func TestMutations_Coverage(t *testing.T) {
 	const file = "testdata/mutations.txt"
 	got := []byte(strings.Join(lines, ""))
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(got, want) {
@@ -92,10 +88,7 @@ func storedDocument(t *testing.T, kind string) []byte {
 
 func decoded(t *testing.T, text []byte) record.Document {
 	t.Helper()
-	doc, err := record.Decode(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(record.Decode(text, nil))(t)
 	return doc
 }
 
@@ -105,15 +98,9 @@ func removes(t *testing.T, doc record.Document) bool {
 	if doc == nil {
 		return false
 	}
-	before, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(json.Marshal(doc))(t)
 	checkDocument(doc)
-	after, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(json.Marshal(doc))(t)
 	return !bytes.Equal(before, after)
 }
 
@@ -187,9 +174,7 @@ func figurePaths(t *testing.T, text []byte) (paths [][]string) {
 
 func parsed(t *testing.T, text []byte) (v any) {
 	t.Helper()
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &v))
 	return v
 }
 
@@ -215,20 +200,14 @@ func mutated(t *testing.T, text []byte, path []string, factor float64) record.Do
 			}
 			v = parent[key]
 		case []any:
-			at, err := strconv.Atoi(key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must.Get(strconv.Atoi(key))(t)
 			if i == last {
 				parent[at] = scaledFigure(parent[at].(float64), factor)
 			}
 			v = parent[at]
 		}
 	}
-	again, err := json.Marshal(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(json.Marshal(root))(t)
 	doc, err := record.Decode(again, nil)
 	if err != nil {
 		return nil

@@ -8,16 +8,14 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/link"
 	"github.com/fullpipe-net/fullpipe/internal/predict"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // TestPredicted_KeepsPredictions checks that the guard removes nothing from predictions over the lab's paths.
 func TestPredicted_KeepsPredictions(t *testing.T) {
 	for _, p := range link.Profiles() {
-		path, err := link.Parse(p.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(link.Parse(p.Name))(t)
 		for _, setup := range []predict.Setup{{}, {Bytes: 300_000}, {ReceiveBuffer: 48 << 10}, {SendBuffer: 24 << 10},
 			{Direction: transfer.Down, Connections: 3}, {Congestion: "bbr"}} {
 			answer, err := predict.Transfer(path, setup)

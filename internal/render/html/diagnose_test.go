@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestDiagnose_OmittedConnectionsFirst writes the page of a capture with more connections than are followed.
@@ -12,9 +13,7 @@ func TestDiagnose_OmittedConnectionsFirst(t *testing.T) {
 	const first = "1,000,000 connections were seen: those with the most bytes were followed (40,000) and judged (0)"
 	for _, seen := range []int64{0, 1_000_000} {
 		var out strings.Builder
-		if err := Write(&out, &record.Diagnose{Seen: seen, Followed: 40_000}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(&out, &record.Diagnose{Seen: seen, Followed: 40_000}))
 		header, _, _ := strings.Cut(out.String(), "<table")
 		if strings.Contains(header, first) != (seen > 0) {
 			t.Errorf("%d seen: %s", seen, header[max(len(header)-1000, 0):])
@@ -32,9 +31,7 @@ func TestDiagnose_Requests(t *testing.T) {
 		Distribution: []record.TurnsBin{{BelowS: 0.0126, Count: 40}, {BelowS: 0.2512, Count: 1}, {BelowS: -1, Count: 3}}}}
 	doc := &record.Diagnose{Servers: []record.CapturedServer{{Server: "192.0.2.2:80", Connections: 4, Requests: requests}}}
 	var out strings.Builder
-	if err := Write(&out, doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&out, doc))
 	for _, want := range []string{"Requests to 192.0.2.2:80", "median 10 ms of 41 requests",
 		"40 requests of 10 ms to 12.6 ms", "request: the path", "a retransmission timer (RTO)",
 		"frame.number in {70..73} &amp;&amp; tcp.port == 1234"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/rfc6349"
 	"github.com/fullpipe-net/fullpipe/internal/search/simpath"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/tune/simpeer"
 )
@@ -24,10 +25,7 @@ func signedOff(t *testing.T, committed float64) *record.RFC6349 {
 	cfg := rfc6349.Config{Peer: simpeer.New(path, 1), Directions: []transfer.Direction{transfer.Up}, Tolerance: 0.05,
 		Overhead:  18,
 		Committed: map[transfer.Direction]float64{transfer.Up: committed}, Frames: rfc6349.Frames{Sizes: []int{64}}}
-	r, err := rfc6349.Run(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(rfc6349.Run(t.Context(), cfg))(t)
 	header := record.Header{Schema: "fullpipe/rfc6349/v1", StartedAt: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}
 	return report.RFC6349(header, "far.example.net", "Line <7> & more", cfg, r)
 }
@@ -46,9 +44,7 @@ func TestRFC6349Report(t *testing.T) {
 			t.Errorf("the text does not say %q:\n%s", want, words.String())
 		}
 	}
-	if err := Write(&page, doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&page, doc))
 	for _, want := range []string{"Line &lt;7&gt; &amp; more", `aria-label="goodput by window"`, "TCP Transfer Time Ratio",
 		"@page { size: A4"} {
 		if !strings.Contains(page.String(), want) {
@@ -64,10 +60,7 @@ func TestRFC6349Report(t *testing.T) {
 // TestRFC6349Formulas_MatchInputs computes every formula again from the inputs in the
 // JSON.
 func TestRFC6349Formulas_MatchInputs(t *testing.T) {
-	text, err := json.Marshal(signedOff(t, 90e6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(signedOff(t, 90e6)))(t)
 	var doc struct {
 		Formulas []struct {
 			Name   string
@@ -75,9 +68,7 @@ func TestRFC6349Formulas_MatchInputs(t *testing.T) {
 			Result float64
 		}
 	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &doc))
 	again := map[string]func(in map[string]float64) float64{
 		"bandwidth-delay product": func(in map[string]float64) float64 { return in["rtt_s"] * in["bottleneck_bps"] / 8 },
 		"packets a second": func(in map[string]float64) float64 {
@@ -115,14 +106,9 @@ func TestRFC6349_StoredDocument(t *testing.T) {
 	}
 	for name, doc := range map[string]*record.RFC6349{"one direction": signedOff(t, 90e6),
 		"both": report.RFC6349(record.Header{}, "far.example.net", "", both, r)} {
-		written, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must.Get(json.Marshal(doc))(t)
 		stored := new(record.RFC6349)
-		if err := json.Unmarshal(written, stored); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(written, stored))
 		again, err := json.Marshal(stored)
 		if err != nil || !bytes.Equal(written, again) || bytes.Contains(written, []byte("null")) {
 			t.Errorf("%s: %v: stored as\n%s\nread as\n%s", name, err, written, again)

@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -22,9 +23,7 @@ func TestSweepPage_IsSelfContained(t *testing.T) {
 	doc := sweptDocument(record.Header{Version: "devel"})
 	doc.Peer = `<script>alert("x")</script>`
 	var out bytes.Buffer
-	if err := Write(&out, doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&out, doc))
 	page := out.String()
 	for _, outside := range []string{"http://", "https://", "src=", "@import", "url(", "<script"} {
 		if strings.Contains(page, outside) {
@@ -61,9 +60,7 @@ func TestSweepPage_IsSelfContained(t *testing.T) {
 // TestSweepPageIsAsSeen compares the page that e2e opens in a browser with its golden file.
 func TestSweepPageIsAsSeen(t *testing.T) {
 	var out bytes.Buffer
-	if err := Write(&out, sweptDocument(record.Header{Version: "devel"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&out, sweptDocument(record.Header{Version: "devel"})))
 	golden(t, "testdata/sweep.html", out.Bytes())
 }
 

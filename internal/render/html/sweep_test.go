@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/report"
 	"github.com/fullpipe-net/fullpipe/internal/sweep"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -76,14 +77,9 @@ func TestSweepText(t *testing.T) {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, got, 0o644))
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(name))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is not what is printed now; go test ./internal/render/html -run %s -update writes it:\n%s", name,
 			t.Name(), got)
@@ -91,10 +87,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestSweepJSON(t *testing.T) {
-	text, err := json.Marshal(sweptDocument(record.Header{Schema: "fullpipe/sweep/v1"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(sweptDocument(record.Header{Schema: "fullpipe/sweep/v1"})))(t)
 	var doc struct {
 		Axes struct {
 			Send      []int `json:"send_buffer_bytes"`
@@ -102,9 +95,7 @@ func TestSweepJSON(t *testing.T) {
 		}
 		Cells []map[string]any
 	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &doc))
 	if len(doc.Axes.Send) != 3 || !doc.Axes.Automatic || len(doc.Cells) != 8 {
 		t.Fatalf("%s", text)
 	}
@@ -121,9 +112,7 @@ func TestSweepJSON(t *testing.T) {
 
 func TestSweepCSV(t *testing.T) {
 	var out bytes.Buffer
-	if err := text.SweepCSV(&out, sweptDocument(record.Header{})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, text.SweepCSV(&out, sweptDocument(record.Header{})))
 	rows, err := csv.NewReader(&out).ReadAll()
 	if err != nil || len(rows) != 9 {
 		t.Fatalf("%d rows, %v", len(rows), err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
@@ -26,9 +27,7 @@ func TestPicture(t *testing.T) {
 	r.Near = &transfer.End{Streams: []transfer.Stream{sender}}
 	var out strings.Builder
 	v := verdict.Verdict{Limiter: verdict.SendBuffer, Confidence: verdict.Medium}
-	if err := Picture(&out, drawn(r, v)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Picture(&out, drawn(r, v)))
 	for _, want := range []string{"send-buffer: 13.1 Mbit/s (medium confidence)", "window (1.049 MB, above)",
 		"retransmitted", "40 ms"} {
 		if !strings.Contains(out.String(), want) {

@@ -14,55 +14,30 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestServe_AdmitsMembers runs a NATS server as a user configures it, and lets a member and others connect.
 func TestServe_AdmitsMembers(t *testing.T) {
-	issuer, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := issuer.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	hubKey, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	hubPublic, err := hubKey.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	issuer := must.Get(nkeys.CreateAccount())(t)
+	public := must.Get(issuer.PublicKey())(t)
+	hubKey := must.Get(nkeys.CreateUser())(t)
+	hubPublic := must.Get(hubKey.PublicKey())(t)
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	text := "listen: \"127.0.0.1:-1\"\n" + Configuration(hubPublic, public)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	options, err := natsd.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
+	options := must.Get(natsd.ProcessConfigFile(file))(t)
 	options.NoLog = true
 	options.NoSigs = true
-	server, err := natsd.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(natsd.NewServer(options))(t)
 	server.Start()
 	defer server.Shutdown()
 	if !server.ReadyForConnections(10 * time.Second) {
 		t.Fatal("not ready")
 	}
-	hub, err := nats.Connect(server.ClientURL(), nats.Nkey(hubPublic, hubKey.Sign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := must.Get(nats.Connect(server.ClientURL(), nats.Nkey(hubPublic, hubKey.Sign)))(t)
 	defer hub.Close()
-	member, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	member := must.Get(nkeys.CreateUser())(t)
 	memberKey, err := member.PublicKey()
 	if err != nil {
 		t.Fatal(err)
@@ -76,30 +51,19 @@ func TestServe_AdmitsMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := hub.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Flush())
 	denied := make(chan error, 4)
-	conn, err := nats.Connect(server.ClientURL(), nats.Nkey(memberKey, member.Sign),
+	conn := must.Get(nats.Connect(server.ClientURL(), nats.Nkey(memberKey, member.Sign),
 		nats.CustomInboxPrefix(bus.Inbox("anna")),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
-	if err != nil {
-		t.Fatal(err)
-	}
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err })))(t)
 	defer conn.Close()
-	if _, err := hub.Subscribe(bus.AnyUp("echo"), func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := hub.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(hub.Subscribe(bus.AnyUp("echo"), func(m *nats.Msg) { _ = m.Respond(m.Data) }))(t)
+	must.Do(t, hub.Flush())
 	if reply, err := conn.Request(bus.Up("anna", "echo"), []byte("x"), 10*time.Second); err != nil ||
 		string(reply.Data) != "x" {
 		t.Errorf("its own subject: %v", err)
 	}
-	if err := conn.Publish(bus.Up("bert", "result"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.Publish(bus.Up("bert", "result"), nil))
 	select {
 	case err := <-denied:
 		if !errors.Is(err, nats.ErrPermissionViolation) {
@@ -108,14 +72,8 @@ func TestServe_AdmitsMembers(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("another's subject was not denied")
 	}
-	stranger, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	strangerKey, err := stranger.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must.Get(nkeys.CreateUser())(t)
+	strangerKey := must.Get(stranger.PublicKey())(t)
 	for name, option := range map[string]nats.Option{
 		"unknown key":                  nats.Nkey(strangerKey, stranger.Sign),
 		"another's key, own signature": nats.Nkey(memberKey, stranger.Sign),
@@ -129,10 +87,7 @@ func TestServe_AdmitsMembers(t *testing.T) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	issuer, err := nkeys.CreateAccount()
-	if err != nil {
-		f.Fatal(err)
-	}
+	issuer := must.Get(nkeys.CreateAccount())(f)
 	f.Add([]byte("eyJ0eXAiOiJKV1QifQ.e30.AA"))
 	f.Fuzz(func(t *testing.T, question []byte) {
 		reply, err := answer(question, issuer, "$G", func(context.Context, string, netip.Addr) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // site is a server behind HTTP with agents that it admits by key.
@@ -37,7 +38,7 @@ const slow = "slow"
 func start(t *testing.T) *site {
 	t.Helper()
 	s := &site{agents: map[string]string{}}
-	server, err := Start(func(_ context.Context, nkey string, from netip.Addr) (string, error) {
+	server := must.Get(Start(func(_ context.Context, nkey string, from netip.Addr) (string, error) {
 		s.mu.Lock()
 		s.from = from
 		id, known := s.agents[nkey]
@@ -50,10 +51,7 @@ func start(t *testing.T) *site {
 			return "", errors.New("unknown")
 		}
 		return id, nil
-	}, "hub-secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "hub-secret"))(t)
 	t.Cleanup(server.Shutdown)
 	s.Server = server
 	web := httptest.NewServer(server.Handler())
@@ -65,14 +63,8 @@ func start(t *testing.T) *site {
 // member returns the key of an agent that the site admits.
 func (s *site) member(t *testing.T, id string) (nkeys.KeyPair, string) {
 	t.Helper()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(nkeys.CreateUser())(t)
+	public := must.Get(key.PublicKey())(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agents[public] = id
@@ -90,39 +82,25 @@ func TestServer_AgentUsesItsOwnSubjectsOnly(t *testing.T) {
 	s := start(t)
 	key, public := s.member(t, "anna")
 	denied := make(chan error, 10)
-	conn, err := s.dial(key, public, nats.CustomInboxPrefix(bus.Inbox("anna")),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(s.dial(key, public, nats.CustomInboxPrefix(bus.Inbox("anna")),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err })))(t)
 	defer conn.Close()
-	hub, err := s.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := must.Get(s.Connect())(t)
 	defer hub.Close()
-	if _, err := hub.Subscribe(bus.AnyUp("echo"),
-		func(m *nats.Msg) { _ = m.Respond([]byte(bus.AgentOf(m.Subject))) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := hub.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(hub.Subscribe(bus.AnyUp("echo"),
+		func(m *nats.Msg) { _ = m.Respond([]byte(bus.AgentOf(m.Subject))) }))(t)
+	must.Do(t, hub.Flush())
 	reply, err := conn.Request(bus.Up("anna", "echo"), nil, 10*time.Second)
 	if err != nil || string(reply.Data) != "anna" {
 		t.Fatalf("its own subject: %v", err)
 	}
 	for _, subject := range []string{bus.Up("bert", "result"), bus.Down("bert", "order"), bus.Down("anna", "order"),
 		"$SYS.REQ.SERVER.PING", "$JS.API.INFO", "anything"} {
-		if err := conn.Publish(subject, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conn.Publish(subject, nil))
 		expectDenied(t, denied, "publish to "+subject)
 	}
 	for _, subject := range []string{bus.Down("bert", ">"), bus.AnyUp("result"), ">", "_INBOX_bert.>", "$SYS.>"} {
-		if _, err := conn.SubscribeSync(subject); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.SubscribeSync(subject))(t)
 		expectDenied(t, denied, "subscribe to "+subject)
 	}
 }
@@ -143,14 +121,8 @@ func expectDenied(t *testing.T, denied <-chan error, action string) {
 func TestServer_Admission(t *testing.T) {
 	s := start(t)
 	_, annasKey := s.member(t, "anna")
-	stranger, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	strangersKey, err := stranger.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must.Get(nkeys.CreateUser())(t)
+	strangersKey := must.Get(stranger.PublicKey())(t)
 	for name, dial := range map[string]func() (*nats.Conn, error){
 		"unknown key":                  func() (*nats.Conn, error) { return s.dial(stranger, strangersKey) },
 		"another's key, own signature": func() (*nats.Conn, error) { return s.dial(stranger, annasKey) },
@@ -277,10 +249,7 @@ func TestServer_DisconnectsRemovedAgent(t *testing.T) {
 	s := start(t)
 	key, public := s.member(t, "anna")
 	closed := make(chan struct{})
-	conn, err := s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(closed) })))(t)
 	defer conn.Close()
 	s.mu.Lock()
 	delete(s.agents, public)
@@ -303,17 +272,11 @@ func TestServer_ForgetsClosedConnections(t *testing.T) {
 	s := start(t)
 	key, public := s.member(t, "anna")
 	cut := make(chan struct{})
-	open, err := s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(cut) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := must.Get(s.dial(key, public, nats.ClosedHandler(func(*nats.Conn) { close(cut) })))(t)
 	defer open.Close()
 	other, public2 := s.member(t, "bert") // a key of its own: see TestServer_ConnectionsOfAKey
 	for range 50 {
-		conn, err := s.dial(other, public2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(s.dial(other, public2))(t)
 		conn.Close()
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {

@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
 // TestServer_AllAgentsReconnect starts a hub that 64 agents wait for, four times its places for clients that have
@@ -33,14 +34,8 @@ func TestServer_AllAgentsReconnect(t *testing.T) {
 	defer server.Shutdown()
 	handler := http.NewServeMux()
 	handler.Handle(bus.Path, server.Handler())
-	ca, err := hub.NewCA([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := must.Get(hub.NewCA([]string{"127.0.0.1"}))(t)
+	l := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	log := serverlog.New(serverlog.Config{Out: io.Discard})
 	defer log.Close()
 	site := httpserver.Start(l, httpserver.Config{Handler: handler, TLS: ca.TLS(), MaxConns: 1 << 20,
