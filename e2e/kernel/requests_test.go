@@ -39,13 +39,13 @@ func TestRequests_MatchKernelCounters(t *testing.T) {
 		{"https://" + far + ":444/cert.pem", "rr", 1, true},
 		{"https://" + far + ":444/cert.pem", "crr", 1, true},
 	} {
-		near, accepted := opens(t, l.Near, "ActiveOpens"), opens(t, l.Far, "PassiveOpens")
+		near, accepted := opened(t, l.Near), counter(t, l.Far, "PassiveOpens")
 		var doc printed.MeasureRequests
 		harness.RunJSON(t, l.Near, &doc, env, "measure", c.peer, "--"+c.method, "--rate", "50", "--concurrency", "4",
 			"-t", "1s", "--json", "--no-history")
 		name := c.method + " " + c.peer
-		near = opens(t, l.Near, "ActiveOpens") - near
-		accepted = opens(t, l.Far, "PassiveOpens") - accepted
+		near = opened(t, l.Near) - near
+		accepted = counter(t, l.Far, "PassiveOpens") - accepted
 		if doc.Turns == nil {
 			t.Fatalf("%s: no request was answered", name)
 		}
@@ -85,8 +85,14 @@ func isStage(s printed.Stage, name string) int64 {
 	return 0
 }
 
-// opens reads a counter of TCP of an end's kernel.
-func opens(t *testing.T, e *lab.End, name string) (n int64) {
+// opened counts the connections that an end opened. Those to a server that does not listen yet were refused.
+func opened(t *testing.T, e *lab.End) int64 {
+	t.Helper()
+	return counter(t, e, "ActiveOpens") - counter(t, e, "AttemptFails")
+}
+
+// counter reads a counter of TCP of an end's kernel.
+func counter(t *testing.T, e *lab.End, name string) (n int64) {
 	t.Helper()
 	var out bytes.Buffer
 	if _, err := e.Run(lab.Command{Args: []string{"cat", "/proc/net/snmp"}, Stdout: &out}); err != nil {
